@@ -1,0 +1,63 @@
+# A fresh machine needs Python 3.11 or newer and make; the rest is installed into .venv. Java is found, or installed
+# where apt-get may be used: see scripts/find-java.
+
+PYTHON ?= python3
+# More words for the command that is run: make test ARGS="-k sweep", make bench-filters ARGS="--rows 100000"
+ARGS ?=
+
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+# Not `export JAVA_HOME=$$(...)`: export would hide that find-java failed.
+WITH_JAVA = JAVA_HOME=$$(scripts/find-java) && export JAVA_HOME &&
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup check test demo bench bench-filters lab format clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1 /p' Makefile | while read -r target line; do \
+		printf '  make %-14s %s\n' "$$target" "$$line"; done
+
+setup: $(INSTALLED) ## make .venv with everything in it, and find Java
+	@scripts/find-java > /dev/null
+
+# pip 25.3 and newer take the build's versions from PIP_BUILD_CONSTRAINT, older ones from PIP_CONSTRAINT.
+$(INSTALLED): export PIP_CONSTRAINT := constraints.txt
+$(INSTALLED): export PIP_BUILD_CONSTRAINT := constraints.txt
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Thalweg needs Python 3.11 or newer and '$(PYTHON)' is not: install one and name it, as in 'make setup PYTHON=python3.12'." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || { \
+		echo "'$(PYTHON)' cannot make virtual environments: install its venv package, as in 'apt-get install python3-venv'." >&2; exit 1; }
+	@test -x $(BIN)/python || { echo "setup: making .venv"; $(PYTHON) -m venv .venv; }
+	@echo "setup: installing Thalweg and its dependencies into .venv (some minutes the first time)"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[spark,lab,dev]'
+	@touch $@
+
+check: $(INSTALLED) ## lint, format, types, import contracts
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+test: setup check ## check, then every test and doctest: what CI runs (ARGS go to pytest)
+	@$(WITH_JAVA) $(BIN)/pytest $(ARGS)
+
+demo: setup ## see the adaptive filters at work on a local Spark
+	@$(WITH_JAVA) $(BIN)/thalweg demo $(ARGS)
+
+bench: bench-filters ## every benchmark
+
+bench-filters: setup ## filter chains against plain Spark and what a careful user writes
+	@$(WITH_JAVA) $(BIN)/python -m bench.filters $(ARGS)
+
+lab: setup ## the papers' experiments
+	@$(WITH_JAVA) $(BIN)/thalweg lab $(ARGS)
+
+format: $(INSTALLED) ## rewrite the code in the house format
+	@$(BIN)/ruff check --fix-only --quiet
+	@$(BIN)/ruff format
+
+clean: ## remove everything that make made
+	rm -rf .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,64 @@
+"""What every test may ask for: one real Spark session, started by the first that does, and Hypothesis profiles."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import hypothesis
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+REPOSITORY = Path(__file__).parent.parent
+
+# No deadline anywhere: machines are shared, and a slow example is not a wrong one. CI always tries the same examples,
+# so that a red run is about the change under test; at home every run looks somewhere new.
+hypothesis.settings.register_profile("dev", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs a JVM, so that `-m "not spark"` leaves out exactly that."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A local Spark, shared by the whole run: its start takes seconds, so only tests that ask for it pay, and once."""
+    from pyspark.sql import SparkSession
+
+    # Workers must be this Python, with these packages; by default Spark takes the python3 it finds on PATH.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    # Functions of a test module are pickled by name: workers must be able to import `tests.…` and `bench.…` too.
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
+    # Nothing listens beyond this machine, and a host name that does not resolve cannot stop the session.
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+
+    scratch = tmp_path_factory.mktemp("spark")
+    session = (
+        SparkSession.builder.master("local[2]")  # two tasks at a time: one would hide what goes wrong between workers
+        .appName("thalweg-tests")
+        .config("spark.default.parallelism", 2)  # more than one partition: single-partition luck hides bugs
+        .config("spark.sql.shuffle.partitions", 2)  # the default of 200 makes small tests slow
+        .config("spark.driver.bindAddress", "127.0.0.1")  # see SPARK_LOCAL_IP
+        .config("spark.driver.host", "127.0.0.1")  # workers call back to where the driver listens
+        .config("spark.ui.enabled", False)  # nobody looks, and it takes a port
+        .config("spark.ui.showConsoleProgress", False)  # its bars are written over pytest's output
+        .config("spark.sql.session.timeZone", "UTC")  # timestamps mean the same on every machine
+        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))  # not in the working directory
+        .config("spark.local.dir", str(scratch / "local"))  # shuffle files go away with the test's other files
+        .getOrCreate()
+    )
+    # Tests provoke failures on purpose; Spark's stack traces of them would bury the report. Batch sizes of Arrow are
+    # left as they are: users have the default.
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
