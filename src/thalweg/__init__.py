@@ -1,0 +1,16 @@
+"""Thalweg: an adaptive optimizer and execution layer for data streams on Apache Spark.
+
+>>> import thalweg as tw
+>>> keep = tw.filters(tw.predicate(str.isdigit, "code"))  # then: out = df.transform(keep)
+>>> keep
+tw.filters(isdigit)
+"""
+
+from thalweg.adaptive_filters import Filters, filters
+from thalweg.errors import PlanError, PredicateError, ThalwegError
+from thalweg.plan import Predicate, predicate
+from thalweg.report import Report
+
+__version__ = "0.1.0"
+
+__all__ = ["Filters", "PlanError", "Predicate", "PredicateError", "Report", "ThalwegError", "filters", "predicate"]

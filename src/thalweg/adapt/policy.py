@@ -1,0 +1,175 @@
+"""The contract between a policy and the loop that runs a pipeline.
+
+The loop asks `wants()` what to profile, samples dropped rows with probability `p`, evaluates on each sampled row what
+the policy asked for, and hands everything seen to `update`, which may answer with a verdict: another order and the
+reason. The loop applies it at the next slice. A policy holds no clock, no thread, no engine; randomness is passed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thalweg.errors import PlanError
+from thalweg.plan.pipeline import Pipeline
+
+Bits = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSettings:
+    """How much is profiled, how much is remembered, and how unlike two filters must be before they are reordered.
+
+    The defaults are those of a-greedy, table 1; some policies have their own (`Policy.defaults`).
+    """
+
+    p: float = 0.01
+    """The drop-profiling probability. Too high: profiling costs more than it saves. Too low: drift is seen late."""
+    window: int = 1000
+    """Profile tuples remembered. Too small: noise moves filters. Too large: the past outvotes the present."""
+    alpha: float = 0.9
+    """Thrashing avoidance (equation 4): reorder only when a filter's rate is below alpha times another's."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.p <= 1.0:
+            raise PlanError(f"p={self.p!r}: the share of dropped rows to profile must be above 0 and at most 1")
+        if isinstance(self.window, bool) or not isinstance(self.window, int) or self.window < 1:
+            raise PlanError(f"window={self.window!r}: the number of profile tuples to keep must be a whole number >= 1")
+        if not 0.0 < self.alpha <= 1.0:
+            raise PlanError(f"alpha={self.alpha!r}: must be above 0 and at most 1 (1 reorders at the least difference)")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wants:
+    """What to profile: sample dropped rows with probability `p`; on a row dropped at position i evaluate filter k
+    where `evaluate[i, k]`. Filters that did run on the row are known anyway."""
+
+    p: float
+    evaluate: Bits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What the loop saw since the last update. Arrays are indexed by filter, not by position."""
+
+    evaluated: NDArray[np.int64]
+    """Rows each filter was evaluated on by ordinary work."""
+    passed: NDArray[np.int64]
+    """Rows that passed it there."""
+    busy_ns: NDArray[np.int64]
+    """Time spent in it there."""
+    cost_ns: NDArray[np.float64]
+    """What one more row costs it; nan while nothing is known."""
+    profile: Bits
+    """The new profile tuples: one row a sampled row, True where the filter drops it. False where it does not, where a
+    guard fails, and where nobody looked: a filter counts as dropping only what it is known to drop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Another order, and why, in one sentence for people."""
+
+    order: tuple[int, ...]
+    reason: str
+
+
+class Policy(Protocol):
+    """What keeps an order up to date."""
+
+    name: ClassVar[str]
+    defaults: ClassVar[ProfileSettings | None]
+    """The settings when the user gives none; None for a policy that does not profile."""
+    order: tuple[int, ...]
+
+    def wants(self) -> Wants:
+        """What to profile from now on."""
+        ...
+
+    def update(self, seen: Seen) -> Verdict | None:
+        """Take what was seen; answer when another order is better."""
+        ...
+
+    def snapshot(self) -> dict[str, Any]:
+        """What another worker needs to go on from here, as JSON."""
+        ...
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go on from another worker's snapshot."""
+        ...
+
+
+def known_costs(cost_ns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Costs to divide by: a filter nobody has timed yet counts as the mean of the others.
+
+    >>> known_costs(np.array([2.0, np.nan, 4.0])).tolist()
+    [2.0, 3.0, 4.0]
+    >>> known_costs(np.array([np.nan, np.nan])).tolist()
+    [1.0, 1.0]
+    """
+    unknown = np.isnan(cost_ns)
+    if not unknown.any():
+        return cost_ns
+    mean = 1.0 if unknown.all() else float(cost_ns[~unknown].mean())
+    return np.where(unknown, mean, cost_ns)
+
+
+def eligible_from(order: Sequence[int], guards: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """For each position the first position its filter could stand at: one behind its last guard.
+
+    >>> eligible_from((1, 0, 2), guards=((1,), (), ())).tolist()
+    [0, 1, 0]
+    """
+    place = {k: i for i, k in enumerate(order)}
+    return np.array([max((place[g] + 1 for g in guards[k]), default=0) for k in order], dtype=np.int64)
+
+
+def sorted_by(rank: Sequence[float], pipeline: Pipeline) -> tuple[int, ...]:
+    """The filters by descending rank, each as early as its guards allow; equal ranks stay as written.
+
+    >>> sorted_by([1.0, 3.0, 2.0], Pipeline(("a", "b", "c"), guards=((), (0,), ())))
+    (2, 0, 1)
+    """
+    order: list[int] = []
+    left = list(range(len(pipeline)))
+    while left:
+        eligible = [k for k in left if all(g in order for g in pipeline.guards[k])]
+        best = max(eligible, key=lambda k: rank[k])
+        order.append(best)
+        left.remove(best)
+    return tuple(order)
+
+
+def restored_order(snapshot: Mapping[str, Any], name: str, pipeline: Pipeline) -> tuple[int, ...]:
+    """The order in a snapshot, refused when it is not this policy's or not of these filters."""
+    order = tuple(int(k) for k in snapshot.get("order", ()))
+    if snapshot.get("policy") != name or not pipeline.respects(order):
+        raise PlanError(
+            f"this snapshot is of policy {snapshot.get('policy')!r} with order {order}, not of {name!r} here"
+        )
+    return order
+
+
+def times(rate: float) -> str:
+    """A ratio for a sentence.
+
+    >>> times(3.14159), times(250.0), times(float("inf"))
+    ('3.1 times', '250 times', 'infinitely')
+    """
+    if np.isinf(rate):
+        return "infinitely"
+    return f"{rate:.0f} times" if rate >= 10 else f"{rate:.1f} times"
+
+
+def duration(ns: float) -> str:
+    """A time a row for a sentence.
+
+    >>> duration(250.0), duration(12_300.0), duration(4.5e6)
+    ('250 ns', '12.3 us', '4.5 ms')
+    """
+    if ns < 1_000:
+        return f"{ns:.0f} ns"
+    return f"{ns / 1_000:.1f} us" if ns < 1_000_000 else f"{ns / 1_000_000:.1f} ms"

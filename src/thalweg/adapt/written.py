@@ -1,0 +1,45 @@
+"""Written: the order as it stands; the control every other policy is measured against.
+
+>>> Written(Pipeline(("a", "b"))).order
+(0, 1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from thalweg.adapt.policy import ProfileSettings, Seen, Verdict, Wants, restored_order
+from thalweg.plan.pipeline import Pipeline
+
+
+class Written:
+    """Never changes anything and profiles nothing."""
+
+    name: ClassVar[str] = "written"
+    defaults: ClassVar[ProfileSettings | None] = None
+
+    def __init__(
+        self, pipeline: Pipeline, settings: ProfileSettings | None = None, rng: np.random.Generator | None = None
+    ) -> None:
+        self.pipeline = pipeline
+        self.order = pipeline.start
+        self._wants = Wants(0.0, np.zeros((len(pipeline), len(pipeline)), dtype=bool))
+
+    def wants(self) -> Wants:
+        """Nothing."""
+        return self._wants
+
+    def update(self, seen: Seen) -> Verdict | None:
+        """Nothing to say."""
+        return None
+
+    def snapshot(self) -> dict[str, Any]:
+        """The order."""
+        return {"policy": self.name, "order": list(self.order)}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Take the order of another worker."""
+        self.order = restored_order(snapshot, self.name, self.pipeline)

@@ -1,0 +1,118 @@
+"""The public face of adaptive filters: `filters(...)` makes a :class:`Filters`, which is applied to a DataFrame."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from thalweg.errors import PlanError
+from thalweg.events import JsonLines, Record
+from thalweg.plan import FilterPlan, Predicate
+from thalweg.report import Report, Tally
+from thalweg.runtime.local import filter_batches
+from thalweg.runtime.settings import resolve
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def filters(
+    *predicates: Predicate,
+    policy: str | None = None,
+    p: float | None = None,
+    window: int | None = None,
+    alpha: float | None = None,
+    slice_rows: int | None = None,
+    seed: int | None = None,
+    events: str | None = None,
+) -> Filters:
+    """A conjunction of predicates whose order follows the data.
+
+    A row passes when every predicate is true; null counts as false. The rows that pass never depend on the order.
+
+    Parameters
+    ----------
+    predicates
+        Made with :func:`thalweg.predicate`, in any order.
+    policy
+        ``"a-greedy"`` (default), ``"sweep"``, ``"independent"``, ``"local-swaps"``, ``"written"`` (keeps the order as
+        it stands); ``"duckdb-swap"`` and ``"velox-rank"`` do what other engines do, to compare with.
+    p, window, alpha
+        Share of dropped rows to profile, profile tuples remembered, and thrashing avoidance. The defaults are the
+        policy's own, from the paper.
+    slice_rows
+        Rows between two looks at the order (1024).
+    seed
+        For the sample of profiled rows; it never changes the answer.
+    events
+        A file to which the driver appends event records as JSON lines.
+
+    What is not given is taken from Spark's configuration (``spark.thalweg.policy``), then from the environment
+    (``THALWEG_POLICY``), then from the default.
+
+    >>> import pyarrow as pa, thalweg as tw
+    >>> keep = tw.filters(tw.predicate(str.isdigit, "code"), tw.predicate(lambda c: len(c) > 2, "code", name="long"))
+    >>> [b.to_pylist() for b in keep.over(pa.table({"code": ["7", "1234", "abc"]}))]
+    [[{'code': '1234'}]]
+    >>> keep.report().sections[0].kept
+    1
+    """
+    given = {
+        "policy": policy, "p": p, "window": window, "alpha": alpha, "slice_rows": slice_rows, "seed": seed,
+        "events": events,
+    }  # fmt: skip
+    return Filters(FilterPlan(tuple(predicates)), given)
+
+
+class Filters:
+    """Apply it with ``df.transform(keep)``, or to Arrow batches with ``keep.over(batches)``; ask ``keep.report()``."""
+
+    def __init__(self, plan: FilterPlan, given: dict[str, Any]) -> None:
+        self._plan = plan
+        self._given = given
+        resolve(given)  # a wrong setting is told here, not when the query runs
+        self._tally = Tally()
+        self._sinks: dict[str, JsonLines] = {}
+        self._fetch: list[Callable[[], bool]] = []
+        self._passes = itertools.count(1)
+        self._lock = threading.Lock()
+
+    def __call__(self, df: Any) -> Any:
+        """The rows of a Spark DataFrame, batch or streaming, that pass; a plain DataFrame with the same columns."""
+        if not (hasattr(df, "observe") and hasattr(df, "sparkSession")):
+            raise PlanError(f"filters are applied to a Spark DataFrame, not to {type(df).__name__}; for Arrow: .over()")
+        from thalweg.runtime.spark.filters import attach
+
+        settings = resolve(self._given, lambda key: df.sparkSession.conf.get(key, None))
+        out, fetch = attach(df, self._plan, settings, self._sink(settings.events))
+        self._fetch.append(fetch)
+        return out
+
+    def over(self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The rows of Arrow batches that pass, batch by batch, without Spark."""
+        settings = resolve(self._given)
+        run = f"local pass {next(self._passes)}"
+        return filter_batches(self._plan, settings, batches, run, self._sink(settings.events))
+
+    def report(self) -> Report:
+        """What has been counted so far, one section a query or run. Never waits for a query."""
+        self._fetch = [fetch for fetch in self._fetch if not fetch()]
+        return self._tally.report(pending=len(self._fetch))
+
+    def _sink(self, path: str | None) -> Callable[[Record], None]:
+        if path is None:
+            return self._tally.add
+        with self._lock:
+            lines = self._sinks.setdefault(path, JsonLines(path))
+
+        def both(record: Record) -> None:
+            self._tally.add(record)
+            lines.write(record)
+
+        return both
+
+    def __repr__(self) -> str:
+        names = ", ".join(p.name for p in self._plan.predicates)
+        return f"tw.filters({names})"

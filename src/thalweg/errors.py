@@ -1,0 +1,30 @@
+"""What Thalweg raises when a user can mend it: each message names the thing, the value and the remedy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ThalwegError(Exception):
+    """The base of every error Thalweg raises on purpose."""
+
+
+class PlanError(ThalwegError, ValueError):
+    """What was asked for cannot be run: a wrong name, a cycle, a bad setting. Raised before any row is read."""
+
+
+class PredicateError(ThalwegError, RuntimeError):
+    """A predicate raised, or returned something that is not one truth value a row."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A hint for an unknown word.
+
+    >>> nearest("sweeep", ["sweep", "written"])
+    " (did you mean 'sweep'?)"
+    >>> nearest("xyz", ["sweep", "written"])
+    ''
+    """
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

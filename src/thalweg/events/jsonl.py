@@ -1,0 +1,65 @@
+"""Records as JSON lines: one object a line, its kind under `event`.
+
+>>> record = Switched(run="r", batch=3, worker="w", at_row=1000, order=("b", "a"))
+>>> to_json(record)
+'{"event": "switched", "run": "r", "batch": 3, "worker": "w", "at_row": 1000, "order": ["b", "a"]}'
+>>> from_json(to_json(record)) == record
+True
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from thalweg.errors import ThalwegError
+from thalweg.events.records import Observed, Record, Switched, VerdictGiven
+
+_KINDS: dict[str, type[Any]] = {kind.event: kind for kind in (Observed, VerdictGiven, Switched)}
+
+
+def to_json(record: Record) -> str:
+    """One line, without its end."""
+    values = {f.name: getattr(record, f.name) for f in fields(record)}
+    return json.dumps({"event": record.event, **values}, allow_nan=False)
+
+
+def from_json(line: str) -> Record:
+    """The record a line was made from; a line of another kind is refused by name."""
+    values = json.loads(line)
+    kind = _KINDS.get(values.pop("event", ""))
+    if kind is None:
+        raise ThalwegError(f"not an event record of this version: {line[:80]}")
+    known = {f.name for f in fields(kind)}
+    record: Record = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in known})
+    return record
+
+
+def read(path: str | Path) -> Iterator[Record]:
+    """The records of a file, oldest first."""
+    with Path(path).open(encoding="utf-8") as lines:
+        for line in lines:
+            if line.strip():
+                yield from_json(line)
+
+
+class JsonLines:
+    """Appends records to a file; safe to call from several threads."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._lock = threading.Lock()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.touch()
+        except OSError as error:
+            raise ThalwegError(f"cannot write event records to {self.path}: {error}; choose another events=") from error
+
+    def write(self, record: Record) -> None:
+        """Append one record."""
+        with self._lock, self.path.open("a", encoding="utf-8") as out:
+            out.write(to_json(record) + "\n")

@@ -1,0 +1,76 @@
+"""The records. Names, numbers and sentences only, so that every record survives JSON unchanged.
+
+`run` tells runs apart: a streaming query's id and run id, a batch DataFrame, or a local pass. `batch` is the
+micro-batch, None outside streams. Lists go with `predicates`, index by index.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What one task, or one local pass, did between two reports of it."""
+
+    event: ClassVar[str] = "observed"
+
+    run: str
+    kind: str
+    """`stream`, `batch` or `local`."""
+    batch: int | None
+    worker: str
+    policy: str
+    predicates: tuple[str, ...]
+    order: tuple[str, ...]
+    """The order at the end."""
+    rows: int
+    kept: int
+    evaluated: tuple[int, ...]
+    passed: tuple[int, ...]
+    busy_ns: tuple[int, ...]
+    cost_ns: tuple[float | None, ...]
+    """What one more row costs; None where nobody knows."""
+    profiled: tuple[int, ...]
+    profile_busy_ns: tuple[int, ...]
+    profile_errors: tuple[int, ...]
+    profile_tuples: int
+    total_ns: int
+    profiling_ns: int
+    reoptimizing_ns: int
+    omitted_switches: int = 0
+    """Switches that were made but are not recorded one by one, because there were too many."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictGiven:
+    """A policy said that another order is better, and why."""
+
+    event: ClassVar[str] = "verdict"
+
+    run: str
+    batch: int | None
+    worker: str
+    policy: str
+    at_row: int
+    """Rows this worker's loop had seen."""
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Switched:
+    """The verdict was applied, from this row of the worker's loop on."""
+
+    event: ClassVar[str] = "switched"
+
+    run: str
+    batch: int | None
+    worker: str
+    at_row: int
+    order: tuple[str, ...]
+
+
+Record = Observed | VerdictGiven | Switched

@@ -1,0 +1,8 @@
+"""What is asked: predicates and their precedence, as frozen data. Nothing runs here."""
+
+from thalweg.plan.column_name import find_column
+from thalweg.plan.filter_plan import FilterPlan
+from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.predicate import Predicate, predicate
+
+__all__ = ["FilterPlan", "Pipeline", "Predicate", "find_column", "predicate"]

@@ -1,0 +1,21 @@
+"""Column names as users write them, found in the data."""
+
+from __future__ import annotations
+
+from thalweg.errors import PlanError, nearest
+
+
+def find_column(column: str, names: list[str]) -> str:
+    """The column as it is spelled in the data; as in Spark, case matters only where it must.
+
+    >>> find_column("Line", ["line", "size"])
+    'line'
+    """
+    if column in names:
+        return column
+    alike = [name for name in names if name.lower() == column.lower()]
+    if len(alike) == 1:
+        return alike[0]
+    if alike:
+        raise PlanError(f"column {column!r} could be any of {', '.join(alike)}: spell it as one of them")
+    raise PlanError(f"there is no column {column!r}{nearest(column, names)}; there are {', '.join(names) or 'none'}")

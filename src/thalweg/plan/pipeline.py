@@ -1,0 +1,59 @@
+"""What a policy may know of the things it orders: their names, what must precede what, what may be profiled.
+
+Filters of a chain are ordered by it now; the probes of a multiway join are filters too (a-greedy, section 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from thalweg.errors import PlanError
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Names by index, the guards of each (indices), and which may be evaluated only to learn something.
+
+    >>> Pipeline(("parses", "has_payload"), guards=((1,), ())).start
+    (1, 0)
+    """
+
+    names: tuple[str, ...]
+    guards: tuple[tuple[int, ...], ...] = ()
+    profiled: tuple[bool, ...] = ()
+
+    def __post_init__(self) -> None:
+        size = len(self.names)
+        if not self.guards:
+            object.__setattr__(self, "guards", ((),) * size)
+        if not self.profiled:
+            object.__setattr__(self, "profiled", (True,) * size)
+        assert len(self.guards) == len(self.profiled) == size, "one entry a filter"
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def start(self) -> tuple[int, ...]:
+        """The order as written, each filter moved behind its guards where it was written before them."""
+        placed: list[int] = []
+        waiting = list(range(len(self)))
+        while waiting:
+            ready = next((k for k in waiting if all(g in placed for g in self.guards[k])), None)
+            if ready is None:
+                raise PlanError("these predicates wait for each other: " + ", ".join(self.names[k] for k in waiting))
+            placed.append(ready)
+            waiting.remove(ready)
+        return tuple(placed)
+
+    def respects(self, order: Sequence[int]) -> bool:
+        """Whether `order` is a permutation that puts every guard first."""
+        if sorted(order) != list(range(len(self))):
+            return False
+        place = {k: i for i, k in enumerate(order)}
+        return all(place[g] < place[k] for k in order for g in self.guards[k])
+
+    def label(self, order: Sequence[int]) -> list[str]:
+        """The names in that order."""
+        return [self.names[k] for k in order]

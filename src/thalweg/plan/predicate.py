@@ -1,0 +1,87 @@
+"""One predicate of a filter chain: a function, the columns it reads, and what may be done with it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg.errors import PlanError
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """Made by :func:`predicate`; plain data that travels to the workers."""
+
+    name: str
+    func: Callable[..., Any]
+    columns: tuple[str, ...]
+    after: tuple[str, ...] = ()
+    vectorized: bool = False
+    setup: Callable[[], Any] | None = None
+    profile: bool = True
+
+    def structure(self) -> tuple[object, ...]:
+        """What a fingerprint is made of: nothing that differs between two processes."""
+        origin = f"{getattr(self.func, '__module__', '')}.{getattr(self.func, '__qualname__', '')}"
+        return (self.name, origin, self.columns, self.after, self.vectorized, self.setup is not None, self.profile)
+
+
+def predicate(
+    func: Callable[..., Any],
+    *columns: str,
+    name: str | None = None,
+    after: str | Iterable[str] = (),
+    vectorized: bool = False,
+    setup: Callable[[], Any] | None = None,
+    profile: bool = True,
+) -> Predicate:
+    """Describe one predicate of a filter chain.
+
+    Parameters
+    ----------
+    func
+        With ``vectorized=False`` a function of one row's values (in the order of `columns`) whose result counts as
+        true when it is truthy. With ``vectorized=True`` a function of Arrow arrays that returns one boolean a row (an
+        Arrow, NumPy or pandas array); null counts as false. It must be deterministic.
+    columns
+        The columns it reads. Only these travel to Python.
+    name
+        Defaults to the function's name.
+    after
+        Names of predicates that must have passed before this one may see a row (a null check before a parse). It is
+        then never evaluated, not even for profiling, on a row where one of them is false.
+    setup
+        Called once a worker process; its value becomes the first argument of `func` (a model, a connection).
+    profile
+        False: never evaluate it only to learn something. It then moves forward only on what ordinary work has shown.
+
+    >>> predicate(str.isdigit, "code").name
+    'isdigit'
+    >>> predicate(len, "code", name="not_empty", after="isdigit").after
+    ('isdigit',)
+    """
+    if not callable(func):
+        raise PlanError(f"a predicate needs a function, not {func!r}: tw.predicate(is_suspicious, 'line')")
+    label = name if name is not None else _name_of(func)
+    if not isinstance(label, str) or not label:
+        raise PlanError(f"a predicate's name must be a non-empty string, not {label!r}")
+    if not columns:
+        raise PlanError(f"predicate {label!r} reads no column: name the columns it gets, tw.predicate(f, 'line')")
+    for column in columns:
+        if not isinstance(column, str) or not column:
+            raise PlanError(f"predicate {label!r}: columns are given by name, not as {column!r}")
+    if setup is not None and not callable(setup):
+        raise PlanError(f"predicate {label!r}: setup must be a function without arguments, not {setup!r}")
+    guards = (after,) if isinstance(after, str) else tuple(after)
+    for guard in guards:
+        if not isinstance(guard, str):
+            raise PlanError(f"predicate {label!r}: after takes names of predicates, not {guard!r}")
+    return Predicate(label, func, tuple(columns), guards, bool(vectorized), setup, bool(profile))
+
+
+def _name_of(func: Callable[..., Any]) -> str:
+    while isinstance(func, functools.partial):
+        func = func.func
+    return getattr(func, "__name__", None) or type(func).__name__

@@ -1,0 +1,10 @@
+"""What a filter chain did and why, for people (text, HTML in a notebook) and for programs (`to_dict`).
+
+A report is folded from event records and from nothing else. Its size is bounded: sums, and the latest switches.
+"""
+
+from thalweg.report.report import Report
+from thalweg.report.section import PredicateReport, Section, SwitchReport
+from thalweg.report.tally import Tally, fold
+
+__all__ = ["PredicateReport", "Report", "Section", "SwitchReport", "Tally", "fold"]

@@ -1,0 +1,35 @@
+"""The report people and programs read."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg.report.section import Section
+from thalweg.report.view import as_html, as_text
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One section a query or run. `print(report)`, `report.to_dict()`, or the last line of a notebook cell."""
+
+    sections: tuple[Section, ...]
+    pending: int = 0
+    """Batch DataFrames on which no action has ended yet."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {"sections": [section.to_dict() for section in self.sections], "pending": self.pending}
+
+    def __str__(self) -> str:
+        parts = [as_text(section) for section in self.sections]
+        if self.pending:
+            parts.append(f"{self.pending} DataFrame(s) filtered, but no action on them has ended yet.")
+        return "\n\n".join(parts) or "Nothing has run yet: use df.transform(keep) and start an action or a query."
+
+    def _repr_html_(self) -> str:
+        parts = [as_html(section) for section in self.sections]
+        if self.pending or not parts:
+            parts.append(f"<p>{html.escape(str(Report((), self.pending)))}</p>")
+        return "".join(parts)

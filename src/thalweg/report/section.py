@@ -1,0 +1,179 @@
+"""One query or run in a report: sums over its event records, and its latest switches."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from thalweg.events import Observed, Record, VerdictGiven
+
+LATEST_SWITCHES = 20
+"""Shown and kept a section; the events file has them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateReport:
+    """One predicate in one run."""
+
+    name: str
+    position: int
+    """In the latest order, from 1."""
+    evaluated: int
+    """Rows it was evaluated on by ordinary work."""
+    passed: int
+    profiled: int
+    """Rows it was evaluated on only to learn something."""
+    profile_errors: int
+    """Profiling calls that raised; they never fail a query."""
+    cost_ns: float | None
+    """What one more row costs, latest estimate; None: unknown."""
+
+    @property
+    def selectivity(self) -> float | None:
+        """The share that passed, of the rows that reached it; None: no row did."""
+        return self.passed / self.evaluated if self.evaluated else None
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchReport:
+    """One change of order, and why."""
+
+    batch: int | None
+    worker: str
+    at_row: int
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    reason: str
+
+
+@dataclass(slots=True)
+class Section:
+    """One query or run."""
+
+    run: str
+    kind: str
+    policy: str
+    names: tuple[str, ...]
+    order: tuple[str, ...] = ()
+    rows: int = 0
+    kept: int = 0
+    evaluated: list[int] = field(default_factory=list)
+    passed: list[int] = field(default_factory=list)
+    profiled: list[int] = field(default_factory=list)
+    profile_errors: list[int] = field(default_factory=list)
+    cost_ns: list[float | None] = field(default_factory=list)
+    profile_tuples: int = 0
+    total_ns: int = 0
+    profiling_ns: int = 0
+    reoptimizing_ns: int = 0
+    switch_count: int = 0
+    switches: deque[SwitchReport] = field(default_factory=lambda: deque(maxlen=LATEST_SWITCHES))
+    workers: set[str] = field(default_factory=set)
+    first_batch: int | None = None
+    last_batch: int | None = None
+
+    @property
+    def processing_ns(self) -> int:
+        """Time in the chain that is neither profiling nor re-optimizing."""
+        return self.total_ns - self.profiling_ns - self.reoptimizing_ns
+
+    @property
+    def predicates(self) -> list[PredicateReport]:
+        """In the latest order."""
+        place = {name: i for i, name in enumerate(self.order)}
+        rows = [
+            PredicateReport(
+                name, place[name] + 1, self.evaluated[k], self.passed[k], self.profiled[k], self.profile_errors[k],
+                self.cost_ns[k],
+            )
+            for k, name in enumerate(self.names)
+        ]  # fmt: skip
+        return sorted(rows, key=lambda row: row.position)
+
+    @property
+    def evaluations(self) -> int:
+        """All calls, profiling included, in rows."""
+        return sum(self.evaluated) + sum(self.profiled)
+
+    @property
+    def evaluations_of_all(self) -> int:
+        """What evaluating every predicate on every row would take, as Spark's own UDF filters do."""
+        return self.rows * len(self.names)
+
+    @property
+    def counted(self) -> str:
+        """Which rows and actions these numbers are of."""
+        if self.kind == "stream":
+            span = f"micro-batches {self.first_batch} to {self.last_batch}"
+            return f"{self.rows:,} rows of {span} of streaming query {self.run}"
+        if self.kind == "batch":
+            return f"{self.rows:,} rows of the first action on this DataFrame (Spark observes only that one)"
+        return f"{self.rows:,} rows of {self.run} in this process"
+
+    def add(self, record: Record) -> None:
+        """Fold in one record of this run."""
+        if isinstance(record, Observed):
+            self._observe(record)
+        elif isinstance(record, VerdictGiven):
+            self.switch_count += 1
+            self.switches.append(
+                SwitchReport(record.batch, record.worker, record.at_row, record.before, record.after, record.reason)
+            )
+
+    def _observe(self, seen: Observed) -> None:
+        n = len(self.names)
+        for name in ("evaluated", "passed", "profiled", "profile_errors"):
+            old: list[int] = getattr(self, name) or [0] * n
+            setattr(self, name, [a + b for a, b in zip(old, getattr(seen, name), strict=True)])
+        old_cost = self.cost_ns or [None] * n
+        self.cost_ns = [new if new is not None else old for old, new in zip(old_cost, seen.cost_ns, strict=True)]
+        self.order = seen.order
+        self.rows += seen.rows
+        self.kept += seen.kept
+        self.profile_tuples += seen.profile_tuples
+        self.total_ns += seen.total_ns
+        self.profiling_ns += seen.profiling_ns
+        self.reoptimizing_ns += seen.reoptimizing_ns
+        self.switch_count += seen.omitted_switches
+        self.workers.add(seen.worker)
+        if seen.batch is not None:
+            self.first_batch = seen.batch if self.first_batch is None else min(self.first_batch, seen.batch)
+            self.last_batch = seen.batch if self.last_batch is None else max(self.last_batch, seen.batch)
+
+    def copy(self) -> Section:
+        """Nothing added later shows in it."""
+        copied = Section(self.run, self.kind, self.policy, self.names)
+        for f in fields(self):
+            value = getattr(self, f.name)
+            setattr(copied, f.name, value.copy() if isinstance(value, (list, set, deque)) else value)
+        return copied
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "run": self.run, "kind": self.kind, "policy": self.policy, "counted": self.counted,
+            "order": list(self.order), "rows": self.rows, "kept": self.kept,
+            "predicates": [
+                {
+                    "name": p.name, "position": p.position, "evaluated": p.evaluated, "passed": p.passed,
+                    "selectivity": p.selectivity, "cost_ns": p.cost_ns, "profiled": p.profiled,
+                    "profile_errors": p.profile_errors,
+                }
+                for p in self.predicates
+            ],
+            "evaluations": self.evaluations, "evaluations_of_all": self.evaluations_of_all,
+            "profile_tuples": self.profile_tuples,
+            "time_ns": {
+                "processing": self.processing_ns, "profiling": self.profiling_ns, "reoptimizing": self.reoptimizing_ns,
+            },
+            "switches": self.switch_count,
+            "latest_switches": [
+                {
+                    "batch": s.batch, "worker": s.worker, "at_row": s.at_row, "before": list(s.before),
+                    "after": list(s.after), "reason": s.reason,
+                }
+                for s in self.switches
+            ],
+            "workers": len(self.workers),
+        }  # fmt: skip

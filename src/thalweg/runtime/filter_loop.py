@@ -1,0 +1,230 @@
+"""The loop that runs a filter chain under a policy, slice by slice; the same one locally and in Spark's workers.
+
+A batch is cut into slices of about a thousand rows, so that adapting is not tied to the size of Arrow's batches. After
+each slice dropped rows are sampled with the policy's probability; the sampled rows wait until some dozens are together
+(one, when slices have one row), are evaluated by what the policy wants, and shown to it. A verdict is applied at the
+next slice. Processing, profiling and re-optimizing are timed apart (a-greedy, table 2).
+
+With slices of one row and the same random numbers this is the tuple-at-a-time algorithm of the paper.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from thalweg.adapt import Policy, Seen
+from thalweg.kernels import Columns, FilterChain, Pass
+from thalweg.stats import CallCost
+
+SLICE_ROWS = 1024
+"""Small enough to react within a batch, large enough that a call's fixed cost is a small part."""
+TOGETHER = 16
+"""Sampled rows wait until a slice's sixteenth is together: the fixed cost of their calls is then shared."""
+COLD = 8
+"""But the first few are looked at at once: an unknown order may be far from good."""
+
+Bits = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A verdict that was applied: after how many rows of this loop, from which order to which, and why."""
+
+    verdict_at: int
+    at: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    reason: str
+
+
+@dataclass(slots=True)
+class Work:
+    """What was done: counters by predicate and times. Additive, so that workers and batches can be summed."""
+
+    rows: int
+    kept: int
+    evaluated: list[int]
+    passed: list[int]
+    busy_ns: list[int]
+    profiled: list[int]
+    profile_busy_ns: list[int]
+    profile_errors: list[int]
+    profile_tuples: int = 0
+    total_ns: int = 0
+    profiling_ns: int = 0
+    reoptimizing_ns: int = 0
+    switches: list[Switch] = field(default_factory=list)
+
+    @classmethod
+    def none(cls, n: int) -> Work:
+        """Nothing done yet, for n predicates."""
+        return cls(0, 0, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n)
+
+
+class FilterLoop:
+    """State that outlives batches and tasks: the policy, the costs, the sample under way."""
+
+    def __init__(
+        self,
+        chain: FilterChain,
+        policy: Policy,
+        rng: np.random.Generator,
+        *,
+        slice_rows: int = SLICE_ROWS,
+    ) -> None:
+        n = len(chain.plan.predicates)
+        self.chain = chain
+        self.policy = policy
+        self.rng = rng
+        self.slice_rows = slice_rows
+        self.order = policy.order
+        self.costs = [CallCost() for _ in range(n)]
+        self.work = Work.none(n)
+        self.rows_seen = 0
+        self._since = [[0] * n, [0] * n, [0] * n]  # evaluated, passed, ns since the policy was last asked
+        self._waiting: list[tuple[pa.RecordBatch, NDArray[np.int16]]] = []
+        self._waiting_rows = 0
+        self._profile_tuples = 0
+
+    def process(self, batch: pa.RecordBatch) -> Bits:
+        """One bit a row: whether it passes."""
+        clock = self.chain.clock
+        begun = clock()
+        rows = batch.num_rows
+        keep = np.zeros(rows, dtype=bool)
+        columns = self.chain.columns(batch)
+        sampled: list[NDArray[np.int64]] = []
+        places: list[NDArray[np.int16]] = []
+        for start, length in cut(rows, self.slice_rows):
+            done = self.chain.run(columns.slice(start, length), self.order)
+            keep[start + done.kept] = True
+            self._count(done, length)
+            p = self.policy.wants().p
+            if p > 0.0:
+                mark = clock()
+                dropped = np.flatnonzero(done.dropped_at < len(self.order))
+                chosen = dropped[self.rng.random(len(dropped)) < p]
+                if len(chosen):
+                    sampled.append(start + chosen)
+                    places.append(done.dropped_at[chosen])
+                    self._waiting_rows += len(chosen)
+                    if self._waiting_rows >= self._enough():
+                        self._wait(batch, sampled, places)
+                        self._show()
+                self.work.profiling_ns += clock() - mark
+            else:
+                self._ask(np.zeros((0, len(self.order)), dtype=bool))
+        mark = clock()
+        self._wait(batch, sampled, places)
+        now = clock()
+        self.work.profiling_ns += now - mark
+        self.work.total_ns += now - begun
+        return keep
+
+    def take_work(self) -> Work:
+        """What was done since the last call."""
+        work, self.work = self.work, Work.none(len(self.order))
+        return work
+
+    def cost_ns(self) -> list[float]:
+        """What one more row costs each predicate; nan where nobody knows."""
+        return [cost.per_row_ns if cost.known else math.nan for cost in self.costs]
+
+    def snapshot(self) -> dict[str, Any]:
+        """What a fresh worker needs to go on from here."""
+        return self.policy.snapshot()
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Go on from what a sibling has learned."""
+        self.policy.restore(snapshot)
+        self.order = self.policy.order
+
+    def _enough(self) -> int:
+        return max(1, min(self.slice_rows // TOGETHER, COLD + self._profile_tuples // 4))
+
+    def _count(self, done: Pass, rows: int) -> None:
+        work = self.work
+        work.rows += rows
+        work.kept += len(done.kept)
+        self.rows_seen += rows
+        evaluated, passed, ns = self._since
+        for k in self.order:
+            count = done.evaluated[k]
+            if not count:
+                break
+            evaluated[k] += count
+            passed[k] += done.passed[k]
+            ns[k] += done.ns[k]
+            work.evaluated[k] += count
+            work.passed[k] += done.passed[k]
+            work.busy_ns[k] += done.ns[k]
+            self.costs[k].record(count, done.ns[k])
+
+    def _wait(self, batch: pa.RecordBatch, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]]) -> None:
+        """Copy the sampled rows out of their batch, which will be gone when they are looked at."""
+        if sampled:
+            rows = pa.array(np.concatenate(sampled))
+            self._waiting.append((batch.take(rows), np.concatenate(places)))
+            sampled.clear()
+            places.clear()
+
+    def _show(self) -> None:
+        """Evaluate the waiting rows and show them to the policy."""
+        clock = self.chain.clock
+        sample = pa.concat_batches([batch for batch, _ in self._waiting])
+        dropped_at = np.concatenate([place for _, place in self._waiting])
+        self._waiting.clear()
+        self._waiting_rows = 0
+        columns: Columns = self.chain.columns(sample)
+        seen = self.chain.profile(columns, dropped_at, self.order, self.policy.wants().evaluate)
+        self._profile_tuples += len(dropped_at)
+        work = self.work
+        work.profile_tuples += len(dropped_at)
+        for k in self.order:
+            count = seen.evaluated[k]
+            if count:
+                work.profiled[k] += count
+                work.profile_busy_ns[k] += seen.ns[k]
+                work.profile_errors[k] += seen.errors[k]
+                self.costs[k].record(count, seen.ns[k])
+        mark = clock()
+        self._ask(seen.dropped)
+        work.profiling_ns -= clock() - mark  # counted as re-optimizing there
+
+    def _ask(self, profile: Bits) -> None:
+        clock = self.chain.clock
+        begun = clock()
+        evaluated, passed, ns = (np.array(counter, dtype=np.int64) for counter in self._since)
+        seen = Seen(evaluated, passed, ns, np.array(self.cost_ns()), profile)
+        verdict = self.policy.update(seen)
+        for counter in self._since:
+            counter[:] = [0] * len(counter)
+        if verdict is not None:
+            at = self.rows_seen
+            self.work.switches.append(Switch(at, at, self.order, verdict.order, verdict.reason))
+            self.order = verdict.order
+        self.work.reoptimizing_ns += clock() - begun
+
+
+def cut(rows: int, slice_rows: int) -> list[tuple[int, int]]:
+    """Slices of nearly equal length, each at most `slice_rows`.
+
+    >>> cut(10_000, 4096)
+    [(0, 3334), (3334, 3333), (6667, 3333)]
+    """
+    if rows == 0:
+        return []
+    parts = -(-rows // slice_rows)
+    size, longer = divmod(rows, parts)
+    slices, start = [], 0
+    for part in range(parts):
+        length = size + (part < longer)
+        slices.append((start, length))
+        start += length
+    return slices

@@ -1,0 +1,5 @@
+"""The runtime in this process."""
+
+from thalweg.runtime.local.filters import filter_batches
+
+__all__ = ["filter_batches"]

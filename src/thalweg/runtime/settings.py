@@ -1,0 +1,70 @@
+"""The settings of a filter chain, from the argument, `spark.thalweg.*`, `THALWEG_*` or the default, in this order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from thalweg.adapt import ProfileSettings, check_policy
+from thalweg.errors import PlanError
+from thalweg.runtime.filter_loop import SLICE_ROWS
+
+_TEXT: dict[str, Callable[[str], Any]] = {
+    "policy": str, "p": float, "window": int, "alpha": float, "slice_rows": int, "seed": int, "events": str,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSettings:
+    """Few, and checked when made."""
+
+    policy: str = "a-greedy"
+    p: float | None = None
+    """Share of dropped rows to profile; None: the policy's own (a-greedy, table 1)."""
+    window: int | None = None
+    """Profile tuples remembered; None: the policy's own."""
+    alpha: float | None = None
+    """Thrashing avoidance; None: the policy's own."""
+    slice_rows: int = SLICE_ROWS
+    """Rows between two looks at the order. Too few: calls cost more than rows. Too many: it reacts late."""
+    seed: int | None = None
+    """For the sample of profiled rows; it never changes the answer. None: another one each time."""
+    events: str | None = None
+    """A file for event records (JSON lines), written by the driver."""
+
+    def __post_init__(self) -> None:
+        _ = self.profile
+        if isinstance(self.slice_rows, bool) or not isinstance(self.slice_rows, int) or self.slice_rows < 1:
+            raise PlanError(f"slice_rows={self.slice_rows!r}: must be a whole number of rows, 1 or more")
+
+    @property
+    def profile(self) -> ProfileSettings | None:
+        """The profiling settings the policy will run with; None when it does not profile."""
+        return check_policy(self.policy, self.p, self.window, self.alpha)
+
+
+def resolve(given: Mapping[str, Any], conf: Callable[[str], str | None] = lambda key: None) -> FilterSettings:
+    """Settings from the arguments that are not None, then Spark's configuration, then the environment.
+
+    >>> resolve({"policy": "sweep", "p": None}, {"spark.thalweg.policy": "written", "spark.thalweg.p": "0.02"}.get)
+    FilterSettings(policy='sweep', p=0.02, window=None, alpha=None, slice_rows=1024, seed=None, events=None)
+    """
+    values: dict[str, Any] = {}
+    for name in (f.name for f in fields(FilterSettings)):
+        key, variable = f"spark.thalweg.{name}", f"THALWEG_{name.upper()}"
+        if given.get(name) is not None:
+            values[name] = given[name]
+        elif (text := conf(key)) is not None:
+            values[name] = _parse(name, key, text)
+        elif (text := os.environ.get(variable)) is not None:
+            values[name] = _parse(name, variable, text)
+    return FilterSettings(**values)
+
+
+def _parse(name: str, where: str, text: str) -> Any:
+    try:
+        return _TEXT[name](text)
+    except ValueError:
+        raise PlanError(f"{where}={text!r}: expected a {_TEXT[name].__name__} for {name}") from None

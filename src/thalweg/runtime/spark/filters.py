@@ -1,0 +1,108 @@
+"""A filter chain on a Spark DataFrame, batch or streaming.
+
+One iterator Arrow UDF reads only the columns the predicates need and returns `struct<keep, work>`, so that wide rows do
+not travel. `work` is null but on a few rows, where it holds what the task did as text; `observe` collects these texts
+and brings them to the driver, without accumulators, so also through Spark Connect. Then the rows are filtered by
+`keep` and the struct is dropped.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from thalweg.errors import PlanError
+from thalweg.events import Record
+from thalweg.plan import FilterPlan, find_column
+from thalweg.runtime.settings import FilterSettings
+from thalweg.runtime.spark.stream_watch import watch
+from thalweg.runtime.spark.worker import ChainTask, run_task
+from thalweg.runtime.work_record import decode
+
+RETURNS = "keep boolean, work string"
+
+
+def attach(
+    df: DataFrame, plan: FilterPlan, settings: FilterSettings, sink: Callable[[Record], None]
+) -> tuple[DataFrame, Callable[[], bool]]:
+    """The filtered DataFrame, and a function that fetches what a batch action observed, if one has ended (True)."""
+    names = [find_column(column, df.columns) for column in plan.columns]
+    if not hasattr(F, "arrow_udf"):
+        raise PlanError(
+            "this PySpark has no arrow_udf: Thalweg needs PySpark 4.1 or newer, pip install 'thalweg[spark]'"
+        )
+    identity = uuid.uuid4().hex
+    application = df.sparkSession.conf.get("spark.app.id", None) or "application"
+    task = ChainTask(plan, settings, identity, application)
+
+    def filter_chain(columns: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
+        return run_task(task, columns)
+
+    # the annotations of a closure are text here, and PySpark wants the types
+    filter_chain.__annotations__ = {"columns": Iterator[tuple[pa.Array, ...]], "return": Iterator[pa.Array]}
+    udf: Any = F.arrow_udf(filter_chain, RETURNS)
+    metric = f"thalweg_{identity}"
+    flag = f"__thalweg_{identity[:8]}"
+    evaluated = df.withColumn(flag, udf(*(F.col(f"`{name.replace('`', '``')}`") for name in names)))
+    work = F.collect_list(F.col(flag)["work"]).alias("work")
+
+    def tell(run: str, batch: int | None, texts: list[str]) -> None:
+        kind = "batch" if batch is None else "stream"
+        for text in texts:
+            for record in decode(text, plan=plan, policy=settings.policy, run=run, kind=kind, batch=batch):
+                sink(record)
+
+    if df.isStreaming:
+        watch(df.sparkSession, metric, tell)
+        observed = evaluated.observe(metric, work)
+        fetch: Callable[[], bool] = _nothing_to_fetch
+    else:
+        observation = Observation(metric)
+        observed = evaluated.observe(observation, work)
+        fetch = _Fetch(observation, partial(tell, f"batch {identity[:8]}", None))
+        if settings.events is not None:
+            threading.Thread(target=_wait_for, args=(fetch,), name=metric, daemon=True).start()
+    return observed.filter(F.col(flag)["keep"]).drop(flag), fetch
+
+
+def _nothing_to_fetch() -> bool:
+    return True
+
+
+class _Fetch:
+    """Takes what the first action observed, once; never waits for one."""
+
+    def __init__(self, observation: Observation, use: Callable[[list[str]], None]) -> None:
+        self._observation = observation
+        self._use = use
+        self._lock = threading.Lock()
+        self._done = False
+
+    def __call__(self) -> bool:
+        with self._lock:
+            if not self._done and _has_result(self._observation):
+                self._use(list(self._observation.get["work"]))
+                self._done = True
+            return self._done
+
+
+def _has_result(observation: Observation) -> bool:
+    """`Observation.get` blocks on classic Spark until an action has ended, and is empty until then on Connect."""
+    java = getattr(observation, "_jo", None)
+    if java is not None:
+        return bool(java.future().isCompleted())
+    return bool(observation.get)
+
+
+def _wait_for(fetch: Callable[[], bool]) -> None:
+    """In a daemon thread, when event records were asked for: nobody else may call for them."""
+    while not fetch():
+        time.sleep(0.5)

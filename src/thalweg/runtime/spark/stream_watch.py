@@ -1,0 +1,71 @@
+"""What streaming queries observed, as it arrives: one listener a session, told apart by metric names."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+Told = Callable[[str, int, list[str]], None]
+"""Gets the run (query id and run id), the micro-batch, and the texts its tasks left."""
+
+
+class _Listener(StreamingQueryListener):
+    def __init__(self) -> None:
+        self.told: dict[str, Told] = {}
+        self._latest: dict[tuple[str, str], int] = {}
+        self._lock = threading.Lock()
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802  (Spark's name)
+        """Nothing is observed yet."""
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802
+        """Nothing was observed."""
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+        """What it observed has been told."""
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+        """A micro-batch is done."""
+        progress = event.progress
+        for metric, row in progress.observedMetrics.items():
+            told = self.told.get(metric)
+            if told is None:
+                continue
+            # a batch that is run again after a restart would be counted twice; progress also comes without a new batch
+            with self._lock:
+                seen = self._latest.get((metric, str(progress.id)), -1)
+                if progress.batchId <= seen:
+                    continue
+                self._latest[metric, str(progress.id)] = progress.batchId
+            told(f"{progress.id} run {progress.runId}", int(progress.batchId), list(row["work"] or ()))
+
+
+_LISTENERS: WeakKeyDictionary[SparkSession, _Listener] = WeakKeyDictionary()
+_LOCK = threading.Lock()
+
+
+def watch(spark: SparkSession, metric: str, told: Told) -> None:
+    """Tell `told` about every micro-batch that observed `metric`."""
+    with _LOCK:
+        listener = _LISTENERS.get(spark)
+        if listener is None:
+            listener = _LISTENERS[spark] = _Listener()
+            spark.streams.addListener(listener)
+            atexit.register(_forget, weakref.ref(spark), listener)
+    listener.told[metric] = told
+
+
+def _forget(spark: weakref.ref[SparkSession], listener: _Listener) -> None:
+    """Before the interpreter ends: the JVM would log an error for each event it can no longer deliver."""
+    session = spark()
+    if session is not None:
+        with contextlib.suppress(Exception):  # the JVM may be gone already, which is as good
+            session.streams.removeListener(listener)

@@ -1,0 +1,111 @@
+"""The part that runs in Spark's Python workers.
+
+A closure is unpickled for every task, so what was learned lives here, in a module of the worker process: workers are
+reused from task to task. It is keyed by the DataFrame it belongs to (an identity made once a `transform`, so two
+filter sets and two applications never meet) and by the streaming query (so one DataFrame started twice does not mix).
+A worker that has nothing yet starts from what its siblings left on this host, else from the order of the query's start.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark import TaskContext
+
+from thalweg.adapt import make_policy
+from thalweg.kernels import FilterChain
+from thalweg.kernels.filter_chain import set_up
+from thalweg.plan import FilterPlan
+from thalweg.runtime.filter_loop import FilterLoop
+from thalweg.runtime.settings import FilterSettings
+from thalweg.runtime.spark.host_file import HostFile
+from thalweg.runtime.work_record import encode
+
+MOST_LOOPS = 64
+"""Queries a worker remembers; the one unused for longest is forgotten first."""
+
+
+@dataclass(frozen=True)
+class ChainTask:
+    """What travels to the workers: the plan with the user's functions, the settings, and who it belongs to."""
+
+    plan: FilterPlan
+    settings: FilterSettings
+    identity: str
+    application: str
+
+
+@dataclass(slots=True)
+class _Kept:
+    loop: FilterLoop
+    file: HostFile
+
+
+_KEPT: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
+_SETUPS: OrderedDict[str, dict[str, Any]] = OrderedDict()
+
+
+def run_task(task: ChainTask, batches: Iterator[Any]) -> Iterator[pa.Array]:
+    """Filter the batches of one task. Each result is held back until the next batch is there, so that the last one is
+    known and can carry the task's work; work is also sent after 1, 2, 4, 8... batches, for tasks that are cut short."""
+    context = TaskContext.get()
+    query = (context.getLocalProperty("sql.streaming.queryId") if context else None) or "batch"
+    kept = _kept_for(task, query)
+    loop, file = kept.loop, kept.file
+    loop.take_work()  # of an earlier task that was cut short: it belongs to nobody now
+    worker = f"{socket.gethostname()}/{os.getpid()}"
+    held: NDArray[np.bool_] | None = None
+    for count, columns in enumerate(batches):
+        if held is not None:
+            yield _result(held, encode(loop, worker) if count & (count - 1) == 0 else None)
+        arrays = columns if isinstance(columns, tuple) else (columns,)
+        if len(arrays[0]) == 0:  # has no row that could carry work
+            held = None
+            yield _result(np.zeros(0, dtype=bool), None)
+            continue
+        held = loop.process(pa.RecordBatch.from_arrays(list(arrays), names=list(task.plan.columns)))
+        if loop.work.switches:
+            file.offer(loop.snapshot)
+    if held is not None:
+        yield _result(held, encode(loop, worker))
+    file.offer(loop.snapshot)
+
+
+def _result(keep: NDArray[np.bool_], work: str | None) -> pa.Array:
+    texts = pa.nulls(len(keep), pa.string())
+    if work is not None and len(keep):
+        texts = pa.concat_arrays([pa.array([work], pa.string()), texts[1:]])
+    return pa.StructArray.from_arrays([pa.array(keep), texts], names=["keep", "work"])
+
+
+def _kept_for(task: ChainTask, query: str) -> _Kept:
+    key = (task.identity, query)
+    if key in _KEPT:
+        _KEPT.move_to_end(key)
+        return _KEPT[key]
+    if task.identity not in _SETUPS:
+        _SETUPS[task.identity] = {p.name: set_up(p) for p in task.plan.predicates}
+    settings = task.settings
+    rng = np.random.default_rng(settings.seed)
+    policy = make_policy(settings.policy, task.plan.pipeline, settings.profile, rng)
+    chain = FilterChain(task.plan, time.perf_counter_ns, _SETUPS[task.identity])
+    loop = FilterLoop(chain, policy, rng, slice_rows=settings.slice_rows)
+    file = HostFile(task.application, f"{task.identity}-{query}")
+    learned = file.read()
+    if learned is not None:
+        loop.restore(learned)
+    _KEPT[key] = _Kept(loop, file)
+    while len(_KEPT) > MOST_LOOPS:
+        _KEPT.popitem(last=False)
+    while len(_SETUPS) > MOST_LOOPS:
+        _SETUPS.popitem(last=False)
+    return _KEPT[key]
