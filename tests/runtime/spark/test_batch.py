@@ -1,0 +1,223 @@
+"""Filters on finished data: the same rows as brute force, what travels, what is counted."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.sql import functions as F
+
+import thalweg as tw
+from tests.runtime.spark.counting import counting, multiple_of, not_multiple_of, rows_shown
+from thalweg.adapt import POLICIES
+
+ROWS = 30_000
+
+
+def even(n):
+    return n is not None and n % 2 == 0
+
+
+def has_seven(text):
+    return re.search("7", text)
+
+
+def short(text: pa.Array) -> pa.Array:
+    return pc.less(pc.utf8_length(text), 6)
+
+
+def parses(text):
+    return int(text) % 3 != 0  # raises on anything but digits
+
+
+def digits(text):
+    return text is not None and text.isdigit()
+
+
+@pytest.fixture(scope="module")
+def table(spark):
+    rng = random.Random(7)
+    rows = [
+        (i, None if rng.random() < 0.1 else rng.randrange(10**6), rng.choice(["", "x", None, str(rng.randrange(10**5))]))
+        for i in range(ROWS)
+    ]
+    return rows, spark.createDataFrame(rows, "id long, n long, text string").repartition(3).cache()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_rows_are_those_of_evaluating_everything(table, policy):
+    rows, df = table
+    keep = tw.filters(
+        tw.predicate(parses, "text", after=["digits"]),
+        tw.predicate(even, "n"),
+        tw.predicate(short, "text", vectorized=True),
+        tw.predicate(digits, "text"),
+        policy=policy,
+        **({"p": 0.5, "window": 50} if POLICIES[policy].defaults else {}),
+    )
+    expected = sorted(
+        i for i, n, text in rows if even(n) and digits(text) and parses(text) and len(text) < 6
+    )
+    got = sorted(row.id for row in df.transform(keep).select("id").collect())
+    assert got == expected
+    assert 0 < len(expected) < ROWS
+    section = keep.report().sections[0]
+    assert (section.rows, section.kept, section.policy) == (ROWS, len(expected), policy)
+    assert sum(p.profile_errors for p in section.predicates) == 0, "a guarded predicate saw what its guard refuses"
+
+
+def test_only_the_columns_read_travel_and_the_result_has_the_columns_of_the_input(table, capsys):
+    _, df = table
+    wide = df.select("*", *(F.lit(f"payload {i}").alias(f"c{i}") for i in range(5)))
+    out = wide.transform(tw.filters(tw.predicate(even, "n"), tw.predicate(short, "text", vectorized=True)))
+    assert out.schema == wide.schema
+    out.explain()
+    plan = capsys.readouterr().out
+    read = re.search(r"ArrowEvalPython \[filter_chain\(([^)]*)\)", plan)
+    assert read is not None, plan
+    assert [re.sub(r"#.*", "", c.strip()) for c in read[1].split(",")] == ["n", "text"]
+
+
+def test_what_is_counted_is_what_the_predicates_saw(spark, tmp_path: Path):
+    tests = {"thirds": multiple_of(3), "not_fifths": not_multiple_of(5), "sevenths": multiple_of(7)}
+    keep = tw.filters(
+        *(tw.predicate(counting(tmp_path, name, test), "id", name=name, vectorized=True) for name, test in tests.items()),
+        p=0.2,
+        window=100,
+    )
+    out = spark.range(0, 50_000, 1, 3).transform(keep)
+    assert keep.report().pending == 1, "nothing ran, and asking did not wait"
+    assert out.count() == sum(1 for i in range(50_000) if i % 3 == 0 and i % 5 != 0 and i % 7 == 0)
+    report = keep.report()
+    assert report.pending == 0
+    (section,) = report.sections
+    for predicate in section.predicates:
+        assert predicate.evaluated + predicate.profiled == rows_shown(tmp_path, predicate.name), predicate.name
+        assert predicate.profiled > 0
+    assert section.order[0] == "sevenths"
+    assert "first action" in section.counted
+
+
+def test_a_second_action_starts_from_what_the_first_learned(spark, tmp_path: Path):
+    keep = tw.filters(
+        tw.predicate(counting(tmp_path, "all_pass", lambda c: pc.greater_equal(c, 0)), "id", vectorized=True),
+        tw.predicate(counting(tmp_path, "few_pass", multiple_of(97)), "id", vectorized=True),
+        p=0.2,
+    )
+    out = spark.range(0, 20_000, 1, 2).transform(keep)
+    out.count()
+    before = rows_shown(tmp_path, "all_pass")
+    out.count()
+    second = rows_shown(tmp_path, "all_pass") - before
+    # what passes the selective one, and the profiled rows (0.2 of what it drops); from the written order it would be all
+    assert second < 20_000 * (1 / 97 + 0.25), f"{second} rows: the second action began with the written order again"
+
+
+def test_two_filter_sets_in_one_query_are_told_apart(spark):
+    one = tw.filters(tw.predicate(multiple_of(2), "id", vectorized=True, name="even"))
+    two = tw.filters(tw.predicate(multiple_of(3), "id", vectorized=True, name="thirds"))
+    assert spark.range(0, 6_000, 1, 2).transform(one).transform(two).count() == 1_000
+    assert [(s.rows, s.kept) for s in one.report().sections] == [(6_000, 3_000)]
+    assert [(s.rows, s.kept) for s in two.report().sections] == [(3_000, 1_000)]
+
+
+def test_one_filter_set_twice_in_one_query(spark):
+    keep = tw.filters(tw.predicate(multiple_of(2), "id", vectorized=True, name="even"))
+    out = spark.range(0, 1_000, 1, 2).transform(keep)
+    assert out.union(out).count() == 1_000
+    assert spark.range(0, 1_000, 1, 2).transform(keep).transform(keep).count() == 500
+    assert [s.kept for s in keep.report().sections][-2:] == [500, 500]
+
+
+def test_an_action_that_is_cut_short_is_still_reported(spark):
+    keep = tw.filters(tw.predicate(multiple_of(2), "id", vectorized=True, name="even"))
+    assert len(spark.range(0, 200_000, 1, 2).transform(keep).limit(3).collect()) == 3
+    (section,) = keep.report().sections
+    assert 0 < section.rows <= 200_000
+
+
+def test_setup_runs_once_a_worker(spark, tmp_path: Path):
+    import os
+
+    def load():
+        (tmp_path / f"setup-{os.getpid()}-{len(list(tmp_path.iterdir()))}").touch()
+        return 5
+
+    keep = tw.filters(tw.predicate(lambda k, n: n % k == 0, "id", name="fifths", setup=load))
+    out = spark.range(0, 1_000, 1, 8).transform(keep)
+    assert out.count() == 200
+    assert out.count() == 200
+    runs = [path.name.split("-")[1] for path in tmp_path.iterdir()]
+    assert len(runs) == len(set(runs)) <= 4, "sixteen tasks, and once in each worker process"
+
+
+def test_event_records_reach_the_file(spark, tmp_path: Path):
+    from tests.runtime.spark.waiting import wait_until
+    from thalweg.events import Observed, read
+    from thalweg.report import fold
+
+    path = tmp_path / "events" / "run.jsonl"
+    keep = tw.filters(
+        tw.predicate(multiple_of(1), "id", vectorized=True, name="all"),
+        tw.predicate(multiple_of(50), "id", vectorized=True, name="few"),
+        p=0.5,
+        events=str(path),
+    )
+    spark.range(0, 20_000, 1, 2).transform(keep).count()
+    wait_until(lambda: any(isinstance(r, Observed) for r in read(path)), "records of the action in the file")
+    wait_until(lambda: fold(read(path)).to_dict()["sections"] == keep.report().to_dict()["sections"], "all of them")
+    kinds = {record.event for record in read(path)}
+    assert kinds == {"observed", "verdict", "switched"}
+
+
+def test_spark_configuration_is_read(spark):
+    spark.conf.set("spark.thalweg.policy", "written")
+    try:
+        keep = tw.filters(tw.predicate(multiple_of(2), "id", vectorized=True, name="even"))
+        spark.range(10).transform(keep).count()
+        assert keep.report().sections[0].policy == "written"
+        spark.conf.set("spark.thalweg.policy", "sweeep")
+        with pytest.raises(tw.PlanError, match="did you mean 'sweep'"):
+            spark.range(10).transform(keep)
+    finally:
+        spark.conf.unset("spark.thalweg.policy")
+
+
+def test_a_wrong_column_is_told_before_anything_runs(spark):
+    keep = tw.filters(tw.predicate(even, "idd"))
+    with pytest.raises(tw.PlanError, match=r"no column 'idd' \(did you mean 'id'\?\); there are id"):
+        spark.range(10).transform(keep)
+
+
+def test_columns_with_odd_names_and_other_case(spark):
+    df = spark.range(10).select(F.col("id").alias("a.b `c`"), F.col("id").alias("Mixed"))
+    keep = tw.filters(tw.predicate(even, "a.b `c`"), tw.predicate(lambda n: n > 3, "mixed", name="large"))
+    assert sorted(row[0] for row in df.transform(keep).collect()) == [4, 6, 8]
+
+
+def test_a_predicate_that_raises_or_returns_the_wrong_thing_is_named(spark):
+    cases = {
+        "raises_zero": (lambda n: 1 / 0, False, "predicate 'raises_zero' raised ZeroDivisionError"),
+        "short_answer": (lambda c: pa.array([True]), True, "predicate 'short_answer' got .* rows and returned 1"),
+        "numbers": (lambda c: c, True, "predicate 'numbers' is vectorized and must return an array of booleans"),
+    }
+    for name, (func, vectorized, message) in cases.items():
+        keep = tw.filters(tw.predicate(func, "id", name=name, vectorized=vectorized))
+        with pytest.raises(Exception, match=message):
+            spark.range(100).transform(keep).collect()
+
+
+def test_what_is_not_a_dataframe_is_refused():
+    keep = tw.filters(tw.predicate(even, "id"))
+    with pytest.raises(tw.PlanError, match=r"not to Table; for Arrow: \.over\(\)"):
+        keep(pa.table({"id": [1]}))
+
+
+def test_an_empty_dataframe(spark):
+    keep = tw.filters(tw.predicate(even, "id"))
+    assert spark.range(0).transform(keep).count() == 0
+    assert "Nothing" in str(keep.report()) or keep.report().sections == ()
