@@ -90,7 +90,7 @@ class FilterChain:
         """The slice through the chain."""
         n = len(order)
         evaluated, passed, ns = [0] * n, [0] * n, [0] * n
-        dropped_at = np.full(columns.length, n, dtype=np.int16)
+        dropped_at = np.zeros(columns.length, dtype=np.int16)
         alive: Rows | None = None
         count = columns.length
         clock = self.clock
@@ -101,13 +101,13 @@ class FilterChain:
             mask = self.evaluate(k, columns, alive)
             ns[k] = clock() - begun
             evaluated[k] = count
-            true = np.flatnonzero(mask)
+            true = mask.nonzero()[0]
             passed[k] = left = len(true)
             if left < count:
-                false = np.flatnonzero(~mask)
-                dropped_at[false if alive is None else alive[false]] = position
                 alive = true if alive is None else alive[true]
                 count = left
+            # a row is dropped at the number of positions it has passed
+            dropped_at[slice(None) if alive is None else alive] = position + 1
         kept = np.arange(columns.length) if alive is None else alive
         return Pass(kept, dropped_at, evaluated, passed, ns)
 
@@ -115,15 +115,16 @@ class FilterChain:
         """These rows were dropped at the positions given; evaluate on each what `evaluate[position]` says."""
         n, m = len(order), columns.length
         counts, ns, errors = [0] * n, [0] * n, [0] * n
-        dropped = np.zeros((m, n), dtype=bool)
-        true = np.zeros((m, n), dtype=bool)
-        for position, k in enumerate(order):
-            dropped[:, k] = dropped_at == position
-            true[:, k] = dropped_at > position
-            asked = evaluate[dropped_at, k] & (dropped_at < position)
+        place = np.empty(n, dtype=np.int64)
+        place[list(order)] = np.arange(n)
+        at = dropped_at[:, None]
+        dropped, true = at == place, at > place
+        asked = evaluate[dropped_at] & (at < place)
+        for k in order:
+            column = asked[:, k]
             for guard in self._guards[k]:
-                asked &= true[:, guard]
-            rows = np.flatnonzero(asked)
+                column &= true[:, guard]
+            rows = column.nonzero()[0]
             if not len(rows):
                 continue
             begun = self.clock()

@@ -88,9 +88,10 @@ class FilterLoop:
         self.work = Work.none(n)
         self.rows_seen = 0
         self._since = [[0] * n, [0] * n, [0] * n]  # evaluated, passed, ns since the policy was last asked
-        self._waiting: list[tuple[pa.RecordBatch, NDArray[np.int16]]] = []
+        self._waiting: list[tuple[Columns, NDArray[np.int16]]] = []
         self._waiting_rows = 0
         self._profile_tuples = 0
+        self._no_profile: Bits = np.zeros((0, n), dtype=bool)
 
     def process(self, batch: pa.RecordBatch) -> Bits:
         """One bit a row: whether it passes."""
@@ -108,20 +109,20 @@ class FilterLoop:
             p = self.policy.wants().p
             if p > 0.0:
                 mark = clock()
-                dropped = np.flatnonzero(done.dropped_at < len(self.order))
+                dropped = (done.dropped_at < len(self.order)).nonzero()[0]
                 chosen = dropped[self.rng.random(len(dropped)) < p]
                 if len(chosen):
                     sampled.append(start + chosen)
                     places.append(done.dropped_at[chosen])
                     self._waiting_rows += len(chosen)
                     if self._waiting_rows >= self._enough():
-                        self._wait(batch, sampled, places)
+                        self._wait(columns, sampled, places)
                         self._show()
                 self.work.profiling_ns += clock() - mark
             else:
-                self._ask(np.zeros((0, len(self.order)), dtype=bool))
+                self._ask(self._no_profile)
         mark = clock()
-        self._wait(batch, sampled, places)
+        self._wait(columns, sampled, places)
         now = clock()
         self.work.profiling_ns += now - mark
         self.work.total_ns += now - begun
@@ -166,22 +167,21 @@ class FilterLoop:
             work.busy_ns[k] += done.ns[k]
             self.costs[k].record(count, done.ns[k])
 
-    def _wait(self, batch: pa.RecordBatch, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]]) -> None:
+    def _wait(self, columns: Columns, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]]) -> None:
         """Copy the sampled rows out of their batch, which will be gone when they are looked at."""
         if sampled:
-            rows = pa.array(np.concatenate(sampled))
-            self._waiting.append((batch.take(rows), np.concatenate(places)))
+            rows = np.concatenate(sampled)
+            self._waiting.append((columns.take(rows), np.concatenate(places)))
             sampled.clear()
             places.clear()
 
     def _show(self) -> None:
         """Evaluate the waiting rows and show them to the policy."""
         clock = self.chain.clock
-        sample = pa.concat_batches([batch for batch, _ in self._waiting])
+        columns = Columns.joined([part for part, _ in self._waiting])
         dropped_at = np.concatenate([place for _, place in self._waiting])
         self._waiting.clear()
         self._waiting_rows = 0
-        columns: Columns = self.chain.columns(sample)
         seen = self.chain.profile(columns, dropped_at, self.order, self.policy.wants().evaluate)
         self._profile_tuples += len(dropped_at)
         work = self.work

@@ -42,7 +42,11 @@ def digits(text):
 def table(spark):
     rng = random.Random(7)
     rows = [
-        (i, None if rng.random() < 0.1 else rng.randrange(10**6), rng.choice(["", "x", None, str(rng.randrange(10**5))]))
+        (
+            i,
+            None if rng.random() < 0.1 else rng.randrange(10**6),
+            rng.choice(["", "x", None, str(rng.randrange(10**5))]),
+        )
         for i in range(ROWS)
     ]
     return rows, spark.createDataFrame(rows, "id long, n long, text string").repartition(3).cache()
@@ -59,9 +63,7 @@ def test_the_rows_are_those_of_evaluating_everything(table, policy):
         policy=policy,
         **({"p": 0.5, "window": 50} if POLICIES[policy].defaults else {}),
     )
-    expected = sorted(
-        i for i, n, text in rows if even(n) and digits(text) and parses(text) and len(text) < 6
-    )
+    expected = sorted(i for i, n, text in rows if even(n) and digits(text) and parses(text) and len(text) < 6)
     got = sorted(row.id for row in df.transform(keep).select("id").collect())
     assert got == expected
     assert 0 < len(expected) < ROWS
@@ -85,7 +87,10 @@ def test_only_the_columns_read_travel_and_the_result_has_the_columns_of_the_inpu
 def test_what_is_counted_is_what_the_predicates_saw(spark, tmp_path: Path):
     tests = {"thirds": multiple_of(3), "not_fifths": not_multiple_of(5), "sevenths": multiple_of(7)}
     keep = tw.filters(
-        *(tw.predicate(counting(tmp_path, name, test), "id", name=name, vectorized=True) for name, test in tests.items()),
+        *(
+            tw.predicate(counting(tmp_path, name, test), "id", name=name, vectorized=True)
+            for name, test in tests.items()
+        ),
         p=0.2,
         window=100,
     )
