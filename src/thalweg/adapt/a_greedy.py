@@ -36,11 +36,10 @@ from thalweg.adapt.policy import (
     Seen,
     Verdict,
     Wants,
-    duration,
+    better_here,
     eligible_from,
     known_costs,
     restored_order,
-    times,
 )
 from thalweg.plan.pipeline import Pipeline
 from thalweg.stats.profile_window import ProfileWindow
@@ -94,8 +93,11 @@ class AGreedy:
         before = self.order
         reason = ""
         while (found := self._violation(costs)) is not None:
-            reason = reason or self._sentence(*found, costs)
-            self._correct(found[0], costs)
+            i, j = found
+            drops = (float(self.view.V[i, j]), float(self.view.V[i, i]))
+            stands, comes = self.view.order[i], self.view.order[j]
+            reason = reason or better_here(i, self.pipeline, comes, stands, costs, drops)
+            self._correct(i, costs)
             self._place()
         return Verdict(self.order, reason) if self.order != before else None
 
@@ -131,16 +133,6 @@ class AGreedy:
                 V[: r + 1, [r, best]] = V[: r + 1, [best, r]]
             tuples = tuples[~tuples[:, order[r]]]
             r += 1
-
-    def _sentence(self, i: int, j: int, costs: NDArray[np.float64]) -> str:
-        stands, comes = self.view.order[i], self.view.order[j]
-        rate = self.view.V[i] / costs[self.view.order]
-        more = rate[j] / rate[i] if rate[i] > 0 else np.inf
-        names = self.pipeline.names
-        return (
-            f"at position {i + 1} {names[comes]} ({duration(costs[comes])} a row) drops {times(more)} as much "
-            f"per unit of time as {names[stands]} ({duration(costs[stands])} a row)"
-        )
 
     def snapshot(self) -> dict[str, Any]:
         """The order and the window; V follows from them."""

@@ -10,7 +10,7 @@ Differs from the paper: none but the batches (see A-Greedy); the same guards and
 >>> nothing = np.zeros(2, np.int64)
 >>> bits = np.array([[0, 1], [1, 1]], bool)
 >>> policy.update(Seen(nothing, nothing, nothing, np.ones(2), bits)).reason
-'small (1 ns a row) drops 2.0 times as much per unit of time as even (1 ns a row), which stood before it'
+'at position 1 small (1 ns a row) drops 2.0 times as much per unit of time as even (1 ns a row)'
 
 Reference: Babu et al., SIGMOD 2004, section 6, definition 6.1, figure 7(b).
 """
@@ -28,12 +28,11 @@ from thalweg.adapt.policy import (
     Seen,
     Verdict,
     Wants,
-    duration,
+    better_here,
     eligible_from,
     known_costs,
     restored_order,
     sorted_by,
-    times,
 )
 from thalweg.plan.pipeline import Pipeline
 from thalweg.stats.profile_window import ProfileWindow
@@ -90,13 +89,8 @@ class Independent:
             return None  # only guards keep the better filter behind
         self.order = order
         self._place()
-        more = rate[comes] / rate[stands] if rate[stands] > 0 else np.inf
-        names = self.pipeline.names
-        return Verdict(
-            order,
-            f"{names[comes]} ({duration(costs[comes])} a row) drops {times(more)} as much per unit of time as "
-            f"{names[stands]} ({duration(costs[stands])} a row), which stood before it",
-        )
+        drops = (float(self.drops[comes]), float(self.drops[stands]))
+        return Verdict(order, better_here(i, self.pipeline, comes, stands, costs, drops))
 
     def snapshot(self) -> dict[str, Any]:
         """The order and the window."""

@@ -30,10 +30,9 @@ from thalweg.adapt.policy import (
     Seen,
     Verdict,
     Wants,
-    duration,
+    better_here,
     known_costs,
     restored_order,
-    times,
 )
 from thalweg.adapt.sweep import ENOUGH
 from thalweg.plan.pipeline import Pipeline
@@ -93,12 +92,8 @@ class LocalSwaps:
             enough = self.diagonal[i] + self.beside[i] >= ENOUGH
             if enough and here < self.settings.alpha * there and stands not in self.pipeline.guards[comes]:
                 order[i], order[i + 1] = comes, stands
-                more = there / here if here > 0 else np.inf
-                names = self.pipeline.names
-                reasons.append(
-                    f"at position {i + 1} {names[comes]} ({duration(costs[comes])} a row) drops {times(more)} as much "
-                    f"per unit of time as its neighbour {names[stands]} ({duration(costs[stands])} a row)"
-                )
+                drops = (float(self.beside[i]), float(self.diagonal[i]))
+                reasons.append(better_here(i, self.pipeline, comes, stands, costs, drops))
                 i += 1
             i += 1
         if not reasons:

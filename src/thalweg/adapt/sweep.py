@@ -31,11 +31,10 @@ from thalweg.adapt.policy import (
     Seen,
     Verdict,
     Wants,
-    duration,
+    better_here,
     eligible_from,
     known_costs,
     restored_order,
-    times,
 )
 from thalweg.plan.pipeline import Pipeline
 
@@ -109,13 +108,8 @@ class Sweep:
         i = int(better.argmax())
         moved = (*order[:i], order[j], *order[i:j], *order[j + 1 :])
         # what stood between may not be separated from guards it needs: it only shifts back, so they still precede it
-        more = comes[i] / stands[i] if stands[i] > 0 else np.inf
-        names = self.pipeline.names
-        return Verdict(
-            moved,
-            f"at position {i + 1} {names[order[j]]} ({duration(costs[order[j]])} a row) drops {times(more)} as much "
-            f"per unit of time as {names[order[i]]} ({duration(costs[order[i]])} a row)",
-        )
+        drops = (float(self.column[i]), float(self.diagonal[i]))
+        return Verdict(moved, better_here(i, self.pipeline, order[j], order[i], costs, drops))
 
     def snapshot(self) -> dict[str, Any]:
         """The order and the position profiled; a stage's counts are cheap to gather again."""

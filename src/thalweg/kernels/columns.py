@@ -48,6 +48,10 @@ class Columns:
         """A part of the rows, without copying."""
         return Columns({name: a.slice(start, length) for name, a in self._arrays.items()}, length, self.shared)
 
+    def alone(self) -> Columns:
+        """The same columns without keeping Python values: for callers whose rows do not only get fewer."""
+        return Columns(self._arrays, self.length)
+
     def take(self, rows: Rows) -> Columns:
         """A copy of some rows, which outlives the batch."""
         return Columns({name: self.arrow(name, rows) for name in self._arrays}, len(rows), self.shared)

@@ -113,6 +113,7 @@ class FilterChain:
 
     def profile(self, columns: Columns, dropped_at: NDArray[np.int16], order: Sequence[int], evaluate: Bits) -> Profile:
         """These rows were dropped at the positions given; evaluate on each what `evaluate[position]` says."""
+        columns = columns.alone()
         n, m = len(order), columns.length
         counts, ns, errors = [0] * n, [0] * n, [0] * n
         place = np.empty(n, dtype=np.int64)

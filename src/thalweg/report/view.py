@@ -58,6 +58,7 @@ def _switch_lines(section: Section) -> list[str]:
 
 
 def as_text(section: Section) -> str:
+    """A table and the facts, at most some 100 columns wide but for the reasons."""
     rows = [_HEAD, *_cells(section)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
     table = [
@@ -75,15 +76,29 @@ def as_text(section: Section) -> str:
     return "\n".join(lines)
 
 
-def as_html(section: Section) -> str:
-    def cells(row: tuple[str, ...], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
+_CELL = "padding:2px 12px;text-align:{align}"
+_BAR = ";background:linear-gradient(to right,rgba(70,130,180,.35) {share:.0f}%,transparent {share:.0f}%)"
 
-    table = cells(_HEAD, "th") + "".join(cells(row, "td") for row in _cells(section))
-    facts = "".join(f"<li>{html.escape(line)}</li>" for line in _summary(section))
-    switches = "".join(f"<li>{html.escape(line)}</li>" for line in _switch_lines(section))
+
+def as_html(section: Section) -> str:
+    """Inline styles only, which notebooks keep; the bar behind *rows seen* is the share of all rows."""
+
+    def line(row: tuple[str, ...], tag: str, share: float | None = None) -> str:
+        cells = []
+        for i, cell in enumerate(row):
+            style = _CELL.format(align="left" if i == 1 else "right")
+            if i == _HEAD.index("rows seen") and share is not None:
+                style += _BAR.format(share=100 * share)
+            cells.append(f'<{tag} style="{style}">{html.escape(cell)}</{tag}>')
+        return "<tr>" + "".join(cells) + "</tr>"
+
+    shares = [p.evaluated / section.rows if section.rows else 0.0 for p in section.predicates]
+    body = "".join(line(row, "td", share) for row, share in zip(_cells(section), shares, strict=True))
+    facts = "<br>".join(html.escape(fact) for fact in _summary(section))
+    switches = "".join(f"<li>{html.escape(text)}</li>" for text in _switch_lines(section))
+    shown = " open" if len(section.switches) <= 3 else ""
     return (
-        f"<h4>{html.escape(section.policy)}</h4><p>{html.escape(section.counted)}</p>"
-        f"<table>{table}</table><ul>{facts}</ul>"
-        f"<details><summary>{section.switch_count} switch(es)</summary><ol>{switches}</ol></details>"
+        f"<p><b>{html.escape(section.policy)}</b>: {html.escape(section.counted)}</p>"
+        f'<table style="border-collapse:collapse">{line(_HEAD, "th")}{body}</table><p>{facts}</p>'
+        f"<details{shown}><summary>{section.switch_count} switch(es)</summary><ol>{switches}</ol></details>"
     )

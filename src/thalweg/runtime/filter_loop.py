@@ -192,7 +192,8 @@ class FilterLoop:
                 work.profiled[k] += count
                 work.profile_busy_ns[k] += seen.ns[k]
                 work.profile_errors[k] += seen.errors[k]
-                self.costs[k].record(count, seen.ns[k])
+                if not seen.errors[k]:  # a call that raised was cut short, and says nothing of the cost
+                    self.costs[k].record(count, seen.ns[k])
         mark = clock()
         self._ask(seen.dropped)
         work.profiling_ns -= clock() - mark  # counted as re-optimizing there

@@ -7,7 +7,8 @@ filter look dear at the end of the chain, where its calls are small.
 
 Answers: `per_row_ns` and `fixed_ns` by least squares over (rows, time) of recent calls, older calls weighing
 exponentially less. `per_row_ns` is one standard error on the dear side: a filter wrongly held to be cheap is moved to
-the front and sees every row, one wrongly held to be dear only waits a little longer. One weak observation at (0, 0) makes the answer plain time per row while all calls have one size.
+the front and sees every row, one wrongly held to be dear only waits a little longer. One weak observation at (0, 0)
+makes the answer plain time per row while all calls have one size.
 Guarantee: 0 < per_row_ns <= mean time / mean rows, and <= the time per row of the best recent call (the fixed part is
 never negative).
 Cost: a dozen additions a call.

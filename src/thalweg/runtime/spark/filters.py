@@ -23,6 +23,7 @@ from thalweg.errors import PlanError
 from thalweg.events import Record
 from thalweg.plan import FilterPlan, find_column
 from thalweg.runtime.settings import FilterSettings
+from thalweg.runtime.spark.host_file import forget_at_exit
 from thalweg.runtime.spark.stream_watch import watch
 from thalweg.runtime.spark.worker import ChainTask, run_task
 from thalweg.runtime.work_record import decode
@@ -41,6 +42,7 @@ def attach(
         )
     identity = uuid.uuid4().hex
     application = df.sparkSession.conf.get("spark.app.id", None) or "application"
+    forget_at_exit(application)
     task = ChainTask(plan, settings, identity, application)
 
     def filter_chain(columns: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:

@@ -6,6 +6,7 @@ sees half of one; in a folder only this user can enter.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -26,8 +27,7 @@ class HostFile:
     """What one query's workers on this host know."""
 
     def __init__(self, application: str, name: str, root: Path | None = None) -> None:
-        base = root or Path(tempfile.gettempdir()) / f"thalweg-{os.getuid()}"
-        self._folder = base / _plain(application)
+        self._folder = (root or _base()) / _plain(application)
         self.path = self._folder / f"{_plain(name)}.json"
         self._written = 0.0
 
@@ -55,6 +55,20 @@ class HostFile:
             aside = self.path.with_suffix(f".{os.getpid()}")
             aside.write_text(json.dumps(snapshot()), encoding="utf-8")
             aside.replace(self.path)
+
+
+def forget_at_exit(application: str) -> None:
+    """On the driver: its own host's folder goes away with it. Those of other hosts are removed after a week."""
+    if application not in _FORGOTTEN:
+        _FORGOTTEN.add(application)
+        atexit.register(shutil.rmtree, _base() / _plain(application), ignore_errors=True)
+
+
+_FORGOTTEN: set[str] = set()
+
+
+def _base() -> Path:
+    return Path(tempfile.gettempdir()) / f"thalweg-{os.getuid()}"
 
 
 def _plain(name: str) -> str:

@@ -1,0 +1,47 @@
+"""Bars of text, an eighth of a character exact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+UPWARD = " ▁▂▃▄▅▆▇█"
+RIGHTWARD = " ▏▎▍▌▋▊▉█"
+
+
+def column_chart(
+    values: Sequence[float], most: float, columns: int, lines: int, width: int, *, style: str = "", faint: str = "",
+    mark_at: int | None = None, mark_style: str = "",
+) -> Text:  # fmt: skip
+    """One column a value, as wide as fits; a dot where a value is still to come, a mark before column `mark_at`.
+
+    >>> print(column_chart([1.0, 4.0], most=4.0, columns=3, lines=2, width=10, mark_at=1).plain)
+       ┊██
+    ▄▄ ┊██ ·
+    """
+    thick = min(max((width - 1) // columns - 1, 1), 3)
+    rows = []
+    for line in reversed(range(lines)):
+        text = Text(no_wrap=True)
+        for i in range(columns):
+            if i == mark_at:
+                text.append("┊", mark_style)
+            if i < len(values):
+                eighths = round(8 * lines * values[i] / most) - 8 * line
+                text.append(UPWARD[min(max(eighths, 0), 8)] * thick + " ", style)
+            else:
+                text.append(("·" if line == 0 else " ").ljust(thick + 1), faint)
+        text.rstrip()
+        rows.append(text)
+    return Text("\n").join(rows)
+
+
+def share_bar(share: float, width: int) -> str:
+    """A share of a width.
+
+    >>> share_bar(0.5, 3)
+    '█▌ '
+    """
+    full, rest = divmod(round(8 * width * share), 8)
+    return ("█" * full + RIGHTWARD[rest]).ljust(width)[:width]

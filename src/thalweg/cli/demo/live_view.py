@@ -1,0 +1,133 @@
+"""The live view of a terminal: both rates side by side, the chain in its current order, each switch as it happens."""
+
+from __future__ import annotations
+
+import time
+
+from rich import box
+from rich.console import Console, ConsoleOptions, Group, RenderResult
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from thalweg.cli.demo.charts import column_chart, share_bar
+from thalweg.cli.demo.race import Lane, Race
+from thalweg.cli.demo.wording import cost, moved, number, percent
+
+PLAIN, THALWEG, DRIFT, FAINT = "yellow", "cyan", "bold magenta", "bright_black"
+KIND_WIDTH = 120
+"""Narrower terminals do without the column that says what kind of predicate it is."""
+SWITCHES_AT_THE_END = 4
+"""The last frame leaves room for the summary below it."""
+
+
+class LiveView:
+    """Renders a race as it stands."""
+
+    def __init__(self, race: Race) -> None:
+        self._race = race
+        self._spinner = Spinner("dots", style=THALWEG)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        race = self._race
+        yield self._heading()
+        if race.stage:
+            self._spinner.update(text=Text(f"{race.stage} ({time.monotonic() - race.began:.0f} s)"))
+            yield self._spinner
+            return
+        chart_lines = min(max((console.height - 24) // 3, 3), 7) if not race.over else 3
+        most = max((turn.rate for lane in (race.plain, race.thalweg) for turn in lane.turns), default=1.0)
+        both = Table.grid(expand=True)
+        both.add_column(ratio=1)
+        both.add_column(ratio=1)
+        both.add_row(
+            *(
+                self._lane(lane, style, most, chart_lines, options.max_width // 2 - 4)
+                for lane, style in ((race.plain, PLAIN), (race.thalweg, THALWEG))
+            )
+        )
+        yield both
+        yield self._chain(options.max_width)
+        left = console.height - chart_lines - len(race.chain.links) - 11
+        yield self._switches(min(max(left, 2), 12) if not race.over else SWITCHES_AT_THE_END)
+
+    def _heading(self) -> Text:
+        race = self._race
+        text = Text.assemble(
+            ("Thalweg demo ", "bold"),
+            f" {number(race.shape.rows)} log lines, {len(race.chain.links)} predicates, "
+            f"{race.shape.batches} micro-batches, {race.policy}  ",
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+        if not race.stage:
+            text.append(*(("⚡ drift: an incident", DRIFT) if race.drifted else ("an ordinary day", "green")))
+        return text
+
+    def _lane(self, lane: Lane, style: str, most: float, chart_lines: int, width: int) -> Panel:
+        race, done = self._race, len(lane.turns)
+        shape = race.shape
+        rate = Text(f"{number(lane.turns[-1].rate)} rows/s" if done else "-", f"bold {style}")
+        mean = Text(f"   mean {number(lane.rate)}" if done else "", FAINT)
+        bar = Table.grid(expand=True)
+        bar.add_column(ratio=1)
+        bar.add_column(justify="right")
+        bar.add_row(
+            ProgressBar(total=shape.batches, completed=done, style=FAINT, complete_style=style, finished_style=style),
+            Text.assemble(f" {done:>2}/{shape.batches}", (" ●" if lane.busy else "  ", style)),
+        )
+        chart = column_chart(
+            [turn.rate for turn in lane.turns], most, shape.batches, chart_lines, width, style=style, faint=FAINT,
+            mark_at=shape.drift_at, mark_style=DRIFT,
+        )  # fmt: skip
+        title = Text(lane.title, f"bold {style}")
+        if lane is race.thalweg and race.speed_up is not None:
+            title.append(f": {race.speed_up:.1f} × plain Spark")
+        panel = _panel(Group(rate + mean, chart, bar), title, style)
+        panel.subtitle = Text("rows/s a micro-batch, ┊ drift", FAINT)
+        panel.subtitle_align = "right"
+        return panel
+
+    def _chain(self, width: int) -> Panel:
+        table = Table(box=None, expand=True, padding=(0, 1), header_style=FAINT)
+        table.add_column("#", justify="right")
+        for heading in ("predicate", "moved", "cost a row", "passes", "rows that reach it"):
+            numbers = heading in ("cost a row", "passes")
+            table.add_column(heading, justify="right" if numbers else "left", no_wrap=True)
+        if width >= KIND_WIDTH:
+            table.add_column("kind", no_wrap=True, style=FAINT)
+        for place, link in enumerate(self._race.chain.links, start=1):
+            colour = "green" if place < link.written else "red" if place > link.written else FAINT
+            reached = Text("-", FAINT)
+            if link.reached is not None:
+                reached = Text.assemble((share_bar(link.reached, 14), THALWEG), f" {percent(link.reached):>6}")
+            table.add_row(
+                Text(str(place), FAINT), Text(link.name, "bold"), Text(moved(link.written, place), colour),
+                cost(link.cost_ns), percent(link.passes), reached, *((link.kind,) if width >= KIND_WIDTH else ()),
+            )  # fmt: skip
+        title = "the chain as it runs now" if self._race.chain.section else "the chain as you wrote it"
+        return _panel(table, Text(title), FAINT)
+
+    def _switches(self, lines: int) -> Panel:
+        chain, shape = self._race.chain, self._race.shape
+        body = Table.grid(padding=(0, 1))
+        body.add_column(no_wrap=True)
+        body.add_column()
+        for switch in list(chain.switches)[: -(lines + 1) : -1]:
+            batch = switch.batch or 0
+            body.add_row(
+                Text.assemble(
+                    (f"batch {batch + 1:>2}", DRIFT if batch >= shape.drift_at else "green"),
+                    (f" worker {chain.worker_number(switch.worker)}", FAINT),
+                ),
+                switch.reason,
+            )
+        count = chain.section.switch_count if chain.section else 0
+        title = Text(f"{count} switches and why, the latest first" if count else "switches and why")
+        return _panel(body if chain.switches else Text("none yet", FAINT), title, FAINT, height=lines + 2)
+
+
+def _panel(content: Group | Table | Text, title: Text, style: str, height: int | None = None) -> Panel:
+    return Panel(content, title=title, title_align="left", border_style=style, box=box.ROUNDED, height=height)

@@ -1,0 +1,133 @@
+"""Run the race: the same micro-batches through plain Spark and through Thalweg, one at a time, taking turns.
+
+Two cores cannot run both at once without one slowing the other, so each batch is given to one side, waited for, and
+then given to the other; who begins alternates. Both are warmed up with queries of their own, which are not counted:
+what Thalweg learns there is thrown away, what it learns in the race is part of its time.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import thalweg as tw
+from thalweg.cli.demo.patience import interrupts_wait
+from thalweg.cli.demo.predicates import PREDICATES
+from thalweg.cli.demo.race import Kept, Race, Turn
+from thalweg.cli.demo.stream_files import FILES, StreamFiles
+
+if TYPE_CHECKING:
+    from thalweg.runtime.spark.demo_queries import LogQuery
+
+TOLD_WITHIN_S = 5.0
+"""A micro-batch's observations reach the driver a moment after it ended."""
+RACE_S = 60.0
+WHOLE_S = 100.0
+"""The demo is over in less than two minutes, also on a slow or busy machine: there it takes fewer lines."""
+
+Show = Callable[[], None]
+
+
+def run_race(
+    race: Race, keep: tw.Filters, folder: Path, show: Show, *, fit: bool = False, spark: Any = None
+) -> None:  # fmt: skip
+    """Run it to its end; `show` is called after every turn.
+
+    `fit`: take fewer lines where all of them would take too long. `spark`: a session to use and to leave running.
+    """
+    from thalweg.runtime.spark.demo_queries import start_session
+
+    files = StreamFiles(folder / "stream")
+    race.stage = f"starting Spark and making {race.shape.rows:,} log lines"
+    show()
+    with interrupts_wait(race.stopping) as check:
+        with ThreadPoolExecutor(2) as pool:
+            written = pool.submit(files.write, race.shape, check)
+            # not in the main thread, where Spark would take Ctrl-C to itself
+            session = spark if spark is not None else pool.submit(start_session, folder).result()
+        track = _Track(session, files, folder / "checkpoints", check)
+        try:
+            written.result()
+            check()
+            race.stage = "warming up both sides (not counted)"
+            show()
+            seconds = track.warm_up(race)
+            if fit:
+                race.shape = race.shape.fitted(seconds, min(RACE_S, race.began + WHOLE_S - time.monotonic()))
+            race.stage = ""
+            track.run(race, keep, show)
+        finally:
+            track.clear()
+            if spark is None:
+                session.stop()
+
+
+class _Track:
+    """The queries of one race."""
+
+    def __init__(self, spark: Any, files: StreamFiles, checkpoints: Path, check: Callable[[], None]) -> None:
+        self._spark = spark
+        self._files = files
+        self._checkpoints = checkpoints
+        self._check = check
+        self._queries: list[LogQuery] = []
+
+    def _query(self, side: str, by: Callable[[Any], Any], *, once: bool = False) -> LogQuery:
+        from thalweg.runtime.spark.demo_queries import LogQuery, log_stream
+
+        stream = log_stream(self._spark, self._files.side(side), FILES)
+        name = f"demo_{side}_{uuid.uuid4().hex[:8]}"
+        query = LogQuery(stream.transform(by), name, self._checkpoints / name, check=self._check, once=once)
+        self._queries.append(query)
+        return query
+
+    def warm_up(self, race: Race) -> float:
+        """Python workers, compiled code; the seconds the race would take at the speed of the last batches."""
+        from thalweg.runtime.spark.demo_queries import plain_chain
+
+        seconds = 0.0
+        for side, by in (
+            ("plain_warm", plain_chain(PREDICATES)),
+            ("thalweg_warm", tw.filters(*PREDICATES, policy=race.policy)),
+        ):
+            for batch in range(race.shape.warm_up_batches):
+                self._files.release(batch, side, FILES)
+            _, last = self._query(side, by, once=True).wait_for_end()[-1]
+            seconds += last * race.shape.batches
+        return seconds
+
+    def run(self, race: Race, keep: tw.Filters, show: Show) -> None:
+        """All batches, in turns; then what each side kept."""
+        from thalweg.runtime.spark.demo_queries import plain_chain
+
+        plain, ours = self._query("plain", plain_chain(PREDICATES)), self._query("thalweg", keep)
+        sides = [("plain", race.plain, plain), ("thalweg", race.thalweg, ours)]
+        for batch in range(race.shape.batches):
+            for name, lane, query in sides if batch % 2 == 0 else reversed(sides):
+                lane.busy = True
+                self._files.release(batch, name, race.shape.files_a_batch)
+                lane.turns.append(Turn(*query.wait_for_batch()))
+                lane.busy = False
+                if lane is race.thalweg:
+                    _follow(race, keep, batch)
+                show()
+        race.plain_kept, race.thalweg_kept = Kept.of(plain.kept()), Kept.of(ours.kept())
+
+    def clear(self) -> None:
+        """Stop what runs and forget what it kept."""
+        for query in self._queries:
+            query.stop()
+
+
+def _follow(race: Race, keep: tw.Filters, batch: int) -> None:
+    until = time.monotonic() + TOLD_WITHIN_S
+    while time.monotonic() < until:
+        sections = keep.report().sections
+        if sections and sections[-1].last_batch is not None and sections[-1].last_batch >= batch:
+            race.chain.take(sections[-1])
+            return
+        time.sleep(0.02)

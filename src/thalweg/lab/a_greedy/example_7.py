@@ -1,0 +1,51 @@
+"""A change that neighbours do not see: LocalSwaps against A-Greedy (a-greedy, example 7).
+
+F_i drops the i-th of n equal blocks. Then F_n changes: it drops all but block n-1. Neighbours still drop alike, so
+LocalSwaps stays with F_1..F_n; A-Greedy finds that F_n, far back, drops most of all.
+
+The costs printed in the paper, 50(n+1) and 1 + 200/n "filters per tuple", cannot be that. Of F_1..F_n in order, the one
+at position i sees 1 - (i-1)/n of the tuples, together (n+1)/2 a tuple: 50(n+1) is for the hundred values. Of F_n,
+F_{n-1} and the rest, F_n sees all and lets 1/n through, F_{n-1} drops that: 1 + 1/n a tuple, 100 + 100/n for all.
+"""
+
+from __future__ import annotations
+
+from thalweg.lab.a_greedy.set_filters import VALUES, SetFilters
+from thalweg.lab.claim import Claim, Experiment, Finding
+
+
+def claims(n: int) -> dict[str, Claim]:
+    """Evaluations a tuple after the change, by policy."""
+    return {
+        "local-swaps": Claim(
+            f"LocalSwaps, n = {n}", "50(n + 1)", (n + 1) / 2, reading="of all hundred values; (n + 1)/2 a tuple"
+        ),
+        "a-greedy": Claim(f"A-Greedy, n = {n}", "1 + 200/n", 1 + 1 / n, reading="misprinted; 1 + 1/n a tuple"),
+    }
+
+
+def block(i: int, n: int) -> set[int]:
+    """The i-th of n blocks of 1..100, from 1."""
+    width = VALUES // n
+    return set(range((i - 1) * width + 1, i * width + 1))
+
+
+def measure(quick: bool) -> list[Finding]:
+    """Once the order has settled after the change."""
+    findings = []
+    everything = set(range(1, VALUES + 1))
+    for n in (4, 10) if quick else (4, 10, 20, 50):
+        for policy, claim in claims(n).items():
+            filters = SetFilters([everything - block(i, n) for i in range(1, n + 1)], policy)
+            filters.process(rounds=12)  # fills the window
+            filters.change(n - 1, block(n - 1, n))
+            filters.process(rounds=12 if quick else 40)
+            findings.append(Finding(claim, filters.process(rounds=5 if quick else 20)))
+    return findings
+
+
+EXPERIMENT = Experiment(
+    title="evaluations a tuple after a change far back",
+    reference="Babu et al., SIGMOD 2004, example 7",
+    measure=measure,
+)

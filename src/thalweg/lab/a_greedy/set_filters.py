@@ -1,0 +1,61 @@
+"""The filters of the paper's examples: sets of values, each probe one unit of a clock that nothing else moves.
+
+A filter drops a value that it does not contain (example 2). Time is virtual, so what is measured is the same on every
+machine, and all filters cost the same, as the examples assume.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from thalweg.adapt import ProfileSettings, make_policy
+from thalweg.kernels import FilterChain
+from thalweg.plan import FilterPlan, predicate
+from thalweg.runtime.filter_loop import FilterLoop
+
+VALUES = 100
+"""Tuples are uniform in 1..100."""
+
+
+class SetFilters:
+    """Filters F1..Fn under a policy; all dropped tuples are profiled, and the statistics are exact."""
+
+    def __init__(self, sets: Sequence[Collection[int]], policy: str) -> None:
+        self._now = 0
+        self._sets = list(sets)
+        plan = FilterPlan(
+            tuple(
+                predicate(lambda e, i=i: self._probe(i, e), "e", name=f"F{i + 1}", vectorized=True)
+                for i in range(len(sets))
+            )
+        )
+        rng = np.random.default_rng(0)
+        settings = ProfileSettings(p=1.0, window=10 * VALUES, alpha=0.9)
+        chain = FilterChain(plan, clock=lambda: self._now)
+        # a slice is one round of all values: every look at the order is a look at exact rates
+        self._loop = FilterLoop(chain, make_policy(policy, plan.pipeline, settings, rng), rng, slice_rows=VALUES)
+
+    def change(self, i: int, members: Collection[int]) -> None:
+        """Filter i (from 0) contains something else from now on."""
+        self._sets[i] = members
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The order in use, filters from 0."""
+        return self._loop.order
+
+    def process(self, rounds: int) -> float:
+        """Let all values come `rounds` times; evaluations a tuple by ordinary work, profiling not counted."""
+        self._loop.take_work()
+        for _ in range(rounds):
+            self._loop.process(pa.RecordBatch.from_pydict({"e": pa.array(range(1, VALUES + 1))}))
+        work = self._loop.take_work()
+        return sum(work.evaluated) / work.rows
+
+    def _probe(self, i: int, e: pa.Array) -> NDArray[np.bool_]:
+        self._now += len(e)
+        return np.isin(e.to_numpy(), list(self._sets[i]))

@@ -1,0 +1,26 @@
+"""The README's example runs as it stands and prints what the README says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_example_prints_what_the_readme_says(spark, capsys):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.S)
+    (printed,) = re.findall(r"\nprints\n\n```\n(.*?)```", text, flags=re.S)
+    exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out == printed
+
+
+def test_every_path_the_documents_name_exists():
+    for document in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        text = document.read_text(encoding="utf-8")
+        for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+            if "://" not in link:
+                assert (document.parent / link).exists(), f"{document.name} links to {link}"
+        for path in re.findall(r"`((?:src|tests|docs|bench|scripts)/[\w/.]+?)`", text):
+            assert (ROOT / path).exists(), f"{document.name} names {path}"
