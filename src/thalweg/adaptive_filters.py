@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import threading
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +28,7 @@ def filters(
     alpha: float | None = None,
     slice_rows: int | None = None,
     seed: int | None = None,
-    events: str | None = None,
+    events: str | os.PathLike[str] | None = None,
 ) -> Filters:
     """A conjunction of predicates whose order follows the data.
 
@@ -77,6 +79,7 @@ class Filters:
         self._sinks: dict[str, JsonLines] = {}
         self._fetch: list[Callable[[], bool]] = []
         self._passes = itertools.count(1)
+        self._identity = uuid.uuid4().hex[:8]  # two chains may write to one events file
         self._lock = threading.Lock()
 
     def __call__(self, df: Any) -> Any:
@@ -93,7 +96,7 @@ class Filters:
     def over(self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The rows of Arrow batches that pass, batch by batch, without Spark."""
         settings = resolve(self._given)
-        run = f"local pass {next(self._passes)}"
+        run = f"local pass {next(self._passes)} of {self._identity}"
         return filter_batches(self._plan, settings, batches, run, self._sink(settings.events))
 
     def report(self) -> Report:
@@ -101,11 +104,11 @@ class Filters:
         self._fetch = [fetch for fetch in self._fetch if not fetch()]
         return self._tally.report(pending=len(self._fetch))
 
-    def _sink(self, path: str | None) -> Callable[[Record], None]:
+    def _sink(self, path: str | os.PathLike[str] | None) -> Callable[[Record], None]:
         if path is None:
             return self._tally.add
         with self._lock:
-            lines = self._sinks.setdefault(path, JsonLines(path))
+            lines = self._sinks.setdefault(str(path), JsonLines(path))
 
         def both(record: Record) -> None:
             self._tally.add(record)

@@ -96,5 +96,7 @@ class DuckdbSwap:
         return {"policy": self.name, "order": list(self.order)}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Take the order of another worker."""
+        """Take the order of another worker; a trial under way was of another order, and ends."""
         self.order = restored_order(snapshot, self.name, self.pipeline)
+        if self.phase == "observe":
+            self._next("execute")

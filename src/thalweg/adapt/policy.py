@@ -35,12 +35,16 @@ class ProfileSettings:
     """Thrashing avoidance (equation 4): reorder only when a filter's rate is below alpha times another's."""
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.p <= 1.0:
+        if not _number(self.p) or not 0.0 < self.p <= 1.0:
             raise PlanError(f"p={self.p!r}: the share of dropped rows to profile must be above 0 and at most 1")
         if isinstance(self.window, bool) or not isinstance(self.window, int) or self.window < 1:
             raise PlanError(f"window={self.window!r}: the number of profile tuples to keep must be a whole number >= 1")
-        if not 0.0 < self.alpha <= 1.0:
+        if not _number(self.alpha) or not 0.0 < self.alpha <= 1.0:
             raise PlanError(f"alpha={self.alpha!r}: must be above 0 and at most 1 (1 reorders at the least difference)")
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

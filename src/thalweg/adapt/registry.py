@@ -30,7 +30,7 @@ def check_policy(
     >>> check_policy("sweep", p=0.02)
     ProfileSettings(p=0.02, window=500, alpha=0.9)
     """
-    if name not in POLICIES:
+    if not isinstance(name, str) or name not in POLICIES:
         raise PlanError(
             f"there is no policy {name!r}{nearest(str(name), POLICIES)}; choose one of {', '.join(POLICIES)}"
         )

@@ -10,6 +10,7 @@ True
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Iterator
 from dataclasses import fields
@@ -30,16 +31,17 @@ def to_json(record: Record) -> str:
 
 def from_json(line: str) -> Record:
     """The record a line was made from; a line of another kind is refused by name."""
-    values = json.loads(line)
-    kind = _KINDS.get(values.pop("event", ""))
-    if kind is None:
-        raise ThalwegError(f"not an event record of this version: {line[:80]}")
-    known = {f.name for f in fields(kind)}
-    record: Record = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in known})
+    try:
+        values = json.loads(line)
+        kind = _KINDS[values.pop("event")]
+        known = {f.name for f in fields(kind)}
+        record: Record = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in known})
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ThalwegError(f"not an event record of this version: {line[:80]}") from error
     return record
 
 
-def read(path: str | Path) -> Iterator[Record]:
+def read(path: str | os.PathLike[str]) -> Iterator[Record]:
     """The records of a file, oldest first."""
     with Path(path).open(encoding="utf-8") as lines:
         for line in lines:
@@ -50,12 +52,12 @@ def read(path: str | Path) -> Iterator[Record]:
 class JsonLines:
     """Appends records to a file; safe to call from several threads."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.touch()
+            self.path.open("a", encoding="utf-8").close()
         except OSError as error:
             raise ThalwegError(f"cannot write event records to {self.path}: {error}; choose another events=") from error
 

@@ -42,15 +42,16 @@ class Columns:
         self.length = length
         self.shared = shared
         """Columns that several row functions read: their values are kept."""
-        self._values: dict[str, NDArray[np.object_]] = {}
+        self._values: dict[str, tuple[NDArray[np.object_], NDArray[np.bool_]]] = {}  # and which rows were made
+
+    @property
+    def types(self) -> tuple[pa.DataType, ...]:
+        """The type of each column."""
+        return tuple(array.type for array in self._arrays.values())
 
     def slice(self, start: int, length: int) -> Columns:
         """A part of the rows, without copying."""
         return Columns({name: a.slice(start, length) for name, a in self._arrays.items()}, length, self.shared)
-
-    def alone(self) -> Columns:
-        """The same columns without keeping Python values: for callers whose rows do not only get fewer."""
-        return Columns(self._arrays, self.length)
 
     def take(self, rows: Rows) -> Columns:
         """A copy of some rows, which outlives the batch."""
@@ -58,7 +59,7 @@ class Columns:
 
     @staticmethod
     def joined(parts: Sequence[Columns]) -> Columns:
-        """The rows of several, one behind the other."""
+        """The rows of several of equal types, one behind the other."""
         if len(parts) == 1:
             return parts[0]
         first = parts[0]
@@ -72,18 +73,21 @@ class Columns:
 
     def python(self, name: str, rows: Rows | None) -> list[Any]:
         """The column as Python values."""
-        kept = self._values.get(name)
-        if kept is not None:
-            # rows only ever get fewer within a slice, so all of these were converted before
-            alive = kept if rows is None else kept[rows]
-            listed: list[Any] = alive.tolist()
-            return listed
-        values = python_values(self.arrow(name, rows))
-        if name in self.shared:
-            kept = np.empty(self.length, dtype=object)
-            kept[slice(None) if rows is None else rows] = np.fromiter(values, dtype=object, count=len(values))
-            self._values[name] = kept
-        return values
+        if name not in self.shared:
+            return python_values(self.arrow(name, rows))
+        values, made = self._values.get(name) or self._begin(name)
+        asked = slice(None) if rows is None else rows
+        missing = np.arange(self.length)[asked][~made[asked]]
+        if len(missing):
+            fresh = python_values(self.arrow(name, missing))
+            values[missing] = np.fromiter(fresh, dtype=object, count=len(fresh))
+            made[missing] = True
+        listed: list[Any] = values[asked].tolist()
+        return listed
+
+    def _begin(self, name: str) -> tuple[NDArray[np.object_], NDArray[np.bool_]]:
+        self._values[name] = np.empty(self.length, dtype=object), np.zeros(self.length, dtype=bool)
+        return self._values[name]
 
 
 def python_values(array: pa.Array) -> list[Any]:

@@ -9,6 +9,7 @@ Cost: one call a predicate and slice, on the alive rows; no Python per row unles
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from operator import truth
@@ -113,7 +114,6 @@ class FilterChain:
 
     def profile(self, columns: Columns, dropped_at: NDArray[np.int16], order: Sequence[int], evaluate: Bits) -> Profile:
         """These rows were dropped at the positions given; evaluate on each what `evaluate[position]` says."""
-        columns = columns.alone()
         n, m = len(order), columns.length
         counts, ns, errors = [0] * n, [0] * n, [0] * n
         place = np.empty(n, dtype=np.int64)
@@ -163,7 +163,8 @@ def as_mask(result: Any, rows: int, name: str) -> Bits:
     if isinstance(result, pa.ChunkedArray):
         result = result.combine_chunks()
     if not isinstance(result, (pa.Array, np.ndarray)) and hasattr(result, "__array__") and hasattr(result, "dtype"):
-        result = pa.array(result)  # pandas, with its own missing values
+        with suppress(pa.ArrowInvalid, pa.ArrowTypeError):  # mixed values; refused below, by what they are
+            result = pa.array(result)  # pandas, with its own missing values
     if isinstance(result, pa.Array) and pa.types.is_boolean(result.type):
         mask: Bits = (result.fill_null(False) if result.null_count else result).to_numpy(zero_copy_only=False)
     elif isinstance(result, np.ndarray) and result.dtype == np.bool_ and result.ndim == 1:

@@ -11,11 +11,13 @@ def find_column(column: str, names: list[str]) -> str:
     >>> find_column("Line", ["line", "size"])
     'line'
     """
-    if column in names:
+    if names.count(column) == 1:
         return column
     alike = [name for name in names if name.lower() == column.lower()]
     if len(alike) == 1:
         return alike[0]
+    if column in alike:
+        raise PlanError(f"there are {alike.count(column)} columns {column!r}: give them names that can be told apart")
     if alike:
         raise PlanError(f"column {column!r} could be any of {', '.join(alike)}: spell it as one of them")
     raise PlanError(f"there is no column {column!r}{nearest(column, names)}; there are {', '.join(names) or 'none'}")

@@ -32,7 +32,8 @@ class FilterPlan:
             for guard in p.after:
                 if guard not in names:
                     raise PlanError(
-                        f"predicate {p.name!r} comes after {guard!r}, which is not there{nearest(guard, names)}"
+                        f"predicate {p.name!r} comes after {guard!r}, which is not there{nearest(guard, names)}; "
+                        f"there are {', '.join(names)}"
                     )
         _ = self.pipeline.start  # raises when the guards form a cycle
 

@@ -42,10 +42,20 @@ class Pipeline:
         while waiting:
             ready = next((k for k in waiting if all(g in placed for g in self.guards[k])), None)
             if ready is None:
-                raise PlanError("these predicates wait for each other: " + ", ".join(self.names[k] for k in waiting))
+                names = ", ".join(self.names[k] for k in self._circle(waiting))
+                raise PlanError(f"these predicates wait for each other: {names}; take one of them out of an after=")
             placed.append(ready)
             waiting.remove(ready)
         return tuple(placed)
+
+    def _circle(self, waiting: Sequence[int]) -> list[int]:
+        """Filters that wait in a circle, of filters that all wait for one another of them."""
+        trail = [waiting[0]]
+        while True:
+            following = next(g for g in self.guards[trail[-1]] if g in waiting)
+            if following in trail:
+                return trail[trail.index(following) :]
+            trail.append(following)
 
     def respects(self, order: Sequence[int]) -> bool:
         """Whether `order` is a permutation that puts every guard first."""

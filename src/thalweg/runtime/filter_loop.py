@@ -97,35 +97,39 @@ class FilterLoop:
         """One bit a row: whether it passes."""
         clock = self.chain.clock
         begun = clock()
-        rows = batch.num_rows
-        keep = np.zeros(rows, dtype=bool)
+        try:
+            return self._process(batch)
+        finally:
+            self.work.total_ns += clock() - begun
+
+    def _process(self, batch: pa.RecordBatch) -> Bits:
+        clock = self.chain.clock
+        keep = np.zeros(batch.num_rows, dtype=bool)
         columns = self.chain.columns(batch)
         sampled: list[NDArray[np.int64]] = []
         places: list[NDArray[np.int16]] = []
-        for start, length in cut(rows, self.slice_rows):
+        for start, length in cut(batch.num_rows, self.slice_rows):
             done = self.chain.run(columns.slice(start, length), self.order)
             keep[start + done.kept] = True
             self._count(done, length)
             p = self.policy.wants().p
-            if p > 0.0:
-                mark = clock()
-                dropped = (done.dropped_at < len(self.order)).nonzero()[0]
-                chosen = dropped[self.rng.random(len(dropped)) < p]
-                if len(chosen):
-                    sampled.append(start + chosen)
-                    places.append(done.dropped_at[chosen])
-                    self._waiting_rows += len(chosen)
-                    if self._waiting_rows >= self._enough():
-                        self._wait(columns, sampled, places)
-                        self._show()
-                self.work.profiling_ns += clock() - mark
-            else:
+            if p == 0.0:
                 self._ask(self._no_profile)
+                continue
+            mark = clock()
+            dropped = (done.dropped_at < len(self.order)).nonzero()[0]
+            chosen = dropped[self.rng.random(len(dropped)) < p]
+            if len(chosen):
+                sampled.append(start + chosen)
+                places.append(done.dropped_at[chosen])
+                self._waiting_rows += len(chosen)
+                if self._waiting_rows >= self._enough():
+                    self._wait(columns, sampled, places)
+                    self._show()
+            self.work.profiling_ns += clock() - mark
         mark = clock()
         self._wait(columns, sampled, places)
-        now = clock()
-        self.work.profiling_ns += now - mark
-        self.work.total_ns += now - begun
+        self.work.profiling_ns += clock() - mark
         return keep
 
     def take_work(self) -> Work:
@@ -145,6 +149,8 @@ class FilterLoop:
         """Go on from what a sibling has learned."""
         self.policy.restore(snapshot)
         self.order = self.policy.order
+        self._waiting.clear()  # they were dropped at positions of another order
+        self._waiting_rows = 0
 
     def _enough(self) -> int:
         return max(1, min(self.slice_rows // TOGETHER, COLD + self._profile_tuples // 4))
@@ -170,8 +176,12 @@ class FilterLoop:
     def _wait(self, columns: Columns, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]]) -> None:
         """Copy the sampled rows out of their batch, which will be gone when they are looked at."""
         if sampled:
-            rows = np.concatenate(sampled)
-            self._waiting.append((columns.take(rows), np.concatenate(places)))
+            rows = columns.take(np.concatenate(sampled))
+            if self._waiting and self._waiting[0][0].types != rows.types:  # batches may hold a column differently
+                waiting = sum(map(len, places))
+                self._show()
+                self._waiting_rows = waiting
+            self._waiting.append((rows, np.concatenate(places)))
             sampled.clear()
             places.clear()
 

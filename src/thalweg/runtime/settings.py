@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from thalweg.adapt import ProfileSettings, check_policy
+from thalweg.adapt import POLICIES, ProfileSettings, check_policy
 from thalweg.errors import PlanError
 from thalweg.runtime.filter_loop import SLICE_ROWS
 
@@ -16,11 +16,14 @@ _TEXT: dict[str, Callable[[str], Any]] = {
 }  # fmt: skip
 
 
+DEFAULT_POLICY = "a-greedy"
+
+
 @dataclass(frozen=True, slots=True)
 class FilterSettings:
     """Few, and checked when made."""
 
-    policy: str = "a-greedy"
+    policy: str = DEFAULT_POLICY
     p: float | None = None
     """Share of dropped rows to profile; None: the policy's own (a-greedy, table 1)."""
     window: int | None = None
@@ -31,13 +34,17 @@ class FilterSettings:
     """Rows between two looks at the order. Too few: calls cost more than rows. Too many: it reacts late."""
     seed: int | None = None
     """For the sample of profiled rows; it never changes the answer. None: another one each time."""
-    events: str | None = None
+    events: str | os.PathLike[str] | None = None
     """A file for event records (JSON lines), written by the driver."""
 
     def __post_init__(self) -> None:
         _ = self.profile
         if isinstance(self.slice_rows, bool) or not isinstance(self.slice_rows, int) or self.slice_rows < 1:
             raise PlanError(f"slice_rows={self.slice_rows!r}: must be a whole number of rows, 1 or more")
+        if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0):
+            raise PlanError(f"seed={self.seed!r}: must be a whole number, 0 or more, or None")
+        if self.events is not None and not isinstance(self.events, (str, os.PathLike)):
+            raise PlanError(f"events={self.events!r}: must be the path of a file")
 
     @property
     def profile(self) -> ProfileSettings | None:
@@ -60,6 +67,10 @@ def resolve(given: Mapping[str, Any], conf: Callable[[str], str | None] = lambda
             values[name] = _parse(name, key, text)
         elif (text := os.environ.get(variable)) is not None:
             values[name] = _parse(name, variable, text)
+    policy = POLICIES.get(values.get("policy", DEFAULT_POLICY))
+    if policy is not None and policy.defaults is None:
+        # how to profile, said for everybody by Spark or the environment, is no mistake of who asks for the control
+        values = {k: v for k, v in values.items() if k not in ("p", "window", "alpha") or given.get(k) is not None}
     return FilterSettings(**values)
 
 

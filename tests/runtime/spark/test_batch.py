@@ -118,7 +118,7 @@ def test_a_second_action_starts_from_what_the_first_learned(spark, tmp_path: Pat
     before = rows_shown(tmp_path, "all_pass")
     out.count()
     second = rows_shown(tmp_path, "all_pass") - before
-    # what passes the selective one, and the profiled rows (0.2 of what it drops); from the written order it would be all
+    # what passes the selective one and the profiled rows, 0.2 of what it drops; the written order would show it all
     assert second < 20_000 * (1 / 97 + 0.25), f"{second} rows: the second action began with the written order again"
 
 

@@ -21,6 +21,9 @@ TELL_EVERY_ROWS = 100_000
 """A local pass reports to its sink about this often, so that a live view has something to show."""
 
 
+TAKES = "over() takes Arrow record batches or a table"
+
+
 def make_loop(
     plan: FilterPlan, settings: FilterSettings, clock: Callable[[], int] = time.perf_counter_ns
 ) -> FilterLoop:
@@ -37,31 +40,46 @@ def filter_batches(
     run: str,
     sink: Callable[[Record], None],
 ) -> Iterator[pa.RecordBatch]:
-    """The rows that pass, batch by batch, with all their columns."""
-    loop = make_loop(plan, settings)
-
-    def tell() -> None:
-        if loop.work.rows:
-            for record in decode(
-                encode(loop, "local"), plan=plan, policy=settings.policy, run=run, kind="local", batch=None
-            ):
-                sink(record)
-
+    """The rows that pass, batch by batch, with all their columns. What can be checked at once is, before the first."""
     if isinstance(batches, pa.Table):
+        _found(plan, batches.schema)
         batches = batches.to_batches()
     elif isinstance(batches, pa.RecordBatch):
+        _found(plan, batches.schema)
         batches = [batches]
+    elif not isinstance(batches, Iterable):
+        raise PlanError(f"{TAKES}, not {type(batches).__name__}")
+    return _filtered(plan, settings, batches, run, sink)
+
+
+def _filtered(
+    plan: FilterPlan,
+    settings: FilterSettings,
+    batches: Iterable[pa.RecordBatch],
+    run: str,
+    sink: Callable[[Record], None],
+) -> Iterator[pa.RecordBatch]:
+    loop: FilterLoop | None = None
+
+    def tell(loop: FilterLoop) -> None:
+        text = encode(loop, "local")
+        for record in decode(text, plan=plan, policy=settings.policy, run=run, kind="local", batch=None):
+            sink(record)
+
     try:
         for batch in batches:
             if not isinstance(batch, pa.RecordBatch):
-                raise PlanError(f"over() takes Arrow record batches or a table, not {type(batch).__name__}")
-            keep = loop.process(batch.select(_found(plan, batch.schema.names)).rename_columns(list(plan.columns)))
-            yield batch.filter(pa.array(keep))
+                raise PlanError(f"{TAKES}, not {type(batch).__name__}")
+            read = batch.select(_found(plan, batch.schema)).rename_columns(list(plan.columns))
+            if loop is None:
+                loop = make_loop(plan, settings)
+            yield batch.filter(pa.array(loop.process(read)))
             if loop.work.rows >= TELL_EVERY_ROWS:
-                tell()
+                tell(loop)
     finally:
-        tell()
+        if loop is not None and loop.work.rows:
+            tell(loop)
 
 
-def _found(plan: FilterPlan, names: list[str]) -> list[str]:
-    return [find_column(column, names) for column in plan.columns]
+def _found(plan: FilterPlan, schema: pa.Schema) -> list[str]:
+    return [find_column(column, schema.names) for column in plan.columns]

@@ -1,0 +1,49 @@
+"""The matrix view and the greedy invariant as the paper defines them, tuple by tuple (a-greedy, section 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+Tuple = Sequence[bool]
+"""A profile tuple: by filter, whether it drops the row."""
+
+SLACK = 1e-9
+"""Two ways to compute one quotient differ by less."""
+
+
+def matrix_view(order: Sequence[int], window: Iterable[Tuple]) -> list[list[int]]:
+    """V[i, j]: tuples dropped by the filter at j among those not dropped by any filter before i; 0 where j < i."""
+    n = len(order)
+    V = [[0] * n for _ in range(n)]
+    for bits in window:
+        for i in range(n):
+            if any(bits[order[c]] for c in range(i)):
+                break
+            for j in range(i, n):
+                V[i][j] += bool(bits[order[j]])
+    return V
+
+
+def may_stand(k: int, i: int, order: Sequence[int], guards: Sequence[Sequence[int]]) -> bool:
+    """Whether filter k could stand at position i: every guard of it is before."""
+    return all(g in order[:i] for g in guards[k])
+
+
+def violations(
+    order: Sequence[int],
+    window: Sequence[Tuple],
+    costs: Sequence[float],
+    alpha: float,
+    guards: Sequence[Sequence[int]],
+    slack: float = 0.0,
+) -> list[tuple[int, int]]:
+    """The pairs of positions for which equation 4 says: reorder. Slack leaves out what rounding may decide, or takes it
+    in when it is negative."""
+    V = matrix_view(order, window)
+    return [
+        (i, j)
+        for i in range(len(order))
+        for j in range(i + 1, len(order))
+        if may_stand(order[j], i, order, guards)
+        and V[i][i] / costs[order[i]] < alpha * (V[i][j] / costs[order[j]]) * (1 - slack)
+    ]

@@ -1,0 +1,67 @@
+"""Independent holds definition 6.1 after every update."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.adapt.greedy_invariant import SLACK, may_stand
+from tests.adapt.seen import costs_of, profile_tuples, seen
+from tests.plan.pipelines import pipelines
+from thalweg.adapt import ProfileSettings
+from thalweg.adapt.independent import Independent
+from thalweg.plan import Pipeline
+
+
+@st.composite
+def runs(draw: st.DrawFn):
+    pipeline = draw(pipelines(most=6))
+    n = len(pipeline)
+    settings = ProfileSettings(
+        p=1.0, window=draw(st.sampled_from([1, 5, 20, 100])), alpha=draw(st.sampled_from([0.3, 0.9, 1.0]))
+    )
+    return pipeline, settings, draw(st.lists(st.tuples(profile_tuples(n), costs_of(n)), min_size=1, max_size=8))
+
+
+def wrong_pairs(order, window, costs, alpha, guards, slack=0.0):
+    """Positions whose unconditional drops per unit of time say: reorder."""
+    rate = [sum(bits[k] for bits in window) / costs[k] for k in range(len(order))]
+    return [
+        (i, j)
+        for i in range(len(order))
+        for j in range(i + 1, len(order))
+        if may_stand(order[j], i, order, guards) and rate[order[i]] < alpha * rate[order[j]] * (1 - slack)
+    ]
+
+
+@given(runs())
+def test_the_relaxed_invariant_holds_after_every_update(run):
+    pipeline, settings, updates = run
+    policy, window = Independent(pipeline, settings), deque(maxlen=settings.window)
+    for tuples, costs in updates:
+        before = policy.order
+        window.extend(tuples)
+        verdict = policy.update(seen(len(pipeline), tuples, costs))
+        assert policy.drops.tolist() == [sum(bits[k] for bits in window) for k in range(len(pipeline))]
+        assert wrong_pairs(policy.order, window, costs, settings.alpha, pipeline.guards, SLACK) == []
+        if verdict is None:
+            assert policy.order == before
+        else:
+            assert verdict.order == policy.order != before
+            assert wrong_pairs(before, window, costs, settings.alpha, pipeline.guards, -SLACK) != []
+
+
+def test_it_does_not_see_correlation():
+    # the case of A-Greedy's test: b drops nothing that a does not drop already, and still comes before c
+    tuples = [(True, True, False)] * 60 + [(False, False, True)] * 40
+    policy = Independent(Pipeline(("c", "a", "b")), ProfileSettings(p=1.0, window=100))
+    verdict = policy.update(seen(3, [(c, a, b) for a, b, c in tuples]))
+    assert verdict is not None
+    assert verdict.order == (1, 2, 0)
+    assert verdict.reason.startswith("at position 1 a (1 ns a row) drops 1.5 times as much")
+
+
+def test_the_defaults_are_those_of_table_1():
+    assert Independent(Pipeline(("a",))).settings == ProfileSettings(p=0.005, window=1000, alpha=0.9)

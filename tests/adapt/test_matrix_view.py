@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.adapt.greedy_invariant import matrix_view
+from tests.adapt.seen import profile_tuples
+from thalweg.adapt.matrix_view import MatrixView
+
+
+@st.composite
+def runs(draw: st.DrawFn):
+    n = draw(st.integers(1, 6))
+    return draw(st.permutations(range(n))), draw(st.lists(profile_tuples(n), max_size=6)), draw(st.integers(1, 15))
+
+
+@given(runs())
+def test_what_is_added_and_subtracted_is_what_the_definition_counts(run):
+    order, batches, capacity = run
+    n = len(order)
+    view, window = MatrixView(order), deque()
+    for batch in batches:
+        view.add(np.array(batch, dtype=bool).reshape(-1, n))
+        window.extend(batch)
+        gone = [window.popleft() for _ in range(max(0, len(window) - capacity))]
+        view.subtract(np.array(gone, dtype=bool).reshape(-1, n))
+        assert view.V.tolist() == matrix_view(order, window)
+    again = MatrixView(order)
+    again.recompute(np.array(window, dtype=bool).reshape(-1, n))
+    assert again.V.tolist() == view.V.tolist()

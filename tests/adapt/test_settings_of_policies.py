@@ -1,0 +1,75 @@
+"""Names and numbers a user may get wrong are refused before anything runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from thalweg import PlanError
+from thalweg.adapt import POLICIES, ProfileSettings, check_policy
+
+PROFILING = [name for name, policy in POLICIES.items() if policy.defaults is not None]
+
+
+def refusal(*args: Any, **given: Any) -> str:
+    with pytest.raises(PlanError) as caught:
+        check_policy(*args, **given)
+    return str(caught.value)
+
+
+def test_an_unknown_policy_is_named_with_the_nearest_and_with_all_there_are():
+    said = refusal("sweeep")
+    assert "'sweeep'" in said
+    assert "did you mean 'sweep'" in said
+    assert all(name in said for name in POLICIES)
+
+
+@pytest.mark.parametrize("name", [7, "", None, ["a-greedy"]])
+def test_what_is_no_name_at_all_is_refused_the_same_way(name: Any):
+    assert repr(name) in refusal(name)
+
+
+def test_the_four_of_the_paper_profile_and_the_others_do_not():
+    assert PROFILING == ["a-greedy", "sweep", "independent", "local-swaps"]
+    assert set(POLICIES) - set(PROFILING) == {"written", "duckdb-swap", "velox-rank"}
+
+
+@pytest.mark.parametrize("name", PROFILING)
+def test_what_is_given_replaces_the_default_and_only_that(name: str):
+    defaults = POLICIES[name].defaults
+    assert check_policy(name, p=0.3) == ProfileSettings(0.3, defaults.window, defaults.alpha)
+    assert check_policy(name, window=7) == ProfileSettings(defaults.p, 7, defaults.alpha)
+    assert check_policy(name, alpha=0.5) == ProfileSettings(defaults.p, defaults.window, 0.5)
+
+
+@pytest.mark.parametrize("name", ["written", "duckdb-swap", "velox-rank"])
+@pytest.mark.parametrize("given", [{"p": 0.1}, {"window": 5}, {"alpha": 0.5}, {"p": 0.1, "alpha": 0.5}])
+def test_profiling_settings_of_a_policy_that_does_not_profile_are_refused(name: str, given: dict[str, Any]):
+    said = refusal(name, **given)
+    assert repr(name) in said
+    assert all(key in said for key in given)
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"p": 0.0}, "above 0"),
+        ({"p": 1.01}, "at most 1"),
+        ({"p": -1.0}, "above 0"),
+        ({"p": float("nan")}, "above 0"),
+        ({"p": "much"}, "above 0"),
+        ({"window": 0}, "whole number"),
+        ({"window": 2.5}, "whole number"),
+        ({"window": True}, "whole number"),
+        ({"window": "big"}, "whole number"),
+        ({"alpha": 0.0}, "above 0"),
+        ({"alpha": 1.5}, "at most 1"),
+        ({"alpha": "low"}, "above 0"),
+    ],
+)
+def test_a_bad_number_is_named_with_its_value_and_what_would_do(given: dict[str, Any], word: str):
+    said = refusal("a-greedy", **given)
+    ((key, value),) = given.items()
+    assert f"{key}={value!r}" in said
+    assert word in said

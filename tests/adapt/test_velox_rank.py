@@ -1,0 +1,45 @@
+"""Velox's rule: time per dropped row, cumulated since the start."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.adapt.seen import histories, seen
+from tests.plan.pipelines import pipelines
+from thalweg.adapt.velox_rank import VeloxRank
+from thalweg.plan import Pipeline
+
+
+@given(pipelines(), st.data())
+def test_it_is_sorted_by_time_per_dropped_row_since_the_start(pipeline: Pipeline, data):
+    n = len(pipeline)
+    policy = VeloxRank(pipeline)
+    time, drops = [0] * n, [0] * n
+    for update in data.draw(histories(n)):
+        before = policy.order
+        verdict = policy.update(update)
+        time = [a + int(b) for a, b in zip(time, update.busy_ns, strict=True)]
+        drops = [a + int(e - p) for a, e, p in zip(drops, update.evaluated, update.passed, strict=True)]
+        to_drop = [t / d if d else t for t, d in zip(time, drops, strict=True)]
+        expected: list[int] = []
+        while len(expected) < n:
+            ready = [k for k in range(n) if k not in expected and all(g in expected for g in pipeline.guards[k])]
+            expected.append(min(ready, key=lambda k: (to_drop[k], k)))
+        assert policy.order == tuple(expected)
+        assert (verdict is None) == (policy.order == before)
+
+
+def test_what_was_long_ago_weighs_as_much_as_today():
+    policy = VeloxRank(Pipeline(("a", "b")))
+    policy.update(seen(2, evaluated=[1000, 500], passed=[500, 499], busy_ns=[1000, 5000]))
+    assert policy.order == (0, 1)
+    for _ in range(5):  # now b drops ten times as much per unit of time as a
+        policy.update(seen(2, evaluated=[100, 100], passed=[99, 90], busy_ns=[100, 100]))
+    assert policy.order == (0, 1)
+
+
+def test_it_tells_both_times():
+    verdict = VeloxRank(Pipeline(("a", "b"))).update(seen(2, evaluated=[100, 50], passed=[50, 5], busy_ns=[9000, 450]))
+    assert verdict is not None
+    assert verdict.reason == "b needs 10 ns to drop a row, a 180 ns"

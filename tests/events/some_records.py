@@ -1,0 +1,38 @@
+"""Records as a run would write them, any numbers in them."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from thalweg.events import Observed, Record, Switched, VerdictGiven
+
+names = st.text(min_size=1, max_size=8)
+counts = st.integers(0, 2**53)
+batches = st.none() | st.integers(0, 10**6)
+
+
+@st.composite
+def records_of_a_run(draw: st.DrawFn, run: str = "run 1") -> list[Record]:
+    """In the order a run writes them: verdicts before the observation they belong to."""
+    predicates = tuple(draw(st.lists(names, min_size=1, max_size=4, unique=True)))
+    n = len(predicates)
+    order = st.permutations(predicates).map(tuple)
+    per_predicate = st.lists(counts, min_size=n, max_size=n).map(tuple)
+    costs = st.lists(st.none() | st.floats(0, 1e12), min_size=n, max_size=n).map(tuple)
+    kind, policy = draw(st.sampled_from(["stream", "batch", "local"])), draw(names)
+    records: list[Record] = []
+    for _ in range(draw(st.integers(1, 4))):
+        batch, worker = draw(batches), draw(names)
+        for _ in range(draw(st.integers(0, 3))):
+            at, before, after = draw(counts), draw(order), draw(order)
+            records.append(VerdictGiven(run, batch, worker, policy, at, before, after, draw(st.text())))
+            records.append(Switched(run, batch, worker, at, after))
+        records.append(
+            Observed(
+                run, kind, batch, worker, policy, predicates, draw(order), draw(counts), draw(counts),
+                draw(per_predicate), draw(per_predicate), draw(per_predicate), draw(costs), draw(per_predicate),
+                draw(per_predicate), draw(per_predicate), draw(counts), draw(counts), draw(counts), draw(counts),
+                draw(st.integers(0, 99)),
+            )
+        )  # fmt: skip
+    return records

@@ -1,0 +1,99 @@
+"""Records survive JSON lines unchanged."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from tests.events.some_records import records_of_a_run
+from thalweg import ThalwegError
+from thalweg.events import JsonLines, Observed, Record, Switched, VerdictGiven, from_json, read, to_json
+
+
+@given(records_of_a_run())
+def test_a_record_is_one_line_and_comes_back_equal(records: list[Record]):
+    for record in records:
+        line = to_json(record)
+        assert "\n" not in line
+        assert from_json(line) == record
+        assert hash(from_json(line)) == hash(record)  # lists came back as tuples
+        assert json.loads(line)["event"] == record.event
+
+
+@settings(max_examples=20)
+@given(records=records_of_a_run())
+def test_a_file_gives_back_what_was_written_in_order(records: list[Record], tmp_path_factory):
+    path = tmp_path_factory.mktemp("events") / "deeper" / "events.jsonl"
+    lines = JsonLines(path)
+    for record in records:
+        lines.write(record)
+    assert list(read(path)) == records
+    again = JsonLines(str(path))  # appends, and takes its path as text
+    again.write(records[0])
+    assert list(read(str(path))) == [*records, records[0]]
+
+
+SWITCHED = Switched("r", 3, "w", 10, ("b", "a"))
+
+
+def test_blank_lines_are_passed_over(tmp_path: Path):
+    path = tmp_path / "events.jsonl"
+    path.write_text(f"\n{to_json(SWITCHED)}\n\n", encoding="utf-8")
+    assert list(read(path)) == [SWITCHED]
+
+
+def test_fields_of_a_later_version_are_left_out():
+    values = {**json.loads(to_json(SWITCHED)), "weather": "fine"}
+    assert from_json(json.dumps(values)) == SWITCHED
+
+
+def test_a_field_with_a_default_may_be_missing():
+    optional = {f.name for f in dataclasses.fields(Observed) if f.default is not dataclasses.MISSING}
+    assert optional == {"omitted_switches"}
+
+
+@pytest.mark.parametrize("line", ['{"event": "weather", "run": "r"}', "{}", '{"event": null}'])
+def test_a_line_of_another_kind_is_refused_with_its_beginning(line: str):
+    with pytest.raises(ThalwegError, match="not an event record") as caught:
+        from_json(line)
+    assert line[:40] in str(caught.value)
+
+
+@pytest.mark.parametrize("line", ["[1, 2]", "7", "not json", '{"event": "switched", "run": "r"}', '{"event": "swit'])
+def test_a_line_that_is_no_record_at_all_is_refused_the_same_way(line: str):
+    with pytest.raises(ThalwegError, match="not an event record"):
+        from_json(line)
+
+
+def test_a_number_that_json_does_not_have_is_our_mistake():
+    with pytest.raises(ValueError, match="JSON"):
+        to_json(VerdictGiven("r", None, "w", "p", float("nan"), (), (), ""))  # type: ignore[arg-type]
+
+
+def test_several_threads_may_write(tmp_path: Path):
+    lines = JsonLines(tmp_path / "events.jsonl")
+
+    def write(worker: int) -> None:
+        for at in range(50):
+            lines.write(Switched("r", None, f"w{worker}", at, ("a" * 200,)))
+
+    threads = [threading.Thread(target=write, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    back = list(read(lines.path))
+    assert len(back) == 200
+    assert {(r.worker, r.at_row) for r in back} == {(f"w{k}", at) for k in range(4) for at in range(50)}
+
+
+def test_a_place_that_cannot_be_written_is_named_with_the_remedy(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ThalwegError, match=r"events=") as caught:
+        JsonLines(tmp_path / "file" / "events.jsonl")
+    assert "events.jsonl" in str(caught.value)

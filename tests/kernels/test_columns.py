@@ -1,0 +1,35 @@
+"""Values made once where several ask, and never for the wrong rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from thalweg.kernels import Columns
+
+
+@pytest.mark.parametrize("shared", [frozenset(), frozenset("x")])
+def test_any_rows_may_be_asked_for_in_any_order(shared: frozenset[str]):
+    values = [{"a": k} for k in range(6)]
+    columns = Columns({"x": pa.array(values)}, 6, shared)
+    for rows in ([4, 1], [1], [0, 1, 2, 3, 4, 5], [5], []):
+        assert columns.python("x", np.array(rows, dtype=np.int64)) == [values[r] for r in rows]
+    assert columns.python("x", None) == values
+    assert columns.python("x", np.array([3])) == [values[3]]
+
+
+def test_a_slice_knows_its_own_rows():
+    columns = Columns({"x": pa.array([10, 11, 12, 13])}, 4, frozenset("x"))
+    assert columns.python("x", None) == [10, 11, 12, 13]
+    part = columns.slice(2, 2)
+    assert part.length == 2
+    assert part.python("x", None) == [12, 13]
+    assert part.python("x", np.array([1])) == [13]
+    assert part.arrow("x", np.array([0])).to_pylist() == [12]
+
+
+def test_shared_values_are_made_once():
+    columns = Columns({"x": pa.array([[1], [2]])}, 2, frozenset("x"))
+    first, again = columns.python("x", None), columns.python("x", np.array([1]))
+    assert again[0] is first[1]

@@ -1,0 +1,135 @@
+"""Which rows pass, which filter dropped the others, and what was evaluated: against every filter on every row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.kernels.watched import Watched
+from tests.plan.pipelines import pipelines, valid_orders
+from thalweg import PredicateError, predicate
+from thalweg.kernels import FilterChain
+from thalweg.plan import FilterPlan, Pipeline
+
+
+@st.composite
+def chains(draw: st.DrawFn):
+    """A table of outcomes, filters of both kinds, and an order."""
+    pipeline = draw(pipelines(most=5))
+    n = len(pipeline)
+    patterns = draw(st.lists(st.integers(0, 2**n - 1), max_size=12))
+    drops = np.array([[p >> k & 1 for k in range(n)] for p in patterns], dtype=bool).reshape(-1, n)
+    kinds = draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    costs = [2**k for k in range(n)]
+    return Watched(drops, pipeline, costs, kinds), draw(valid_orders(pipeline))
+
+
+def fate(drops: np.ndarray, order: tuple[int, ...]) -> list[int]:
+    """The position that drops each row; the number of filters where none does."""
+    return [next((i for i, k in enumerate(order) if row[k]), len(order)) for row in drops]
+
+
+def seen_by(watched: Watched) -> dict[int, list[int]]:
+    """The rows each filter saw, in the order it saw them."""
+    rows: dict[int, list[int]] = {k: [] for k in range(len(watched.plan.predicates))}
+    for call in watched.calls:
+        rows[call.filter] += call.rows
+    return rows
+
+
+@given(chains())
+def test_a_row_is_evaluated_until_a_filter_drops_it(case):
+    watched, order = case
+    drops = watched.drops
+    done = watched.chain.run(watched.chain.columns(watched.batch(range(len(drops)))), order)
+    places = fate(drops, order)
+    assert done.dropped_at.tolist() == places
+    assert done.kept.tolist() == [e for e, place in enumerate(places) if place == len(order)]
+    reach = {k: [e for e, place in enumerate(places) if place >= i] for i, k in enumerate(order)}
+    assert seen_by(watched) == reach
+    assert done.evaluated == [len(reach[k]) for k in range(len(order))]
+    assert done.passed == [sum(not drops[e, k] for e in reach[k]) for k in range(len(order))]
+    assert done.ns == [watched.costs_ns[k] * len(reach[k]) for k in range(len(order))]
+
+
+@given(chains(), st.data())
+def test_a_sampled_row_is_evaluated_by_what_is_asked_and_its_guards_allow(case, data):
+    watched, order = case
+    drops, n = watched.drops, len(order)
+    places = fate(drops, order)
+    sample = [e for e, place in enumerate(places) if place < n]
+    evaluate = np.array(data.draw(st.lists(st.booleans(), min_size=n * n, max_size=n * n))).reshape(n, n)
+    dropped_at = np.array([places[e] for e in sample], dtype=np.int16)
+    watched.working = False
+    profile = watched.chain.profile(watched.chain.columns(watched.batch(sample)), dropped_at, order, evaluate)
+
+    asked: dict[int, list[int]] = {k: [] for k in range(n)}
+    bits = np.zeros((len(sample), n), dtype=bool)
+    for s, e in enumerate(sample):
+        true = set(order[: places[e]])
+        bits[s, order[places[e]]] = True
+        for k in order[places[e] + 1 :]:
+            if evaluate[places[e], k] and set(watched.pipeline.guards[k]) <= true:
+                asked[k].append(e)
+                bits[s, k] = drops[e, k]
+                if not drops[e, k]:
+                    true.add(k)
+    assert seen_by(watched) == asked
+    assert profile.dropped.tolist() == bits.tolist()
+    assert profile.evaluated == [len(asked[k]) for k in range(n)]
+    assert profile.ns == [watched.costs_ns[k] * len(asked[k]) for k in range(n)]
+    assert profile.errors == [0] * n
+
+
+def test_nobody_is_called_once_no_row_is_left():
+    watched = Watched([[True, False], [True, False]])
+    watched.chain.run(watched.chain.columns(watched.batch([0, 1])), (0, 1))
+    assert [call.filter for call in watched.calls] == [0]
+
+
+def picky(row: int) -> bool:
+    if row == 1:
+        raise KeyError("no such row")
+    return row != 2
+
+
+def chain_of(*predicates) -> FilterChain:
+    return FilterChain(FilterPlan(predicates), lambda: 0)
+
+
+def test_profiling_never_raises_and_what_raised_counts_as_not_dropping():
+    watched = Watched([[True]] * 3, Pipeline(("always",)))
+    chain = chain_of(*watched.plan.predicates, predicate(picky, "row"))
+    columns = chain.columns(watched.batch([1, 2, 3]))
+    everything = np.ones((2, 2), dtype=bool)
+    profile = chain.profile(columns, np.zeros(3, dtype=np.int16), (0, 1), everything)
+    assert profile.errors == [0, 1]
+    assert profile.dropped.tolist() == [[True, False]] * 3
+    calm = chain.profile(chain.columns(watched.batch([2, 3])), np.zeros(2, dtype=np.int16), (0, 1), everything)
+    assert calm.errors == [0, 0]
+    assert calm.dropped.tolist() == [[True, True], [True, False]]
+
+
+def test_a_predicate_behind_one_that_raised_in_profiling_is_not_evaluated_where_its_guard_is_unknown():
+    watched = Watched([[True]] * 3, Pipeline(("always",)))
+    saw: list[int] = []
+    chain = chain_of(
+        *watched.plan.predicates,
+        predicate(picky, "row"),
+        predicate(lambda row: saw.append(row) or True, "row", name="guarded", after="picky"),
+    )
+    columns = chain.columns(watched.batch([1, 2, 3]))
+    chain.profile(columns, np.zeros(3, dtype=np.int16), (0, 1, 2), np.ones((3, 3), dtype=bool))
+    assert 1 not in saw
+    assert 2 not in saw
+
+
+def test_a_predicate_that_raises_in_work_is_named_with_the_error_and_the_remedy():
+    chain = chain_of(predicate(picky, "row"))
+    with pytest.raises(PredicateError) as caught:
+        chain.run(chain.columns(Watched([[False]]).batch([0, 1])), (0,))
+    said = str(caught.value)
+    assert all(word in said for word in ("'picky'", "KeyError", "no such row", "row", "after="))
+    assert isinstance(caught.value.__cause__, KeyError)

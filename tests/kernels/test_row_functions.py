@@ -1,0 +1,164 @@
+"""Functions of one row: what counts as true, what values they get, and what they share."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from thalweg import PredicateError, predicate
+from thalweg.kernels import FilterChain
+from thalweg.plan import FilterPlan
+
+
+def kept(batch: pa.RecordBatch, *predicates: Any) -> list[int]:
+    chain = FilterChain(FilterPlan(predicates), lambda: 0)
+    return chain.run(chain.columns(batch), tuple(range(len(predicates)))).kept.tolist()
+
+
+def rows_of(**columns: Any) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def test_what_is_truthy_is_true():
+    truthy = {
+        0: re.match("a", "abc"), 1: None, 2: np.True_, 3: np.False_, 4: 0, 5: 1, 6: "", 7: "no", 8: [], 9: [0],
+        10: 0.0, 11: float("nan"), 12: Decimal(0), 13: np.int64(0), 14: np.float64(2), 15: {}, 16: object(),
+    }  # fmt: skip
+    expected = [0, 2, 5, 7, 9, 11, 14, 16]
+    assert kept(rows_of(x=list(truthy)), predicate(truthy.get, "x")) == expected
+
+
+def test_a_regular_expressions_match_is_an_answer():
+    assert kept(rows_of(s=["ab", "b", "xa"]), predicate(re.compile("a").match, "s", name="a")) == [0]
+
+
+def test_a_result_without_a_truth_value_is_an_error_of_the_predicate():
+    with pytest.raises(PredicateError, match=r"'pair'.*ambiguous"):
+        kept(rows_of(x=[1]), predicate(lambda x: np.array([True, False]), "x", name="pair"))
+
+
+def test_running_out_of_something_inside_is_an_error_not_the_end():
+    empty: Any = iter(())
+    with pytest.raises(PredicateError, match="'runs_out'"):
+        kept(rows_of(x=[1, 2]), predicate(lambda x: next(empty), "x", name="runs_out"))
+
+
+def test_nulls_arrive_as_none():
+    seen: list[Any] = []
+    batch = rows_of(x=pa.array([1, None]), s=pa.array([None, "b"]), f=pa.array([None, 0.5]))
+    kept(batch, predicate(lambda *row: seen.append(row) or True, "x", "s", "f", name="look"))
+    assert seen == [(1, None, None), (None, "b", 0.5)]
+
+
+VALUES = {
+    "int64": pa.array([1, 2, 3]),
+    "int64 with null": pa.array([1, None, 3]),
+    "uint64": pa.array([2**64 - 1, 0, 1], pa.uint64()),
+    "int8": pa.array([-128, 0, 127], pa.int8()),
+    "float": pa.array([0.5, -1.0, 1e300]),
+    "float32": pa.array([0.5, 0.25, None], pa.float32()),
+    "bool": pa.array([True, None, False]),
+    "string": pa.array(["a", None, "ü"]),
+    "large string": pa.array(["a", None, ""], pa.large_string()),
+    "binary": pa.array([b"a", None, b"\x00"]),
+    "dictionary": pa.array(["a", "b", "a"]).dictionary_encode(),
+    "timestamp": pa.array([datetime.datetime(2024, 5, 1, 12), None, datetime.datetime(1970, 1, 1)]),
+    "date": pa.array([datetime.date(2024, 5, 1), None, datetime.date(1970, 1, 1)]),
+    "decimal": pa.array([Decimal("1.10"), None, Decimal("2.00")]),
+    "list": pa.array([[1, 2], None, []]),
+    "struct": pa.array([{"a": 1, "b": "x"}, None, {"a": None, "b": "y"}]),
+    "map": pa.array([[("k", 1)], None, []], pa.map_(pa.string(), pa.int64())),
+    "nested": pa.array([[{"a": [1]}], [], None]),
+    "null": pa.array([None, None, None]),
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_values_are_pythons_own(kind: str):
+    seen: list[Any] = []
+    kept(rows_of(x=VALUES[kind]), predicate(lambda x: seen.append(x) or True, "x", name="look"))
+    assert seen == VALUES[kind].to_pylist()
+    assert [type(value) for value in seen] == [type(value) for value in VALUES[kind].to_pylist()]
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_two_functions_of_one_column_see_the_same_values_each_on_its_rows(kind: str):
+    first: list[Any] = []
+    second: list[Any] = []
+    third: list[Any] = []
+    batch = rows_of(x=VALUES[kind], i=[0, 1, 2])
+    assert kept(
+        batch,
+        predicate(lambda i: i != 0, "i", name="not_first"),
+        predicate(lambda x, i: first.append(x) or i != 1, "x", "i", name="one"),
+        predicate(lambda x: second.append(x) or True, "x", name="two"),
+        predicate(lambda x: third.append(x) or True, "x", name="three"),
+    ) == [2]
+    values = VALUES[kind].to_pylist()
+    assert first == values[1:]
+    assert second == third == values[2:]
+
+
+def test_in_profiling_too_every_function_sees_its_rows_own_values():
+    """Rows are sampled at different positions: a function further back is asked on rows those before it never saw."""
+    seen: list[tuple[int, str]] = []
+    chain = FilterChain(
+        FilterPlan(
+            (
+                predicate(lambda i: True, "i", name="front"),
+                predicate(lambda s, i: True, "s", "i", name="middle"),
+                predicate(lambda s, i: seen.append((i, s)) or s == "b", "s", "i", name="back"),
+            )
+        ),
+        lambda: 0,
+    )
+    columns = chain.columns(rows_of(s=["a", "b", "c"], i=[0, 1, 2]))
+    # row 0 was dropped by the front: `middle` and `back` are asked; rows 1 and 2 by `middle`: only `back` is
+    dropped_at = np.array([0, 1, 1], dtype=np.int16)
+    profile = chain.profile(columns, dropped_at, (0, 1, 2), np.ones((3, 3), dtype=bool))
+    assert seen == [(0, "a"), (1, "b"), (2, "c")]
+    assert profile.dropped[:, 2].tolist() == [True, False, True]
+
+
+def test_setup_is_called_once_and_its_value_comes_first():
+    made: list[str] = []
+
+    def setup() -> set[int]:
+        made.append("model")
+        return {1, 2}
+
+    chain = FilterChain(
+        FilterPlan((predicate(lambda model, x, y: x in model and y, "x", "y", name="known", setup=setup),)), lambda: 0
+    )
+    for _ in range(3):
+        columns = chain.columns(rows_of(x=[1, 2, 3], y=[True, False, True]))
+        assert chain.run(columns, (0,)).kept.tolist() == [0]
+    assert made == ["model"]
+
+
+def test_a_setup_may_have_none_as_its_value():
+    assert kept(rows_of(x=[1]), predicate(lambda none, x: none is None, "x", name="p", setup=lambda: None)) == [0]
+
+
+def test_a_setup_that_raises_is_named():
+    def setup() -> None:
+        raise OSError("no such model")
+
+    with pytest.raises(PredicateError, match=r"'p'.*OSError: no such model"):
+        kept(rows_of(x=[1]), predicate(lambda model, x: True, "x", name="p", setup=setup))
+
+
+@pytest.mark.parametrize("name", ["a.b", "a b", "`a`", "größe", "x"])
+def test_odd_column_names(name: str):
+    batch = pa.RecordBatch.from_arrays([pa.array([1, 2]), pa.array([3, 4])], names=["other", name])
+    assert kept(batch, predicate(lambda v: v == 4, name, name="p")) == [1]
+
+
+def test_one_column_may_be_read_twice_by_one_function():
+    assert kept(rows_of(x=[1, 2]), predicate(lambda a, b: a is b or a == b, "x", "x", name="p")) == [0, 1]

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import pytest
+
+from thalweg import PlanError, predicate
+
+
+def is_suspicious(line: str) -> bool:
+    return "attack" in line
+
+
+class Model:
+    def __call__(self, value: object) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("func", "name"),
+    [
+        (is_suspicious, "is_suspicious"),
+        (str.isdigit, "isdigit"),
+        (functools.partial(is_suspicious), "is_suspicious"),
+        (functools.partial(functools.partial(is_suspicious)), "is_suspicious"),
+        (Model(), "Model"),
+    ],
+)
+def test_a_predicate_is_called_as_its_function(func: Any, name: str):
+    assert predicate(func, "line").name == name
+
+
+def test_a_name_given_is_the_name():
+    assert predicate(is_suspicious, "line", name="attack").name == "attack"
+
+
+def test_after_takes_one_name_or_several():
+    assert predicate(is_suspicious, "line", after="not_null").after == ("not_null",)
+    assert predicate(is_suspicious, "line", after=["a", "b"]).after == ("a", "b")
+    assert predicate(is_suspicious, "line", after=(g for g in "ab")).after == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("args", "options", "words"),
+    [
+        ((7, "line"), {}, ["7", "function", "tw.predicate("]),
+        ((is_suspicious,), {}, ["'is_suspicious'", "no column", "tw.predicate("]),
+        ((is_suspicious, 3), {}, ["'is_suspicious'", "3", "by name"]),
+        ((is_suspicious, ""), {}, ["'is_suspicious'", "''", "by name"]),
+        ((is_suspicious, "line"), {"name": ""}, ["name", "''", "non-empty"]),
+        ((is_suspicious, "line"), {"name": 5}, ["name", "5", "string"]),
+        ((is_suspicious, "line"), {"setup": "model"}, ["'is_suspicious'", "setup", "'model'", "function"]),
+        ((is_suspicious, "line"), {"after": [is_suspicious]}, ["'is_suspicious'", "after", "names"]),
+    ],
+)
+def test_a_bad_argument_is_named_with_its_value_and_the_remedy(
+    args: tuple[Any, ...], options: dict[str, Any], words: list[str]
+):
+    with pytest.raises(PlanError) as caught:
+        predicate(*args, **options)
+    assert [word for word in words if word not in str(caught.value)] == []
+
+
+def test_a_spark_column_is_refused_as_any_other_object():
+    class Column:
+        def __repr__(self) -> str:
+            return "Column<'line'>"
+
+    with pytest.raises(PlanError, match="by name, not as Column<'line'>"):
+        predicate(is_suspicious, Column())  # type: ignore[arg-type]

@@ -1,0 +1,245 @@
+"""The report for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+
+import thalweg as tw
+from tests.events.some_records import records_of_a_run
+from thalweg.adapt import POLICIES
+from thalweg.events import Observed, Record, VerdictGiven, read, to_json
+from thalweg.report import Report, Tally, fold
+from thalweg.report.section import LATEST_SWITCHES
+from thalweg.report.tally import MOST_SECTIONS
+
+
+def observed(run: str = "r", **changes) -> Observed:
+    values = {
+        "run": run, "kind": "local", "batch": None, "worker": "w", "policy": "a-greedy", "predicates": ("a", "b"),
+        "order": ("b", "a"), "rows": 1000, "kept": 100, "evaluated": (200, 1000), "passed": (100, 200),
+        "busy_ns": (10, 20), "cost_ns": (250.0, None), "profiled": (30, 0), "profile_busy_ns": (5, 0),
+        "profile_errors": (1, 0), "profile_tuples": 40, "total_ns": 1000, "profiling_ns": 200, "reoptimizing_ns": 50,
+    }  # fmt: skip
+    return Observed(**{**values, **changes})
+
+
+def verdict(run: str = "r", reason: str = "because", at: int = 5) -> VerdictGiven:
+    return VerdictGiven(run, None, "w", "a-greedy", at, ("a", "b"), ("b", "a"), reason)
+
+
+@given(records_of_a_run())
+def test_numbers_are_the_sums_of_the_records(records: list[Record]):
+    (section,) = fold(records).sections
+    seen = [record for record in records if isinstance(record, Observed)]
+    told = [record for record in records if isinstance(record, VerdictGiven)]
+    for name in ("rows", "kept", "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns"):
+        assert getattr(section, name) == sum(getattr(record, name) for record in seen)
+    by_name = {p.name: p for p in section.predicates}
+    assert [p.name for p in section.predicates] == list(seen[-1].order)
+    for k, name in enumerate(seen[0].predicates):
+        for field in ("evaluated", "passed", "profiled", "profile_errors"):
+            assert getattr(by_name[name], field) == sum(getattr(record, field)[k] for record in seen)
+        known = [record.cost_ns[k] for record in seen if record.cost_ns[k] is not None]
+        assert by_name[name].cost_ns == (known[-1] if known else None)
+    assert section.switch_count == len(told) + sum(record.omitted_switches for record in seen)
+    assert [s.reason for s in section.switches] == [record.reason for record in told][-LATEST_SWITCHES:]
+    assert section.workers == {record.worker for record in seen}
+    assert section.processing_ns + section.profiling_ns + section.reoptimizing_ns == section.total_ns
+    in_batches = [record.batch for record in seen if record.batch is not None]
+    assert (section.first_batch, section.last_batch) == (min(in_batches, default=None), max(in_batches, default=None))
+
+
+@given(records_of_a_run())
+def test_it_can_be_shown_in_every_form_whatever_it_holds(records: list[Record]):
+    report = fold(records)
+    told = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert told == report.to_dict()
+    (section,) = told["sections"]
+    assert section["rows"] == report.sections[0].rows
+    assert len(section["predicates"]) == len(report.sections[0].names)
+    assert str(report)
+    assert report._repr_html_()
+
+
+def test_the_dictionary_is_what_programs_read():
+    report = fold([verdict(), observed()])
+    assert report.to_dict() == {
+        "sections": [
+            {
+                "run": "r", "kind": "local", "policy": "a-greedy", "counted": "1,000 rows of r in this process",
+                "order": ["b", "a"], "rows": 1000, "kept": 100,
+                "predicates": [
+                    {
+                        "name": "b", "position": 1, "evaluated": 1000, "passed": 200, "selectivity": 0.2,
+                        "cost_ns": None, "profiled": 0, "profile_errors": 0,
+                    },
+                    {
+                        "name": "a", "position": 2, "evaluated": 200, "passed": 100, "selectivity": 0.5,
+                        "cost_ns": 250.0, "profiled": 30, "profile_errors": 1,
+                    },
+                ],
+                "evaluations": 1230, "evaluations_of_all": 2000, "profile_tuples": 40,
+                "time_ns": {"processing": 750, "profiling": 200, "reoptimizing": 50},
+                "switches": 1,
+                "latest_switches": [
+                    {
+                        "batch": None, "worker": "w", "at_row": 5, "before": ["a", "b"], "after": ["b", "a"],
+                        "reason": "because",
+                    }
+                ],
+                "workers": 1,
+            }
+        ],
+        "pending": 0,
+    }  # fmt: skip
+
+
+def test_the_text_names_what_a_person_asks_for():
+    text = str(fold([verdict(reason="b drops twice as much"), observed()]))
+    lines = text.splitlines()
+    assert lines[0] == "policy a-greedy; counted: 1,000 rows of r in this process"
+    first, second = lines[2].split(), lines[3].split()
+    assert first[:3] == ["1", "b", "1,000"]
+    assert second[:3] == ["2", "a", "200"]
+    assert "20.0 %" in lines[2]
+    assert "unknown" in lines[2]
+    assert "50.0 %" in lines[3]
+    assert "250 ns" in lines[3]
+    assert "30 (1 raised)" in lines[3]
+    assert "kept 100 of 1,000 rows (10.0 %)" in text
+    assert "1,230 evaluations; all predicates on all rows would be 2,000 (38.5 % saved)" in text
+    assert "processing 75.0 %, profiling 20.0 %, re-optimizing 5.0 %" in text
+    assert "1 switch(es)" in text
+    assert "row 5 of worker w: b, a: b drops twice as much" in text
+
+
+def test_a_filter_no_row_reached_has_no_selectivity():
+    report = fold([observed(evaluated=(0, 1000), passed=(0, 0))])
+    assert report.sections[0].predicates[1].selectivity is None
+    assert json.dumps(report.to_dict(), allow_nan=False)
+    assert str(report)
+
+
+def test_a_run_without_time_or_rows_can_be_shown():
+    empty = observed(rows=0, kept=0, evaluated=(0, 0), passed=(0, 0), total_ns=0, profiling_ns=0, reoptimizing_ns=0)
+    assert "kept 0 of 0 rows (-)" in str(fold([empty]))
+
+
+def test_nothing_has_run_yet():
+    report = tw.filters(tw.predicate(len, "x")).report()
+    assert report.sections == ()
+    assert "Nothing has run yet" in str(report)
+    assert "Nothing has run yet" in report._repr_html_()
+    assert "2 DataFrame(s)" in str(Report((), pending=2))
+    assert "2 DataFrame(s)" in Report((), pending=2)._repr_html_()
+
+
+class Page(HTMLParser):
+    """The elements of a page, and that they are closed in turn."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs) -> None:
+        self.tags.add(tag)
+        if tag != "br":  # has no end
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_escapes_every_name():
+    evil = "<script>alert('&')</script>"
+    report = fold(
+        [
+            VerdictGiven(evil, None, evil, evil, 5, (evil, "b"), ("b", evil), evil),
+            observed(evil, policy=evil, worker=evil, predicates=(evil, "b"), order=("b", evil)),
+        ]
+    )
+    page = Page(report._repr_html_())
+    assert "script" not in page.tags
+    assert page.tags == {"b", "br", "p", "table", "tr", "th", "td", "li", "details", "summary", "ol"}
+    assert page.text.count(evil) >= 4
+
+
+def test_switches_kept_are_bounded_and_the_count_is_not():
+    report = fold([*(verdict(reason=f"reason {k}") for k in range(50)), observed()])
+    (section,) = report.sections
+    assert section.switch_count == 50
+    assert [s.reason for s in section.switches] == [f"reason {k}" for k in range(50 - LATEST_SWITCHES, 50)]
+
+
+def test_sections_kept_are_bounded_and_the_oldest_goes_first():
+    report = fold(observed(f"run {k}") for k in range(MOST_SECTIONS + 5))
+    assert [section.run for section in report.sections] == [f"run {k}" for k in range(5, MOST_SECTIONS + 5)]
+
+
+def test_a_report_does_not_change_while_it_is_read():
+    tally = Tally()
+    tally.add(observed())
+    report = tally.report()
+    before = report.to_dict()
+    tally.add(verdict())
+    tally.add(observed())
+    assert report.to_dict() == before
+    assert tally.report().sections[0].rows == 2000
+
+
+def keep_everything(path: Path, policy: str = "a-greedy") -> tw.Filters:
+    return tw.filters(
+        tw.predicate(lambda x: x % 2 == 0, "x", name="even"),
+        tw.predicate(lambda x: x < 100, "x", name="small"),
+        policy=policy,
+        seed=1,
+        slice_rows=64,
+        events=str(path),
+        **({} if POLICIES[policy].defaults is None else {"p": 0.5}),
+    )
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_events_file_folds_to_the_live_report(policy: str, tmp_path: Path):
+    path = tmp_path / "events.jsonl"
+    keep = keep_everything(path, policy)
+    for _ in range(2):
+        list(keep.over(pa.table({"x": range(5000)})))
+    live = keep.report()
+    assert live.sections[0].rows == 5000
+    assert fold(read(path)) == live
+    if policy == "a-greedy":
+        assert live.sections[0].switch_count >= 1
+
+
+def test_two_filters_may_write_to_one_file(tmp_path: Path):
+    """Runs are told apart by name, also those of another object or an earlier process."""
+    path = tmp_path / "events.jsonl"
+    first, second = keep_everything(path), tw.filters(tw.predicate(lambda x: True, "x", name="all"), events=str(path))
+    list(first.over(pa.table({"x": range(10)})))
+    list(second.over(pa.table({"x": range(20)})))
+    told = fold(read(path))
+    assert [section.rows for section in told.sections] == [10, 20]
+    assert told.sections == first.report().sections + second.report().sections
+
+
+@settings(max_examples=20)
+@given(records=records_of_a_run())
+def test_any_records_fold_the_same_after_a_file(records: list[Record], tmp_path_factory):
+    path = tmp_path_factory.mktemp("fold") / "events.jsonl"
+    path.write_text("".join(to_json(record) + "\n" for record in records), encoding="utf-8")
+    assert fold(read(path)) == fold(records)

@@ -1,0 +1,58 @@
+"""A policy that switches when and where a script says, and profiles what a script says: the worst any policy may do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from thalweg.adapt import ProfileSettings, Seen, Verdict, Wants
+from thalweg.plan import Pipeline
+
+
+class Scripted:
+    """At each update, with probability `restless`, another valid order and other wishes."""
+
+    name: ClassVar[str] = "scripted"
+    defaults: ClassVar[ProfileSettings | None] = None
+
+    def __init__(self, pipeline: Pipeline, seed: int, p: float, restless: float) -> None:
+        self.pipeline = pipeline
+        self.rng = np.random.default_rng(seed)
+        self.p = p
+        self.restless = restless
+        self.order = self._any_order()
+        self._wish()
+
+    def _any_order(self) -> tuple[int, ...]:
+        order: list[int] = []
+        while len(order) < len(self.pipeline):
+            ready = [
+                k
+                for k in range(len(self.pipeline))
+                if k not in order and all(g in order for g in self.pipeline.guards[k])
+            ]
+            order.append(int(self.rng.choice(ready)))
+        return tuple(order)
+
+    def _wish(self) -> None:
+        n = len(self.pipeline)
+        evaluate = self.rng.random((n, n)) < 0.6
+        self._wants = Wants(self.p, evaluate & np.array(self.pipeline.profiled)[None, :])
+
+    def wants(self) -> Wants:
+        return self._wants
+
+    def update(self, seen: Seen) -> Verdict | None:
+        if self.rng.random() >= self.restless:
+            return None
+        before, self.order = self.order, self._any_order()
+        self._wish()
+        return Verdict(self.order, "the script says so") if self.order != before else None
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"order": list(self.order)}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        self.order = tuple(snapshot["order"])

@@ -1,0 +1,127 @@
+"""What a user gets wrong at the public face is told by name, before a row is read where that is possible."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import thalweg as tw
+
+TABLE = pa.table({"line": ["a", "b"], "size": [1, 2]})
+
+
+class Untouched:
+    """A predicate and a set-up that must not be called."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def setup(self) -> None:
+        self.calls.append("setup")
+
+    def test(self, *values: object) -> bool:
+        self.calls.append("test")
+        return True
+
+
+def said(action: Any) -> str:
+    with pytest.raises(tw.ThalwegError) as caught:
+        action()
+    return str(caught.value)
+
+
+def test_every_plan_error_is_a_value_error_and_a_thalweg_error():
+    assert issubclass(tw.PlanError, (tw.ThalwegError, ValueError))
+    assert issubclass(tw.PredicateError, (tw.ThalwegError, RuntimeError))
+
+
+def test_an_unknown_column_is_told_before_anything_is_called():
+    untouched = Untouched()
+    keep = tw.filters(tw.predicate(untouched.test, "lines", name="p", setup=untouched.setup))
+    message = said(lambda: list(keep.over(TABLE)))
+    assert all(word in message for word in ("'lines'", "did you mean 'line'", "size"))
+    assert untouched.calls == []
+
+
+@pytest.mark.parametrize("data", [TABLE, TABLE.to_batches()[0]])
+def test_where_the_columns_are_known_at_once_an_unknown_one_is_told_at_once(data: Any):
+    keep = tw.filters(tw.predicate(len, "lines"))
+    assert "'lines'" in said(lambda: keep.over(data))
+
+
+def test_an_unknown_column_in_a_later_batch_is_told_too():
+    keep = tw.filters(tw.predicate(len, "line"))
+    batches = [TABLE.to_batches()[0], pa.RecordBatch.from_pydict({"other": [1]})]
+    assert "'line'" in said(lambda: list(keep.over(batches)))
+
+
+def test_two_columns_of_one_name_cannot_be_told_apart():
+    twice = pa.RecordBatch.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["line", "line"])
+    assert "'line'" in said(lambda: list(tw.filters(tw.predicate(len, "line")).over(twice)))
+
+
+@pytest.mark.parametrize("data", [5, None, "line", [1], [{"line": "a"}], {"line": ["a"]}], ids=repr)
+def test_data_that_is_not_arrow_is_refused_by_type(data: Any):
+    message = said(lambda: list(tw.filters(tw.predicate(len, "line")).over(data)))
+    assert "over() takes Arrow record batches or a table" in message
+
+
+def test_what_is_no_spark_dataframe_is_refused_with_the_way_for_arrow():
+    message = said(lambda: tw.filters(tw.predicate(len, "line"))(TABLE))
+    assert "Table" in message
+    assert ".over(" in message
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"policy": "sweeep"}, ["'sweeep'", "did you mean 'sweep'", "a-greedy"]),
+        ({"p": 2.0}, ["p=2.0", "at most 1"]),
+        ({"window": -5}, ["window=-5"]),
+        ({"alpha": 0.0}, ["alpha=0.0"]),
+        ({"slice_rows": 0}, ["slice_rows=0", "1 or more"]),
+        ({"policy": "written", "p": 0.5}, ["'written'", "leave out p"]),
+    ],
+)
+def test_bad_settings_are_told_when_the_filters_are_made(options: dict[str, Any], words: list[str]):
+    message = said(lambda: tw.filters(tw.predicate(len, "line"), **options))
+    assert [word for word in words if word not in message] == []
+
+
+def test_bad_settings_of_the_environment_are_told_when_the_filters_are_made(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("THALWEG_POLICY", "greedy")
+    assert "'greedy'" in said(lambda: tw.filters(tw.predicate(len, "line")))
+
+
+def test_a_function_instead_of_a_predicate():
+    assert "tw.predicate(" in said(lambda: tw.filters(len))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("place", ["a directory", "below a file"])
+def test_a_place_where_events_cannot_be_written_is_told_before_a_row_is_read(place: str, tmp_path):
+    (tmp_path / "file").write_text("")
+    path = tmp_path if place == "a directory" else tmp_path / "file" / "events.jsonl"
+    untouched = Untouched()
+    keep = tw.filters(tw.predicate(untouched.test, "line", name="p"), events=str(path))
+    message = said(lambda: list(keep.over(TABLE)))
+    assert str(path) in message
+    assert "events=" in message
+    assert untouched.calls == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [(lambda s: pa.array([True]), ["2 rows", "1 values"]), (lambda s: s, ["string", "booleans"])],
+)
+def test_a_vectorized_predicate_with_a_wrong_answer_is_named(answer: Any, words: list[str]):
+    keep = tw.filters(tw.predicate(answer, "line", name="odd", vectorized=True))
+    message = said(lambda: list(keep.over(TABLE)))
+    assert [word for word in ["'odd'", *words] if word not in message] == []
+
+
+def test_a_predicate_that_raises_is_named_with_the_remedy():
+    keep = tw.filters(tw.predicate(int, "line", name="parse"))
+    message = said(lambda: list(keep.over(TABLE)))
+    assert all(word in message for word in ("'parse'", "ValueError", "line", "after="))
