@@ -77,7 +77,8 @@ class CallCost:
         sxx = self._xx - x * x / w
         sxy = self._xy - x * y / w
         slope = sxy / sxx
-        error = math.sqrt(max(self._yy - y * y / w - slope * sxy, 0.0) / (w * sxx))
+        freedom = max(w - 2.0, ORIGIN_WEIGHT)  # two parameters are fitted: after two calls nearly nothing is known
+        error = math.sqrt(max(self._yy - y * y / w - slope * sxy, 0.0) / (freedom * sxx))
         most = min(y / x, self._least)
         self.per_row_ns = slope = min(max(slope + error, LEAST_SHARE * most), most)
         self.fixed_ns = max(0.0, (y - slope * x) / w)

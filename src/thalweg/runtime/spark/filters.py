@@ -2,8 +2,8 @@
 
 One iterator Arrow UDF reads only the columns the predicates need and returns `struct<keep, work>`, so that wide rows do
 not travel. `work` is null but on a few rows, where it holds what the task did as text; `observe` collects these texts
-and brings them to the driver, without accumulators, so also through Spark Connect. Then the rows are filtered by
-`keep` and the struct is dropped.
+and brings them to the driver, without accumulators, so also through Spark Connect. Only rows that pass or carry work
+come so far; then the rows are filtered by `keep` and the struct is dropped.
 """
 
 from __future__ import annotations
@@ -50,10 +50,13 @@ def attach(
 
     # the annotations of a closure are text here, and PySpark wants the types
     filter_chain.__annotations__ = {"columns": Iterator[tuple[pa.Array, ...]], "return": Iterator[pa.Array]}
-    udf: Any = F.arrow_udf(filter_chain, RETURNS)
+    # `work` differs from call to call; a UDF held to be deterministic may also be evaluated twice, once to filter by it
+    udf: Any = F.arrow_udf(filter_chain, RETURNS).asNondeterministic()
     metric = f"thalweg_{identity}"
     flag = f"__thalweg_{identity[:8]}"
-    evaluated = df.withColumn(flag, udf(*(F.col(f"`{name.replace('`', '``')}`") for name in names)))
+    column = udf(*(F.col(f"`{name.replace('`', '``')}`") for name in names))
+    # dropped rows go before anything else is done with them: observing copies every row it sees
+    evaluated = df.withColumn(flag, column).filter(F.col(flag)["keep"] | F.col(flag)["work"].isNotNull())
     work = F.collect_list(F.col(flag)["work"]).alias("work")
 
     def tell(run: str, batch: int | None, texts: list[str]) -> None:
