@@ -14,7 +14,7 @@ from tests.plan.pipelines import pipelines
 from tests.runtime.scripted import Scripted
 from thalweg.adapt import POLICIES, ProfileSettings, make_policy
 from thalweg.plan import Pipeline
-from thalweg.runtime.filter_loop import FilterLoop
+from thalweg.runtime.filter_loop import TOGETHER, FilterLoop
 
 NOT_PROFILING = [name for name, policy in POLICIES.items() if policy.defaults is None]
 
@@ -67,8 +67,8 @@ def allowed(pipeline: Pipeline, drops: np.ndarray, order: tuple[int, ...], at: i
 
 
 cases = settings(max_examples=25)
-# Up to 31 rows a slice a sampled row is looked at at once, so that none is left waiting at the end.
-small_slices = st.sampled_from([1, 7, 31])
+# Below two of these a slice a sampled row is looked at at once, so that none is left waiting at the end.
+small_slices = st.sampled_from([1, 7, 2 * TOGETHER - 1])
 
 
 @pytest.mark.parametrize("name", ["a-greedy", "independent"])
@@ -148,7 +148,7 @@ def test_each_dropped_row_is_sampled_by_its_own_random_number(slice_rows: int, p
     dropped = np.flatnonzero(watched.drops.any(axis=1))
     sample = dropped[np.random.default_rng(3).random(len(dropped)) < p]
     shown = sample[: loop.work.profile_tuples]
-    assert len(sample) - len(shown) < max(1, slice_rows // 16)  # the rest waits for company
+    assert len(sample) - len(shown) < max(1, slice_rows // TOGETHER)  # the rest waits for company
     told = by_row(watched)
     assert {row for row, (_, _, seen) in told.items() if seen} == {row for row in shown.tolist() if told[row][1] < 2}
 

@@ -75,7 +75,8 @@ class AGreedy:
         position = np.empty(n, dtype=np.int64)
         position[order] = np.arange(n)
         behind = position[None, :] > np.arange(n)[:, None]
-        self._wants = Wants(self.settings.p, behind & np.array(self.pipeline.profiled)[None, :])
+        asked = behind & np.array(self.pipeline.profiled)[None, :]
+        self._wants = Wants(self.settings.p, asked, self.settings.together)
         self._eligible = eligible_from(order, self.pipeline.guards)[None, :] <= np.arange(n)[:, None]
 
     def wants(self) -> Wants:

@@ -62,7 +62,8 @@ class Independent:
         position = np.empty(n, dtype=np.int64)
         position[list(self.order)] = np.arange(n)
         behind = position[None, :] > np.arange(n)[:, None]
-        self._wants = Wants(self.settings.p, behind & np.array(self.pipeline.profiled)[None, :])
+        asked = behind & np.array(self.pipeline.profiled)[None, :]
+        self._wants = Wants(self.settings.p, asked, self.settings.together)
         # pair (i, j) is comparable when filter j could stand at position i
         ahead = np.triu(np.ones((n, n), dtype=bool), 1)
         self._comparable = ahead & (eligible_from(self.order, self.pipeline.guards)[None, :] <= np.arange(n)[:, None])

@@ -68,7 +68,7 @@ class LocalSwaps:
         evaluate = np.zeros((n, n), dtype=bool)
         for i, k in enumerate(self.order[1:]):
             evaluate[i, k] = self.pipeline.profiled[k]
-        self._wants = Wants(self.settings.p, evaluate)
+        self._wants = Wants(self.settings.p, evaluate, self.settings.together)
 
     def wants(self) -> Wants:
         """The filter behind the one that dropped the row."""

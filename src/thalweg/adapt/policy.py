@@ -34,6 +34,11 @@ class ProfileSettings:
     alpha: float = 0.9
     """Thrashing avoidance (equation 4): reorder only when a filter's rate is below alpha times another's."""
 
+    @property
+    def together(self) -> int:
+        """An eighth of the window is worth one look at it."""
+        return max(self.window // 8, 1)
+
     def __post_init__(self) -> None:
         if not _number(self.p) or not 0.0 < self.p <= 1.0:
             raise PlanError(f"p={self.p!r}: the share of dropped rows to profile must be above 0 and at most 1")
@@ -54,6 +59,8 @@ class Wants:
 
     p: float
     evaluate: Bits
+    together: int = 1
+    """Profile tuples worth one look: fewer waste the fixed cost of calls, more are seen late."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

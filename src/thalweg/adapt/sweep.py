@@ -69,7 +69,7 @@ class Sweep:
         evaluate = np.zeros((n, n), dtype=bool)
         profiled = self.order[self.j]
         evaluate[: self.j, profiled] = self.pipeline.profiled[profiled]
-        self._wants = Wants(self.settings.p, evaluate)
+        self._wants = Wants(self.settings.p, evaluate, self.settings.together)
 
     def wants(self) -> Wants:
         """Only the filter at position j, on rows that some filter before it dropped."""

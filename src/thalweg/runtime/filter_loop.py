@@ -24,8 +24,9 @@ from thalweg.stats import CallCost
 
 SLICE_ROWS = 1024
 """Small enough to react within a batch, large enough that a call's fixed cost is a small part."""
-TOGETHER = 16
-"""Sampled rows wait until a slice's sixteenth is together: the fixed cost of their calls is then shared."""
+TOGETHER = 8
+"""Sampled rows wait until as many are together as the policy likes, at most a slice's eighth: the fixed cost of their
+calls is then shared."""
 COLD = 8
 """But the first few are looked at at once: an unknown order may be far from good."""
 
@@ -153,7 +154,8 @@ class FilterLoop:
         self._waiting_rows = 0
 
     def _enough(self) -> int:
-        return max(1, min(self.slice_rows // TOGETHER, COLD + self._profile_tuples // 4))
+        most = min(self.policy.wants().together, self.slice_rows // TOGETHER)
+        return max(1, min(most, COLD + self._profile_tuples // 4))
 
     def _count(self, done: Pass, rows: int) -> None:
         work = self.work
