@@ -51,8 +51,8 @@ bench: bench-filters ## every benchmark
 bench-filters: setup ## filter chains against plain Spark and what a careful user writes
 	@$(WITH_JAVA) $(BIN)/python -m bench.filters $(ARGS)
 
-lab: setup ## the papers' experiments
-	@$(WITH_JAVA) $(BIN)/thalweg lab $(ARGS)
+lab: $(INSTALLED) ## the papers' experiments
+	@$(BIN)/thalweg lab $(ARGS)
 
 format: $(INSTALLED) ## rewrite the code in the house format
 	@$(BIN)/ruff check --fix-only --quiet

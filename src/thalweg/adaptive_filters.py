@@ -19,6 +19,11 @@ from thalweg.runtime.settings import resolve
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from thalweg.runtime.spark.first_action import Fetch
+
+MOST_PENDING = 1000
+"""Batch DataFrames whose first action is waited for; in a `foreachBatch` nobody may ever ask for a report."""
+
 
 def filters(
     *predicates: Predicate,
@@ -71,15 +76,16 @@ def filters(
 class Filters:
     """Apply it with ``df.transform(keep)``, or to Arrow batches with ``keep.over(batches)``; ask ``keep.report()``."""
 
-    def __init__(self, plan: FilterPlan, given: dict[str, Any]) -> None:
+    def __init__(self, plan: FilterPlan, given: dict[str, Any], identity: str | None = None) -> None:
         self._plan = plan
         self._given = given
         resolve(given)  # a wrong setting is told here, not when the query runs
         self._tally = Tally()
         self._sinks: dict[str, JsonLines] = {}
-        self._fetch: list[Callable[[], bool]] = []
+        self._fetch: list[Fetch] = []
+        self._unobserved = 0
         self._passes = itertools.count(1)
-        self._identity = uuid.uuid4().hex[:8]  # two chains may write to one events file
+        self._identity = identity or uuid.uuid4().hex
         self._lock = threading.Lock()
 
     def __call__(self, df: Any) -> Any:
@@ -89,20 +95,25 @@ class Filters:
         from thalweg.runtime.spark.filters import attach
 
         settings = resolve(self._given, lambda key: df.sparkSession.conf.get(key, None))
-        out, fetch = attach(df, self._plan, settings, self._sink(settings.events))
-        self._fetch.append(fetch)
+        out, fetch = attach(df, self._plan, settings, self._identity, self._sink(settings.events))
+        if fetch is not None:
+            with self._lock:
+                self._fetch = [*self._fetch[-MOST_PENDING:], fetch]
         return out
 
     def over(self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The rows of Arrow batches that pass, batch by batch, without Spark."""
         settings = resolve(self._given)
-        run = f"local pass {next(self._passes)} of {self._identity}"
+        run = f"local pass {next(self._passes)} of {self._identity[:8]}"
         return filter_batches(self._plan, settings, batches, run, self._sink(settings.events))
 
     def report(self) -> Report:
         """What has been counted so far, one section a query or run. Never waits for a query."""
-        self._fetch = [fetch for fetch in self._fetch if not fetch()]
-        return self._tally.report(pending=len(self._fetch))
+        with self._lock:
+            waiting = [fetch for fetch in self._fetch if not fetch()]
+            self._unobserved += sum(1 for fetch in self._fetch if fetch.ended and not fetch.observed)
+            self._fetch = waiting
+            return self._tally.report(pending=len(waiting), unobserved=self._unobserved)
 
     def _sink(self, path: str | os.PathLike[str] | None) -> Callable[[Record], None]:
         if path is None:
@@ -115,6 +126,10 @@ class Filters:
             lines.write(record)
 
         return both
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy in another process (a `foreachBatch` on Connect) is the same filter set with a report of its own."""
+        return Filters, (self._plan, self._given, self._identity)
 
     def __repr__(self) -> str:
         names = ", ".join(p.name for p in self._plan.predicates)

@@ -146,7 +146,8 @@ class Sweep(Algorithm):
                     here += t[f[i]]
                     there += t[f[j]]
             worse = here / a[f[i]] < self.alpha * (there / a[f[j]])
-            if worse and here + there >= ENOUGH and self.may_stand(f[j], i):
+            enough = here + there >= ENOUGH or len(self.window) >= self.window_size
+            if worse and enough and self.may_stand(f[j], i):
                 f.insert(i, f.pop(j))
                 moved = True
                 break
@@ -202,7 +203,8 @@ class LocalSwaps(Algorithm):
         while i < self.n:
             here, there = counts[i - 1]
             worse = here / a[f[i]] < self.alpha * (there / a[f[i + 1]])
-            if worse and here + there >= ENOUGH and f[i] not in self.pipeline.guards[f[i + 1]]:
+            enough = here + there >= ENOUGH or len(self.window) == self.window_size
+            if worse and enough and f[i] not in self.pipeline.guards[f[i + 1]]:
                 f[i], f[i + 1] = f[i + 1], f[i]
                 swapped = True
                 i += 1
@@ -254,10 +256,10 @@ def process(
                     b[k] = int(drops[k])
                     if not drops[k]:
                         true.add(k)
-            # the first call of a filter is no measure of it; what is unknown counts as the mean of what is known
-            known = [times[k] for k in range(n) if calls[k] > 1]
+            # what was never called counts as the mean of what was
+            known = [times[k] for k in range(n) if calls[k]]
             mean = sum(known) / len(known) if known else 1.0
-            algorithm.a = [times[k] if calls[k] > 1 else mean for k in range(n)]
+            algorithm.a = [times[k] if calls[k] else mean for k in range(n)]
             algorithm.profile(b)
         steps.append(Step(order, processed, profiled, passed=not at))
     return steps

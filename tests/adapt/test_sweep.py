@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,7 +40,7 @@ def test_a_stage_ends_with_its_tuples_or_with_a_violation_and_the_next_position_
         wrong = [
             (i, jj)
             for i, jj in violations(order, stage, costs, 0.9, pipeline.guards)
-            if jj == j and V[i][i] + V[i][j] >= ENOUGH
+            if jj == j and (V[i][i] + V[i][j] >= ENOUGH or len(stage) >= policy.settings.window)
         ]
         if not batch:
             assert verdict is None
@@ -95,3 +96,14 @@ def test_on_a_stable_stream_it_comes_to_an_order_with_the_greedy_invariant(pipel
 
 def test_the_defaults_are_those_of_table_1():
     assert Sweep(Pipeline(("a",))).settings == ProfileSettings(p=0.01, window=500, alpha=0.9)
+
+
+def test_the_rear_of_a_chain_is_corrected_too():
+    """Few rows get there: a stage sees some eight drops of its pair; a dear filter must not stay for want of more."""
+    policy, rng = Sweep(Pipeline(tuple("abcdefgh"))), np.random.default_rng(5)
+    costs = [100.0] * 6 + [50_000.0, 1_000.0]
+    for _ in range(200):
+        drops = rng.random((500, 8)) < 0.5
+        batch = [known_to_sweep(tuple(bits), policy) for bits in drops if bits.any()]
+        policy.update(seen(8, batch, costs))
+    assert policy.order[-1] == 6

@@ -151,3 +151,21 @@ def test_a_call_that_raised_in_profiling_says_nothing_about_the_cost():
         loop.process(pa.RecordBatch.from_pydict({"x": range(16), "s": ["7", "?"] * 8}))
     assert loop.work.profile_errors[1] == 20
     assert loop.cost_ns() == pytest.approx([16, 1024])
+
+
+@pytest.mark.parametrize("restored", [False, True])
+def test_a_good_order_is_not_left_because_little_is_known_yet(restored: bool):
+    """A cheap filter in front of dear ones; in the first slices only it has been called on many rows."""
+    pipeline = Pipeline(("cheap", "dear", "dearer", "dearest"))
+    left = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        drops = rng.random((3_000, 4)) < [0.5, 0.8, 0.8, 0.8]
+        watched = Watched(drops.tolist(), pipeline, costs_ns=[250, 5_000, 5_000, 5_000], vectorized=True)
+        policy = make_policy("a-greedy", pipeline, ProfileSettings(), np.random.default_rng(seed))
+        loop = FilterLoop(watched.chain, policy, np.random.default_rng(seed))
+        if restored:
+            loop.restore({**loop.snapshot(), "cost_ns": [250.0, 5_000.0, None, None]})
+        loop.process(watched.batch(range(3_000)))
+        left += loop.order[0] != 0
+    assert left <= 1

@@ -73,7 +73,7 @@ small_slices = st.sampled_from([1, 7, 2 * TOGETHER - 1])
 
 @pytest.mark.parametrize("name", ["a-greedy", "independent"])
 @cases
-@given(pipelines(), st.integers(0, 200), st.integers(0, 2**32), small_slices)
+@given(pipelines(least=2), st.integers(0, 200), st.integers(0, 2**32), small_slices)
 def test_a_greedy_and_independent_evaluate_all_behind_the_drop(name, pipeline, rows, seed, slice_rows):
     watched, loop = run(name, pipeline, rows, seed, slice_rows)
     n = len(pipeline)
@@ -162,3 +162,9 @@ def test_the_first_few_sampled_rows_do_not_wait():
     assert loop.work.profile_tuples == 0
     loop.process(watched.batch(range(7, 8)))
     assert loop.work.profile_tuples == 8
+
+
+def test_one_filter_alone_is_never_profiled():
+    watched, loop = run("a-greedy", Pipeline(("a",)), 500, seed=1, slice_rows=1, p=1.0)
+    assert all(call.work for call in watched.calls)
+    assert loop.work.profile_tuples == loop.work.profiling_ns == 0

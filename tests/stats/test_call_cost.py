@@ -25,9 +25,28 @@ def test_nothing_is_known_before_a_call():
     assert math.isnan(cost.per_row_ns)
 
 
-def test_one_call_is_not_enough_since_it_pays_for_imports_and_caches():
-    assert not after([(100, 5e6)]).known
-    assert after([(100, 5e6), (100, 1000)]).known
+def test_nothing_is_known_before_the_first_call_and_something_after_it():
+    assert not CallCost().known
+    assert after([(100, 5e6)]).per_row_ns == 50_000
+
+
+def test_a_cost_taken_over_outlasts_the_call_that_warms_up_and_no_longer():
+    cost = CallCost()
+    cost.take_over(300.0)
+    assert cost.known
+    cost.record(1000, 9e9)
+    assert cost.per_row_ns == 300.0
+    for _ in range(3):
+        cost.record(1000, 200_000)
+    assert cost.per_row_ns == pytest.approx(200)
+
+
+@pytest.mark.parametrize("factor", [10, 100])
+def test_a_predicate_that_gets_dearer_is_followed(factor: int):
+    cost = after([(1000, 200_000)] * 200)
+    for _ in range(200):
+        cost.record(1000, factor * 200_000)
+    assert cost.per_row_ns == pytest.approx(factor * 200, rel=0.1)
 
 
 def test_the_first_call_does_not_count():

@@ -6,8 +6,10 @@ Guarantee: after every update the order satisfies the greedy invariant for the w
 Cost: a profiled row is evaluated by every filter behind the one that dropped it. An update costs O(n^2) a tuple; a
 violation at position i one to n-i scans of the window.
 Differs from the paper: tuples arrive in small batches, so the invariant is checked at all positions once a batch; the
-time a row costs comes from `CallCost`; a filter with guards is compared only at positions behind them; a filter that
-may not be profiled counts as dropping only what it was seen to drop, and so moves forward only on certain gain.
+time a row costs comes from `CallCost`, and a filter never called yet counts as the mean of the others; a filter with
+guards is compared only at positions behind them, so one that drops much waits for a guard that drops nothing (the
+bound is for chains without guards); a filter that may not be profiled counts as dropping only what it was seen to
+drop, and so moves forward only on certain gain.
 
 >>> policy = AGreedy(Pipeline(("even", "small")), ProfileSettings(p=1.0, window=10))
 >>> seen = np.array([[0, 1], [0, 1], [1, 1]], bool)  # `small` drops all three, `even` one

@@ -6,7 +6,8 @@ order (example 7), since a better filter further back is never looked at.
 Cost: the least profiling of all: a row dropped at position i is evaluated by the filter at i+1 only; of V two
 diagonals.
 Differs from the paper, where it is silent: after a swap the window is emptied, since its tuples do not hold the bits
-the new neighbours need; a pair is judged only on `ENOUGH` drops; pairs that do not touch may swap in one update.
+the new neighbours need; until the window is full a pair is judged only on `ENOUGH` drops; pairs that do not touch may
+swap in one update.
 
 >>> policy = LocalSwaps(Pipeline(("even", "small")), ProfileSettings(p=1.0, window=50))
 >>> bits = np.tile(np.array([[0, 1]], bool), (40, 1))
@@ -89,7 +90,8 @@ class LocalSwaps:
         while i < len(order) - 1:
             stands, comes = order[i], order[i + 1]
             here, there = self.diagonal[i] / costs[stands], self.beside[i] / costs[comes]
-            enough = self.diagonal[i] + self.beside[i] >= ENOUGH
+            # deep positions never see many drops: when the window is full, what there is counts
+            enough = self.diagonal[i] + self.beside[i] >= ENOUGH or len(self.window) == self.window.capacity
             if enough and here < self.settings.alpha * there and stands not in self.pipeline.guards[comes]:
                 order[i], order[i + 1] = comes, stands
                 drops = (float(self.beside[i]), float(self.diagonal[i]))

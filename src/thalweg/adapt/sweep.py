@@ -6,8 +6,8 @@ Guarantee: the sweep invariant (definition 5.1) for the profiled filter; when st
 converges to one that satisfies the greedy invariant.
 Cost: at most one evaluation a profiled row, O(n) an update; a violation can stay unseen for n-2 stages.
 Differs from the paper, where it is silent: on a violation at position i the profiled filter is moved there and those
-between shift back by one (nothing is known of them that could justify another order); a stage judges a pair only on
-`ENOUGH` drops, since every stage begins with an empty window and one tuple would otherwise decide.
+between shift back by one (nothing is known of them that could justify another order); before a stage's end a pair is
+judged only on `ENOUGH` drops, since every stage begins with an empty window and one tuple would otherwise decide.
 
 >>> policy = Sweep(Pipeline(("even", "small")), ProfileSettings(p=1.0, window=50))
 >>> bits = np.tile(np.array([[0, 1]], bool), (40, 1))  # `small` drops what `even` lets through
@@ -101,7 +101,9 @@ class Sweep:
         j, order = self.j, self.order
         stands = self.diagonal[:j] / costs[list(order[:j])]
         comes = self.column[:j] / costs[order[j]]
-        better = (stands < self.settings.alpha * comes) & (self.diagonal[:j] + self.column[:j] >= ENOUGH)
+        # few drops may not end a stage early, but at its end what there is counts: deep positions never see many
+        enough = (self.diagonal[:j] + self.column[:j] >= ENOUGH) | (self.tuples >= self.settings.window)
+        better = (stands < self.settings.alpha * comes) & enough
         better[: eligible_from(order, self.pipeline.guards)[j]] = False
         if not better.any():
             return None

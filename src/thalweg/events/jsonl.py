@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import warnings
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -55,6 +56,7 @@ class JsonLines:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
+        self._failed = False
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.open("a", encoding="utf-8").close()
@@ -62,6 +64,13 @@ class JsonLines:
             raise ThalwegError(f"cannot write event records to {self.path}: {error}; choose another events=") from error
 
     def write(self, record: Record) -> None:
-        """Append one record."""
-        with self._lock, self.path.open("a", encoding="utf-8") as out:
-            out.write(to_json(record) + "\n")
+        """Append one record. A disk that fills up later is warned of once, and fails nothing."""
+        line = to_json(record) + "\n"
+        with self._lock:
+            try:
+                with self.path.open("a", encoding="utf-8") as out:
+                    out.write(line)
+            except OSError as error:
+                if not self._failed:
+                    warnings.warn(f"event records are lost: cannot write to {self.path}: {error}", stacklevel=2)
+                self._failed = True

@@ -17,19 +17,30 @@ class Report:
     sections: tuple[Section, ...]
     pending: int = 0
     """Batch DataFrames on which no action has ended yet."""
+    unobserved: int = 0
+    """Batch DataFrames whose first action ended and left nothing: it failed, or it read no rows."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return {"sections": [section.to_dict() for section in self.sections], "pending": self.pending}
+        return {
+            "sections": [section.to_dict() for section in self.sections],
+            "pending": self.pending,
+            "unobserved": self.unobserved,
+        }
 
     def __str__(self) -> str:
         parts = [as_text(section) for section in self.sections]
         if self.pending:
             parts.append(f"{self.pending} DataFrame(s) filtered, but no action on them has ended yet.")
+        if self.unobserved:
+            parts.append(
+                f"On {self.unobserved} DataFrame(s) the first action left nothing: it failed, or read no rows. "
+                "Spark observes only the first action; df.transform(keep) again to have another counted."
+            )
         return "\n\n".join(parts) or "Nothing has run yet: use df.transform(keep) and start an action or a query."
 
     def _repr_html_(self) -> str:
         parts = [as_html(section) for section in self.sections]
-        if self.pending or not parts:
-            parts.append(f"<p>{html.escape(str(Report((), self.pending)))}</p>")
+        if self.pending or self.unobserved or not parts:
+            parts.append(f"<p>{html.escape(str(Report((), self.pending, self.unobserved)))}</p>")
         return "".join(parts)

@@ -6,8 +6,11 @@ from collections import deque
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from thalweg.errors import ThalwegError
 from thalweg.events import Observed, Record, VerdictGiven
 
+MOST_WORKERS = 1000
+"""Told apart a section; a stream gets new workers after every idle minute."""
 LATEST_SWITCHES = 20
 """Shown and kept a section; the events file has them all."""
 
@@ -114,6 +117,8 @@ class Section:
     def add(self, record: Record) -> None:
         """Fold in one record of this run."""
         if isinstance(record, Observed):
+            if record.predicates != self.names:
+                raise ThalwegError(f"run {self.run} is told of {self.names} and of {record.predicates}: not one run")
             self._observe(record)
         elif isinstance(record, VerdictGiven):
             self.switch_count += 1
@@ -136,7 +141,8 @@ class Section:
         self.profiling_ns += seen.profiling_ns
         self.reoptimizing_ns += seen.reoptimizing_ns
         self.switch_count += seen.omitted_switches
-        self.workers.add(seen.worker)
+        if len(self.workers) < MOST_WORKERS:
+            self.workers.add(seen.worker)
         if seen.batch is not None:
             self.first_batch = seen.batch if self.first_batch is None else min(self.first_batch, seen.batch)
             self.last_batch = seen.batch if self.last_batch is None else max(self.last_batch, seen.batch)

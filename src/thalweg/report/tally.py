@@ -37,11 +37,12 @@ class Tally:
                 while len(self._sections) > MOST_SECTIONS:
                     self._sections.popitem(last=False)
             section.add(record)
+            self._sections.move_to_end(record.run)  # the run unused for longest is forgotten first
 
-    def report(self, pending: int = 0) -> Report:
+    def report(self, pending: int = 0, unobserved: int = 0) -> Report:
         """A copy of what is known now."""
         with self._lock:
-            return Report(tuple(section.copy() for section in self._sections.values()), pending)
+            return Report(tuple(section.copy() for section in self._sections.values()), pending, unobserved)
 
 
 def fold(records: Iterable[Record]) -> Report:

@@ -35,9 +35,8 @@ Bits = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A verdict that was applied: after how many rows of this loop, from which order to which, and why."""
+    """A verdict, applied at once: after how many rows of this loop, from which order to which, and why."""
 
-    verdict_at: int
     at: int
     before: tuple[int, ...]
     after: tuple[int, ...]
@@ -76,7 +75,6 @@ class FilterLoop:
         chain: FilterChain,
         policy: Policy,
         rng: np.random.Generator,
-        *,
         slice_rows: int = SLICE_ROWS,
     ) -> None:
         n = len(chain.plan.predicates)
@@ -113,6 +111,8 @@ class FilterLoop:
             done = self.chain.run(columns.slice(start, length), self.order)
             keep[start + done.kept] = True
             self._count(done, length)
+            if len(self.order) == 1:
+                continue  # nothing to order, so nothing to learn
             p = self.policy.wants().p
             if p == 0.0:
                 self._ask(self._no_profile)
@@ -144,12 +144,16 @@ class FilterLoop:
 
     def snapshot(self) -> dict[str, Any]:
         """What a fresh worker needs to go on from here."""
-        return self.policy.snapshot()
+        costs = [None if math.isnan(cost) else round(cost, 1) for cost in self.cost_ns()]
+        return {**self.policy.snapshot(), "cost_ns": costs}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Go on from what a sibling has learned."""
         self.policy.restore(snapshot)
         self.order = self.policy.order
+        for cost, known in zip(self.costs, snapshot.get("cost_ns") or (), strict=False):
+            if known is not None:
+                cost.take_over(float(known))
         self._waiting.clear()  # they were dropped at positions of another order
         self._waiting_rows = 0
 
@@ -219,8 +223,7 @@ class FilterLoop:
         for counter in self._since:
             counter[:] = [0] * len(counter)
         if verdict is not None:
-            at = self.rows_seen
-            self.work.switches.append(Switch(at, at, self.order, verdict.order, verdict.reason))
+            self.work.switches.append(Switch(self.rows_seen, self.order, verdict.order, verdict.reason))
             self.order = verdict.order
         self.work.reoptimizing_ns += clock() - begun
 

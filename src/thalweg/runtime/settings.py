@@ -69,8 +69,10 @@ def resolve(given: Mapping[str, Any], conf: Callable[[str], str | None] = lambda
             values[name] = _parse(name, variable, text)
     policy = POLICIES.get(values.get("policy", DEFAULT_POLICY))
     if policy is not None and policy.defaults is None:
-        # how to profile, said for everybody by Spark or the environment, is no mistake of who asks for the control
-        values = {k: v for k, v in values.items() if k not in ("p", "window", "alpha") or given.get(k) is not None}
+        # Whoever asks for a control in one place need not undo what another place says about profiling; only who says
+        # both in one call is told that they contradict each other.
+        here = {k for k in given if given[k] is not None} if given.get("policy") is not None else set()
+        values = {k: v for k, v in values.items() if k not in ("p", "window", "alpha") or k in here}
     return FilterSettings(**values)
 
 

@@ -30,7 +30,8 @@ import math
 MEMORY_CALLS = 64
 """Calls after which one weighs 1/e: some 64,000 rows at the front of a chain."""
 OUTLIER = 4.0
-"""A descheduled process shows times ten to a thousand times too long; a real change arrives in steps of four."""
+"""A descheduled process shows times ten to a thousand times too long. A predicate that really gets dearer is followed
+within two memories, some 128 calls, because the best calls bound the estimate."""
 ORIGIN_WEIGHT = 0.5
 """Of the observation (0 rows, 0 ns); small, so that two calls of different size outweigh it."""
 LEAST_SHARE = 0.02
@@ -40,33 +41,39 @@ LEAST_SHARE = 0.02
 class CallCost:
     """Online least squares over the calls of one predicate."""
 
-    __slots__ = ("_calls", "_least", "_w", "_x", "_xx", "_xy", "_y", "_yy", "fixed_ns", "per_row_ns")
+    __slots__ = ("_best", "_best_before", "_calls", "_w", "_x", "_xx", "_xy", "_y", "_yy", "fixed_ns", "per_row_ns")
 
     def __init__(self) -> None:
         self._calls = 0
         self._w = self._x = self._y = self._xx = self._xy = self._yy = 0.0
-        self._least = math.inf
+        self._best = self._best_before = math.inf  # time per row of the best call of this and of the last 64
         self.per_row_ns = math.nan
         self.fixed_ns = math.nan
 
     @property
     def known(self) -> bool:
-        """Whether a call has been seen."""
-        return self._w > 0.0
+        """Whether a call has been seen, here or by the worker whose estimate was taken over."""
+        return not math.isnan(self.per_row_ns)
+
+    def take_over(self, per_row_ns: float) -> None:
+        """Begin with another worker's estimate: the first call here pays for warming up."""
+        self.per_row_ns, self.fixed_ns = per_row_ns, 0.0
 
     def record(self, rows: int, ns: float) -> None:
         """One call on `rows` rows took `ns`."""
         self._calls += 1
         ns = max(ns, 1.0)  # a clock too coarse to see the call must not make it free
         if self._calls == 1:
-            self.per_row_ns = self._least = ns / rows
-            self.fixed_ns = 0.0
+            self._best = self._best_before = ns / rows
+            if not self.known:
+                self.per_row_ns, self.fixed_ns = ns / rows, 0.0
             return
         if self._calls > 2:
             ns = min(ns, OUTLIER * (self.fixed_ns + self.per_row_ns * rows))
         keep = 1.0 - 1.0 / MEMORY_CALLS
-        # forgotten as slowly as the calls, so that a predicate that gets dearer is followed
-        self._least = min(self._least / keep, ns / rows)
+        self._best = min(self._best, ns / rows)
+        if self._calls % MEMORY_CALLS == 0:  # so that a predicate that gets dearer is followed
+            self._best_before, self._best = self._best, ns / rows
         self._w = self._w * keep + 1.0
         self._x = x = self._x * keep + rows
         self._y = y = self._y * keep + ns
@@ -79,6 +86,6 @@ class CallCost:
         slope = sxy / sxx
         freedom = max(w - 2.0, ORIGIN_WEIGHT)  # two parameters are fitted: after two calls nearly nothing is known
         error = math.sqrt(max(self._yy - y * y / w - slope * sxy, 0.0) / (freedom * sxx))
-        most = min(y / x, self._least)
+        most = min(y / x, self._best, self._best_before)
         self.per_row_ns = slope = min(max(slope + error, LEAST_SHARE * most), most)
         self.fixed_ns = max(0.0, (y - slope * x) / w)

@@ -103,7 +103,6 @@ def test_what_is_counted_is_what_the_predicates_saw(spark, tmp_path: Path):
     for predicate in section.predicates:
         assert predicate.evaluated + predicate.profiled == rows_shown(tmp_path, predicate.name), predicate.name
         assert predicate.profiled > 0
-    assert section.order[0] == "sevenths"
     assert "first action" in section.counted
 
 
@@ -225,4 +224,37 @@ def test_what_is_not_a_dataframe_is_refused():
 def test_an_empty_dataframe(spark):
     keep = tw.filters(tw.predicate(even, "id"))
     assert spark.range(0).transform(keep).count() == 0
-    assert "Nothing" in str(keep.report()) or keep.report().sections == ()
+    report = keep.report()
+    assert (report.sections, report.pending, report.unobserved) == ((), 0, 1)
+    assert "it failed, or read no rows" in str(report)
+
+
+def test_a_first_action_that_failed_is_told(spark, tmp_path: Path):
+    def fails_once(n):
+        if not (tmp_path / "failed").exists():
+            (tmp_path / "failed").touch()
+            raise ValueError("the first time")
+        return n % 2 == 0
+
+    keep = tw.filters(tw.predicate(fails_once, "id"))
+    out = spark.range(10).coalesce(1).transform(keep)
+    with pytest.raises(Exception, match="predicate 'fails_once' raised ValueError: the first time"):
+        out.count()
+    assert out.count() == 5
+    assert keep.report().unobserved == 1
+    assert spark.range(10).transform(keep).count() == 5
+    assert [section.kept for section in keep.report().sections] == [5]
+
+
+def test_a_file_of_another_version_does_not_fail_the_query(spark, monkeypatch):
+    from thalweg.plan import FilterPlan
+    from thalweg.runtime.settings import FilterSettings
+    from thalweg.runtime.spark.worker import ChainTask, _new_loop
+
+    plan = FilterPlan((tw.predicate(even, "id"), tw.predicate(digits, "id")))
+    task = ChainTask(plan, FilterSettings(), "filters", "identity", "app", streaming=False)
+    for learned in ({}, {"policy": "a-greedy", "order": [1, 0]}, {"policy": "sweep", "order": [1, 0], "j": 1}):
+        assert _new_loop(task, learned).order == (0, 1)
+    good = {"policy": "a-greedy", "order": [1, 0], "window": "", "cost_ns": [5.0, None]}
+    assert _new_loop(task, good).order == (1, 0)
+    assert _new_loop(task, good).cost_ns()[0] == 5.0

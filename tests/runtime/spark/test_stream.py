@@ -109,6 +109,29 @@ def test_one_dataframe_started_twice_and_two_chains_do_not_mix(spark, tmp_path: 
     assert len({s.run for s in keep.report().sections}) == 3
 
 
+def test_chains_of_one_query_that_write_to_one_file_are_told_apart(spark, tmp_path: Path):
+    from thalweg.events import read
+    from thalweg.report import fold
+
+    add_file(tmp_path / "in", 0, 0, 6_000)
+    events = tmp_path / "events.jsonl"
+    one = tw.filters(tw.predicate(multiple_of(2), "id", vectorized=True, name="even"), events=events)
+    two = tw.filters(
+        tw.predicate(multiple_of(3), "id", vectorized=True, name="thirds"),
+        tw.predicate(multiple_of(5), "id", vectorized=True, name="fifths"),
+        events=events,
+    )
+    finish(start(source(spark, tmp_path / "in").transform(one).transform(two).transform(one), tmp_path, "out"))
+    assert ids(spark, tmp_path / "out") == list(range(0, 6_000, 30))
+
+    def told() -> list[tuple[int, int]]:
+        return sorted((section.rows, section.kept) for section in fold(read(events)).sections)
+
+    wait_until(lambda: len(told()) == 3, "three chains in the file")
+    assert told() == [(200, 200), (3_000, 200), (6_000, 3_000)]
+    assert sorted((s.rows, s.kept) for s in one.report().sections) == [(200, 200), (6_000, 3_000)]
+
+
 def test_a_stream_stopped_anywhere_and_a_batch_replayed_give_the_same_rows(spark, tmp_path: Path):
     seen = tmp_path / "seen"
     seen.mkdir()

@@ -8,8 +8,6 @@ come so far; then the rows are filtered by `keep` and the struct is dropped.
 
 from __future__ import annotations
 
-import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -23,6 +21,7 @@ from thalweg.errors import PlanError
 from thalweg.events import Record
 from thalweg.plan import FilterPlan, find_column
 from thalweg.runtime.settings import FilterSettings
+from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
 from thalweg.runtime.spark.host_file import forget_at_exit
 from thalweg.runtime.spark.stream_watch import watch
 from thalweg.runtime.spark.worker import ChainTask, run_task
@@ -32,9 +31,9 @@ RETURNS = "keep boolean, work string"
 
 
 def attach(
-    df: DataFrame, plan: FilterPlan, settings: FilterSettings, sink: Callable[[Record], None]
-) -> tuple[DataFrame, Callable[[], bool]]:
-    """The filtered DataFrame, and a function that fetches what a batch action observed, if one has ended (True)."""
+    df: DataFrame, plan: FilterPlan, settings: FilterSettings, filters: str, sink: Callable[[Record], None]
+) -> tuple[DataFrame, Fetch | None]:
+    """The filtered DataFrame and, for a batch one, what fetches what its first action observed."""
     names = [find_column(column, df.columns) for column in plan.columns]
     if not hasattr(F, "arrow_udf"):
         raise PlanError(
@@ -43,7 +42,7 @@ def attach(
     identity = uuid.uuid4().hex
     application = df.sparkSession.conf.get("spark.app.id", None) or "application"
     forget_at_exit(application)
-    task = ChainTask(plan, settings, identity, application)
+    task = ChainTask(plan, settings, filters, identity, application, df.isStreaming)
 
     def filter_chain(columns: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         return run_task(task, columns)
@@ -68,46 +67,11 @@ def attach(
     if df.isStreaming:
         watch(df.sparkSession, metric, tell)
         observed = evaluated.observe(metric, work)
-        fetch: Callable[[], bool] = _nothing_to_fetch
+        fetch = None
     else:
         observation = Observation(metric)
         observed = evaluated.observe(observation, work)
-        fetch = _Fetch(observation, partial(tell, f"batch {identity[:8]}", None))
+        fetch = Fetch(observation, partial(tell, f"batch {identity[:8]}", None))
         if settings.events is not None:
-            threading.Thread(target=_wait_for, args=(fetch,), name=metric, daemon=True).start()
+            fetch_without_being_asked(fetch)
     return observed.filter(F.col(flag)["keep"]).drop(flag), fetch
-
-
-def _nothing_to_fetch() -> bool:
-    return True
-
-
-class _Fetch:
-    """Takes what the first action observed, once; never waits for one."""
-
-    def __init__(self, observation: Observation, use: Callable[[list[str]], None]) -> None:
-        self._observation = observation
-        self._use = use
-        self._lock = threading.Lock()
-        self._done = False
-
-    def __call__(self) -> bool:
-        with self._lock:
-            if not self._done and _has_result(self._observation):
-                self._use(list(self._observation.get["work"]))
-                self._done = True
-            return self._done
-
-
-def _has_result(observation: Observation) -> bool:
-    """`Observation.get` blocks on classic Spark until an action has ended, and is empty until then on Connect."""
-    java = getattr(observation, "_jo", None)
-    if java is not None:
-        return bool(java.future().isCompleted())
-    return bool(observation.get)
-
-
-def _wait_for(fetch: Callable[[], bool]) -> None:
-    """In a daemon thread, when event records were asked for: nobody else may call for them."""
-    while not fetch():
-        time.sleep(0.5)

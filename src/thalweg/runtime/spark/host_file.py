@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Callable
@@ -34,8 +35,8 @@ class HostFile:
     def read(self) -> dict[str, Any] | None:
         """What a sibling left; None when there is nothing, or nothing that can be used."""
         try:
-            if self._folder.stat().st_uid != os.getuid():
-                return None  # somebody else made the folder: not to be believed
+            if not self._ours():
+                return None
             found = json.loads(self.path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
@@ -52,9 +53,22 @@ class HostFile:
                 self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._folder.mkdir(mode=0o700, exist_ok=True)
                 _sweep(self._folder.parent)
+            if not self._ours():
+                return
             aside = self.path.with_suffix(f".{os.getpid()}")
-            aside.write_text(json.dumps(snapshot()), encoding="utf-8")
+            aside.unlink(missing_ok=True)
+            handle = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_WRONLY, 0o600)
+            with os.fdopen(handle, "w", encoding="utf-8") as out:
+                json.dump(snapshot(), out)
             aside.replace(self.path)
+
+    def _ours(self) -> bool:
+        """Whether only this user can have put something there: the names are no secret, and the parent is shared."""
+        for folder in (self._folder.parent, self._folder):
+            found = os.lstat(folder)
+            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+                return False
+        return True
 
 
 def forget_at_exit(application: str) -> None:

@@ -45,7 +45,11 @@ class _Listener(StreamingQueryListener):
                 if progress.batchId <= seen:
                     continue
                 self._latest[metric, str(progress.id)] = progress.batchId
-            told(f"{progress.id} run {progress.runId}", int(progress.batchId), list(row["work"] or ()))
+            told(
+                f"{progress.id} run {progress.runId} chain {metric[-8:]}",
+                int(progress.batchId),
+                list(row["work"] or ()),
+            )
 
 
 _LISTENERS: WeakKeyDictionary[SparkSession, _Listener] = WeakKeyDictionary()

@@ -3,7 +3,8 @@
 A closure is unpickled for every task, so what was learned lives here, in a module of the worker process: workers are
 reused from task to task. It is keyed by the DataFrame it belongs to (an identity made once a `transform`, so two
 filter sets and two applications never meet) and by the streaming query (so one DataFrame started twice does not mix).
-A worker that has nothing yet starts from what its siblings left on this host, else from the order of the query's start.
+Inside `foreachBatch`, where every micro-batch is a new DataFrame, the filter set takes the DataFrame's place. A worker
+that has nothing yet starts from what its siblings left on this host, else from the order of the query's start.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from pyspark import TaskContext
 
 from thalweg.adapt import make_policy
+from thalweg.errors import PlanError
 from thalweg.kernels import FilterChain
 from thalweg.kernels.filter_chain import set_up
 from thalweg.plan import FilterPlan
@@ -32,6 +34,8 @@ from thalweg.runtime.work_record import encode
 
 MOST_LOOPS = 64
 """Queries a worker remembers; the one unused for longest is forgotten first."""
+MOST_SETUPS = 8
+"""Filter sets whose set-up values a worker holds: they may be models of gigabytes."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,17 @@ class ChainTask:
 
     plan: FilterPlan
     settings: FilterSettings
+    filters: str
+    """The filter set, the same for every DataFrame it is applied to."""
     identity: str
+    """This application of it to a DataFrame."""
     application: str
+    streaming: bool
+
+    def learns_as(self, query: str | None) -> str:
+        """What shares one policy's state."""
+        in_each_batch = query is not None and not self.streaming
+        return f"{self.filters if in_each_batch else self.identity}-{query or 'batch'}"
 
 
 @dataclass(slots=True)
@@ -50,7 +63,7 @@ class _Kept:
     file: HostFile
 
 
-_KEPT: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
+_KEPT: OrderedDict[str, _Kept] = OrderedDict()
 _SETUPS: OrderedDict[str, dict[str, Any]] = OrderedDict()
 
 
@@ -58,18 +71,18 @@ def run_task(task: ChainTask, batches: Iterator[Any]) -> Iterator[pa.Array]:
     """Filter the batches of one task. Each result is held back until the next batch is there, so that the last one is
     known and can carry the task's work; work is also sent after 1, 2, 4, 8... batches, for tasks that are cut short."""
     context = TaskContext.get()
-    query = (context.getLocalProperty("sql.streaming.queryId") if context else None) or "batch"
-    kept = _kept_for(task, query)
+    kept = _kept_for(task, context.getLocalProperty("sql.streaming.queryId") if context else None)
     loop, file = kept.loop, kept.file
     loop.take_work()  # of an earlier task that was cut short: it belongs to nobody now
     worker = f"{socket.gethostname()}/{os.getpid()}"
     held: NDArray[np.bool_] | None = None
     for count, columns in enumerate(batches):
-        if held is not None:
-            yield _result(held, encode(loop, worker) if count & (count - 1) == 0 else None)
         arrays = columns if isinstance(columns, tuple) else (columns,)
-        if len(arrays[0]) == 0:  # has no row that could carry work
+        empty = len(arrays[0]) == 0  # has no row that could carry work, if it should be the last
+        if held is not None:
+            yield _result(held, encode(loop, worker) if empty or count & (count - 1) == 0 else None)
             held = None
+        if empty:
             yield _result(np.zeros(0, dtype=bool), None)
             continue
         held = loop.process(pa.RecordBatch.from_arrays(list(arrays), names=list(task.plan.columns)))
@@ -87,25 +100,34 @@ def _result(keep: NDArray[np.bool_], work: str | None) -> pa.Array:
     return pa.StructArray.from_arrays([pa.array(keep), texts], names=["keep", "work"])
 
 
-def _kept_for(task: ChainTask, query: str) -> _Kept:
-    key = (task.identity, query)
+def _kept_for(task: ChainTask, query: str | None) -> _Kept:
+    key = task.learns_as(query)
     if key in _KEPT:
         _KEPT.move_to_end(key)
         return _KEPT[key]
-    if task.identity not in _SETUPS:
-        _SETUPS[task.identity] = {p.name: set_up(p) for p in task.plan.predicates}
+    file = HostFile(task.application, key)
+    _KEPT[key] = _Kept(_new_loop(task, file.read()), file)
+    while len(_KEPT) > MOST_LOOPS:
+        _KEPT.popitem(last=False)
+    return _KEPT[key]
+
+
+def _new_loop(task: ChainTask, learned: dict[str, Any] | None) -> FilterLoop:
     settings = task.settings
     rng = np.random.default_rng(settings.seed)
     policy = make_policy(settings.policy, task.plan.pipeline, settings.profile, rng)
-    chain = FilterChain(task.plan, time.perf_counter_ns, _SETUPS[task.identity])
-    loop = FilterLoop(chain, policy, rng, slice_rows=settings.slice_rows)
-    file = HostFile(task.application, f"{task.identity}-{query}")
-    learned = file.read()
+    loop = FilterLoop(FilterChain(task.plan, time.perf_counter_ns, _setups(task)), policy, rng, settings.slice_rows)
     if learned is not None:
-        loop.restore(learned)
-    _KEPT[key] = _Kept(loop, file)
-    while len(_KEPT) > MOST_LOOPS:
-        _KEPT.popitem(last=False)
-    while len(_SETUPS) > MOST_LOOPS:
-        _SETUPS.popitem(last=False)
-    return _KEPT[key]
+        try:
+            loop.restore(learned)
+        except (PlanError, KeyError, ValueError, TypeError):
+            return _new_loop(task, None)  # written by another version: it may be half restored, so begin anew
+    return loop
+
+
+def _setups(task: ChainTask) -> dict[str, Any]:
+    if task.filters not in _SETUPS:
+        _SETUPS[task.filters] = {p.name: set_up(p) for p in task.plan.predicates}
+        while len(_SETUPS) > MOST_SETUPS:
+            _SETUPS.popitem(last=False)
+    return _SETUPS[task.filters]

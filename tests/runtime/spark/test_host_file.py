@@ -1,0 +1,66 @@
+"""What workers of one host leave for newcomers: theirs alone, never half written, not believed when it is not ours."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from thalweg.runtime.spark.host_file import HostFile
+
+
+def test_what_one_leaves_another_reads(tmp_path: Path):
+    root = tmp_path / "root"
+    assert HostFile("app", "query", root).read() is None
+    HostFile("app", "query", root).offer(lambda: {"order": [1, 0]})
+    assert HostFile("app", "query", root).read() == {"order": [1, 0]}
+    assert HostFile("app", "other", root).read() is None
+    assert HostFile("other", "query", root).read() is None
+    assert [path.name for path in (root / "app").iterdir()] == ["query.json"], "nothing is left aside"
+    assert root.stat().st_mode & 0o077 == 0
+    assert (root / "app" / "query.json").stat().st_mode & 0o077 == 0
+
+
+def test_names_cannot_lead_out_of_the_folder(tmp_path: Path):
+    HostFile("../up", "a/../../b", tmp_path / "root").offer(lambda: {})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["root"]
+
+
+def test_it_is_not_written_all_the_time(tmp_path: Path):
+    file, asked = HostFile("app", "query", tmp_path / "root"), []
+    for _ in range(5):
+        file.offer(lambda: asked.append(1) or {})
+    assert len(asked) == 1
+
+
+def test_a_folder_that_others_can_enter_is_neither_read_nor_written(tmp_path: Path):
+    root = tmp_path / "root"
+    (root / "app").mkdir(parents=True)
+    (root / "app" / "query.json").write_text(json.dumps({"order": [9]}))
+    root.chmod(0o700)
+    (root / "app").chmod(0o777)
+    file = HostFile("app", "query", root)
+    assert file.read() is None
+    file.offer(lambda: {"order": [1]})
+    assert json.loads((root / "app" / "query.json").read_text()) == {"order": [9]}
+
+
+def test_a_link_laid_in_its_way_is_not_followed(tmp_path: Path):
+    import os
+
+    root, precious = tmp_path / "root", tmp_path / "precious"
+    (root / "app").mkdir(parents=True, mode=0o700)
+    root.chmod(0o700)
+    precious.write_text("mine")
+    (root / "app" / f"query.{os.getpid()}").symlink_to(precious)
+    HostFile("app", "query", root).offer(lambda: {"order": [1]})
+    assert precious.read_text() == "mine"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", "7"])
+def test_what_cannot_be_used_is_nothing(tmp_path: Path, content: str):
+    file = HostFile("app", "query", tmp_path / "root")
+    file.offer(lambda: {})
+    file.path.write_text(content)
+    assert file.read() is None
