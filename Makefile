@@ -27,9 +27,9 @@ $(INSTALLED): export PIP_BUILD_CONSTRAINT := constraints.txt
 $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "Thalweg needs Python 3.11 or newer and '$(PYTHON)' is not: install one and name it, as in 'make setup PYTHON=python3.12'." >&2; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || { \
-		echo "'$(PYTHON)' cannot make virtual environments: install its venv package, as in 'apt-get install python3-venv'." >&2; exit 1; }
-	@test -x $(BIN)/python || { echo "setup: making .venv"; $(PYTHON) -m venv .venv; }
+	@test -x $(BIN)/python || { echo "setup: making .venv"; $(PYTHON) -m venv .venv 2> /dev/null \
+		|| { $(PYTHON) -m venv --clear --without-pip .venv && $(PYTHON) -m pip -qq --python $(BIN)/python install pip; } \
+		|| { rm -rf .venv; echo "'$(PYTHON)' can make no virtual environment: install pip or its venv package, as in 'apt-get install python3-venv'." >&2; exit 1; }; }
 	@echo "setup: installing Thalweg and its dependencies into .venv (some minutes the first time)"
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[spark,lab,dev]'
 	@touch $@
