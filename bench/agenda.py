@@ -1,0 +1,49 @@
+"""What is run: for each name on the command line its scenarios, their rows and rounds, and the policies to measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from bench.log_checks import logs, logs_sql
+from bench.policies import CALM_ON_SPARK, DRIFTING, DRIFTING_ON_SPARK, ON_SPARK, OTHERS, OURS, WRITTEN, Setting
+from bench.scenario import Scenario
+from bench.scenarios import calm, drift, example6, free, paper_cheap_first, paper_dear_first, wide
+
+QUICK_ROWS = 12_000
+FEW = (Setting("a-greedy"), Setting("sweep"))
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One scenario; no rounds in a place: it is not run there."""
+
+    make: Callable[[int, float], Scenario]
+    """Gets the rows and the steps a unit."""
+    rows: int
+    local_rounds: int = 3
+    spark_rounds: int = 3
+    local: tuple[Setting, ...] = OURS
+    others: tuple[Setting, ...] = (WRITTEN, *OTHERS)
+    """What ours are compared with in this process."""
+    spark: tuple[Setting, ...] = ON_SPARK
+
+
+AGENDA: dict[str, tuple[Item, ...]] = {
+    "paper": (Item(paper_dear_first, 800_000), Item(paper_cheap_first, 400_000)),
+    "logs": (Item(logs, 600_000), Item(logs_sql, 600_000, local_rounds=7, spark_rounds=0)),
+    # eight phases of 500,000 rows: few rounds, of which each is long
+    "drift": (
+        Item(
+            drift, 4_000_000, local_rounds=2, spark_rounds=2,
+            local=DRIFTING, others=OTHERS, spark=DRIFTING_ON_SPARK,
+        ),
+    ),
+    # columns that nobody reads cost nothing in this process
+    "wide": (Item(wide, 500_000, local_rounds=0),),
+    # the differences asked for are a few percent
+    "calm": (Item(calm, 400_000, local_rounds=9, spark_rounds=7, spark=CALM_ON_SPARK),),
+    "free": tuple(Item(partial(free, n), 1_000_000, local=FEW, spark=FEW) for n in (1, 3, 8)),
+    "example6": (Item(example6, 300_000, spark_rounds=0),),
+}  # fmt: skip

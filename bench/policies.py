@@ -1,0 +1,75 @@
+"""The policies that are measured, each under a name that says its settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import thalweg as tw
+from bench.check import Check
+from bench.scenario import BATCH_ROWS
+from thalweg.adapt import check_policy
+from thalweg.runtime.filter_loop import SLICE_ROWS
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A policy and the settings that differ from its own defaults (a-greedy, table 1)."""
+
+    policy: str
+    p: float | None = None
+    window: int | None = None
+    alpha: float | None = None
+    slice_rows: int | None = None
+
+    @property
+    def name(self) -> str:
+        """As in `a-greedy p=0.002 window=500`."""
+        given = {"p": self.p, "window": self.window, "alpha": self.alpha, "slice_rows": self.slice_rows}
+        return " ".join([self.policy, *(f"{key}={value}" for key, value in given.items() if value is not None)])
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it runs with, defaults filled in."""
+        profile = check_policy(self.policy, self.p, self.window, self.alpha)
+        filled = {"p": profile.p, "window": profile.window, "alpha": profile.alpha} if profile is not None else {}
+        return {"policy": self.policy, **filled, "slice_rows": self.slice_rows or SLICE_ROWS}
+
+    def filters(self, checks: tuple[Check, ...], seed: int) -> tw.Filters:
+        """Ready to be applied."""
+        return tw.filters(
+            *(check.predicate() for check in checks),
+            policy=self.policy, p=self.p, window=self.window, alpha=self.alpha, slice_rows=self.slice_rows, seed=seed,
+        )  # fmt: skip
+
+
+WHOLE = BATCH_ROWS
+"""Slices that are whole batches."""
+
+DEFAULTS = tuple(Setting(policy) for policy in ("a-greedy", "sweep", "independent", "local-swaps"))
+"""With the paper's settings (table 1)."""
+OURS = (
+    *DEFAULTS,
+    Setting("a-greedy", p=0.005, window=300, slice_rows=4096),
+    Setting("a-greedy", p=0.002, window=500, slice_rows=WHOLE),
+    Setting("a-greedy", p=0.001, window=200, slice_rows=WHOLE),
+    Setting("sweep", p=0.005, window=200, slice_rows=WHOLE),
+    Setting("local-swaps", p=0.005, window=500, slice_rows=WHOLE),
+)
+"""The best of these is named for each target."""
+ON_SPARK = OURS[:6]
+"""An action on Spark takes seconds, so fewer."""
+CALM_ON_SPARK = (*DEFAULTS, *OURS[5:])
+DRIFTING = (
+    *DEFAULTS,
+    Setting("a-greedy", p=0.005, window=300),
+    Setting("a-greedy", p=0.002, window=200),
+    Setting("independent", p=0.002, window=200),
+)
+"""Under drift a window must turn over well within a phase: it spans about window / p dropped rows."""
+DRIFTING_ON_SPARK = (*DEFAULTS[:1], *DRIFTING[4:6])
+OTHERS = (Setting("duckdb-swap"), Setting("velox-rank"))
+"""What other engines do."""
+WRITTEN = Setting("written")
+KNOWN = Setting("written", slice_rows=WHOLE)
+"""For hindsight: who knows the order has no reason to cut a batch into slices."""
