@@ -123,6 +123,7 @@ def test_log_checks_in_python_and_in_words_of_sql_agree() -> None:
         assert check.units > 0, check.name
 
 
+@pytest.mark.slow
 def test_on_spark_all_variants_agree_and_are_told(spark: SparkSession, tmp_path: Path) -> None:
     def three(rows: int, steps: float) -> Scenario:
         """Enough to differ: every predicate more means two workers more for a chain of UDFs."""

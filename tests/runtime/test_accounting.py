@@ -14,8 +14,7 @@ import thalweg as tw
 from tests.kernels.watched import Watched
 from tests.plan.pipelines import pipelines
 from tests.runtime.scripted import Scripted
-from thalweg.adapt import POLICIES, make_policy
-from thalweg.adapt.policy import ProfileSettings
+from thalweg.adapt import POLICIES, ProfileSettings, Seen, Verdict, make_policy
 from thalweg.runtime.filter_loop import FilterLoop, Work
 
 EVERY = [*POLICIES, "scripted"]
@@ -106,6 +105,40 @@ def test_the_report_tells_what_the_predicates_counted(name: str, rows: int):
     if POLICIES[name].defaults is None:
         assert all(p.profiled == 0 for p in section.predicates)
         assert section.profile_tuples == 0
+
+
+class Thoughtful(Scripted):
+    """Notes what it is shown, and takes its time."""
+
+    def __init__(self, watched: Watched, p: float) -> None:
+        super().__init__(watched.pipeline, seed=1, p=p, restless=0.5)
+        self.watched = watched
+        self.shown: list[Seen] = []
+
+    def update(self, seen: Seen) -> Verdict | None:
+        self.watched.now_ns += 1_000_000
+        self.shown.append(seen)
+        return super().update(seen)
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0])
+@pytest.mark.parametrize("slice_rows", [1, 8, 31])
+def test_a_policy_is_shown_all_work_once_and_its_own_time_is_apart(p: float, slice_rows: int):
+    rng = np.random.default_rng(9)
+    drops = rng.random((200, 3)) < 0.5
+    drops[-1] = True  # the last slice is shown too
+    watched = Watched(drops, costs_ns=[2, 4, 8])
+    policy = Thoughtful(watched, p)
+    loop = FilterLoop(watched.chain, policy, rng, slice_rows=slice_rows)
+    loop.process(watched.batch(range(100)))
+    loop.process(watched.batch(range(100, 200)))
+    work = loop.take_work()
+    for name in ("evaluated", "passed", "busy_ns"):
+        assert sum(getattr(seen, name) for seen in policy.shown).tolist() == getattr(work, name)
+    assert sum(len(seen.profile) for seen in policy.shown) == work.profile_tuples == (p and drops.any(axis=1).sum())
+    assert work.reoptimizing_ns == 1_000_000 * len(policy.shown)
+    assert work.profiling_ns == sum(work.profile_busy_ns)
+    assert work.total_ns == watched.now_ns == sum(work.busy_ns) + work.profiling_ns + work.reoptimizing_ns
 
 
 def test_work_is_taken_once():

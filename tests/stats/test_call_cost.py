@@ -91,6 +91,32 @@ def test_a_descheduled_call_hardly_counts():
     assert calm.per_row_ns == pytest.approx(200, rel=0.05)
 
 
+def test_a_descheduled_small_call_does_not_hide_what_the_others_told_apart():
+    usual = [(1000, 150_000.0), (10, 51_000.0), (300, 80_000.0)] * 20
+    assert after(usual).per_row_ns == pytest.approx(100, rel=0.05)
+    cost = after([*usual, (10, 200_000_000.0), *usual[:9]])
+    assert cost.per_row_ns == pytest.approx(100, rel=0.25)
+
+
+def test_calls_of_nearly_one_size_are_not_extrapolated():
+    """Where sizes hardly differ their times say nothing of the fixed part: the answer is time per row."""
+    rng = np.random.default_rng(3)
+    cost = after([(int(rng.integers(1000, 1010)), 200_000 * rng.uniform(0.95, 1.2)) for _ in range(200)])
+    assert cost.per_row_ns == pytest.approx(200, rel=0.1)
+
+
+def test_in_doubt_a_filter_is_held_to_be_dear():
+    """Small calls with delays as long as the rows take: hardly one history in twenty comes out clearly too cheap."""
+    too_cheap = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        sizes = rng.integers(2, 64, 40)
+        times = 20_000 + 100 * sizes + rng.exponential(10_000, 40)
+        cost = after([(int(rows), float(ns)) for rows, ns in zip(sizes, times, strict=True)])
+        too_cheap += cost.per_row_ns < 85
+    assert too_cheap <= 10
+
+
 @pytest.mark.parametrize("factor", [0.1, 0.5, 3, 20])
 def test_a_cost_that_changes_is_followed(factor: float):
     sizes = [1000, 300, 700, 64] * 150
@@ -124,3 +150,11 @@ def test_it_is_positive_and_never_above_the_best_call_it_remembers(calls: list[t
     # the latest call is remembered in full, however long it took
     rows, ns = calls[-1]
     assert cost.per_row_ns <= max(ns, 1.0) / rows * (1 + 1e-9)
+
+
+def test_an_estimate_that_was_too_low_does_not_confirm_itself():
+    """Two calls of unlike size that took equally long look like a predicate whose rows are free."""
+    cost = after([(1000, 90_000), (1000, 90_000), (12, 89_000)])
+    for _ in range(20):
+        cost.record(10_000, 900_000)
+    assert cost.per_row_ns == pytest.approx(90, rel=0.15)

@@ -68,12 +68,14 @@ class CallCost:
             if not self.known:
                 self.per_row_ns, self.fixed_ns = ns / rows, 0.0
             return
-        if self._calls > 2:
-            ns = min(ns, OUTLIER * (self.fixed_ns + self.per_row_ns * rows))
-        keep = 1.0 - 1.0 / MEMORY_CALLS
+        # the bound is of real calls: bounding it by a prediction would let one that is too low confirm itself
         self._best = min(self._best, ns / rows)
         if self._calls % MEMORY_CALLS == 0:  # so that a predicate that gets dearer is followed
             self._best_before, self._best = self._best, ns / rows
+        least = min(self._best, self._best_before)
+        if self._calls > 2:
+            ns = min(ns, OUTLIER * max(self.fixed_ns + self.per_row_ns * rows, least * rows))
+        keep = 1.0 - 1.0 / MEMORY_CALLS
         self._w = self._w * keep + 1.0
         self._x = x = self._x * keep + rows
         self._y = y = self._y * keep + ns
@@ -86,6 +88,6 @@ class CallCost:
         slope = sxy / sxx
         freedom = max(w - 2.0, ORIGIN_WEIGHT)  # two parameters are fitted: after two calls nearly nothing is known
         error = math.sqrt(max(self._yy - y * y / w - slope * sxy, 0.0) / (freedom * sxx))
-        most = min(y / x, self._best, self._best_before)
+        most = min(y / x, least)
         self.per_row_ns = slope = min(max(slope + error, LEAST_SHARE * most), most)
         self.fixed_ns = max(0.0, (y - slope * x) / w)
