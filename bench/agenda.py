@@ -31,19 +31,19 @@ class Item:
 
 
 AGENDA: dict[str, tuple[Item, ...]] = {
-    "paper": (Item(paper_dear_first, 800_000), Item(paper_cheap_first, 400_000)),
+    "paper": (Item(paper_dear_first, 600_000), Item(paper_cheap_first, 400_000)),
     "logs": (Item(logs, 600_000), Item(logs_sql, 600_000, local_rounds=7, spark_rounds=0)),
-    # eight phases of 500,000 rows: few rounds, of which each is long
+    # eight phases of 500,000 rows: few rounds, each of them long
     "drift": (
         Item(
-            drift, 4_000_000, local_rounds=2, spark_rounds=2,
+            drift, 4_000_000, local_rounds=2, spark_rounds=1,
             local=DRIFTING, others=OTHERS, spark=DRIFTING_ON_SPARK,
         ),
     ),
     # columns that nobody reads cost nothing in this process
-    "wide": (Item(wide, 500_000, local_rounds=0),),
+    "wide": (Item(wide, 400_000, local_rounds=0),),
     # the differences asked for are a few percent
-    "calm": (Item(calm, 400_000, local_rounds=9, spark_rounds=7, spark=CALM_ON_SPARK),),
+    "calm": (Item(calm, 400_000, local_rounds=9, spark_rounds=5, spark=CALM_ON_SPARK),),
     "free": tuple(Item(partial(free, n), 1_000_000, local=FEW, spark=FEW) for n in (1, 3, 8)),
     "example6": (Item(example6, 300_000, spark_rounds=0),),
 }  # fmt: skip

@@ -29,6 +29,7 @@ _TRUSTED = pc.TakeOptions(boundscheck=False)
 
 def as_index(rows: Rows) -> pa.Array:
     """Row numbers as an Arrow array, without copying."""
+    assert rows.dtype == np.int64
     return pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])
 
 
