@@ -9,7 +9,6 @@ import thalweg as tw
 from bench.check import Check
 from bench.scenario import BATCH_ROWS
 from thalweg.adapt import check_policy
-from thalweg.runtime.filter_loop import SLICE_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class Setting:
         """What it runs with, defaults filled in."""
         profile = check_policy(self.policy, self.p, self.window, self.alpha)
         filled = {"p": profile.p, "window": profile.window, "alpha": profile.alpha} if profile is not None else {}
-        return {"policy": self.policy, **filled, "slice_rows": self.slice_rows or SLICE_ROWS}
+        return {"policy": self.policy, **filled, "slice_rows": self.slice_rows}
 
     def filters(self, checks: tuple[Check, ...], seed: int) -> tw.Filters:
         """Ready to be applied."""
@@ -50,11 +49,10 @@ DEFAULTS = tuple(Setting(policy) for policy in ("a-greedy", "sweep", "independen
 """With the paper's settings (table 1)."""
 OURS = (
     *DEFAULTS,
-    Setting("a-greedy", p=0.005, window=300, slice_rows=4096),
-    Setting("a-greedy", p=0.002, window=500, slice_rows=WHOLE),
-    Setting("a-greedy", p=0.001, window=200, slice_rows=WHOLE),
-    Setting("sweep", p=0.005, window=200, slice_rows=WHOLE),
-    Setting("local-swaps", p=0.005, window=500, slice_rows=WHOLE),
+    Setting("a-greedy", p=0.002, window=500),
+    Setting("a-greedy", p=0.001, window=200),
+    Setting("sweep", p=0.002, window=200),
+    Setting("local-swaps", p=0.002, window=500),
 )
 """The best of these is named for each target."""
 ON_SPARK = OURS[:6]

@@ -50,7 +50,7 @@ def filters(
         Share of dropped rows to profile, profile tuples remembered, and thrashing avoidance. The defaults are the
         policy's own, from the paper.
     slice_rows
-        Rows between two looks at the order (1024).
+        Rows between two looks at the order. By default about a thousand, more while the order stands.
     seed
         For the sample of profiled rows; it never changes the answer.
     events

@@ -14,18 +14,40 @@ from tests.runtime.scripted import Scripted
 from thalweg.adapt import ProfileSettings, make_policy
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan, Pipeline
-from thalweg.runtime.filter_loop import FilterLoop, cut
+from thalweg.runtime.filter_loop import MOST_SLICE_ROWS, SLICE_ROWS, FilterLoop, next_slice
 
 
 @given(st.integers(0, 10_000), st.integers(1, 2000))
 def test_slices_cover_the_rows_and_differ_by_one_at_most(rows: int, slice_rows: int):
-    slices = cut(rows, slice_rows)
-    assert [k for start, length in slices for k in range(start, start + length)] == list(range(rows))
-    lengths = {length for _, length in slices}
+    slices, left = [], rows
+    while left:
+        slices.append(next_slice(left, slice_rows))
+        left -= slices[-1]
+    lengths = set(slices)
     assert all(0 < length <= slice_rows for length in lengths)
     assert len(lengths) <= 2
     assert max(lengths, default=0) - min(lengths, default=0) <= 1
     assert len(slices) == -(-rows // slice_rows)
+
+
+def test_slices_grow_while_the_order_stands_and_shrink_when_it_changes():
+    pipeline = Pipeline(("a", "b"))
+    calm = np.tile([True, False], (400_000, 1))
+    watched = Watched(np.concatenate([calm, ~calm[:100_000]]), pipeline, vectorized=True)
+    policy = make_policy("a-greedy", pipeline, ProfileSettings(window=50), np.random.default_rng(1))
+    loop = FilterLoop(watched.chain, policy, np.random.default_rng(1))
+    assert loop.slice_rows == SLICE_ROWS
+    loop.process(watched.batch(range(400_000)))
+    assert (loop.slice_rows, loop.order) == (MOST_SLICE_ROWS, (0, 1))
+    sizes = [len(call.rows) for call in watched.calls if call.work]
+    assert sizes[0] <= SLICE_ROWS < max(sizes) <= MOST_SLICE_ROWS
+    for start in range(400_000, 500_000, 10_000):
+        before = loop.slice_rows
+        loop.process(watched.batch(range(start, start + 10_000)))
+        if loop.order == (1, 0):
+            break
+    assert loop.order == (1, 0)
+    assert loop.slice_rows <= before // 2
 
 
 @given(st.integers(0, 2**32), st.sampled_from([1, 5, 64]), st.sampled_from([0.0, 0.5]))

@@ -23,7 +23,10 @@ from thalweg.kernels import Columns, FilterChain, Pass
 from thalweg.stats import CallCost
 
 SLICE_ROWS = 1024
-"""Small enough to react within a batch, large enough that a call's fixed cost is a small part."""
+"""To begin with: small enough to react within a batch, large enough that a call's fixed cost is a small part."""
+MOST_SLICE_ROWS = 16 * SLICE_ROWS
+"""Slices double with every look at the profile that changes nothing, and halve with every switch: while the order
+stands, the fixed cost of calls (compiling a pattern, say) is paid less often."""
 TOGETHER = 8
 """Sampled rows wait until as many are together as the policy likes, at most a slice's eighth: the fixed cost of their
 calls is then shared."""
@@ -75,13 +78,16 @@ class FilterLoop:
         chain: FilterChain,
         policy: Policy,
         rng: np.random.Generator,
-        slice_rows: int = SLICE_ROWS,
+        slice_rows: int | None = None,
     ) -> None:
+        """`slice_rows`: the length of every slice; None: about a thousand rows, more while the order stands."""
         n = len(chain.plan.predicates)
         self.chain = chain
         self.policy = policy
         self.rng = rng
-        self.slice_rows = slice_rows
+        self.slice_rows = slice_rows or SLICE_ROWS
+        self._grows = slice_rows is None
+        self._most_waiting = self.slice_rows // TOGETHER
         self.order = policy.order
         self.costs = [CallCost() for _ in range(n)]
         self.work = Work.none(n)
@@ -107,7 +113,10 @@ class FilterLoop:
         columns = self.chain.columns(batch)
         sampled: list[NDArray[np.int64]] = []
         places: list[NDArray[np.int16]] = []
-        for start, length in cut(batch.num_rows, self.slice_rows):
+        start, length = 0, 0
+        while start + length < batch.num_rows:
+            start += length
+            length = next_slice(batch.num_rows - start, self.slice_rows)
             done = self.chain.run(columns.slice(start, length), self.order)
             keep[start + done.kept] = True
             self._count(done, length)
@@ -158,7 +167,7 @@ class FilterLoop:
         self._waiting_rows = 0
 
     def _enough(self) -> int:
-        most = min(self.policy.wants().together, self.slice_rows // TOGETHER)
+        most = min(self.policy.wants().together, self._most_waiting)
         return max(1, min(most, COLD + self._profile_tuples // 4))
 
     def _count(self, done: Pass, rows: int) -> None:
@@ -211,10 +220,14 @@ class FilterLoop:
                 if not seen.errors[k]:  # a call that raised was cut short, and says nothing of the cost
                     self.costs[k].record(count, seen.ns[k])
         mark = clock()
-        self._ask(seen.dropped)
+        switched = self._ask(seen.dropped)
+        if self._grows:
+            length = self.slice_rows // 2 if switched else self.slice_rows * 2
+            self.slice_rows = min(max(length, SLICE_ROWS), MOST_SLICE_ROWS)
         work.profiling_ns -= clock() - mark  # counted as re-optimizing there
 
-    def _ask(self, profile: Bits) -> None:
+    def _ask(self, profile: Bits) -> bool:
+        """Show the policy what was seen; whether it changed the order."""
         clock = self.chain.clock
         begun = clock()
         evaluated, passed, ns = (np.array(counter, dtype=np.int64) for counter in self._since)
@@ -226,21 +239,13 @@ class FilterLoop:
             self.work.switches.append(Switch(self.rows_seen, self.order, verdict.order, verdict.reason))
             self.order = verdict.order
         self.work.reoptimizing_ns += clock() - begun
+        return verdict is not None
 
 
-def cut(rows: int, slice_rows: int) -> list[tuple[int, int]]:
-    """Slices of nearly equal length, each at most `slice_rows`.
+def next_slice(rows: int, slice_rows: int) -> int:
+    """The length of the next of slices of nearly equal length, each at most `slice_rows`, that make up `rows`.
 
-    >>> cut(10_000, 4096)
-    [(0, 3334), (3334, 3333), (6667, 3333)]
+    >>> next_slice(10_000, 4096), next_slice(6666, 4096), next_slice(3333, 4096)
+    (3334, 3333, 3333)
     """
-    if rows == 0:
-        return []
-    parts = -(-rows // slice_rows)
-    size, longer = divmod(rows, parts)
-    slices, start = [], 0
-    for part in range(parts):
-        length = size + (part < longer)
-        slices.append((start, length))
-        start += length
-    return slices
+    return -(-rows // -(-rows // slice_rows))

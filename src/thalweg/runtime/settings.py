@@ -9,7 +9,6 @@ from typing import Any
 
 from thalweg.adapt import POLICIES, ProfileSettings, check_policy
 from thalweg.errors import PlanError
-from thalweg.runtime.filter_loop import SLICE_ROWS
 
 _TEXT: dict[str, Callable[[str], Any]] = {
     "policy": str, "p": float, "window": int, "alpha": float, "slice_rows": int, "seed": int, "events": str,
@@ -30,8 +29,9 @@ class FilterSettings:
     """Profile tuples remembered; None: the policy's own."""
     alpha: float | None = None
     """Thrashing avoidance; None: the policy's own."""
-    slice_rows: int = SLICE_ROWS
-    """Rows between two looks at the order. Too few: calls cost more than rows. Too many: it reacts late."""
+    slice_rows: int | None = None
+    """Rows between two looks at the order; None: about a thousand, more while the order stands. Too few: calls cost
+    more than rows. Too many: it reacts late."""
     seed: int | None = None
     """For the sample of profiled rows; it never changes the answer. None: another one each time."""
     events: str | os.PathLike[str] | None = None
@@ -39,7 +39,8 @@ class FilterSettings:
 
     def __post_init__(self) -> None:
         _ = self.profile
-        if isinstance(self.slice_rows, bool) or not isinstance(self.slice_rows, int) or self.slice_rows < 1:
+        rows = self.slice_rows
+        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
             raise PlanError(f"slice_rows={self.slice_rows!r}: must be a whole number of rows, 1 or more")
         if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0):
             raise PlanError(f"seed={self.seed!r}: must be a whole number, 0 or more, or None")
@@ -56,7 +57,7 @@ def resolve(given: Mapping[str, Any], conf: Callable[[str], str | None] = lambda
     """Settings from the arguments that are not None, then Spark's configuration, then the environment.
 
     >>> resolve({"policy": "sweep", "p": None}, {"spark.thalweg.policy": "written", "spark.thalweg.p": "0.02"}.get)
-    FilterSettings(policy='sweep', p=0.02, window=None, alpha=None, slice_rows=1024, seed=None, events=None)
+    FilterSettings(policy='sweep', p=0.02, window=None, alpha=None, slice_rows=None, seed=None, events=None)
     """
     values: dict[str, Any] = {}
     for name in (f.name for f in fields(FilterSettings)):
