@@ -25,8 +25,9 @@ from thalweg.stats import CallCost
 SLICE_ROWS = 1024
 """To begin with: small enough to react within a batch, large enough that a call's fixed cost is a small part."""
 MOST_SLICE_ROWS = 16 * SLICE_ROWS
-"""Slices double with every look at the profile that changes nothing, and halve with every switch: while the order
-stands, the fixed cost of calls (compiling a pattern, say) is paid less often."""
+CALM_SLICES = 4
+"""After the first look at a profile, slices double after so many in which the order stood, and halve with every switch:
+while it stands, the fixed cost of calls (compiling a pattern, say) is paid less often."""
 TOGETHER = 8
 """Sampled rows wait until as many are together as the policy likes, at most a slice's eighth: the fixed cost of their
 calls is then shared."""
@@ -87,6 +88,7 @@ class FilterLoop:
         self.rng = rng
         self.slice_rows = slice_rows or SLICE_ROWS
         self._grows = slice_rows is None
+        self._calm_slices = 0
         self._most_waiting = self.slice_rows // TOGETHER
         self.order = policy.order
         self.costs = [CallCost() for _ in range(n)]
@@ -137,6 +139,11 @@ class FilterLoop:
                     self._wait(columns, sampled, places)
                     self._show()
             self.work.profiling_ns += clock() - mark
+            if self._grows and self._profile_tuples:
+                self._calm_slices += 1
+                if self._calm_slices == CALM_SLICES:
+                    self._calm_slices = 0
+                    self.slice_rows = min(2 * self.slice_rows, MOST_SLICE_ROWS)
         mark = clock()
         self._wait(columns, sampled, places)
         self.work.profiling_ns += clock() - mark
@@ -220,10 +227,9 @@ class FilterLoop:
                 if not seen.errors[k]:  # a call that raised was cut short, and says nothing of the cost
                     self.costs[k].record(count, seen.ns[k])
         mark = clock()
-        switched = self._ask(seen.dropped)
-        if self._grows:
-            length = self.slice_rows // 2 if switched else self.slice_rows * 2
-            self.slice_rows = min(max(length, SLICE_ROWS), MOST_SLICE_ROWS)
+        if self._ask(seen.dropped) and self._grows:
+            self.slice_rows = max(self.slice_rows // 2, SLICE_ROWS)
+            self._calm_slices = 0
         work.profiling_ns -= clock() - mark  # counted as re-optimizing there
 
     def _ask(self, profile: Bits) -> bool:
