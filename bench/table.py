@@ -1,0 +1,59 @@
+"""`python -m bench.table RUN.jsonl ...`: what a benchmark run printed, as the Markdown tables of docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+Line = dict[str, Any]
+AGAINST = ("plain", "nondeterministic", "fused", "hindsight")
+
+
+def main(paths: Sequence[str]) -> int:
+    """Print the tables of one or several files."""
+    lines = [json.loads(text) for path in paths for text in Path(path).read_text(encoding="utf-8").splitlines()]
+    print("\n".join([*targets(lines), "", *variants(lines)]))
+    return 0
+
+
+def targets(lines: Iterable[Line]) -> list[str]:
+    """Each target, what was measured, and with which policy."""
+    rows = ["| scenario | where | target | reached | measured | limit | best of ours | a-greedy, defaults |"]
+    rows.append("|---|---|---|---|---:|---:|---|---:|")
+    for line in lines:
+        if "target" in line:
+            usual = line.get("a_greedy_with_defaults")
+            rows.append(
+                f"| {line['scenario']} | {line['where']} | {line['target']} | {'yes' if line['reached'] else '**no**'} "
+                f"| {_short(line['value'])} | {_short(line['limit'])} | {line['policy']} "
+                f"| {'' if usual is None else _short(usual)} |"
+            )
+    return rows
+
+
+def variants(lines: Iterable[Line]) -> list[str]:
+    """Each variant's time, and its time over that of what it is compared with."""
+    rows = [
+        "| scenario | where | variant | seconds | " + " | ".join(f"/ {name}" for name in AGAINST) + " | units/row |"
+    ]
+    rows.append("|---|---|---|---:|" + "---:|" * (len(AGAINST) + 1))
+    for line in lines:
+        if "variant" in line:
+            ratios = (line["ratio_to"].get(name) for name in AGAINST)
+            told = " | ".join("" if value is None else _short(value) for value in ratios)
+            rows.append(
+                f"| {line['scenario']} | {line['where']} | {line['variant']} | {line['seconds_median']:.2f} | {told} "
+                f"| {line['cost_weighted_units_per_row']:.2f} |"
+            )
+    return rows
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.2f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
