@@ -38,6 +38,7 @@ from thalweg.adapt.policy import (
     Seen,
     Verdict,
     Wants,
+    all_behind,
     better_here,
     eligible_from,
     known_costs,
@@ -74,11 +75,7 @@ class AGreedy:
         """What follows from the order alone: what to profile, and where each filter may stand."""
         n = len(self.pipeline)
         order = self.view.order
-        position = np.empty(n, dtype=np.int64)
-        position[order] = np.arange(n)
-        behind = position[None, :] > np.arange(n)[:, None]
-        asked = behind & np.array(self.pipeline.profiled)[None, :]
-        self._wants = Wants(self.settings.p, asked, self.settings.together)
+        self._wants = all_behind(order, self.pipeline, self.settings)
         self._eligible = eligible_from(order, self.pipeline.guards)[None, :] <= np.arange(n)[:, None]
 
     def wants(self) -> Wants:
@@ -95,8 +92,11 @@ class AGreedy:
         costs = known_costs(seen.cost_ns)
         before = self.order
         reason = ""
+        last = -1
         while (found := self._violation(costs)) is not None:
             i, j = found
+            assert i > last, "a correction leaves no violation at or before the position it was made for"
+            last = i
             drops = (float(self.view.V[i, j]), float(self.view.V[i, i]))
             stands, comes = self.view.order[i], self.view.order[j]
             reason = reason or better_here(i, self.pipeline, comes, stands, costs, drops)

@@ -28,6 +28,7 @@ from thalweg.adapt.policy import (
     Seen,
     Verdict,
     Wants,
+    all_behind,
     better_here,
     eligible_from,
     known_costs,
@@ -59,11 +60,7 @@ class Independent:
 
     def _place(self) -> None:
         n = len(self.pipeline)
-        position = np.empty(n, dtype=np.int64)
-        position[list(self.order)] = np.arange(n)
-        behind = position[None, :] > np.arange(n)[:, None]
-        asked = behind & np.array(self.pipeline.profiled)[None, :]
-        self._wants = Wants(self.settings.p, asked, self.settings.together)
+        self._wants = all_behind(self.order, self.pipeline, self.settings)
         # pair (i, j) is comparable when filter j could stand at position i
         ahead = np.triu(np.ones((n, n), dtype=bool), 1)
         self._comparable = ahead & (eligible_from(self.order, self.pipeline.guards)[None, :] <= np.arange(n)[:, None])

@@ -113,6 +113,19 @@ class Policy(Protocol):
         ...
 
 
+def all_behind(order: Sequence[int], pipeline: Pipeline, settings: ProfileSettings) -> Wants:
+    """Every filter behind the one that dropped the row, but those that may not be profiled (a-greedy, section 4.1.1).
+
+    >>> all_behind((1, 0), Pipeline(("a", "b")), ProfileSettings()).evaluate.tolist()
+    [[True, False], [False, False]]
+    """
+    n = len(pipeline)
+    position = np.empty(n, dtype=np.int64)
+    position[list(order)] = np.arange(n)
+    behind = position[None, :] > np.arange(n)[:, None]
+    return Wants(settings.p, behind & np.array(pipeline.profiled)[None, :], settings.together)
+
+
 def known_costs(cost_ns: NDArray[np.float64]) -> NDArray[np.float64]:
     """Costs to divide by: a filter nobody has timed yet counts as the mean of the others.
 
