@@ -1,9 +1,9 @@
 """A filter chain on a Spark DataFrame, batch or streaming.
 
-One iterator Arrow UDF reads only the columns the predicates need and returns `struct<keep, work>`, so that wide rows do
-not travel. `work` is null but on a few rows, where it holds what the task did as text; `observe` collects these texts
-and brings them to the driver, without accumulators, so also through Spark Connect. Only rows that pass or carry work
-come so far; then the rows are filtered by `keep` and the struct is dropped.
+One iterator Arrow UDF reads only the columns the predicates need and returns one text a row (`verdict_column`), so that
+wide rows do not travel. It is null for rows that are dropped, which go at once. On a few rows it also holds what the
+task did; `observe` collects that and brings it to the driver, without accumulators, so also through Spark Connect. Then
+the rows that only carried it go, and the text.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ from thalweg.errors import PlanError
 from thalweg.events import Record
 from thalweg.plan import FilterPlan, find_column
 from thalweg.runtime.settings import FilterSettings
+from thalweg.runtime.spark import verdict_column
 from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
 from thalweg.runtime.spark.host_file import forget_at_exit
 from thalweg.runtime.spark.stream_watch import watch
 from thalweg.runtime.spark.worker import ChainTask, run_task
 from thalweg.runtime.work_record import decode
-
-RETURNS = "keep boolean, work string"
 
 
 def attach(
@@ -49,14 +48,14 @@ def attach(
 
     # the annotations of a closure are text here, and PySpark wants the types
     filter_chain.__annotations__ = {"columns": Iterator[tuple[pa.Array, ...]], "return": Iterator[pa.Array]}
-    # `work` differs from call to call; a UDF held to be deterministic may also be evaluated twice, once to filter by it
-    udf: Any = F.arrow_udf(filter_chain, RETURNS).asNondeterministic()
+    # what the task did differs from call to call; and a deterministic UDF may be evaluated twice, once to filter by it
+    udf: Any = F.arrow_udf(filter_chain, verdict_column.TYPE).asNondeterministic()
     metric = f"thalweg_{identity}"
     flag = f"__thalweg_{identity[:8]}"
     column = udf(*(F.col(f"`{name.replace('`', '``')}`") for name in names))
     # dropped rows go before anything else is done with them: observing copies every row it sees
-    evaluated = df.withColumn(flag, column).filter(F.col(flag)["keep"] | F.col(flag)["work"].isNotNull())
-    work = F.collect_list(F.col(flag)["work"]).alias("work")
+    evaluated = df.withColumn(flag, column).filter(F.col(flag).isNotNull())
+    work = F.collect_list(verdict_column.work(F.col(flag))).alias("work")
 
     def tell(run: str, batch: int | None, texts: list[str]) -> None:
         kind = "batch" if batch is None else "stream"
@@ -74,4 +73,4 @@ def attach(
         fetch = Fetch(observation, partial(tell, f"batch {identity[:8]}", None))
         if settings.events is not None:
             fetch_without_being_asked(fetch)
-    return observed.filter(F.col(flag)["keep"]).drop(flag), fetch
+    return observed.filter(verdict_column.kept(F.col(flag))).drop(flag), fetch

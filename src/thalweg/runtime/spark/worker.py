@@ -30,6 +30,7 @@ from thalweg.plan import FilterPlan
 from thalweg.runtime.filter_loop import FilterLoop
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark.host_file import HostFile
+from thalweg.runtime.spark.verdict_column import verdicts
 from thalweg.runtime.work_record import encode
 
 MOST_LOOPS = 64
@@ -80,24 +81,17 @@ def run_task(task: ChainTask, batches: Iterator[Any]) -> Iterator[pa.Array]:
         arrays = columns if isinstance(columns, tuple) else (columns,)
         empty = len(arrays[0]) == 0  # has no row that could carry work, if it should be the last
         if held is not None:
-            yield _result(held, encode(loop, worker) if empty or count & (count - 1) == 0 else None)
+            yield verdicts(held, encode(loop, worker) if empty or count & (count - 1) == 0 else None)
             held = None
         if empty:
-            yield _result(np.zeros(0, dtype=bool), None)
+            yield verdicts(np.zeros(0, dtype=bool), None)
             continue
         held = loop.process(pa.RecordBatch.from_arrays(list(arrays), names=list(task.plan.columns)))
         if loop.work.switches:
             file.offer(loop.snapshot)
     if held is not None:
-        yield _result(held, encode(loop, worker))
+        yield verdicts(held, encode(loop, worker))
     file.offer(loop.snapshot)
-
-
-def _result(keep: NDArray[np.bool_], work: str | None) -> pa.Array:
-    texts = pa.nulls(len(keep), pa.string())
-    if work is not None and len(keep):
-        texts = pa.concat_arrays([pa.array([work], pa.string()), texts[1:]])
-    return pa.StructArray.from_arrays([pa.array(keep), texts], names=["keep", "work"])
 
 
 def _kept_for(task: ChainTask, query: str | None) -> _Kept:
