@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import thalweg as tw
@@ -30,8 +30,8 @@ class Setting:
     @property
     def settings(self) -> dict[str, Any]:
         """What it runs with, defaults filled in."""
-        profile = check_policy(self.policy, self.p, self.window, self.alpha)
-        filled = {"p": profile.p, "window": profile.window, "alpha": profile.alpha} if profile is not None else {}
+        profile = check_policy(self.policy, p=self.p, window=self.window, alpha=self.alpha)
+        filled = asdict(profile) if profile is not None else {}
         return {"policy": self.policy, **filled, "slice_rows": self.slice_rows}
 
     def filters(self, checks: tuple[Check, ...], seed: int) -> tw.Filters:
@@ -47,7 +47,9 @@ WHOLE = BATCH_ROWS
 
 DEFAULTS = tuple(Setting(policy) for policy in ("a-greedy", "sweep", "independent", "local-swaps"))
 """With the paper's settings (table 1)."""
+AUTO = Setting("auto")
 OURS = (
+    AUTO,
     *DEFAULTS,
     Setting("a-greedy", p=0.002, window=500),
     Setting("a-greedy", p=0.001, window=200),
@@ -55,17 +57,18 @@ OURS = (
     Setting("local-swaps", p=0.002, window=500),
 )
 """The best of these is named for each target."""
-ON_SPARK = OURS[:6]
+ON_SPARK = OURS[:7]
 """An action on Spark takes seconds, so fewer."""
-CALM_ON_SPARK = (*DEFAULTS, *OURS[5:])
+CALM_ON_SPARK = (AUTO, *DEFAULTS, *OURS[6:])
 DRIFTING = (
+    AUTO,
     *DEFAULTS,
     Setting("a-greedy", p=0.005, window=300),
     Setting("a-greedy", p=0.002, window=200),
     Setting("independent", p=0.002, window=200),
 )
 """Under drift a window must turn over well within a phase: it spans about window / p dropped rows."""
-DRIFTING_ON_SPARK = (*DEFAULTS[:1], *DRIFTING[4:6])
+DRIFTING_ON_SPARK = (AUTO, *DEFAULTS[:1], *DRIFTING[5:7])
 OTHERS = (Setting("duckdb-swap"), Setting("velox-rank"))
 """What other engines do."""
 WRITTEN = Setting("written")

@@ -31,6 +31,7 @@ def filters(
     p: float | None = None,
     window: int | None = None,
     alpha: float | None = None,
+    budget: float | None = None,
     slice_rows: int | None = None,
     seed: int | None = None,
     events: str | os.PathLike[str] | None = None,
@@ -44,11 +45,14 @@ def filters(
     predicates
         Made with :func:`thalweg.predicate`, in any order.
     policy
-        ``"a-greedy"`` (default), ``"sweep"``, ``"independent"``, ``"local-swaps"``, ``"written"`` (keeps the order as
-        it stands); ``"duckdb-swap"`` and ``"velox-rank"`` do what other engines do, to compare with.
+        ``"auto"`` (default) sets everything by itself. ``"a-greedy"``, ``"sweep"``, ``"independent"`` and
+        ``"local-swaps"`` are the algorithms of the paper; ``"written"`` keeps the order as it stands;
+        ``"duckdb-swap"`` and ``"velox-rank"`` do what other engines do, to compare with.
+    budget
+        For ``"auto"``: the share of the time that adapting may take, 0.02 by default.
     p, window, alpha
-        Share of dropped rows to profile, profile tuples remembered, and thrashing avoidance. The defaults are the
-        policy's own, from the paper.
+        For the paper's algorithms: share of dropped rows to profile, profile tuples remembered, and thrashing
+        avoidance. The defaults are the policy's own, from the paper. Given without a policy, that is ``"a-greedy"``.
     slice_rows
         Rows between two looks at the order. By default about a thousand, more while the order stands.
     seed
@@ -67,8 +71,8 @@ def filters(
     1
     """
     given = {
-        "policy": policy, "p": p, "window": window, "alpha": alpha, "slice_rows": slice_rows, "seed": seed,
-        "events": events,
+        "policy": policy, "p": p, "window": window, "alpha": alpha, "budget": budget, "slice_rows": slice_rows,
+        "seed": seed, "events": events,
     }  # fmt: skip
     return Filters(FilterPlan(tuple(predicates)), given)
 

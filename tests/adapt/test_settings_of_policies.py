@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from thalweg import PlanError
-from thalweg.adapt import POLICIES, ProfileSettings, check_policy
+from thalweg.adapt import POLICIES, BudgetSettings, ProfileSettings, check_policy, takes
 
-PROFILING = [name for name, policy in POLICIES.items() if policy.defaults is not None]
+PROFILING = [name for name in POLICIES if "p" in takes(name)]
 
 
 def refusal(*args: Any, **given: Any) -> str:
@@ -32,7 +32,19 @@ def test_what_is_no_name_at_all_is_refused_the_same_way(name: Any):
 
 def test_the_four_of_the_paper_profile_and_the_others_do_not():
     assert PROFILING == ["a-greedy", "sweep", "independent", "local-swaps"]
-    assert set(POLICIES) - set(PROFILING) == {"written", "duckdb-swap", "velox-rank"}
+    assert set(POLICIES) - set(PROFILING) == {"auto", "written", "duckdb-swap", "velox-rank"}
+
+
+def test_auto_takes_a_budget_and_nothing_else():
+    assert check_policy("auto") == BudgetSettings(0.02)
+    assert check_policy("auto", budget=0.1) == BudgetSettings(0.1)
+    assert "leave out p, window" in refusal("auto", p=0.1, window=5)
+    assert "leave out budget" in refusal("a-greedy", budget=0.1)
+
+
+@pytest.mark.parametrize("budget", [0.0, -0.1, 0.6, "much", True])
+def test_a_budget_that_is_none_is_refused_with_its_value(budget: Any):
+    assert f"budget={budget!r}" in refusal("auto", budget=budget)
 
 
 @pytest.mark.parametrize("name", PROFILING)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thalweg.adapt import ProfileSettings, Seen, Verdict, Wants
+from thalweg.adapt.policy import NEVER
 from thalweg.plan import Pipeline
 
 
@@ -39,7 +40,8 @@ class Scripted:
     def _wish(self) -> None:
         n = len(self.pipeline)
         evaluate = self.rng.random((n, n)) < 0.6
-        self._wants = Wants(self.p, evaluate & np.array(self.pipeline.profiled)[None, :])
+        rows = NEVER if self.p else 1
+        self._wants = Wants(self.p, evaluate & np.array(self.pipeline.profiled)[None, :], rows=rows)
 
     def wants(self) -> Wants:
         return self._wants

@@ -14,7 +14,7 @@ import thalweg as tw
 from tests.kernels.watched import Watched
 from tests.plan.pipelines import pipelines
 from tests.runtime.scripted import Scripted
-from thalweg.adapt import POLICIES, ProfileSettings, Seen, Verdict, make_policy
+from thalweg.adapt import POLICIES, Seen, Verdict, check_policy, make_policy, takes
 from thalweg.runtime.filter_loop import FilterLoop, Work
 
 EVERY = [*POLICIES, "scripted"]
@@ -33,7 +33,7 @@ def run(name: str, data: Any) -> tuple[Watched, Work, np.ndarray]:
     if name == "scripted":
         policy: Any = Scripted(pipeline, seed=1, p=p, restless=0.5)
     else:
-        profile = None if POLICIES[name].defaults is None else ProfileSettings(p, window=50, alpha=0.9)
+        profile = check_policy(name, **({"p": p, "window": 50, "alpha": 0.9} if "p" in takes(name) else {}))
         policy = make_policy(name, pipeline, profile, rng)
     loop = FilterLoop(watched.chain, policy, rng, slice_rows=data.draw(st.sampled_from([1, 4, 50, 1024])))
     for part in np.array_split(np.arange(rows), data.draw(st.integers(1, 4))):
@@ -92,7 +92,7 @@ def test_the_report_tells_what_the_predicates_counted(name: str, rows: int):
         counting("third", lambda x: x % 3 == 0),
         policy=name,
         seed=4,
-        **({} if POLICIES[name].defaults is None else {"p": 0.1}),
+        **({"p": 0.1} if "p" in takes(name) else {}),
     )
     column = pa.array(range(rows))
     kept = sum(b.num_rows for b in keep.over(pa.table({f"x_{label}": column for label in calls})))

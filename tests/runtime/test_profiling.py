@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.kernels.watched import Watched
 from tests.plan.pipelines import pipelines
 from tests.runtime.scripted import Scripted
-from thalweg.adapt import POLICIES, ProfileSettings, make_policy
+from thalweg.adapt import POLICIES, ProfileSettings, check_policy, make_policy, takes
 from thalweg.plan import Pipeline
 from thalweg.runtime.filter_loop import TOGETHER, FilterLoop
 
@@ -33,7 +33,7 @@ def run(
     if name == "scripted":
         policy: Any = Scripted(pipeline, seed=1, p=p, restless=0.5)
     else:
-        profile = None if POLICIES[name].defaults is None else ProfileSettings(p, window=60, alpha=0.9)
+        profile = check_policy(name, **({"p": p, "window": 60, "alpha": 0.9} if "p" in takes(name) else {}))
         policy = make_policy(name, pipeline, profile, rng)
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(seed), slice_rows=slice_rows)
     for part in np.array_split(np.arange(rows), 3):

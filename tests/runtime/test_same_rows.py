@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import thalweg as tw
 from tests.runtime.scripted import Scripted
-from thalweg.adapt import POLICIES
+from thalweg.adapt import POLICIES, takes
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan
 from thalweg.runtime.filter_loop import FilterLoop
@@ -117,7 +117,7 @@ def test_a_chain_that_switches_at_random_keeps_the_rows_every_predicate_is_true_
     cuts=st.sets(st.integers(0, 60), max_size=5),
 )
 def test_every_policy_keeps_them_with_all_their_columns(policy, rows, chosen, slice_rows, seed, cuts):
-    profiling = POLICIES[policy].defaults is not None
+    profiling = "p" in takes(policy)
     keep = tw.filters(
         *(p for p, _ in chosen), policy=policy, p=1.0 if profiling else None, slice_rows=slice_rows, seed=seed
     )

@@ -38,12 +38,12 @@ from thalweg.adapt.policy import (
     Seen,
     Verdict,
     Wants,
-    all_behind,
     better_here,
     eligible_from,
     known_costs,
     restored_order,
 )
+from thalweg.adapt.scope import everything
 from thalweg.plan.pipeline import Pipeline
 from thalweg.stats.profile_window import ProfileWindow
 
@@ -75,7 +75,7 @@ class AGreedy:
         """What follows from the order alone: what to profile, and where each filter may stand."""
         n = len(self.pipeline)
         order = self.view.order
-        self._wants = all_behind(order, self.pipeline, self.settings)
+        self._wants = Wants(self.settings.p, everything(order, self.pipeline), together=self.settings.together)
         self._eligible = eligible_from(order, self.pipeline.guards)[None, :] <= np.arange(n)[:, None]
 
     def wants(self) -> Wants:

@@ -28,13 +28,13 @@ from thalweg.adapt.policy import (
     Seen,
     Verdict,
     Wants,
-    all_behind,
     better_here,
     eligible_from,
     known_costs,
     restored_order,
     sorted_by,
 )
+from thalweg.adapt.scope import everything
 from thalweg.plan.pipeline import Pipeline
 from thalweg.stats.profile_window import ProfileWindow
 
@@ -60,7 +60,7 @@ class Independent:
 
     def _place(self) -> None:
         n = len(self.pipeline)
-        self._wants = all_behind(self.order, self.pipeline, self.settings)
+        self._wants = Wants(self.settings.p, everything(self.order, self.pipeline), together=self.settings.together)
         # pair (i, j) is comparable when filter j could stand at position i
         ahead = np.triu(np.ones((n, n), dtype=bool), 1)
         self._comparable = ahead & (eligible_from(self.order, self.pipeline.guards)[None, :] <= np.arange(n)[:, None])

@@ -35,6 +35,7 @@ from thalweg.adapt.policy import (
     known_costs,
     restored_order,
 )
+from thalweg.adapt.scope import neighbours
 from thalweg.adapt.sweep import ENOUGH
 from thalweg.plan.pipeline import Pipeline
 from thalweg.stats.profile_window import ProfileWindow
@@ -66,10 +67,7 @@ class LocalSwaps:
         # figure 7(c): diagonal[i] = V[i, i], beside[i] = V[i, i+1]
         self.diagonal: NDArray[np.int64] = np.zeros(n, dtype=np.int64)
         self.beside: NDArray[np.int64] = np.zeros(max(n - 1, 0), dtype=np.int64)
-        evaluate = np.zeros((n, n), dtype=bool)
-        for i, k in enumerate(self.order[1:]):
-            evaluate[i, k] = self.pipeline.profiled[k]
-        self._wants = Wants(self.settings.p, evaluate, self.settings.together)
+        self._wants = Wants(self.settings.p, neighbours(self.order, self.pipeline), together=self.settings.together)
 
     def wants(self) -> Wants:
         """The filter behind the one that dropped the row."""

@@ -18,6 +18,8 @@ from thalweg.errors import PlanError
 from thalweg.plan.pipeline import Pipeline
 
 Bits = NDArray[np.bool_]
+NEVER = 1 << 62
+"""More rows than any stream has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,21 @@ class ProfileSettings:
             raise PlanError(f"alpha={self.alpha!r}: must be above 0 and at most 1 (1 reorders at the least difference)")
 
 
+@dataclass(frozen=True, slots=True)
+class BudgetSettings:
+    """For a policy that sets everything else by itself."""
+
+    budget: float = 0.02
+    """The share of the time that profiling and re-optimizing may take."""
+
+    def __post_init__(self) -> None:
+        if not _number(self.budget) or not 0.0 < self.budget <= 0.5:
+            raise PlanError(f"budget={self.budget!r}: the share of the time for adapting must be above 0, at most 0.5")
+
+
+Settings = ProfileSettings | BudgetSettings
+
+
 def _number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
@@ -61,6 +78,14 @@ class Wants:
     evaluate: Bits
     together: int = 1
     """Profile tuples worth one look: fewer waste the fixed cost of calls, more are seen late."""
+    rows: int = NEVER
+    """Ask at the latest after so many rows, also without profile tuples."""
+    most: int = NEVER
+    """Profile tuples until the policy is asked again; sampling stops there."""
+    urgent: bool = False
+    """The data has just moved: take short slices, so that a verdict comes soon."""
+    shared: str | None = None
+    """Profile tuples made under this wish go to siblings with the same mark, and theirs come here; None: neither."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +103,17 @@ class Seen:
     profile: Bits
     """The new profile tuples: one row a sampled row, True where the filter drops it. False where it does not, where a
     guard fails, and where nobody looked: a filter counts as dropping only what it is known to drop."""
+    cost_error_ns: NDArray[np.float64] | None = None
+    """The standard error of `cost_ns`; nan while nothing is known."""
+    working_ns: int = 0
+    """Time of ordinary work since the last update."""
+    profiling_ns: int = 0
+    """Time of profiling since the last update."""
+    reoptimizing_ns: int = 0
+    """Time of the last update."""
+    siblings: tuple[Bits, Bits] | None = None
+    """Profile tuples that other workers shared meanwhile (`Wants.shared`), and for each whether it is fresh: sampled
+    under an urgent wish, so since the data there has moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +128,7 @@ class Policy(Protocol):
     """What keeps an order up to date."""
 
     name: ClassVar[str]
-    defaults: ClassVar[ProfileSettings | None]
+    defaults: ClassVar[Settings | None]
     """The settings when the user gives none; None for a policy that does not profile."""
     order: tuple[int, ...]
 
@@ -111,19 +147,6 @@ class Policy(Protocol):
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Go on from another worker's snapshot."""
         ...
-
-
-def all_behind(order: Sequence[int], pipeline: Pipeline, settings: ProfileSettings) -> Wants:
-    """Every filter behind the one that dropped the row, but those that may not be profiled (a-greedy, section 4.1.1).
-
-    >>> all_behind((1, 0), Pipeline(("a", "b")), ProfileSettings()).evaluate.tolist()
-    [[True, False], [False, False]]
-    """
-    n = len(pipeline)
-    position = np.empty(n, dtype=np.int64)
-    position[list(order)] = np.arange(n)
-    behind = position[None, :] > np.arange(n)[:, None]
-    return Wants(settings.p, behind & np.array(pipeline.profiled)[None, :], settings.together)
 
 
 def known_costs(cost_ns: NDArray[np.float64]) -> NDArray[np.float64]:

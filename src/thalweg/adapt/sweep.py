@@ -36,6 +36,7 @@ from thalweg.adapt.policy import (
     known_costs,
     restored_order,
 )
+from thalweg.adapt.scope import one_filter
 from thalweg.plan.pipeline import Pipeline
 
 ENOUGH = 30
@@ -66,10 +67,8 @@ class Sweep:
         # figure 7(a): the diagonal up to j, and column j
         self.diagonal: NDArray[np.int64] = np.zeros(n, dtype=np.int64)
         self.column: NDArray[np.int64] = np.zeros(n, dtype=np.int64)
-        evaluate = np.zeros((n, n), dtype=bool)
-        profiled = self.order[self.j]
-        evaluate[: self.j, profiled] = self.pipeline.profiled[profiled]
-        self._wants = Wants(self.settings.p, evaluate, self.settings.together)
+        evaluate = one_filter(self.order, self.pipeline, self.j)
+        self._wants = Wants(self.settings.p, evaluate, together=self.settings.together)
 
     def wants(self) -> Wants:
         """Only the filter at position j, on rows that some filter before it dropped."""

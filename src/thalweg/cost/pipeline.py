@@ -65,11 +65,13 @@ def greedy_order(
     """Static Greedy: at each position the filter that drops most per unit of time of what gets there."""
     alive = np.ones(len(dropped)) if weights is None else np.array(weights, dtype=np.float64)
     guards = pipeline.guards if pipeline is not None else ((),) * dropped.shape[1]
+    drops = dropped.astype(np.float64)  # sums of columns are then one product
     order: list[int] = []
     left = list(range(dropped.shape[1]))
     while left:
+        here = alive @ drops
         eligible = [k for k in left if all(g in order for g in guards[k])]
-        best = max(eligible, key=lambda k: float(alive[dropped[:, k]].sum()) / times[k])
+        best = max(eligible, key=lambda k: float(here[k]) / times[k])
         order.append(best)
         left.remove(best)
         alive[dropped[:, best]] = 0.0

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.adapt import Policy, Seen
+from thalweg.adapt.policy import NEVER
 from thalweg.kernels import Columns, FilterChain, Pass
 from thalweg.stats import CallCost
 
@@ -33,6 +34,9 @@ TOGETHER = 8
 calls is then shared."""
 COLD = 8
 """But the first few are looked at at once: an unknown order may be far from good."""
+
+SPARSE = 0.02
+"""A probability below which drawing a number a row costs more than drawing the gaps."""
 
 Bits = NDArray[np.bool_]
 
@@ -71,6 +75,22 @@ class Work:
         return cls(0, 0, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n)
 
 
+class Pool(Protocol):
+    """Where workers share profile tuples, by mark."""
+
+    def give(self, mark: str, tuples: Bits, fresh: bool) -> None:
+        """Let siblings have these; fresh: sampled under an urgent wish."""
+        ...
+
+    def news(self) -> bool:
+        """Whether there may be something to take."""
+        ...
+
+    def take(self, mark: str) -> tuple[Bits, Bits] | None:
+        """What siblings gave since the last call, and which are fresh; None when that is nothing."""
+        ...
+
+
 class FilterLoop:
     """State that outlives batches and tasks: the policy, the costs, the sample under way."""
 
@@ -80,12 +100,15 @@ class FilterLoop:
         policy: Policy,
         rng: np.random.Generator,
         slice_rows: int | None = None,
+        pool: Pool | None = None,
     ) -> None:
-        """`slice_rows`: the length of every slice; None: about a thousand rows, more while the order stands."""
+        """`slice_rows`: the length of every slice; None: about a thousand rows, more while the order stands. `pool`:
+        where workers share profile tuples, for policies that want to."""
         n = len(chain.plan.predicates)
         self.chain = chain
         self.policy = policy
         self.rng = rng
+        self.pool = pool
         self.slice_rows = slice_rows or SLICE_ROWS
         self._grows = slice_rows is None
         self._calm_slices = 0
@@ -95,6 +118,12 @@ class FilterLoop:
         self.work = Work.none(n)
         self.rows_seen = 0
         self._since = [[0] * n, [0] * n, [0] * n]  # evaluated, passed, ns since the policy was last asked
+        self._rows_since = 0
+        self._sparse, self._gap = 0.0, 0  # the small p in use, and the rows to skip until the next is picked
+        self._mark = 0
+        self._working_ns = 0
+        self._profiling_ns = 0  # and these, since the policy was last told
+        self._reoptimizing_ns = 0
         self._waiting: list[tuple[Columns, NDArray[np.int16]]] = []
         self._waiting_rows = 0
         self._profile_tuples = 0
@@ -119,34 +148,46 @@ class FilterLoop:
         while start + length < batch.num_rows:
             start += length
             length = next_slice(batch.num_rows - start, self.slice_rows)
+            begun = clock()
             done = self.chain.run(columns.slice(start, length), self.order)
             keep[start + done.kept] = True
             self._count(done, length)
+            self._mark = clock()
+            self._working_ns += self._mark - begun
             if len(self.order) == 1:
                 continue  # nothing to order, so nothing to learn
-            p = self.policy.wants().p
-            if p == 0.0:
-                self._ask(self._no_profile)
+            wants = self.policy.wants()
+            if self._rows_since >= wants.rows or (
+                wants.shared is not None and self.pool is not None and self.pool.news()
+            ):
+                if self._look(sampled, places):
+                    continue
+                wants = self.policy.wants()
+            if wants.p == 0.0:
                 continue
-            mark = clock()
-            dropped = (done.dropped_at < len(self.order)).nonzero()[0]
-            chosen = dropped[self.rng.random(len(dropped)) < p]
-            if len(chosen):
+            picked = self._pick(length - len(done.kept), wants.p)[: max(wants.most - self._waiting_rows, 0)]
+            if len(picked):
+                chosen = (done.dropped_at < len(self.order)).nonzero()[0][picked]
                 sampled.append(start + chosen)
                 places.append(done.dropped_at[chosen])
                 self._waiting_rows += len(chosen)
                 if self._waiting_rows >= self._enough():
-                    self._wait(columns, sampled, places)
-                    self._show()
-            self.work.profiling_ns += clock() - mark
+                    if wants.rows < NEVER and self._rows_since and self._look(sampled, places):
+                        continue
+                    if self._waiting_rows:
+                        self._wait(columns, sampled, places)
+                        self._show()
+            self._count_profiling()
             if self._grows and self._profile_tuples:
                 self._calm_slices += 1
-                if self._calm_slices == CALM_SLICES:
+                if wants.urgent:
+                    self.slice_rows, self._calm_slices = SLICE_ROWS, 0
+                elif self._calm_slices == CALM_SLICES:
                     self._calm_slices = 0
                     self.slice_rows = min(2 * self.slice_rows, MOST_SLICE_ROWS)
-        mark = clock()
+        self._mark = clock()
         self._wait(columns, sampled, places)
-        self.work.profiling_ns += clock() - mark
+        self._count_profiling()
         return keep
 
     def take_work(self) -> Work:
@@ -170,8 +211,31 @@ class FilterLoop:
         for cost, known in zip(self.costs, snapshot.get("cost_ns") or (), strict=False):
             if known is not None:
                 cost.take_over(float(known))
-        self._waiting.clear()  # they were dropped at positions of another order
-        self._waiting_rows = 0
+        self._forget()
+
+    def _look(self, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]]) -> bool:
+        """Ask the policy without profile tuples, before any are shown that may be of data that has gone. Whether it
+        changed the order: then what waits was dropped at other positions."""
+        calm = not self.policy.wants().urgent
+        self._count_profiling()
+        switched = self._ask(self._no_profile)
+        if switched or (calm and self.policy.wants().urgent):
+            self._forget(sampled, places)
+        self._mark = self.chain.clock()
+        return switched
+
+    def _pick(self, rows: int, p: float) -> NDArray[np.int64]:
+        """Each of so many rows with probability p. A small p skips: the gap to the next row picked is geometric."""
+        if p >= SPARSE:
+            return (self.rng.random(rows) < p).nonzero()[0]
+        if p != self._sparse:
+            self._sparse, self._gap = p, int(self.rng.geometric(p)) - 1
+        picked = []
+        while self._gap < rows:
+            picked.append(self._gap)
+            self._gap += int(self.rng.geometric(p))
+        self._gap -= rows
+        return np.array(picked, dtype=np.int64)
 
     def _enough(self) -> int:
         most = min(self.policy.wants().together, self._most_waiting)
@@ -182,6 +246,7 @@ class FilterLoop:
         work.rows += rows
         work.kept += len(done.kept)
         self.rows_seen += rows
+        self._rows_since += rows
         evaluated, passed, ns = self._since
         for k in self.order:
             count = done.evaluated[k]
@@ -194,6 +259,20 @@ class FilterLoop:
             work.passed[k] += done.passed[k]
             work.busy_ns[k] += done.ns[k]
             self.costs[k].record(count, done.ns[k])
+
+    def _count_profiling(self) -> None:
+        """What has passed since the mark was time of profiling."""
+        now = self.chain.clock()
+        self.work.profiling_ns += now - self._mark
+        self._profiling_ns += now - self._mark
+        self._mark = now
+
+    def _forget(self, *unwanted: list[Any]) -> None:
+        """Sampled rows that are of no use any more."""
+        self._waiting.clear()
+        self._waiting_rows = 0
+        for rows in unwanted:
+            rows.clear()
 
     def _wait(self, columns: Columns, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]]) -> None:
         """Copy the sampled rows out of their batch, which will be gone when they are looked at."""
@@ -209,12 +288,11 @@ class FilterLoop:
 
     def _show(self) -> None:
         """Evaluate the waiting rows and show them to the policy."""
-        clock = self.chain.clock
         columns = Columns.joined([part for part, _ in self._waiting])
         dropped_at = np.concatenate([place for _, place in self._waiting])
-        self._waiting.clear()
-        self._waiting_rows = 0
-        seen = self.chain.profile(columns, dropped_at, self.order, self.policy.wants().evaluate)
+        self._forget()
+        wants = self.policy.wants()
+        seen = self.chain.profile(columns, dropped_at, self.order, wants.evaluate)
         self._profile_tuples += len(dropped_at)
         work = self.work
         work.profile_tuples += len(dropped_at)
@@ -226,25 +304,37 @@ class FilterLoop:
                 work.profile_errors[k] += seen.errors[k]
                 if not seen.errors[k]:  # a call that raised was cut short, and says nothing of the cost
                     self.costs[k].record(count, seen.ns[k])
-        mark = clock()
+        if self.pool is not None and wants.shared is not None:
+            self.pool.give(wants.shared, seen.dropped, wants.urgent)
+        self._count_profiling()
         if self._ask(seen.dropped) and self._grows:
             self.slice_rows = max(self.slice_rows // 2, SLICE_ROWS)
             self._calm_slices = 0
-        work.profiling_ns -= clock() - mark  # counted as re-optimizing there
+        self._mark = self.chain.clock()  # what was between counts as re-optimizing
 
     def _ask(self, profile: Bits) -> bool:
         """Show the policy what was seen; whether it changed the order."""
         clock = self.chain.clock
         begun = clock()
         evaluated, passed, ns = (np.array(counter, dtype=np.int64) for counter in self._since)
-        seen = Seen(evaluated, passed, ns, np.array(self.cost_ns()), profile)
+        shared = self.policy.wants().shared
+        seen = Seen(
+            evaluated, passed, ns, np.array(self.cost_ns()), profile,
+            cost_error_ns=np.array([cost.error_ns for cost in self.costs]),
+            working_ns=self._working_ns, profiling_ns=self._profiling_ns,
+            reoptimizing_ns=self._reoptimizing_ns,
+            siblings=self.pool.take(shared) if self.pool is not None and shared is not None else None,
+        )  # fmt: skip
+        self._working_ns = self._profiling_ns = self._reoptimizing_ns = self._rows_since = 0
         verdict = self.policy.update(seen)
         for counter in self._since:
             counter[:] = [0] * len(counter)
         if verdict is not None:
             self.work.switches.append(Switch(self.rows_seen, self.order, verdict.order, verdict.reason))
             self.order = verdict.order
-        self.work.reoptimizing_ns += clock() - begun
+        spent = clock() - begun
+        self.work.reoptimizing_ns += spent
+        self._reoptimizing_ns += spent
         return verdict is not None
 
 

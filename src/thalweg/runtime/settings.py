@@ -7,15 +7,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from thalweg.adapt import POLICIES, ProfileSettings, check_policy
+from thalweg.adapt import POLICIES, Settings, check_policy, takes
 from thalweg.errors import PlanError
 
 _TEXT: dict[str, Callable[[str], Any]] = {
-    "policy": str, "p": float, "window": int, "alpha": float, "slice_rows": int, "seed": int, "events": str,
+    "policy": str, "p": float, "window": int, "alpha": float, "budget": float, "slice_rows": int, "seed": int,
+    "events": str,
 }  # fmt: skip
 
 
-DEFAULT_POLICY = "a-greedy"
+DEFAULT_POLICY = "auto"
+OF_THE_PAPER = "a-greedy"
+"""Who sets p, window or alpha and names no policy means this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,9 @@ class FilterSettings:
     """Profile tuples remembered; None: the policy's own."""
     alpha: float | None = None
     """Thrashing avoidance; None: the policy's own."""
+    budget: float | None = None
+    """For `auto`: the share of the time that adapting may take; None: 0.02. Too low: drift is followed late. Too high:
+    calm data pays for what it does not need."""
     slice_rows: int | None = None
     """Rows between two looks at the order; None: about a thousand, more while the order stands. Too few: calls cost
     more than rows. Too many: it reacts late."""
@@ -48,16 +54,17 @@ class FilterSettings:
             raise PlanError(f"events={self.events!r}: must be the path of a file")
 
     @property
-    def profile(self) -> ProfileSettings | None:
+    def profile(self) -> Settings | None:
         """The profiling settings the policy will run with; None when it does not profile."""
-        return check_policy(self.policy, self.p, self.window, self.alpha)
+        return check_policy(self.policy, p=self.p, window=self.window, alpha=self.alpha, budget=self.budget)
 
 
 def resolve(given: Mapping[str, Any], conf: Callable[[str], str | None] = lambda key: None) -> FilterSettings:
     """Settings from the arguments that are not None, then Spark's configuration, then the environment.
 
-    >>> resolve({"policy": "sweep", "p": None}, {"spark.thalweg.policy": "written", "spark.thalweg.p": "0.02"}.get)
-    FilterSettings(policy='sweep', p=0.02, window=None, alpha=None, slice_rows=None, seed=None, events=None)
+    >>> found = resolve({"policy": "sweep"}, {"spark.thalweg.policy": "written", "spark.thalweg.p": "0.02"}.get)
+    >>> found.policy, found.p, found.window
+    ('sweep', 0.02, None)
     """
     values: dict[str, Any] = {}
     for name in (f.name for f in fields(FilterSettings)):
@@ -68,12 +75,15 @@ def resolve(given: Mapping[str, Any], conf: Callable[[str], str | None] = lambda
             values[name] = _parse(name, key, text)
         elif (text := os.environ.get(variable)) is not None:
             values[name] = _parse(name, variable, text)
-    policy = POLICIES.get(values.get("policy", DEFAULT_POLICY))
-    if policy is not None and policy.defaults is None:
-        # Whoever asks for a control in one place need not undo what another place says about profiling; only who says
-        # both in one call is told that they contradict each other.
+    if "policy" not in values and {"p", "window", "alpha"} & values.keys():
+        values["policy"] = OF_THE_PAPER
+    policy = values.get("policy", DEFAULT_POLICY)
+    if policy in POLICIES:
+        # Whoever names a policy in one place need not undo what another place says about profiling; only who says both
+        # in one call is told that they contradict each other.
         here = {k for k in given if given[k] is not None} if given.get("policy") is not None else set()
-        values = {k: v for k, v in values.items() if k not in ("p", "window", "alpha") or k in here}
+        unwanted = {"p", "window", "alpha", "budget"} - set(takes(policy)) - here
+        values = {k: v for k, v in values.items() if k not in unwanted}
     return FilterSettings(**values)
 
 

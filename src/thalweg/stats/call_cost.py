@@ -41,7 +41,20 @@ LEAST_SHARE = 0.02
 class CallCost:
     """Online least squares over the calls of one predicate."""
 
-    __slots__ = ("_best", "_best_before", "_calls", "_w", "_x", "_xx", "_xy", "_y", "_yy", "fixed_ns", "per_row_ns")
+    __slots__ = (
+        "_best",
+        "_best_before",
+        "_calls",
+        "_w",
+        "_x",
+        "_xx",
+        "_xy",
+        "_y",
+        "_yy",
+        "error_ns",
+        "fixed_ns",
+        "per_row_ns",
+    )
 
     def __init__(self) -> None:
         self._calls = 0
@@ -49,6 +62,8 @@ class CallCost:
         self._best = self._best_before = math.inf  # time per row of the best call of this and of the last 64
         self.per_row_ns = math.nan
         self.fixed_ns = math.nan
+        self.error_ns = math.nan
+        """The standard error of `per_row_ns`; nan while it is one call's, or another worker's."""
 
     @property
     def known(self) -> bool:
@@ -87,7 +102,7 @@ class CallCost:
         sxy = self._xy - x * y / w
         slope = sxy / sxx
         freedom = max(w - 2.0, ORIGIN_WEIGHT)  # two parameters are fitted: after two calls nearly nothing is known
-        error = math.sqrt(max(self._yy - y * y / w - slope * sxy, 0.0) / (freedom * sxx))
+        self.error_ns = error = math.sqrt(max(self._yy - y * y / w - slope * sxy, 0.0) / (freedom * sxx))
         most = min(y / x, least)
         self.per_row_ns = slope = min(max(slope + error, LEAST_SHARE * most), most)
         self.fixed_ns = max(0.0, (y - slope * x) / w)

@@ -4,7 +4,8 @@ A closure is unpickled for every task, so what was learned lives here, in a modu
 reused from task to task. It is keyed by the DataFrame it belongs to (an identity made once a `transform`, so two
 filter sets and two applications never meet) and by the streaming query (so one DataFrame started twice does not mix).
 Inside `foreachBatch`, where every micro-batch is a new DataFrame, the filter set takes the DataFrame's place. A worker
-that has nothing yet starts from what its siblings left on this host, else from the order of the query's start.
+that has nothing yet starts from what its siblings left on this host, else from the order of the query's start. Workers
+of one host also share profile tuples (`tuple_pool`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from thalweg.plan import FilterPlan
 from thalweg.runtime.filter_loop import FilterLoop
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark.host_file import HostFile
+from thalweg.runtime.spark.tuple_pool import TuplePool
 from thalweg.runtime.spark.verdict_column import verdicts
 from thalweg.runtime.work_record import encode
 
@@ -75,7 +77,7 @@ def run_task(task: ChainTask, batches: Iterator[Any]) -> Iterator[pa.Array]:
     kept = _kept_for(task, context.getLocalProperty("sql.streaming.queryId") if context else None)
     loop, file = kept.loop, kept.file
     loop.take_work()  # of an earlier task that was cut short: it belongs to nobody now
-    worker = f"{socket.gethostname()}/{os.getpid()}"
+    worker = _worker()
     held: NDArray[np.bool_] | None = None
     for count, columns in enumerate(batches):
         arrays = columns if isinstance(columns, tuple) else (columns,)
@@ -94,13 +96,19 @@ def run_task(task: ChainTask, batches: Iterator[Any]) -> Iterator[pa.Array]:
     file.offer(loop.snapshot)
 
 
+def _worker() -> str:
+    return f"{socket.gethostname()}/{os.getpid()}"
+
+
 def _kept_for(task: ChainTask, query: str | None) -> _Kept:
     key = task.learns_as(query)
     if key in _KEPT:
         _KEPT.move_to_end(key)
         return _KEPT[key]
     file = HostFile(task.application, key)
-    _KEPT[key] = _Kept(_new_loop(task, file.read()), file)
+    loop = _new_loop(task, file.read())
+    loop.pool = TuplePool(file, _worker(), len(task.plan.predicates))
+    _KEPT[key] = _Kept(loop, file)
     while len(_KEPT) > MOST_LOOPS:
         _KEPT.popitem(last=False)
     return _KEPT[key]

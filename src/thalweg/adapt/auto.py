@@ -1,0 +1,374 @@
+"""Auto: adapt within a budget, and set everything else by itself (the future work of a-greedy, section 10).
+
+Answers: which order to use, and how much to spend on finding out.
+
+How it decides
+- **When the data moves** is seen for free, from what ordinary work drops (`drift_alarm`). Then what was known is
+  forgotten, and `BURST` dropped rows are profiled as fast as the budget allows. While nothing moves, each window of
+  profile tuples that confirms the order halves what is spent, down to an eighth of the budget.
+- **p** follows: the share of the budget, times what a row costs, over what a profile tuple costs, both as measured.
+- **The window** is what was profiled since the data last moved, at most `WINDOW` tuples.
+- **The algorithm** is A-Greedy, when it can afford `BURST` tuples within `PATIENCE` rows; else Sweep, else LocalSwaps,
+  whichever can, else the cheapest of them (`scope`). In this order they see less and cost less.
+- **The order is left** only when the gain, measured on the same tuples in both orders, exceeds `SIGMAS` times its
+  standard error, that of the costs included, and a hundredth of the cost (`gain`); and when tuples that had no part in
+  proposing it agree. The newest tuples are also judged alone, so that a change only profiling can see is not outvoted
+  by the past. While a gain is likely but not certain, more is spent to find out.
+- **Workers of one host** share their profile tuples; those of siblings count where they look like one's own.
+
+Guarantee: adapting takes at most the budget's share of the time, plus what the first tuples cost (`FIRST`, up to
+`START` where they are cheap), by the clock it is given. While A-Greedy runs, the order's cost on the window is within
+its uncertainty of the greedy order's, which is at most 4 times the best (theorem 4.1).
+Cost: as the budget says. Where a filter may not be profiled it counts as dropping only what it was seen to drop.
+Differs from the paper: it has no such algorithm; its three run here as ways to profile and to propose, under one test.
+
+>>> policy = Auto(Pipeline(("even", "small")))
+>>> bits = np.tile(np.array([[0, 1], [1, 1], [0, 1]], bool), (20, 1))  # `small` drops all, `even` a third
+>>> nothing = np.zeros(2, np.int64)
+>>> verdict = policy.update(Seen(nothing, nothing, nothing, np.full(2, 100.0), bits))
+>>> verdict.order, verdict.reason
+((1, 0), 'small before even saves 40 % of the work on dropped rows, give or take 5 %, by 60 of them')
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thalweg.adapt.drift_alarm import DriftAlarm
+from thalweg.adapt.gain import Gain, gain
+from thalweg.adapt.policy import BudgetSettings, ProfileSettings, Seen, Verdict, Wants, known_costs, restored_order
+from thalweg.adapt.scope import everything, neighbours, one_filter
+from thalweg.cost.pipeline import greedy_order
+from thalweg.errors import PlanError
+from thalweg.plan.pipeline import Pipeline
+from thalweg.stats.profile_window import ProfileWindow
+
+FIRST, START, GRACE = 32, 128, 100_000
+"""Profile tuples at the beginning: some whatever they cost, more when they cost no more than the budget of that many
+rows."""
+BURST = 192
+"""Profile tuples wanted at once when the data has moved."""
+WINDOW = 1024
+NEWEST = 128
+"""Tuples that are also judged alone."""
+LEAST = 24
+"""Fewer tuples decide nothing."""
+SIGMAS, SIGMAS_ALONE, LIKELY, FAIR = 2.0, 3.5, 1.0, 1.0
+"""Standard errors a gain must exceed: by the window, by its newest part alone, to be worth more profiling, and by
+tuples that had no part in the proposal."""
+LEAST_GAIN = 0.01
+CALMEST = 1.0 / 8.0
+PATIENCE = 500_000
+"""Rows within which an algorithm should have seen enough."""
+LOOKS, STEADY, OPEN = 0.25, 0.2, 0.6
+"""The shares of the budget that looking for drift and steady profiling may take, and profiling while a gain is likely
+but not certain; the rest is saved for bursts."""
+WARM = 2
+"""Updates in which caches are filled; they count for nothing."""
+MARGIN = 0.9
+"""Of the budget is planned with: what things will cost is never known exactly."""
+LOOK_NS = 50_000.0
+"""What a look costs, until it is measured."""
+LEAST_NS = 1_000.0
+"""What a profile tuple costs besides its filters, about."""
+LEAST_ROWS, MOST_ROWS = 1024, 65_536
+"""Between two looks."""
+UNLIKE = 4.0
+"""Standard errors by which siblings' tuples may differ from one's own."""
+COST_ERROR = 0.05
+"""Costs are never known better than to this share: they move with the machine."""
+
+Bits = NDArray[np.bool_]
+Numbers = NDArray[np.float64]
+ALGORITHMS = ("a-greedy", "sweep", "local-swaps")
+
+
+class Auto:
+    """One budget, no other knobs."""
+
+    name: ClassVar[str] = "auto"
+    defaults: ClassVar[ProfileSettings | BudgetSettings | None] = BudgetSettings()
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        settings: BudgetSettings | None = None,
+        rng: np.random.Generator | None = None,  # Auto draws nothing; the loop samples
+    ) -> None:
+        n = len(pipeline)
+        self.pipeline = pipeline
+        self.budget = (settings or BudgetSettings()).budget
+        self.order = pipeline.start
+        self.window = ProfileWindow(WINDOW, n)
+        self.siblings = ProfileWindow(WINDOW, n)
+        self.alarm = DriftAlarm(pipeline.names)
+        self.algorithm = ALGORITHMS[0]
+        self.j = 1  # the position Sweep profiles
+        self.moved: str | None = None
+        """Why the data is held to have moved, until it is known where to."""
+        self._wanted = START  # tuples still wanted at once
+        self._free = START  # of them, before the budget counts
+        self._unjudged = 0  # tuples since the order was last judged
+        self._open = False  # whether a gain is likely that is not certain yet
+        self._calm = 1.0
+        self._confirmed = 0  # tuples since the budget was last halved
+        self._updates = 0
+        self._credit_ns = 0.0
+        self._row_ns = math.nan  # of ordinary work
+        self._dropped = 1.0  # share of the rows
+        self._tuple_ns = math.nan  # of profiling
+        self._look_ns = LOOK_NS  # of an update without tuples
+        self._looked = False  # whether the last one was
+        self._place()
+        self._wants = self._wish()
+
+    def wants(self) -> Wants:
+        """As much as the budget allows, or less."""
+        return self._wants
+
+    def update(self, seen: Seen) -> Verdict | None:
+        """Account, look for drift, judge the order, and set what to profile next."""
+        if len(self.pipeline) < 2:
+            return None
+        self._account(seen)
+        moved = self.alarm.look(seen.evaluated.tolist(), seen.passed.tolist())
+        if moved is not None:
+            self._forget(moved)
+        if seen.siblings is not None:
+            # when one's own data has moved, what siblings saw since theirs did is likely to be of what it is now
+            others = seen.siblings[0] if moved is None else seen.siblings[0][seen.siblings[1]]
+            self.siblings.insert(others)
+            self._unjudged += len(others)
+        if moved is None and len(seen.profile):  # rows sampled before the alarm may be of the data that was
+            self.window.insert(seen.profile)
+            self._unjudged += BURST
+            self._confirmed += len(seen.profile)
+        self._wanted = max(0, self._wanted - len(seen.profile))
+        self._free = max(0, self._free - len(seen.profile))
+        verdict = None
+        if self._unjudged >= (LEAST if self.moved else BURST):
+            self._unjudged = 0
+            costs = known_costs(seen.cost_ns)
+            verdict = self._judge(costs, _errors(seen, costs))
+            if verdict is not None:
+                self._confirmed, self._calm, self.moved, self._open = 0, 1.0, None, False
+                self._take(verdict.order)
+            elif self._confirmed >= BURST and not self._wanted and not self._open:
+                self._confirmed, self._calm, self.moved = 0, max(self._calm / 2.0, CALMEST), None
+                self._next_stage()
+            self._choose(costs)
+            self._place()
+        self._wants = self._wish()
+        return verdict
+
+    def _account(self, seen: Seen) -> None:
+        """What there is to spend, and what things cost: each new measurement counts for a quarter."""
+        spent = seen.profiling_ns + seen.reoptimizing_ns
+        self._updates += 1
+        if self._updates > WARM:
+            self._credit_ns += MARGIN * self.budget * (seen.working_ns + spent) - spent
+        rows = int(seen.evaluated[self.order[0]])
+        if rows and seen.working_ns:
+            self._row_ns = _mixed(self._row_ns, seen.working_ns / rows)
+            dropped = int((seen.evaluated - seen.passed).sum())
+            self._dropped = _mixed(self._dropped, max(dropped / rows, 0.001))
+        if self._looked:
+            self._look_ns = _mixed(self._look_ns, seen.reoptimizing_ns)
+        self._looked = not len(seen.profile)
+        if len(seen.profile):
+            self._tuple_ns = _mixed(self._tuple_ns, max(spent, 1) / len(seen.profile))
+            self._credit_ns = min(self._credit_ns, 2 * BURST * self._tuple_ns)
+
+    def _forget(self, moved: str) -> None:
+        self.moved = moved
+        self.window.clear()
+        self.siblings.clear()
+        self._wanted, self._confirmed, self._calm = BURST, 0, 1.0
+
+    def _judge(self, costs: Numbers, errors: Numbers) -> Verdict | None:
+        self._open = False
+        own, others = self.window.unordered, self.siblings.unordered
+        tuples = np.concatenate([own, others]) if len(others) and alike(own, others) else own
+        best = self._best(tuples, costs, errors, SIGMAS)
+        if best is None and len(own) > 2 * NEWEST:
+            newest = self.window.tuples[-NEWEST:]
+            best = self._best(newest, costs, errors, SIGMAS_ALONE)
+            if best is not None:  # the rest of the window is of other data
+                self.window.clear()
+                self.siblings.clear()
+                self.window.insert(newest)
+        return best
+
+    def _best(self, tuples: Bits, costs: Numbers, errors: Numbers, sigmas: float) -> Verdict | None:
+        """The proposal that gains most, if that is certain enough. The tuples that proposed it flatter it, so it must
+        stand twice: by all of them, and when each half of them proposes and the other half judges."""
+        if len(tuples) < LEAST:
+            return None
+        order, judged = self._proposed(tuples, tuples, costs, errors)
+        self._open |= judged.exceeds(LIKELY, LEAST_GAIN)
+        if not judged.exceeds(sigmas, LEAST_GAIN):
+            return None
+        halves = tuples[::2], tuples[1::2]
+        _, one = self._proposed(halves[0], halves[1], costs, errors)
+        _, two = self._proposed(halves[1], halves[0], costs, errors)
+        if one.ns + two.ns <= FAIR * math.hypot(one.error_ns, two.error_ns):
+            return None
+        return Verdict(order, self._reason(judged, order))
+
+    def _proposed(
+        self, proposing: Bits, judging: Bits, costs: Numbers, errors: Numbers
+    ) -> tuple[tuple[int, ...], Gain]:
+        """What some tuples propose, and what others say of it."""
+        orders = list(self._proposals(proposing, costs))
+        if len(orders) > 1:
+            best = max(orders, key=lambda order: gain(proposing, self.order, order, costs, errors).ns)
+        else:
+            best = orders[0] if orders else self.order
+        return best, gain(judging, self.order, best, costs, errors)
+
+    def _proposals(self, tuples: Bits, costs: Numbers) -> Iterator[tuple[int, ...]]:
+        """Orders the tuples can judge, by what was evaluated on them."""
+        order = self.order
+        if self.algorithm == "a-greedy":
+            yield greedy_order(tuples, costs.tolist(), pipeline=self.pipeline)
+            return
+        if self.algorithm == "sweep":
+            j = self.j
+            moves = ((*order[:i], order[j], *order[i:j], *order[j + 1 :]) for i in range(j))
+        else:
+            moves = ((*order[:i], order[i + 1], order[i], *order[i + 2 :]) for i in range(len(order) - 1))
+        yield from (moved for moved in moves if self.pipeline.respects(moved))
+
+    def _reason(self, judged: Gain, order: tuple[int, ...]) -> str:
+        place = next(i for i, (old, new) in enumerate(zip(self.order, order, strict=True)) if old != new)
+        comes, stood = self.pipeline.names[order[place]], self.pipeline.names[self.order[place]]
+        error = judged.error_ns / judged.ns * judged.share
+        text = (
+            f"{comes} before {stood} saves {_percent(judged.share)} of the work on dropped rows, "
+            f"give or take {_percent(error)}, by {judged.rows} of them"
+        )
+        return f"{self.moved}; {text}" if self.moved else text
+
+    def _take(self, order: tuple[int, ...]) -> None:
+        self.order = order
+        self.alarm.reset()
+        self._next_stage()
+
+    def _next_stage(self) -> None:
+        """Bits of one filter, or of neighbours, say nothing of another filter or of other neighbours."""
+        if self.algorithm == "a-greedy":
+            return
+        self.j = self.j % (len(self.pipeline) - 1) + 1
+        self.window.clear()
+        self.siblings.clear()
+
+    def _choose(self, costs: Numbers) -> None:
+        """The first of the algorithms that sees enough soon enough; the one that runs has twice as long."""
+        dropped = np.array(self.alarm.dropped, dtype=np.float64)[list(self.order)]
+        if math.isnan(self._row_ns) or dropped.sum() < LEAST:
+            return
+        at = dropped / dropped.sum()
+        n = len(self.pipeline)
+        every, pairs = (
+            at @ evaluate @ costs
+            for evaluate in (everything(self.order, self.pipeline), neighbours(self.order, self.pipeline))
+        )
+        # a stage of Sweep costs its filter on what is dropped before it: over all stages, what A-Greedy costs
+        tuple_ns = dict(zip(ALGORITHMS, (every, every / (n - 1), pairs), strict=True))
+        wanted = dict(zip(ALGORITHMS, (BURST, BURST / 2 * (n - 1), BURST), strict=True))
+        rows = {a: wanted[a] * tuple_ns[a] / (self.budget * self._row_ns * self._dropped) for a in ALGORITHMS}
+        now = self.algorithm
+        if rows[now] <= 2 * PATIENCE and (now == "a-greedy" or rows["a-greedy"] > PATIENCE):
+            return
+        chosen = next((name for name in ALGORITHMS if rows[name] <= PATIENCE), min(rows, key=rows.__getitem__))
+        if chosen != now:
+            self.algorithm = chosen
+            self.j = min(self.j, n - 1)
+            self.window.clear()
+            self.siblings.clear()
+            self._tuple_ns *= (tuple_ns[chosen] + LEAST_NS) / (tuple_ns[now] + LEAST_NS)
+
+    def _place(self) -> None:
+        """What to evaluate on a sampled row, for this order and stage."""
+        if self.algorithm == "a-greedy":
+            self._evaluate = everything(self.order, self.pipeline)
+        elif self.algorithm == "sweep":
+            self._evaluate = one_filter(self.order, self.pipeline, min(self.j, len(self.pipeline) - 1))
+        else:
+            self._evaluate = neighbours(self.order, self.pipeline)
+
+    def _wish(self) -> Wants:
+        evaluate = self._evaluate
+        shared = self.algorithm if self.algorithm == "a-greedy" else f"{self.algorithm} {self.order} {self.j}"
+        if math.isnan(self._tuple_ns) or math.isnan(self._row_ns):  # nothing has been profiled yet
+            return Wants(0.2, evaluate, FIRST, LEAST_ROWS, FIRST, urgent=True, shared=shared)
+        rows = int(self._look_ns / (LOOKS * self.budget * max(self._row_ns, 1.0)))
+        rows = min(max(rows, LEAST_ROWS), MOST_ROWS)
+        known = len(self.window) + len(self.siblings)
+        wanted = min(self._wanted, BURST - known)
+        cheap = START * self._tuple_ns <= self.budget * self._row_ns * GRACE
+        affordable = max(int(self._credit_ns / self._tuple_ns), self._free if cheap else 0)
+        if wanted > 0 and affordable >= min(wanted, BURST // 4):
+            most = min(wanted, affordable)
+            p = min(1.0, most / (512 * self._dropped))
+            return Wants(p, evaluate, min(most, 96), rows, most, urgent=True, shared=shared)
+        share = (OPEN if self._open else STEADY * self._calm) * (1.0 if self._credit_ns > 0.0 else 0.5)
+        p = share * self.budget * self._row_ns / (self._tuple_ns * self._dropped)
+        return Wants(min(p, 1.0), evaluate, 96, rows, shared=shared)
+
+    def snapshot(self) -> dict[str, Any]:
+        """The order, the algorithm and its window, which hold for its order and stage."""
+        return {
+            "policy": self.name, "order": list(self.order), "algorithm": self.algorithm, "j": self.j,
+            "window": self.window.snapshot(),
+        }  # fmt: skip
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go on from another worker's window."""
+        self.order = restored_order(snapshot, self.name, self.pipeline)
+        if snapshot["algorithm"] not in ALGORITHMS:
+            raise PlanError(f"this snapshot is of an algorithm {snapshot['algorithm']!r} that is not known here")
+        self.algorithm = snapshot["algorithm"]
+        self.j = min(max(int(snapshot["j"]), 1), max(len(self.pipeline) - 1, 1))
+        self.window.restore(snapshot["window"])
+        self.siblings.clear()
+        self.alarm.reset()
+        self._wanted = max(0, START - len(self.window))
+        self._place()
+        self._wants = self._wish()
+
+
+def alike(own: Bits, others: Bits) -> bool:
+    """Whether two sets of profile tuples may come from the same data: no filter drops clearly more in one of them.
+
+    >>> some = np.tile(np.array([[0, 1], [1, 1]], bool), (50, 1))
+    >>> alike(some, some), alike(some, ~some)
+    (True, False)
+    """
+    if len(own) < LEAST:
+        return True
+    mine, theirs = own.mean(axis=0), others.mean(axis=0)
+    share = (mine * len(own) + theirs * len(others)) / (len(own) + len(others))
+    variance = share * (1.0 - share) * (1.0 / len(own) + 1.0 / len(others))
+    return bool(((mine - theirs) ** 2 <= UNLIKE**2 * variance + 1e-12).all())
+
+
+def _errors(seen: Seen, costs: Numbers) -> Numbers:
+    """The standard errors of the costs; of one that nobody knows, half of it."""
+    if seen.cost_error_ns is None:
+        return COST_ERROR * costs
+    unknown = np.isnan(seen.cost_error_ns)
+    return np.where(unknown, 0.5 * costs, np.maximum(np.nan_to_num(seen.cost_error_ns), COST_ERROR * costs))
+
+
+def _mixed(old: float, new: float) -> float:
+    return new if math.isnan(old) else 0.75 * old + 0.25 * new
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

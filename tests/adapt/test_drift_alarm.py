@@ -1,0 +1,44 @@
+"""The alarm hears what matters, and only that."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from thalweg.adapt.drift_alarm import DriftAlarm
+
+
+def look(alarm: DriftAlarm, rng: np.random.Generator, rows: int, share: float) -> str | None:
+    return alarm.look([rows], [int(rng.binomial(rows, share))])
+
+
+def test_data_that_does_not_move_raises_none():
+    rng = np.random.default_rng(1)
+    for share in (0.01, 0.3, 0.5, 0.9, 0.999):
+        alarm = DriftAlarm(("f",))
+        assert [look(alarm, rng, 5_000, share) for _ in range(2_000)] == [None] * 2_000
+
+
+@pytest.mark.parametrize(("before", "after"), [(0.5, 0.8), (0.8, 0.5), (0.1, 0.3), (0.9, 0.99)])
+def test_a_share_that_changed_is_told_at_the_next_look(before: float, after: float):
+    rng = np.random.default_rng(2)
+    alarm = DriftAlarm(("f",))
+    for _ in range(10):
+        assert look(alarm, rng, 5_000, before) is None
+    said = look(alarm, rng, 5_000, after)
+    assert said is not None
+    assert said.startswith("f drops")
+    assert look(alarm, rng, 5_000, after) is None  # once
+
+
+def test_slow_drift_is_heard_too():
+    rng = np.random.default_rng(3)
+    alarm = DriftAlarm(("f",))
+    heard = [look(alarm, rng, 5_000, share) for share in np.linspace(0.3, 0.6, 300)]
+    assert any(heard)
+
+
+def test_few_rows_say_nothing():
+    alarm = DriftAlarm(("f",))
+    assert alarm.look([100], [100]) is None
+    assert alarm.look([100], [0]) is None

@@ -1,0 +1,88 @@
+"""Workers find each other's tuples, once each, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from thalweg.runtime.spark import tuple_pool
+from thalweg.runtime.spark.host_file import HostFile
+from thalweg.runtime.spark.tuple_pool import TuplePool
+
+BITS = np.array([[1, 0, 1], [0, 1, 1]], bool)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    tmp_path.chmod(0o700)
+    return tmp_path
+
+
+def worker(folder: Path, name: str, query: str = "q", now: float = 0.0) -> TuplePool:
+    return TuplePool(HostFile("app", query, folder), name, 3, clock=lambda: now)
+
+
+def test_what_one_gives_the_others_take_once(folder: Path):
+    one, two, three = (worker(folder, name) for name in ("one", "two", "three"))
+    assert not two.news()
+    one.give("all", BITS, fresh=True)
+    assert two.news()
+    for other in (two, three):
+        bits, fresh = other.take("all")
+        assert bits.tolist() == BITS.tolist()
+        assert fresh.tolist() == [True, True]
+        assert other.take("all") is None
+        assert not other.news()
+    assert one.take("all") is None  # its own
+
+
+def test_marks_and_queries_do_not_mix(folder: Path):
+    one, two = worker(folder, "one"), worker(folder, "two")
+    elsewhere = worker(folder, "three", query="another")
+    one.give("sweep (0, 1, 2) 1", BITS, fresh=False)
+    assert two.take("all") is None
+    assert elsewhere.take("sweep (0, 1, 2) 1") is None
+
+
+def test_a_newcomer_does_not_read_the_past_and_nobody_reads_what_is_old(folder: Path):
+    one = worker(folder, "one")
+    one.give("all", BITS, fresh=False)
+    assert worker(folder, "two").take("all") is None
+    late = worker(folder, "late", now=tuple_pool.FRESH_S + 1)
+    one.give("all", BITS, fresh=False)
+    assert late.take("all") is None
+
+
+def test_broken_lines_are_passed_over_and_half_a_line_is_waited_for(folder: Path):
+    one, two = worker(folder, "one"), worker(folder, "two")
+    one.give("all", BITS, fresh=False)
+    (file,) = folder.rglob("*.tuples")
+    whole = file.read_bytes()
+    file.write_bytes(b"not json\n[1]\n{}\n" + whole[:-10])
+    assert two.take("all") is None
+    file.write_bytes(b"not json\n[1]\n{}\n" + whole)
+    bits, _ = two.take("all")
+    assert bits.tolist() == BITS.tolist()
+
+
+def test_the_file_does_not_grow_for_ever(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tuple_pool, "MOST_BYTES", 2_000)
+    one, two = worker(folder, "one"), worker(folder, "two")
+    taken = 0
+    for _ in range(200):
+        one.give("all", BITS, fresh=False)
+        found = two.take("all")
+        taken += 0 if found is None else len(found[0])
+    (file,) = folder.rglob("*.tuples")
+    assert file.stat().st_size < 2_500
+    assert taken > 300  # a line may be lost when the file is begun anew
+
+
+def test_a_folder_that_others_can_enter_is_not_used(folder: Path):
+    one, two = worker(folder, "one"), worker(folder, "two")
+    folder.chmod(0o777)
+    one.give("all", BITS, fresh=False)
+    assert two.take("all") is None
+    assert list(folder.rglob("*.tuples")) == []

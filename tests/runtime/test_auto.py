@@ -1,0 +1,181 @@
+"""What `auto` promises: the same rows, a budget that holds, near the best order, and workers that learn together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.runtime.virtual_stream import VirtualStream, correlated, least
+from thalweg.adapt.auto import FIRST
+from thalweg.runtime.spark.host_file import HostFile
+from thalweg.runtime.spark.tuple_pool import TuplePool
+
+DEAR_FIRST = (10,) * 4 + (1,) * 4
+CHEAP_FIRST = (1,) * 4 + (10,) * 4
+SEEDS = range(3)
+
+
+def drifting(rng: np.random.Generator, rows: int) -> list[np.ndarray]:
+    """The selectivities of four pairs go round."""
+    values = (0.2, 0.4, 0.6, 0.8)
+    return [correlated(rng, rows, values[i:] + values[:i]) for i in (0, 2, 1, 3, 0, 2)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("units", [DEAR_FIRST, CHEAP_FIRST])
+def test_it_comes_near_the_best_order_when_nothing_moves(units, seed):
+    passed = correlated(np.random.default_rng(seed), 500_000, (0.5,) * 4)
+    stream = VirtualStream(units, "auto", seed)
+    kept = stream.process(passed)
+    assert (kept == passed.all(axis=1)).all()
+    assert stream.spent <= 1.10 * least([passed], units)
+    assert stream.adapting <= 0.02 + 0.005  # the first tuples are paid for by the first seconds
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_it_follows_drift_within_its_budget(seed):
+    phases = drifting(np.random.default_rng(seed), 300_000)
+    stream = VirtualStream(DEAR_FIRST, "auto", seed)
+    for passed in phases:
+        assert (stream.process(passed) == passed.all(axis=1)).all()
+    assert stream.spent <= 1.15 * least(phases, DEAR_FIRST)
+    assert stream.adapting <= 0.02
+
+
+@pytest.mark.parametrize("budget", [0.005, 0.02, 0.1])
+def test_the_budget_holds_whatever_it_is(budget):
+    rng = np.random.default_rng(5)
+    phases = drifting(rng, 150_000)
+    stream = VirtualStream(DEAR_FIRST, "auto", 5, budget=budget)
+    stream.process(phases[0])
+    first = stream.loop.take_work()
+    for passed in phases[1:]:
+        stream.process(passed)
+    assert stream.adapting <= budget
+    assert first.profile_tuples > 0
+
+
+def test_calm_data_is_left_alone_and_costs_less_and_less():
+    rng = np.random.default_rng(1)
+    shares = (0.35, 0.45, 0.55, 0.65) * 2
+    passed = np.stack([rng.random(400_000) < share for share in shares], axis=1)  # independent, in the best order
+    stream = VirtualStream(CHEAP_FIRST, "auto", 1)
+    stream.process(passed)
+    early = stream.loop.take_work()
+    stream.process(passed)
+    late = stream.loop.take_work()
+    assert early.switches == late.switches == []
+    assert late.profile_tuples < early.profile_tuples / 2
+    assert late.profiling_ns + late.reoptimizing_ns < 0.01 * late.total_ns
+
+
+def test_it_spends_more_when_the_data_moves():
+    rng = np.random.default_rng(2)
+    before, after = (correlated(rng, 200_000, s) for s in ((0.2, 0.4, 0.6, 0.8), (0.8, 0.6, 0.4, 0.2)))
+    stream = VirtualStream(DEAR_FIRST, "auto", 2)
+    stream.process(before)
+    stream.process(before)
+    stream.loop.take_work()
+    stream.process(before)
+    calm = stream.loop.take_work().profile_tuples
+    stream.process(after)
+    work = stream.loop.take_work()
+    assert work.profile_tuples > 1.5 * calm
+    assert work.switches
+    assert "drops" in work.switches[0].reason
+    assert "saves" in work.switches[0].reason
+
+
+def test_a_gain_that_is_not_certain_moves_nothing():
+    """Filters that are all alike: any order is as good, and chance must not be taken for a reason."""
+    passed = np.random.default_rng(3).random((500_000, 6)) < 0.5
+    stream = VirtualStream((1,) * 6, "auto", 3)
+    stream.process(passed)
+    assert len(stream.loop.take_work().switches) <= 1
+
+
+def test_it_profiles_nothing_that_may_not_be_profiled():
+    passed = correlated(np.random.default_rng(4), 200_000, (0.5,) * 4)
+    stream = VirtualStream(DEAR_FIRST, "auto", 4, unprofiled=(0, 5))
+    kept = stream.process(passed)
+    work = stream.loop.take_work()
+    assert (kept == passed.all(axis=1)).all()
+    assert work.profiled[0] == work.profiled[5] == 0
+    assert work.profiled[1] > 0
+
+
+def test_a_change_only_profiling_can_see_is_found():
+    """Example 7 of the paper: the last filter comes to drop what others dropped before it; no share that ordinary work
+    shows has changed."""
+    rng = np.random.default_rng(7)
+    n = 6
+
+    def block(rows: int) -> np.ndarray:
+        return rng.integers(0, n, rows)
+
+    def before(blocks: np.ndarray) -> np.ndarray:
+        return blocks[:, None] != np.arange(n)
+
+    def after(blocks: np.ndarray) -> np.ndarray:
+        passed = before(blocks)
+        passed[:, n - 1] = blocks == n - 2
+        return passed
+
+    stream = VirtualStream((4,) * n, "auto", 7)
+    stream.process(before(block(300_000)))
+    stream.process(after(block(1_500_000)))
+    assert stream.loop.order[0] == n - 1
+
+
+def test_the_cheapest_way_of_profiling_is_taken_where_all_of_it_would_cost_too_much():
+    """A first filter that drops nearly everything makes rows cheap and, before seven dear ones, profile tuples dear."""
+    rng = np.random.default_rng(8)
+    passed = np.concatenate([rng.random((400_000, 1)) < 0.001, rng.random((400_000, 7)) < 0.5], axis=1)
+    stream = VirtualStream((1, *(400,) * 7), "auto", 8)
+    stream.process(passed[:40_000])
+    assert stream.policy.algorithm != "a-greedy"
+    assert stream.loop.take_work().profile_tuples == FIRST  # as dear as thousands of rows each
+    for _ in range(3):
+        stream.process(passed[40_000:])
+    assert stream.adapting <= 0.02
+    assert stream.loop.take_work().profile_tuples > 0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_eight_workers_that_share_adapt_nearly_as_fast_as_one(seed, tmp_path: Path):
+    tmp_path.chmod(0o700)
+    passed = correlated(np.random.default_rng(seed), 480_000, (0.5,) * 4)
+    parts = [passed[i : i + 4_000] for i in range(0, len(passed), 4_000)]
+
+    def cost(workers: int, shared: bool) -> float:
+        def pool(number: int) -> TuplePool | None:
+            return TuplePool(HostFile("app", f"query-{workers}", tmp_path), f"w{number}", 8) if shared else None
+
+        streams = [VirtualStream(DEAR_FIRST, "auto", 100 * seed + i, pool=pool(i)) for i in range(workers)]
+        for i, part in enumerate(parts):
+            kept = streams[i % workers].process(part)
+            assert (kept == part.all(axis=1)).all()
+        return sum(stream.spent for stream in streams) / least([passed], DEAR_FIRST)
+
+    alone, together, apart = cost(1, shared=False), cost(8, shared=True), cost(8, shared=False)
+    assert together <= 1.10 * alone  # each of the eight has a first slice in the written order
+    assert together < apart
+
+
+def test_a_sibling_with_other_data_is_not_listened_to(tmp_path: Path):
+    """Two workers read different parts of the input: each keeps the order that is best for its own."""
+    tmp_path.chmod(0o700)
+    rng = np.random.default_rng(9)
+    units = (10,) * 4
+    mine = np.stack([rng.random(300_000) < share for share in (0.1, 0.9, 0.9, 0.9)], axis=1)
+    theirs = np.stack([rng.random(300_000) < share for share in (0.9, 0.9, 0.9, 0.1)], axis=1)
+    streams = [
+        VirtualStream(units, "auto", i, pool=TuplePool(HostFile("app", "query", tmp_path), f"w{i}", 4)) for i in (0, 1)
+    ]
+    for i in range(0, 300_000, 10_000):
+        streams[0].process(mine[i : i + 10_000])
+        streams[1].process(theirs[i : i + 10_000])
+    assert streams[0].loop.order[0] == 0
+    assert streams[1].loop.order[0] == 3

@@ -1,0 +1,90 @@
+"""A stream of bits through a loop on a clock that only filters and policies move: what is measured is exact.
+
+Column k of `passed` says which rows filter k lets through; filter k costs `units[k]` a row, and every call and every
+look at the profile has a price of its own, as in real life.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.adapt import check_policy, make_policy
+from thalweg.cost.pipeline import best_order
+from thalweg.kernels import FilterChain
+from thalweg.plan import FilterPlan, predicate
+from thalweg.runtime.filter_loop import FilterLoop, Pool
+
+UNIT_NS, CALL_NS, LOOK_NS, JUDGE_NS = 250, 15_000, 30_000, 100_000
+BATCH = 10_000
+
+
+class VirtualStream:
+    """One worker."""
+
+    def __init__(
+        self, units: Sequence[float], policy: str, seed: int, *, pool: Pool | None = None,
+        unprofiled: Sequence[int] = (), **settings: float,
+    ) -> None:  # fmt: skip
+        self.now_ns = 0
+        self.units = np.array(units)
+        plan = FilterPlan(
+            tuple(
+                predicate(self._filter(k), "bits", name=f"F{k}", vectorized=True, profile=k not in unprofiled)
+                for k in range(len(units))
+            )
+        )
+        rng = np.random.default_rng(seed)
+        self.policy = make_policy(policy, plan.pipeline, check_policy(policy, **settings), rng)
+        update = self.policy.update
+
+        def priced(seen):
+            self.now_ns += JUDGE_NS if len(seen.profile) else LOOK_NS
+            return update(seen)
+
+        self.policy.update = priced
+        self.loop = FilterLoop(FilterChain(plan, lambda: self.now_ns), self.policy, rng, pool=pool)
+
+    def _filter(self, k: int):
+        def call(bits: pa.Array) -> np.ndarray:
+            self.now_ns += int(CALL_NS + UNIT_NS * self.units[k] * len(bits))
+            return (bits.to_numpy() >> k) & 1 == 1
+
+        return call
+
+    def process(self, passed: np.ndarray) -> np.ndarray:
+        """Let these rows through; which passed."""
+        bits = passed.astype(np.int64) @ (1 << np.arange(passed.shape[1]))
+        parts = [bits[i : i + BATCH] for i in range(0, len(bits), BATCH)]
+        return np.concatenate([self.loop.process(pa.record_batch({"bits": pa.array(part)})) for part in parts])
+
+    @property
+    def spent(self) -> float:
+        """Cost-weighted evaluations so far, profiling included."""
+        work = self.loop.work
+        return float((np.array(work.evaluated) + np.array(work.profiled)) @ self.units)
+
+    @property
+    def adapting(self) -> float:
+        """The share of the time that profiling and re-optimizing took."""
+        work = self.loop.work
+        return (work.profiling_ns + work.reoptimizing_ns) / work.total_ns
+
+
+def least(phases: Sequence[np.ndarray], units: Sequence[float]) -> float:
+    """What the best order of each phase would have spent, known in hindsight, by exhaustive search."""
+    return sum(best_order(~passed, units)[1] * len(passed) for passed in phases)
+
+
+def correlated(rng: np.random.Generator, rows: int, selectivities: Sequence[float]) -> np.ndarray:
+    """Pairs of filters that agree on 80 % of the rows (a-greedy, section 9.2)."""
+    columns = []
+    for selectivity in selectivities:
+        draw = rng.random(rows)
+        columns += [
+            draw < selectivity,
+            (draw < selectivity - 0.1) | ((draw >= selectivity) & (draw < selectivity + 0.1)),
+        ]
+    return np.stack(columns, axis=1)
