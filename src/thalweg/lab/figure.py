@@ -36,6 +36,8 @@ class Series:
     colour: str = ""
     """Of `COLOURS`, so that a thing has one colour in all figures of a paper."""
     dashed: bool = False
+    faint: bool = False
+    """In the background, and not in the legend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class Figure:
     series: tuple[Series, ...]
     log_x: bool = False
     timeline: bool = False
-    """Many points: thin lines without markers."""
+    """Many points: lines without markers."""
     mark: tuple[float, str] | None = None
     """A place on the x axis, and what happens there."""
     from_zero: bool = False
@@ -60,8 +62,10 @@ class Figure:
         """Onto matplotlib's axes."""
         for i, line in enumerate(self.series):
             axes.plot(
-                line.x, line.y, label=line.label, color=COLOURS.get(line.colour) or MORE[i % len(MORE)],
-                linestyle="--" if line.dashed else "-", linewidth=1.0 if self.timeline else 1.8,
+                line.x, line.y, label="_" if line.faint else line.label,
+                color=COLOURS.get(line.colour) or MORE[i % len(MORE)],
+                linestyle="--" if line.dashed else "-", linewidth=0.8 if line.faint else 1.8,
+                alpha=0.35 if line.faint else 1.0,
                 marker="" if self.timeline else MARKERS[i % len(MARKERS)], markersize=5,
             )  # fmt: skip
         if self.log_x:
@@ -75,8 +79,8 @@ class Figure:
             axes.set_xticks(sorted({x for line in self.series for x in line.x}))
         if self.mark:
             axes.axvline(self.mark[0], color="#777777", linestyle=":", linewidth=1)
-            axes.annotate(self.mark[1], (self.mark[0], 0.98), (4, 0), ("data", "axes fraction"), "offset points",
-                          va="top", fontsize=8, color="#555555")  # fmt: skip
+            axes.annotate(self.mark[1], (self.mark[0], 0.02), (4, 0), ("data", "axes fraction"), "offset points",
+                          va="bottom", fontsize=8, color="#555555")  # fmt: skip
         if self.from_zero:
             axes.set_ylim(bottom=0)
         axes.legend(frameon=False, fontsize=8)

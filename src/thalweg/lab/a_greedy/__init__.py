@@ -43,8 +43,8 @@ The paper's figures are pictures, so the claims are those of its prose, in our w
 synthetic (section 9.2): groups of Γ filters that agree on 80 % of the tuples, on the product's own loop with the
 settings of table 1. In *virtual time* a filter evaluation of cost c takes c units and nothing else takes any, so
 results are the same on every machine: profiling evaluations are included, what the algorithms compute and what the
-loop costs is not. In *real time* a filter keeps the processor busy for 250 ns a unit, and everything else takes what it
-takes on the machine at hand. Rows go through the chain in slices of some hundred, not one by one.""",
+loop costs is not. In *CPU time* a filter keeps the processor busy for 250 ns a unit, and everything else takes what it
+takes on the machine at hand. Rows go through the chain in slices, not one by one.""",
 )
 
 __all__ = ["PAPER"]

@@ -19,7 +19,7 @@ from thalweg.lab.a_greedy.uneven_costs import chain
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is run: as many periods as fit, but a few at least, and no more than average out which permutation came."""
+    """How much is run: as many periods as fit, a few at least, and no more than make the permutations average out."""
 
     rows: int
     least_periods: int
@@ -53,6 +53,6 @@ def time_a_tuple(algorithms: Sequence[str], period: int, c: float, size: Size) -
 SETTING = (
     "Eight filters in groups of two, four of one unit and four dearer; which are dear and how the chain is written is "
     f"drawn for each of {FULL.seeds} streams. The groups' selectivities are "
-    f"{', '.join(f'{s:.0%}' for s in SELECTIVITIES)}, permuted at every change so that every group changes. Virtual time, "
-    "profiling evaluations included; what the algorithms themselves compute is not."
+    f"{', '.join(f'{s:.0%}' for s in SELECTIVITIES)}, permuted at every change so that every group changes. Virtual "
+    "time, profiling evaluations included; what the algorithms themselves compute is not."
 )

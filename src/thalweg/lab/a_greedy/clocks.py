@@ -1,7 +1,8 @@
-"""Two clocks for synthetic filters: one that only filters move, and the real one.
+"""Two clocks for synthetic filters: one that only filters move, and the processor's.
 
-On the virtual clock results are the same on every machine, and all that is not a filter evaluation is free. On the real
-one a filter keeps the processor busy for the time it costs, and everything around it takes the time it takes here.
+On the virtual clock results are the same on every machine, and all that is not a filter evaluation is free. On the
+processor's a filter keeps it busy for the time it costs, and everything around it takes the time it takes here. It is
+the CPU time of this thread: a filter that waits by the wall clock would be done sooner whenever another process runs.
 """
 
 from __future__ import annotations
@@ -40,27 +41,27 @@ class VirtualClock:
         self._now = since + ns
 
 
-class RealClock:
-    """Wall time, once the warm-up is over; before that virtual time, since only the order reached matters then."""
+class ProcessorClock:
+    """CPU time, once the warm-up is over; before that virtual time, since only the order reached matters then."""
 
     def __init__(self) -> None:
         self._ahead = 0
-        self.real = False
+        self._started = False
 
     def __call__(self) -> int:
-        """Nanoseconds; never goes back when time becomes real."""
-        return self._ahead + (time.perf_counter_ns() if self.real else 0)
+        """Nanoseconds; never goes back when that begins."""
+        return self._ahead + (time.thread_time_ns() if self._started else 0)
 
     def start(self) -> None:
-        """From now on time is real."""
-        self._ahead -= time.perf_counter_ns()
-        self.real = True
+        """From now on time is the processor's."""
+        self._ahead -= time.thread_time_ns()
+        self._started = True
 
     def spend(self, ns: int, since: int) -> None:
         """Busy until then: what computing the outcome took is part of it."""
-        if self.real:
+        if self._started:
             until = since + ns - self._ahead
-            while time.perf_counter_ns() < until:
+            while time.thread_time_ns() < until:
                 pass
         else:
             self._ahead = since + ns

@@ -55,7 +55,7 @@ CLAIMS: tuple[Statement[Results], ...] = (
             f"{gain(r[min(r)]):.3f} at n = {min(r)}, widest {max(map(gain, r.values())):.3f} at "
             f"n = {max(r, key=lambda n: gain(r[n]))}, {gain(r[max(r)]):.3f} at n = {max(r)}"
         ),
-        why="it widens up to eight filters and then narrows. Filters of equal selectivity are all the same to "
+        why="it widens while groups are few, and then narrows. Filters of equal selectivity are all the same to "
         "Independent, so sampling noise leaves it with some random order; among many groups two filters of one group "
         "seldom stand side by side by chance, so that a random order becomes better. And A-Greedy's profiling grows "
         "with n twice as fast as Independent's.",
