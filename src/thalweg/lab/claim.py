@@ -60,7 +60,7 @@ class Number:
         return Finding(self.about, paper, f"{measured:.4g}{self.unit}", holds, self.exact, why)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: Python 3.11 cannot make a Statement[R] that has them
 class Statement(Generic[R]):
     """One sentence of a paper, in our words, decided by what an experiment returned."""
 
@@ -82,3 +82,16 @@ class Statement(Generic[R]):
 def judged(claims: Sequence[Statement[R]], results: R) -> list[Finding]:
     """All of them over the same results."""
     return [claim.judge(results) for claim in claims]
+
+
+def reasons(findings: Sequence[Finding]) -> dict[str, list[str]]:
+    """Why claims do not hold, each reason once, with what it explains; an empty one where none was written.
+
+    >>> reasons([Finding("a", "", "1", False, why="noise"), Finding("b", "", "2", False, why="noise")])
+    {'noise': ['a', 'b']}
+    """
+    found: dict[str, list[str]] = {}
+    for finding in findings:
+        if not finding.holds:
+            found.setdefault(finding.why, []).append(finding.about)
+    return found

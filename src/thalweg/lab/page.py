@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from thalweg.lab.claim import Finding
+from thalweg.lab.claim import Finding, reasons
 from thalweg.lab.experiment import Experiment
 from thalweg.lab.paper import Paper
 from thalweg.lab.record import Record
@@ -54,13 +54,13 @@ def section(name: str, experiment: Experiment, record: Record) -> Iterator[str]:
     yield "|---|---|---|---|"
     for finding in record.findings:
         yield f"| {_cell(finding.about)} | {_cell(finding.paper)} | {_cell(finding.measured)} | {verdict(finding)} |"
-    reasons = [finding for finding in record.findings if not finding.holds]
-    if reasons:
+    not_held = reasons(record.findings)
+    if not_held:
         yield ""
         yield "Why not:"
         yield ""
-        for finding in reasons:
-            yield f"- *{finding.about}*: {finding.why or 'not understood yet.'}"
+        for why, abouts in not_held.items():
+            yield f"- {'; '.join(f'*{about}*' for about in abouts)}: {why or 'not understood yet.'}"
 
 
 def verdict(finding: Finding) -> str:

@@ -14,7 +14,7 @@ from rich.table import Table
 from thalweg.errors import PlanError, nearest
 from thalweg.lab import record
 from thalweg.lab.a_greedy import PAPER as A_GREEDY
-from thalweg.lab.claim import Finding
+from thalweg.lab.claim import Finding, reasons
 from thalweg.lab.experiment import Experiment, Outcome
 from thalweg.lab.figure import save
 from thalweg.lab.page import page
@@ -88,9 +88,8 @@ def main(names: list[str], quick: bool, out: Path | None = None) -> int:
     right = True
     for ran in run(names, quick, console):
         console.print(table(ran))
-        for finding in ran.outcome.findings:
-            if finding.why:
-                console.print(f"[dim]Why not, {escape(finding.about)}: {escape(finding.why)}[/dim]")
+        for why, abouts in reasons(ran.outcome.findings).items():
+            console.print(f"[dim]Why not, {escape('; '.join(abouts))}: {escape(why or 'not understood yet.')}[/dim]")
         console.print()
         if out is not None:
             keep(ran, quick, out)

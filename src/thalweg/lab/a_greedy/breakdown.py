@@ -1,7 +1,8 @@
 """Where CPU time goes while an algorithm runs: behind table 2 and figures 13 and 15 (a-greedy, section 9.3).
 
-The order settles in virtual time first; then the clock is the processor's, filters keep it busy for what they cost, and the loop accounts processing, profiling and re-optimizing apart. The algorithms take turns, and the median
-turn counts, so that a noisy moment of the machine does not fall on one of them.
+The order settles in virtual time first; then the clock is the processor's, filters keep it busy for what they cost, and
+the loop accounts processing, profiling and re-optimizing apart. The algorithms take turns, and the median turn counts,
+so that a noisy moment of the machine does not fall on one of them.
 """
 
 from __future__ import annotations

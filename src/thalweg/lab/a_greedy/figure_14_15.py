@@ -85,8 +85,8 @@ CLAIMS: tuple[Statement[Results], ...] = (
         holds=lambda r: all(r.rates[c]["local-swaps"].overhead < r.rates[c]["sweep"].overhead for c in r.rates),
         measured=lambda r: f"{over(r, 'local-swaps')}; {over(r, 'sweep')} for c = {', '.join(map(str, r.rates))}",
         why="only at c = 1. LocalSwaps evaluates one filter on every sampled row, Sweep one at most: none on rows "
-        "dropped behind the profiled position. Where costs differ, LocalSwaps' one is mostly cheap, since the next filter "
-        "is seldom the first dear one, while Sweep's is dear in every second stage.",
+        "dropped behind the profiled position. Where costs differ, LocalSwaps' one is mostly cheap, since the next "
+        "filter is seldom the first dear one, while Sweep's is dear in every second stage.",
     ),
     Statement(
         "Sweep is faster than LocalSwaps at c = 50 and c = 100",

@@ -127,6 +127,6 @@ def figure(name: str, title: str, r: Results) -> Figure:
 SETTING = (
     "Eight filters of one unit in groups of two whose selectivities are "
     f"{', '.join(f'{s:.0%}' for s in SELECTIVITIES)}; after {CHANGE:,} tuples they are permuted so that every group "
-    "changes. Evaluations of profiling are not counted. Seven streams; the figure shows the first: faint what was counted, "
-    "bold what the order in use comes to on average. The claims are about medians or means over all."
+    "changes. Evaluations of profiling are not counted. Seven streams; the figure shows the first: faint what was "
+    "counted, bold what the order in use comes to on average. The claims are about medians or means over all."
 )
