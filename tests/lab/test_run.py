@@ -119,6 +119,7 @@ def test_without_matplotlib_the_error_names_the_extra(paper, tmp_path: Path, mon
     assert done.exit_code == 1
     assert "thalweg[lab]" in done.output
     assert "Traceback" not in done.output
+    assert "a claim" not in done.output  # said before anything is measured
 
 
 def test_figures_of_every_kind_are_drawn(tmp_path: Path):

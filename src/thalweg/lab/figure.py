@@ -112,15 +112,23 @@ class Bars(Figure):
         axes.legend(frameon=False, fontsize=8, ncols=len(self.series), loc="lower center", bbox_to_anchor=(0.5, 0.8))
 
 
-def save(figure: Figure, folder: Path) -> Path:
-    """As PNG, named after the figure."""
+def check_drawing() -> None:
+    """Raise, with the remedy, when nothing can draw here: better before minutes of measuring than after."""
     try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure as Canvas
+        import matplotlib.backends.backend_agg
+        import matplotlib.figure  # noqa: F401
     except ModuleNotFoundError as error:
         raise ThalwegError(
             f"figures are drawn by matplotlib ({error.name} is missing): pip install 'thalweg[lab]', or leave out --out"
         ) from error
+
+
+def save(figure: Figure, folder: Path) -> Path:
+    """As PNG, named after the figure."""
+    check_drawing()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Canvas
+
     canvas = Canvas(figsize=INCHES, dpi=DPI, layout="constrained")
     FigureCanvasAgg(canvas)
     axes = canvas.add_subplot()

@@ -16,7 +16,7 @@ from thalweg.lab import record
 from thalweg.lab.a_greedy import PAPER as A_GREEDY
 from thalweg.lab.claim import Finding, reasons
 from thalweg.lab.experiment import Experiment, Outcome
-from thalweg.lab.figure import save
+from thalweg.lab.figure import check_drawing, save
 from thalweg.lab.page import page
 from thalweg.lab.paper import Paper
 from thalweg.lab.progress import Bar
@@ -84,6 +84,8 @@ def main(names: list[str], quick: bool, out: Path | None = None) -> int:
 
     A claim that does not hold is a finding, not a failure: 1 only when one fails that follows from the algorithm.
     """
+    if out is not None:
+        check_drawing()
     console = Console()
     right = True
     for ran in run(names, quick, console):
