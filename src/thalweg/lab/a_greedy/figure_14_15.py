@@ -8,7 +8,7 @@ from thalweg.lab.a_greedy.algorithms import LABELS, OPTIMAL, line
 from thalweg.lab.a_greedy.breakdown import Spent, bars, spent
 from thalweg.lab.a_greedy.convergence import QUICK, Settled, Size, settled
 from thalweg.lab.a_greedy.filter_groups import FilterGroups
-from thalweg.lab.a_greedy.uneven_costs import N, chain
+from thalweg.lab.a_greedy.uneven_costs import Chain, N, chain
 from thalweg.lab.claim import Statement, judged
 from thalweg.lab.experiment import Experiment, Outcome, Track
 from thalweg.lab.figure import Figure
@@ -28,6 +28,8 @@ class Results:
 
     rates: dict[int, dict[str, Settled]]
     spent: dict[int, dict[str, Spent]]
+    paired: Settled
+    """A-Greedy at c = 100 when every group has one cheap and one dear filter."""
 
 
 def ahead(r: Results, c: int, other: str) -> float:
@@ -66,16 +68,16 @@ CLAIMS: tuple[Statement[Results], ...] = (
     ),
     Statement(
         "A-Greedy's overhead at c = 100 is around 25 %",
-        "section 9.3, figure 15; read as 20 to 30 % of CPU time",
-        holds=lambda r: 0.20 <= r.spent[100]["a-greedy"].overhead <= 0.30,
+        "section 9.3, figure 15; read as 20 to 30 %, in virtual time",
+        holds=lambda r: 0.20 <= r.rates[100]["a-greedy"].overhead <= 0.30,
         measured=lambda r: (
-            f"{r.spent[100]['a-greedy'].overhead:.1%} of CPU time, {r.rates[100]['a-greedy'].overhead:.1%} of virtual "
-            "time"
+            f"{r.rates[100]['a-greedy'].overhead:.1%}; {r.paired.overhead:.1%} when every group has one cheap and one "
+            f"dear filter; {r.spent[100]['a-greedy'].overhead:.1%} of CPU time in the first stream"
         ),
         why="it goes in that direction, not as far. Profiling costs about p times all dear filters whatever the order; "
         "the useful work on them is what the cheap ones let through, and that depends on which filters share a group, "
-        "which the text does not say: the share is largest where each cheap filter stands in a group of its own, as in "
-        "the stream whose CPU time is shown. A quarter would need cheap filters that let still less through.",
+        "which the text does not say. It is least, and the share of profiling largest, when every group has one of "
+        "each; a quarter would need cheap filters that let still less through.",
     ),
     is_faster("sweep"),
     is_faster("local-swaps"),
@@ -137,9 +139,10 @@ def measure(quick: bool, track: Track) -> Outcome:
     for c in track((1, 50, 100) if quick else COSTS):
         rates[c] = settled(groups, [chain(c, seed) for seed in range(size.seeds)], algorithms, size)
         if c in REAL:
-            rows = (24_000 if quick else 600_000) // c + (8_000 if quick else 60_000)
+            rows = (24_000 if quick else 600_000) // c + (8_000 if quick else 90_000)
             real[c] = spent(groups, chain(c, 0), algorithms, warm=size.warm, rows=rows, turns=1 if quick else 3)
-    results = Results(rates, real)
+    paired = [Chain((1.0, 100.0) * (N // 2), tuple(range(N)))] * (size.seeds // 2 or 1)
+    results = Results(rates, real, settled(groups, paired, ["a-greedy"], size)["a-greedy"])
     return Outcome(judged(CLAIMS, results), figures(results))
 
 
