@@ -20,7 +20,7 @@ def size_of_png(path: Path) -> tuple[int, int]:
         if kind == b"IHDR":
             width, height, depth, colour = struct.unpack(">IIBB", chunk[:10])
             assert depth == 8
-            channels = {2: 3, 6: 4}[colour]
+            channels = {2: 3, 3: 1, 6: 4}[colour]  # 3: one byte a pixel, of a palette
         elif kind == b"IDAT":
             pixels += chunk
         at += 12 + length

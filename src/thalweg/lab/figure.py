@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from thalweg.errors import ThalwegError
 
 if TYPE_CHECKING:
@@ -23,7 +26,8 @@ MORE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 INCHES = (6.4, 3.8)
 DPI = 100
-"""640 by 380 pixels: sharp enough for a page, some 20 kB."""
+"""640 by 380 pixels: sharp enough for a page, some 15 kB."""
+PALETTE = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +134,7 @@ def save(figure: Figure, folder: Path) -> Path:
     from matplotlib.figure import Figure as Canvas
 
     canvas = Canvas(figsize=INCHES, dpi=DPI, layout="constrained")
-    FigureCanvasAgg(canvas)
+    agg = FigureCanvasAgg(canvas)
     axes = canvas.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#e4e4e4", linewidth=0.8)
@@ -141,5 +145,13 @@ def save(figure: Figure, folder: Path) -> Path:
     axes.set_xlabel(figure.x_label, fontsize=9)
     axes.set_ylabel(figure.y_label, fontsize=9)
     path = folder / f"{figure.name}.png"
-    canvas.savefig(path, metadata={"Software": ""})  # the same picture is the same file on every run
+    agg.draw()
+    write_png(np.asarray(agg.buffer_rgba()), path)
     return path
+
+
+def write_png(pixels: NDArray[np.uint8], path: Path) -> None:
+    """With a palette: a third of the size, and the same file whenever the picture is the same."""
+    from PIL import Image  # a dependency of matplotlib
+
+    Image.fromarray(pixels[:, :, :3]).quantize(PALETTE, dither=Image.Dither.NONE).save(path, optimize=True)
