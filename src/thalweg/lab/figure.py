@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
-from numpy.typing import NDArray
 
 from thalweg.errors import ThalwegError
 
@@ -119,7 +117,6 @@ class Bars(Figure):
 def check_drawing() -> None:
     """Raise, with the remedy, when nothing can draw here: better before minutes of measuring than after."""
     try:
-        import matplotlib.backends.backend_agg
         import matplotlib.figure  # noqa: F401
     except ModuleNotFoundError as error:
         raise ThalwegError(
@@ -130,11 +127,10 @@ def check_drawing() -> None:
 def save(figure: Figure, folder: Path) -> Path:
     """As PNG, named after the figure."""
     check_drawing()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
+    from PIL import Image  # a dependency of matplotlib
 
     canvas = Canvas(figsize=INCHES, dpi=DPI, layout="constrained")
-    agg = FigureCanvasAgg(canvas)
     axes = canvas.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#e4e4e4", linewidth=0.8)
@@ -145,13 +141,8 @@ def save(figure: Figure, folder: Path) -> Path:
     axes.set_xlabel(figure.x_label, fontsize=9)
     axes.set_ylabel(figure.y_label, fontsize=9)
     path = folder / f"{figure.name}.png"
-    agg.draw()
-    write_png(np.asarray(agg.buffer_rgba()), path)
+    drawn = BytesIO()
+    canvas.savefig(drawn, format="png")
+    # with a palette: a third of the size, and the same file whenever the picture is the same
+    Image.open(drawn).convert("RGB").quantize(PALETTE, dither=Image.Dither.NONE).save(path, optimize=True)
     return path
-
-
-def write_png(pixels: NDArray[np.uint8], path: Path) -> None:
-    """With a palette: a third of the size, and the same file whenever the picture is the same."""
-    from PIL import Image  # a dependency of matplotlib
-
-    Image.fromarray(pixels[:, :, :3]).quantize(PALETTE, dither=Image.Dither.NONE).save(path, optimize=True)
