@@ -17,6 +17,7 @@ from thalweg.lab.page import page
 from thalweg.lab.record import read
 from thalweg.lab.run import Ran, keep
 
+pytestmark = pytest.mark.slow
 PAPER = PAPERS["a-greedy"]
 PICTURES = [f"figure-{number}" for number in range(9, 22)]
 
@@ -51,7 +52,7 @@ ROBUST = {
     "figure-14-15": ["A-Greedy's overhead is much higher than with equal costs"],
     "figure-16": ["A-Greedy converges to the new Greedy order much faster than Sweep"],
     "figure-18": ["Independent's order is worse than A-Greedy's before and after the change"],
-    "figure-19": ["the advantage over Sweep diminishes as changes become rare"],
+    "figure-19": ["A-Greedy is faster than Sweep when changes come every 100,000 tuples"],
     "figure-21": ["Sweep improves beside A-Greedy as filters become dearer"],
 }
 

@@ -19,7 +19,7 @@ REAL = (1, 10, 100)
 FULL = Size(warm=800_000, rows=300_000, seeds=4)
 ADAPTIVE = ("a-greedy", "sweep", "local-swaps", "independent")
 FOUND = 0.02
-"""An order that costs at most this much more than the best counts as found: samples do not tell such orders apart."""
+"""An order that costs at most this much more than the best counts as found. A bound of 5 % was tried first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,5 +176,7 @@ EXPERIMENT = Experiment(
     setting="Eight filters of selectivity 50 % in groups of two, four of one unit and four of c; which are dear and "
     f"how the chain is written is drawn for each of {FULL.seeds} streams. Measuring begins after {FULL.warm:,} tuples. "
     "Rates in virtual time; the breakdown, of the first stream, in CPU time with one unit of 250 ns. Figure 14 shows "
-    "shares of Optimal's rate, since the rates themselves differ by a factor of ten.",
+    "shares of Optimal's rate, since the rates themselves differ by a factor of ten. "
+    f"That an order is found up to {FOUND:.0%} above the best was settled after a first run, which had asked for 5 %: "
+    "by that bound LocalSwaps finds it for every c.",
 )
