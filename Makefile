@@ -51,8 +51,8 @@ bench: bench-filters ## every benchmark
 bench-filters: setup ## filter chains against plain Spark and what a careful user writes
 	@$(WITH_JAVA) $(BIN)/python -m bench.filters $(ARGS)
 
-lab: $(INSTALLED) ## the papers' experiments
-	@$(BIN)/thalweg lab $(ARGS)
+lab: $(INSTALLED) ## the papers' experiments, some minutes; pages and figures go to docs/lab
+	@$(BIN)/thalweg lab --out docs/lab $(ARGS)
 
 format: $(INSTALLED) ## rewrite the code in the house format
 	@$(BIN)/ruff check --fix-only --quiet

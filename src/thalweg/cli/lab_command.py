@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,12 +12,16 @@ from thalweg.cli.failure import told_in_one_sentence
 
 def lab(
     names: Annotated[
-        list[str] | None, typer.Argument(help="A paper (a-greedy) or an experiment (a-greedy/example-6); else all.")
+        list[str] | None, typer.Argument(help="A paper (a-greedy) or an experiment (a-greedy/figure-9); else all.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer rows.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer rows: seconds instead of minutes.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A folder for one Markdown page a paper and its figures.", file_okay=False),
+    ] = None,
 ) -> None:
     """Run the papers' experiments: each claim beside what was measured here."""
     from thalweg.lab.run import main
 
     with told_in_one_sentence():
-        raise typer.Exit(main(list(names or ()), quick))
+        raise typer.Exit(main(list(names or ()), quick, out))

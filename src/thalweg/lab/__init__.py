@@ -1,6 +1,12 @@
 """The papers' experiments: one file an experiment, each with the paper's claims as data, run on the real loop."""
 
-from thalweg.lab.claim import Claim, Finding
-from thalweg.lab.run import EXPERIMENTS, main, run
+from thalweg.lab.claim import Finding, Number, Statement
+from thalweg.lab.experiment import Experiment, Outcome
+from thalweg.lab.figure import Bars, Figure, Series
+from thalweg.lab.paper import Paper
+from thalweg.lab.run import PAPERS, main, run
 
-__all__ = ["EXPERIMENTS", "Claim", "Finding", "main", "run"]
+__all__ = [
+    "PAPERS", "Bars", "Experiment", "Figure", "Finding", "Number", "Outcome", "Paper", "Series", "Statement", "main",
+    "run",
+]  # fmt: skip

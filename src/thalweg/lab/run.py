@@ -1,66 +1,129 @@
-"""Runs experiments by name and prints what the papers say beside what was measured."""
+"""Runs experiments by name; prints what the papers say beside what was measured, and writes pages and figures."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from thalweg.errors import PlanError, nearest
-from thalweg.lab.a_greedy import example_6, example_7
-from thalweg.lab.claim import Experiment, Finding
+from thalweg.lab import record
+from thalweg.lab.a_greedy import PAPER as A_GREEDY
+from thalweg.lab.claim import Finding, reasons
+from thalweg.lab.experiment import Experiment, Outcome
+from thalweg.lab.figure import check_drawing, save
+from thalweg.lab.page import page
+from thalweg.lab.paper import Paper
+from thalweg.lab.progress import Bar
 
-EXPERIMENTS: dict[str, Experiment] = {
-    "a-greedy/example-6": example_6.EXPERIMENT,
-    "a-greedy/example-7": example_7.EXPERIMENT,
-}
+PAPERS: dict[str, Paper] = {paper.name: paper for paper in (A_GREEDY,)}
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One experiment that was run."""
+
+    paper: Paper
+    short: str
+    outcome: Outcome
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        """With its paper: `a-greedy/figure-9`."""
+        return f"{self.paper.name}/{self.short}"
+
+    @property
+    def experiment(self) -> Experiment:
+        """What was run."""
+        return self.paper.experiments[self.short]
+
+
+def known() -> dict[str, Experiment]:
+    """All experiments by their full names."""
+    return {f"{paper.name}/{short}": e for paper in PAPERS.values() for short, e in paper.experiments.items()}
 
 
 def chosen(names: Sequence[str]) -> list[str]:
     """The experiments meant: by name, by paper (`a-greedy`), or all when none is named.
 
-    >>> chosen(["a-greedy"])
+    >>> chosen(["a-greedy/example-7", "a-greedy/example-6"])
     ['a-greedy/example-6', 'a-greedy/example-7']
     """
+    there = known()
     for name in names:
-        if not any(_meant(name, known) for known in EXPERIMENTS):
-            raise PlanError(
-                f"there is no experiment {name!r}{nearest(name, EXPERIMENTS)}; there are {', '.join(EXPERIMENTS)}"
-            )
-    return [known for known in EXPERIMENTS if not names or any(_meant(name, known) for name in names)]
+        if not any(_meant(name, full) for full in there):
+            raise PlanError(f"there is no experiment {name!r}{nearest(name, there)}; there are {', '.join(there)}")
+    return [full for full in there if not names or any(_meant(name, full) for name in names)]
 
 
-def _meant(name: str, known: str) -> bool:
-    return known == name or known.startswith(f"{name}/")
+def _meant(name: str, full: str) -> bool:
+    return full == name or full.startswith(f"{name}/")
 
 
-def run(names: Sequence[str], quick: bool) -> Iterator[tuple[str, list[Finding]]]:
-    """Each chosen experiment's name and findings, as soon as they are there."""
-    for name in chosen(names):
-        yield name, EXPERIMENTS[name].measure(quick)
+def run(names: Sequence[str], quick: bool, console: Console | None = None) -> Iterator[Ran]:
+    """Each chosen experiment and what it found, as soon as it is there."""
+    full_names = chosen(names)
+    with Bar(console or Console(quiet=True), len(full_names)) as bar:
+        for full in full_names:
+            paper, _, short = full.partition("/")
+            bar.begin(full)
+            begun = time.monotonic()
+            outcome = PAPERS[paper].experiments[short].measure(quick, bar.track)
+            bar.done()
+            yield Ran(PAPERS[paper], short, outcome, time.monotonic() - begun)
 
 
-def main(names: list[str], quick: bool) -> int:
-    """Print a table an experiment; 0 when everything the papers claim was found to hold."""
+def main(names: list[str], quick: bool, out: Path | None = None) -> int:
+    """Print a table an experiment; with `out` write the figures and pages there, after each experiment.
+
+    A claim that does not hold is a finding, not a failure: 1 only when one fails that follows from the algorithm.
+    """
+    if out is not None:
+        check_drawing()
     console = Console()
-    agreed = True
-    for name, findings in run(names, quick):
-        console.print(table(name, findings))
-        agreed &= all(finding.holds for finding in findings)
-    return 0 if agreed else 1
+    right = True
+    for ran in run(names, quick, console):
+        console.print(table(ran))
+        for why, abouts in reasons(ran.outcome.findings).items():
+            console.print(f"[dim]Why not, {escape('; '.join(abouts))}: {escape(why or 'not understood yet.')}[/dim]")
+        console.print()
+        if out is not None:
+            keep(ran, quick, out)
+        right &= all(finding.holds for finding in ran.outcome.findings if finding.exact)
+    return 0 if right else 1
 
 
-def table(name: str, findings: Sequence[Finding]) -> Table:
+def keep(ran: Ran, quick: bool, out: Path) -> None:
+    """Draw the figures, and renew this experiment's section of its paper's page."""
+    pictures = out / ran.paper.name
+    pictures.mkdir(parents=True, exist_ok=True)
+    figures = [(f"{ran.paper.name}/{save(f, pictures).name}", f.title) for f in ran.outcome.figures]
+    kept = pictures / "findings.json"
+    records = record.read(kept)
+    records[ran.short] = record.Record(ran.outcome.findings, figures, quick, round(ran.seconds, 1))
+    record.write(kept, {short: records[short] for short in ran.paper.experiments if short in records})
+    (out / f"{ran.paper.name}.md").write_text(page(ran.paper, records), encoding="utf-8")
+
+
+def table(ran: Ran) -> Table:
     """The findings of one experiment, for a terminal."""
-    experiment = EXPERIMENTS[name]
     shown = Table(
-        "claim", "the paper says", "that is", "measured", "holds", title=f"{name}: {experiment.title}",
-        caption=experiment.reference, title_justify="left", caption_justify="left",
+        "claim", "the paper", "measured", "holds", title=f"{ran.name}: {ran.experiment.title}",
+        caption=f"{ran.experiment.reference}; {ran.seconds:.1f} s", title_justify="left", caption_justify="left",
     )  # fmt: skip
-    for finding in findings:
-        claim = finding.claim
-        paper = f"{claim.paper}\n[dim]{claim.reading}[/dim]" if claim.reading else claim.paper
-        holds = "yes" if finding.holds else "[bold red]NO[/]"
-        shown.add_row(claim.about, paper, f"{claim.expected:.4g}", f"{finding.measured:.4g}", holds)
+    for finding in ran.outcome.findings:
+        shown.add_row(escape(finding.about), escape(finding.paper), escape(finding.measured), verdict(finding))
     return shown
+
+
+def verdict(finding: Finding) -> str:
+    """For a terminal: yes, no, or that the code is wrong."""
+    if finding.holds:
+        return "yes"
+    return "[bold red]NO, and it must[/]" if finding.exact else "[bold yellow]no[/]"

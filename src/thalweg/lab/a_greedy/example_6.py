@@ -7,26 +7,27 @@ forward; but behind any of the others F_n drops everything that is left.
 from __future__ import annotations
 
 from thalweg.lab.a_greedy.set_filters import SetFilters
-from thalweg.lab.claim import Claim, Experiment, Finding
+from thalweg.lab.claim import Number
+from thalweg.lab.experiment import Experiment, Outcome, Track
 
 
-def claims(n: int) -> dict[str, Claim]:
+def claims(n: int) -> dict[str, Number]:
     """Evaluations a tuple, by policy."""
     return {
-        "independent": Claim(f"Independent, n = {n}", "0.49 n + 0.51", 0.49 * n + 0.51),
-        "a-greedy": Claim(f"A-Greedy, n = {n}", "1.49", 1.49),
+        "independent": Number(f"Independent, n = {n}", "0.49 n + 0.51", 0.49 * n + 0.51, exact=True),
+        "a-greedy": Number(f"A-Greedy, n = {n}", "1.49", 1.49, exact=True),
     }
 
 
-def measure(quick: bool) -> list[Finding]:
+def measure(quick: bool, track: Track) -> Outcome:
     """Once the order has settled."""
     findings = []
-    for n in (4, 8) if quick else (4, 8, 16, 32):
+    for n in track((4, 8) if quick else (4, 8, 16, 32)):
         for policy, claim in claims(n).items():
             filters = SetFilters([*[range(1, 50)] * (n - 1), range(50, 101)], policy)
             filters.process(rounds=5 if quick else 20)
-            findings.append(Finding(claim, filters.process(rounds=5 if quick else 20)))
-    return findings
+            findings.append(claim.judge(filters.process(rounds=5 if quick else 20)))
+    return Outcome(findings)
 
 
 EXPERIMENT = Experiment(

@@ -11,16 +11,23 @@ F_{n-1} and the rest, F_n sees all and lets 1/n through, F_{n-1} drops that: 1 +
 from __future__ import annotations
 
 from thalweg.lab.a_greedy.set_filters import VALUES, SetFilters
-from thalweg.lab.claim import Claim, Experiment, Finding
+from thalweg.lab.claim import Number
+from thalweg.lab.experiment import Experiment, Outcome, Track
 
 
-def claims(n: int) -> dict[str, Claim]:
+def claims(n: int) -> dict[str, Number]:
     """Evaluations a tuple after the change, by policy."""
     return {
-        "local-swaps": Claim(
-            f"LocalSwaps, n = {n}", "50(n + 1)", (n + 1) / 2, reading="of all hundred values; (n + 1)/2 a tuple"
+        "local-swaps": Number(
+            f"LocalSwaps, n = {n}",
+            "50(n + 1)",
+            (n + 1) / 2,
+            reading="of all hundred values; (n + 1)/2 a tuple",
+            exact=True,
         ),
-        "a-greedy": Claim(f"A-Greedy, n = {n}", "1 + 200/n", 1 + 1 / n, reading="misprinted; 1 + 1/n a tuple"),
+        "a-greedy": Number(
+            f"A-Greedy, n = {n}", "1 + 200/n", 1 + 1 / n, reading="misprinted; 1 + 1/n a tuple", exact=True
+        ),
     }
 
 
@@ -30,18 +37,18 @@ def block(i: int, n: int) -> set[int]:
     return set(range((i - 1) * width + 1, i * width + 1))
 
 
-def measure(quick: bool) -> list[Finding]:
+def measure(quick: bool, track: Track) -> Outcome:
     """Once the order has settled after the change."""
     findings = []
     everything = set(range(1, VALUES + 1))
-    for n in (4, 10) if quick else (4, 10, 20, 50):
+    for n in track((4, 10) if quick else (4, 10, 20, 50)):
         for policy, claim in claims(n).items():
             filters = SetFilters([everything - block(i, n) for i in range(1, n + 1)], policy)
             filters.process(rounds=12)  # fills the window
             filters.change(n - 1, block(n - 1, n))
             filters.process(rounds=12 if quick else 40)
-            findings.append(Finding(claim, filters.process(rounds=5 if quick else 20)))
-    return findings
+            findings.append(claim.judge(filters.process(rounds=5 if quick else 20)))
+    return Outcome(findings)
 
 
 EXPERIMENT = Experiment(

@@ -1,0 +1,73 @@
+"""The synthetic filters of section 9 on the product's loop: the outcome is a bit of a column, the cost a set time.
+
+Differs from the paper: rows go through the chain in slices, not one by one, so that nothing runs per row in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from thalweg.adapt import check_policy, make_policy
+from thalweg.kernels import FilterChain
+from thalweg.lab.a_greedy.clocks import UNIT_NS, FilterClock, VirtualClock
+from thalweg.lab.a_greedy.filter_groups import Codes
+from thalweg.plan import FilterPlan, predicate
+from thalweg.runtime.filter_loop import FilterLoop, Work
+
+SLICE_ROWS = 512
+"""A change of the order waits for the end of a slice: small beside the 100,000 tuples that fill a window."""
+
+
+class SyntheticFilters:
+    """Filters that cost `costs` units each, under a policy."""
+
+    def __init__(
+        self,
+        costs: Sequence[float],
+        policy: str,
+        seed: int,
+        *,
+        written: Sequence[int] | None = None,
+        p: float | None = None,
+        clock: FilterClock | None = None,
+        slice_rows: int | None = SLICE_ROWS,
+    ) -> None:
+        """`written`: the order to begin with, F1..Fn when None; `p`: None for the policy's own (table 1)."""
+        self._written = tuple(range(len(costs))) if written is None else tuple(written)
+        self._clock = clock or VirtualClock()
+        plan = FilterPlan(
+            tuple(
+                predicate(
+                    partial(self._evaluate, 1 << k, costs[k] * UNIT_NS), "bits", name=f"F{k + 1}", vectorized=True
+                )
+                for k in self._written
+            )
+        )
+        rng = np.random.default_rng(seed)
+        chain = FilterChain(plan, clock=self._clock)
+        settings = None if policy == "written" else check_policy(policy, p=p)
+        self.policy = make_policy(policy, plan.pipeline, settings, rng)
+        self._loop = FilterLoop(chain, self.policy, rng, slice_rows=slice_rows)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The order in use, filters from 0."""
+        return tuple(self._written[i] for i in self._loop.order)
+
+    def process(self, batches: Iterable[Codes]) -> Work:
+        """Let these tuples come; what was done."""
+        self._loop.take_work()
+        for codes in batches:
+            self._loop.process(pa.RecordBatch.from_arrays([pa.array(codes)], names=["bits"]))
+        return self._loop.take_work()
+
+    def _evaluate(self, bit: int, ns_a_row: float, bits: pa.Array) -> NDArray[np.bool_]:
+        begun = self._clock()
+        passes: NDArray[np.bool_] = (bits.to_numpy() & bit) != 0
+        self._clock.spend(round(ns_a_row * len(passes)), begun)
+        return passes

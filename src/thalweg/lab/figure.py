@@ -1,0 +1,148 @@
+"""Figures as data, and one way to draw them all.
+
+A figure is lines over a number axis, or bars stacked in groups; the palette is that of Okabe and Ito, which the
+colour-blind can tell apart, and lines differ by their marker too. matplotlib is imported only to draw: it is the extra
+`lab`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from thalweg.errors import ThalwegError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = {"blue": "#0072B2", "orange": "#E69F00", "green": "#009E73", "red": "#D55E00", "black": "#333333"}
+MORE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
+"""For series that name no colour, in this order."""
+MARKERS = ("o", "s", "^", "D", "v", "P")
+INCHES = (6.4, 3.8)
+DPI = 100
+"""640 by 380 pixels: sharp enough for a page, some 15 kB."""
+PALETTE = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line, or one layer of the bars."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    colour: str = ""
+    """Of `COLOURS`, so that a thing has one colour in all figures of a paper."""
+    dashed: bool = False
+    faint: bool = False
+    """In the background, and not in the legend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Lines over x."""
+
+    name: str
+    """Of its file."""
+    title: str
+    """What is to be seen, in one sentence."""
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    log_x: bool = False
+    timeline: bool = False
+    """Many points: lines without markers."""
+    mark: tuple[float, str] | None = None
+    """A place on the x axis, and what happens there."""
+    from_zero: bool = False
+
+    def draw(self, axes: Axes) -> None:
+        """Onto matplotlib's axes."""
+        for i, line in enumerate(self.series):
+            axes.plot(
+                line.x, line.y, label="_" if line.faint else line.label,
+                color=COLOURS.get(line.colour) or MORE[i % len(MORE)],
+                linestyle="--" if line.dashed else "-", linewidth=0.8 if line.faint else 1.8,
+                alpha=0.35 if line.faint else 1.0,
+                marker="" if self.timeline else MARKERS[i % len(MARKERS)], markersize=5,
+            )  # fmt: skip
+        if self.log_x:
+            ticks = sorted({x for line in self.series for x in line.x})
+            axes.set_xscale("log")
+            axes.set_xticks(ticks, [f"{x:,.0f}" for x in ticks])
+            axes.minorticks_off()
+        elif self.timeline:
+            axes.xaxis.set_major_formatter("{x:,.0f}")
+        else:
+            axes.set_xticks(sorted({x for line in self.series for x in line.x}))
+        if self.mark:
+            axes.axvline(self.mark[0], color="#777777", linestyle=":", linewidth=1)
+            axes.annotate(self.mark[1], (self.mark[0], 0.02), (4, 0), ("data", "axes fraction"), "offset points",
+                          va="bottom", fontsize=8, color="#555555")  # fmt: skip
+        if self.from_zero:
+            axes.set_ylim(bottom=0)
+        axes.legend(frameon=False, fontsize=8)
+
+
+@dataclass(frozen=True, slots=True)
+class Bars(Figure):
+    """Layers stacked on each other, in groups along x; `x` of a series is the number of the bar."""
+
+    bars: tuple[str, ...] = ()
+    """What each bar is of."""
+    groups: tuple[str, ...] = ()
+    """Names of equally many bars each."""
+
+    def draw(self, axes: Axes) -> None:
+        """Onto matplotlib's axes."""
+        each = len(self.bars) // len(self.groups)
+        places = [i + i // each for i in range(len(self.bars))]
+        bottom = [0.0] * len(places)
+        for i, layer in enumerate(self.series):
+            colour = COLOURS.get(layer.colour) or MORE[i % len(MORE)]
+            axes.bar(places, layer.y, bottom=bottom, label=layer.label, color=colour, width=0.85)
+            bottom = [under + here for under, here in zip(bottom, layer.y, strict=True)]
+        axes.set_xticks(places, self.bars, rotation=90, fontsize=7)
+        for i, group in enumerate(self.groups):
+            axes.annotate(group, (i * (each + 1) + (each - 1) / 2, 1.0), (0, -4), ("data", "axes fraction"),
+                          "offset points", ha="center", va="top", fontsize=8)  # fmt: skip
+        axes.set_ylim(0, max(bottom) * 1.35)
+        axes.legend(frameon=False, fontsize=8, ncols=len(self.series), loc="lower center", bbox_to_anchor=(0.5, 0.8))
+
+
+def check_drawing() -> None:
+    """Raise, with the remedy, when nothing can draw here: better before minutes of measuring than after."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ThalwegError(
+            f"figures are drawn by matplotlib ({error.name} is missing): pip install 'thalweg[lab]', or leave out --out"
+        ) from error
+
+
+def save(figure: Figure, folder: Path) -> Path:
+    """As PNG, named after the figure."""
+    check_drawing()
+    from matplotlib.figure import Figure as Canvas
+    from PIL import Image  # a dependency of matplotlib
+
+    canvas = Canvas(figsize=INCHES, dpi=DPI, layout="constrained")
+    axes = canvas.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#e4e4e4", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(labelsize=8)
+    figure.draw(axes)
+    axes.set_title(figure.title, loc="left", fontsize=10, wrap=True)
+    axes.set_xlabel(figure.x_label, fontsize=9)
+    axes.set_ylabel(figure.y_label, fontsize=9)
+    path = folder / f"{figure.name}.png"
+    drawn = BytesIO()
+    canvas.savefig(drawn, format="png")
+    # with a palette: a third of the size, and the same file whenever the picture is the same
+    Image.open(drawn).convert("RGB").quantize(PALETTE, dither=Image.Dither.NONE).save(path, optimize=True)
+    return path

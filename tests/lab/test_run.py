@@ -1,0 +1,144 @@
+"""Choosing, running and showing experiments; the page, the figures and the records."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.lab.png import size_of_png
+from thalweg import PlanError
+from thalweg.cli import app
+from thalweg.errors import ThalwegError
+from thalweg.lab import PAPERS, Bars, Experiment, Figure, Number, Outcome, Paper, Series, Statement, main, run
+from thalweg.lab.figure import save
+from thalweg.lab.run import chosen, known
+
+LINES = (Series("up", [1, 2, 3], [1, 2, 4]), Series("down", [1, 2], [2, 1]))
+FIGURE = Figure("figure-1", "two | lines", "x", "y", LINES)
+
+
+def test_all_when_none_is_named_and_a_paper_stands_for_its_experiments():
+    assert chosen([]) == list(known())
+    assert chosen(["a-greedy"]) == [f"a-greedy/{name}" for name in PAPERS["a-greedy"].experiments]
+    assert chosen(["a-greedy/figure-9"]) == ["a-greedy/figure-9"]
+
+
+def test_an_unknown_experiment_is_named_with_those_there_are():
+    with pytest.raises(PlanError) as caught:
+        main(["a-greedy/figure-8"], quick=True)
+    assert "'a-greedy/figure-8'" in str(caught.value)
+    assert "a-greedy/figure-9" in str(caught.value)
+
+
+@pytest.fixture
+def paper(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+    """A paper with two experiments that return the numbers set here."""
+    numbers = {"first": 2.0, "second": 1.0}
+
+    def first(quick, track) -> Outcome:
+        (value,) = track([numbers["first"]])
+        return Outcome([Number("a claim", "2 n", 2.0, exact=True).judge(value)], (FIGURE,))
+
+    def second(quick, track) -> Outcome:
+        claim = Statement[float](
+            "it grows", "section 3", lambda r: r > 1, lambda r: f"{r} [times] | more", "we are small"
+        )
+        return Outcome([claim.judge(numbers["second"])])
+
+    experiments = {
+        "first": Experiment("the first", "figure 1", first, "How it is set."),
+        "second": Experiment("2", "", second),
+    }
+    monkeypatch.setitem(PAPERS, "toy", Paper("toy", "Nobody, 1999", experiments, "A preface."))
+    return numbers
+
+
+def test_a_claim_of_the_prose_that_does_not_hold_is_a_finding_not_a_failure(paper, capsys):
+    assert main(["toy"], quick=True) == 0
+    printed = capsys.readouterr().out
+    assert all(word in printed for word in ("a claim", "2 n", "it grows", "1.0 [times] | more", "no", "we are small"))
+
+
+def test_one_that_must_hold_fails_the_command(paper, capsys):
+    paper["first"] = 3.0
+    assert main(["toy"], quick=True) == 1
+    assert "NO" in capsys.readouterr().out
+
+
+def test_the_page_holds_claims_verdicts_reasons_and_figures(paper, tmp_path: Path):
+    main(["toy"], quick=True, out=tmp_path)
+    page = (tmp_path / "toy.md").read_text()
+    assert "1 of 2 claims hold here" in page
+    assert "| a claim | 2 n | 2 | yes |" in page
+    assert "| it grows | section 3 | 1.0 [times] \\| more | **no** |" in page
+    assert "- *it grows*: we are small" in page
+    assert "![two | lines](toy/figure-1.png)" in page
+    assert all(words in page for words in ("A preface.", "How it is set.", "quick run", "Nobody, 1999"))
+    assert size_of_png(tmp_path / "toy" / "figure-1.png") == (640, 380)
+
+
+def test_one_experiment_run_again_leaves_the_others_on_the_page(paper, tmp_path: Path):
+    main(["toy"], quick=True, out=tmp_path)
+    paper["second"] = 5.0
+    main(["toy/second"], quick=False, out=tmp_path)
+    page = (tmp_path / "toy.md").read_text()
+    assert "2 of 2 claims hold here" in page
+    assert "| a claim | 2 n | 2 | yes |" in page
+    assert "we are small" not in page
+    assert page.index("## first") < page.index("## second")
+
+
+def test_a_record_of_something_else_is_refused(paper, tmp_path: Path):
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / "findings.json").write_text(json.dumps({"first": 1}))
+    with pytest.raises(ThalwegError, match=r"findings\.json does not hold"):
+        main(["toy"], quick=True, out=tmp_path)
+
+
+def test_the_command_line(paper, tmp_path: Path):
+    done = CliRunner().invoke(app, ["lab", "toy/first", "--quick", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "toy/first: the first" in done.output
+    assert (tmp_path / "toy.md").exists()
+    assert CliRunner().invoke(app, ["lab", "toy/frist"]).exit_code == 2
+
+
+def test_no_bar_is_drawn_where_nobody_looks(paper):
+    done = CliRunner().invoke(app, ["lab", "toy", "--quick"])
+    assert "experiments" not in done.output
+    assert "\x1b" not in done.output
+
+
+def test_without_matplotlib_the_error_names_the_extra(paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    done = CliRunner().invoke(app, ["lab", "toy", "--quick", "--out", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "thalweg[lab]" in done.output
+    assert "Traceback" not in done.output
+    assert "a claim" not in done.output  # said before anything is measured
+
+
+def test_figures_of_every_kind_are_drawn(tmp_path: Path):
+    x = [float(i) for i in range(100)]
+    figures = [
+        FIGURE,
+        Figure("log", "t", "x", "y", (Series("a", [1, 10, 100], [1, 2, 3], "blue", dashed=True),), log_x=True),
+        Figure("time", "t", "x", "y", (Series("a", x, x, faint=True), Series("a", x, x)), timeline=True,
+               mark=(50.0, "now")),
+        Bars("bars", "t", "", "y", (Series("low", [0, 1], [1, 2]), Series("high", [0, 1], [1, 1])),
+             bars=("one", "two"), groups=("n = 1", "n = 2")),
+    ]  # fmt: skip
+    for figure in figures:
+        path = save(figure, tmp_path)
+        assert path.name == f"{figure.name}.png"
+        assert size_of_png(path) == (640, 380)
+
+
+def test_run_gives_each_as_soon_as_it_is_there(paper):
+    ran = run(["toy"], quick=True)
+    assert next(ran).name == "toy/first"
+    assert next(ran).experiment.title == "2"

@@ -1,0 +1,68 @@
+"""The synthetic filters, their clocks and what they are accounted, against plain counting."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from thalweg.cost import order_cost
+from thalweg.lab.a_greedy.clocks import UNIT_NS, ProcessorClock, VirtualClock
+from thalweg.lab.a_greedy.filter_groups import FilterGroups, batches
+from thalweg.lab.a_greedy.synthetic_filters import SyntheticFilters
+from thalweg.lab.a_greedy.uneven_costs import chain
+
+
+def test_virtual_time_is_what_the_evaluations_cost():
+    groups = FilterGroups.of(4, 2)
+    codes = groups.draw(np.random.default_rng(0), 5_000)
+    costs = (1.0, 10.0, 1.0, 5.0)
+    order = (2, 0, 3, 1)
+    filters = SyntheticFilters(costs, "written", 0, written=order)
+    work = filters.process(batches(codes, 1_000))
+    spent = evaluated = 0
+    for code in codes.tolist():
+        for k in order:
+            evaluated += 1
+            spent += costs[k]
+            if not code >> k & 1:
+                break
+    assert filters.order == order
+    assert work.rows == 5_000
+    assert sum(work.evaluated) == evaluated
+    assert work.total_ns == spent * UNIT_NS
+    dropped = (codes[:, None] >> np.arange(4) & 1) == 0
+    assert order_cost(order, dropped, costs) == pytest.approx(spent / 5_000)
+
+
+def test_profiling_is_accounted_apart():
+    codes = FilterGroups.of(4, 2).draw(np.random.default_rng(0), 20_000)
+    work = SyntheticFilters([1.0] * 4, "a-greedy", 0, p=0.1).process(batches(codes))
+    assert work.profiling_ns == sum(work.profiled) * UNIT_NS > 0
+    assert work.total_ns == (sum(work.evaluated) + sum(work.profiled)) * UNIT_NS
+
+
+def test_the_virtual_clock_moves_only_when_spent():
+    clock = VirtualClock()
+    assert clock() == clock() == 0
+    clock.spend(70, since=clock())
+    assert clock() == 70
+
+
+def test_the_processors_clock_is_virtual_until_started_and_never_goes_back():
+    clock = ProcessorClock()
+    clock.spend(10**9, since=clock())
+    assert clock() == 10**9
+    clock.start()
+    begun = clock()
+    assert begun >= 10**9
+    clock.spend(200_000, since=begun)
+    assert clock() - begun >= 200_000
+
+
+def test_four_filters_are_dear_and_the_same_whatever_they_cost():
+    for seed in range(5):
+        cheap, dear = chain(10, seed), chain(100, seed)
+        assert sorted(cheap.costs) == [1.0] * 4 + [10.0] * 4
+        assert [c > 1 for c in cheap.costs] == [c > 1 for c in dear.costs]
+        assert cheap.written == dear.written
+        assert sorted(cheap.written) == list(range(8))
