@@ -125,11 +125,10 @@ class Verdict:
 
 
 class Policy(Protocol):
-    """What keeps an order up to date."""
+    """What keeps an order up to date. Its class has `defaults`: the settings when the user gives none, or None when it
+    takes none."""
 
     name: ClassVar[str]
-    defaults: ClassVar[Settings | None]
-    """The settings when the user gives none; None for a policy that does not profile."""
     order: tuple[int, ...]
 
     def wants(self) -> Wants:
