@@ -3,11 +3,13 @@
 Answers: which order to use, and how much to spend on finding out.
 
 How it decides
-- **When the data moves** is seen for free, from what ordinary work drops (`drift_alarm`). Then what was known is
-  forgotten, and `BURST` dropped rows are profiled as fast as the budget allows. While nothing moves, each window of
-  profile tuples that confirms the order halves what is spent, down to an eighth of the budget.
+- **When the data moves** is seen for free, from what ordinary work drops (`drift_alarm`). Then `BURST` dropped rows are
+  profiled as fast as the budget allows, and judged alone too. While nothing moves, every `BURST` tuples that confirm
+  the order halve what is spent, down to an eighth of the budget.
 - **p** follows: the share of the budget, times what a row costs, over what a profile tuple costs, both as measured.
-- **The window** is what was profiled since the data last moved, at most `WINDOW` tuples.
+- **The window** is at most `WINDOW` tuples. When tuples since an alarm speak for another order and the whole window
+  does not, the older ones are forgotten: data that comes and goes is judged as a whole, data that has moved by what it
+  is now.
 - **The algorithm** is A-Greedy, when it can afford `BURST` tuples within `PATIENCE` rows; else Sweep, else LocalSwaps,
   whichever can, else the cheapest of them (`scope`). In this order they see less and cost less.
 - **The order is left** only when the gain, measured on the same tuples in both orders, exceeds `SIGMAS` times its
@@ -114,6 +116,7 @@ class Auto:
         self._wanted = START  # tuples still wanted at once
         self._free = START  # of them, before the budget counts
         self._unjudged = 0  # tuples since the order was last judged
+        self._recent = self._recent_siblings = 0  # tuples since the data moved
         self._open = False  # whether a gain is likely that is not certain yet
         self._calm = 1.0
         self._confirmed = 0  # tuples since the budget was last halved
@@ -138,14 +141,16 @@ class Auto:
         self._account(seen)
         moved = self.alarm.look(seen.evaluated.tolist(), seen.passed.tolist())
         if moved is not None:
-            self._forget(moved)
+            self._alarmed(moved)
         if seen.siblings is not None:
             # when one's own data has moved, what siblings saw since theirs did is likely to be of what it is now
             others = seen.siblings[0] if moved is None else seen.siblings[0][seen.siblings[1]]
             self.siblings.insert(others)
+            self._recent_siblings += len(others)
             self._unjudged += len(others)
         if moved is None and len(seen.profile):  # rows sampled before the alarm may be of the data that was
             self.window.insert(seen.profile)
+            self._recent += len(seen.profile)
             self._unjudged += BURST
             self._confirmed += len(seen.profile)
         self._wanted = max(0, self._wanted - len(seen.profile))
@@ -184,25 +189,42 @@ class Auto:
             self._tuple_ns = _mixed(self._tuple_ns, max(spent, 1) / len(seen.profile))
             self._credit_ns = min(self._credit_ns, 2 * BURST * self._tuple_ns)
 
-    def _forget(self, moved: str) -> None:
+    def _alarmed(self, moved: str) -> None:
+        """What was profiled so far may be of other data; what comes is also judged alone."""
         self.moved = moved
-        self.window.clear()
-        self.siblings.clear()
+        self._recent = self._recent_siblings = 0
         self._wanted, self._confirmed, self._calm = BURST, 0, 1.0
 
+    def _forget(self) -> None:
+        """What was profiled so far is of no use any more."""
+        self.window.clear()
+        self.siblings.clear()
+        self._recent = self._recent_siblings = 0
+
     def _judge(self, costs: Numbers, errors: Numbers) -> Verdict | None:
+        """By what came since the data moved, once that is enough; else by everything, and then by the newest alone."""
         self._open = False
-        own, others = self.window.unordered, self.siblings.unordered
-        tuples = np.concatenate([own, others]) if len(others) and alike(own, others) else own
-        best = self._best(tuples, costs, errors, SIGMAS)
-        if best is None and len(own) > 2 * NEWEST:
-            newest = self.window.tuples[-NEWEST:]
-            best = self._best(newest, costs, errors, SIGMAS_ALONE)
-            if best is not None:  # the rest of the window is of other data
-                self.window.clear()
-                self.siblings.clear()
-                self.window.insert(newest)
+        since = self._recent + self._recent_siblings
+        if self.moved is not None and since >= LEAST and len(self.window) > self._recent:
+            own, others, sigmas = self._recent, self._recent_siblings, SIGMAS
+        else:
+            best = self._best(self._tuples(WINDOW, WINDOW), costs, errors, SIGMAS)
+            if best is not None or len(self.window) <= 2 * NEWEST:
+                return best
+            own, others, sigmas = NEWEST, 0, SIGMAS_ALONE
+        best = self._best(self._tuples(own, others), costs, errors, sigmas)
+        if best is not None or (self.moved is not None and since >= BURST):  # the rest is of other data
+            newest = self.window.newest(own), self.siblings.newest(others)
+            self._forget()
+            self.window.insert(newest[0])
+            self.siblings.insert(newest[1])
+            self._recent, self._recent_siblings = own, others
         return best
+
+    def _tuples(self, own: int, others: int) -> Bits:
+        """So many of the newest of one's own, and of the siblings' where they are alike."""
+        mine, theirs = self.window.newest(own), self.siblings.newest(others)
+        return np.concatenate([mine, theirs]) if len(theirs) and alike(mine, theirs) else mine
 
     def _best(self, tuples: Bits, costs: Numbers, errors: Numbers, sigmas: float) -> Verdict | None:
         """The proposal that gains most, if that is certain enough. The tuples that proposed it flatter it, so it must
@@ -264,8 +286,7 @@ class Auto:
         if self.algorithm == "a-greedy":
             return
         self.j = self.j % (len(self.pipeline) - 1) + 1
-        self.window.clear()
-        self.siblings.clear()
+        self._forget()
 
     def _choose(self, costs: Numbers) -> None:
         """The first of the algorithms that sees enough soon enough; the one that runs has twice as long."""
@@ -289,8 +310,7 @@ class Auto:
         if chosen != now:
             self.algorithm = chosen
             self.j = min(self.j, n - 1)
-            self.window.clear()
-            self.siblings.clear()
+            self._forget()
             self._tuple_ns *= (tuple_ns[chosen] + LEAST_NS) / (tuple_ns[now] + LEAST_NS)
 
     def _place(self) -> None:
@@ -309,8 +329,7 @@ class Auto:
             return Wants(0.2, evaluate, FIRST, LEAST_ROWS, FIRST, urgent=True, shared=shared)
         rows = int(self._look_ns / (LOOKS * self.budget * max(self._row_ns, 1.0)))
         rows = min(max(rows, LEAST_ROWS), MOST_ROWS)
-        known = len(self.window) + len(self.siblings)
-        wanted = min(self._wanted, BURST - known)
+        wanted = min(self._wanted, BURST - self._recent - self._recent_siblings)
         cheap = START * self._tuple_ns <= self.budget * self._row_ns * GRACE
         affordable = max(int(self._credit_ns / self._tuple_ns), self._free if cheap else 0)
         if wanted > 0 and affordable >= min(wanted, BURST // 4):
@@ -337,6 +356,7 @@ class Auto:
         self.j = min(max(int(snapshot["j"]), 1), max(len(self.pipeline) - 1, 1))
         self.window.restore(snapshot["window"])
         self.siblings.clear()
+        self._recent, self._recent_siblings = len(self.window), 0
         self.alarm.reset()
         self._wanted = max(0, START - len(self.window))
         self._place()

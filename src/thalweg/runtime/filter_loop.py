@@ -238,8 +238,11 @@ class FilterLoop:
         return np.array(picked, dtype=np.int64)
 
     def _enough(self) -> int:
-        most = min(self.policy.wants().together, self._most_waiting)
-        return max(1, min(most, COLD + self._profile_tuples // 4))
+        wants = self.policy.wants()
+        most = min(wants.together, self._most_waiting)
+        if wants.rows == NEVER:  # a policy that asks for looks of its own knows best when it is cold
+            most = min(most, COLD + self._profile_tuples // 4)
+        return max(1, most)
 
     def _count(self, done: Pass, rows: int) -> None:
         work = self.work

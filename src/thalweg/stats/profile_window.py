@@ -66,6 +66,12 @@ class ProfileWindow:
         places = (self._start + np.arange(self._size)) % self.capacity
         return self._bits[places]
 
+    def newest(self, count: int) -> Bits:
+        """The last so many of them, or all there are, oldest first (a copy)."""
+        count = min(count, self._size)
+        places = (self._start + self._size - count + np.arange(count)) % self.capacity
+        return self._bits[places]
+
     @property
     def unordered(self) -> Bits:
         """What is in the window in any order; a view where possible, for statistics that do not ask for the age."""
