@@ -20,7 +20,7 @@ Told = Callable[[str, int, list[str]], None]
 class _Listener(StreamingQueryListener):
     def __init__(self) -> None:
         self.told: dict[str, Told] = {}
-        self._latest: dict[tuple[str, str], int] = {}
+        self._latest: dict[tuple[str, str], int] = {}  # by metric and start of a query
         self._lock = threading.Lock()
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802  (Spark's name)
@@ -39,12 +39,12 @@ class _Listener(StreamingQueryListener):
             told = self.told.get(metric)
             if told is None:
                 continue
-            # a batch that is run again after a restart would be counted twice; progress also comes without a new batch
+            # progress also comes without a new batch; a batch run again after a restart is told, and replaces the first
             with self._lock:
-                seen = self._latest.get((metric, str(progress.id)), -1)
+                seen = self._latest.get((metric, str(progress.runId)), -1)
                 if progress.batchId <= seen:
                     continue
-                self._latest[metric, str(progress.id)] = progress.batchId
+                self._latest[metric, str(progress.runId)] = progress.batchId
             told(
                 f"{progress.id} run {progress.runId} chain {metric[-8:]}",
                 int(progress.batchId),
