@@ -1,4 +1,4 @@
-"""A micro-batch that Spark runs again (the last commit is removed, an exact fault) counts once, in report and events."""
+"""A micro-batch that Spark runs again (its commit is removed, an exact fault) counts once, in report and events."""
 
 from __future__ import annotations
 

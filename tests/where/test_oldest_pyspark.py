@@ -1,0 +1,42 @@
+"""The oldest PySpark that is supported, 4.1: the same query gives the same rows and counts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.where import one_query
+from tests.where.input_files import ROWS, expected_ids, write_files
+from tests.where.processes import QUIET, REPOSITORY, SOURCE, answer, environment
+
+OLDEST = REPOSITORY / ".cache" / "pyspark-4.1"
+
+
+@pytest.fixture
+def oldest() -> Path:
+    """A folder with nothing but PySpark 4.1, which `make test` fetches; the rest is what all tests run with."""
+    if not (OLDEST / "pyspark").is_dir():
+        why = f"there is no {OLDEST.relative_to(REPOSITORY)}: 'make oldest-spark' fetches it from the package index"
+        if os.environ.get("CI"):
+            pytest.fail(why)
+        pytest.skip(why)
+    return OLDEST
+
+
+def test_the_same_query_on_pyspark_4_1(oldest: Path, tmp_path: Path):
+    write_files(tmp_path / "in")
+    env = environment(tmp_path, PYTHONPATH=os.pathsep.join([str(oldest), str(SOURCE)]))
+    settings = [f"{key}={value}" for key, value in QUIET.items()]
+    told = answer(
+        [sys.executable, one_query.__file__, str(tmp_path), "local[2]", *settings], tmp_path / "program.out", env
+    )
+    assert told["spark"].startswith("4.1.")
+    expected = expected_ids(tmp_path / "in")
+    for kind in ("batch", "stream"):
+        assert told[kind]["ids"] == expected
+        (section,) = told[kind]["sections"]
+        assert (section["rows"], section["kept"]) == (ROWS, len(expected))
+        assert section["switches"] > 0
