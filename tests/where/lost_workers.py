@@ -1,6 +1,6 @@
 """A filter chain that loses a Python worker in the middle of a task, and an executor with what it has shuffled.
 
-    spark-submit lost_workers.py FOLDER
+    spark-submit lost_workers.py FOLDER [CASE ...]
 
 prints one JSON object: for each case how many were killed, the rows that came out, and what was counted.
 """
@@ -89,28 +89,25 @@ def result(keep: tw.Filters, marker: Path, events: Path, found: list[int], rows:
     }
 
 
-def main(folder: Path) -> None:
-    from pyspark.sql import SparkSession
-
-    spark = SparkSession.builder.appName("lost-workers").getOrCreate()
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 100)
-    finished = spark.read.schema(SCHEMA).parquet(str(folder / "in"))
-    rows = finished.count()
-    told: dict[str, Any] = {}
-
+def python_worker_in_batch(spark, folder: Path, rows: int) -> dict[str, Any]:
     marker, events = folder / "batch.killed", folder / "batch.jsonl"
     keep = chain(marker, events)
-    told["python worker, batch"] = result(keep, marker, events, ids(finished.transform(keep)), rows)
+    found = ids(spark.read.schema(SCHEMA).parquet(str(folder / "in")).transform(keep))
+    return result(keep, marker, events, found, rows)
 
+
+def python_worker_in_stream(spark, folder: Path, rows: int) -> dict[str, Any]:
     marker, events = folder / "stream.killed", folder / "stream.jsonl"
     keep = chain(marker, events)
     stream = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 2).parquet(str(folder / "in"))
     sink = stream.transform(keep).writeStream.option("checkpointLocation", str(folder / "checkpoint"))
     query = sink.option("path", str(folder / "out")).trigger(availableNow=True).start()
     assert query.awaitTermination(60), "the stream did not end"
-    found = ids(spark.read.schema(SCHEMA).parquet(str(folder / "out")))
-    told["python worker, stream"] = result(keep, marker, events, found, rows)
+    return result(keep, marker, events, ids(spark.read.schema(SCHEMA).parquet(str(folder / "out"))), rows)
 
+
+def executor(spark, folder: Path, rows: int) -> dict[str, Any]:
+    """Killed by the first task behind the shuffle: what the executor had filtered must be filtered again."""
     marker, events = folder / "executor.killed", folder / "executor.jsonl"
     keep = chain(None, events)
 
@@ -118,10 +115,22 @@ def main(folder: Path) -> None:
         once(marker, kill_my_executor)
         yield from batches
 
-    shuffled = finished.transform(keep).repartition(2, "id").mapInArrow(behind_the_shuffle, SCHEMA)
-    told["executor"] = result(keep, marker, events, ids(shuffled), rows)
-    print(json.dumps(told))
+    filtered = spark.read.schema(SCHEMA).parquet(str(folder / "in")).transform(keep)
+    shuffled = filtered.repartition(2, "id").mapInArrow(behind_the_shuffle, SCHEMA)
+    return result(keep, marker, events, ids(shuffled), rows)
+
+
+CASES = {case.__name__: case for case in (python_worker_in_batch, python_worker_in_stream, executor)}
+
+
+def main(folder: Path, *cases: str) -> None:
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.appName("lost-workers").getOrCreate()
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 100)
+    rows = spark.read.schema(SCHEMA).parquet(str(folder / "in")).count()
+    print(json.dumps({case: CASES[case](spark, folder, rows) for case in cases or CASES}))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

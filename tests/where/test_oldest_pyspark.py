@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.where import one_query
+from tests.where import lost_workers, one_query
 from tests.where.input_files import ROWS, expected_ids, write_files
 from tests.where.processes import QUIET, REPOSITORY, SOURCE, answer, environment
 
@@ -40,3 +40,21 @@ def test_the_same_query_on_pyspark_4_1(oldest: Path, tmp_path: Path):
         (section,) = told[kind]["sections"]
         assert (section["rows"], section["kept"]) == (ROWS, len(expected))
         assert section["switches"] > 0
+
+
+def test_a_lost_executor_counts_nothing_twice_on_pyspark_4_1(oldest: Path, tmp_path: Path):
+    """Spark below 4.3 observes a partition again when it is computed again; we must know better."""
+    write_files(tmp_path / "in")
+    path = os.pathsep.join([str(oldest), str(SOURCE)])
+    settings = {**QUIET, "spark.executor.memory": "512m", "spark.executorEnv.PYTHONPATH": path}
+    words = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+    # two executors, each a process of its own
+    submit = [str(oldest / "pyspark" / "bin" / "spark-submit"), "--master", "local-cluster[2,1,512]", *words]
+    told = answer(
+        [*submit, lost_workers.__file__, str(tmp_path), "executor"], tmp_path / "driver.out",
+        environment(tmp_path, PYTHONPATH=path, SPARK_HOME=str(oldest / "pyspark")),
+    )["executor"]  # fmt: skip
+    expected = expected_ids(tmp_path / "in")
+    assert told["killed"] == 1
+    assert told["ids"] == expected
+    assert told["report"] == told["events"] == {"rows": ROWS, "kept": len(expected)}

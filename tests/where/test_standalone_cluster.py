@@ -106,7 +106,8 @@ def test_lost_workers_and_executors_change_nothing(cluster: Cluster, tmp_path: P
     words = ["--conf", f"spark.executorEnv.PYTHONPATH={SOURCE}"]
     told = submit(cluster, lost_workers, tmp_path, {}, *words)
     expected = expected_ids(tmp_path / "in")
-    for case in ("python worker, batch", "python worker, stream", "executor"):
+    assert set(told) == set(lost_workers.CASES)
+    for case in told:
         assert told[case]["killed"] == 1, case
         assert told[case]["ids"] == expected, case
         for counted in (told[case]["report"], told[case]["events"]):
