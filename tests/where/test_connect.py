@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 from tests.where import one_query
-from tests.where.input_files import ROWS, expected_ids, write_files
+from tests.where.input_files import write_files
 from tests.where.processes import QUIET, answer, environment
+from tests.where.same_answer import check_answer
 
 
 def test_the_same_query_over_connect(tmp_path: Path):
@@ -18,9 +19,4 @@ def test_the_same_query_over_connect(tmp_path: Path):
     env = environment(tmp_path, SPARK_TESTING="1")
     told = answer([*command, *(f"{key}={value}" for key, value in settings.items())], tmp_path / "program.out", env)
     assert told["session"] == "pyspark.sql.connect.session"
-    expected = expected_ids(tmp_path / "in")
-    for kind in ("batch", "stream"):
-        assert told[kind]["ids"] == expected
-        (section,) = told[kind]["sections"]
-        assert (section["rows"], section["kept"]) == (ROWS, len(expected))
-        assert section["switches"] > 0
+    check_answer(told, tmp_path)
