@@ -5,10 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.where import one_query
 from tests.where.input_files import write_files
 from tests.where.processes import QUIET, answer, environment
 from tests.where.same_answer import check_answer
+
+pytestmark = pytest.mark.spark
 
 
 def test_the_same_query_over_connect(tmp_path: Path):

@@ -16,7 +16,7 @@ from tests.where.input_files import ROWS_A_FILE, expected_ids, write_files
 from tests.where.processes import QUIET, answer, complaints, environment, kill_group, program
 from thalweg.events import Observed, VerdictGiven, read
 
-pytestmark = pytest.mark.timeout(400)  # three sessions, on a machine that may be busy
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]  # three sessions, on a machine that may be busy
 
 FILES = 14
 KILLS = 2

@@ -13,6 +13,8 @@ from tests.where.input_files import ROWS, expected_ids, write_files
 from tests.where.processes import QUIET, REPOSITORY, SOURCE, answer, environment
 from tests.where.same_answer import check_answer
 
+pytestmark = pytest.mark.spark
+
 OLDEST = REPOSITORY / ".cache" / "pyspark-4.1"
 
 

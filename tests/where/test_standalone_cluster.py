@@ -20,7 +20,7 @@ from tests.where.processes import QUIET, SOURCE, answer, environment, listens_be
 from tests.where.same_answer import check_answer
 from tests.where.standalone_cluster import SPARK_HOME, WORKERS, Cluster, standalone_cluster
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 ON_CLUSTER = {
     **QUIET,
