@@ -24,20 +24,7 @@ from bench.scenario import Phase, Scenario, truth_table
 
 FILE = Path("kddcup99_10pct") / "connections.parquet"
 ORDINARY = re.compile(r"^(http|smtp|ftp_data|domain_u|private|ecr_i|other|telnet|finger|eco_i)$")
-PRIVILEGED = {
-    "telnet",
-    "ftp",
-    "login",
-    "shell",
-    "ssh",
-    "imap4",
-    "pop_3",
-    "smtp",
-    "http",
-    "ftp_data",
-    "private",
-    "other",
-}
+ASKING = frozenset("telnet ftp login shell ssh imap4 pop_3 smtp http ftp_data private other".split())
 
 
 def steady(same: float, different: float, across: float) -> bool:

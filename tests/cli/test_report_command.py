@@ -60,13 +60,21 @@ def test_another_file_is_told(tmp_path: Path, text: str) -> None:
     assert "is no file of event records" in result.stderr
 
 
-def test_a_file_that_is_cut_off_says_how_far_it_was_good(events: Path, tmp_path: Path) -> None:
+def test_a_file_with_something_else_in_it_says_how_far_it_was_good(events: Path, tmp_path: Path) -> None:
     lines = events.read_text().splitlines()
-    cut = tmp_path / "cut.jsonl"
-    cut.write_text("\n".join(lines[:2]) + "\n" + lines[2][:20])
-    result = CliRunner().invoke(app, ["report", str(cut)])
+    mixed = tmp_path / "mixed.jsonl"
+    mixed.write_text("\n".join([*lines[:2], "hello", *lines[2:]]))
+    result = CliRunner().invoke(app, ["report", str(mixed)])
     assert result.exit_code == 1
     assert "after 2 good one(s)" in result.stderr
+
+
+def test_a_file_whose_writer_was_killed_is_reported_as_far_as_it_goes(events: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.jsonl"
+    cut.write_text(events.read_text() + events.read_text()[:20])
+    whole, told = (CliRunner().invoke(app, ["report", str(path)]) for path in (events, cut))
+    assert told.exit_code == 0
+    assert told.stdout == whole.stdout
 
 
 def test_an_empty_file_is_told(tmp_path: Path) -> None:

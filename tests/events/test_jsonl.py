@@ -47,6 +47,47 @@ def test_blank_lines_are_passed_over(tmp_path: Path):
     assert list(read(path)) == [SWITCHED]
 
 
+def test_a_line_cut_off_by_a_kill_is_passed_over_and_the_next_writer_begins_a_new_one(tmp_path: Path):
+    path = tmp_path / "events.jsonl"
+    line = to_json(SWITCHED)
+    for length in range(1, len(line)):
+        path.write_text(f"{line}\n{line[:length]}", encoding="utf-8")
+        assert list(read(path)) == [SWITCHED]
+        JsonLines(path).write(SWITCHED)
+        assert list(read(path)) == [SWITCHED, SWITCHED]
+
+
+def test_a_line_that_lacks_only_its_end_counts(tmp_path: Path):
+    path = tmp_path / "events.jsonl"
+    path.write_text(to_json(SWITCHED), encoding="utf-8")
+    JsonLines(path).write(SWITCHED)
+    assert list(read(path)) == [SWITCHED, SWITCHED]
+
+
+def test_of_a_micro_batch_that_was_run_again_the_last_time_is_read(tmp_path: Path):
+    def switched(query: str, start: str, batch: int) -> Switched:
+        return Switched(f"{query} run {start}", batch, "w", 1, ("a",), query, start)
+
+    def observed(query: str, start: str, batch: int) -> Observed:
+        return Observed(
+            f"{query} run {start}", "stream", batch, "w", "written", ("a",), ("a",), 5, 5, (5,), (5,), (5,), (1.0,),
+            (0,), (0,), (0,), 0, 5, 0, 0, 0, query, start,
+        )  # fmt: skip
+
+    written = [
+        kind(*name)
+        for name in [("q", "1", 0), ("q", "1", 1), ("other", "1", 1), ("q", "2", 1), ("q", "2", 2)]
+        for kind in (switched, observed)
+    ]
+    path = tmp_path / "events.jsonl"
+    lines = JsonLines(path)
+    for record in written:
+        lines.write(record)
+    assert list(read(path)) == written[:2] + written[4:]
+    lines.write(switched("q", "3", 2))  # killed before it could tell what it observed: the time before still counts
+    assert list(read(path)) == [*written[:2], *written[4:8], *written[8:]]
+
+
 def test_fields_of_a_later_version_are_left_out():
     values = {**json.loads(to_json(SWITCHED)), "weather": "fine"}
     assert from_json(json.dumps(values)) == SWITCHED
@@ -54,7 +95,7 @@ def test_fields_of_a_later_version_are_left_out():
 
 def test_a_field_with_a_default_may_be_missing():
     optional = {f.name for f in dataclasses.fields(Observed) if f.default is not dataclasses.MISSING}
-    assert optional == {"omitted_switches"}
+    assert optional == {"omitted_switches", "query", "start"}
 
 
 @pytest.mark.parametrize("line", ['{"event": "weather", "run": "r"}', "{}", '{"event": null}'])

@@ -9,6 +9,7 @@ True
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
@@ -21,12 +22,15 @@ from typing import Any
 from thalweg.errors import ThalwegError
 from thalweg.events.records import Observed, Record, Switched, VerdictGiven
 
+_BEGINS = '{"event": "'
+"""Every line does."""
 _KINDS: dict[str, type[Any]] = {kind.event: kind for kind in (Observed, VerdictGiven, Switched)}
 
 
 def to_json(record: Record) -> str:
     """One line, without its end."""
     values = {f.name: getattr(record, f.name) for f in fields(record)}
+    values = {name: value for name, value in values.items() if value is not None or name not in ("query", "start")}
     return json.dumps({"event": record.event, **values}, allow_nan=False)
 
 
@@ -43,11 +47,35 @@ def from_json(line: str) -> Record:
 
 
 def read(path: str | os.PathLike[str]) -> Iterator[Record]:
-    """The records of a file, oldest first."""
+    """The records of a file, oldest first; of a micro-batch that was run again, only those of its last time.
+
+    A line that was cut off, because its process was killed while writing, is passed over.
+    """
+    last: dict[tuple[str | None, int | None], str | None] = {}
+    with contextlib.suppress(ThalwegError):  # a line that is no record is told when its turn comes
+        for record in _all(path):
+            if isinstance(record, Observed):
+                last[record.query, record.batch] = record.start
+    for record in _all(path):
+        if record.query is None or last.get((record.query, record.batch), record.start) == record.start:
+            yield record
+
+
+def _all(path: str | os.PathLike[str]) -> Iterator[Record]:
     with Path(path).open(encoding="utf-8") as lines:
         for line in lines:
-            if line.strip():
+            if line.strip() and not _cut_off(line):
                 yield from_json(line)
+
+
+def _cut_off(line: str) -> bool:
+    if not (line.startswith(_BEGINS) or _BEGINS.startswith(line.strip())):
+        return False
+    try:
+        json.loads(line)
+    except ValueError:
+        return True
+    return False
 
 
 class JsonLines:
@@ -59,18 +87,25 @@ class JsonLines:
         self._failed = False
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.open("a", encoding="utf-8").close()
+            with self.path.open("ab") as out:
+                if out.tell() and not self._ends_a_line():
+                    out.write(b"\n")  # its writer was killed: the rest of that line will not come
         except OSError as error:
             raise ThalwegError(f"cannot write event records to {self.path}: {error}; choose another events=") from error
 
     def write(self, record: Record) -> None:
         """Append one record. A disk that fills up later is warned of once, and fails nothing."""
-        line = to_json(record) + "\n"
+        line = (to_json(record) + "\n").encode()
         with self._lock:
             try:
-                with self.path.open("a", encoding="utf-8") as out:
+                with self.path.open("ab", buffering=0) as out:  # in one piece: others may write to the file too
                     out.write(line)
             except OSError as error:
                 if not self._failed:
                     warnings.warn(f"event records are lost: cannot write to {self.path}: {error}", stacklevel=2)
                 self._failed = True
+
+    def _ends_a_line(self) -> bool:
+        with self.path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) == b"\n"

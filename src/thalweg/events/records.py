@@ -1,7 +1,9 @@
 """The records. Names, numbers and sentences only, so that every record survives JSON unchanged.
 
 `run` tells runs apart: a streaming query's id and run id, a batch DataFrame, or a local pass. `batch` is the
-micro-batch, None outside streams. Lists go with `predicates`, index by index.
+micro-batch, None outside streams. `query` is the streaming query's id, which outlives restarts, and `start` tells one
+start of it from the next: a micro-batch is run again after a crash, and then only its last time counts. Lists go with
+`predicates`, index by index.
 """
 
 from __future__ import annotations
@@ -41,6 +43,8 @@ class Observed:
     reoptimizing_ns: int
     omitted_switches: int = 0
     """Switches that were made but are not recorded one by one, because there were too many."""
+    query: str | None = None
+    start: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,8 @@ class VerdictGiven:
     before: tuple[str, ...]
     after: tuple[str, ...]
     reason: str
+    query: str | None = None
+    start: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,8 @@ class Switched:
     worker: str
     at_row: int
     order: tuple[str, ...]
+    query: str | None = None
+    start: str | None = None
 
 
 Record = Observed | VerdictGiven | Switched

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg.errors import ThalwegError
@@ -147,13 +147,22 @@ class Section:
             self.first_batch = seen.batch if self.first_batch is None else min(self.first_batch, seen.batch)
             self.last_batch = seen.batch if self.last_batch is None else max(self.last_batch, seen.batch)
 
-    def copy(self) -> Section:
-        """Nothing added later shows in it."""
-        copied = Section(self.run, self.kind, self.policy, self.names)
-        for f in fields(self):
-            value = getattr(self, f.name)
-            setattr(copied, f.name, value.copy() if isinstance(value, (list, set, deque)) else value)
-        return copied
+    def take_in(self, later: Section) -> None:
+        """Add what a later part of the same run holds."""
+        n = len(self.names)
+        for name in ("evaluated", "passed", "profiled", "profile_errors"):
+            old, new = getattr(self, name) or [0] * n, getattr(later, name) or [0] * n
+            setattr(self, name, [x + y for x, y in zip(old, new, strict=True)])
+        for name in ("rows", "kept", "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns", "switch_count"):
+            setattr(self, name, getattr(self, name) + getattr(later, name))
+        costs = zip(self.cost_ns or [None] * n, later.cost_ns or [None] * n, strict=True)
+        self.cost_ns = [new if new is not None else old for old, new in costs]
+        self.order = later.order or self.order
+        self.switches.extend(later.switches)
+        if len(self.workers) < MOST_WORKERS:
+            self.workers.update(later.workers)
+        batches = [b for b in (self.first_batch, self.last_batch, later.first_batch, later.last_batch) if b is not None]
+        self.first_batch, self.last_batch = min(batches, default=None), max(batches, default=None)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

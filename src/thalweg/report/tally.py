@@ -1,9 +1,9 @@
-"""Folds event records into a report."""
+"""Folds event records into a report, each micro-batch once."""
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 
 from thalweg.events import Observed, Record
@@ -12,37 +12,74 @@ from thalweg.report.section import Section
 
 MOST_SECTIONS = 100
 """Runs remembered; the oldest is forgotten first."""
+LATEST_BATCHES = 32
+"""Micro-batches a run that can still be taken out of the sums, when a restart runs them again. Spark runs the last one
+again; more only when somebody removes more of its checkpoint."""
+
+
+class _Run:
+    """The latest micro-batches apart, and the sum of those before."""
+
+    def __init__(self, first: Observed) -> None:
+        self.query, self.start = first.query, first.start
+        self._first = first
+        self._before = self._empty()
+        self._latest: deque[tuple[int | None, Section]] = deque()
+
+    def _empty(self) -> Section:
+        return Section(self._first.run, self._first.kind, self._first.policy, self._first.predicates)
+
+    def add(self, record: Record) -> None:
+        if not self._latest or self._latest[-1][0] != record.batch:
+            self._latest.append((record.batch, self._empty()))
+            if len(self._latest) > LATEST_BATCHES:
+                self._before.take_in(self._latest.popleft()[1])
+        self._latest[-1][1].add(record)
+
+    def forget(self, batch: int) -> None:
+        self._latest = deque(part for part in self._latest if part[0] != batch)
+
+    def section(self) -> Section:
+        whole = self._empty()
+        for part in (self._before, *(section for _, section in self._latest)):
+            whole.take_in(part)
+        return whole
 
 
 class Tally:
     """Folds records into sections, from any thread."""
 
     def __init__(self) -> None:
-        self._sections: OrderedDict[str, Section] = OrderedDict()
+        self._runs: OrderedDict[str, _Run] = OrderedDict()
         self._lock = threading.Lock()
         self._early: dict[str, list[Record]] = {}
 
     def add(self, record: Record) -> None:
-        """One record more. Verdicts come before the first observation of their run and wait for it."""
+        """One record more. Verdicts come before the first observation of their run and wait for it. What is observed
+        of a micro-batch replaces what an earlier start of the query had observed of it."""
         with self._lock:
-            section = self._sections.get(record.run)
-            if section is None:
+            run = self._runs.get(record.run)
+            if run is None:
                 if not isinstance(record, Observed):
                     self._early.setdefault(record.run, []).append(record)
                     return
-                section = Section(record.run, record.kind, record.policy, record.predicates)
-                self._sections[record.run] = section
+                run = self._runs[record.run] = _Run(record)
                 for early in self._early.pop(record.run, ()):
-                    section.add(early)
-                while len(self._sections) > MOST_SECTIONS:
-                    self._sections.popitem(last=False)
-            section.add(record)
-            self._sections.move_to_end(record.run)  # the run unused for longest is forgotten first
+                    run.add(early)
+                while len(self._runs) > MOST_SECTIONS:
+                    self._runs.popitem(last=False)
+            if isinstance(record, Observed) and record.query is not None and record.batch is not None:
+                for other in self._runs.values():
+                    if other.query == record.query and other.start != record.start:
+                        other.forget(record.batch)
+            run.add(record)
+            self._runs.move_to_end(record.run)  # the run unused for longest is forgotten first
 
     def report(self, pending: int = 0, unobserved: int = 0) -> Report:
-        """A copy of what is known now."""
+        """A copy of what is known now, without runs of which nothing counts any more."""
         with self._lock:
-            return Report(tuple(section.copy() for section in self._sections.values()), pending, unobserved)
+            sections = [run.section() for run in self._runs.values()]
+        return Report(tuple(section for section in sections if section.order), pending, unobserved)
 
 
 def fold(records: Iterable[Record]) -> Report:

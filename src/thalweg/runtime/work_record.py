@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from thalweg.events import Observed, Record, Switched, VerdictGiven
@@ -14,8 +15,8 @@ MOST_SWITCHES = 50
 """Recorded one by one a record; a policy that thrashes must not flood the driver."""
 
 
-def encode(loop: FilterLoop, worker: str) -> str:
-    """Take the loop's work since the last call, as compact JSON."""
+def encode(loop: FilterLoop, worker: str, task: Mapping[str, Any] | None = None) -> str:
+    """Take the loop's work since the last call, as compact JSON; `task` says on whose behalf it was done."""
     work = loop.take_work()
     told = work.switches[:MOST_SWITCHES]
     counters = {
@@ -27,6 +28,7 @@ def encode(loop: FilterLoop, worker: str) -> str:
     }  # fmt: skip
     return json.dumps(
         {
+            **(task or {}),
             "worker": worker,
             "order": loop.order,
             "cost_ns": [None if math.isnan(c) else round(c, 1) for c in loop.cost_ns()],
@@ -45,16 +47,19 @@ def decode(text: str, *, plan: FilterPlan, policy: str, run: str, kind: str, bat
     worker, switches = told.pop("worker"), told.pop("switches")
     order = tuple(names[k] for k in told.pop("order"))
     omitted = told.pop("omitted")
+    told.pop("task", None)
+    query, start, in_query = told.pop("query", None), told.pop("start", None), told.pop("batch", None)
+    batch = in_query if batch is None else batch
     counters: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in told.items()}
     records: list[Record] = []
     for at, before, after, reason in switches:
         old, new = tuple(names[k] for k in before), tuple(names[k] for k in after)
-        records.append(VerdictGiven(run, batch, worker, policy, at, old, new, reason))
-        records.append(Switched(run, batch, worker, at, new))
+        records.append(VerdictGiven(run, batch, worker, policy, at, old, new, reason, query, start))
+        records.append(Switched(run, batch, worker, at, new, query, start))
     records.append(
         Observed(
             run=run, kind=kind, batch=batch, worker=worker, policy=policy, predicates=names, order=order,
-            omitted_switches=omitted, **counters,
+            omitted_switches=omitted, query=query, start=start, **counters,
         )
     )  # fmt: skip
     return records

@@ -25,6 +25,7 @@ from thalweg.runtime.spark import verdict_column
 from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
 from thalweg.runtime.spark.host_file import forget_at_exit
 from thalweg.runtime.spark.stream_watch import watch
+from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker import ChainTask, run_task
 from thalweg.runtime.work_record import decode
 
@@ -59,7 +60,7 @@ def attach(
 
     def tell(run: str, batch: int | None, texts: list[str]) -> None:
         kind = "batch" if batch is None else "stream"
-        for text in texts:
+        for text in last_attempts(texts):
             for record in decode(text, plan=plan, policy=settings.policy, run=run, kind=kind, batch=batch):
                 sink(record)
 

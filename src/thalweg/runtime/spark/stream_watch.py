@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import threading
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +21,7 @@ Told = Callable[[str, int, list[str]], None]
 class _Listener(StreamingQueryListener):
     def __init__(self) -> None:
         self.told: dict[str, Told] = {}
-        self._latest: dict[tuple[str, str], int] = {}
+        self._latest: dict[tuple[str, str], int] = {}  # by metric and start of a query
         self._lock = threading.Lock()
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802  (Spark's name)
@@ -39,12 +40,12 @@ class _Listener(StreamingQueryListener):
             told = self.told.get(metric)
             if told is None:
                 continue
-            # a batch that is run again after a restart would be counted twice; progress also comes without a new batch
+            # progress also comes without a new batch; a batch run again after a restart is told, and replaces the first
             with self._lock:
-                seen = self._latest.get((metric, str(progress.id)), -1)
+                seen = self._latest.get((metric, str(progress.runId)), -1)
                 if progress.batchId <= seen:
                     continue
-                self._latest[metric, str(progress.id)] = progress.batchId
+                self._latest[metric, str(progress.runId)] = progress.batchId
             told(
                 f"{progress.id} run {progress.runId} chain {metric[-8:]}",
                 int(progress.batchId),
@@ -63,13 +64,23 @@ def watch(spark: SparkSession, metric: str, told: Told) -> None:
         if listener is None:
             listener = _LISTENERS[spark] = _Listener()
             spark.streams.addListener(listener)
-            atexit.register(_forget, weakref.ref(spark), listener)
+            if hasattr(spark, "_jsparkSession"):
+                atexit.register(_forget, weakref.ref(spark), listener)
+            else:  # Connect hears events in a thread for which the interpreter waits before it calls `atexit`
+                ending = threading.Thread(target=_forget_at_the_end, args=(weakref.ref(spark), listener), daemon=True)
+                ending.start()
     listener.told[metric] = told
+
+
+def _forget_at_the_end(spark: weakref.ref[SparkSession], listener: _Listener) -> None:
+    threading.main_thread().join()
+    _forget(spark, listener)
 
 
 def _forget(spark: weakref.ref[SparkSession], listener: _Listener) -> None:
     """Before the interpreter ends: the JVM would log an error for each event it can no longer deliver."""
     session = spark()
     if session is not None:
-        with contextlib.suppress(Exception):  # the JVM may be gone already, which is as good
+        # the JVM may be gone already, which is as good
+        with contextlib.suppress(Exception), warnings.catch_warnings(action="ignore"):
             session.streams.removeListener(listener)

@@ -31,6 +31,7 @@ from thalweg.plan import FilterPlan
 from thalweg.runtime.filter_loop import FilterLoop
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark.host_file import HostFile
+from thalweg.runtime.spark.task_name import name_of
 from thalweg.runtime.spark.tuple_pool import TuplePool
 from thalweg.runtime.spark.verdict_column import verdicts
 from thalweg.runtime.work_record import encode
@@ -78,12 +79,13 @@ def run_task(task: ChainTask, batches: Iterator[Any]) -> Iterator[pa.Array]:
     loop, file = kept.loop, kept.file
     loop.take_work()  # of an earlier task that was cut short: it belongs to nobody now
     worker = _worker()
+    told_for = name_of(context)
     held: NDArray[np.bool_] | None = None
     for count, columns in enumerate(batches):
         arrays = columns if isinstance(columns, tuple) else (columns,)
         empty = len(arrays[0]) == 0  # has no row that could carry work, if it should be the last
         if held is not None:
-            yield verdicts(held, encode(loop, worker) if empty or count & (count - 1) == 0 else None)
+            yield verdicts(held, encode(loop, worker, told_for) if empty or count & (count - 1) == 0 else None)
             held = None
         if empty:
             yield verdicts(np.zeros(0, dtype=bool), None)
@@ -92,7 +94,7 @@ def run_task(task: ChainTask, batches: Iterator[Any]) -> Iterator[pa.Array]:
         if loop.work.switches:
             file.offer(loop.snapshot)
     if held is not None:
-        yield verdicts(held, encode(loop, worker))
+        yield verdicts(held, encode(loop, worker, told_for))
     file.offer(loop.snapshot)
 
 

@@ -1,0 +1,76 @@
+"""A driver killed with SIGKILL in mid-run and started again from its checkpoint: every row once, none missing."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.spark.waiting import wait_until
+from tests.where import stream_to_the_end
+from tests.where.input_files import ROWS_A_FILE, expected_ids, write_files
+from tests.where.processes import QUIET, answer, complaints, environment, kill_group, program
+from thalweg.events import Observed, VerdictGiven, read
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]  # three sessions, on a machine that may be busy
+
+FILES = 14
+KILLS = 2
+
+
+@pytest.mark.slow
+def test_a_killed_stream_goes_on_where_it_was(tmp_path: Path):
+    seed = 7 if os.environ.get("CI") else random.randrange(10**6)
+    print(f"moments of the kills: seed {seed}")
+    rng = random.Random(seed)
+    write_files(tmp_path / "in", FILES)
+    (tmp_path / "places").mkdir()
+    settings = [f"{key}={value}" for key, value in QUIET.items()]
+    command = [sys.executable, stream_to_the_end.__file__, str(tmp_path), *settings]
+    env = environment(tmp_path)
+
+    for number in range(KILLS):
+        log = tmp_path / f"killed-{number}.out"
+        begun = batches(tmp_path, "offsets") + rng.randrange(2, 5)
+        with program(command, log, env) as process:
+
+            def on_its_way(begun: int = begun, process=process, log: Path = log) -> bool:
+                assert process.poll() is None, complaints(log).read_text(errors="replace")[-3_000:]
+                return batches(tmp_path, "offsets") >= begun
+
+            wait_until(on_its_way, f"micro-batch {begun} has begun", seconds=90)
+            time.sleep(rng.random() * 0.5)
+            kill_group(process)
+        assert process.returncode == -9
+        assert 0 < batches(tmp_path, "commits") < FILES, "it was killed in mid-run"
+
+    found = answer(command, tmp_path / "last.out", env)
+    expected = expected_ids(tmp_path / "in")
+    assert 0 < len(expected) < FILES * ROWS_A_FILE
+    assert found == expected
+    assert batches(tmp_path, "commits") == FILES
+    check_events(tmp_path / "events.jsonl")
+
+
+def check_events(events: Path) -> None:
+    """A micro-batch counts once. One whose driver died before it could write may be missing, or there in part."""
+    records = list(read(events))
+    rows = dict.fromkeys(range(FILES), 0)
+    for record in records:
+        if isinstance(record, Observed):
+            assert record.batch is not None
+            rows[record.batch] += record.rows
+    assert all(count <= ROWS_A_FILE for count in rows.values()), rows
+    assert sum(count < ROWS_A_FILE for count in rows.values()) <= KILLS, rows
+    starts = {record.start for record in records if isinstance(record, Observed)}
+    assert len(starts) == KILLS + 1
+    assert len([record for record in records if isinstance(record, VerdictGiven)]) > FILES, "the order was restless"
+
+
+def batches(folder: Path, log: str) -> int:
+    """How many micro-batches the checkpoint holds as begun (`offsets`) or done (`commits`)."""
+    return len(list((folder / "checkpoint" / log).glob("[0-9]*")))
