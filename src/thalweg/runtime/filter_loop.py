@@ -19,7 +19,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.adapt import Policy, Seen
-from thalweg.kernels import Columns, FilterChain, Pass
+from thalweg.errors import TimeLimitError
+from thalweg.kernels import CallEnded, Columns, FilterChain, Pass, Unknown
+from thalweg.runtime.failed_row import FailedRow, failed_row_error, told
 from thalweg.stats import CallCost
 
 SLICE_ROWS = 1024
@@ -64,11 +66,15 @@ class Work:
     profiling_ns: int = 0
     reoptimizing_ns: int = 0
     switches: list[Switch] = field(default_factory=list)
+    failed: int = 0
+    """Rows set aside."""
+    raised: list[int] = field(default_factory=list)
+    """Rows a predicate raised on, in ordinary work; others may have dropped them."""
 
     @classmethod
     def none(cls, n: int) -> Work:
         """Nothing done yet, for n predicates."""
-        return cls(0, 0, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n)
+        return cls(0, 0, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, raised=[0] * n)
 
 
 class FilterLoop:
@@ -80,8 +86,11 @@ class FilterLoop:
         policy: Policy,
         rng: np.random.Generator,
         slice_rows: int | None = None,
+        dead_letter: bool = False,
+        redact: bool = False,
     ) -> None:
-        """`slice_rows`: the length of every slice; None: about a thousand rows, more while the order stands."""
+        """`slice_rows`: the length of every slice; None: about a thousand rows, more while the order stands.
+        `dead_letter`: a row that fails is set aside, not raised. `redact`: no value of a row is told."""
         n = len(chain.plan.predicates)
         self.chain = chain
         self.policy = policy
@@ -94,19 +103,30 @@ class FilterLoop:
         self.costs = [CallCost() for _ in range(n)]
         self.work = Work.none(n)
         self.rows_seen = 0
+        self._dead_letter = dead_letter
+        self._redact = redact
+        self._failures: list[FailedRow] = []
+        self._guarding = sorted({guard for guards in chain.plan.pipeline.guards for guard in guards})
+        self.begin("the input")
         self._since = [[0] * n, [0] * n, [0] * n]  # evaluated, passed, ns since the policy was last asked
         self._waiting: list[tuple[Columns, NDArray[np.int16]]] = []
         self._waiting_rows = 0
         self._profile_tuples = 0
         self._no_profile: Bits = np.zeros((0, n), dtype=bool)
 
+    def begin(self, source: str) -> None:
+        """Rows are counted from here, and said to be of `source`, when one fails."""
+        self._source, self._source_rows = source, 0
+
     def process(self, batch: pa.RecordBatch) -> Bits:
-        """One bit a row: whether it passes."""
+        """One bit a row: whether it passes. Rows set aside do not; `take_failures` gives them."""
         clock = self.chain.clock
         begun = clock()
+        self._failures = []
         try:
             return self._process(batch)
         finally:
+            self._source_rows += batch.num_rows
             self.work.total_ns += clock() - begun
 
     def _process(self, batch: pa.RecordBatch) -> Bits:
@@ -119,9 +139,15 @@ class FilterLoop:
         while start + length < batch.num_rows:
             start += length
             length = next_slice(batch.num_rows - start, self.slice_rows)
-            done = self.chain.run(columns.slice(start, length), self.order)
+            part = columns.slice(start, length)
+            try:
+                done = self.chain.run(part, self.order)
+            except CallEnded as ended:
+                raise self._too_late(ended, start, length) from None
             keep[start + done.kept] = True
             self._count(done, length)
+            if done.unknown is not None:
+                self._fail(done, done.unknown, part, start)
             if len(self.order) == 1:
                 continue  # nothing to order, so nothing to learn
             p = self.policy.wants().p
@@ -130,6 +156,9 @@ class FilterLoop:
                 continue
             mark = clock()
             dropped = (done.dropped_at < len(self.order)).nonzero()[0]
+            if done.unknown is not None and self._guarding:
+                # a guard that is not known to be true there would be taken for true when the row is profiled
+                dropped = dropped[~done.unknown.any_of(dropped, self._guarding)]
             chosen = dropped[self.rng.random(len(dropped)) < p]
             if len(chosen):
                 sampled.append(start + chosen)
@@ -148,6 +177,30 @@ class FilterLoop:
         self._wait(columns, sampled, places)
         self.work.profiling_ns += clock() - mark
         return keep
+
+    def take_failures(self) -> list[FailedRow]:
+        """The rows of the latest batch that were set aside, by their number in it."""
+        failures, self._failures = self._failures, []
+        return failures
+
+    def _fail(self, done: Pass, unknown: Unknown, part: Columns, start: int) -> None:
+        """Rows failed, or predicates raised on rows that others dropped."""
+        names = self.chain.plan.pipeline.names
+        for row in done.failed.tolist():
+            raised = unknown.raised_on(row)
+            if not self._dead_letter:
+                unknown.clear()
+                where = f"row {self._source_rows + start + row:,} (from 0) of {self._source}"
+                error = failed_row_error(self.chain.plan, part, row, raised, where, self._redact)
+                raise error from (None if self._redact else raised[0][1])
+            texts = tuple((names[k], told(error, self._redact)) for k, error in raised)
+            self._failures.append(FailedRow(start + row, texts))
+        self.work.failed += len(done.failed)
+        unknown.clear()
+
+    def _too_late(self, ended: CallEnded, start: int, length: int) -> TimeLimitError:
+        first = self._source_rows + start
+        return TimeLimitError(f"{ended}, in rows {first:,} to {first + length - 1:,} of {self._source}")
 
     def take_work(self) -> Work:
         """What was done since the last call."""
@@ -186,13 +239,14 @@ class FilterLoop:
         for k in self.order:
             count = done.evaluated[k]
             if not count:
-                break
+                continue
             evaluated[k] += count
             passed[k] += done.passed[k]
             ns[k] += done.ns[k]
             work.evaluated[k] += count
             work.passed[k] += done.passed[k]
             work.busy_ns[k] += done.ns[k]
+            work.raised[k] += done.raised[k]
             self.costs[k].record(count, done.ns[k])
 
     def _wait(self, columns: Columns, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]]) -> None:
