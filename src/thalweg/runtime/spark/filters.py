@@ -20,17 +20,25 @@ from pyspark.sql import functions as F
 from thalweg.errors import PlanError
 from thalweg.events import Record
 from thalweg.plan import FilterPlan, find_column
+from thalweg.runtime.outcome import ERRORS_COLUMN, Wanted
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark import verdict_column
 from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
 from thalweg.runtime.spark.host_file import forget_at_exit
+from thalweg.runtime.spark.picklable import refuse_unpicklable
 from thalweg.runtime.spark.stream_watch import watch
 from thalweg.runtime.spark.worker import ChainTask, run_task
 from thalweg.runtime.work_record import decode
 
 
 def attach(
-    df: DataFrame, plan: FilterPlan, settings: FilterSettings, filters: str, sink: Callable[[Record], None]
+    df: DataFrame,
+    plan: FilterPlan,
+    settings: FilterSettings,
+    filters: str,
+    sink: Callable[[Record], None],
+    wanted: Wanted = Wanted.KEPT,
+    errors_column: str = ERRORS_COLUMN,
 ) -> tuple[DataFrame, Fetch | None]:
     """The filtered DataFrame and, for a batch one, what fetches what its first action observed."""
     names = [find_column(column, df.columns) for column in plan.columns]
@@ -41,7 +49,8 @@ def attach(
     identity = uuid.uuid4().hex
     application = df.sparkSession.conf.get("spark.app.id", None) or "application"
     forget_at_exit(application)
-    task = ChainTask(plan, settings, filters, identity, application, df.isStreaming)
+    task = ChainTask(plan, settings, filters, identity, application, df.isStreaming, wanted)
+    tagged = wanted is not Wanted.KEPT
 
     def filter_chain(columns: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         return run_task(task, columns)
@@ -52,10 +61,16 @@ def attach(
     udf: Any = F.arrow_udf(filter_chain, verdict_column.TYPE).asNondeterministic()
     metric = f"thalweg_{identity}"
     flag = f"__thalweg_{identity[:8]}"
-    column = udf(*(F.col(f"`{name.replace('`', '``')}`") for name in names))
+    try:
+        column = udf(*(F.col(f"`{name.replace('`', '``')}`") for name in names))
+    except Exception:  # it is pickled here
+        refuse_unpicklable(plan)
+        raise
+    if not hasattr(df, "_jdf"):  # Connect pickles when an action runs
+        refuse_unpicklable(plan)
     # dropped rows go before anything else is done with them: observing copies every row it sees
     evaluated = df.withColumn(flag, column).filter(F.col(flag).isNotNull())
-    work = F.collect_list(verdict_column.work(F.col(flag))).alias("work")
+    work = F.collect_list(verdict_column.work(F.col(flag), tagged)).alias("work")
 
     def tell(run: str, batch: int | None, texts: list[str]) -> None:
         kind = "batch" if batch is None else "stream"
@@ -73,4 +88,7 @@ def attach(
         fetch = Fetch(observation, partial(tell, f"batch {identity[:8]}", None))
         if settings.events is not None:
             fetch_without_being_asked(fetch)
-    return observed.filter(verdict_column.kept(F.col(flag))).drop(flag), fetch
+    out = observed.filter(verdict_column.wanted(F.col(flag), tagged))
+    if tagged:
+        out = out.withColumn(errors_column, verdict_column.errors(F.col(flag)))
+    return out.drop(flag), fetch

@@ -13,13 +13,13 @@ import os
 import socket
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyspark import TaskContext
 
 from thalweg.adapt import make_policy
@@ -28,6 +28,7 @@ from thalweg.kernels import FilterChain
 from thalweg.kernels.filter_chain import set_up
 from thalweg.plan import FilterPlan
 from thalweg.runtime.filter_loop import FilterLoop
+from thalweg.runtime.outcome import Wanted
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark.host_file import HostFile
 from thalweg.runtime.spark.verdict_column import verdicts
@@ -51,6 +52,7 @@ class ChainTask:
     """This application of it to a DataFrame."""
     application: str
     streaming: bool
+    wanted: Wanted = Wanted.KEPT
 
     def learns_as(self, query: str | None) -> str:
         """What shares one policy's state."""
@@ -74,23 +76,30 @@ def run_task(task: ChainTask, batches: Iterator[Any]) -> Iterator[pa.Array]:
     context = TaskContext.get()
     kept = _kept_for(task, context.getLocalProperty("sql.streaming.queryId") if context else None)
     loop, file = kept.loop, kept.file
+    loop.begin(f"partition {context.partitionId()}" if context else "the input")
     loop.take_work()  # of an earlier task that was cut short: it belongs to nobody now
     worker = f"{socket.gethostname()}/{os.getpid()}"
-    held: NDArray[np.bool_] | None = None
+    held: Callable[[str | None], pa.Array] | None = None
     for count, columns in enumerate(batches):
         arrays = columns if isinstance(columns, tuple) else (columns,)
         empty = len(arrays[0]) == 0  # has no row that could carry work, if it should be the last
         if held is not None:
-            yield verdicts(held, encode(loop, worker) if empty or count & (count - 1) == 0 else None)
+            yield held(encode(loop, worker) if empty or count & (count - 1) == 0 else None)
             held = None
         if empty:
             yield verdicts(np.zeros(0, dtype=bool), None)
             continue
-        held = loop.process(pa.RecordBatch.from_arrays(list(arrays), names=list(task.plan.columns)))
+        keep = loop.process(pa.RecordBatch.from_arrays(list(arrays), names=list(task.plan.columns)))
+        failures = loop.take_failures()
+        if task.wanted is Wanted.KEPT:
+            failures = []
+        elif task.wanted is Wanted.ERRORS:
+            keep[:] = False
+        held = partial(verdicts, keep, failures=failures)
         if loop.work.switches:
             file.offer(loop.snapshot)
     if held is not None:
-        yield verdicts(held, encode(loop, worker))
+        yield held(encode(loop, worker))
     file.offer(loop.snapshot)
 
 
@@ -110,7 +119,8 @@ def _new_loop(task: ChainTask, learned: dict[str, Any] | None) -> FilterLoop:
     settings = task.settings
     rng = np.random.default_rng(settings.seed)
     policy = make_policy(settings.policy, task.plan.pipeline, settings.profile, rng)
-    loop = FilterLoop(FilterChain(task.plan, time.perf_counter_ns, _setups(task)), policy, rng, settings.slice_rows)
+    chain = FilterChain(task.plan, time.perf_counter_ns, _setups(task))
+    loop = FilterLoop(chain, policy, rng, settings.slice_rows, settings.dead_letter, settings.redact)
     if learned is not None:
         try:
             loop.restore(learned)
