@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MOST_PENDING = 1000
 """Batch DataFrames whose first action is waited for; in a `foreachBatch` nobody may ever ask for a report."""
+MOST_DEATHS = 10
+"""Workers that died, shown in a report."""
 
 
 def filters(
@@ -100,6 +102,7 @@ class Filters:
         self._sinks: dict[str, JsonLines] = {}
         self._fetch: list[Fetch] = []
         self._unobserved = 0
+        self._applications: set[str] = set()
         self._passes = itertools.count(1)
         self._identity = identity or uuid.uuid4().hex
         self._lock = threading.Lock()
@@ -123,11 +126,12 @@ class Filters:
     def _attached(self, df: Any, wanted: Wanted, column: str) -> Any:
         if not (hasattr(df, "observe") and hasattr(df, "sparkSession")):
             raise PlanError(f"filters are applied to a Spark DataFrame, not to {type(df).__name__}; for Arrow: .over()")
-        from thalweg.runtime.spark.filters import attach
+        from thalweg.runtime.spark.filters import application_of, attach
 
         settings = resolve(self._given, lambda key: df.sparkSession.conf.get(key, None))
         check_wanted(wanted, settings, column, df.columns)
         out, fetch = attach(df, self._plan, settings, self._identity, self._sink(settings.events), wanted, column)
+        self._applications.add(application_of(df))
         if fetch is not None:
             with self._lock:
                 self._fetch = [*self._fetch[-MOST_PENDING:], fetch]
@@ -170,7 +174,16 @@ class Filters:
             waiting = [fetch for fetch in self._fetch if not fetch()]
             self._unobserved += sum(1 for fetch in self._fetch if fetch.ended and not fetch.observed)
             self._fetch = waiting
-            return self._tally.report(pending=len(waiting), unobserved=self._unobserved)
+            return self._tally.report(len(waiting), self._unobserved, self._deaths())
+
+    def _deaths(self) -> tuple[str, ...]:
+        if not self._applications:
+            return ()
+        from thalweg.runtime.spark.call_mark import deaths, sentence
+
+        names = self._plan.pipeline.names
+        found = [death for application in self._applications for death in deaths(application, self._identity)]
+        return tuple(sentence(death, names) for death in found[-MOST_DEATHS:])
 
     def _sink(self, path: str | os.PathLike[str] | None) -> Callable[[Record], None]:
         if path is None:

@@ -97,7 +97,7 @@ def test_the_dictionary_is_what_programs_read():
                 "workers": 1,
             }
         ],
-        "pending": 0, "unobserved": 0,
+        "pending": 0, "unobserved": 0, "deaths": [],
     }  # fmt: skip
 
 

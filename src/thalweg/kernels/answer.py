@@ -31,9 +31,6 @@ holds the frames it went through, and they hold the rows."""
 class CallEnded(BaseException):
     """Raised inside a call by who watches it, to end it; no `except Exception` of a predicate's may swallow it."""
 
-    rows_done: int | None = None
-    """Rows that had been answered, where that is known."""
-
 
 def answer_by_row(call: Callable[..., Any], values: Sequence[list[Any]], rows: int) -> tuple[Bits, Raised]:
     """A row function on the values of its columns."""
@@ -49,9 +46,6 @@ def answer_by_row(call: Callable[..., Any], values: Sequence[list[Any]], rows: i
         except Exception as error:
             raised[len(answers)] = error
             answers.append(True)
-        except CallEnded as ended:
-            ended.rows_done = len(answers)
-            raise
     return np.frombuffer(bytes(answers), dtype=bool), raised
 
 

@@ -39,10 +39,10 @@ class Tally:
             section.add(record)
             self._sections.move_to_end(record.run)  # the run unused for longest is forgotten first
 
-    def report(self, pending: int = 0, unobserved: int = 0) -> Report:
+    def report(self, pending: int = 0, unobserved: int = 0, deaths: tuple[str, ...] = ()) -> Report:
         """A copy of what is known now."""
         with self._lock:
-            return Report(tuple(section.copy() for section in self._sections.values()), pending, unobserved)
+            return Report(tuple(section.copy() for section in self._sections.values()), pending, unobserved, deaths)
 
 
 def fold(records: Iterable[Record]) -> Report:

@@ -11,6 +11,7 @@ With slices of one row and the same random numbers this is the tuple-at-a-time a
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,9 +104,10 @@ class FilterLoop:
         self.costs = [CallCost() for _ in range(n)]
         self.work = Work.none(n)
         self.rows_seen = 0
-        self._dead_letter = dead_letter
-        self._redact = redact
+        self.dead_letter = dead_letter
+        self.redact = redact
         self._failures: list[FailedRow] = []
+        self.time_limit: AbstractContextManager[object] = nullcontext()
         self._guarding = sorted({guard for guards in chain.plan.pipeline.guards for guard in guards})
         self.begin("the input")
         self._since = [[0] * n, [0] * n, [0] * n]  # evaluated, passed, ns since the policy was last asked
@@ -124,7 +126,8 @@ class FilterLoop:
         begun = clock()
         self._failures = []
         try:
-            return self._process(batch)
+            with self.time_limit:
+                return self._process(batch)
         finally:
             self._source_rows += batch.num_rows
             self.work.total_ns += clock() - begun
@@ -188,19 +191,22 @@ class FilterLoop:
         names = self.chain.plan.pipeline.names
         for row in done.failed.tolist():
             raised = unknown.raised_on(row)
-            if not self._dead_letter:
+            if not self.dead_letter:
                 unknown.clear()
                 where = f"row {self._source_rows + start + row:,} (from 0) of {self._source}"
-                error = failed_row_error(self.chain.plan, part, row, raised, where, self._redact)
-                raise error from (None if self._redact else raised[0][1])
-            texts = tuple((names[k], told(error, self._redact)) for k, error in raised)
+                error = failed_row_error(self.chain.plan, part, row, raised, where, self.redact)
+                raise error from (None if self.redact else raised[0][1])
+            texts = tuple((names[k], told(error, self.redact)) for k, error in raised)
             self._failures.append(FailedRow(start + row, texts))
         self.work.failed += len(done.failed)
         unknown.clear()
 
     def _too_late(self, ended: CallEnded, start: int, length: int) -> TimeLimitError:
         first = self._source_rows + start
-        return TimeLimitError(f"{ended}, in rows {first:,} to {first + length - 1:,} of {self._source}")
+        return TimeLimitError(
+            f"{ended}, on a slice of rows {first:,} to {first + length - 1:,} (from 0) of {self._source}. Make it "
+            "faster, or raise time_limit="
+        )
 
     def take_work(self) -> Work:
         """What was done since the last call."""

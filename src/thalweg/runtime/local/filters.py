@@ -16,6 +16,7 @@ from thalweg.plan import FilterPlan, find_column
 from thalweg.runtime.filter_loop import FilterLoop
 from thalweg.runtime.outcome import ERRORS_COLUMN, Wanted, check_wanted, rows_and_errors
 from thalweg.runtime.settings import FilterSettings
+from thalweg.runtime.time_limit import TimeLimit
 from thalweg.runtime.work_record import decode, encode
 
 TELL_EVERY_ROWS = 100_000
@@ -32,7 +33,10 @@ def make_loop(
     rng = np.random.default_rng(settings.seed)
     policy = make_policy(settings.policy, plan.pipeline, settings.profile, rng)
     chain = FilterChain(plan, clock)
-    return FilterLoop(chain, policy, rng, settings.slice_rows, settings.dead_letter, settings.redact)
+    loop = FilterLoop(chain, policy, rng, settings.slice_rows, settings.dead_letter, settings.redact)
+    if settings.time_limit is not None:
+        chain.sentry = loop.time_limit = TimeLimit(settings.time_limit, plan.pipeline.names)
+    return loop
 
 
 def filter_batches(

@@ -8,6 +8,7 @@ the rows that only carried it go, and the text.
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -47,9 +48,9 @@ def attach(
             "this PySpark has no arrow_udf: Thalweg needs PySpark 4.1 or newer, pip install 'thalweg[spark]'"
         )
     identity = uuid.uuid4().hex
-    application = df.sparkSession.conf.get("spark.app.id", None) or "application"
+    application = application_of(df)
     forget_at_exit(application)
-    task = ChainTask(plan, settings, filters, identity, application, df.isStreaming, wanted)
+    task = ChainTask(plan, settings, filters, identity, application, df.isStreaming, wanted, _attempts(df))
     tagged = wanted is not Wanted.KEPT
 
     def filter_chain(columns: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
@@ -92,3 +93,16 @@ def attach(
     if tagged:
         out = out.withColumn(errors_column, verdict_column.errors(F.col(flag)))
     return out.drop(flag), fetch
+
+
+def application_of(df: DataFrame) -> str:
+    """What the workers' files on a host are filed under."""
+    return df.sparkSession.conf.get("spark.app.id", None) or "application"
+
+
+def _attempts(df: DataFrame) -> int:
+    """How often Spark tries a task: in local mode once, unless the master says otherwise."""
+    master = df.sparkSession.conf.get("spark.master", None) or ""
+    if master.startswith("local"):
+        return int(found[1]) if (found := re.search(r",\s*(\d+)\s*\]", master)) else 1
+    return int(df.sparkSession.conf.get("spark.task.maxFailures", None) or 4)

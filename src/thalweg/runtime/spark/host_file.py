@@ -49,11 +49,7 @@ class HostFile:
             return
         self._written = now
         with contextlib.suppress(OSError):
-            if not self._folder.exists():
-                self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._folder.mkdir(mode=0o700, exist_ok=True)
-                _sweep(self._folder.parent)
-            if not self._ours():
+            if not self.ready():
                 return
             aside = self.path.with_suffix(f".{os.getpid()}")
             aside.unlink(missing_ok=True)
@@ -61,6 +57,14 @@ class HostFile:
             with os.fdopen(handle, "w", encoding="utf-8") as out:
                 json.dump(snapshot(), out)
             aside.replace(self.path)
+
+    def ready(self) -> bool:
+        """Make the folder, and say whether it can be trusted."""
+        if not self._folder.exists():
+            self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            _sweep(self._folder.parent)
+        return self._ours()
 
     def _ours(self) -> bool:
         """Whether only this user can have put something there: the names are no secret, and the parent is shared."""
