@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 import thalweg as tw
 from tests.runtime.outcomes import Outcomes, outcomes
 from tests.runtime.scripted import Scripted
-from thalweg.adapt import POLICIES
+from thalweg.adapt import POLICIES, Wants
 from thalweg.events import read
 from thalweg.kernels import FilterChain
-from thalweg.plan import Pipeline
+from thalweg.plan import FilterPlan, Pipeline
 from thalweg.report import fold
 from thalweg.runtime.filter_loop import FilterLoop
 
@@ -203,6 +203,21 @@ def test_what_a_guard_that_raises_guards_is_not_called():
     assert called == [0, 3, 0, 3]
     section = keep.report().sections[0]
     assert [(p.evaluated, p.passed) for p in section.predicates] == [(6, 5), (2, 2), (2, 2)]
+
+
+@pytest.mark.parametrize("raises_first", [True, False], ids=["raised in work", "raised in profiling"])
+def test_what_a_guard_that_raises_guards_is_not_called_to_learn_something_either(raises_first):
+    """Row 1: the guard raises; another predicate, before or behind it, drops the row; then the row is profiled."""
+    called = []
+    guard = tw.predicate(lambda i: 1 / (i - 1), "id", name="guard")
+    drops = tw.predicate(lambda i: False, "id", name="drops")
+    guarded = tw.predicate(lambda i: called.append(i) or True, "id", name="guarded", after="guard")
+    plan = FilterPlan((guard, drops, guarded) if raises_first else (drops, guard, guarded))
+    policy = Scripted(plan.pipeline, 1, p=1.0, restless=0.0)
+    policy.order, policy._wants = (0, 1, 2), Wants(1.0, np.ones((3, 3), dtype=bool))
+    loop = FilterLoop(FilterChain(plan, lambda: 0), policy, np.random.default_rng(1), slice_rows=1)
+    assert not loop.process(pa.RecordBatch.from_pydict({"id": range(6)})).any()
+    assert called == [0, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("ask", ["tagged_over", "errors_over"])
