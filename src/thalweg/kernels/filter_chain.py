@@ -135,11 +135,12 @@ class FilterChain:
         unknown, as if it had raised."""
         raised: Raised = {}
         for i in range(len(rows)):
-            try:
-                for column in self.plan.predicates[k].columns:
+            for column in self.plan.predicates[k].columns:
+                try:
                     columns.python(column, rows[i : i + 1])
-            except Exception as error:
-                raised[i] = error
+                except Exception as error:
+                    raised[i] = ValueError(f"no Python value for column {column!r}: {type(error).__name__}: {error}")
+                    break
         good = np.array([i for i in range(len(rows)) if i not in raised], dtype=np.int64)
         mask = np.ones(len(rows), dtype=bool)
         if len(good):
