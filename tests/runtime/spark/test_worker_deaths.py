@@ -67,8 +67,8 @@ def test_the_last_attempt_of_a_task_whose_workers_always_die_says_in_what(here: 
     dies(here, 1, attempt=0)
     dies(here, 1, attempt=1)
     give_up_if_it_always_dies(**which, attempt=2, attempts=4)  # another one may still be tried
-    with pytest.raises(WorkerDiedError, match="3 Python workers ended inside predicate 'b'.*partition 1"):
-        dies(here, 1, attempt=2)
+    dies(here, 1, attempt=2)
+    with pytest.raises(WorkerDiedError, match=r"3 Python workers ended inside predicate 'b'.*partition 1"):
         give_up_if_it_always_dies(**which, attempt=3, attempts=4)
     give_up_if_it_always_dies(**{**which, "partition": 2}, attempt=3, attempts=4)
     dies(here, 0, attempt=1)
