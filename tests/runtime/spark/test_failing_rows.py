@@ -94,8 +94,8 @@ def test_a_message_of_any_characters_arrives(spark):
 def test_the_query_fails_with_names_partition_row_and_values_or_without_values(spark):
     df = spark.range(0, 3_000, 1, 1)
     told = (
-        r"predicate 'sevens' raised ValueError: seven in 7\. This is row 7 \(from 0\) of partition 0, which no predicate "
-        r"drops; values: id=7\. .*dead-letter"
+        r"predicate 'sevens' raised ValueError: seven in 7\. This is row 7 \(from 0\) of partition 0, which no "
+        r"predicate drops; values: id=7\. .*dead-letter"
     )
     with pytest.raises(Exception, match=told):
         df.transform(filters(slice_rows=10)).collect()
