@@ -13,8 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import thalweg as tw
+from thalweg.kernels.answer import as_mask
 from thalweg.kernels.columns import python_values
-from thalweg.kernels.filter_chain import as_mask
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,10 +7,13 @@ tw.filters(isdigit)
 """
 
 from thalweg.adaptive_filters import Filters, filters
-from thalweg.errors import PlanError, PredicateError, ThalwegError
+from thalweg.errors import FailedRowError, PlanError, PredicateError, ThalwegError, TimeLimitError
 from thalweg.plan import Predicate, predicate
 from thalweg.report import Report
 
 __version__ = "0.1.0"
 
-__all__ = ["Filters", "PlanError", "Predicate", "PredicateError", "Report", "ThalwegError", "filters", "predicate"]
+__all__ = [
+    "FailedRowError", "Filters", "PlanError", "Predicate", "PredicateError", "Report", "ThalwegError",
+    "TimeLimitError", "filters", "predicate",
+]  # fmt: skip

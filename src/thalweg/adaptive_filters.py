@@ -14,6 +14,7 @@ from thalweg.events import JsonLines, Record
 from thalweg.plan import FilterPlan, Predicate
 from thalweg.report import Report, Tally
 from thalweg.runtime.local import filter_batches
+from thalweg.runtime.outcome import ERRORS_COLUMN, Wanted, check_wanted
 from thalweg.runtime.settings import resolve
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 MOST_PENDING = 1000
 """Batch DataFrames whose first action is waited for; in a `foreachBatch` nobody may ever ask for a report."""
+MOST_DEATHS = 10
+"""Workers that died, shown in a report."""
 
 
 def filters(
@@ -35,10 +38,15 @@ def filters(
     slice_rows: int | None = None,
     seed: int | None = None,
     events: str | os.PathLike[str] | None = None,
+    on_error: str | None = None,
+    redact: bool | None = None,
+    time_limit: float | None = None,
 ) -> Filters:
     """A conjunction of predicates whose order follows the data.
 
-    A row passes when every predicate is true; null counts as false. The rows that pass never depend on the order.
+    A row passes when every predicate is true; null counts as false. A predicate that raises on a row is unknown there:
+    the row is dropped if another one is false, else it fails. The rows that pass and those that fail never depend on
+    the order.
 
     Parameters
     ----------
@@ -59,6 +67,13 @@ def filters(
         For the sample of profiled rows; it never changes the answer.
     events
         A file to which the driver appends event records as JSON lines.
+    on_error
+        ``"raise"`` (default): a row that fails fails the query, which names the predicates that raised, the row and
+        its values. ``"dead-letter"``: it is set aside and counted; see :meth:`Filters.tagged`, :meth:`Filters.errors`.
+    redact
+        True: no value of a row, and no message of an exception, is told; only the exceptions' types.
+    time_limit
+        Seconds a predicate may take for a slice of some thousand rows; then the query fails with its name.
 
     What is not given is taken from Spark's configuration (``spark.thalweg.policy``), then from the environment
     (``THALWEG_POLICY``), then from the default.
@@ -72,13 +87,16 @@ def filters(
     """
     given = {
         "policy": policy, "p": p, "window": window, "alpha": alpha, "budget": budget, "slice_rows": slice_rows,
-        "seed": seed, "events": events,
+        "seed": seed, "events": events, "on_error": on_error, "redact": redact, "time_limit": time_limit,
     }  # fmt: skip
     return Filters(FilterPlan(tuple(predicates)), given)
 
 
 class Filters:
-    """Apply it with ``df.transform(keep)``, or to Arrow batches with ``keep.over(batches)``; ask ``keep.report()``."""
+    """Apply it with ``df.transform(keep)``, or to Arrow batches with ``keep.over(batches)``; ask ``keep.report()``.
+
+    With ``on_error="dead-letter"`` also ``df.transform(keep.tagged)`` and ``keep.errors(df)``.
+    """
 
     def __init__(self, plan: FilterPlan, given: dict[str, Any], identity: str | None = None) -> None:
         self._plan = plan
@@ -88,18 +106,36 @@ class Filters:
         self._sinks: dict[str, JsonLines] = {}
         self._fetch: list[Fetch] = []
         self._unobserved = 0
+        self._applications: set[str] = set()
         self._passes = itertools.count(1)
         self._identity = identity or uuid.uuid4().hex
         self._lock = threading.Lock()
 
     def __call__(self, df: Any) -> Any:
         """The rows of a Spark DataFrame, batch or streaming, that pass; a plain DataFrame with the same columns."""
+        return self._attached(df, Wanted.KEPT, ERRORS_COLUMN)
+
+    def tagged(self, df: Any, column: str = ERRORS_COLUMN) -> Any:
+        """The rows that pass and the rows that failed, in one pass over the data: ``df.transform(keep.tagged)``.
+
+        They are told apart by one more column, an array of (predicate, error): null where the row passed. Needs
+        ``on_error="dead-letter"``.
+        """
+        return self._attached(df, Wanted.TAGGED, column)
+
+    def errors(self, df: Any, column: str = ERRORS_COLUMN) -> Any:
+        """The rows that failed alone, with the column of `tagged`. This is a pass over the data of its own."""
+        return self._attached(df, Wanted.ERRORS, column)
+
+    def _attached(self, df: Any, wanted: Wanted, column: str) -> Any:
         if not (hasattr(df, "observe") and hasattr(df, "sparkSession")):
             raise PlanError(f"filters are applied to a Spark DataFrame, not to {type(df).__name__}; for Arrow: .over()")
-        from thalweg.runtime.spark.filters import attach
+        from thalweg.runtime.spark.filters import application_of, attach
 
         settings = resolve(self._given, lambda key: df.sparkSession.conf.get(key, None))
-        out, fetch = attach(df, self._plan, settings, self._identity, self._sink(settings.events))
+        check_wanted(wanted, settings, column, df.columns)
+        out, fetch = attach(df, self._plan, settings, self._identity, self._sink(settings.events), wanted, column)
+        self._applications.add(application_of(df))
         if fetch is not None:
             with self._lock:
                 self._fetch = [*self._fetch[-MOST_PENDING:], fetch]
@@ -107,9 +143,34 @@ class Filters:
 
     def over(self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The rows of Arrow batches that pass, batch by batch, without Spark."""
+        return self._over(batches, Wanted.KEPT, ERRORS_COLUMN)
+
+    def tagged_over(
+        self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch, column: str = ERRORS_COLUMN
+    ) -> Iterator[pa.RecordBatch]:
+        """As `tagged`, over Arrow batches.
+
+        >>> import pyarrow as pa, thalweg as tw
+        >>> keep = tw.filters(tw.predicate(lambda c: int(c) > 5, "code", name="large"), on_error="dead-letter")
+        >>> for batch in keep.tagged_over(pa.table({"code": ["7", "1", "x7"]})):
+        ...     print(*batch.to_pylist(), sep="\\n")
+        {'code': '7', 'thalweg_errors': None}
+        {'code': 'x7', 'thalweg_errors': [{'predicate': 'large', 'error': "ValueError: invalid literal for int() with base 10: 'x7'"}]}
+        """  # noqa: E501
+        return self._over(batches, Wanted.TAGGED, column)
+
+    def errors_over(
+        self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch, column: str = ERRORS_COLUMN
+    ) -> Iterator[pa.RecordBatch]:
+        """As `errors`, over Arrow batches."""
+        return self._over(batches, Wanted.ERRORS, column)
+
+    def _over(
+        self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch, wanted: Wanted, column: str
+    ) -> Iterator[pa.RecordBatch]:
         settings = resolve(self._given)
         run = f"local pass {next(self._passes)} of {self._identity[:8]}"
-        return filter_batches(self._plan, settings, batches, run, self._sink(settings.events))
+        return filter_batches(self._plan, settings, batches, run, self._sink(settings.events), wanted, column)
 
     def report(self) -> Report:
         """What has been counted so far, one section a query or run. Never waits for a query."""
@@ -117,7 +178,16 @@ class Filters:
             waiting = [fetch for fetch in self._fetch if not fetch()]
             self._unobserved += sum(1 for fetch in self._fetch if fetch.ended and not fetch.observed)
             self._fetch = waiting
-            return self._tally.report(pending=len(waiting), unobserved=self._unobserved)
+            return self._tally.report(len(waiting), self._unobserved, self._deaths())
+
+    def _deaths(self) -> tuple[str, ...]:
+        if not self._applications:
+            return ()
+        from thalweg.runtime.spark.call_mark import deaths, sentence
+
+        names = self._plan.pipeline.names
+        found = [death for application in self._applications for death in deaths(application, self._identity)]
+        return tuple(sentence(death, names) for death in found[-MOST_DEATHS:])
 
     def _sink(self, path: str | os.PathLike[str] | None) -> Callable[[Record], None]:
         if path is None:

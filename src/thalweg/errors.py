@@ -15,7 +15,20 @@ class PlanError(ThalwegError, ValueError):
 
 
 class PredicateError(ThalwegError, RuntimeError):
-    """A predicate raised, or returned something that is not one truth value a row."""
+    """A predicate's set-up raised, or it returned something that is not one truth value a row."""
+
+
+class FailedRowError(PredicateError):
+    """A row on which predicates raised and which no other predicate drops: the same row in whatever order they are
+    tried. With ``on_error="dead-letter"`` such rows are set aside instead."""
+
+
+class TimeLimitError(PredicateError):
+    """A predicate did not answer on a slice within the time limit."""
+
+
+class WorkerDiedError(PredicateError):
+    """The Python workers that ran this task before died in a predicate."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

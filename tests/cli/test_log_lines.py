@@ -23,7 +23,7 @@ def shares(phase: int) -> dict[str, float]:
     found = {}
     for k, predicate in enumerate(PREDICATES):
         part = batch.filter(batch["payload"].is_valid()) if predicate.after else batch
-        found[predicate.name] = float(chain.evaluate(k, chain.columns(part), None).mean())
+        found[predicate.name] = float(chain.evaluate(k, chain.columns(part), None)[0].mean())
     return found
 
 

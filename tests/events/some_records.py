@@ -32,7 +32,7 @@ def records_of_a_run(draw: st.DrawFn, run: str = "run 1") -> list[Record]:
                 run, kind, batch, worker, policy, predicates, draw(order), draw(counts), draw(counts),
                 draw(per_predicate), draw(per_predicate), draw(per_predicate), draw(costs), draw(per_predicate),
                 draw(per_predicate), draw(per_predicate), draw(counts), draw(counts), draw(counts), draw(counts),
-                draw(st.integers(0, 99)),
+                draw(st.integers(0, 99)), draw(counts), draw(st.just(()) | per_predicate),
             )
         )  # fmt: skip
     return records

@@ -30,6 +30,24 @@ def test_a_slice_knows_its_own_rows():
 
 
 def test_shared_values_are_made_once():
-    columns = Columns({"x": pa.array([[1], [2]])}, 2, frozenset("x"))
+    columns = Columns({"x": pa.array(["one " * 9, "two " * 9])}, 2, frozenset("x"))
     first, again = columns.python("x", None), columns.python("x", np.array([1]))
     assert again[0] is first[1]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.array([[1], [2]]),
+        pa.array([{"a": 1}, {"a": 2}]),
+        pa.array([[("k", 1)], [("k", 2)]], pa.map_(pa.string(), pa.int64())),
+        pa.array([[1], [2]], pa.list_(pa.int64(), 1)),
+    ],
+    ids=lambda array: str(array.type),
+)
+def test_values_that_can_be_changed_are_nobody_elses(array: pa.Array):
+    columns = Columns({"x": array}, 2, frozenset("x"))
+    before = array.to_pylist()
+    for value in columns.python("x", None):
+        value.clear()
+    assert columns.python("x", None) == before

@@ -38,15 +38,59 @@ def test_a_regular_expressions_match_is_an_answer():
     assert kept(rows_of(s=["ab", "b", "xa"]), predicate(re.compile("a").match, "s", name="a")) == [0]
 
 
-def test_a_result_without_a_truth_value_is_an_error_of_the_predicate():
-    with pytest.raises(PredicateError, match=r"'pair'.*ambiguous"):
-        kept(rows_of(x=[1]), predicate(lambda x: np.array([True, False]), "x", name="pair"))
+def raised_on(batch: pa.RecordBatch, *predicates: Any) -> dict[int, list[tuple[int, str]]]:
+    chain = FilterChain(FilterPlan(predicates), lambda: 0)
+    done = chain.run(chain.columns(batch), tuple(range(len(predicates))))
+    assert done.unknown is not None
+    return {row: [(k, repr(e)) for k, e in done.unknown.raised_on(row)] for row in done.failed.tolist()}
+
+
+def test_a_result_without_a_truth_value_is_unknown():
+    ((k, error),) = raised_on(rows_of(x=[1]), predicate(lambda x: np.array([True, False]), "x", name="pair"))[0]
+    assert k == 0
+    assert "ambiguous" in error
 
 
 def test_running_out_of_something_inside_is_an_error_not_the_end():
     empty: Any = iter(())
-    with pytest.raises(PredicateError, match="'runs_out'"):
-        kept(rows_of(x=[1, 2]), predicate(lambda x: next(empty), "x", name="runs_out"))
+    rows = rows_of(x=[1, 2, 3])
+    runs_out = predicate(lambda x: x == 2 or next(empty), "x", name="runs_out")
+    assert raised_on(rows, runs_out) == {0: [(0, "StopIteration()")], 2: [(0, "StopIteration()")]}
+
+
+def test_a_function_is_called_once_a_row_also_where_it_raises():
+    seen: list[int] = []
+
+    def picky(x: int) -> bool:
+        seen.append(x)
+        if x % 3 == 0:
+            raise ValueError(x)
+        return x % 2 == 0
+
+    rows = rows_of(x=range(7))
+    assert raised_on(rows, predicate(picky, "x")) == {r: [(0, f"ValueError({r})")] for r in (0, 3, 6)}
+    assert seen == list(range(7))
+    assert kept(rows, predicate(picky, "x")) == [2, 4]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.Array.from_buffers(
+            pa.string(), 3, [None, pa.array([0, 1, 2, 3], pa.int32()).buffers()[1], pa.py_buffer(b"a\xffb")]
+        ),
+        pa.array([0, 10**18, 5], pa.int64()).cast(pa.timestamp("s")),
+    ],
+    ids=["text that is no UTF-8", "the year 31 billion"],
+)
+def test_what_python_has_no_value_for_is_unknown_and_the_rest_is_not(array: pa.Array):
+    rows = rows_of(x=array, i=[0, 1, 2])
+    calls: list[int] = []
+    look = predicate(lambda x, i: calls.append(i) or i != 2, "x", "i", name="look")
+    assert list(raised_on(rows, look)) == [1]
+    assert calls == [0, 2]
+    assert kept(rows, look, predicate(lambda x: True, "x", name="shares")) == [0]
+    assert kept(rows, predicate(lambda i: i != 1, "i", name="first"), look) == [0]
 
 
 def test_nulls_arrive_as_none():

@@ -91,10 +91,45 @@ def test_it_gets_arrow_arrays_of_the_rows_still_alive():
     assert (x.to_pylist(), y.to_pylist()) == ([1, 3], ["a", "c"])
 
 
-def test_a_predicate_that_raises_is_named_with_its_columns():
-    def fails(x: pa.Array) -> pa.Array:
-        return pc.match_substring(x, "a")
+@pytest.mark.parametrize("bad", [[], [0], [99], [31, 32, 64], list(range(100))], ids=str)
+def test_one_that_raises_is_asked_again_until_its_rows_are_known(bad: list[int]):
+    calls: list[int] = []
 
-    chain = FilterChain(FilterPlan((predicate(fails, "x", vectorized=True),)), lambda: 0)
-    with pytest.raises(PredicateError, match=r"'fails'.*rows of x"):
+    def picky(x: pa.Array) -> pa.Array:
+        calls.append(len(x))
+        if set(x.to_pylist()) & set(bad):
+            raise ValueError(f"{len(x)} rows")
+        return pc.not_equal(x, 50)
+
+    chain = FilterChain(FilterPlan((predicate(picky, "x", vectorized=True),)), lambda: 0)
+    done = chain.run(chain.columns(pa.RecordBatch.from_pydict({"x": range(100)})), (0,))
+    assert done.failed.tolist() == bad
+    assert done.kept.tolist() == [x for x in range(100) if x not in bad and x != 50]
+    assert (done.evaluated, done.raised) == ([100], [len(bad)])
+    assert done.passed == [len(done.kept) + len(bad)]
+    assert len(calls) <= min(1 + 2 * len(bad) * 7, 2 * 100 - 1), "halves of halves"
+    if bad:
+        assert done.unknown is not None
+        assert [str(error) for row in bad for _, error in done.unknown.raised_on(row)] == ["1 rows"] * len(bad)
+
+
+def test_a_slice_that_is_too_large_is_answered_in_parts():
+    def small_only(x: pa.Array) -> pa.Array:
+        if len(x) > 10:
+            raise MemoryError
+        return pc.equal(x, 7)
+
+    chain = FilterChain(FilterPlan((predicate(small_only, "x", vectorized=True),)), lambda: 0)
+    done = chain.run(chain.columns(pa.RecordBatch.from_pydict({"x": range(100)})), (0,))
+    assert (done.kept.tolist(), done.failed.tolist(), done.unknown) == ([7], [], None)
+
+
+def test_a_wrong_answer_to_a_part_is_refused_too():
+    def odd(x: pa.Array) -> Any:
+        if len(x) > 1:
+            raise ValueError
+        return x
+
+    chain = FilterChain(FilterPlan((predicate(odd, "x", vectorized=True),)), lambda: 0)
+    with pytest.raises(PredicateError, match="'odd' is vectorized and must return"):
         chain.run(chain.columns(ROWS), (0,))

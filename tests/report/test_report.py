@@ -38,13 +38,14 @@ def test_numbers_are_the_sums_of_the_records(records: list[Record]):
     (section,) = fold(records).sections
     seen = [record for record in records if isinstance(record, Observed)]
     told = [record for record in records if isinstance(record, VerdictGiven)]
-    for name in ("rows", "kept", "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns"):
+    for name in ("rows", "kept", "failed", "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns"):
         assert getattr(section, name) == sum(getattr(record, name) for record in seen)
     by_name = {p.name: p for p in section.predicates}
     assert [p.name for p in section.predicates] == list(seen[-1].order)
     for k, name in enumerate(seen[0].predicates):
         for field in ("evaluated", "passed", "profiled", "profile_errors"):
             assert getattr(by_name[name], field) == sum(getattr(record, field)[k] for record in seen)
+        assert by_name[name].raised == sum(record.raised[k] for record in seen if record.raised)
         known = [record.cost_ns[k] for record in seen if record.cost_ns[k] is not None]
         assert by_name[name].cost_ns == (known[-1] if known else None)
     assert section.switch_count == len(told) + sum(record.omitted_switches for record in seen)
@@ -73,15 +74,15 @@ def test_the_dictionary_is_what_programs_read():
         "sections": [
             {
                 "run": "r", "kind": "local", "policy": "a-greedy", "counted": "1,000 rows of r in this process",
-                "order": ["b", "a"], "rows": 1000, "kept": 100,
+                "order": ["b", "a"], "rows": 1000, "kept": 100, "failed": 0,
                 "predicates": [
                     {
                         "name": "b", "position": 1, "evaluated": 1000, "passed": 200, "selectivity": 0.2,
-                        "cost_ns": None, "profiled": 0, "profile_errors": 0,
+                        "cost_ns": None, "profiled": 0, "profile_errors": 0, "raised": 0,
                     },
                     {
                         "name": "a", "position": 2, "evaluated": 200, "passed": 100, "selectivity": 0.5,
-                        "cost_ns": 250.0, "profiled": 30, "profile_errors": 1,
+                        "cost_ns": 250.0, "profiled": 30, "profile_errors": 1, "raised": 0,
                     },
                 ],
                 "evaluations": 1230, "evaluations_of_all": 2000, "profile_tuples": 40,
@@ -96,8 +97,19 @@ def test_the_dictionary_is_what_programs_read():
                 "workers": 1,
             }
         ],
-        "pending": 0, "unobserved": 0,
+        "pending": 0, "unobserved": 0, "deaths": [],
     }  # fmt: skip
+
+
+def test_rows_that_failed_are_told_where_there_are_any():
+    calm, failing = fold([observed()]), fold([observed(failed=7, raised=(0, 9))])
+    for text in (str(calm), calm._repr_html_()):
+        assert "set aside" not in text
+    for text in (str(failing), failing._repr_html_()):
+        assert "set aside 7 rows on which a predicate raised" in text
+        assert "1,000 (9 raised)" in text
+    section = failing.to_dict()["sections"][0]
+    assert (section["failed"], {p["name"]: p["raised"] for p in section["predicates"]}) == (7, {"a": 0, "b": 9})
 
 
 def test_the_text_names_what_a_person_asks_for():

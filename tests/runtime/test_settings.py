@@ -20,6 +20,9 @@ VALUES: dict[str, list[tuple[str, Any]]] = {
     "slice_rows": [("1", 1), ("64", 64), ("4096", 4096)],
     "seed": [("1", 1), ("0", 0), ("99", 99)],
     "events": [("a.jsonl", "a.jsonl"), ("b.jsonl", "b.jsonl"), ("c.jsonl", "c.jsonl")],
+    "on_error": [("dead-letter", "dead-letter"), ("raise", "raise"), ("dead-letter", "dead-letter")],
+    "redact": [("true", True), ("False", False), ("1", True)],
+    "time_limit": [("2", 2.0), ("0.5", 0.5), ("1e3", 1000.0)],
 }
 
 

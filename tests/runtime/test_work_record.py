@@ -39,9 +39,9 @@ def test_the_record_is_the_work():
     assert (seen.run, seen.kind, seen.batch, seen.worker, seen.policy) == ("r", "stream", 3, "host/1", "scripted")
     assert seen.predicates == ("a", "b", "c")
     assert seen.order == tuple(PIPELINE.label(loop.order))
-    for name in ("evaluated", "passed", "busy_ns", "profiled", "profile_busy_ns", "profile_errors"):
+    for name in ("evaluated", "passed", "busy_ns", "profiled", "profile_busy_ns", "profile_errors", "raised"):
         assert list(getattr(seen, name)) == getattr(work, name)
-    for name in ("rows", "kept", "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns"):
+    for name in ("rows", "kept", "failed", "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns"):
         assert getattr(seen, name) == getattr(work, name)
     assert seen.cost_ns == pytest.approx((2, 4, 8))
     assert seen.omitted_switches == 0

@@ -37,6 +37,7 @@ class Observed:
     profiled: tuple[int, ...]
     profile_busy_ns: tuple[int, ...]
     profile_errors: tuple[int, ...]
+    """Rows it raised on when it was evaluated only to learn something."""
     profile_tuples: int
     total_ns: int
     profiling_ns: int
@@ -45,6 +46,10 @@ class Observed:
     """Switches that were made but are not recorded one by one, because there were too many."""
     query: str | None = None
     start: str | None = None
+    failed: int = 0
+    """Rows set aside (`on_error="dead-letter"`)."""
+    raised: tuple[int, ...] = ()
+    """Rows each predicate raised on in ordinary work, dropped by others or not; empty in records of older versions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
 """The columns of one slice, as Arrow arrays for vectorised predicates and as Python values for row functions.
 
-Python values are made only for rows some row function asks for, and only once a row when several ask.
+Python values are made only for rows some row function asks for, and only once a row when several ask; but lists, dicts
+and pairs of nested columns are made anew for each, since one function could change what the next one gets, and the
+answer would depend on the order. Arrow arrays cannot be changed.
 
 >>> columns = Columns({"x": pa.array([1, 2, None]), "s": pa.array(["a", None, "c"])}, 3)
 >>> columns.arrow("x", np.array([2, 0])).to_pylist()
@@ -42,7 +44,7 @@ class Columns:
         self._arrays = arrays
         self.length = length
         self.shared = shared
-        """Columns that several row functions read: their values are kept."""
+        """Columns that several row functions read: their values are kept, unless they are nested."""
         self._values: dict[str, tuple[NDArray[np.object_], NDArray[np.bool_]]] = {}  # and which rows were made
 
     @property
@@ -74,7 +76,7 @@ class Columns:
 
     def python(self, name: str, rows: Rows | None) -> list[Any]:
         """The column as Python values."""
-        if name not in self.shared:
+        if name not in self.shared or can_be_changed(self._arrays[name].type):
             return python_values(self.arrow(name, rows))
         values, made = self._values.get(name) or self._begin(name)
         asked = slice(None) if rows is None else rows
@@ -89,6 +91,13 @@ class Columns:
     def _begin(self, name: str) -> tuple[NDArray[np.object_], NDArray[np.bool_]]:
         self._values[name] = np.empty(self.length, dtype=object), np.zeros(self.length, dtype=bool)
         return self._values[name]
+
+
+def can_be_changed(kind: pa.DataType) -> bool:
+    """Whether Python values of this type can be changed in place."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType))
 
 
 def python_values(array: pa.Array) -> list[Any]:

@@ -1,32 +1,58 @@
 """The filter chain: evaluate predicates in a given order, each only on the rows still alive.
 
 Answers: which rows pass all predicates (`run`), and which predicates drop a sampled row (`profile`).
-Guarantee: the rows that pass do not depend on the order; no predicate sees a row on which a guard of it is not known
-to be true; every evaluation is counted.
-Cost: one call a predicate and slice, on the alive rows; no Python per row unless the predicate is a row function.
+Guarantee: the rows that pass, and the rows that fail with the predicates that raised on them, do not depend on the
+order; no predicate sees a row on which a guard of it is not known to be true; every evaluation is counted.
+Cost: one call a predicate and slice, on the alive rows; no Python per row unless the predicate is a row function. What
+finding the rows that raise costs more is told in `answer`.
+
+A predicate that raises on a row is unknown there: the row stays alive for the others, which may drop it. A predicate
+whose guard is unknown is unknown too, and is not called. A row has failed when nobody drops it and one is unknown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from operator import truth
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.errors import PredicateError
+from thalweg.kernels.answer import Bits, CallEnded, Raised, answer_by_array, answer_by_row
 from thalweg.kernels.columns import Columns, Rows
+from thalweg.kernels.unknown import Unknown
 from thalweg.plan import FilterPlan, Predicate
 
-Bits = NDArray[np.bool_]
 Clock = Callable[[], int]
 NOTHING: Any = object()
 """Marks a predicate without a set-up value; None is a value."""
+
+
+class Sentry(Protocol):
+    """Is told which predicate is being called: who watches the time, or leaves word in case the process dies.
+
+    It may end a call by a `CallEnded`."""
+
+    def enter(self, k: int) -> None:
+        """Predicate k is about to be called."""
+        ...
+
+    def leave(self) -> None:
+        """It has returned, or raised."""
+        ...
+
+
+class _Nobody:
+    def enter(self, k: int) -> None: ...
+
+    def leave(self) -> None: ...
+
+
+NOBODY: Sentry = _Nobody()
 
 
 @dataclass(slots=True)
@@ -34,11 +60,17 @@ class Pass:
     """What one slice came to. Lists are indexed by predicate."""
 
     kept: Rows
+    failed: Rows
+    """Rows that nobody dropped and on which some predicate is unknown."""
     dropped_at: NDArray[np.int16]
     """The position in the order that dropped each row; the number of predicates where none did."""
     evaluated: list[int]
     passed: list[int]
+    """Rows it did not drop: it was true, or it raised."""
+    raised: list[int]
     ns: list[int]
+    unknown: Unknown | None
+    """What raised where; None: nothing did."""
 
 
 @dataclass(slots=True)
@@ -50,7 +82,7 @@ class Profile:
     evaluated: list[int]
     ns: list[int]
     errors: list[int]
-    """Calls that raised. Profiling never fails a query; the predicate then counts as not dropping."""
+    """Rows it raised on. Profiling never fails a query; the predicate then counts as not dropping."""
 
 
 class FilterChain:
@@ -62,6 +94,7 @@ class FilterChain:
         setups = setups if setups is not None else {p.name: set_up(p) for p in plan.predicates}
         self._calls = [_bind(p, setups.get(p.name, NOTHING)) for p in plan.predicates]
         self._guards = plan.pipeline.guards
+        self.sentry = NOBODY
         by_rows = [c for p in plan.predicates if not p.vectorized for c in set(p.columns)]
         self.shared = frozenset(c for c in by_rows if by_rows.count(c) > 1)
 
@@ -69,48 +102,94 @@ class FilterChain:
         """The columns the predicates read."""
         return Columns({name: batch.column(name) for name in self.plan.columns}, batch.num_rows, self.shared)
 
-    def evaluate(self, k: int, columns: Columns, rows: Rows | None) -> Bits:
-        """Predicate k on these rows (None: all), as one bit a row."""
+    def evaluate(self, k: int, columns: Columns, rows: Rows | None) -> tuple[Bits, Raised]:
+        """Predicate k on these rows (None: all): which of them stay, and what it raised on which."""
         predicate = self.plan.predicates[k]
         count = columns.length if rows is None else len(rows)
+        values: list[Any]
+        if predicate.vectorized:
+            values = [columns.arrow(c, rows) for c in predicate.columns]
+        else:
+            try:
+                values = [columns.python(c, rows) for c in predicate.columns]
+            except Exception:
+                return self._evaluate_what_has_values(k, columns, _numbers(rows, count))
+        self.sentry.enter(k)
         try:
             if predicate.vectorized:
-                result = self._calls[k](*(columns.arrow(c, rows) for c in predicate.columns))
-            else:
-                values = (columns.python(c, rows) for c in predicate.columns)
-                return np.fromiter(map(truth, map(self._calls[k], *values)), dtype=bool, count=count)
-        except Exception as error:
-            reads = ", ".join(predicate.columns)
-            raise PredicateError(
-                f"predicate {predicate.name!r} raised {type(error).__name__}: {error} (on a slice of {count} rows of "
-                f"{reads}). Let it return False for such rows, or put a check before it with after="
-            ) from error
-        return as_mask(result, count, predicate.name)
+                return answer_by_array(self._calls[k], values, count, predicate.name)
+            return answer_by_row(self._calls[k], values, count)
+        finally:
+            self.sentry.leave()
+
+    def _evaluate_but_for(self, waits: Bits, k: int, columns: Columns, rows: Rows) -> tuple[Bits, Raised]:
+        """Predicate k where its guards are known; where they are not, the row stays, and it is not called."""
+        mask = waits.copy()
+        raised: Raised = {}
+        if len(rows):
+            mask[~waits], raised = self.evaluate(k, columns, rows)
+        return mask, raised
+
+    def _evaluate_what_has_values(self, k: int, columns: Columns, rows: Rows) -> tuple[Bits, Raised]:
+        """Python has no value for some rows' data (text that is no UTF-8, the year 12000): there the predicate is
+        unknown, as if it had raised."""
+        raised: Raised = {}
+        for i in range(len(rows)):
+            for column in self.plan.predicates[k].columns:
+                try:
+                    columns.python(column, rows[i : i + 1])
+                except Exception as error:
+                    raised[i] = ValueError(f"no Python value for column {column!r}: {type(error).__name__}: {error}")
+                    break
+        good = np.array([i for i in range(len(rows)) if i not in raised], dtype=np.int64)
+        mask = np.ones(len(rows), dtype=bool)
+        if len(good):
+            mask[good], more = self.evaluate(k, columns, rows[good])
+            raised |= {int(good[i]): error for i, error in more.items()}
+            more.clear()
+        return mask, raised
 
     def run(self, columns: Columns, order: Sequence[int]) -> Pass:
         """The slice through the chain."""
         n = len(order)
-        evaluated, passed, ns = [0] * n, [0] * n, [0] * n
+        evaluated, passed, raised_on, ns = [0] * n, [0] * n, [0] * n, [0] * n
         dropped_at = np.zeros(columns.length, dtype=np.int16)
         alive: Rows | None = None
         count = columns.length
+        unknown: Unknown | None = None
         clock = self.clock
         for position, k in enumerate(order):
             if count == 0:
                 break
             begun = clock()
-            mask = self.evaluate(k, columns, alive)
+            waits = unknown.behind(k, self._guards[k], alive) if unknown is not None and self._guards[k] else None
+            if waits is None:
+                asked, evaluated[k] = alive, count
+                mask, raised = self.evaluate(k, columns, alive)
+            else:
+                asked = _numbers(alive, count)[~waits]
+                evaluated[k] = len(asked)
+                mask, raised = self._evaluate_but_for(waits, k, columns, asked)
             ns[k] = clock() - begun
-            evaluated[k] = count
+            if raised:
+                raised_on[k] = len(raised)
+                unknown = unknown or Unknown(columns.length, n)
+                unknown.add(k, asked, raised)
             true = mask.nonzero()[0]
-            passed[k] = left = len(true)
+            left = len(true)
+            passed[k] = evaluated[k] - (count - left)
             if left < count:
                 alive = true if alive is None else alive[true]
                 count = left
             # a row is dropped at the number of positions it has passed
             dropped_at[slice(None) if alive is None else alive] = position + 1
-        kept = np.arange(columns.length) if alive is None else alive
-        return Pass(kept, dropped_at, evaluated, passed, ns)
+        kept = _numbers(alive, columns.length)
+        if unknown is None:
+            failed = kept[:0]
+        else:
+            fails = unknown.any_of(kept)
+            kept, failed = kept[~fails], kept[fails]
+        return Pass(kept, failed, dropped_at, evaluated, passed, raised_on, ns, unknown)
 
     def profile(self, columns: Columns, dropped_at: NDArray[np.int16], order: Sequence[int], evaluate: Bits) -> Profile:
         """These rows were dropped at the positions given; evaluate on each what `evaluate[position]` says."""
@@ -130,14 +209,22 @@ class FilterChain:
                 continue
             begun = self.clock()
             try:
-                mask = self.evaluate(k, columns, None if len(rows) == m else rows)
+                mask, raised = self.evaluate(k, columns, None if len(rows) == m else rows)
                 true[rows, k] = mask
                 dropped[rows, k] = ~mask
-            except PredicateError:
-                errors[k] += 1
+                if raised:
+                    errors[k] = len(raised)
+                    true[rows[list(raised)], k] = False  # not known to be true: what it guards is not evaluated
+                    raised.clear()
+            except (PredicateError, CallEnded):  # an answer of a wrong type or length, or none in time
+                errors[k] = len(rows)
             ns[k] = self.clock() - begun
             counts[k] = len(rows)
         return Profile(dropped, counts, ns, errors)
+
+
+def _numbers(alive: Rows | None, count: int) -> Rows:
+    return np.arange(count) if alive is None else alive
 
 
 def set_up(predicate: Predicate) -> Any:
@@ -152,29 +239,3 @@ def set_up(predicate: Predicate) -> Any:
 
 def _bind(predicate: Predicate, value: Any) -> Callable[..., Any]:
     return predicate.func if value is NOTHING else partial(predicate.func, value)
-
-
-def as_mask(result: Any, rows: int, name: str) -> Bits:
-    """A vectorised predicate's answer as one bit a row; null is false.
-
-    >>> as_mask(pa.array([True, None, False]), 3, "p").tolist()
-    [True, False, False]
-    """
-    if isinstance(result, pa.ChunkedArray):
-        result = result.combine_chunks()
-    if not isinstance(result, (pa.Array, np.ndarray)) and hasattr(result, "__array__") and hasattr(result, "dtype"):
-        with suppress(pa.ArrowInvalid, pa.ArrowTypeError):  # mixed values; refused below, by what they are
-            result = pa.array(result)  # pandas, with its own missing values
-    if isinstance(result, pa.Array) and pa.types.is_boolean(result.type):
-        mask: Bits = (result.fill_null(False) if result.null_count else result).to_numpy(zero_copy_only=False)
-    elif isinstance(result, np.ndarray) and result.dtype == np.bool_ and result.ndim == 1:
-        mask = result
-    else:
-        what = result.type if isinstance(result, pa.Array) else getattr(result, "dtype", None)
-        raise PredicateError(
-            f"predicate {name!r} is vectorized and must return an array of booleans, one a row; it returned "
-            f"{type(result).__name__}{f' of {what}' if what is not None else ''}"
-        )
-    if len(mask) != rows:
-        raise PredicateError(f"predicate {name!r} got {rows} rows and returned {len(mask)} values; one a row is needed")
-    return mask

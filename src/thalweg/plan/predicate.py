@@ -51,7 +51,7 @@ def predicate(
         Defaults to the function's name.
     after
         Names of predicates that must have passed before this one may see a row (a null check before a parse). It is
-        then never evaluated, not even for profiling, on a row where one of them is false.
+        then never evaluated, not even for profiling, on a row where one of them is false, or raised.
     setup
         Called once a worker process; its value becomes the first argument of `func` (a model, a connection).
     profile

@@ -19,6 +19,8 @@ class Report:
     """Batch DataFrames on which no action has ended yet."""
     unobserved: int = 0
     """Batch DataFrames whose first action ended and left nothing: it failed, or it read no rows."""
+    deaths: tuple[str, ...] = ()
+    """Sentences about Python workers on this host that ended inside a predicate."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -26,6 +28,7 @@ class Report:
             "sections": [section.to_dict() for section in self.sections],
             "pending": self.pending,
             "unobserved": self.unobserved,
+            "deaths": list(self.deaths),
         }
 
     def __str__(self) -> str:
@@ -37,10 +40,11 @@ class Report:
                 f"On {self.unobserved} DataFrame(s) the first action left nothing: it failed, or read no rows. "
                 "Spark observes only the first action; df.transform(keep) again to have another counted."
             )
+        parts += self.deaths
         return "\n\n".join(parts) or "Nothing has run yet: use df.transform(keep) and start an action or a query."
 
     def _repr_html_(self) -> str:
         parts = [as_html(section) for section in self.sections]
-        if self.pending or self.unobserved or not parts:
-            parts.append(f"<p>{html.escape(str(Report((), self.pending, self.unobserved)))}</p>")
+        if self.pending or self.unobserved or self.deaths or not parts:
+            parts.append(f"<p>{html.escape(str(Report((), self.pending, self.unobserved, self.deaths)))}</p>")
         return "".join(parts)

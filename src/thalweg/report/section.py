@@ -25,12 +25,15 @@ class PredicateReport:
     evaluated: int
     """Rows it was evaluated on by ordinary work."""
     passed: int
+    """Rows it did not drop there: it was true, or it raised."""
     profiled: int
     """Rows it was evaluated on only to learn something."""
     profile_errors: int
-    """Profiling calls that raised; they never fail a query."""
+    """Rows it raised on there; they never fail a query."""
     cost_ns: float | None
     """What one more row costs, latest estimate; None: unknown."""
+    raised: int = 0
+    """Rows it raised on in ordinary work; others may have dropped them."""
 
     @property
     def selectivity(self) -> float | None:
@@ -75,6 +78,9 @@ class Section:
     workers: set[str] = field(default_factory=set)
     first_batch: int | None = None
     last_batch: int | None = None
+    failed: int = 0
+    """Rows set aside."""
+    raised: list[int] = field(default_factory=list)
 
     @property
     def processing_ns(self) -> int:
@@ -88,7 +94,7 @@ class Section:
         rows = [
             PredicateReport(
                 name, place[name] + 1, self.evaluated[k], self.passed[k], self.profiled[k], self.profile_errors[k],
-                self.cost_ns[k],
+                self.cost_ns[k], self.raised[k],
             )
             for k, name in enumerate(self.names)
         ]  # fmt: skip
@@ -131,11 +137,13 @@ class Section:
         for name in ("evaluated", "passed", "profiled", "profile_errors"):
             old: list[int] = getattr(self, name) or [0] * n
             setattr(self, name, [a + b for a, b in zip(old, getattr(seen, name), strict=True)])
+        self.raised = [a + b for a, b in zip(self.raised or [0] * n, seen.raised or [0] * n, strict=True)]
         old_cost = self.cost_ns or [None] * n
         self.cost_ns = [new if new is not None else old for old, new in zip(old_cost, seen.cost_ns, strict=True)]
         self.order = seen.order
         self.rows += seen.rows
         self.kept += seen.kept
+        self.failed += seen.failed
         self.profile_tuples += seen.profile_tuples
         self.total_ns += seen.total_ns
         self.profiling_ns += seen.profiling_ns
@@ -168,12 +176,12 @@ class Section:
         """Plain values, ready for JSON."""
         return {
             "run": self.run, "kind": self.kind, "policy": self.policy, "counted": self.counted,
-            "order": list(self.order), "rows": self.rows, "kept": self.kept,
+            "order": list(self.order), "rows": self.rows, "kept": self.kept, "failed": self.failed,
             "predicates": [
                 {
                     "name": p.name, "position": p.position, "evaluated": p.evaluated, "passed": p.passed,
                     "selectivity": p.selectivity, "cost_ns": p.cost_ns, "profiled": p.profiled,
-                    "profile_errors": p.profile_errors,
+                    "profile_errors": p.profile_errors, "raised": p.raised,
                 }
                 for p in self.predicates
             ],

@@ -75,11 +75,11 @@ class Tally:
             run.add(record)
             self._runs.move_to_end(record.run)  # the run unused for longest is forgotten first
 
-    def report(self, pending: int = 0, unobserved: int = 0) -> Report:
+    def report(self, pending: int = 0, unobserved: int = 0, deaths: tuple[str, ...] = ()) -> Report:
         """A copy of what is known now, without runs of which nothing counts any more."""
         with self._lock:
             sections = [run.section() for run in self._runs.values()]
-        return Report(tuple(section for section in sections if section.order), pending, unobserved)
+        return Report(tuple(section for section in sections if section.order), pending, unobserved, deaths)
 
 
 def fold(records: Iterable[Record]) -> Report:

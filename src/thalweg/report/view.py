@@ -23,7 +23,7 @@ _HEAD = ("#", "predicate", "rows seen", "pass", "cost/row", "profiled")
 def _cells(section: Section) -> list[tuple[str, ...]]:
     return [
         (
-            str(p.position), p.name, f"{p.evaluated:,}",
+            str(p.position), p.name, f"{p.evaluated:,}" + (f" ({p.raised:,} raised)" if p.raised else ""),
             "-" if p.selectivity is None else f"{100 * p.selectivity:.1f} %", _cost(p.cost_ns),
             f"{p.profiled:,}" + (f" ({p.profile_errors} raised)" if p.profile_errors else ""),
         )
@@ -41,8 +41,10 @@ def _summary(section: Section) -> list[str]:
             ("re-optimizing", section.reoptimizing_ns),
         )
     )
+    failed = [f"set aside {section.failed:,} rows on which a predicate raised"] if section.failed else []
     return [
         f"kept {section.kept:,} of {section.rows:,} rows ({_percent(section.kept, section.rows)})",
+        *failed,
         f"{section.evaluations:,} evaluations; all predicates on all rows would be {section.evaluations_of_all:,} "
         f"({_percent(saved, section.evaluations_of_all)} saved)",
         f"{section.total_ns / 1e9:.2f} s in {len(section.workers)} worker(s): {times}",

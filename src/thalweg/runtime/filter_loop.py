@@ -11,6 +11,7 @@ With slices of one row and the same random numbers this is the tuple-at-a-time a
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -20,7 +21,9 @@ from numpy.typing import NDArray
 
 from thalweg.adapt import Policy, Seen
 from thalweg.adapt.policy import NEVER
-from thalweg.kernels import Columns, FilterChain, Pass
+from thalweg.errors import TimeLimitError
+from thalweg.kernels import CallEnded, Columns, FilterChain, Pass, Unknown
+from thalweg.runtime.failed_row import FailedRow, failed_row_error, told
 from thalweg.stats import CallCost
 
 SLICE_ROWS = 1024
@@ -68,11 +71,15 @@ class Work:
     profiling_ns: int = 0
     reoptimizing_ns: int = 0
     switches: list[Switch] = field(default_factory=list)
+    failed: int = 0
+    """Rows set aside."""
+    raised: list[int] = field(default_factory=list)
+    """Rows a predicate raised on, in ordinary work; others may have dropped them."""
 
     @classmethod
     def none(cls, n: int) -> Work:
         """Nothing done yet, for n predicates."""
-        return cls(0, 0, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n)
+        return cls(0, 0, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, raised=[0] * n)
 
 
 class Pool(Protocol):
@@ -101,9 +108,12 @@ class FilterLoop:
         rng: np.random.Generator,
         slice_rows: int | None = None,
         pool: Pool | None = None,
+        dead_letter: bool = False,
+        redact: bool = False,
     ) -> None:
         """`slice_rows`: the length of every slice; None: about a thousand rows, more while the order stands. `pool`:
-        where workers share profile tuples, for policies that want to."""
+        where workers share profile tuples, for policies that want to. `dead_letter`: a row that fails is set aside,
+        not raised. `redact`: no value of a row is told."""
         n = len(chain.plan.predicates)
         self.chain = chain
         self.policy = policy
@@ -117,6 +127,12 @@ class FilterLoop:
         self.costs = [CallCost() for _ in range(n)]
         self.work = Work.none(n)
         self.rows_seen = 0
+        self.dead_letter = dead_letter
+        self.redact = redact
+        self._failures: list[FailedRow] = []
+        self.time_limit: AbstractContextManager[object] = nullcontext()
+        self._guarding = sorted({guard for guards in chain.plan.pipeline.guards for guard in guards})
+        self.begin("the input")
         self._since = [[0] * n, [0] * n, [0] * n]  # evaluated, passed, ns since the policy was last asked
         self._rows_since = 0
         self._sparse, self._gap = 0.0, 0  # the small p in use, and the rows to skip until the next is picked
@@ -129,13 +145,20 @@ class FilterLoop:
         self._profile_tuples = 0
         self._no_profile: Bits = np.zeros((0, n), dtype=bool)
 
+    def begin(self, source: str) -> None:
+        """Rows are counted from here, and said to be of `source`, when one fails."""
+        self._source, self._source_rows = source, 0
+
     def process(self, batch: pa.RecordBatch) -> Bits:
-        """One bit a row: whether it passes."""
+        """One bit a row: whether it passes. Rows set aside do not; `take_failures` gives them."""
         clock = self.chain.clock
         begun = clock()
+        self._failures = []
         try:
-            return self._process(batch)
+            with self.time_limit:
+                return self._process(batch)
         finally:
+            self._source_rows += batch.num_rows
             self.work.total_ns += clock() - begun
 
     def _process(self, batch: pa.RecordBatch) -> Bits:
@@ -149,9 +172,15 @@ class FilterLoop:
             start += length
             length = next_slice(batch.num_rows - start, self.slice_rows)
             begun = clock()
-            done = self.chain.run(columns.slice(start, length), self.order)
+            part = columns.slice(start, length)
+            try:
+                done = self.chain.run(part, self.order)
+            except CallEnded as ended:
+                raise self._too_late(ended, start, length) from None
             keep[start + done.kept] = True
             self._count(done, length)
+            if done.unknown is not None:
+                self._fail(done, done.unknown, part, start)
             self._mark = clock()
             self._working_ns += self._mark - begun
             if len(self.order) == 1:
@@ -165,9 +194,11 @@ class FilterLoop:
                 wants = self.policy.wants()
             if wants.p == 0.0:
                 continue
-            picked = self._pick(length - len(done.kept), wants.p)[: max(wants.most - self._waiting_rows, 0)]
+            dropped = self._dropped(done) if done.unknown is not None else None
+            count = length - len(done.kept) if dropped is None else len(dropped)
+            picked = self._pick(count, wants.p)[: max(wants.most - self._waiting_rows, 0)]
             if len(picked):
-                chosen = (done.dropped_at < len(self.order)).nonzero()[0][picked]
+                chosen = (self._dropped(done) if dropped is None else dropped)[picked]
                 sampled.append(start + chosen)
                 places.append(done.dropped_at[chosen])
                 self._waiting_rows += len(chosen)
@@ -189,6 +220,33 @@ class FilterLoop:
         self._wait(columns, sampled, places)
         self._count_profiling()
         return keep
+
+    def take_failures(self) -> list[FailedRow]:
+        """The rows of the latest batch that were set aside, by their number in it."""
+        failures, self._failures = self._failures, []
+        return failures
+
+    def _fail(self, done: Pass, unknown: Unknown, part: Columns, start: int) -> None:
+        """Rows failed, or predicates raised on rows that others dropped."""
+        names = self.chain.plan.pipeline.names
+        for row in done.failed.tolist():
+            raised = unknown.raised_on(row)
+            if not self.dead_letter:
+                unknown.clear()
+                where = f"row {self._source_rows + start + row:,} (from 0) of {self._source}"
+                error = failed_row_error(self.chain.plan, part, row, raised, where, self.redact)
+                raise error from (None if self.redact else raised[0][1])
+            texts = tuple((names[k], told(error, self.redact)) for k, error in raised)
+            self._failures.append(FailedRow(start + row, texts))
+        self.work.failed += len(done.failed)
+        unknown.clear()
+
+    def _too_late(self, ended: CallEnded, start: int, length: int) -> TimeLimitError:
+        first = self._source_rows + start
+        return TimeLimitError(
+            f"{ended}, on a slice of rows {first:,} to {first + length - 1:,} (from 0) of {self._source}. Make it "
+            "faster, or raise time_limit="
+        )
 
     def take_work(self) -> Work:
         """What was done since the last call."""
@@ -224,6 +282,14 @@ class FilterLoop:
         self._mark = self.chain.clock()
         return switched
 
+    def _dropped(self, done: Pass) -> NDArray[np.int64]:
+        """The rows that may be profiled."""
+        dropped: NDArray[np.int64] = (done.dropped_at < len(self.order)).nonzero()[0]
+        if done.unknown is not None and self._guarding:
+            # a guard that is not known to be true there would be taken for true when the row is profiled
+            dropped = dropped[~done.unknown.any_of(dropped, self._guarding)]
+        return dropped
+
     def _pick(self, rows: int, p: float) -> NDArray[np.int64]:
         """Each of so many rows with probability p. A small p skips: the gap to the next row picked is geometric."""
         if p >= SPARSE:
@@ -254,13 +320,14 @@ class FilterLoop:
         for k in self.order:
             count = done.evaluated[k]
             if not count:
-                break
+                continue
             evaluated[k] += count
             passed[k] += done.passed[k]
             ns[k] += done.ns[k]
             work.evaluated[k] += count
             work.passed[k] += done.passed[k]
             work.busy_ns[k] += done.ns[k]
+            work.raised[k] += done.raised[k]
             self.costs[k].record(count, done.ns[k])
 
     def _count_profiling(self) -> None:

@@ -8,17 +8,20 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from thalweg.adapt import POLICIES, Settings, check_policy, takes
-from thalweg.errors import PlanError
+from thalweg.errors import PlanError, nearest
 
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 _TEXT: dict[str, Callable[[str], Any]] = {
     "policy": str, "p": float, "window": int, "alpha": float, "budget": float, "slice_rows": int, "seed": int,
-    "events": str,
+    "events": str, "on_error": str, "redact": lambda text: _BOOLEANS[text.strip().lower()], "time_limit": float,
 }  # fmt: skip
-
+_KINDS = {"redact": "true or false", "time_limit": "number of seconds"}
 
 DEFAULT_POLICY = "auto"
 OF_THE_PAPER = "a-greedy"
 """Who sets p, window or alpha and names no policy means this one."""
+DEAD_LETTER = "dead-letter"
+ON_ERROR = ("raise", DEAD_LETTER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,13 @@ class FilterSettings:
     """For the sample of profiled rows; it never changes the answer. None: another one each time."""
     events: str | os.PathLike[str] | None = None
     """A file for event records (JSON lines), written by the driver."""
+    on_error: str = "raise"
+    """A row on which a predicate raises and which no other drops fails the query (`raise`), or is set aside
+    (`dead-letter`)."""
+    redact: bool = False
+    """Errors and rows set aside tell no value of a row, nor a message, which may hold one: only types of exceptions."""
+    time_limit: float | None = None
+    """Seconds a predicate may take for a slice. Too few: a busy machine fails the query."""
 
     def __post_init__(self) -> None:
         _ = self.profile
@@ -52,6 +62,21 @@ class FilterSettings:
             raise PlanError(f"seed={self.seed!r}: must be a whole number, 0 or more, or None")
         if self.events is not None and not isinstance(self.events, (str, os.PathLike)):
             raise PlanError(f"events={self.events!r}: must be the path of a file")
+        if self.on_error not in ON_ERROR:
+            near = nearest(str(self.on_error), ON_ERROR)
+            raise PlanError(f"on_error={self.on_error!r}: must be 'raise' or 'dead-letter'{near}")
+        if not isinstance(self.redact, bool):
+            raise PlanError(f"redact={self.redact!r}: must be True or False")
+        limit = self.time_limit
+        if limit is not None and (
+            isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 < limit < float("inf")
+        ):
+            raise PlanError(f"time_limit={limit!r}: must be a number of seconds above 0, or None")
+
+    @property
+    def dead_letter(self) -> bool:
+        """Whether rows that fail are set aside."""
+        return self.on_error == DEAD_LETTER
 
     @property
     def profile(self) -> Settings | None:
@@ -62,9 +87,10 @@ class FilterSettings:
 def resolve(given: Mapping[str, Any], conf: Callable[[str], str | None] = lambda key: None) -> FilterSettings:
     """Settings from the arguments that are not None, then Spark's configuration, then the environment.
 
-    >>> found = resolve({"policy": "sweep"}, {"spark.thalweg.policy": "written", "spark.thalweg.p": "0.02"}.get)
-    >>> found.policy, found.p, found.window
-    ('sweep', 0.02, None)
+    >>> spark = {"spark.thalweg.policy": "written", "spark.thalweg.p": "0.02"}
+    >>> settings = resolve({"policy": "sweep", "p": None}, spark.get)
+    >>> settings.policy, settings.p, settings.on_error
+    ('sweep', 0.02, 'raise')
     """
     values: dict[str, Any] = {}
     for name in (f.name for f in fields(FilterSettings)):
@@ -90,5 +116,5 @@ def resolve(given: Mapping[str, Any], conf: Callable[[str], str | None] = lambda
 def _parse(name: str, where: str, text: str) -> Any:
     try:
         return _TEXT[name](text)
-    except ValueError:
-        raise PlanError(f"{where}={text!r}: expected a {_TEXT[name].__name__} for {name}") from None
+    except (ValueError, KeyError):
+        raise PlanError(f"{where}={text!r}: expected a {_KINDS.get(name, _TEXT[name].__name__)} for {name}") from None

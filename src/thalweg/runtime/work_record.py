@@ -23,7 +23,7 @@ def encode(loop: FilterLoop, worker: str, task: Mapping[str, Any] | None = None)
         name: getattr(work, name)
         for name in (
             "rows", "kept", "evaluated", "passed", "busy_ns", "profiled", "profile_busy_ns", "profile_errors",
-            "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns",
+            "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns", "failed", "raised",
         )
     }  # fmt: skip
     return json.dumps(

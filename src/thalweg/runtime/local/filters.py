@@ -14,7 +14,9 @@ from thalweg.events import Record
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan, find_column
 from thalweg.runtime.filter_loop import FilterLoop
+from thalweg.runtime.outcome import ERRORS_COLUMN, Wanted, check_wanted, rows_and_errors
 from thalweg.runtime.settings import FilterSettings
+from thalweg.runtime.time_limit import TimeLimit
 from thalweg.runtime.work_record import decode, encode
 
 TELL_EVERY_ROWS = 100_000
@@ -30,7 +32,11 @@ def make_loop(
     """A fresh loop; `setup` functions are called here."""
     rng = np.random.default_rng(settings.seed)
     policy = make_policy(settings.policy, plan.pipeline, settings.profile, rng)
-    return FilterLoop(FilterChain(plan, clock), policy, rng, slice_rows=settings.slice_rows)
+    chain = FilterChain(plan, clock)
+    loop = FilterLoop(chain, policy, rng, settings.slice_rows, dead_letter=settings.dead_letter, redact=settings.redact)
+    if settings.time_limit is not None:
+        chain.sentry = loop.time_limit = TimeLimit(settings.time_limit, plan.pipeline.names)
+    return loop
 
 
 def filter_batches(
@@ -39,17 +45,18 @@ def filter_batches(
     batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch,
     run: str,
     sink: Callable[[Record], None],
+    wanted: Wanted = Wanted.KEPT,
+    column: str = ERRORS_COLUMN,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows that pass, batch by batch, with all their columns. What can be checked at once is, before the first."""
-    if isinstance(batches, pa.Table):
+    """The wanted rows, batch by batch, with all their columns. What can be checked at once is, before the first."""
+    check_wanted(wanted, settings, column, ())
+    if isinstance(batches, (pa.Table, pa.RecordBatch)):
         _found(plan, batches.schema)
-        batches = batches.to_batches()
-    elif isinstance(batches, pa.RecordBatch):
-        _found(plan, batches.schema)
-        batches = [batches]
+        check_wanted(wanted, settings, column, batches.schema.names)
+        batches = batches.to_batches() if isinstance(batches, pa.Table) else [batches]
     elif not isinstance(batches, Iterable):
         raise PlanError(f"{TAKES}, not {type(batches).__name__}")
-    return _filtered(plan, settings, batches, run, sink)
+    return _filtered(plan, settings, batches, run, sink, wanted, column)
 
 
 def _filtered(
@@ -58,6 +65,8 @@ def _filtered(
     batches: Iterable[pa.RecordBatch],
     run: str,
     sink: Callable[[Record], None],
+    wanted: Wanted,
+    column: str,
 ) -> Iterator[pa.RecordBatch]:
     loop: FilterLoop | None = None
 
@@ -71,9 +80,11 @@ def _filtered(
             if not isinstance(batch, pa.RecordBatch):
                 raise PlanError(f"{TAKES}, not {type(batch).__name__}")
             read = batch.select(_found(plan, batch.schema)).rename_columns(list(plan.columns))
+            check_wanted(wanted, settings, column, batch.schema.names)
             if loop is None:
                 loop = make_loop(plan, settings)
-            yield batch.filter(pa.array(loop.process(read)))
+            keep = loop.process(read)
+            yield rows_and_errors(batch, keep, loop.take_failures(), wanted, column)
             if loop.work.rows >= TELL_EVERY_ROWS:
                 tell(loop)
     finally:

@@ -8,6 +8,7 @@ the rows that only carried it go, and the text.
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -20,10 +21,12 @@ from pyspark.sql import functions as F
 from thalweg.errors import PlanError
 from thalweg.events import Record
 from thalweg.plan import FilterPlan, find_column
+from thalweg.runtime.outcome import ERRORS_COLUMN, Wanted
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark import verdict_column
 from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
 from thalweg.runtime.spark.host_file import forget_at_exit
+from thalweg.runtime.spark.picklable import refuse_unpicklable
 from thalweg.runtime.spark.stream_watch import watch
 from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker import ChainTask, run_task
@@ -31,7 +34,13 @@ from thalweg.runtime.work_record import decode
 
 
 def attach(
-    df: DataFrame, plan: FilterPlan, settings: FilterSettings, filters: str, sink: Callable[[Record], None]
+    df: DataFrame,
+    plan: FilterPlan,
+    settings: FilterSettings,
+    filters: str,
+    sink: Callable[[Record], None],
+    wanted: Wanted = Wanted.KEPT,
+    errors_column: str = ERRORS_COLUMN,
 ) -> tuple[DataFrame, Fetch | None]:
     """The filtered DataFrame and, for a batch one, what fetches what its first action observed."""
     names = [find_column(column, df.columns) for column in plan.columns]
@@ -40,9 +49,10 @@ def attach(
             "this PySpark has no arrow_udf: Thalweg needs PySpark 4.1 or newer, pip install 'thalweg[spark]'"
         )
     identity = uuid.uuid4().hex
-    application = df.sparkSession.conf.get("spark.app.id", None) or "application"
+    application = application_of(df)
     forget_at_exit(application)
-    task = ChainTask(plan, settings, filters, identity, application, df.isStreaming)
+    task = ChainTask(plan, settings, filters, identity, application, df.isStreaming, wanted, _attempts(df))
+    tagged = wanted is not Wanted.KEPT
 
     def filter_chain(columns: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         return run_task(task, columns)
@@ -53,10 +63,16 @@ def attach(
     udf: Any = F.arrow_udf(filter_chain, verdict_column.TYPE).asNondeterministic()
     metric = f"thalweg_{identity}"
     flag = f"__thalweg_{identity[:8]}"
-    column = udf(*(F.col(f"`{name.replace('`', '``')}`") for name in names))
+    try:
+        column = udf(*(F.col(f"`{name.replace('`', '``')}`") for name in names))
+    except Exception:  # it is pickled here
+        refuse_unpicklable(plan)
+        raise
+    if not hasattr(df, "_jdf"):  # Connect pickles when an action runs
+        refuse_unpicklable(plan)
     # dropped rows go before anything else is done with them: observing copies every row it sees
     evaluated = df.withColumn(flag, column).filter(F.col(flag).isNotNull())
-    work = F.collect_list(verdict_column.work(F.col(flag))).alias("work")
+    work = F.collect_list(verdict_column.work(F.col(flag), tagged)).alias("work")
 
     def tell(run: str, batch: int | None, texts: list[str]) -> None:
         kind = "batch" if batch is None else "stream"
@@ -74,4 +90,20 @@ def attach(
         fetch = Fetch(observation, partial(tell, f"batch {identity[:8]}", None))
         if settings.events is not None:
             fetch_without_being_asked(fetch)
-    return observed.filter(verdict_column.kept(F.col(flag))).drop(flag), fetch
+    out = observed.filter(verdict_column.wanted(F.col(flag), tagged))
+    if tagged:
+        out = out.withColumn(errors_column, verdict_column.errors(F.col(flag)))
+    return out.drop(flag), fetch
+
+
+def application_of(df: DataFrame) -> str:
+    """What the workers' files on a host are filed under."""
+    return df.sparkSession.conf.get("spark.app.id", None) or "application"
+
+
+def _attempts(df: DataFrame) -> int:
+    """How often Spark tries a task: in local mode once, unless the master says otherwise."""
+    master = df.sparkSession.conf.get("spark.master", None) or ""
+    if master.startswith("local"):
+        return int(found[1]) if (found := re.search(r",\s*(\d+)\s*\]", master)) else 1
+    return int(df.sparkSession.conf.get("spark.task.maxFailures", None) or 4)

@@ -10,17 +10,19 @@ of one host also share profile tuples (`tuple_pool`).
 
 from __future__ import annotations
 
+import contextlib
+import faulthandler
 import os
 import socket
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyspark import TaskContext
 
 from thalweg.adapt import make_policy
@@ -29,11 +31,14 @@ from thalweg.kernels import FilterChain
 from thalweg.kernels.filter_chain import set_up
 from thalweg.plan import FilterPlan
 from thalweg.runtime.filter_loop import FilterLoop
+from thalweg.runtime.outcome import Wanted
 from thalweg.runtime.settings import FilterSettings
+from thalweg.runtime.spark.call_mark import CallMark, give_up_if_it_always_dies
 from thalweg.runtime.spark.host_file import HostFile
 from thalweg.runtime.spark.task_name import name_of
 from thalweg.runtime.spark.tuple_pool import TuplePool
 from thalweg.runtime.spark.verdict_column import verdicts
+from thalweg.runtime.time_limit import TimeLimit
 from thalweg.runtime.work_record import encode
 
 MOST_LOOPS = 64
@@ -54,6 +59,9 @@ class ChainTask:
     """This application of it to a DataFrame."""
     application: str
     streaming: bool
+    wanted: Wanted = Wanted.KEPT
+    attempts: int = 1
+    """How often Spark tries a task."""
 
     def learns_as(self, query: str | None) -> str:
         """What shares one policy's state."""
@@ -75,31 +83,83 @@ def run_task(task: ChainTask, batches: Iterator[Any]) -> Iterator[pa.Array]:
     """Filter the batches of one task. Each result is held back until the next batch is there, so that the last one is
     known and can carry the task's work; work is also sent after 1, 2, 4, 8... batches, for tasks that are cut short."""
     context = TaskContext.get()
+    mark = _mark_for(task, context)
+    try:
+        yield from _run(task, batches, context, mark)
+    finally:
+        mark.remove()
+
+
+def _run(task: ChainTask, batches: Iterator[Any], context: TaskContext | None, mark: CallMark) -> Iterator[pa.Array]:
     kept = _kept_for(task, context.getLocalProperty("sql.streaming.queryId") if context else None)
     loop, file = kept.loop, kept.file
+    loop.begin(f"partition {context.partitionId()}" if context else "the input")
+    _watch(loop, task, mark)
     loop.take_work()  # of an earlier task that was cut short: it belongs to nobody now
     worker = _worker()
     told_for = name_of(context)
-    held: NDArray[np.bool_] | None = None
+    held: Callable[[str | None], pa.Array] | None = None
     for count, columns in enumerate(batches):
         arrays = columns if isinstance(columns, tuple) else (columns,)
         empty = len(arrays[0]) == 0  # has no row that could carry work, if it should be the last
         if held is not None:
-            yield verdicts(held, encode(loop, worker, told_for) if empty or count & (count - 1) == 0 else None)
+            yield held(encode(loop, worker, told_for) if empty or count & (count - 1) == 0 else None)
             held = None
         if empty:
             yield verdicts(np.zeros(0, dtype=bool), None)
             continue
-        held = loop.process(pa.RecordBatch.from_arrays(list(arrays), names=list(task.plan.columns)))
+        keep = loop.process(pa.RecordBatch.from_arrays(list(arrays), names=list(task.plan.columns)))
+        failures = loop.take_failures()
+        if task.wanted is Wanted.KEPT:
+            failures = []
+        elif task.wanted is Wanted.ERRORS:
+            keep[:] = False
+        held = partial(verdicts, keep, failures=failures)
         if loop.work.switches:
             file.offer(loop.snapshot)
     if held is not None:
-        yield verdicts(held, encode(loop, worker, told_for))
+        yield held(encode(loop, worker, told_for))
     file.offer(loop.snapshot)
 
 
 def _worker() -> str:
     return f"{socket.gethostname()}/{os.getpid()}"
+
+
+def _mark_for(task: ChainTask, context: TaskContext | None) -> CallMark:
+    which = (context.stageId(), context.partitionId(), context.attemptNumber()) if context else (0, 0, 0)
+    names = task.plan.pipeline.names
+    give_up_if_it_always_dies(task.application, task.filters, names, *which, attempts=task.attempts)
+    if not faulthandler.is_enabled():
+        with contextlib.suppress(Exception):  # a standard error that is no file
+            faulthandler.enable()  # a crash leaves its stack trace in the worker's standard error
+    return CallMark(task.application, task.filters, *which)
+
+
+def _watch(loop: FilterLoop, task: ChainTask, mark: CallMark) -> None:
+    """Who is told of every call, and what becomes of rows that fail; a loop may outlive a change of settings."""
+    settings = task.settings
+    loop.dead_letter, loop.redact = settings.dead_letter, settings.redact
+    if settings.time_limit is None:
+        loop.time_limit = contextlib.nullcontext()
+        loop.chain.sentry = mark
+    else:
+        loop.time_limit = limit = TimeLimit(settings.time_limit, task.plan.pipeline.names, kills=True)
+        loop.chain.sentry = _Both(mark, limit)
+
+
+@dataclass(frozen=True, slots=True)
+class _Both:
+    mark: CallMark
+    limit: TimeLimit
+
+    def enter(self, k: int) -> None:
+        self.mark.enter(k)
+        self.limit.enter(k)
+
+    def leave(self) -> None:
+        self.mark.leave()
+        self.limit.leave()
 
 
 def _kept_for(task: ChainTask, query: str | None) -> _Kept:
@@ -120,7 +180,8 @@ def _new_loop(task: ChainTask, learned: dict[str, Any] | None) -> FilterLoop:
     settings = task.settings
     rng = np.random.default_rng(settings.seed)
     policy = make_policy(settings.policy, task.plan.pipeline, settings.profile, rng)
-    loop = FilterLoop(FilterChain(task.plan, time.perf_counter_ns, _setups(task)), policy, rng, settings.slice_rows)
+    chain = FilterChain(task.plan, time.perf_counter_ns, _setups(task))
+    loop = FilterLoop(chain, policy, rng, settings.slice_rows)
     if learned is not None:
         try:
             loop.restore(learned)

@@ -1,0 +1,101 @@
+"""What a predicate answers on some rows: one bit a row, and on which rows it raised.
+
+A row function is called once a row, also when it raises on some: the call goes on behind the row that raised. A
+vectorised predicate that raises is called again on halves, down to the rows that raise alone: O(f log n) more calls for
+f such rows of n. A slice that raises while neither half does (too little memory, say) has no such row.
+
+>>> mask, raised = answer_by_row(lambda x: 10 / x > 2, [[1, 0, 9]], 3)
+>>> mask.tolist(), raised  # unknown is not false: the bit says whether the row stays
+([True, True, False], {1: ZeroDivisionError('division by zero')})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from operator import truth
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from thalweg.errors import PredicateError
+
+Bits = NDArray[np.bool_]
+Raised = dict[int, Exception]
+"""What was raised, by the number of the row among those asked for. Its owner clears it when it is done: an exception
+holds the frames it went through, and they hold the rows."""
+
+
+class CallEnded(BaseException):
+    """Raised inside a call by who watches it, to end it; no `except Exception` of a predicate's may swallow it."""
+
+
+def answer_by_row(call: Callable[..., Any], values: Sequence[list[Any]], rows: int) -> tuple[Bits, Raised]:
+    """A row function on the values of its columns."""
+    answers: list[bool] = []
+    raised: Raised = {}
+    rest = map(truth, map(call, *values))
+    while len(answers) < rows:
+        try:
+            answers.extend(rest)  # keeps what came before an exception
+            if len(answers) < rows:  # a StopIteration ends `extend` without a word
+                raised[len(answers)] = StopIteration()
+                answers.append(True)
+        except Exception as error:
+            raised[len(answers)] = error
+            answers.append(True)
+    return np.frombuffer(bytes(answers), dtype=bool), raised
+
+
+def answer_by_array(call: Callable[..., Any], arrays: Sequence[pa.Array], rows: int, name: str) -> tuple[Bits, Raised]:
+    """A vectorised predicate on its columns."""
+    raised: Raised = {}
+    return _halved(call, arrays, rows, name, 0, raised), raised
+
+
+def _halved(
+    call: Callable[..., Any], arrays: Sequence[pa.Array], rows: int, name: str, first: int, raised: Raised
+) -> Bits:
+    try:
+        result = call(*arrays)
+    except Exception as error:
+        if rows == 1:
+            raised[first] = error
+            return np.ones(1, dtype=bool)
+    else:
+        return as_mask(result, rows, name)
+    half = rows // 2
+    return np.concatenate(
+        [
+            _halved(call, [a.slice(0, half) for a in arrays], half, name, first, raised),
+            _halved(call, [a.slice(half) for a in arrays], rows - half, name, first + half, raised),
+        ]
+    )
+
+
+def as_mask(result: Any, rows: int, name: str) -> Bits:
+    """A vectorised predicate's answer as one bit a row; null is false.
+
+    >>> as_mask(pa.array([True, None, False]), 3, "p").tolist()
+    [True, False, False]
+    """
+    if isinstance(result, pa.ChunkedArray):
+        result = result.combine_chunks()
+    if not isinstance(result, (pa.Array, np.ndarray)) and hasattr(result, "__array__") and hasattr(result, "dtype"):
+        with suppress(pa.ArrowInvalid, pa.ArrowTypeError):  # mixed values; refused below, by what they are
+            result = pa.array(result)  # pandas, with its own missing values
+    if isinstance(result, pa.Array) and pa.types.is_boolean(result.type):
+        mask: Bits = (result.fill_null(False) if result.null_count else result).to_numpy(zero_copy_only=False)
+    elif isinstance(result, np.ndarray) and result.dtype == np.bool_ and result.ndim == 1:
+        mask = result
+    else:
+        what = result.type if isinstance(result, pa.Array) else getattr(result, "dtype", None)
+        raise PredicateError(
+            f"predicate {name!r} is vectorized and must return an array of booleans, one a row; it returned "
+            f"{type(result).__name__}{f' of {what}' if what is not None else ''}"
+        )
+    if len(mask) != rows:
+        raise PredicateError(f"predicate {name!r} got {rows} rows and returned {len(mask)} values; one a row is needed")
+    return mask

@@ -1,0 +1,83 @@
+"""Filters that are true, false or raise as a table says, and what that means for a row: an oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import strategies as st
+
+import thalweg as tw
+from tests.plan.pipelines import pipelines
+from thalweg.plan import FilterPlan, Pipeline
+
+TRUE, FALSE, RAISES = "T", "F", "E"
+
+
+class Outcomes:
+    """Filter k on row e is `table[e][k]`. It remembers which filter was called on which rows."""
+
+    def __init__(self, table: Sequence[str], pipeline: Pipeline, by_array: Sequence[bool]) -> None:
+        self.table = list(table)
+        self.pipeline = pipeline
+        self.seen: set[tuple[int, int]] = set()
+        names = pipeline.names
+        self.predicates = tuple(
+            tw.predicate(
+                self._arrow(k) if by_array[k] else self._row(k),
+                "row",
+                name=names[k],
+                after=[names[g] for g in pipeline.guards[k]],
+                profile=pipeline.profiled[k],
+                vectorized=by_array[k],
+            )
+            for k in range(len(names))
+        )
+        self.plan = FilterPlan(self.predicates)
+
+    def _row(self, k: int) -> Callable[[int], bool]:
+        def passes(row: int) -> bool:
+            self.seen.add((k, row))
+            if self.table[row][k] == RAISES:
+                raise ValueError(f"row {row}")
+            return self.table[row][k] == TRUE
+
+        return passes
+
+    def _arrow(self, k: int) -> Callable[[pa.Array], pa.Array]:
+        def passes(rows: pa.Array) -> np.ndarray:
+            numbers = rows.to_pylist()
+            self.seen |= {(k, row) for row in numbers}
+            bad = [row for row in numbers if self.table[row][k] == RAISES]
+            if bad:
+                raise ValueError(f"row {bad[0]}")
+            return np.array([self.table[row][k] == TRUE for row in numbers], dtype=bool)
+
+        return passes
+
+    def known_true(self, row: int, k: int) -> bool:
+        """Whether filter k, and so all that guards it, is true there."""
+        return self.table[row][k] == TRUE and self.may_be_called(row, k)
+
+    def may_be_called(self, row: int, k: int) -> bool:
+        return all(self.known_true(row, g) for g in self.pipeline.guards[k])
+
+    def fate(self, row: int) -> bool | list[tuple[str, str]]:
+        """True: it passes. False: it is dropped. Else it fails, by these filters."""
+        reached = [k for k in range(len(self.pipeline)) if self.may_be_called(row, k)]
+        if any(self.table[row][k] == FALSE for k in reached):
+            return False
+        raised = [k for k in reached if self.table[row][k] == RAISES]
+        return [(self.pipeline.names[k], f"ValueError: row {row}") for k in raised] or True
+
+
+@st.composite
+def outcomes(draw: st.DrawFn, most_rows: int = 40) -> Outcomes:
+    """Few patterns, repeated: only then do slices hold several of a kind. Mostly true, or nothing would be left."""
+    pipeline = draw(pipelines(most=5))
+    n = len(pipeline)
+    pattern = st.text(st.sampled_from(TRUE * 4 + FALSE + RAISES), min_size=n, max_size=n)
+    patterns = draw(st.lists(pattern, min_size=1, max_size=6))
+    table = draw(st.lists(st.sampled_from(patterns), max_size=most_rows))
+    return Outcomes(table, pipeline, draw(st.lists(st.booleans(), min_size=n, max_size=n)))
