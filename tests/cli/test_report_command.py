@@ -28,7 +28,7 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_prints_the_report_that_the_run_itself_would_give(events: Path) -> None:
     result = CliRunner().invoke(app, ["report", str(events)])
     assert result.exit_code == 0
-    assert "policy a-greedy; counted: 20,000 rows of local pass 1" in result.stdout
+    assert "policy auto; counted: 20,000 rows of local pass 1" in result.stdout
     assert all(p.name in result.stdout for p in PREDICATES)
     assert "switch(es), the latest" in result.stdout
 

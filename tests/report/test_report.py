@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 import thalweg as tw
 from tests.events.some_records import records_of_a_run
-from thalweg.adapt import POLICIES
+from thalweg.adapt import POLICIES, takes
 from thalweg.events import Observed, Record, VerdictGiven, read, to_json
 from thalweg.report import Report, Tally, fold
 from thalweg.report.section import LATEST_SWITCHES
@@ -221,7 +221,7 @@ def keep_everything(path: Path, policy: str = "a-greedy") -> tw.Filters:
         seed=1,
         slice_rows=64,
         events=str(path),
-        **({} if POLICIES[policy].defaults is None else {"p": 0.5}),
+        **({"p": 0.5} if "p" in takes(policy) else {}),
     )
 
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thalweg as tw
-from thalweg.adapt import POLICIES
+from thalweg.adapt import POLICIES, takes
 
 
 def rows(batches) -> list[dict[str, Any]]:
@@ -243,7 +243,7 @@ def test_any_types_any_slices_any_policy_as_evaluating_everything_on_every_row(c
     keep = tw.filters(
         *(tw.predicate(FUNCTIONS[name], c, name=name, after=after.get(name, ())) for name, c in asked),
         policy=policy,
-        p=None if POLICIES[policy].defaults is None else 1.0,
+        p=1.0 if "p" in takes(policy) else None,
         slice_rows=slice_rows,
         seed=seed,
         on_error="dead-letter",

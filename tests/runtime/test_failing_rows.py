@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import thalweg as tw
 from tests.runtime.outcomes import Outcomes, outcomes
 from tests.runtime.scripted import Scripted
-from thalweg.adapt import POLICIES, Wants
+from thalweg.adapt import POLICIES, Wants, takes
 from thalweg.events import read
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan, Pipeline
@@ -69,7 +69,7 @@ def test_any_schedule_of_switches_gives_the_survivors_and_failures_of_evaluating
 @settings(max_examples=25)
 @given(case=outcomes(), seed=seeds, slice_rows=slices)
 def test_every_policy_sets_the_same_rows_aside(policy: str, case: Outcomes, seed, slice_rows):
-    p = None if POLICIES[policy].defaults is None else 1.0
+    p = 1.0 if "p" in takes(policy) else None
     keep = tw.filters(
         *case.predicates, policy=policy, p=p, slice_rows=slice_rows, seed=seed, on_error="dead-letter"
     )  # fmt: skip

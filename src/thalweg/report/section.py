@@ -15,6 +15,11 @@ LATEST_SWITCHES = 20
 """Shown and kept a section; the events file has them all."""
 
 
+SUMS_BY_PREDICATE = ("evaluated", "passed", "profiled", "profile_errors", "raised")
+SUMS = ("rows", "kept", "failed", "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns")
+"""What `Observed` and `Section` have in common, by these names."""
+
+
 @dataclass(frozen=True, slots=True)
 class PredicateReport:
     """One predicate in one run."""
@@ -133,21 +138,7 @@ class Section:
             )
 
     def _observe(self, seen: Observed) -> None:
-        n = len(self.names)
-        for name in ("evaluated", "passed", "profiled", "profile_errors"):
-            old: list[int] = getattr(self, name) or [0] * n
-            setattr(self, name, [a + b for a, b in zip(old, getattr(seen, name), strict=True)])
-        self.raised = [a + b for a, b in zip(self.raised or [0] * n, seen.raised or [0] * n, strict=True)]
-        old_cost = self.cost_ns or [None] * n
-        self.cost_ns = [new if new is not None else old for old, new in zip(old_cost, seen.cost_ns, strict=True)]
-        self.order = seen.order
-        self.rows += seen.rows
-        self.kept += seen.kept
-        self.failed += seen.failed
-        self.profile_tuples += seen.profile_tuples
-        self.total_ns += seen.total_ns
-        self.profiling_ns += seen.profiling_ns
-        self.reoptimizing_ns += seen.reoptimizing_ns
+        self._sum(seen)
         self.switch_count += seen.omitted_switches
         if len(self.workers) < MOST_WORKERS:
             self.workers.add(seen.worker)
@@ -157,20 +148,25 @@ class Section:
 
     def take_in(self, later: Section) -> None:
         """Add what a later part of the same run holds."""
-        n = len(self.names)
-        for name in ("evaluated", "passed", "profiled", "profile_errors"):
-            old, new = getattr(self, name) or [0] * n, getattr(later, name) or [0] * n
-            setattr(self, name, [x + y for x, y in zip(old, new, strict=True)])
-        for name in ("rows", "kept", "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns", "switch_count"):
-            setattr(self, name, getattr(self, name) + getattr(later, name))
-        costs = zip(self.cost_ns or [None] * n, later.cost_ns or [None] * n, strict=True)
-        self.cost_ns = [new if new is not None else old for old, new in costs]
-        self.order = later.order or self.order
+        self._sum(later)
+        self.switch_count += later.switch_count
         self.switches.extend(later.switches)
         if len(self.workers) < MOST_WORKERS:
             self.workers.update(later.workers)
         batches = [b for b in (self.first_batch, self.last_batch, later.first_batch, later.last_batch) if b is not None]
         self.first_batch, self.last_batch = min(batches, default=None), max(batches, default=None)
+
+    def _sum(self, later: Observed | Section) -> None:
+        """What adds up, and what is replaced by the latest."""
+        n = len(self.names)
+        for name in SUMS_BY_PREDICATE:
+            old, new = getattr(self, name) or [0] * n, getattr(later, name) or [0] * n
+            setattr(self, name, [x + y for x, y in zip(old, new, strict=True)])
+        for name in SUMS:
+            setattr(self, name, getattr(self, name) + getattr(later, name))
+        costs = zip(self.cost_ns or [None] * n, later.cost_ns or [None] * n, strict=True)
+        self.cost_ns = [new if new is not None else old for old, new in costs]
+        self.order = later.order or self.order
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
