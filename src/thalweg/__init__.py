@@ -8,9 +8,19 @@ tw.filters(isdigit)
 
 from thalweg.adaptive_filters import Filters, filters
 from thalweg.errors import PlanError, PredicateError, ThalwegError
-from thalweg.plan import Predicate, predicate
+from thalweg.plan import NativePredicate, Predicate, predicate
 from thalweg.report import Report
 
 __version__ = "0.1.0"
 
-__all__ = ["Filters", "PlanError", "Predicate", "PredicateError", "Report", "ThalwegError", "filters", "predicate"]
+__all__ = [
+    "Filters",
+    "NativePredicate",
+    "PlanError",
+    "Predicate",
+    "PredicateError",
+    "Report",
+    "ThalwegError",
+    "filters",
+    "predicate",
+]

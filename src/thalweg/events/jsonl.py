@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from thalweg.errors import ThalwegError
-from thalweg.events.records import Observed, Record, Switched, VerdictGiven
+from thalweg.events.records import NativeObserved, Observed, Record, Switched, VerdictGiven
 
-_KINDS: dict[str, type[Any]] = {kind.event: kind for kind in (Observed, VerdictGiven, Switched)}
+_KINDS: dict[str, type[Any]] = {kind.event: kind for kind in (Observed, VerdictGiven, Switched, NativeObserved)}
 
 
 def to_json(record: Record) -> str:

@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from thalweg.events import Observed, Record
+from thalweg.events import NativeObserved, Observed, Record
 from thalweg.report.report import Report
 from thalweg.report.section import Section
 
@@ -27,10 +27,11 @@ class Tally:
         with self._lock:
             section = self._sections.get(record.run)
             if section is None:
-                if not isinstance(record, Observed):
+                if not isinstance(record, Observed | NativeObserved):
                     self._early.setdefault(record.run, []).append(record)
                     return
-                section = Section(record.run, record.kind, record.policy, record.predicates)
+                names = record.predicates if isinstance(record, Observed) else record.chain
+                section = Section(record.run, record.kind, record.policy, names)
                 self._sections[record.run] = section
                 for early in self._early.pop(record.run, ()):
                     section.add(early)

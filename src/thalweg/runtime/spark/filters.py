@@ -20,18 +20,21 @@ from pyspark.sql import functions as F
 from thalweg.errors import PlanError
 from thalweg.events import Record
 from thalweg.plan import FilterPlan, find_column
+from thalweg.runtime.native_order import NativeOrder
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark import verdict_column
 from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
 from thalweg.runtime.spark.host_file import forget_at_exit
+from thalweg.runtime.spark.native import filter_natively
 from thalweg.runtime.spark.stream_watch import watch
 from thalweg.runtime.spark.worker import ChainTask, run_task
 from thalweg.runtime.work_record import decode
 
 
 def attach(
-    df: DataFrame, plan: FilterPlan, settings: FilterSettings, filters: str, sink: Callable[[Record], None]
-) -> tuple[DataFrame, Fetch | None]:
+    df: DataFrame, plan: FilterPlan, settings: FilterSettings, filters: str, sink: Callable[[Record], None],
+    native: NativeOrder,
+) -> tuple[DataFrame, Fetch | None]:  # fmt: skip
     """The filtered DataFrame and, for a batch one, what fetches what its first action observed."""
     names = [find_column(column, df.columns) for column in plan.columns]
     if not hasattr(F, "arrow_udf"):
@@ -39,9 +42,15 @@ def attach(
             "this PySpark has no arrow_udf: Thalweg needs PySpark 4.1 or newer, pip install 'thalweg[spark]'"
         )
     identity = uuid.uuid4().hex
+    if plan.native:
+        df, fetch, tell_natives = filter_natively(df, plan, settings, native, identity, sink)
+        if not plan.predicates:  # no row travels
+            if fetch is None:
+                tell_natives(f"{'stream' if df.isStreaming else 'batch'} {identity[:8]}", None)
+            return df, fetch
     application = df.sparkSession.conf.get("spark.app.id", None) or "application"
     forget_at_exit(application)
-    task = ChainTask(plan, settings, filters, identity, application, df.isStreaming)
+    task = ChainTask(plan.in_workers(), settings, filters, identity, application, df.isStreaming)
 
     def filter_chain(columns: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         return run_task(task, columns)
@@ -59,6 +68,8 @@ def attach(
 
     def tell(run: str, batch: int | None, texts: list[str]) -> None:
         kind = "batch" if batch is None else "stream"
+        if plan.native:
+            tell_natives(run, batch)
         for text in texts:
             for record in decode(text, plan=plan, policy=settings.policy, run=run, kind=kind, batch=batch):
                 sink(record)
