@@ -31,7 +31,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 		|| { $(PYTHON) -m venv --clear --without-pip .venv && $(PYTHON) -m pip -qq --python $(BIN)/python install pip; } \
 		|| { rm -rf .venv; echo "'$(PYTHON)' can make no virtual environment: install pip or its venv package, as in 'apt-get install python3-venv'." >&2; exit 1; }; }
 	@echo "setup: installing Thalweg and its dependencies into .venv (some minutes the first time)"
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[spark,lab,dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[spark,connect,lab,dev]'
 	@touch $@
 
 check: $(INSTALLED) ## lint, format, types, import contracts
