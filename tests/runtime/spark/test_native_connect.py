@@ -49,9 +49,9 @@ def test_native_predicates_through_spark_connect(spark, tmp_path: Path):
     assert told["orders"] == [by_kind, learned]
     assert told["later"] == learned, "from the events of the runs before"
     assert told["learned_from"] == 4_000
-    (alone,) = duckdb.sql(
+    ((alone,),) = duckdb.sql(
         "SELECT count(*) FROM data WHERE size > 300 AND regexp_matches(line, ' (4|5)00$') AND code <> 'x1, y'"
-    ).fetchone()
+    ).fetchall()
     assert told["alone"] == alone
     assert "is a Python UDF" in told["udf"]
     assert "calls rand()" in told["random"]
