@@ -16,6 +16,6 @@ def test_quick_run(spark, capsys: pytest.CaptureFixture[str]):
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
     assert lines[0]["order"][:2] == ["recent", "error"]
     assert [line["variant"] for line in lines[1:]] == [
-        "plain-written", "plain-best", "first-run", "learned", "learned-unsampled", "observe-all",
+        "plain-written", "plain-best", "first-run", "learned-sampling", "learned", "learned-unsampled", "observe-all",
     ]  # fmt: skip
     assert all(line["cpu_s"] > 0 for line in lines[1:])

@@ -13,7 +13,7 @@ from thalweg import predicate
 from thalweg.cost import order_cost
 from thalweg.events import JsonLines
 from thalweg.plan import FilterPlan, NativePlan
-from thalweg.runtime.native_order import REMEMBERED, NativeOrder
+from thalweg.runtime.native_order import CALM, EVERY, REMEMBERED, NativeOrder
 
 
 def natives(*texts: str, after: dict[int, str] | None = None) -> NativePlan:
@@ -83,6 +83,18 @@ def test_guards_hold_and_the_order_is_never_clearly_worse_than_the_kinds(outcome
     dropped = np.array([[bool(mask >> k & 1) for k in range(5)] for mask in outcomes])
     weights = np.array([float(n) for n in outcomes.values()])
     assert order_cost(ordered.order, dropped, order.costs, weights) <= order_cost(first, dropped, order.costs, weights)
+
+
+def test_while_the_order_stands_only_some_queries_are_sampled():
+    order = NativeOrder(natives(REGEX, REGEX))
+    assert all(order.decide(adapts=True).sampled for _ in range(3 * EVERY)), "too few rows are remembered to be calm"
+    order.learn({0b10: float(REMEMBERED)})
+    again = [order.decide(adapts=True).sampled for _ in range(1 + CALM + 4 * EVERY)]
+    assert all(again[: 1 + CALM]), "the order has just changed"
+    assert sum(again[1 + CALM :]) == 4
+    order.learn({0b01: 2.0 * REMEMBERED})
+    assert all(order.decide(adapts=True).sampled for _ in range(1 + CALM)), "it has changed again"
+    assert not order.decide(adapts=False).sampled
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ REMEMBERED = 1000
 """Sampled rows that count when new ones come (a-greedy, table 1: the window of profile tuples)."""
 CLEARLY = 0.95
 """The order changes when a row costs less than this share of what it costs now: both are estimates."""
+CALM, EVERY = 4, 4
+"""When enough rows are remembered and the order has stood four times, only every fourth query is sampled."""
 MOST_PENDING = 100
 """Batch DataFrames whose first action is waited for."""
 
@@ -44,6 +46,8 @@ class Ordered:
     order: Order
     before: Order
     reason: str
+    sampled: bool
+    """Whether rows of this query are sampled; a query that runs for ever should be in any case."""
 
 
 class NativeOrder:
@@ -56,6 +60,7 @@ class NativeOrder:
         self._weights: dict[int, float] = {}
         self._order: Order = plan.pipeline.start
         self._by_kind = self._cheap_kinds_first()
+        self._decided = self._stood = 0
         self._pending: list[Callable[[], bool]] = []
         self._recalled: set[str] = set()
         self._lock = threading.Lock()
@@ -85,7 +90,11 @@ class NativeOrder:
             else:
                 after, reason = self._best(before)
             self._order = after
-            return Ordered(after, before, reason)
+            self._decided += 1
+            self._stood = self._stood + 1 if after == before else 0
+            calm = self._stood > CALM and sum(self._weights.values()) >= REMEMBERED
+            sampled = adapts and self.worth_sampling and (not calm or self._decided % EVERY == 0)
+            return Ordered(after, before, reason, sampled)
 
     def _best(self, before: Order) -> tuple[Order, str]:
         sampled = sum(self._weights.values())

@@ -53,7 +53,9 @@ def filter_natively(
             told.add(run)
             tell({}, run, batch)
 
-    if profile is None or not native.worth_sampling:
+    # a stream has this one chance, its plan stays; of batches that change nothing any more, some are enough
+    sampled = ordered.sampled or (df.isStreaming and native.worth_sampling)
+    if profile is None or not sampled:
         return df.filter(_all(plan.native, ordered.order)), None, tell_once
 
     def use(run: str, batch: int | None, texts: list[str]) -> None:
