@@ -8,12 +8,12 @@ tw.filters(isdigit)
 
 from thalweg.adaptive_filters import Filters, filters
 from thalweg.errors import FailedRowError, PlanError, PredicateError, ThalwegError, TimeLimitError
-from thalweg.plan import Predicate, predicate
+from thalweg.plan import NativePredicate, Predicate, predicate
 from thalweg.report import Report
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "FailedRowError", "Filters", "PlanError", "Predicate", "PredicateError", "Report", "ThalwegError",
-    "TimeLimitError", "filters", "predicate",
+    "FailedRowError", "Filters", "NativePredicate", "PlanError", "Predicate", "PredicateError", "Report",
+    "ThalwegError", "TimeLimitError", "filters", "predicate",
 ]  # fmt: skip

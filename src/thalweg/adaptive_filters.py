@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.errors import PlanError
 from thalweg.events import JsonLines, Record
-from thalweg.plan import FilterPlan, Predicate
+from thalweg.plan import FilterPlan, NativePredicate, Predicate
+from thalweg.plan.predicate import ColumnLike
 from thalweg.report import Report, Tally
 from thalweg.runtime.local import filter_batches
+from thalweg.runtime.native_order import NativeOrder
 from thalweg.runtime.outcome import ERRORS_COLUMN, Wanted, check_wanted
 from thalweg.runtime.settings import resolve
 
@@ -29,7 +31,7 @@ MOST_DEATHS = 10
 
 
 def filters(
-    *predicates: Predicate,
+    *predicates: Predicate | NativePredicate | ColumnLike,
     policy: str | None = None,
     p: float | None = None,
     window: int | None = None,
@@ -51,7 +53,8 @@ def filters(
     Parameters
     ----------
     predicates
-        Made with :func:`thalweg.predicate`, in any order.
+        Made with :func:`thalweg.predicate`, in any order. Among them may be Columns of PySpark, as they are or given
+        to :func:`thalweg.predicate` with a name: native predicates, evaluated in the JVM before rows travel.
     policy
         ``"auto"`` (default) sets everything by itself. ``"a-greedy"``, ``"sweep"``, ``"independent"`` and
         ``"local-swaps"`` are the algorithms of the paper; ``"written"`` keeps the order as it stands;
@@ -89,7 +92,7 @@ def filters(
         "policy": policy, "p": p, "window": window, "alpha": alpha, "budget": budget, "slice_rows": slice_rows,
         "seed": seed, "events": events, "on_error": on_error, "redact": redact, "time_limit": time_limit,
     }  # fmt: skip
-    return Filters(FilterPlan(tuple(predicates)), given)
+    return Filters(FilterPlan.of(predicates), given)
 
 
 class Filters:
@@ -102,6 +105,7 @@ class Filters:
         self._plan = plan
         self._given = given
         resolve(given)  # a wrong setting is told here, not when the query runs
+        self._native = NativeOrder(plan.native)
         self._tally = Tally()
         self._sinks: dict[str, JsonLines] = {}
         self._fetch: list[Fetch] = []
@@ -134,7 +138,8 @@ class Filters:
 
         settings = resolve(self._given, lambda key: df.sparkSession.conf.get(key, None))
         check_wanted(wanted, settings, column, df.columns)
-        out, fetch = attach(df, self._plan, settings, self._identity, self._sink(settings.events), wanted, column)
+        sink = self._sink(settings.events)
+        out, fetch = attach(df, self._plan, settings, self._identity, sink, self._native, wanted, column)
         self._applications.add(application_of(df))
         if fetch is not None:
             with self._lock:
@@ -168,12 +173,30 @@ class Filters:
     def _over(
         self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch, wanted: Wanted, column: str
     ) -> Iterator[pa.RecordBatch]:
+        if self._plan.native:
+            raise PlanError(f"native predicates need Spark: {', '.join(self._plan.native.names)}; over() takes none")
         settings = resolve(self._given)
         run = f"local pass {next(self._passes)} of {self._identity[:8]}"
         return filter_batches(self._plan, settings, batches, run, self._sink(settings.events), wanted, column)
 
+    def learn(self, df: Any, share: float = 0.01, rows: int = 10_000) -> int:
+        """Sample finished data, so that the next query starts with its native predicates in the right order.
+
+        One Spark job evaluates them on a `share` of the rows of a batch DataFrame, at most on `rows`, and returns on
+        how many it did: 0, and no job, where there is nothing to order. What it learns serves streams of the same
+        columns too.
+        """
+        if not (hasattr(df, "observe") and hasattr(df, "sparkSession")):
+            raise PlanError(f"learn() takes a Spark DataFrame of finished data, not {type(df).__name__}")
+        if not 0.0 < share <= 1.0 or rows < 1:
+            raise PlanError(f"learn(share={share!r}, rows={rows!r}): a share above 0, at most 1, of at least 1 row")
+        from thalweg.runtime.spark.native import learn
+
+        return learn(df, self._native, share, rows)
+
     def report(self) -> Report:
         """What has been counted so far, one section a query or run. Never waits for a query."""
+        self._native.settle()
         with self._lock:
             waiting = [fetch for fetch in self._fetch if not fetch()]
             self._unobserved += sum(1 for fetch in self._fetch if fetch.ended and not fetch.observed)
@@ -206,5 +229,5 @@ class Filters:
         return Filters, (self._plan, self._given, self._identity)
 
     def __repr__(self) -> str:
-        names = ", ".join(p.name for p in self._plan.predicates)
+        names = ", ".join([*self._plan.native.names, *(p.name for p in self._plan.predicates)])
         return f"tw.filters({names})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from thalweg.events import Observed, Record, Switched, VerdictGiven
+from thalweg.events import NativeObserved, Observed, Record, Switched, VerdictGiven
 
 names = st.text(min_size=1, max_size=8)
 counts = st.integers(0, 2**53)
@@ -32,7 +32,28 @@ def records_of_a_run(draw: st.DrawFn, run: str = "run 1") -> list[Record]:
                 run, kind, batch, worker, policy, predicates, draw(order), draw(counts), draw(counts),
                 draw(per_predicate), draw(per_predicate), draw(per_predicate), draw(costs), draw(per_predicate),
                 draw(per_predicate), draw(per_predicate), draw(counts), draw(counts), draw(counts), draw(counts),
-                draw(st.integers(0, 99)), draw(counts), draw(st.just(()) | per_predicate),
+                draw(st.integers(0, 99)), failed=draw(counts), raised=draw(st.just(()) | per_predicate),
+            )
+        )  # fmt: skip
+    return records
+
+
+@st.composite
+def native_records(draw: st.DrawFn, run: str = "run 1", chain: tuple[str, ...] = ()) -> list[Record]:
+    """What a run tells of its native predicates, one record a micro-batch."""
+    predicates = tuple(draw(st.lists(names, min_size=1, max_size=4, unique=True)))
+    n = len(predicates)
+    order = st.permutations(predicates).map(tuple)
+    before, after, kinds = draw(order), draw(order), draw(st.lists(names, min_size=n, max_size=n).map(tuple))
+    records: list[Record] = []
+    for _ in range(draw(st.integers(1, 3))):
+        tested = draw(st.lists(st.integers(0, 1000), min_size=n, max_size=n).map(tuple))
+        passed = tuple(draw(st.integers(0, t)) for t in tested)
+        masks = tuple(draw(st.lists(st.integers(0, 2**n - 1), max_size=5, unique=True)))
+        records.append(
+            NativeObserved(
+                run, "stream", draw(batches), "a-greedy", chain, predicates, "0123", kinds, (1.0,) * n, before, after,
+                draw(st.text()), tested, passed, masks, (7,) * len(masks),
             )
         )  # fmt: skip
     return records

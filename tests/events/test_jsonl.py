@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from tests.events.some_records import records_of_a_run
+from tests.events.some_records import native_records, records_of_a_run
 from thalweg import ThalwegError
 from thalweg.events import JsonLines, Observed, Record, Switched, VerdictGiven, from_json, read, to_json
 
 
-@given(records_of_a_run())
+@given(records_of_a_run() | native_records())
 def test_a_record_is_one_line_and_comes_back_equal(records: list[Record]):
     for record in records:
         line = to_json(record)

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from thalweg.errors import ThalwegError
-from thalweg.events.records import Observed, Record, Switched, VerdictGiven
+from thalweg.events.records import NativeObserved, Observed, Record, Switched, VerdictGiven
 
 _BEGINS = '{"event": "'
 """Every line does."""
-_KINDS: dict[str, type[Any]] = {kind.event: kind for kind in (Observed, VerdictGiven, Switched)}
+_KINDS: dict[str, type[Any]] = {kind.event: kind for kind in (Observed, VerdictGiven, Switched, NativeObserved)}
 
 
 def to_json(record: Record) -> str:
@@ -54,7 +54,7 @@ def read(path: str | os.PathLike[str]) -> Iterator[Record]:
     last: dict[tuple[str | None, int | None], str | None] = {}
     with contextlib.suppress(ThalwegError):  # a line that is no record is told when its turn comes
         for record in _all(path):
-            if isinstance(record, Observed):
+            if isinstance(record, Observed | NativeObserved):
                 last[record.query, record.batch] = record.start
     for record in _all(path):
         if record.query is None or last.get((record.query, record.batch), record.start) == record.start:

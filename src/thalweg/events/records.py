@@ -86,4 +86,40 @@ class Switched:
     start: str | None = None
 
 
-Record = Observed | VerdictGiven | Switched
+@dataclass(frozen=True, slots=True)
+class NativeObserved:
+    """The native predicates of one run (in a stream, of one micro-batch): their order and why, and what sampled rows
+    showed. Lists go with `predicates`."""
+
+    event: ClassVar[str] = "native"
+
+    run: str
+    kind: str
+    """`stream` or `batch`."""
+    batch: int | None
+    policy: str
+    chain: tuple[str, ...]
+    """The Python predicates behind them."""
+    predicates: tuple[str, ...]
+    fingerprint: str
+    """Of the expressions: what was learned is used again only for the same ones."""
+    kinds: tuple[str, ...]
+    costs: tuple[float, ...]
+    """By the kind of expression; a comparison is 1."""
+    before: tuple[str, ...]
+    """The order before this run."""
+    order: tuple[str, ...]
+    reason: str
+    """Why this order."""
+    tested: tuple[int, ...]
+    """Sampled rows whose guards held; 0: it stands before the sample is taken."""
+    passed: tuple[int, ...]
+    masks: tuple[int, ...]
+    """Outcomes of sampled rows: bit k is set where predicate k drops the row."""
+    counts: tuple[int, ...]
+    """How many sampled rows had that outcome."""
+    query: str | None = None
+    start: str | None = None
+
+
+Record = Observed | VerdictGiven | Switched | NativeObserved

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from thalweg.errors import PlanError, nearest
+from thalweg.plan.native_plan import NativePlan, divide
 from thalweg.plan.pipeline import Pipeline
 from thalweg.plan.predicate import Predicate
 
@@ -17,9 +19,21 @@ class FilterPlan:
     """The predicates as written, and what follows from them."""
 
     predicates: tuple[Predicate, ...]
+    """Those in Python, which run in the workers."""
+    native: NativePlan = field(default_factory=NativePlan)
+    """Those of Spark's own, which run before; they cannot travel."""
+
+    @classmethod
+    def of(cls, arguments: tuple[Any, ...]) -> FilterPlan:
+        """From the arguments of `tw.filters`: predicates and bare Columns."""
+        return cls(*divide(arguments))
+
+    def in_workers(self) -> FilterPlan:
+        """What travels to the workers."""
+        return FilterPlan(self.predicates)
 
     def __post_init__(self) -> None:
-        if not self.predicates:
+        if not self.predicates and not self.native:
             raise PlanError("tw.filters() needs at least one tw.predicate(...)")
         for p in self.predicates:
             if not isinstance(p, Predicate):

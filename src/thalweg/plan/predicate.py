@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, overload
 
 from thalweg.errors import PlanError
+from thalweg.plan.native_predicate import NativePredicate, native_predicate
+from thalweg.plan.native_text import is_column
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +30,38 @@ class Predicate:
         return (self.name, origin, self.columns, self.after, self.vectorized, self.setup is not None, self.profile)
 
 
+class ColumnLike(Protocol):
+    """A Column of PySpark, which is not imported here."""
+
+    def isNotNull(self) -> Any:  # noqa: N802  (Spark's name)
+        """What no function has."""
+
+
+@overload
 def predicate(
     func: Callable[..., Any],
+    *columns: str,
+    name: str | None = ...,
+    after: str | Iterable[str] = ...,
+    vectorized: bool = ...,
+    setup: Callable[[], Any] | None = ...,
+    profile: bool = ...,
+) -> Predicate: ...
+
+
+@overload
+def predicate(func: ColumnLike, *, name: str | None = ..., after: str | Iterable[str] = ...) -> NativePredicate: ...
+
+
+def predicate(
+    func: Any,
     *columns: str,
     name: str | None = None,
     after: str | Iterable[str] = (),
     vectorized: bool = False,
     setup: Callable[[], Any] | None = None,
     profile: bool = True,
-) -> Predicate:
+) -> Predicate | NativePredicate:
     """Describe one predicate of a filter chain.
 
     Parameters
@@ -45,6 +70,8 @@ def predicate(
         With ``vectorized=False`` a function of one row's values (in the order of `columns`) whose result counts as
         true when it is truthy. With ``vectorized=True`` a function of Arrow arrays that returns one boolean a row (an
         Arrow, NumPy or pandas array); null counts as false. It must be deterministic.
+        Or a Column of PySpark, ``F.col("payload").isNotNull()``: a native predicate, evaluated in the JVM before rows
+        travel. It takes `name` and `after` (other native ones) and nothing else.
     columns
         The columns it reads. Only these travel to Python.
     name
@@ -62,6 +89,8 @@ def predicate(
     >>> predicate(len, "code", name="not_empty", after="isdigit").after
     ('isdigit',)
     """
+    if is_column(func):
+        return _native(func, name, after, columns, vectorized or setup is not None or not profile)
     if not callable(func):
         raise PlanError(f"a predicate needs a function, not {func!r}: tw.predicate(is_suspicious, 'line')")
     label = name if name is not None else _name_of(func)
@@ -74,11 +103,30 @@ def predicate(
             raise PlanError(f"predicate {label!r}: columns are given by name, not as {column!r}")
     if setup is not None and not callable(setup):
         raise PlanError(f"predicate {label!r}: setup must be a function without arguments, not {setup!r}")
+    guards = _guards(label, after)
+    return Predicate(label, func, tuple(columns), guards, bool(vectorized), setup, bool(profile))
+
+
+def _native(
+    column: Any, name: str | None, after: str | Iterable[str], columns: tuple[str, ...], settings: bool
+) -> NativePredicate:
+    made = native_predicate(column, name)
+    if not isinstance(made.name, str) or not made.name:
+        raise PlanError(f"a predicate's name must be a non-empty string, not {name!r}")
+    if columns or settings:
+        raise PlanError(
+            f"predicate {made.name!r} is an expression of Spark's own: it takes name= and after=, no columns, "
+            "vectorized, setup or profile"
+        )
+    return replace(made, after=_guards(made.name, after))
+
+
+def _guards(label: str, after: str | Iterable[str]) -> tuple[str, ...]:
     guards = (after,) if isinstance(after, str) else tuple(after)
     for guard in guards:
         if not isinstance(guard, str):
             raise PlanError(f"predicate {label!r}: after takes names of predicates, not {guard!r}")
-    return Predicate(label, func, tuple(columns), guards, bool(vectorized), setup, bool(profile))
+    return guards
 
 
 def _name_of(func: Callable[..., Any]) -> str:

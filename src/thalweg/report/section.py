@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg.errors import ThalwegError
-from thalweg.events import Observed, Record, VerdictGiven
+from thalweg.events import NativeObserved, Observed, Record, VerdictGiven
+from thalweg.report.native_part import NativePart
 
 MOST_WORKERS = 1000
 """Told apart a section; a stream gets new workers after every idle minute."""
@@ -86,6 +87,8 @@ class Section:
     failed: int = 0
     """Rows set aside."""
     raised: list[int] = field(default_factory=list)
+    native: NativePart | None = None
+    """The predicates evaluated in the JVM before; rows are counted behind them."""
 
     @property
     def processing_ns(self) -> int:
@@ -95,6 +98,8 @@ class Section:
     @property
     def predicates(self) -> list[PredicateReport]:
         """In the latest order."""
+        if not self.order:  # only the native predicates have told yet
+            return []
         place = {name: i for i, name in enumerate(self.order)}
         rows = [
             PredicateReport(
@@ -118,11 +123,14 @@ class Section:
     @property
     def counted(self) -> str:
         """Which rows and actions these numbers are of."""
+        if self.native is not None and not self.names:
+            return f"nothing: {self.run} has native predicates only, and no row travels to Python"
+        behind = " that passed the native predicates" if self.native is not None else ""
         if self.kind == "stream":
             span = f"micro-batches {self.first_batch} to {self.last_batch}"
-            return f"{self.rows:,} rows of {span} of streaming query {self.run}"
+            return f"{self.rows:,} rows{behind} of {span} of streaming query {self.run}"
         if self.kind == "batch":
-            return f"{self.rows:,} rows of the first action on this DataFrame (Spark observes only that one)"
+            return f"{self.rows:,} rows{behind} of the first action on this DataFrame (Spark observes only that one)"
         return f"{self.rows:,} rows of {self.run} in this process"
 
     def add(self, record: Record) -> None:
@@ -131,6 +139,10 @@ class Section:
             if record.predicates != self.names:
                 raise ThalwegError(f"run {self.run} is told of {self.names} and of {record.predicates}: not one run")
             self._observe(record)
+        elif isinstance(record, NativeObserved):
+            if self.native is None:
+                self.native = NativePart(record.predicates)
+            self.native.add(record)
         elif isinstance(record, VerdictGiven):
             self.switch_count += 1
             self.switches.append(
@@ -151,6 +163,10 @@ class Section:
         self._sum(later)
         self.switch_count += later.switch_count
         self.switches.extend(later.switches)
+        if later.native is not None:
+            if self.native is None:
+                self.native = NativePart(later.native.names)
+            self.native.take_in(later.native)
         if len(self.workers) < MOST_WORKERS:
             self.workers.update(later.workers)
         batches = [b for b in (self.first_batch, self.last_batch, later.first_batch, later.last_batch) if b is not None]
@@ -195,4 +211,5 @@ class Section:
                 for s in self.switches
             ],
             "workers": len(self.workers),
+            **({"native": self.native.to_dict()} if self.native is not None else {}),
         }  # fmt: skip

@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterable
 
-from thalweg.events import Observed, Record
+from thalweg.events import NativeObserved, Observed, Record
 from thalweg.report.report import Report
 from thalweg.report.section import Section
 
@@ -20,14 +20,16 @@ again; more only when somebody removes more of its checkpoint."""
 class _Run:
     """The latest micro-batches apart, and the sum of those before."""
 
-    def __init__(self, first: Observed) -> None:
+    def __init__(self, first: Observed | NativeObserved) -> None:
         self.query, self.start = first.query, first.start
         self._first = first
         self._before = self._empty()
         self._latest: deque[tuple[int | None, Section]] = deque()
 
     def _empty(self) -> Section:
-        return Section(self._first.run, self._first.kind, self._first.policy, self._first.predicates)
+        first = self._first
+        names = first.predicates if isinstance(first, Observed) else first.chain
+        return Section(first.run, first.kind, first.policy, names)
 
     def add(self, record: Record) -> None:
         if not self._latest or self._latest[-1][0] != record.batch:
@@ -60,7 +62,7 @@ class Tally:
         with self._lock:
             run = self._runs.get(record.run)
             if run is None:
-                if not isinstance(record, Observed):
+                if not isinstance(record, Observed | NativeObserved):
                     self._early.setdefault(record.run, []).append(record)
                     return
                 run = self._runs[record.run] = _Run(record)
@@ -68,7 +70,7 @@ class Tally:
                     run.add(early)
                 while len(self._runs) > MOST_SECTIONS:
                     self._runs.popitem(last=False)
-            if isinstance(record, Observed) and record.query is not None and record.batch is not None:
+            if isinstance(record, Observed | NativeObserved) and record.query is not None and record.batch is not None:
                 for other in self._runs.values():
                     if other.query == record.query and other.start != record.start:
                         other.forget(record.batch)
@@ -79,7 +81,9 @@ class Tally:
         """A copy of what is known now, without runs of which nothing counts any more."""
         with self._lock:
             sections = [run.section() for run in self._runs.values()]
-        return Report(tuple(section for section in sections if section.order), pending, unobserved, deaths)
+        return Report(
+            tuple(section for section in sections if section.order or section.native), pending, unobserved, deaths
+        )
 
 
 def fold(records: Iterable[Record]) -> Report:

@@ -59,8 +59,16 @@ def _switch_lines(section: Section) -> list[str]:
     ]
 
 
+def _native_lines(section: Section) -> list[str]:
+    if section.native is None:
+        return []
+    return ["  in the JVM, before any row travels:", *("    " + line for line in section.native.lines())]
+
+
 def as_text(section: Section) -> str:
     """A table and the facts, at most some 100 columns wide but for the reasons."""
+    if not section.names:
+        return "\n".join([f"policy {section.policy}; counted: {section.counted}", *_native_lines(section)])
     rows = [_HEAD, *_cells(section)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
     table = [
@@ -70,7 +78,7 @@ def as_text(section: Section) -> str:
         )
         for row in rows
     ]
-    lines = [f"policy {section.policy}; counted: {section.counted}", *table]
+    lines = [f"policy {section.policy}; counted: {section.counted}", *_native_lines(section), *table]
     lines += ["  " + line for line in _summary(section)]
     shown = len(section.switches)
     lines.append(f"  {section.switch_count} switch(es)" + (f", the latest {shown}:" if shown else ""))
@@ -99,8 +107,13 @@ def as_html(section: Section) -> str:
     facts = "<br>".join(html.escape(fact) for fact in _summary(section))
     switches = "".join(f"<li>{html.escape(text)}</li>" for text in _switch_lines(section))
     shown = " open" if len(section.switches) <= 3 else ""
+    natives = "".join(f"<li>{html.escape(text)}</li>" for text in section.native.lines()) if section.native else ""
+    in_jvm = f"<details open><summary>in the JVM</summary><ol>{natives}</ol></details>" if natives else ""
+    head = f"<p><b>{html.escape(section.policy)}</b>: {html.escape(section.counted)}</p>{in_jvm}"
+    if not section.names:
+        return head
     return (
-        f"<p><b>{html.escape(section.policy)}</b>: {html.escape(section.counted)}</p>"
+        f"{head}"
         f'<table style="border-collapse:collapse">{line(_HEAD, "th")}{body}</table><p>{facts}</p>'
         f"<details{shown}><summary>{section.switch_count} switch(es)</summary><ol>{switches}</ol></details>"
     )

@@ -21,11 +21,13 @@ from pyspark.sql import functions as F
 from thalweg.errors import PlanError
 from thalweg.events import Record
 from thalweg.plan import FilterPlan, find_column
+from thalweg.runtime.native_order import NativeOrder
 from thalweg.runtime.outcome import ERRORS_COLUMN, Wanted
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark import verdict_column
 from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
 from thalweg.runtime.spark.host_file import forget_at_exit
+from thalweg.runtime.spark.native import filter_natively
 from thalweg.runtime.spark.picklable import refuse_unpicklable
 from thalweg.runtime.spark.stream_watch import watch
 from thalweg.runtime.spark.task_name import last_attempts
@@ -39,6 +41,7 @@ def attach(
     settings: FilterSettings,
     filters: str,
     sink: Callable[[Record], None],
+    native: NativeOrder,
     wanted: Wanted = Wanted.KEPT,
     errors_column: str = ERRORS_COLUMN,
 ) -> tuple[DataFrame, Fetch | None]:
@@ -49,10 +52,19 @@ def attach(
             "this PySpark has no arrow_udf: Thalweg needs PySpark 4.1 or newer, pip install 'thalweg[spark]'"
         )
     identity = uuid.uuid4().hex
+    tagged = wanted is not Wanted.KEPT
+    if plan.native:
+        df, fetch, tell_natives = filter_natively(df, plan, settings, native, identity, sink)
+        if not plan.predicates:  # no row travels
+            if fetch is None:
+                tell_natives(f"{'stream' if df.isStreaming else 'batch'} {identity[:8]}", None)
+            if tagged:  # nor fails
+                df = df.withColumn(errors_column, F.lit(None).cast(verdict_column.ERRORS_TYPE))
+            return df if wanted is not Wanted.ERRORS else df.filter(F.lit(False)), fetch
     application = application_of(df)
     forget_at_exit(application)
-    task = ChainTask(plan, settings, filters, identity, application, df.isStreaming, wanted, _attempts(df))
-    tagged = wanted is not Wanted.KEPT
+    in_workers = plan.in_workers()
+    task = ChainTask(in_workers, settings, filters, identity, application, df.isStreaming, wanted, _attempts(df))
 
     def filter_chain(columns: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         return run_task(task, columns)
@@ -76,6 +88,8 @@ def attach(
 
     def tell(run: str, batch: int | None, texts: list[str]) -> None:
         kind = "batch" if batch is None else "stream"
+        if plan.native:
+            tell_natives(run, batch)
         for text in last_attempts(texts):
             for record in decode(text, plan=plan, policy=settings.policy, run=run, kind=kind, batch=batch):
                 sink(record)

@@ -18,6 +18,25 @@ Told = Callable[[str, int, list[str]], None]
 """Gets the run (query id and run id), the micro-batch, and the texts its tasks left."""
 
 
+def run_name(query: str, start: str, metric: str) -> str:
+    """What a report calls one start of a streaming query with one filter set.
+
+    >>> run_name("q", "r", "thalweg_0123456789abcdef")
+    'q run r chain 89abcdef'
+    """
+    return f"{query} run {start} chain {metric[-8:]}"
+
+
+def of_query(run: str) -> tuple[str, str]:
+    """The query and the start of it that a run's name holds.
+
+    >>> of_query("q run r chain 89abcdef")
+    ('q', 'r')
+    """
+    query, _, rest = run.partition(" run ")
+    return query, rest.partition(" chain ")[0]
+
+
 class _Listener(StreamingQueryListener):
     def __init__(self) -> None:
         self.told: dict[str, Told] = {}
@@ -47,7 +66,7 @@ class _Listener(StreamingQueryListener):
                     continue
                 self._latest[metric, str(progress.runId)] = progress.batchId
             told(
-                f"{progress.id} run {progress.runId} chain {metric[-8:]}",
+                run_name(str(progress.id), str(progress.runId), metric),
                 int(progress.batchId),
                 list(row["work"] or ()),
             )

@@ -1,0 +1,55 @@
+"""One native predicate: an expression of Spark's own, evaluated in the JVM before any row travels to Python."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from thalweg.errors import PlanError
+from thalweg.plan.native_text import nodes_of, short_name, text_of, words_of
+
+_RANDOM = frozenset({"rand", "randn", "random", "uuid", "shuffle", "monotonically_increasing_id", "randstr", "uniform"})
+
+
+@dataclass(frozen=True, slots=True)
+class NativePredicate:
+    """Made by `tw.predicate(column)`, or from a bare Column among the arguments of `tw.filters`."""
+
+    name: str
+    text: str
+    """The expression as Spark prints it."""
+    column: Any = field(compare=False, repr=False)
+    after: tuple[str, ...] = ()
+    named: bool = field(default=True, compare=False)
+    """False: the name was made from the expression, and may be made unique."""
+
+    def structure(self) -> tuple[object, ...]:
+        """What a fingerprint is made of: nothing that differs between two processes."""
+        return (self.name, self.text, self.after)
+
+
+def native_predicate(column: Any, name: str | None = None, after: tuple[str, ...] = ()) -> NativePredicate:
+    """Describe a native predicate; what is no native expression, or not the same each time, is refused."""
+    text = text_of(column)
+    label = name if name is not None else short_name(text)
+    if _calls_python(column, text):
+        # classic Spark prints the UDF's arguments as the inside of its parser
+        called = re.search(r"([\w<>]+)\(columnnodeexpression", text) if name is None else None
+        raise PlanError(
+            f"predicate {called[1] if called else label!r} is a Python UDF, which Spark runs in Python on every row: "
+            "give its function instead, tw.predicate(f, 'column')"
+        )
+    if random := _RANDOM.intersection(words_of(text)):
+        raise PlanError(
+            f"predicate {label!r} calls {min(random)}(), and what it answers would depend on the order: "
+            "filter by it before or behind tw.filters"
+        )
+    return NativePredicate(label, text, column, after, named=name is not None)
+
+
+def _calls_python(column: Any, text: str) -> bool:
+    if any(type(node).__name__.endswith("InlineUserDefinedFunction") for node in nodes_of(column)):
+        return True
+    bare = re.sub(r"'[^']*'", "", text)
+    return "columnnodeexpression(" in bare or "<lambda>(" in bare

@@ -1,0 +1,102 @@
+"""The native predicates of a run in a report: their order and why, their kinds, and what sampled rows showed."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from thalweg.events import NativeObserved
+
+LATEST_REORDERS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class NativeReport:
+    """One native predicate in one run."""
+
+    name: str
+    position: int
+    """In the order of the run, from 1."""
+    kind: str
+    """The dearest kind of expression in it."""
+    cost: float
+    """By kind; a comparison is 1."""
+    sampled: int
+    """Sampled rows it was evaluated on; 0: a source may take it over, so nothing is sampled before it."""
+    passed: int
+
+    @property
+    def selectivity(self) -> float | None:
+        """The share of the sampled rows that it passes; None: none was sampled."""
+        return self.passed / self.sampled if self.sampled else None
+
+
+@dataclass(slots=True)
+class NativePart:
+    """Folded from the records of one run."""
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...] = ()
+    costs: tuple[float, ...] = ()
+    order: tuple[str, ...] = ()
+    reason: str = ""
+    tested: tuple[int, ...] = ()
+    passed: tuple[int, ...] = ()
+    reorders: deque[str] = field(default_factory=lambda: deque(maxlen=LATEST_REORDERS))
+
+    def add(self, seen: NativeObserved) -> None:
+        """One record more of the same run."""
+        if not self.order and seen.before != seen.order:  # a run keeps the order it started with
+            self.reorders.append(f"{', '.join(seen.order)}: {seen.reason}")
+        self._sum(seen)
+
+    def take_in(self, later: NativePart) -> None:
+        """Add what a later part of the same run holds."""
+        if not self.order:
+            self.reorders.extend(later.reorders)
+        self._sum(later)
+
+    def _sum(self, later: NativeObserved | NativePart) -> None:
+        none = (0,) * len(self.names)
+        self.tested = tuple(a + b for a, b in zip(self.tested or none, later.tested or none, strict=True))
+        self.passed = tuple(a + b for a, b in zip(self.passed or none, later.passed or none, strict=True))
+        self.kinds, self.costs, self.order, self.reason = later.kinds, later.costs, later.order, later.reason
+
+    @property
+    def predicates(self) -> list[NativeReport]:
+        """In the order they are evaluated in."""
+        index = {name: k for k, name in enumerate(self.names)}
+        return [
+            NativeReport(
+                name, place, self.kinds[index[name]], self.costs[index[name]], self.tested[index[name]],
+                self.passed[index[name]],
+            )
+            for place, name in enumerate(self.order, start=1)
+        ]  # fmt: skip
+
+    def lines(self) -> list[str]:
+        """For people."""
+        told = []
+        for p in self.predicates:
+            share = (
+                "not sampled"
+                if p.selectivity is None
+                else f"passes {100 * p.selectivity:.1f} % of {p.sampled:,} sampled"
+            )
+            told.append(f"{p.position}. {p.name}: {p.kind}, cost {p.cost:.0f}, {share}")
+        return [*told, f"this order: {self.reason}"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "order": list(self.order), "reason": self.reason,
+            "predicates": [
+                {
+                    "name": p.name, "position": p.position, "kind": p.kind, "cost": p.cost, "sampled": p.sampled,
+                    "passed": p.passed, "selectivity": p.selectivity,
+                }
+                for p in self.predicates
+            ],
+            "reorders": list(self.reorders),
+        }  # fmt: skip

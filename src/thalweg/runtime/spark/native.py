@@ -1,0 +1,153 @@
+"""Native predicates on a Spark DataFrame: filters of Spark's own, and flags of sampled rows in `observe`.
+
+Those that a source can take over are plain filters next to it: nothing stands between, so they are pushed down as ever.
+Behind them, where an order is to be learned, one row in a hundred is marked. A row goes on when it is marked or passes;
+only on those few `observe` counts which predicates drop a marked row (observing every row would cost as much as a
+regular expression). Then marked rows go that were dropped. Without anything to learn they are filters and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from thalweg.adapt import ProfileSettings
+from thalweg.errors import PlanError
+from thalweg.events import Record
+from thalweg.plan import FilterPlan, NativePlan
+from thalweg.plan.expression_kind import UNKNOWN, kinds_of
+from thalweg.runtime.native_order import NativeOrder
+from thalweg.runtime.settings import FilterSettings
+from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
+from thalweg.runtime.spark.stream_watch import of_query, watch
+
+SHARE = 0.01
+"""Of the rows is sampled, where the policy does not say."""
+MOST_BINS = 1024
+"""Different outcomes counted exactly: of ten predicates every one; of more, the usual ones."""
+LEARN_SHARE, LEARN_ROWS = 0.01, 10_000
+
+Outcomes = dict[int, float]
+
+
+def filter_natively(
+    df: DataFrame, plan: FilterPlan, settings: FilterSettings, native: NativeOrder, identity: str,
+    sink: Callable[[Record], None],
+) -> tuple[DataFrame, Fetch | None, Callable[[str, int | None], None]]:  # fmt: skip
+    """The rows that pass, what fetches their sample (batch), and what tells of a run that takes no sample."""
+    for predicate in plan.native.predicates:
+        _refuse_python(df, predicate.name, predicate.text, predicate.column)
+    kind = "stream" if df.isStreaming else "batch"
+    profile = settings.profile
+    native.recall(settings.events)
+    ordered = native.decide(adapts=profile is not None)
+    told: set[str] = set()
+
+    def tell(outcomes: Outcomes, run: str, batch: int | None) -> None:
+        query, start = of_query(run) if batch is not None else (None, None)
+        sink(native.record(ordered, outcomes, run, kind, batch, settings.policy, plan.pipeline.names, query, start))
+
+    def tell_once(run: str, batch: int | None) -> None:
+        if run not in told:
+            told.add(run)
+            tell({}, run, batch)
+
+    # a stream has this one chance, its plan stays; of batches that change nothing any more, some are enough
+    sampled = ordered.sampled or (df.isStreaming and native.worth_sampling)
+    if profile is None or not sampled:
+        return df.filter(_all(plan.native, ordered.order)), None, tell_once
+
+    def use(run: str, batch: int | None, texts: list[str]) -> None:
+        outcomes = _outcomes(texts)
+        native.learn(outcomes)
+        tell(outcomes, run, batch)
+
+    free, learned = ordered.order[: len(plan.native.first)], ordered.order[len(plan.native.first) :]
+    marked, outcome = f"__thalweg_marked_{identity[:8]}", f"__thalweg_outcome_{identity[:8]}"
+    rand = F.rand() if settings.seed is None else F.rand(settings.seed)
+    out = df.filter(_all(plan.native, free)) if free else df
+    out = out.withColumn(marked, rand < F.lit(profile.p if isinstance(profile, ProfileSettings) else SHARE))
+    out = out.filter(F.col(marked) | _all(plan.native, learned))
+    out = out.withColumn(outcome, F.when(F.col(marked), _outcome(plan.native)))
+    bins = min(1 << len(learned), MOST_BINS)
+    work = F.array(F.to_json(F.histogram_numeric(F.col(outcome), F.lit(bins)))).alias("work")
+    metric = f"thalweg_native_{identity}"
+    fetch = None
+    if df.isStreaming:
+        watch(df.sparkSession, metric, use)
+        out = out.observe(metric, work)
+    else:
+        observation = Observation(metric)
+        out = out.observe(observation, work)
+        fetch = Fetch(observation, partial(use, f"batch {identity[:8]}", None))
+        native.expect(fetch)
+        if settings.events is not None:
+            fetch_without_being_asked(fetch)
+    out = out.filter(F.col(outcome).isNull() | (F.col(outcome) == 0)).drop(marked, outcome)
+    return out, fetch, lambda run, batch: None
+
+
+def learn(df: DataFrame, native: NativeOrder, share: float, rows: int) -> int:
+    """Evaluate the native predicates on a sample of finished data; how many rows that was."""
+    if df.isStreaming:
+        raise PlanError("learn() takes finished data, not a stream: read some of its files, or a table, as a batch")
+    if not native.worth_sampling:
+        return 0
+    plan = native.plan
+    free = df.filter(_all(plan, plan.first)) if plan.first else df
+    sample = free if share >= 1.0 else free.sample(share)
+    counted = sample.limit(rows).select(_outcome(plan).alias("outcome")).groupBy("outcome").count().collect()
+    outcomes = {int(row["outcome"]): float(row["count"]) for row in counted}
+    native.learn(outcomes)
+    return int(sum(outcomes.values()))
+
+
+def _all(plan: NativePlan, order: Sequence[int]) -> Column:
+    columns: list[Column] = [plan.predicates[k].column for k in order]
+    return reduce(lambda a, b: a & b, columns)
+
+
+def _outcome(plan: NativePlan) -> Column:
+    """Bit k where predicate k drops the row; it is evaluated only where its guards hold."""
+    bits = F.lit(0.0)
+    for k in plan.learned:
+        drops = ~F.coalesce(plan.predicates[k].column, F.lit(False))
+        guards = [g for g in plan.waits_for[k] if g in plan.learned]
+        if guards:
+            held = [F.coalesce(plan.predicates[g].column, F.lit(False)) for g in guards]
+            drops = reduce(lambda a, b: a & b, [*held, drops])
+        bits = bits + F.when(drops, F.lit(float(1 << k))).otherwise(F.lit(0.0))
+    return bits
+
+
+def _outcomes(texts: Sequence[str | None]) -> Outcomes:
+    """From the bins of a histogram: partitions may repeat an outcome, and bins that were merged say nothing."""
+    found: Outcomes = {}
+    for text in texts:
+        for bin_ in json.loads(text) if text else ():
+            if float(bin_["x"]).is_integer():
+                found[int(bin_["x"])] = found.get(int(bin_["x"]), 0.0) + float(bin_["y"])
+    return found
+
+
+def _refuse_python(df: DataFrame, name: str, text: str, column: Any) -> None:
+    """A registered Python UDF has a name like any function; classic Spark can be asked what it is."""
+    if UNKNOWN not in kinds_of(text) or not hasattr(df, "_jdf"):
+        return
+    condition = df.filter(column)._jdf.queryExecution().analyzed().condition()
+    jvm: Any = df.sparkSession._jvm
+    if condition.containsPattern(jvm.org.apache.spark.sql.catalyst.trees.TreePattern.PYTHON_UDF()):
+        raise PlanError(
+            f"predicate {name!r} calls a Python UDF, which Spark runs in Python on every row: "
+            "give its function instead, tw.predicate(f, 'column')"
+        )
+    if not condition.deterministic():
+        raise PlanError(
+            f"predicate {name!r} is not the same each time, and what it answers would depend on the order: "
+            "filter by it before or behind tw.filters"
+        )

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.plan.fake_column import Column
+from thalweg import PlanError, filters, predicate
+from thalweg.plan import FilterPlan, NativePredicate
+from thalweg.plan.expression_kind import may_raise
+from thalweg.plan.native_text import short_name, words_of
+
+SIZE, PAYLOAD = ">(size, 1024)", "isNotNull(payload)"
+RLIKE, JSON = "rlike(line, 'a+(b|c)')", "=(get_json_object(payload, '$.user'), 'x')"
+CAST = ">(CAST(code AS INT), 5)"
+
+
+def always(value: object) -> bool:
+    return True
+
+
+def plan(*arguments: object) -> FilterPlan:
+    return FilterPlan.of(arguments)
+
+
+def refusal(*arguments: object) -> str:
+    with pytest.raises(PlanError) as caught:
+        plan(*arguments)
+    return str(caught.value)
+
+
+def native(text: str, name: str, *after: str) -> NativePredicate:
+    return predicate(Column(text), name=name, after=after)
+
+
+def test_a_bare_column_is_a_native_predicate_named_after_its_text():
+    made = plan(Column(SIZE), predicate(always, "x"), Column(SIZE), Column(PAYLOAD))
+    assert made.native.names == ("size > 1024", "size > 1024 (2)", "payload is not null")
+    assert [p.name for p in made.predicates] == ["always"]
+
+
+def test_a_made_name_gives_way_to_a_given_one():
+    assert plan(Column(SIZE), native(PAYLOAD, "size > 1024")).native.names == ("size > 1024 (2)", "size > 1024")
+
+
+def test_a_long_expression_gets_a_short_name():
+    assert len(short_name(f"rlike(line, '{'x' * 100}')")) == 48
+
+
+def test_a_python_predicate_may_come_after_a_native_one_and_is_then_free_of_it():
+    made = plan(native(PAYLOAD, "has"), predicate(always, "x", after=["has", "b"]), predicate(always, "y", name="b"))
+    assert made.predicates[0].after == ("b",)
+
+
+def test_a_native_predicate_after_a_python_one_is_refused():
+    said = refusal(predicate(always, "x"), native(SIZE, "large", "always"))
+    assert said == (
+        "native predicate 'large' cannot come after 'always', which is a Python predicate: "
+        "natives are evaluated in the JVM before rows travel to Python"
+    )
+
+
+def test_names_are_unique_over_both_and_every_after_exists():
+    assert "two predicates are called 'always'" in refusal(predicate(always, "x"), native(SIZE, "always"))
+    assert "did you mean 'has'" in refusal(native(PAYLOAD, "has"), predicate(always, "x", after="hass"))
+    assert "did you mean 'has'" in refusal(native(PAYLOAD, "has"), native(SIZE, "large", "hass"))
+    assert "wait for each other" in refusal(native(PAYLOAD, "a", "b"), native(SIZE, "b", "a"))
+
+
+def test_what_is_for_python_functions_only_is_refused():
+    for wrong in ({"vectorized": True}, {"setup": dict}, {"profile": False}):
+        with pytest.raises(PlanError, match="'large' is an expression of Spark's own: it takes name= and after="):
+            predicate(Column(SIZE), name="large", **wrong)  # type: ignore[call-overload]
+    with pytest.raises(PlanError, match="it takes name= and after="):
+        predicate(Column(SIZE), "size")  # type: ignore[call-overload]
+    with pytest.raises(PlanError, match="non-empty string"):
+        predicate(Column(SIZE), name="")
+
+
+@pytest.mark.parametrize(
+    "text", ["f(columnnodeexpression(UnresolvedAttribute(x)))", "<lambda>(x)", "and(>(a, 1), <lambda>(x))"]
+)
+def test_a_python_udf_is_refused(text: str):
+    assert "is a Python UDF" in refusal(Column(text))
+
+
+def test_a_literal_that_looks_like_one_is_not():
+    assert plan(Column("contains(line, '<lambda>(x)')")).native
+
+
+def test_what_is_random_is_refused():
+    assert "calls rand()" in refusal(Column("<(rand(5), 0.5)"))
+
+
+def test_what_a_source_can_take_over_comes_first():
+    made = plan(Column(RLIKE), Column(SIZE), Column(JSON), Column(PAYLOAD)).native
+    assert made.first == (1, 3)
+    assert made.learned == (0, 2)
+
+
+def test_but_not_before_its_guard():
+    made = plan(native(RLIKE, "looks"), native(SIZE, "large", "looks"), native(PAYLOAD, "has", "large")).native
+    assert (made.first, made.learned) == ((), (0, 1, 2))
+    assert made.waits_for == ((), (0,), (0, 1))
+
+
+def test_what_can_fail_waits_for_all_that_were_written_before_it():
+    made = plan(native(RLIKE, "a"), native(CAST, "b"), native(JSON, "c")).native
+    assert made.pipeline.guards == ((), (0,), ())
+    turned = plan(native(CAST, "b"), native(RLIKE, "a", "b")).native
+    assert turned.pipeline.guards == ((), (0,)), "not for what waits for it"
+
+
+@pytest.mark.parametrize(
+    ("text", "can"),
+    [
+        (SIZE, False), (RLIKE, False), (JSON, False), ("in(a, -1, 2)", False), ("exists(arr, x -> >(x, 3))", False),
+        (">(from_json(t, 'a int')['a'], 1)", False), ("CASE WHEN >(a, 1) THEN true ELSE false END", False),
+        (CAST, True), (">(/(a, b), 1)", True), (">(arr[0], 1)", True), ("mine(a)", True), ("a > 1 and b / 2 > 3", True),
+    ],
+)  # fmt: skip
+def test_what_can_fail_on_a_row(text: str, can: bool):
+    assert may_raise(text) is can
+
+
+def test_words_inside_of_literals_do_not_count():
+    assert words_of("rlike(t, 'cast(x) + get_json_object(y)')") == ["rlike"]
+
+
+def test_the_fingerprint_is_of_names_texts_and_guards():
+    one = plan(native(SIZE, "a"), native(PAYLOAD, "b")).native
+    assert one.fingerprint == plan(native(SIZE, "a"), native(PAYLOAD, "b")).native.fingerprint
+    others = [
+        plan(native(PAYLOAD, "a"), native(SIZE, "b")),
+        plan(native(SIZE, "a"), native(PAYLOAD, "c")),
+        plan(native(SIZE, "a"), native(PAYLOAD, "b", "a")),
+    ]
+    assert one.fingerprint not in {other.native.fingerprint for other in others}
+
+
+def test_without_spark_they_are_named_and_refused():
+    keep = filters(Column(SIZE), predicate(always, "x"))
+    assert repr(keep) == "tw.filters(size > 1024, always)"
+    with pytest.raises(PlanError, match="native predicates need Spark: size > 1024"):
+        keep.over([])
