@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench import local_variants
 from bench.agenda import AGENDA, QUICK_ROWS, Item
+from bench.kdd_checks import FILE, FOLDER, kdd_file
 from bench.measured import Measured
 from bench.rounds import WrongResultError, interleave, progress
 from bench.scenario import Scenario
@@ -34,7 +35,14 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = None) -> int:
     """Run what was asked for; a session that is given is used and left open."""
     asked = _parser().parse_args(arguments)
+    if asked.data is not None:
+        os.environ[FOLDER] = asked.data
     names = list(dict.fromkeys(asked.scenario or AGENDA))
+    if "kdd" in names and kdd_file() is None:
+        if asked.scenario:
+            sys.exit(f"kdd needs its data: --data DIR, with {FILE} in it (see bench/kdd_checks.py)")
+        progress(f"kdd is left out: no --data DIR with {FILE} in it")
+        names.remove("kdd")
     steps = calibrate()
     tell({"bench": "filters", "steps_per_unit": round(steps, 1), "machine": machine()})
     with ExitStack() as stack:
@@ -111,6 +119,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--where", choices=("spark", "local", "both"), default="both")
     parser.add_argument("--rounds", type=int, help="of every variant; each scenario has its own number")
     parser.add_argument("--rows", type=int, help="of every scenario; each has its own number")
+    parser.add_argument("--data", metavar="DIR", help=f"where real data is (also {FOLDER}); without it kdd is left out")
     parser.add_argument(
         "--quick", action="store_true", help="few rows, one round: shows that it runs, measures nothing"
     )

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 pytest.importorskip("numba")
 pytest.importorskip("duckdb")
 
-from bench import filters, log_checks, scenarios
+from bench import filters, kdd_checks, log_checks, scenarios
 from bench.agenda import AGENDA, Item
 from bench.check import Check
 from bench.measured import Measured
@@ -29,10 +30,14 @@ from bench.work import burn, calibrate
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TINY = partial(Item, local=(Setting("a-greedy"),), spark=(Setting("a-greedy"),), others=(Setting("velox-rank"),))
+OURS = (Setting("auto"), Setting("a-greedy"))
+TINY = partial(Item, local=OURS, spark=OURS, others=(Setting("velox-rank"),))
 
 
-def test_quick_run_in_this_process_tells_every_scenario_and_target(capsys: pytest.CaptureFixture[str]) -> None:
+def test_quick_run_in_this_process_tells_every_scenario_and_target(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(kdd_checks.FOLDER, raising=False)
     assert filters.main(["--quick", "--where", "local"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert all(line["bench"] == "filters" for line in lines)
@@ -50,6 +55,40 @@ def test_quick_run_in_this_process_tells_every_scenario_and_target(capsys: pytes
     judged = [line for line in lines if "target" in line]
     assert {"paper-dear-first", "logs", "logs-sql", "drift", "calm", "example6"} <= {t["scenario"] for t in judged}
     assert all({"reached", "value", "limit", "policy"} <= set(line) for line in judged)
+
+
+def test_real_data_is_measured_where_it_is(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in with the columns of the original: the predicates run on it, and it is judged."""
+    rng = np.random.default_rng(1)
+    rows = 5_000
+    rate = lambda: pa.array(rng.random(rows), pa.float32())  # noqa: E731
+    table = pa.table(
+        {
+            "protocol_type": pa.array(rng.choice(["tcp", "udp", "icmp"], rows)),
+            "service": pa.array(rng.choice(["http", "smtp", "ecr_i", "ftp"], rows)),
+            "flag": pa.array(rng.choice(["SF", "S0", "REJ"], rows)),
+            "dst_bytes": pa.array(rng.integers(0, 500, rows), pa.int32()),
+            "logged_in": pa.array(rng.integers(0, 2, rows), pa.int8()),
+            "count": pa.array(rng.integers(0, 500, rows), pa.int16()),
+            "srv_count": pa.array(rng.integers(0, 500, rows), pa.int16()),
+            "dst_host_count": pa.array(rng.integers(0, 256, rows), pa.int16()),
+            **{
+                name: rate()
+                for name in (
+                    "serror_rate", "same_srv_rate", "diff_srv_rate", "srv_diff_host_rate", "dst_host_same_srv_rate",
+                )
+            },
+        }
+    )  # fmt: skip
+    monkeypatch.setenv(kdd_checks.FOLDER, "nowhere")  # and back after `--data` has set it
+    file = tmp_path / kdd_checks.FILE
+    file.parent.mkdir()
+    pq.write_table(table, file)
+    assert filters.main(["--quick", "--scenario", "kdd", "--data", str(tmp_path)]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {line["policy"] for line in lines if "target" in line} == {"auto"}
 
 
 def test_a_wrong_result_ends_the_run_with_an_error(
@@ -80,17 +119,19 @@ def test_rounds_run_every_variant_and_refuse_strangers() -> None:
 
 
 def test_targets_are_judged_from_the_numbers() -> None:
-    names = ("plain", "nondeterministic", "fused", "hindsight", "hindsight again", "a-greedy")
+    names = ("plain", "nondeterministic", "fused", "hindsight", "hindsight again", "a-greedy", "auto")
 
     def judged(ours: float) -> list[dict[str, Any]]:
-        seconds = dict(zip(names, (8.0, 4.0, 3.0, 1.0, 1.0, ours), strict=True))
+        seconds = dict(zip(names, (8.0, 4.0, 3.0, 1.0, 1.0, ours, 1.04), strict=True))
         variants = tuple(Variant(name, lambda _: Trial(0.0), ours=name == "a-greedy") for name in names)
         trials = {name: [Trial(taken)] for name, taken in seconds.items()}
         return targets(Measured(scenarios.wide(100, 1.0), "spark", variants, trials))
 
-    assert [(line["value"], line["reached"]) for line in judged(2.0)] == [(4.0, True), (2.0, True), (2.0, False)]
-    assert [line["reached"] for line in judged(5.0)] == [False, False, False]
-    assert [line["policy"] for line in judged(2.0)] == ["a-greedy"] * 3
+    assert [(line["value"], line["reached"]) for line in judged(2.0)] == [
+        (4.0, True), (2.0, True), (2.0, False), (1.04, True),
+    ]  # fmt: skip
+    assert [line["reached"] for line in judged(5.0)] == [False, False, False, True]
+    assert [line["policy"] for line in judged(2.0)] == ["a-greedy"] * 3 + ["auto"]
 
 
 def test_filters_of_a_group_follow_the_rule_of_80_percent() -> None:
