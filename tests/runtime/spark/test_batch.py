@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 import thalweg as tw
 from tests.runtime.spark.counting import counting, multiple_of, not_multiple_of, rows_shown
-from thalweg.adapt import POLICIES
+from thalweg.adapt import POLICIES, takes
 
 ROWS = 30_000
 
@@ -61,7 +61,7 @@ def test_the_rows_are_those_of_evaluating_everything(table, policy):
         tw.predicate(short, "text", vectorized=True),
         tw.predicate(digits, "text"),
         policy=policy,
-        **({"p": 0.5, "window": 50} if POLICIES[policy].defaults else {}),
+        **({"p": 0.5, "window": 50} if "p" in takes(policy) else {}),
     )
     expected = sorted(i for i, n, text in rows if even(n) and digits(text) and parses(text) and len(text) < 6)
     got = sorted(row.id for row in df.transform(keep).select("id").collect())
@@ -254,7 +254,7 @@ def test_a_file_of_another_version_does_not_fail_the_query(spark, monkeypatch):
     from thalweg.runtime.spark.worker import ChainTask, _new_loop
 
     plan = FilterPlan((tw.predicate(even, "id"), tw.predicate(digits, "id")))
-    task = ChainTask(plan, FilterSettings(), "filters", "identity", "app", streaming=False)
+    task = ChainTask(plan, FilterSettings("a-greedy"), "filters", "identity", "app", streaming=False)
     for learned in ({}, {"policy": "a-greedy", "order": [1, 0]}, {"policy": "sweep", "order": [1, 0], "j": 1}):
         assert _new_loop(task, learned).order == (0, 1)
     good = {"policy": "a-greedy", "order": [1, 0], "window": "", "cost_ns": [5.0, None]}
