@@ -38,7 +38,7 @@ TOLERANCE = {"tuple processing": 0.03, "profile-tuple creation": 0.5}
 """Another machine, and calls shared by many tuples: shares may be half as large again and still tell the same story."""
 WHY = (
     "each filter is called once a look on the sampled tuples, and a call has a fixed cost, as has picking and copying "
-    "the sample; the filters here are vectorised, so a tuple of ordinary work costs less than one of the paper's did. With "
+    "the sample; the filters here are vectorised, so a tuple of ordinary work costs less than one of the paper's. With "
     "what windows and views take, that leaves less for tuple processing."
 )
 
