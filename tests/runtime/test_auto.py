@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from tests.runtime.virtual_stream import VirtualStream, correlated, least
@@ -94,7 +96,7 @@ def test_it_spends_more_when_the_data_moves():
     calm = stream.loop.take_work().profile_tuples
     stream.process(after[:30_000])
     work = stream.loop.take_work()
-    assert work.profile_tuples / 30_000 > 3 * calm / 200_000
+    assert work.profile_tuples / 30_000 > 2 * calm / 200_000
 
 
 def test_a_gain_that_is_not_certain_moves_nothing():
@@ -188,3 +190,55 @@ def test_a_sibling_with_other_data_is_not_listened_to(tmp_path: Path):
         streams[1].process(theirs[i : i + 10_000])
     assert streams[0].loop.order[0] == 0
     assert streams[1].loop.order[0] == 3
+
+
+def test_a_guard_that_drops_nothing_does_not_hold_back_what_it_guards():
+    """The null check of every example: ranked by itself it would come last, and with it what it guards."""
+    rng = np.random.default_rng(10)
+    rows = 300_000
+    passed = np.stack([rng.random(rows) < share for share in (0.95, 0.95, 1.0, 0.05)], axis=1)
+    stream = VirtualStream((10, 10, 1, 1), "auto", 10, after={3: "F2"})
+    kept = stream.process(passed)
+    assert (kept == passed.all(axis=1)).all()
+    assert stream.loop.order[:2] == (2, 3)
+
+
+def test_a_worker_that_takes_over_pays_nothing_twice():
+    """Spark replaces idle workers: each new one that profiled at will would break the budget for good."""
+    passed = correlated(np.random.default_rng(11), 200_000, (0.5,) * 4)
+    first = VirtualStream(DEAR_FIRST, "auto", 11)
+    first.process(passed)
+    snapshot = first.loop.snapshot()
+    adapting, total = 0, 0
+    for i in range(0, 100_000, 2_000):
+        worker = VirtualStream(DEAR_FIRST, "auto", i)
+        worker.loop.restore(snapshot)
+        worker.process(passed[i : i + 2_000])
+        work = worker.loop.take_work()
+        adapting, total = adapting + work.profiling_ns + work.reoptimizing_ns, total + work.total_ns
+    assert adapting <= 0.02 * total
+
+
+def test_a_clock_too_coarse_to_see_anything_ends_in_calm():
+    passed = correlated(np.random.default_rng(12), 200_000, (0.5,) * 4)
+    stream = VirtualStream((0,) * 8, "auto", 12, priced=False)
+    assert (stream.process(passed) == passed.all(axis=1)).all()
+    assert stream.loop.take_work().profile_tuples < 2_000
+
+
+@pytest.mark.parametrize("slice_rows", [None, 64])
+def test_by_the_real_clock_too_adapting_stays_near_its_budget_on_predicates_that_cost_next_to_nothing(slice_rows):
+    """Nothing can be gained there, so nothing may be spent. Generous: the machine is not ours alone."""
+    import thalweg as tw
+
+    table = pa.table({"x": np.arange(400_000) % 1_000})
+    keep = tw.filters(
+        *(tw.predicate(lambda x, k=k: pc.not_equal(x, k), "x", name=f"not_{k}", vectorized=True) for k in range(6)),
+        policy="auto",
+        seed=1,
+        slice_rows=slice_rows,
+    )
+    for _ in range(3):
+        assert sum(batch.num_rows for batch in keep.over(table)) == 400_000 - 6 * 400
+    latest = keep.report().sections[-1]
+    assert latest.profiling_ns + latest.reoptimizing_ns <= 0.10 * latest.total_ns

@@ -6,7 +6,7 @@ look at the profile has a price of its own, as in real life.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -26,13 +26,20 @@ class VirtualStream:
 
     def __init__(
         self, units: Sequence[float], policy: str, seed: int, *, pool: Pool | None = None,
-        unprofiled: Sequence[int] = (), **settings: float,
+        unprofiled: Sequence[int] = (), after: Mapping[int, str] | None = None, priced: bool = True, **settings: float,
     ) -> None:  # fmt: skip
         self.now_ns = 0
         self.units = np.array(units)
         plan = FilterPlan(
             tuple(
-                predicate(self._filter(k), "bits", name=f"F{k}", vectorized=True, profile=k not in unprofiled)
+                predicate(
+                    self._filter(k),
+                    "bits",
+                    name=f"F{k}",
+                    vectorized=True,
+                    profile=k not in unprofiled,
+                    after=(after or {}).get(k, ()),
+                )
                 for k in range(len(units))
             )
         )
@@ -40,16 +47,17 @@ class VirtualStream:
         self.policy = make_policy(policy, plan.pipeline, check_policy(policy, **settings), rng)
         update = self.policy.update
 
-        def priced(seen):
-            self.now_ns += JUDGE_NS if len(seen.profile) else LOOK_NS
+        def timed(seen):
+            self.now_ns += (JUDGE_NS if len(seen.profile) else LOOK_NS) if priced else 0
             return update(seen)
 
-        self.policy.update = priced
+        self.policy.update = timed
+        self.call_ns = CALL_NS if priced else 0
         self.loop = FilterLoop(FilterChain(plan, lambda: self.now_ns), self.policy, rng, pool=pool)
 
     def _filter(self, k: int):
         def call(bits: pa.Array) -> np.ndarray:
-            self.now_ns += int(CALL_NS + UNIT_NS * self.units[k] * len(bits))
+            self.now_ns += int(self.call_ns + UNIT_NS * self.units[k] * len(bits))
             return (bits.to_numpy() >> k) & 1 == 1
 
         return call

@@ -50,7 +50,7 @@ from thalweg.errors import PlanError
 from thalweg.plan.pipeline import Pipeline
 from thalweg.stats.profile_window import ProfileWindow
 
-FIRST, START, GRACE = 32, 128, 100_000
+FIRST, START, GRACE = 8, 128, 100_000
 """Profile tuples at the beginning: some whatever they cost, more when they cost no more than the budget of that many
 rows."""
 BURST = 192
@@ -60,7 +60,7 @@ NEWEST = 128
 """Tuples that are also judged alone."""
 LEAST = 24
 """Fewer tuples decide nothing."""
-SIGMAS, SIGMAS_ALONE, LIKELY, FAIR = 2.0, 3.5, 1.0, 1.0
+SIGMAS, SIGMAS_ALONE, LIKELY, FAIR = 2.5, 3.5, 1.0, 1.0
 """Standard errors a gain must exceed: by the window, by its newest part alone, to be worth more profiling, and by
 tuples that had no part in the proposal."""
 LEAST_GAIN = 0.01
@@ -70,6 +70,8 @@ PATIENCE = 500_000
 LOOKS, STEADY, OPEN = 0.25, 0.2, 0.6
 """The shares of the budget that looking for drift and steady profiling may take, and profiling while a gain is likely
 but not certain; the rest is saved for bursts."""
+TOGETHER = 96
+"""Profile tuples worth one look: their fixed cost is shared."""
 WARM = 2
 """Updates in which caches are filled; they count for nothing."""
 MARGIN = 0.9
@@ -78,7 +80,7 @@ LOOK_NS = 50_000.0
 """What a look costs, until it is measured."""
 LEAST_NS = 1_000.0
 """What a profile tuple costs besides its filters, about."""
-LEAST_ROWS, MOST_ROWS = 1024, 65_536
+LEAST_ROWS, MOST_ROWS = 1024, 1 << 24
 """Between two looks."""
 UNLIKE = 4.0
 """Standard errors by which siblings' tuples may differ from one's own."""
@@ -124,9 +126,10 @@ class Auto:
         self._credit_ns = 0.0
         self._row_ns = math.nan  # of ordinary work
         self._dropped = 1.0  # share of the rows
-        self._tuple_ns = math.nan  # of profiling
+        self._each_ns = LEAST_NS  # of profiling one tuple more
+        self._fixed_ns = math.nan  # of profiling some and judging them, however few
         self._look_ns = LOOK_NS  # of an update without tuples
-        self._looked = False  # whether the last one was
+        self._shown_ns = math.nan  # what the tuples of the last update took beyond their filters
         self._place()
         self._wants = self._wish()
 
@@ -138,6 +141,10 @@ class Auto:
         """Account, look for drift, judge the order, and set what to profile next."""
         if len(self.pipeline) < 2:
             return None
+        costs = known_costs(seen.cost_ns)
+        if len(seen.profile):
+            places = seen.profile[:, list(self.order)].argmax(axis=1)
+            self._each_ns = float((self._evaluate[places] @ costs).mean()) + LEAST_NS
         self._account(seen)
         moved = self.alarm.look(seen.evaluated.tolist(), seen.passed.tolist())
         if moved is not None:
@@ -158,7 +165,6 @@ class Auto:
         verdict = None
         if self._unjudged >= (LEAST if self.moved else BURST):
             self._unjudged = 0
-            costs = known_costs(seen.cost_ns)
             verdict = self._judge(costs, _errors(seen, costs))
             if verdict is not None:
                 self._confirmed, self._calm, self.moved, self._open = 0, 1.0, None, False
@@ -176,18 +182,25 @@ class Auto:
         spent = seen.profiling_ns + seen.reoptimizing_ns
         self._updates += 1
         if self._updates > WARM:
-            self._credit_ns += MARGIN * self.budget * (seen.working_ns + spent) - spent
+            free = seen.profiling_ns if self._free else 0
+            self._credit_ns += MARGIN * self.budget * (seen.working_ns + spent) - spent + free
         rows = int(seen.evaluated[self.order[0]])
-        if rows and seen.working_ns:
-            self._row_ns = _mixed(self._row_ns, seen.working_ns / rows)
+        if rows:
+            self._row_ns = _mixed(self._row_ns, max(seen.working_ns, 1) / rows)
             dropped = int((seen.evaluated - seen.passed).sum())
             self._dropped = _mixed(self._dropped, max(dropped / rows, 0.001))
-        if self._looked:
+        # the time of the last update is known now: it was for the tuples it judged, or for a look
+        if not math.isnan(self._shown_ns):
+            self._fixed_ns = _mixed(self._fixed_ns, max(self._shown_ns + seen.reoptimizing_ns, 0.0))
+        elif self._updates > 1:
             self._look_ns = _mixed(self._look_ns, seen.reoptimizing_ns)
-        self._looked = not len(seen.profile)
+        self._shown_ns = math.nan
         if len(seen.profile):
-            self._tuple_ns = _mixed(self._tuple_ns, max(spent, 1) / len(seen.profile))
-            self._credit_ns = min(self._credit_ns, 2 * BURST * self._tuple_ns)
+            self._shown_ns = seen.profiling_ns - self._each_ns * len(seen.profile)
+            if math.isnan(self._fixed_ns):
+                self._fixed_ns = max(self._shown_ns, 0.0)
+        if not math.isnan(self._fixed_ns):
+            self._credit_ns = min(self._credit_ns, 2 * (self._fixed_ns + BURST * self._each_ns))
 
     def _alarmed(self, moved: str) -> None:
         """What was profiled so far may be of other data; what comes is also judged alone."""
@@ -279,6 +292,8 @@ class Auto:
     def _take(self, order: tuple[int, ...]) -> None:
         self.order = order
         self.alarm.reset()
+        if not all(self.pipeline.profiled):  # what is not known in one order may be in another
+            self._forget()
         self._next_stage()
 
     def _next_stage(self) -> None:
@@ -311,7 +326,7 @@ class Auto:
             self.algorithm = chosen
             self.j = min(self.j, n - 1)
             self._forget()
-            self._tuple_ns *= (tuple_ns[chosen] + LEAST_NS) / (tuple_ns[now] + LEAST_NS)
+            self._each_ns = tuple_ns[chosen] + LEAST_NS
 
     def _place(self) -> None:
         """What to evaluate on a sampled row, for this order and stage."""
@@ -324,27 +339,32 @@ class Auto:
 
     def _wish(self) -> Wants:
         evaluate = self._evaluate
-        shared = self.algorithm if self.algorithm == "a-greedy" else f"{self.algorithm} {self.order} {self.j}"
-        if math.isnan(self._tuple_ns) or math.isnan(self._row_ns):  # nothing has been profiled yet
+        # where all is evaluated, the bits hold in any order
+        everywhere = self.algorithm == "a-greedy" and all(self.pipeline.profiled)
+        shared = self.algorithm if everywhere else f"{self.algorithm} {self.order} {self.j}"
+        if math.isnan(self._fixed_ns) or math.isnan(self._row_ns):  # nothing has been profiled yet
             return Wants(0.2, evaluate, FIRST, LEAST_ROWS, FIRST, urgent=True, shared=shared)
         rows = int(self._look_ns / (LOOKS * self.budget * max(self._row_ns, 1.0)))
         rows = min(max(rows, LEAST_ROWS), MOST_ROWS)
         wanted = min(self._wanted, BURST - self._recent - self._recent_siblings)
-        cheap = START * self._tuple_ns <= self.budget * self._row_ns * GRACE
-        affordable = max(int(self._credit_ns / self._tuple_ns), self._free if cheap else 0)
+        if self._fixed_ns + START * self._each_ns > self.budget * self._row_ns * GRACE:
+            self._free = 0  # too dear to begin with more
+        affordable = max(int((self._credit_ns - self._fixed_ns) / self._each_ns), self._free)
         if wanted > 0 and affordable >= min(wanted, BURST // 4):
             most = min(wanted, affordable)
             p = min(1.0, most / (512 * self._dropped))
-            return Wants(p, evaluate, min(most, 96), rows, most, urgent=True, shared=shared)
-        share = (OPEN if self._open else STEADY * self._calm) * (1.0 if self._credit_ns > 0.0 else 0.5)
-        p = share * self.budget * self._row_ns / (self._tuple_ns * self._dropped)
-        return Wants(min(p, 1.0), evaluate, 96, rows, shared=shared)
+            return Wants(p, evaluate, min(most, TOGETHER), rows, most, urgent=True, shared=shared)
+        share = OPEN if self._open else STEADY * self._calm
+        tuple_ns = self._each_ns + self._fixed_ns / TOGETHER
+        p = share * self.budget * self._row_ns / (tuple_ns * self._dropped) if self._credit_ns >= 0.0 else 0.0
+        return Wants(min(p, 1.0), evaluate, TOGETHER, rows, shared=shared)
 
     def snapshot(self) -> dict[str, Any]:
         """The order, the algorithm and its window, which hold for its order and stage."""
         return {
             "policy": self.name, "order": list(self.order), "algorithm": self.algorithm, "j": self.j,
             "window": self.window.snapshot(),
+            "price_ns": None if math.isnan(self._fixed_ns) else [self._row_ns, self._each_ns, self._fixed_ns],
         }  # fmt: skip
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
@@ -358,7 +378,9 @@ class Auto:
         self.siblings.clear()
         self._recent, self._recent_siblings = len(self.window), 0
         self.alarm.reset()
-        self._wanted = max(0, START - len(self.window))
+        if snapshot["price_ns"] is not None:  # nothing is free a second time
+            self._row_ns, self._each_ns, self._fixed_ns = (float(ns) for ns in snapshot["price_ns"])
+            self._wanted, self._free, self._updates = max(0, START - len(self.window)), 0, WARM
         self._place()
         self._wants = self._wish()
 

@@ -34,7 +34,7 @@ LEAST_ROWS = 200
 class DriftAlarm:
     """Shares dropped since the last alarm, or since the order was changed."""
 
-    __slots__ = ("_evaluated", "_passed", "names")
+    __slots__ = ("_evaluated", "_new", "_new_passed", "_passed", "names")
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
@@ -42,29 +42,43 @@ class DriftAlarm:
 
     def reset(self) -> None:
         """Begin anew: another order has other conditional shares."""
-        self._evaluated = [0] * len(self.names)
-        self._passed = [0] * len(self.names)
+        n = len(self.names)
+        self._evaluated, self._passed = [0] * n, [0] * n
+        self._new, self._new_passed = [0] * n, [0] * n  # too few to be compared yet
 
     @property
     def dropped(self) -> list[int]:
         """Rows each filter has dropped since then."""
-        return [e - p for e, p in zip(self._evaluated, self._passed, strict=True)]
+        return [
+            e + new - p - passed
+            for e, p, new, passed in zip(self._evaluated, self._passed, self._new, self._new_passed, strict=True)
+        ]
 
     def look(self, evaluated: Sequence[int], passed: Sequence[int]) -> str | None:
-        """Take what was done since the last look."""
-        for k, new in enumerate(evaluated):
-            old = self._evaluated[k]
-            if new < LEAST_ROWS or old < LEAST_ROWS:
-                continue
-            was, now = 1.0 - self._passed[k] / old, 1.0 - passed[k] / new
-            change = abs(now - was)
-            if change < LEAST_CHANGE or change < LEAST_SHARE * max(was, now):
-                continue
-            mean = 1.0 - (self._passed[k] + passed[k]) / (old + new)
-            if change * change > SIGMAS * SIGMAS * mean * (1.0 - mean) * (1.0 / old + 1.0 / new):
-                self._evaluated, self._passed = list(evaluated), list(passed)
-                return f"{self.names[k]} drops {now:.0%} of the rows that reach it, before {was:.0%}".replace("%", " %")
-        for k, new in enumerate(evaluated):
-            self._evaluated[k] += new
-            self._passed[k] += passed[k]
-        return None
+        """Take what was done since the last look. Filters that few rows reach are compared when enough have."""
+        said = None
+        for k in range(len(self.names)):
+            self._new[k] += evaluated[k]
+            self._new_passed[k] += passed[k]
+            if self._new[k] >= LEAST_ROWS:
+                said = said or self._changed(k)
+                self._evaluated[k] += self._new[k]
+                self._passed[k] += self._new_passed[k]
+                self._new[k] = self._new_passed[k] = 0
+        if said is not None:  # what is there now is what the next looks are compared with
+            self.reset()
+            self._evaluated, self._passed = list(evaluated), list(passed)
+        return said
+
+    def _changed(self, k: int) -> str | None:
+        old, new = self._evaluated[k], self._new[k]
+        if old < LEAST_ROWS:
+            return None
+        was, now = 1.0 - self._passed[k] / old, 1.0 - self._new_passed[k] / new
+        change = abs(now - was)
+        if change < LEAST_CHANGE or change < LEAST_SHARE * max(was, now):
+            return None
+        mean = 1.0 - (self._passed[k] + self._new_passed[k]) / (old + new)
+        if change * change <= SIGMAS * SIGMAS * mean * (1.0 - mean) * (1.0 / old + 1.0 / new):
+            return None
+        return f"{self.names[k]} drops {100 * now:.0f} % of the rows that reach it, before {100 * was:.0f} %"

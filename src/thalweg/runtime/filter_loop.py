@@ -196,7 +196,10 @@ class FilterLoop:
                 continue
             dropped = self._dropped(done) if done.unknown is not None else None
             count = length - len(done.kept) if dropped is None else len(dropped)
-            picked = self._pick(count, wants.p)[: max(wants.most - self._waiting_rows, 0)]
+            picked = self._pick(count, wants.p)
+            most = max(wants.most - self._waiting_rows, 0)
+            if len(picked) > most:
+                picked = np.sort(self.rng.choice(picked, most, replace=False))
             if len(picked):
                 chosen = (self._dropped(done) if dropped is None else dropped)[picked]
                 sampled.append(start + chosen)
@@ -205,8 +208,8 @@ class FilterLoop:
                 if self._waiting_rows >= self._enough():
                     if wants.rows < NEVER and self._rows_since and self._look(sampled, places):
                         continue
-                    if self._waiting_rows:
-                        self._wait(columns, sampled, places)
+                    self._wait(columns, sampled, places)
+                    if self._waiting:
                         self._show()
             self._count_profiling()
             if self._grows and self._profile_tuples:
@@ -349,8 +352,11 @@ class FilterLoop:
         if sampled:
             rows = columns.take(np.concatenate(sampled))
             if self._waiting and self._waiting[0][0].types != rows.types:  # batches may hold a column differently
-                waiting = sum(map(len, places))
+                order, waiting = self.order, sum(map(len, places))
                 self._show()
+                if self.order != order:  # these were dropped at positions of the order before
+                    self._forget(sampled, places)
+                    return
                 self._waiting_rows = waiting
             self._waiting.append((rows, np.concatenate(places)))
             sampled.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,18 @@ def test_what_cannot_be_used_is_nothing(tmp_path: Path, content: str):
     file.offer(lambda: {})
     file.path.write_text(content)
     assert file.read() is None
+
+
+def test_a_base_that_is_a_link_is_left_alone_with_all_that_is_in_it(tmp_path: Path):
+    home = tmp_path / "home"
+    old = home / "documents"
+    old.mkdir(parents=True)
+    os.utime(old, (0, 0))  # older than what is swept
+    home.chmod(0o700)
+    base = tmp_path / "base"
+    base.symlink_to(home)
+    file = HostFile("app", "query", base)
+    file.offer(lambda: {"order": [0]})
+    assert not file.ready()
+    assert file.read() is None
+    assert [path.name for path in home.iterdir()] == ["documents"]

@@ -59,30 +59,42 @@ class HostFile:
             aside.replace(self.path)
 
     def ready(self) -> bool:
-        """Make the folder where it is missing; whether it may be used."""
+        """Make the folder where it is missing; whether it may be used. Nothing is made or removed in a folder that
+        somebody else could have put there."""
+        base = self._folder.parent
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _private(base):
+            return False
         if not self._folder.exists():
-            self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            _sweep(self._folder.parent)
-        return self._ours()
+            _sweep(base)
+        return _private(self._folder)
 
     def _ours(self) -> bool:
         """Whether only this user can have put something there: the names are no secret, and the parent is shared."""
-        for folder in (self._folder.parent, self._folder):
-            found = os.lstat(folder)
-            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-                return False
-        return True
+        return _private(self._folder.parent) and _private(self._folder)
 
 
 def forget_at_exit(application: str) -> None:
     """On the driver: its own host's folder goes away with it. Those of other hosts are removed after a week."""
     if application not in _FORGOTTEN:
         _FORGOTTEN.add(application)
-        atexit.register(shutil.rmtree, _base() / _plain(application), ignore_errors=True)
+        atexit.register(_remove, _base() / _plain(application))
 
 
 _FORGOTTEN: set[str] = set()
+
+
+def _remove(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        if _private(folder.parent) and _private(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _private(folder: Path) -> bool:
+    """A real folder, no link, of this user alone."""
+    found = os.lstat(folder)
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
 
 
 def _base() -> Path:
@@ -90,7 +102,12 @@ def _base() -> Path:
 
 
 def _plain(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
+    """A name that stays in its folder.
+
+    >>> _plain("app-1/2"), _plain("..")
+    ('app-1_2', '__')
+    """
+    return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
 
 
 def _sweep(base: Path) -> None:

@@ -1,0 +1,54 @@
+"""A column that changes its type between batches, just when the order changes: nothing is profiled by a wrong place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.adapt import Seen, Verdict, Wants
+from thalweg.kernels import FilterChain
+from thalweg.plan import FilterPlan, predicate
+from thalweg.runtime.filter_loop import FilterLoop
+
+CALLED: list[str] = []
+
+
+def guarded(text: str) -> bool:
+    CALLED.append(text)
+    return False
+
+
+class OneSwitch:
+    """Puts the guard first at its first look; until then rows are dropped by the other."""
+
+    name = "one-switch"
+
+    def __init__(self) -> None:
+        self.order = (1, 0, 2)
+
+    def wants(self) -> Wants:
+        return Wants(1.0, np.ones((3, 3), dtype=bool), together=1 << 30)
+
+    def update(self, seen: Seen) -> Verdict | None:
+        if not len(seen.profile) or self.order == (0, 1, 2):
+            return None
+        self.order = (0, 1, 2)
+        return Verdict(self.order, "the test says so")
+
+
+def test_no_filter_sees_a_row_its_guard_drops_when_types_and_order_change_together():
+    CALLED.clear()
+    plan = FilterPlan(
+        (
+            predicate(lambda text: text.startswith("yes"), "text", name="guard"),
+            predicate(lambda text: False, "text", name="never"),
+            predicate(guarded, "text", name="guarded", after="guard"),
+        )
+    )
+    loop = FilterLoop(FilterChain(plan, lambda: 0), OneSwitch(), np.random.default_rng(1))  # type: ignore[arg-type]
+    loop._most_waiting = 1 << 30  # so that only the change of type shows what waits
+    for kind in (pa.string(), pa.large_string(), pa.string()):
+        values = pa.array([f"{'yes' if i % 2 else 'no'} {i}" for i in range(50)], kind)
+        loop.process(pa.record_batch({"text": values}))
+    assert loop.order == (0, 1, 2)
+    assert all(text.startswith("yes") for text in CALLED)
