@@ -8,9 +8,11 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
+from tests.plan.fake_column import Column as FakeColumn
 from thalweg import PredicateError, predicate
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan
@@ -46,9 +48,45 @@ def raised_on(batch: pa.RecordBatch, *predicates: Any) -> dict[int, list[tuple[i
 
 
 def test_a_result_without_a_truth_value_is_unknown():
-    ((k, error),) = raised_on(rows_of(x=[1]), predicate(lambda x: np.array([True, False]), "x", name="pair"))[0]
+    class Neither:
+        def __bool__(self) -> bool:
+            raise TypeError("neither true nor false")
+
+    ((k, error),) = raised_on(rows_of(x=[1]), predicate(lambda x: Neither(), "x", name="neither"))[0]
     assert k == 0
-    assert "ambiguous" in error
+    assert "neither true nor false" in error
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pa.scalar(False),
+        pa.array([True]),
+        pa.chunked_array([[True]]),
+        np.array([True]),
+        pd.Series([True]),
+        pd.array([1]),
+    ],
+    ids=lambda answer: type(answer).__name__,
+)
+def test_an_array_or_an_arrow_scalar_is_no_answer_for_a_row(answer: Any):
+    """Before pyarrow 21 a false Arrow scalar counted as true, so that every row was kept."""
+    for values in ([1, 2], [0, 1]):  # the first row may raise
+        with pytest.raises(PredicateError, match=r"'p' returned .* did you forget vectorized=True\?") as caught:
+            kept(rows_of(x=values), predicate(lambda x: 1 / x and answer, "x", name="p"))
+        assert caught.type is PredicateError
+
+
+def test_a_function_of_columns_is_told_apart():
+    with pytest.raises(PredicateError, match="a function of Columns"):
+        kept(rows_of(x=[1]), predicate(lambda x: FakeColumn("x"), "x", name="p"))
+
+
+def test_an_error_of_ours_that_the_function_raises_is_of_its_row():
+    def refuses(x: int) -> bool:
+        raise PredicateError("mine")
+
+    assert raised_on(rows_of(x=[1]), predicate(refuses, "x")) == {0: [(0, "PredicateError('mine')")]}
 
 
 def test_running_out_of_something_inside_is_an_error_not_the_end():
