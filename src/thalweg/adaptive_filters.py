@@ -152,7 +152,10 @@ class Filters:
         return out
 
     def over(self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The rows of Arrow batches that pass, batch by batch, without Spark."""
+        """The rows of Arrow batches that pass, batch by batch, without Spark.
+
+        They are filtered as they are asked for; every call of this is a pass of its own, which learns from zero.
+        """
         return self._over(batches, Wanted.KEPT, ERRORS_COLUMN)
 
     def tagged_over(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -165,3 +166,9 @@ def test_predicates_in_a_list_are_to_be_unpacked():
 def test_a_field_of_a_struct_is_told_apart_from_a_column_that_is_missing():
     table = pa.table({"s": [{"a": 1}]})
     assert "name the struct, 's'" in said(lambda: tw.filters(tw.predicate(lambda a: a, "s.a", name="p")).over(table))
+
+
+@pytest.mark.parametrize("data", ["a.parquet", {"line": ["a"]}, [TABLE], [1], pd.DataFrame({"line": ["a"]})], ids=repr)
+def test_data_that_is_not_arrow_is_refused_before_the_first_row_is_asked_for(data: Any):
+    message = said(lambda: tw.filters(tw.predicate(len, "line")).over(data))
+    assert ("pa.Table.from_pandas(df)" in message) == isinstance(data, pd.DataFrame)

@@ -14,7 +14,8 @@ from rich.text import Text
 
 from thalweg.cli.demo.charts import column_chart, share_bar
 from thalweg.cli.demo.race import Lane, Race
-from thalweg.cli.demo.wording import cost, moved, number, percent
+from thalweg.cli.demo.wording import moved, number, percent
+from thalweg.report.words import duration
 
 PLAIN, THALWEG, DRIFT, FAINT = "yellow", "cyan", "bold magenta", "bright_black"
 KIND_WIDTH = 120
@@ -105,7 +106,7 @@ class LiveView:
                 reached = Text.assemble((share_bar(link.reached, 14), THALWEG), f" {percent(link.reached):>6}")
             table.add_row(
                 Text(str(place), FAINT), Text(link.name, "bold"), Text(moved(link.written, place), colour),
-                cost(link.cost_ns), percent(link.passes), reached, *((link.kind,) if width >= KIND_WIDTH else ()),
+                duration(link.cost_ns), percent(link.passes), reached, *((link.kind,) if width >= KIND_WIDTH else ()),
             )  # fmt: skip
         title = "the chain as it runs now" if self._race.chain.section else "the chain as you wrote it"
         return _panel(table, Text(title), FAINT)

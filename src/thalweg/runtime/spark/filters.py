@@ -88,12 +88,14 @@ def attach(
     evaluated = df.withColumn(flag, column).filter(F.col(flag).isNotNull())
     work = F.collect_list(verdict_column.work(F.col(flag), tagged)).alias("work")
 
-    def tell(run: str, batch: int | None, texts: list[str]) -> None:
+    def tell(run: str, batch: int | None, texts: list[str], name: str | None = None) -> None:
         kind = "batch" if batch is None else "stream"
         if plan.native:
             tell_natives(run, batch)
         for text in last_attempts(texts):
-            for record in decode(text, plan=plan, policy=settings.policy, run=run, kind=kind, batch=batch):
+            for record in decode(
+                text, plan=plan, policy=settings.policy, run=run, kind=kind, batch=batch, query_name=name
+            ):
                 sink(record)
 
     if df.isStreaming:

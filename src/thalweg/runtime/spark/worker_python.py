@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 import warnings
 from pathlib import Path
 
 from pyspark.sql import DataFrame
+
+ANSWERS_WITHIN_S = 5.0
 
 
 def warn_of_another_python(df: DataFrame) -> None:
@@ -28,13 +31,23 @@ _TOLD: set[str] = set()
 def another_python(workers: str, ours: str) -> str | None:
     """A sentence when the workers' command is not the driver's Python; None: it is."""
     found = shutil.which(workers)
-    if found is not None and ours and _environment(found) == _environment(ours):
+    if found is not None and ours and _environment(ours) in (_environment(found), _environment(_asked(found))):
         return None
     where = f"{workers!r}, which is {found}" if found is not None and found != workers else repr(workers)
     return (
         f"Spark's workers run {where}{'' if found else ' and cannot be found'}, not the driver's {ours}: they may lack "
         f"its packages. Activate the driver's environment, or set PYSPARK_PYTHON={ours} before the session is made"
     )
+
+
+def _asked(python: str) -> str:
+    """What it says it is: a version manager puts a script in the place of a Python."""
+    try:
+        asked = [python, "-c", "import sys; print(sys.executable)"]
+        said = subprocess.run(asked, capture_output=True, text=True, timeout=ANSWERS_WITHIN_S, check=False).stdout
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return python
+    return said.strip() or python
 
 
 def _environment(python: str) -> tuple[str, str | None]:
