@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -115,3 +116,10 @@ def test_help_needs_no_pyspark_and_the_demo_says_what_to_install() -> None:
     tried = run("demo", "--quick")
     assert tried.returncode == 1
     assert tried.stderr == "This needs PySpark (pyspark is missing): pip install 'thalweg[spark]'\n"
+
+
+def test_a_terminal_that_knows_no_micro_sign_gets_the_report_all_the_same(events: Path) -> None:
+    command = [sys.executable, "-c", "from thalweg.cli import app; app()", "report", str(events)]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b"counted: 20,000 rows" in done.stdout

@@ -20,7 +20,8 @@ def column_chart(
        ┊██
     ▄▄ ┊██ ·
     """
-    thick = min(max((width - 1) // columns - 1, 1), 3)
+    gap = " " if (width - 1) // columns > 1 else ""
+    thick = min(max((width - 1) // columns - len(gap), 1), 3)
     rows = []
     for line in reversed(range(lines)):
         text = Text(no_wrap=True)
@@ -29,9 +30,9 @@ def column_chart(
                 text.append("┊", mark_style)
             if i < len(values):
                 eighths = round(8 * lines * values[i] / most) - 8 * line
-                text.append(UPWARD[min(max(eighths, 0), 8)] * thick + " ", style)
+                text.append(UPWARD[min(max(eighths, 0), 8)] * thick + gap, style)
             else:
-                text.append(("·" if line == 0 else " ").ljust(thick + 1), faint)
+                text.append(("·" if line == 0 else " ").ljust(thick + len(gap)), faint)
         text.rstrip()
         rows.append(text)
     return Text("\n").join(rows)
