@@ -66,16 +66,18 @@ class _NoTruthError(Exception):
 
 def _refuse_what_is_no_truth(result: Any, name: str) -> None:
     """Arrow, NumPy and pandas arrays, Arrow scalars (before pyarrow 21 even a false one counts as true), Columns."""
-    what = (
-        f"predicate {name!r} returned {type(result).__module__.partition('.')[0]}'s {type(result).__name__} for a row"
-    )
+    library = type(result).__module__.partition(".")[0]
+    what = f"predicate {name!r} returned {library}'s {type(result).__name__} for a row"
     if is_column(result):
         raise _NoTruthError(
             f"{what}: a function of Columns is no predicate; give what it returns, tw.predicate(f(F.col(...)))"
         )
-    if isinstance(result, np.generic):
-        return
-    if isinstance(result, (pa.Scalar, pa.Array, pa.ChunkedArray)) or hasattr(type(result), "__array__"):
+    of_pandas = library == "pandas" and hasattr(type(result), "__array__")
+    if (
+        of_pandas
+        or isinstance(result, (pa.Scalar, pa.Array, pa.ChunkedArray))
+        or (isinstance(result, np.ndarray) and result.ndim)
+    ):
         raise _NoTruthError(
             f"{what}, which is no truth value; did you forget vectorized=True? Then it gets whole columns, as Arrow "
             "arrays, and returns one boolean a row"

@@ -19,6 +19,8 @@ def column_chart(
     >>> print(column_chart([1.0, 4.0], most=4.0, columns=3, lines=2, width=10, mark_at=1).plain)
        ┊██
     ▄▄ ┊██ ·
+    >>> print(column_chart([1.0, 4.0], most=4.0, columns=3, lines=1, width=5).plain)
+    ▂█·
     """
     gap = " " if (width - 1) // columns > 1 else ""
     thick = min(max((width - 1) // columns - len(gap), 1), 3)
