@@ -143,7 +143,8 @@ class Section:
     def counted(self) -> str:
         """Which rows and actions these numbers are of."""
         if self.native is not None and not self.names:
-            return f"nothing: {self.run} has native predicates only, and no row travels to Python"
+            run = f"streaming query {self._query()}" if self.kind == "stream" else self.run
+            return f"nothing: {run} has native predicates only, and no row travels to Python"
         behind = " that passed the native predicates" if self.native is not None else ""
         if self.kind == "stream":
             span = f"micro-batches {self.first_batch} to {self.last_batch}"

@@ -99,6 +99,8 @@ def as_text(section: Section) -> str:
 
 def in_one_line(section: Section) -> str:
     """For a run that others have followed."""
+    if not section.names and section.native is not None:
+        return f"{section.run}: native predicates only; order {', '.join(section.native.order)}"
     order = f"; order {', '.join(section.order)}" if section.order else ""
     return f"{section.run}: kept {section.kept:,} of {section.rows:,} rows{order}"
 
