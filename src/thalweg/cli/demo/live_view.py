@@ -99,9 +99,14 @@ class LiveView:
         table = Table(box=None, expand=True, padding=(0, 1), header_style=FAINT)
         table.add_column("#", justify="right", no_wrap=True, min_width=1)
         bars = width >= BAR_WIDTH
-        for heading in ("predicate", *(("moved",) if bars else ()), "cost a row", "passes", "rows that reach it"):
-            numbers = heading in ("cost a row", "passes") or not (bars or heading == "predicate")
-            table.add_column(heading, justify="right" if numbers else "left", no_wrap=True)
+        table.add_column("predicate", no_wrap=True)
+        if bars:
+            table.add_column("moved", no_wrap=True)
+        table.add_column("cost a row", justify="right", no_wrap=True)
+        table.add_column("passes", justify="right", no_wrap=True)
+        table.add_column(
+            "rows that reach it" if bars else "reached by", justify="left" if bars else "right", no_wrap=True
+        )
         if width >= KIND_WIDTH:
             table.add_column("kind", no_wrap=True, style=FAINT)
         for place, link in enumerate(self._race.chain.links, start=1):

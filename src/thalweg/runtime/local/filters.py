@@ -107,7 +107,9 @@ def _refuse(thing: object) -> NoReturn:
         way = ": one table, not several; pa.concat_tables"
     elif isinstance(thing, Mapping):
         way = ": pa.table(columns)"
-    raise PlanError(f"{TAKES}, not {type(thing).__module__.partition('.')[0]}'s {type(thing).__name__}{way}")
+    library = type(thing).__module__.partition(".")[0]
+    whose = "" if library == "builtins" else f"{library}'s "
+    raise PlanError(f"{TAKES}, not {whose}{type(thing).__name__}{way}")
 
 
 def _found(plan: FilterPlan, schema: pa.Schema) -> list[str]:
