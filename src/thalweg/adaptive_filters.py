@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import threading
 import uuid
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,7 @@ from thalweg.report import Report, Tally
 from thalweg.runtime.local import filter_batches
 from thalweg.runtime.native_order import NativeOrder
 from thalweg.runtime.outcome import ERRORS_COLUMN, Wanted, check_wanted
-from thalweg.runtime.settings import resolve
+from thalweg.runtime.settings import resolve, unknown_settings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,6 +30,7 @@ MOST_PENDING = 1000
 """Batch DataFrames whose first action is waited for; in a `foreachBatch` nobody may ever ask for a report."""
 MOST_DEATHS = 10
 """Workers that died, shown in a report."""
+_WARNED: set[str] = set()
 
 
 def filters(
@@ -104,7 +107,8 @@ class Filters:
     def __init__(self, plan: FilterPlan, given: dict[str, Any], identity: str | None = None) -> None:
         self._plan = plan
         self._given = given
-        resolve(given)  # a wrong setting is told here, not when the query runs
+        resolve(given, environ={})  # a wrong argument is told here; what else may be set, where it is used
+        self._settings_checked = False
         self._native = NativeOrder(plan.native)
         self._tally = Tally()
         self._sinks: dict[str, JsonLines] = {}
@@ -137,6 +141,7 @@ class Filters:
         from thalweg.runtime.spark.filters import application_of, attach
 
         settings = resolve(self._given, lambda key: df.sparkSession.conf.get(key, None))
+        self._warn_of_unknown_settings(lambda: df.sparkSession.conf.getAll)
         check_wanted(wanted, settings, column, df.columns)
         sink = self._sink(settings.events)
         out, fetch = attach(df, self._plan, settings, self._identity, sink, self._native, wanted, column)
@@ -147,7 +152,10 @@ class Filters:
         return out
 
     def over(self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The rows of Arrow batches that pass, batch by batch, without Spark."""
+        """The rows of Arrow batches that pass, batch by batch, without Spark.
+
+        They are filtered as they are asked for; every call of this is a pass of its own, which learns from zero.
+        """
         return self._over(batches, Wanted.KEPT, ERRORS_COLUMN)
 
     def tagged_over(
@@ -176,8 +184,18 @@ class Filters:
         if self._plan.native:
             raise PlanError(f"native predicates need Spark: {', '.join(self._plan.native.names)}; over() takes none")
         settings = resolve(self._given)
+        self._warn_of_unknown_settings(dict)
         run = f"local pass {next(self._passes)} of {self._identity[:8]}"
         return filter_batches(self._plan, settings, batches, run, self._sink(settings.events), wanted, column)
+
+    def _warn_of_unknown_settings(self, conf: Callable[[], Any]) -> None:
+        if not self._settings_checked:
+            self._settings_checked = True
+            with contextlib.suppress(AttributeError):  # not every session can tell all of its configuration
+                for sentence in unknown_settings(conf()):
+                    if sentence not in _WARNED:
+                        _WARNED.add(sentence)
+                        warnings.warn(sentence, stacklevel=4)
 
     def learn(self, df: Any, share: float = 0.01, rows: int = 10_000) -> int:
         """Sample finished data, so that the next query starts with its native predicates in the right order.

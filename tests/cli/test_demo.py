@@ -12,14 +12,15 @@ from rich.cells import cell_len
 from rich.console import Console
 from typer.testing import CliRunner
 
+import thalweg as tw
 from thalweg.cli import app
 from thalweg.cli.demo.chain_state import ChainState
 from thalweg.cli.demo.command import run_demo
 from thalweg.cli.demo.log_lines import make_lines
 from thalweg.cli.demo.predicates import PREDICATES
-from thalweg.cli.demo.race import Kept, Race
+from thalweg.cli.demo.race import Kept, Race, Turn
 from thalweg.cli.demo.stream_files import StreamShape
-from thalweg.cli.demo.summary import same_rows
+from thalweg.cli.demo.summary import same_rows, summary
 from thalweg.errors import ThalwegError
 from thalweg.plan import predicate
 
@@ -51,7 +52,7 @@ def test_both_sides_keep_the_same_rows_and_the_summary_says_so(spark: SparkSessi
     assert f"{ROWS:,} rows of micro-batches 0 to 5" in report.stdout
 
 
-@pytest.mark.parametrize("width", [100, 140])
+@pytest.mark.parametrize("width", [60, 140])
 def test_the_live_view_fits_its_terminal(spark: SparkSession, width: int) -> None:
     console = Console(file=io.StringIO(), width=width, height=45, force_terminal=True, color_system=None)
     text = demo_on(spark, console, policy="written")
@@ -94,3 +95,19 @@ def test_an_unknown_policy_is_told_before_spark_starts() -> None:
     result = CliRunner().invoke(app, ["demo", "--policy", "sweeep"])
     assert result.exit_code == 2
     assert "did you mean 'sweep'" in result.stderr
+
+
+@pytest.mark.parametrize("policy", ["a-greedy", "written"])
+def test_what_to_try_next_is_not_what_just_ran_and_can_be_typed(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")  # as after `make demo`
+    keep = tw.filters(*PREDICATES, policy=policy)
+    list(keep.over(make_lines(1_000, seed=1)))
+    race = Race(StreamShape.of(100, 2, 1), policy, ChainState.of(PREDICATES))
+    race.chain.take(keep.report().sections[0])
+    race.plain.turns.append(Turn(50, 1.0))
+    race.thalweg.turns.append(Turn(50, 1.0))
+    race.plain_kept = race.thalweg_kept = Kept(3, "aa")
+    console = Console(file=io.StringIO(), width=200)
+    console.print(summary(race))
+    assert isinstance(console.file, io.StringIO)
+    assert ('make demo ARGS="--policy written"' in console.file.getvalue()) == (policy != "written")

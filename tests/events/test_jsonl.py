@@ -95,7 +95,7 @@ def test_fields_of_a_later_version_are_left_out():
 
 def test_a_field_with_a_default_may_be_missing():
     optional = {f.name for f in dataclasses.fields(Observed) if f.default is not dataclasses.MISSING}
-    assert optional == {"omitted_switches", "query", "start", "failed", "raised"}
+    assert optional == {"omitted_switches", "query", "start", "failed", "raised", "query_name"}
 
 
 @pytest.mark.parametrize("line", ['{"event": "weather", "run": "r"}', "{}", '{"event": null}'])

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import datetime
 import re
+import subprocess
+import sys
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
+from tests.plan.fake_column import Column as FakeColumn
 from thalweg import PredicateError, predicate
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan
@@ -29,9 +33,12 @@ def test_what_is_truthy_is_true():
     truthy = {
         0: re.match("a", "abc"), 1: None, 2: np.True_, 3: np.False_, 4: 0, 5: 1, 6: "", 7: "no", 8: [], 9: [0],
         10: 0.0, 11: float("nan"), 12: Decimal(0), 13: np.int64(0), 14: np.float64(2), 15: {}, 16: object(),
+        17: np.array(True), 18: np.array(0), 19: pd.Timestamp(0),
     }  # fmt: skip
-    expected = [0, 2, 5, 7, 9, 11, 14, 16]
+    expected = [0, 2, 5, 7, 9, 11, 14, 16, 17, 19]
     assert kept(rows_of(x=list(truthy)), predicate(truthy.get, "x")) == expected
+    for x in truthy:  # also when it is the first answer, which is looked at
+        assert kept(rows_of(x=[x]), predicate(truthy.get, "x")) == [0] * (x in expected)
 
 
 def test_a_regular_expressions_match_is_an_answer():
@@ -46,9 +53,45 @@ def raised_on(batch: pa.RecordBatch, *predicates: Any) -> dict[int, list[tuple[i
 
 
 def test_a_result_without_a_truth_value_is_unknown():
-    ((k, error),) = raised_on(rows_of(x=[1]), predicate(lambda x: np.array([True, False]), "x", name="pair"))[0]
+    class Neither:
+        def __bool__(self) -> bool:
+            raise TypeError("neither true nor false")
+
+    ((k, error),) = raised_on(rows_of(x=[1]), predicate(lambda x: Neither(), "x", name="neither"))[0]
     assert k == 0
-    assert "ambiguous" in error
+    assert "neither true nor false" in error
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pa.scalar(False),
+        pa.array([True]),
+        pa.chunked_array([[True]]),
+        np.array([True]),
+        pd.Series([True]),
+        pd.array([1]),
+    ],
+    ids=lambda answer: type(answer).__name__,
+)
+def test_an_array_or_an_arrow_scalar_is_no_answer_for_a_row(answer: Any):
+    """Before pyarrow 21 a false Arrow scalar counted as true, so that every row was kept."""
+    for values in ([1, 2], [0, 1]):  # the first row may raise
+        with pytest.raises(PredicateError, match=r"'p' returned .* did you forget vectorized=True\?") as caught:
+            kept(rows_of(x=values), predicate(lambda x: 1 / x and answer, "x", name="p"))
+        assert caught.type is PredicateError
+
+
+def test_a_function_of_columns_is_told_apart():
+    with pytest.raises(PredicateError, match="a function of Columns"):
+        kept(rows_of(x=[1]), predicate(lambda x: FakeColumn("x"), "x", name="p"))
+
+
+def test_an_error_of_ours_that_the_function_raises_is_of_its_row():
+    def refuses(x: int) -> bool:
+        raise PredicateError("mine")
+
+    assert raised_on(rows_of(x=[1]), predicate(refuses, "x")) == {0: [(0, "PredicateError('mine')")]}
 
 
 def test_running_out_of_something_inside_is_an_error_not_the_end():
@@ -206,3 +249,16 @@ def test_odd_column_names(name: str):
 
 def test_one_column_may_be_read_twice_by_one_function():
     assert kept(rows_of(x=[1, 2]), predicate(lambda a, b: a is b or a == b, "x", "x", name="p")) == [0, 1]
+
+
+def test_no_predicate_pays_for_what_pyarrow_imports_at_its_first_conversion():
+    # not from Python values, as which building the batch would import it already: workers get theirs from Spark
+    lines = (
+        "import sys, pyarrow as pa; from thalweg.kernels import FilterChain; from thalweg.plan import FilterPlan",
+        "from thalweg import predicate; zeros = pa.Array.from_buffers(pa.int64(), 2, [None, pa.py_buffer(bytes(16))])",
+        "batch = pa.RecordBatch.from_arrays([zeros], names=['x']); assert 'pandas' not in sys.modules",
+        "chain = FilterChain(FilterPlan((predicate(bool, 'x'),)), lambda: 0); before = set(sys.modules)",
+        "chain.run(chain.columns(batch), (0,)); print(*set(sys.modules) - before)",
+    )
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

@@ -51,7 +51,13 @@ def test_after_takes_one_name_or_several():
         ((is_suspicious, "line"), {"name": ""}, ["name", "''", "non-empty"]),
         ((is_suspicious, "line"), {"name": 5}, ["name", "5", "string"]),
         ((is_suspicious, "line"), {"setup": "model"}, ["'is_suspicious'", "setup", "'model'", "function"]),
-        ((is_suspicious, "line"), {"after": [is_suspicious]}, ["'is_suspicious'", "after", "names"]),
+        ((is_suspicious, "line"), {"after": [7]}, ["'is_suspicious'", "after", "names", "7"]),
+        ((is_suspicious, "line"), {"after": None}, ["'is_suspicious'", "after", "names", "None"]),
+        ((is_suspicious, "line", "size"), {}, ["2 arguments (line, size)", "takes (line)", "one column an argument"]),
+        ((is_suspicious, "line"), {"setup": dict}, ["the value of setup, line", "first argument"]),
+        ((lambda model, line: True, "line"), {}, ["1 argument (line)", "(model, line)", "setup="]),
+        ((lambda model, line: True, "line"), {"setup": is_suspicious}, ["setup is called without arguments", "(line)"]),
+        ((predicate(is_suspicious, "line"), "line"), {}, ["'is_suspicious'", "already"]),
     ],
 )
 def test_a_bad_argument_is_named_with_its_value_and_the_remedy(
@@ -69,3 +75,33 @@ def test_a_spark_column_is_refused_as_any_other_object():
 
     with pytest.raises(PlanError, match="by name, not as Column<'line'>"):
         predicate(is_suspicious, Column())  # type: ignore[arg-type]
+
+
+def test_after_takes_what_was_made_or_given_before():
+    guard = predicate(is_suspicious, "line", name="attack")
+    assert predicate(len, "line", after=guard).after == ("attack",)
+    assert predicate(len, "line", after=[guard, is_suspicious, "c"]).after == ("attack", "is_suspicious", "c")
+
+
+def test_arguments_are_counted_only_where_that_is_certain():
+    @functools.wraps(is_suspicious)
+    def decorated(*values: Any) -> bool:
+        return True
+
+    for func in (decorated, int, max, functools.partial(is_suspicious), lambda *values: True, lambda a, b=1: True):
+        assert predicate(func, "line", name="p").columns == ("line",)
+    assert predicate(decorated, "line", "size").columns == ("line", "size")
+
+
+def test_a_spark_udf_is_refused_with_what_to_give_instead():
+    def udf(line: str) -> bool:
+        return True
+
+    udf.returnType, udf.evalType, udf.func = "boolean", 100, is_suspicious  # type: ignore[attr-defined]
+    with pytest.raises(PlanError, match=r"its \.func"):
+        predicate(udf, "line")
+
+
+def test_a_predicate_is_not_applied_by_itself():
+    with pytest.raises(PlanError, match=r"df\.transform\(tw\.filters\("):
+        predicate(is_suspicious, "line")(object())

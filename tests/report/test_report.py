@@ -15,6 +15,7 @@ from tests.events.some_records import records_of_a_run
 from thalweg.adapt import POLICIES, takes
 from thalweg.events import Observed, Record, VerdictGiven, read, to_json
 from thalweg.report import Report, Tally, fold
+from thalweg.report.report import SHOWN_IN_FULL
 from thalweg.report.section import LATEST_SWITCHES
 from thalweg.report.tally import MOST_SECTIONS
 
@@ -94,10 +95,10 @@ def test_the_dictionary_is_what_programs_read():
                         "reason": "because",
                     }
                 ],
-                "workers": 1,
+                "workers": 1, "workers_with_another_order": 0,
             }
         ],
-        "pending": 0, "unobserved": 0, "deaths": [],
+        "pending": 0, "unobserved": 0, "deaths": [], "left_out": 0,
     }  # fmt: skip
 
 
@@ -127,8 +128,8 @@ def test_the_text_names_what_a_person_asks_for():
     assert "kept 100 of 1,000 rows (10.0 %)" in text
     assert "1,230 evaluations; all predicates on all rows would be 2,000 (38.5 % saved)" in text
     assert "processing 75.0 %, profiling 20.0 %, re-optimizing 5.0 %" in text
-    assert "1 switch(es)" in text
-    assert "row 5 of worker w: b, a: b drops twice as much" in text
+    assert "1 switch:" in text
+    assert "row 5 of worker w: b moves from 2 to 1: b drops twice as much" in text
 
 
 def test_a_filter_no_row_reached_has_no_selectivity():
@@ -148,8 +149,8 @@ def test_nothing_has_run_yet():
     assert report.sections == ()
     assert "Nothing has run yet" in str(report)
     assert "Nothing has run yet" in report._repr_html_()
-    assert "2 DataFrame(s)" in str(Report((), pending=2))
-    assert "2 DataFrame(s)" in Report((), pending=2)._repr_html_()
+    assert "2 DataFrames" in str(Report((), pending=2))
+    assert "2 DataFrames" in Report((), pending=2)._repr_html_()
 
 
 class Page(HTMLParser):
@@ -255,3 +256,48 @@ def test_any_records_fold_the_same_after_a_file(records: list[Record], tmp_path_
     path = tmp_path_factory.mktemp("fold") / "events.jsonl"
     path.write_text("".join(to_json(record) + "\n" for record in records), encoding="utf-8")
     assert fold(read(path)) == fold(records)
+
+
+def test_workers_whose_latest_orders_differ_are_told():
+    calm = fold([observed(worker="v"), observed()])
+    assert "workers differ" not in str(calm)
+    told = fold([observed(worker="u", order=("a", "b")), observed(worker="v", order=("a", "b")), observed()])
+    assert told.sections[0].other_orders == 2
+    for text in (str(told), told._repr_html_()):
+        assert "workers differ: the order is that of the worker that told last; 2 of 3 have others" in text
+
+
+def test_workers_of_earlier_micro_batches_are_not_asked_for_their_order():
+    """They may have ended long ago."""
+    gone = observed(kind="stream", batch=1, worker="u", order=("a", "b"))
+    (section,) = fold([gone, observed(kind="stream", batch=2)]).sections
+    assert (section.other_orders, section.latest_workers) == (0, 1)
+
+
+def test_of_many_runs_the_latest_are_shown_in_full_and_those_left_out_are_counted():
+    report = fold(observed(f"run {k}") for k in range(MOST_SECTIONS + 3))
+    assert report.left_out == report.to_dict()["left_out"] == 3
+    for text in (str(report), report._repr_html_()):
+        assert "3 older runs are left out" in text
+        assert text.count("evaluations;") == SHOWN_IN_FULL
+        assert "run 3: kept 100 of 1,000 rows; order b, a" in text
+    assert "left out" not in str(fold([observed()]))
+
+
+def test_a_streaming_query_is_called_by_its_name_or_by_short_ids():
+    run = "0a1b2c3d-0000-0000 run 9f8e7d6c-0000-0000 chain 89abcdef"
+    (section,) = fold([observed(run, kind="stream", batch=0)]).sections
+    assert section.counted.endswith("of streaming query 0a1b2c3d, start 9f8e7d6c")
+    (section,) = fold([observed(run, kind="stream", batch=0, query_name="orders")]).sections
+    assert section.counted.endswith("of streaming query orders, start 9f8e7d6c")
+    assert section.to_dict()["query_name"] == "orders"
+
+
+def test_long_reasons_are_wrapped():
+    text = str(fold([verdict(reason="because " * 60), observed()]))
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_a_report_shows_itself_in_a_shell():
+    report = fold([observed()])
+    assert repr(report) == str(report)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -90,9 +92,11 @@ def test_bad_settings_are_told_when_the_filters_are_made(options: dict[str, Any]
     assert [word for word in words if word not in message] == []
 
 
-def test_bad_settings_of_the_environment_are_told_when_the_filters_are_made(monkeypatch: pytest.MonkeyPatch):
+def test_bad_settings_of_the_environment_are_told_when_the_filters_are_used(monkeypatch: pytest.MonkeyPatch):
+    """Not before: Spark's configuration may say something else."""
     monkeypatch.setenv("THALWEG_POLICY", "greedy")
-    assert "'greedy'" in said(lambda: tw.filters(tw.predicate(len, "line")))
+    keep = tw.filters(tw.predicate(len, "line"))
+    assert "THALWEG_POLICY='greedy'" in said(lambda: keep.over(TABLE))
 
 
 def test_a_function_instead_of_a_predicate():
@@ -125,3 +129,46 @@ def test_a_predicate_that_raises_is_named_with_the_remedy():
     keep = tw.filters(tw.predicate(int, "line", name="parse"))
     message = said(lambda: list(keep.over(TABLE)))
     assert all(word in message for word in ("'parse'", "ValueError", "line", "after="))
+
+
+def test_the_message_names_the_users_own_line():
+    def helper(text: str) -> int:
+        return json.loads(text)["size"]
+
+    at = f"(test_bad_arguments.py:{helper.__code__.co_firstlineno + 1} in helper)"
+    keep = tw.filters(tw.predicate(lambda line: helper(line) > 1, "line", name="parse"))
+    assert at in said(lambda: list(keep.over(TABLE)))
+    redacted = tw.filters(tw.predicate(helper, "line"), redact=True)
+    assert f"raised JSONDecodeError {at}" in said(lambda: list(redacted.over(TABLE)))
+
+
+def test_the_message_of_a_setup_names_the_users_own_line():
+    def load() -> None:
+        raise OSError("no such model")
+
+    keep = tw.filters(tw.predicate(lambda model, line: True, "line", name="p", setup=load))
+    assert f"(test_bad_arguments.py:{load.__code__.co_firstlineno + 1} in load)" in said(lambda: list(keep.over(TABLE)))
+
+
+def test_a_row_function_called_with_arrays_is_told_why():
+    returns, raises = (lambda line: line == "a"), (lambda line: line.startswith("a"))
+    for func in (returns, raises):
+        keep = tw.filters(tw.predicate(func, "line", name="p", vectorized=True))
+        assert "leave out vectorized=True" in said(lambda keep=keep: list(keep.over(TABLE)))
+
+
+def test_predicates_in_a_list_are_to_be_unpacked():
+    some = [tw.predicate(len, "line")]
+    for given in (some, iter(some)):
+        assert "tw.filters(*predicates)" in said(lambda given=given: tw.filters(given))  # type: ignore[arg-type]
+
+
+def test_a_field_of_a_struct_is_told_apart_from_a_column_that_is_missing():
+    table = pa.table({"s": [{"a": 1}]})
+    assert "name the struct, 's'" in said(lambda: tw.filters(tw.predicate(lambda a: a, "s.a", name="p")).over(table))
+
+
+@pytest.mark.parametrize("data", ["a.parquet", {"line": ["a"]}, [TABLE], [1], pd.DataFrame({"line": ["a"]})], ids=repr)
+def test_data_that_is_not_arrow_is_refused_before_the_first_row_is_asked_for(data: Any):
+    message = said(lambda: tw.filters(tw.predicate(len, "line")).over(data))
+    assert ("pa.Table.from_pandas(df)" in message) == isinstance(data, pd.DataFrame)

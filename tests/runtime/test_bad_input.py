@@ -101,14 +101,18 @@ def test_whatever_a_function_of_one_row_returns_has_its_truth(answer):
     assert len(rows(keep.over(pa.table({"x": [1, 2]})))) == (2 if passes else 0)
 
 
-@pytest.mark.parametrize("value", [pd.NA, np.array([1, 2]), pa.scalar(True)], ids=["pd.NA", "array", "Arrow scalar"])
-def test_a_value_without_a_truth_fails_the_row_and_arrow_scalars_have_one(value):
-    keep = tw.filters(tw.predicate(lambda x: value, "x", name="p"), on_error="dead-letter")
-    out = rows(keep.tagged_over(pa.table({"x": [1]})))
-    if isinstance(value, pa.Scalar):
-        assert out == [{"x": 1, "thalweg_errors": None}]
-    else:
-        assert [e["predicate"] for e in out[0]["thalweg_errors"]] == ["p"]
+def test_a_value_without_a_truth_fails_the_row():
+    keep = tw.filters(tw.predicate(lambda x: pd.NA, "x", name="p"), on_error="dead-letter")
+    (row,) = rows(keep.tagged_over(pa.table({"x": [1]})))
+    assert [e["predicate"] for e in row["thalweg_errors"]] == ["p"]
+
+
+@pytest.mark.parametrize("value", [np.array([1, 2]), pa.scalar(True)], ids=["array", "Arrow scalar"])
+@pytest.mark.parametrize("on_error", ["raise", "dead-letter"])
+def test_an_array_or_an_arrow_scalar_is_no_answer_in_either_mode(value, on_error):
+    keep = tw.filters(tw.predicate(lambda x: value, "x", name="p"), on_error=on_error)
+    with pytest.raises(tw.PredicateError, match="did you forget vectorized=True"):
+        list(keep.over(pa.table({"x": [1]})))
 
 
 def test_a_predicate_that_prints(capsys):

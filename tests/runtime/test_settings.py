@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+import thalweg as tw
 from thalweg import PlanError
 from thalweg.adapt import POLICIES
-from thalweg.runtime.settings import FilterSettings, resolve
+from thalweg.runtime.settings import FilterSettings, resolve, unknown_settings
 
 VALUES: dict[str, list[tuple[str, Any]]] = {
     # name: three texts and what they mean
@@ -64,7 +67,7 @@ def test_every_setting_can_be_given_as_text():
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("p", "much"), ("window", "2.5"), ("alpha", ""), ("slice_rows", "1k"), ("seed", "x"), ("policy", "greedy")],
+    [("p", "much"), ("window", "2.5"), ("alpha", "?"), ("slice_rows", "1k"), ("seed", "x"), ("policy", "greedy")],
 )
 def test_a_text_that_does_not_do_names_the_place_and_the_value(name: str, text: str, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(PlanError) as caught:
@@ -110,3 +113,61 @@ def test_a_p_for_everybody_does_not_hinder_a_policy_that_does_not_profile(policy
     assert resolve({"policy": policy}).profile is None
     with pytest.raises(PlanError, match="does not profile"):
         resolve({"policy": policy, "p": 0.02})
+
+
+def test_only_what_wins_is_looked_at(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("THALWEG_POLICY", "velox")
+    monkeypatch.setenv("THALWEG_SEED", "x")
+    conf = {"spark.thalweg.policy": "written", "spark.thalweg.seed": "5"}
+    assert (resolve({}, conf.get).policy, resolve({}, conf.get).seed) == ("written", 5)
+    conf["spark.thalweg.policy"] = "duckdb"
+    assert resolve({"policy": "sweep"}, conf.get).policy == "sweep"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("p", "2"), ("policy", "velox"), ("budget", "7"), ("on_error", "ignore"), ("time_limit", "-1")]
+)
+def test_a_value_out_of_range_names_its_source(name: str, text: str, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(PlanError, match=f"^spark.thalweg.{name}='{text}': "):
+        resolve({}, {f"spark.thalweg.{name}": text}.get)
+    monkeypatch.setenv(f"THALWEG_{name.upper()}", text)
+    with pytest.raises(PlanError, match=f"^THALWEG_{name.upper()}='{text}': "):
+        resolve({})
+
+
+def test_empty_is_unset(monkeypatch: pytest.MonkeyPatch):
+    for name in VALUES:
+        monkeypatch.setenv(f"THALWEG_{name.upper()}", "")
+    assert resolve({}, lambda key: " ") == FilterSettings()
+
+
+def test_what_looks_like_a_setting_and_is_none_is_told_with_the_nearest():
+    environ = {"THALWEG_POLICYS": "written", "THALWEG_DATA": "/data", "THALWEG_P": "0.5", "PATH": ""}
+    told = unknown_settings(["spark.thalweg.slicerows", "spark.thalweg.p", "spark.master"], environ)
+    assert told == [
+        "spark.thalweg.slicerows is no setting of Thalweg and is ignored (did you mean 'spark.thalweg.slice_rows'?)",
+        "THALWEG_POLICYS is no setting of Thalweg and is ignored (did you mean 'THALWEG_POLICY'?)",
+    ]
+
+
+def test_an_unknown_variable_is_warned_of_once(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("THALWEG_WINDOWS", "5")
+    data = pa.table({"x": ["a"]})
+    with pytest.warns(UserWarning, match="did you mean 'THALWEG_WINDOW'"):
+        tw.filters(tw.predicate(len, "x")).over(data)
+    with warnings.catch_warnings(action="error"):
+        tw.filters(tw.predicate(len, "x")).over(data)
+
+
+def test_a_policy_named_outside_stands_above_what_the_code_says_about_profiling():
+    """An operator switches adapting off without touching code."""
+    settings = resolve({"p": 0.02, "budget": 0.1}, {"spark.thalweg.policy": "written"}.get)
+    assert (settings.policy, settings.p, settings.budget) == ("written", None, None)
+
+
+def test_no_argument_is_dropped_without_a_word(monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(PlanError, match="leave out budget"):
+        resolve({"p": 0.02, "budget": 0.05})
+    monkeypatch.setenv("THALWEG_P", "0.02")
+    settings = resolve({"budget": 0.1})
+    assert (settings.policy, settings.budget) == ("auto", 0.1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from typing import Annotated
 
 import typer
@@ -27,6 +29,9 @@ def thalweg(
     ] = False,
 ) -> None:
     """Adaptive query processing for data streams on Apache Spark."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no × shows a ?, and nothing fails
+            stream.reconfigure(errors="replace")
 
 
 app.command()(demo)

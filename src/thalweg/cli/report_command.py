@@ -13,6 +13,7 @@ from thalweg.cli.failure import told_in_one_sentence
 from thalweg.errors import ThalwegError
 from thalweg.events import Record, read
 from thalweg.report import fold
+from thalweg.report.words import many
 
 
 def report(
@@ -39,5 +40,5 @@ def _records(path: Path) -> Iterator[Record]:
         raise ThalwegError(f"cannot read {path}: {error.strerror}") from error
     except (ThalwegError, ValueError, TypeError, AttributeError) as error:
         raise ThalwegError(
-            f"{path} is no file of event records: after {good} good one(s) comes something else ({error})"
+            f"{path} is no file of event records: after {many(good, 'good one')} comes something else ({error})"
         ) from error

@@ -24,13 +24,15 @@ from thalweg.events.records import NativeObserved, Observed, Record, Switched, V
 
 _BEGINS = '{"event": "'
 """Every line does."""
+_IF_ANY = ("query", "start", "query_name")
+"""Left out where there is none."""
 _KINDS: dict[str, type[Any]] = {kind.event: kind for kind in (Observed, VerdictGiven, Switched, NativeObserved)}
 
 
 def to_json(record: Record) -> str:
     """One line, without its end."""
     values = {f.name: getattr(record, f.name) for f in fields(record)}
-    values = {name: value for name, value in values.items() if value is not None or name not in ("query", "start")}
+    values = {name: value for name, value in values.items() if value is not None or name not in _IF_ANY}
     return json.dumps({"event": record.event, **values}, allow_nan=False)
 
 
@@ -42,7 +44,7 @@ def from_json(line: str) -> Record:
         known = {f.name for f in fields(kind)}
         record: Record = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in known})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ThalwegError(f"not an event record of this version: {line[:80]}") from error
+        raise ThalwegError(f"not an event record of this version: {line.strip()[:80]!r}") from error
     return record
 
 

@@ -50,6 +50,8 @@ class Observed:
     """Rows set aside (`on_error="dead-letter"`)."""
     raised: tuple[int, ...] = ()
     """Rows each predicate raised on in ordinary work, dropped by others or not; empty in records of older versions."""
+    query_name: str | None = None
+    """What the user called the streaming query."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ A row function is called once a row, also when it raises on some: the call goes 
 vectorised predicate that raises is called again on halves, down to the rows that raise alone: O(f log n) more calls for
 f such rows of n. A slice that raises while neither half does (too little memory, say) has no such row.
 
->>> mask, raised = answer_by_row(lambda x: 10 / x > 2, [[1, 0, 9]], 3)
+>>> mask, raised = answer_by_row(lambda x: 10 / x > 2, [[1, 0, 9]], 3, "p")
 >>> mask.tolist(), raised  # unknown is not false: the bit says whether the row stays
 ([True, True, False], {1: ZeroDivisionError('division by zero')})
 """
@@ -21,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.errors import PredicateError
+from thalweg.plan.native_text import is_column
 
 Bits = NDArray[np.bool_]
 Raised = dict[int, Exception]
@@ -32,21 +33,55 @@ class CallEnded(BaseException):
     """Raised inside a call by who watches it, to end it; no `except Exception` of a predicate's may swallow it."""
 
 
-def answer_by_row(call: Callable[..., Any], values: Sequence[list[Any]], rows: int) -> tuple[Bits, Raised]:
-    """A row function on the values of its columns."""
+def answer_by_row(call: Callable[..., Any], values: Sequence[list[Any]], rows: int, name: str) -> tuple[Bits, Raised]:
+    """A row function on the values of its columns. The first thing it returns is looked at: an array has no truth."""
     answers: list[bool] = []
     raised: Raised = {}
-    rest = map(truth, map(call, *values))
+    results = map(call, *values)
+    rest = map(truth, results)
+    looked = False
     while len(answers) < rows:
         try:
+            if not looked:
+                first = next(results)
+                looked = True
+                if type(first) is not bool:
+                    _refuse_what_is_no_truth(first, name)
+                answers.append(truth(first))
             answers.extend(rest)  # keeps what came before an exception
             if len(answers) < rows:  # a StopIteration ends `extend` without a word
                 raised[len(answers)] = StopIteration()
                 answers.append(True)
+        except _NoTruthError as error:  # no row is to blame
+            raise PredicateError(str(error)) from None
         except Exception as error:
             raised[len(answers)] = error
             answers.append(True)
     return np.frombuffer(bytes(answers), dtype=bool), raised
+
+
+class _NoTruthError(Exception):
+    """Not a PredicateError, which the user's function may raise itself, and which then is of one row."""
+
+
+def _refuse_what_is_no_truth(result: Any, name: str) -> None:
+    """Arrow, NumPy and pandas arrays, Arrow scalars (before pyarrow 21 even a false one counts as true), Columns."""
+    library = type(result).__module__.partition(".")[0]
+    what = f"predicate {name!r} returned {library}'s {type(result).__name__} for a row"
+    if is_column(result):
+        raise _NoTruthError(
+            f"{what}: a function of Columns is no predicate; give what it returns, tw.predicate(f(F.col(...)))"
+        )
+    of_pandas = library == "pandas" and hasattr(type(result), "__array__")
+    if (
+        of_pandas
+        or isinstance(result, (pa.Scalar, pa.Array, pa.ChunkedArray))
+        or (isinstance(result, np.ndarray) and result.ndim)
+    ):
+        raise _NoTruthError(
+            f"{what}, which is no truth value; did you forget vectorized=True? Then it gets whole columns, as Arrow "
+            "arrays, and returns one boolean a row"
+        )
 
 
 def answer_by_array(call: Callable[..., Any], arrays: Sequence[pa.Array], rows: int, name: str) -> tuple[Bits, Raised]:
@@ -94,7 +129,8 @@ def as_mask(result: Any, rows: int, name: str) -> Bits:
         what = result.type if isinstance(result, pa.Array) else getattr(result, "dtype", None)
         raise PredicateError(
             f"predicate {name!r} is vectorized and must return an array of booleans, one a row; it returned "
-            f"{type(result).__name__}{f' of {what}' if what is not None else ''}"
+            f"{type(result).__name__}{f' of {what}' if what is not None else ''}. It got whole columns, as Arrow "
+            "arrays; for a function of one row's values leave out vectorized=True"
         )
     if len(mask) != rows:
         raise PredicateError(f"predicate {name!r} got {rows} rows and returned {len(mask)} values; one a row is needed")

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from thalweg.errors import PredicateError
 from thalweg.kernels.answer import Bits, CallEnded, Raised, answer_by_array, answer_by_row
-from thalweg.kernels.columns import Columns, Rows
+from thalweg.kernels.columns import Columns, Rows, python_values
 from thalweg.kernels.unknown import Unknown
+from thalweg.kernels.user_frame import raised_at
 from thalweg.plan import FilterPlan, Predicate
 
 Clock = Callable[[], int]
@@ -97,6 +98,8 @@ class FilterChain:
         self.sentry = NOBODY
         by_rows = [c for p in plan.predicates if not p.vectorized for c in set(p.columns)]
         self.shared = frozenset(c for c in by_rows if by_rows.count(c) > 1)
+        # pyarrow imports pandas at the first conversion of a process, a second that no predicate should be charged with
+        python_values(pa.array([0]))
 
     def columns(self, batch: pa.RecordBatch) -> Columns:
         """The columns the predicates read."""
@@ -118,7 +121,7 @@ class FilterChain:
         try:
             if predicate.vectorized:
                 return answer_by_array(self._calls[k], values, count, predicate.name)
-            return answer_by_row(self._calls[k], values, count)
+            return answer_by_row(self._calls[k], values, count, predicate.name)
         finally:
             self.sentry.leave()
 
@@ -234,7 +237,10 @@ def set_up(predicate: Predicate) -> Any:
     try:
         return predicate.setup()
     except Exception as error:
-        raise PredicateError(f"setup of predicate {predicate.name!r} raised {type(error).__name__}: {error}") from error
+        at = raised_at(error)
+        raise PredicateError(
+            f"setup of predicate {predicate.name!r} raised {type(error).__name__}: {error}{f' ({at})' if at else ''}"
+        ) from error
 
 
 def _bind(predicate: Predicate, value: Any) -> Callable[..., Any]:

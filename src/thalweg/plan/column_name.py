@@ -20,4 +20,10 @@ def find_column(column: str, names: list[str]) -> str:
         raise PlanError(f"there are {alike.count(column)} columns {column!r}: give them names that can be told apart")
     if alike:
         raise PlanError(f"column {column!r} could be any of {', '.join(alike)}: spell it as one of them")
+    struct, dot, _ = column.partition(".")
+    if dot and struct.lower() in (name.lower() for name in names):
+        raise PlanError(
+            f"there is no column {column!r}: for a field of a struct name the struct, {struct!r} (a dict for row "
+            "functions), or select the field as a column first"
+        )
     raise PlanError(f"there is no column {column!r}{nearest(column, names)}; there are {', '.join(names) or 'none'}")

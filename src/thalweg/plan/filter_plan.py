@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.native_plan import NativePlan, divide
+from thalweg.plan.native_text import is_column
 from thalweg.plan.pipeline import Pipeline
 from thalweg.plan.predicate import Predicate
 
@@ -26,6 +28,12 @@ class FilterPlan:
     @classmethod
     def of(cls, arguments: tuple[Any, ...]) -> FilterPlan:
         """From the arguments of `tw.filters`: predicates and bare Columns."""
+        for argument in arguments:
+            if isinstance(argument, Iterable) and not isinstance(argument, str) and not is_column(argument):
+                raise PlanError(
+                    f"tw.filters() takes predicates one by one, not a {type(argument).__name__}: unpack it, "
+                    "tw.filters(*predicates)"
+                )
         return cls(*divide(arguments))
 
     def in_workers(self) -> FilterPlan:

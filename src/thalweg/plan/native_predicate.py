@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from thalweg.errors import PlanError
 from thalweg.plan.native_text import nodes_of, short_name, text_of, words_of
@@ -27,6 +27,10 @@ class NativePredicate:
     def structure(self) -> tuple[object, ...]:
         """What a fingerprint is made of: nothing that differs between two processes."""
         return (self.name, self.text, self.after)
+
+    def __call__(self, *_: object) -> NoReturn:
+        """`df.transform(predicate)` is a near miss."""
+        raise PlanError(f"predicate {self.name!r} is not applied by itself: df.transform(tw.filters(...))")
 
 
 def native_predicate(column: Any, name: str | None = None, after: tuple[str, ...] = ()) -> NativePredicate:

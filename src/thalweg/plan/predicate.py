@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, overload
+from typing import Any, NoReturn, Protocol, overload
 
 from thalweg.errors import PlanError
 from thalweg.plan.native_predicate import NativePredicate, native_predicate
@@ -29,6 +30,14 @@ class Predicate:
         origin = f"{getattr(self.func, '__module__', '')}.{getattr(self.func, '__qualname__', '')}"
         return (self.name, origin, self.columns, self.after, self.vectorized, self.setup is not None, self.profile)
 
+    def __call__(self, *_: object) -> NoReturn:
+        """`df.transform(predicate)` is a near miss."""
+        raise PlanError(f"predicate {self.name!r} is not applied by itself: df.transform(tw.filters({self.name}, ...))")
+
+
+Guard = str | Predicate | NativePredicate | Callable[..., Any]
+"""Who comes before, by name, or as it was given to `predicate` or made by it."""
+
 
 class ColumnLike(Protocol):
     """A Column of PySpark, which is not imported here."""
@@ -42,7 +51,7 @@ def predicate(
     func: Callable[..., Any],
     *columns: str,
     name: str | None = ...,
-    after: str | Iterable[str] = ...,
+    after: Guard | Iterable[Guard] = ...,
     vectorized: bool = ...,
     setup: Callable[[], Any] | None = ...,
     profile: bool = ...,
@@ -50,14 +59,14 @@ def predicate(
 
 
 @overload
-def predicate(func: ColumnLike, *, name: str | None = ..., after: str | Iterable[str] = ...) -> NativePredicate: ...
+def predicate(func: ColumnLike, *, name: str | None = ..., after: Guard | Iterable[Guard] = ...) -> NativePredicate: ...
 
 
 def predicate(
     func: Any,
     *columns: str,
     name: str | None = None,
-    after: str | Iterable[str] = (),
+    after: Guard | Iterable[Guard] = (),
     vectorized: bool = False,
     setup: Callable[[], Any] | None = None,
     profile: bool = True,
@@ -77,8 +86,9 @@ def predicate(
     name
         Defaults to the function's name.
     after
-        Names of predicates that must have passed before this one may see a row (a null check before a parse). It is
-        then never evaluated, not even for profiling, on a row where one of them is false, or raised.
+        Predicates that must have passed before this one may see a row (a null check before a parse): their names, or
+        what :func:`predicate` made. It is then never evaluated, not even for profiling, on a row where one of them is
+        false, or raised.
     setup
         Called once a worker process; its value becomes the first argument of `func` (a model, a connection).
     profile
@@ -91,6 +101,8 @@ def predicate(
     """
     if is_column(func):
         return _native(func, name, after, columns, vectorized or setup is not None or not profile)
+    if isinstance(func, Predicate | NativePredicate):
+        raise PlanError(f"{func.name!r} is a predicate already: give it to tw.filters as it is")
     if not callable(func):
         raise PlanError(f"a predicate needs a function, not {func!r}: tw.predicate(is_suspicious, 'line')")
     label = name if name is not None else _name_of(func)
@@ -104,11 +116,13 @@ def predicate(
     if setup is not None and not callable(setup):
         raise PlanError(f"predicate {label!r}: setup must be a function without arguments, not {setup!r}")
     guards = _guards(label, after)
+    _refuse_spark_udf(label, func)
+    _check_arguments(label, func, columns, setup)
     return Predicate(label, func, tuple(columns), guards, bool(vectorized), setup, bool(profile))
 
 
 def _native(
-    column: Any, name: str | None, after: str | Iterable[str], columns: tuple[str, ...], settings: bool
+    column: Any, name: str | None, after: Guard | Iterable[Guard], columns: tuple[str, ...], settings: bool
 ) -> NativePredicate:
     made = native_predicate(column, name)
     if not isinstance(made.name, str) or not made.name:
@@ -121,12 +135,60 @@ def _native(
     return replace(made, after=_guards(made.name, after))
 
 
-def _guards(label: str, after: str | Iterable[str]) -> tuple[str, ...]:
-    guards = (after,) if isinstance(after, str) else tuple(after)
+def _guards(label: str, after: Guard | Iterable[Guard]) -> tuple[str, ...]:
+    several = isinstance(after, Iterable) and not isinstance(after, str) and not is_column(after)
+    guards: tuple[Any, ...] = tuple(after) if several else (after,)  # type: ignore[arg-type]
+    names = []
     for guard in guards:
-        if not isinstance(guard, str):
+        if isinstance(guard, Predicate | NativePredicate):
+            names.append(guard.name)
+        elif callable(guard):
+            names.append(_name_of(guard))
+        elif isinstance(guard, str):
+            names.append(guard)
+        else:
             raise PlanError(f"predicate {label!r}: after takes names of predicates, not {guard!r}")
-    return guards
+    return tuple(names)
+
+
+def _refuse_spark_udf(label: str, func: Any) -> None:
+    if hasattr(func, "returnType") and hasattr(func, "evalType"):
+        raise PlanError(
+            f"predicate {label!r} is a UDF of Spark's, which runs only inside Spark: give the Python function it was "
+            "made of (its .func), and vectorized=True if that takes whole columns, as Arrow arrays"
+        )
+
+
+def _check_arguments(
+    label: str, func: Callable[..., Any], columns: tuple[str, ...], setup: Callable[[], Any] | None
+) -> None:
+    """Refuse what certainly cannot be called so. What a decorator hides behind *args is not looked into."""
+    gets = [*(["the value of setup"] if setup is not None else []), *columns]
+    if (taken := _cannot_take(func, len(gets))) is not None:
+        hint = ""
+        if setup is not None and _cannot_take(func, len(columns)) is None:
+            hint = ". What setup returns is its first argument"
+        elif setup is None and _cannot_take(func, len(columns) + 1) is None:
+            hint = ". Its first argument may come from setup="
+        raise PlanError(
+            f"predicate {label!r} gets {len(gets)} argument{'s' if len(gets) > 1 else ''} ({', '.join(gets)}) and its "
+            f"function takes {taken}: name one column an argument{hint}"
+        )
+    if setup is not None and (taken := _cannot_take(setup, 0)) is not None:
+        raise PlanError(f"predicate {label!r}: setup is called without arguments and takes {taken}; use a partial")
+
+
+def _cannot_take(func: Callable[..., Any], count: int) -> str | None:
+    """Its parameters, when it cannot be called with so many values; None: it can, or nobody knows (builtins)."""
+    try:
+        signature = inspect.signature(func, follow_wrapped=False)
+    except (ValueError, TypeError):
+        return None
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return f"({', '.join(signature.parameters)})"
+    return None
 
 
 def _name_of(func: Callable[..., Any]) -> str:

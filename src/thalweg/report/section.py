@@ -12,6 +12,8 @@ from thalweg.report.native_part import NativePart
 
 MOST_WORKERS = 1000
 """Told apart a section; a stream gets new workers after every idle minute."""
+SHORT = 8
+"""Characters of an id in a sentence."""
 LATEST_SWITCHES = 20
 """Shown and kept a section; the events file has them all."""
 
@@ -89,6 +91,10 @@ class Section:
     raised: list[int] = field(default_factory=list)
     native: NativePart | None = None
     """The predicates evaluated in the JVM before; rows are counted behind them."""
+    query_name: str | None = None
+    """What the user called the streaming query."""
+    orders: dict[str, tuple[int | None, tuple[str, ...]]] = field(default_factory=dict)
+    """The latest order of each worker, and the micro-batch it told it in."""
 
     @property
     def processing_ns(self) -> int:
@@ -111,6 +117,19 @@ class Section:
         return sorted(rows, key=lambda row: row.position)
 
     @property
+    def latest_workers(self) -> int:
+        """Workers that told of the latest micro-batch; outside streams, all of them."""
+        return len(self._latest_orders())
+
+    @property
+    def other_orders(self) -> int:
+        """How many of them have another order than the one shown, which is that of the worker that told last."""
+        return sum(1 for order in self._latest_orders() if order != self.order)
+
+    def _latest_orders(self) -> list[tuple[str, ...]]:
+        return [order for batch, order in self.orders.values() if batch == self.last_batch]
+
+    @property
     def evaluations(self) -> int:
         """All calls, profiling included, in rows."""
         return sum(self.evaluated) + sum(self.profiled)
@@ -124,14 +143,23 @@ class Section:
     def counted(self) -> str:
         """Which rows and actions these numbers are of."""
         if self.native is not None and not self.names:
-            return f"nothing: {self.run} has native predicates only, and no row travels to Python"
+            run = f"streaming query {self._query()}" if self.kind == "stream" else self.run
+            return f"nothing: {run} has native predicates only, and no row travels to Python"
         behind = " that passed the native predicates" if self.native is not None else ""
         if self.kind == "stream":
             span = f"micro-batches {self.first_batch} to {self.last_batch}"
-            return f"{self.rows:,} rows{behind} of {span} of streaming query {self.run}"
+            return f"{self.rows:,} rows{behind} of {span} of streaming query {self._query()}"
         if self.kind == "batch":
             return f"{self.rows:,} rows{behind} of the first action on this DataFrame (Spark observes only that one)"
         return f"{self.rows:,} rows of {self.run} in this process"
+
+    def _query(self) -> str:
+        """The query by its name, or the beginnings of its ids; `run` has them whole."""
+        query, _, rest = self.run.partition(" run ")
+        start = rest.partition(" chain ")[0]
+        if not start:
+            return self.query_name or self.run
+        return f"{self.query_name or query[:SHORT]}, start {start[:SHORT]}"
 
     def add(self, record: Record) -> None:
         """Fold in one record of this run."""
@@ -154,6 +182,8 @@ class Section:
         self.switch_count += seen.omitted_switches
         if len(self.workers) < MOST_WORKERS:
             self.workers.add(seen.worker)
+        self._remember_orders({seen.worker: (seen.batch, seen.order)})
+        self.query_name = seen.query_name or self.query_name
         if seen.batch is not None:
             self.first_batch = seen.batch if self.first_batch is None else min(self.first_batch, seen.batch)
             self.last_batch = seen.batch if self.last_batch is None else max(self.last_batch, seen.batch)
@@ -169,8 +199,17 @@ class Section:
             self.native.take_in(later.native)
         if len(self.workers) < MOST_WORKERS:
             self.workers.update(later.workers)
+        self._remember_orders(later.orders)
+        self.query_name = later.query_name or self.query_name
         batches = [b for b in (self.first_batch, self.last_batch, later.first_batch, later.last_batch) if b is not None]
         self.first_batch, self.last_batch = min(batches, default=None), max(batches, default=None)
+
+    def _remember_orders(self, latest: dict[str, tuple[int | None, tuple[str, ...]]]) -> None:
+        for worker, told in latest.items():
+            self.orders.pop(worker, None)
+            self.orders[worker] = told
+        while len(self.orders) > MOST_WORKERS:
+            del self.orders[next(iter(self.orders))]
 
     def _sum(self, later: Observed | Section) -> None:
         """What adds up, and what is replaced by the latest."""
@@ -210,6 +249,7 @@ class Section:
                 }
                 for s in self.switches
             ],
-            "workers": len(self.workers),
+            "workers": len(self.workers), "workers_with_another_order": self.other_orders,
+            **({"query_name": self.query_name} if self.query_name is not None else {}),
             **({"native": self.native.to_dict()} if self.native is not None else {}),
         }  # fmt: skip

@@ -55,6 +55,7 @@ class Tally:
         self._runs: OrderedDict[str, _Run] = OrderedDict()
         self._lock = threading.Lock()
         self._early: dict[str, list[Record]] = {}
+        self._left_out = 0
 
     def add(self, record: Record) -> None:
         """One record more. Verdicts come before the first observation of their run and wait for it. What is observed
@@ -70,6 +71,7 @@ class Tally:
                     run.add(early)
                 while len(self._runs) > MOST_SECTIONS:
                     self._runs.popitem(last=False)
+                    self._left_out += 1
             if isinstance(record, Observed | NativeObserved) and record.query is not None and record.batch is not None:
                 for other in self._runs.values():
                     if other.query == record.query and other.start != record.start:
@@ -81,9 +83,9 @@ class Tally:
         """A copy of what is known now, without runs of which nothing counts any more."""
         with self._lock:
             sections = [run.section() for run in self._runs.values()]
-        return Report(
-            tuple(section for section in sections if section.order or section.native), pending, unobserved, deaths
-        )
+            left_out = self._left_out
+        counted = tuple(section for section in sections if section.order or section.native)
+        return Report(counted, pending, unobserved, deaths, left_out)
 
 
 def fold(records: Iterable[Record]) -> Report:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import html
+import textwrap
 
 from thalweg.report.section import Section
+from thalweg.report.words import duration, many, what_moved
+
+WIDTH = 100
 
 
 def _percent(part: float, whole: float) -> str:
     return f"{100.0 * part / whole:.1f} %" if whole else "-"
-
-
-def _cost(ns: float | None) -> str:
-    if ns is None:
-        return "unknown"
-    return f"{ns:,.0f} ns" if ns < 10_000 else f"{ns / 1_000:,.0f} us"
 
 
 _HEAD = ("#", "predicate", "rows seen", "pass", "cost/row", "profiled")
@@ -24,7 +22,7 @@ def _cells(section: Section) -> list[tuple[str, ...]]:
     return [
         (
             str(p.position), p.name, f"{p.evaluated:,}" + (f" ({p.raised:,} raised)" if p.raised else ""),
-            "-" if p.selectivity is None else f"{100 * p.selectivity:.1f} %", _cost(p.cost_ns),
+            "-" if p.selectivity is None else f"{100 * p.selectivity:.1f} %", duration(p.cost_ns),
             f"{p.profiled:,}" + (f" ({p.profile_errors} raised)" if p.profile_errors else ""),
         )
         for p in section.predicates
@@ -47,14 +45,25 @@ def _summary(section: Section) -> list[str]:
         *failed,
         f"{section.evaluations:,} evaluations; all predicates on all rows would be {section.evaluations_of_all:,} "
         f"({_percent(saved, section.evaluations_of_all)} saved)",
-        f"{section.total_ns / 1e9:.2f} s in {len(section.workers)} worker(s): {times}",
+        f"{section.total_ns / 1e9:.2f} s in {many(len(section.workers), 'worker')}: {times}",
+        *_other_orders(section),
+    ]
+
+
+def _other_orders(section: Section) -> list[str]:
+    if not section.other_orders:
+        return []
+    has = "has another one" if section.other_orders == 1 else "have others"
+    return [
+        f"workers differ: the order is that of the worker that told last; {section.other_orders} of "
+        f"{section.latest_workers} {has}"
     ]
 
 
 def _switch_lines(section: Section) -> list[str]:
     return [
         (f"batch {s.batch}, " if s.batch is not None else "")
-        + f"row {s.at_row:,} of worker {s.worker}: {', '.join(s.after)}: {s.reason}"
+        + f"row {s.at_row:,} of worker {s.worker}: {what_moved(s.before, s.after)}: {s.reason}"
         for s in section.switches
     ]
 
@@ -66,7 +75,7 @@ def _native_lines(section: Section) -> list[str]:
 
 
 def as_text(section: Section) -> str:
-    """A table and the facts, at most some 100 columns wide but for the reasons."""
+    """A table and the facts, some 100 columns wide."""
     if not section.names:
         return "\n".join([f"policy {section.policy}; counted: {section.counted}", *_native_lines(section)])
     rows = [_HEAD, *_cells(section)]
@@ -81,9 +90,19 @@ def as_text(section: Section) -> str:
     lines = [f"policy {section.policy}; counted: {section.counted}", *_native_lines(section), *table]
     lines += ["  " + line for line in _summary(section)]
     shown = len(section.switches)
-    lines.append(f"  {section.switch_count} switch(es)" + (f", the latest {shown}:" if shown else ""))
-    lines += ["    " + line for line in _switch_lines(section)]
+    latest = "" if not shown else ":" if shown == section.switch_count else f", the latest {shown}:"
+    lines.append(f"  {many(section.switch_count, 'switch', 'switches')}{latest}")
+    for line in _switch_lines(section):
+        lines += textwrap.wrap(line, WIDTH, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False)
     return "\n".join(lines)
+
+
+def in_one_line(section: Section) -> str:
+    """For a run that others have followed."""
+    if not section.names and section.native is not None:
+        return f"{section.run}: native predicates only; order {', '.join(section.native.order)}"
+    order = f"; order {', '.join(section.order)}" if section.order else ""
+    return f"{section.run}: kept {section.kept:,} of {section.rows:,} rows{order}"
 
 
 _CELL = "padding:2px 12px;text-align:{align}"
@@ -107,6 +126,7 @@ def as_html(section: Section) -> str:
     facts = "<br>".join(html.escape(fact) for fact in _summary(section))
     switches = "".join(f"<li>{html.escape(text)}</li>" for text in _switch_lines(section))
     shown = " open" if len(section.switches) <= 3 else ""
+    count = many(section.switch_count, "switch", "switches")
     natives = "".join(f"<li>{html.escape(text)}</li>" for text in section.native.lines()) if section.native else ""
     in_jvm = f"<details open><summary>in the JVM</summary><ol>{natives}</ol></details>" if natives else ""
     head = f"<p><b>{html.escape(section.policy)}</b>: {html.escape(section.counted)}</p>{in_jvm}"
@@ -115,5 +135,5 @@ def as_html(section: Section) -> str:
     return (
         f"{head}"
         f'<table style="border-collapse:collapse">{line(_HEAD, "th")}{body}</table><p>{facts}</p>'
-        f"<details{shown}><summary>{section.switch_count} switch(es)</summary><ol>{switches}</ol></details>"
+        f"<details{shown}><summary>{count}</summary><ol>{switches}</ol></details>"
     )

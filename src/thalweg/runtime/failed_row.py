@@ -9,6 +9,7 @@ import numpy as np
 
 from thalweg.errors import FailedRowError
 from thalweg.kernels import Columns
+from thalweg.kernels.user_frame import raised_at
 from thalweg.plan import FilterPlan
 
 MOST_CHARACTERS = 200
@@ -19,6 +20,9 @@ REMEDY = (
     "Let the predicate return False for such rows, put a check before it with after=, or set such rows aside with "
     'on_error="dead-letter".'
 )
+WRONG_KIND = (TypeError, AttributeError)
+"""What a function raises that is given an array and wants a value."""
+BY_ARRAY = "{name!r} gets Arrow arrays, not values: if it is a function of one row, leave out vectorized=True."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +69,19 @@ def failed_row_error(
     redact: bool,
 ) -> FailedRowError:
     """What the query fails with; `where` names the row, `columns` are those of its slice."""
-    names = [(plan.predicates[k].name, told(error, redact)) for k, error in raised]
-    what = "; ".join(f"predicate {name!r} raised {text}" for name, text in names)
+    what = "; ".join(f"predicate {plan.predicates[k].name!r} raised {_told_with_place(e, redact)}" for k, e in raised)
     read = dict.fromkeys(c for k, _ in raised for c in plan.predicates[k].columns)
     values = "redacted" if redact else ", ".join(f"{c}={_value(columns, c, row)}" for c in read)
-    return FailedRowError(f"{what}. This is {where}, which no predicate drops; values: {values}. {REMEDY}")
+    by_array = [
+        plan.predicates[k].name for k, e in raised if plan.predicates[k].vectorized and isinstance(e, WRONG_KIND)
+    ]
+    remedy = f"{BY_ARRAY.format(name=by_array[0])} {REMEDY}" if by_array else REMEDY
+    return FailedRowError(f"{what}. This is {where}, which no predicate drops; values: {values}. {remedy}")
+
+
+def _told_with_place(error: Exception, redact: bool) -> str:
+    at = raised_at(error)
+    return told(error, redact) + (f" ({at})" if at else "")
 
 
 def _value(columns: Columns, column: str, row: int) -> str:

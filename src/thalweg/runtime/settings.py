@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from thalweg.adapt import POLICIES, Settings, check_policy, takes
 from thalweg.errors import PlanError, nearest
 
-_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+
+def _boolean(text: str) -> bool:
+    return {"true": True, "1": True, "false": False, "0": False}[text.strip().lower()]
+
+
 _TEXT: dict[str, Callable[[str], Any]] = {
     "policy": str, "p": float, "window": int, "alpha": float, "budget": float, "slice_rows": int, "seed": int,
-    "events": str, "on_error": str, "redact": lambda text: _BOOLEANS[text.strip().lower()], "time_limit": float,
+    "events": str, "on_error": str, "redact": _boolean, "time_limit": float,
 }  # fmt: skip
-_KINDS = {"redact": "true or false", "time_limit": "number of seconds"}
+_KINDS: dict[Callable[[str], Any], str] = {_boolean: "true or false", float: "a number", int: "a whole number"}
+SPARK, VARIABLE = "spark.thalweg.", "THALWEG_"
+OTHER_VARIABLES = frozenset({"THALWEG_DATA"})
+"""Of Thalweg's own, and no settings of filters."""
 
 DEFAULT_POLICY = "auto"
 OF_THE_PAPER = "a-greedy"
@@ -84,8 +91,16 @@ class FilterSettings:
         return check_policy(self.policy, p=self.p, window=self.window, alpha=self.alpha, budget=self.budget)
 
 
-def resolve(given: Mapping[str, Any], conf: Callable[[str], str | None] = lambda key: None) -> FilterSettings:
-    """Settings from the arguments that are not None, then Spark's configuration, then the environment.
+NAMES = tuple(f.name for f in fields(FilterSettings))
+
+
+def resolve(
+    given: Mapping[str, Any],
+    conf: Callable[[str], str | None] = lambda key: None,
+    environ: Mapping[str, str] = os.environ,
+) -> FilterSettings:
+    """Settings from the arguments that are not None, then Spark's configuration, then the environment; only what
+    wins is looked at.
 
     >>> spark = {"spark.thalweg.policy": "written", "spark.thalweg.p": "0.02"}
     >>> settings = resolve({"policy": "sweep", "p": None}, spark.get)
@@ -93,28 +108,58 @@ def resolve(given: Mapping[str, Any], conf: Callable[[str], str | None] = lambda
     ('sweep', 0.02, 'raise')
     """
     values: dict[str, Any] = {}
-    for name in (f.name for f in fields(FilterSettings)):
-        key, variable = f"spark.thalweg.{name}", f"THALWEG_{name.upper()}"
+    sources: dict[str, str] = {}
+    for name in NAMES:
+        key, variable = f"{SPARK}{name}", f"{VARIABLE}{name.upper()}"
         if given.get(name) is not None:
             values[name] = given[name]
-        elif (text := conf(key)) is not None:
-            values[name] = _parse(name, key, text)
-        elif (text := os.environ.get(variable)) is not None:
-            values[name] = _parse(name, variable, text)
-    if "policy" not in values and {"p", "window", "alpha"} & values.keys():
+            continue
+        for where, text in ((key, conf(key)), (variable, environ.get(variable))):
+            if text is not None and text.strip():  # empty is unset
+                sources[name] = f"{where}={text!r}"
+                values[name] = _parse(name, sources[name], text)
+                break
+    arguments = {name for name in given if given[name] is not None}
+    paper = {"p", "window", "alpha"} & values.keys()
+    if "policy" not in values and (paper & arguments or (paper and "budget" not in arguments)):
         values["policy"] = OF_THE_PAPER
     policy = values.get("policy", DEFAULT_POLICY)
     if policy in POLICIES:
-        # Whoever names a policy in one place need not undo what another place says about profiling; only who says both
-        # in one call is told that they contradict each other.
-        here = {k for k in given if given[k] is not None} if given.get("policy") is not None else set()
+        # Whoever names a policy outside need not undo what the code says about profiling, nor the reverse; only who
+        # contradicts himself in one call is told so.
+        here = arguments if "policy" not in sources else set()
         unwanted = {"p", "window", "alpha", "budget"} - set(takes(policy)) - here
         values = {k: v for k, v in values.items() if k not in unwanted}
-    return FilterSettings(**values)
+    try:
+        return FilterSettings(**values)
+    except PlanError as error:
+        # the message begins with the setting and its value; who set it from outside must be told where
+        about = next((name for name in NAMES if str(error).startswith(f"{name}=")), "policy")
+        raise PlanError(f"{sources[about]}: {error}" if about in sources else str(error)) from None
 
 
 def _parse(name: str, where: str, text: str) -> Any:
     try:
         return _TEXT[name](text)
     except (ValueError, KeyError):
-        raise PlanError(f"{where}={text!r}: expected a {_KINDS.get(name, _TEXT[name].__name__)} for {name}") from None
+        raise PlanError(f"{where}: {name} takes {_KINDS[_TEXT[name]]}") from None
+
+
+def unknown_settings(keys: Iterable[str], environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Sentences about what looks like a setting and is none: it would be ignored without a word.
+
+    >>> unknown_settings(["spark.thalweg.polcy", "spark.app.id"], {"THALWEG_BUDGET": "0.1"})
+    ["spark.thalweg.polcy is no setting of Thalweg and is ignored (did you mean 'spark.thalweg.policy'?)"]
+    """
+    told = []
+    for prefix, names, found in (
+        (SPARK, NAMES, keys),
+        (VARIABLE, [name.upper() for name in NAMES], environ),
+    ):
+        known = [f"{prefix}{name}" for name in names]
+        told += [
+            f"{key} is no setting of Thalweg and is ignored{nearest(key, known)}"
+            for key in sorted(found)
+            if key.startswith(prefix) and key not in known and key not in OTHER_VARIABLES
+        ]
+    return told

@@ -40,7 +40,9 @@ def encode(loop: FilterLoop, worker: str, task: Mapping[str, Any] | None = None)
     )
 
 
-def decode(text: str, *, plan: FilterPlan, policy: str, run: str, kind: str, batch: int | None) -> list[Record]:
+def decode(
+    text: str, *, plan: FilterPlan, policy: str, run: str, kind: str, batch: int | None, query_name: str | None = None
+) -> list[Record]:  # fmt: skip
     """The event records of one encoded piece of work."""
     told: dict[str, Any] = json.loads(text)
     names = plan.pipeline.names
@@ -59,7 +61,7 @@ def decode(text: str, *, plan: FilterPlan, policy: str, run: str, kind: str, bat
     records.append(
         Observed(
             run=run, kind=kind, batch=batch, worker=worker, policy=policy, predicates=names, order=order,
-            omitted_switches=omitted, query=query, start=start, **counters,
+            omitted_switches=omitted, query=query, start=start, query_name=query_name, **counters,
         )
     )  # fmt: skip
     return records

@@ -94,12 +94,12 @@ def test_a_message_of_any_characters_arrives(spark):
 def test_the_query_fails_with_names_partition_row_and_values_or_without_values(spark):
     df = spark.range(0, 3_000, 1, 1)
     told = (
-        r"predicate 'sevens' raised ValueError: seven in 7\. This is row 7 \(from 0\) of partition 0, which no "
-        r"predicate drops; values: id=7\. .*dead-letter"
+        r"predicate 'sevens' raised ValueError: seven in 7 \(test_failing_rows\.py:\d+ in \w+\)\. "
+        r"This is row 7 \(from 0\) of partition 0, which no predicate drops; values: id=7\. .*dead-letter"
     )
     with pytest.raises(Exception, match=told):
         df.transform(filters(slice_rows=10)).collect()
-    with pytest.raises(Exception, match=r"predicate 'sevens' raised ValueError\. This is row 7") as caught:
+    with pytest.raises(Exception, match=r"'sevens' raised ValueError \(.* in \w+\)\. This is row 7") as caught:
         df.transform(filters(redact=True)).collect()
     assert "values: redacted" in str(caught.value)
     assert "seven in" not in str(caught.value)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from thalweg.runtime.spark import host_file
 from thalweg.runtime.spark.host_file import HostFile
 
 
@@ -80,3 +84,24 @@ def test_a_base_that_is_a_link_is_left_alone_with_all_that_is_in_it(tmp_path: Pa
     assert not file.ready()
     assert file.read() is None
     assert [path.name for path in home.iterdir()] == ["documents"]
+
+
+def test_folders_of_drivers_that_are_gone_are_removed_by_the_next(tmp_path, monkeypatch):
+    """A driver that was killed cannot do it itself."""
+    monkeypatch.setattr(host_file, "_base", lambda: tmp_path / "root")
+    monkeypatch.setattr(host_file.atexit, "register", lambda *what, **options: None)
+    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    here = socket.gethostname()
+    drivers = {
+        "killed": {"pid": int(gone.stdout), "host": here},
+        "alive": {"pid": os.getppid(), "host": here},
+        "elsewhere": {"pid": int(gone.stdout), "host": "another host"},
+        "broken": [],
+    }
+    for name, told in drivers.items():
+        assert HostFile(name, "query").ready()
+        (tmp_path / "root" / name / "driver.json").write_text(json.dumps(told))
+    os.utime(tmp_path / "root" / "alive", (0, 0))
+    os.utime(tmp_path / "root" / "broken", (0, 0))
+    host_file.forget_at_exit("mine")
+    assert sorted(folder.name for folder in (tmp_path / "root").iterdir()) == ["alive", "elsewhere", "mine"]

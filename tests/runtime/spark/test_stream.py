@@ -85,6 +85,17 @@ def test_a_stream_gives_the_rows_of_the_finished_data(spark, tmp_path: Path, pol
     assert "micro-batches 0 to 3 of streaming query" in section.counted
 
 
+def test_a_query_is_called_by_its_name(spark, tmp_path: Path):
+    add_file(tmp_path / "in", 0, 0, 100)
+    keep = tw.filters(tw.predicate(lambda i: i > 5, "id", name="above"))
+    writer = source(spark, tmp_path / "in").transform(keep).writeStream.format("memory").queryName("orders")
+    finish(writer.start())
+    wait_until(lambda: bool(keep.report().sections), "the micro-batch in the report")
+    (section,) = keep.report().sections
+    assert "of micro-batches 0 to 0 of streaming query orders, start " in section.counted
+    assert len(section.counted) < 100
+
+
 def test_one_dataframe_started_twice_and_two_chains_do_not_mix(spark, tmp_path: Path):
     for number in range(2):
         add_file(tmp_path / "in", number, number * 5_000, 5_000)

@@ -19,8 +19,11 @@ def column_chart(
     >>> print(column_chart([1.0, 4.0], most=4.0, columns=3, lines=2, width=10, mark_at=1).plain)
        ┊██
     ▄▄ ┊██ ·
+    >>> print(column_chart([1.0, 4.0], most=4.0, columns=3, lines=1, width=5).plain)
+    ▂█·
     """
-    thick = min(max((width - 1) // columns - 1, 1), 3)
+    gap = " " if (width - 1) // columns > 1 else ""
+    thick = min(max((width - 1) // columns - len(gap), 1), 3)
     rows = []
     for line in reversed(range(lines)):
         text = Text(no_wrap=True)
@@ -29,9 +32,9 @@ def column_chart(
                 text.append("┊", mark_style)
             if i < len(values):
                 eighths = round(8 * lines * values[i] / most) - 8 * line
-                text.append(UPWARD[min(max(eighths, 0), 8)] * thick + " ", style)
+                text.append(UPWARD[min(max(eighths, 0), 8)] * thick + gap, style)
             else:
-                text.append(("·" if line == 0 else " ").ljust(thick + 1), faint)
+                text.append(("·" if line == 0 else " ").ljust(thick + len(gap)), faint)
         text.rstrip()
         rows.append(text)
     return Text("\n").join(rows)

@@ -20,12 +20,14 @@ INTERRUPTED = 130
 
 
 def demo(
-    rows: Annotated[int | None, typer.Option(min=10_000, help=f"Log lines in the stream.  [default: {ROWS}]")] = None,
+    rows: Annotated[
+        int | None, typer.Option(min=10_000, show_default=f"{ROWS}, {QUICK_ROWS} if quick", help="Log lines to read.")
+    ] = None,
     policy: Annotated[str, typer.Option(help="What decides the order.")] = "a-greedy",
     quick: Annotated[bool, typer.Option("--quick", help="A short run, with less to see.")] = False,
     events: Annotated[Path | None, typer.Option(help="Record the events in this file, for `thalweg report`.")] = None,
 ) -> None:
-    """See a filter chain follow the data, next to plain Spark, on two cores of this machine (about a minute)."""
+    """See a filter chain follow the data, next to plain Spark, on two cores of this machine (one to two minutes)."""
     console = Console()
     with told_in_one_sentence():
         try:

@@ -6,6 +6,7 @@ from rich.console import Console
 
 from thalweg.cli.demo.race import Race
 from thalweg.cli.demo.wording import number
+from thalweg.report.words import many
 
 MOST_SWITCHES = 3
 """Written a micro-batch; the first ones, of a chain that knows nothing yet, bring many."""
@@ -42,7 +43,7 @@ class LineView:
         for switch in fresh[:MOST_SWITCHES]:
             self._print(f"    switch, worker {race.chain.worker_number(switch.worker)}: {switch.reason}")
         if len(fresh) > MOST_SWITCHES:
-            self._print(f"    and {len(fresh) - MOST_SWITCHES} more switch(es)")
+            self._print(f"    and {many(len(fresh) - MOST_SWITCHES, 'more switch', 'more switches')}")
 
     def _print(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)

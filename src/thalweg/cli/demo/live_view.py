@@ -14,11 +14,16 @@ from rich.text import Text
 
 from thalweg.cli.demo.charts import column_chart, share_bar
 from thalweg.cli.demo.race import Lane, Race
-from thalweg.cli.demo.wording import cost, moved, number, percent
+from thalweg.cli.demo.wording import moved, number, percent
+from thalweg.report.words import duration
 
 PLAIN, THALWEG, DRIFT, FAINT = "yellow", "cyan", "bold magenta", "bright_black"
 KIND_WIDTH = 120
 """Narrower terminals do without the column that says what kind of predicate it is."""
+BAR_WIDTH = 90
+"""Narrower ones without the bars and without where a predicate was written, too."""
+MEAN_WIDTH = 32
+"""Of a lane that has room for its mean."""
 SWITCHES_AT_THE_END = 4
 """The last frame leaves room for the summary below it."""
 
@@ -70,7 +75,7 @@ class LiveView:
         race, done = self._race, len(lane.turns)
         shape = race.shape
         rate = Text(f"{number(lane.turns[-1].rate)} rows/s" if done else "-", f"bold {style}")
-        mean = Text(f"   mean {number(lane.rate)}" if done else "", FAINT)
+        mean = Text(f"   mean {number(lane.rate)}" if done and width >= MEAN_WIDTH else "", FAINT)
         bar = Table.grid(expand=True)
         bar.add_column(ratio=1)
         bar.add_column(justify="right")
@@ -84,28 +89,36 @@ class LiveView:
         )  # fmt: skip
         title = Text(lane.title, f"bold {style}")
         if lane is race.thalweg and race.speed_up is not None:
-            title.append(f": {race.speed_up:.1f} × plain Spark")
+            title.append(f": {race.speed_up:.1f} ×{' plain Spark' if width >= MEAN_WIDTH else ''}")
         panel = _panel(Group(rate + mean, chart, bar), title, style)
-        panel.subtitle = Text("rows/s a micro-batch, ┊ drift", FAINT)
+        panel.subtitle = Text("rows/s a micro-batch, ┊ drift" if width >= MEAN_WIDTH else "rows/s, ┊ drift", FAINT)
         panel.subtitle_align = "right"
         return panel
 
     def _chain(self, width: int) -> Panel:
         table = Table(box=None, expand=True, padding=(0, 1), header_style=FAINT)
-        table.add_column("#", justify="right")
-        for heading in ("predicate", "moved", "cost a row", "passes", "rows that reach it"):
-            numbers = heading in ("cost a row", "passes")
-            table.add_column(heading, justify="right" if numbers else "left", no_wrap=True)
+        table.add_column("#", justify="right", no_wrap=True, min_width=1)
+        bars = width >= BAR_WIDTH
+        table.add_column("predicate", no_wrap=True)
+        if bars:
+            table.add_column("moved", no_wrap=True)
+        table.add_column("cost a row", justify="right", no_wrap=True)
+        table.add_column("passes", justify="right", no_wrap=True)
+        table.add_column(
+            "rows that reach it" if bars else "reached by", justify="left" if bars else "right", no_wrap=True
+        )
         if width >= KIND_WIDTH:
             table.add_column("kind", no_wrap=True, style=FAINT)
         for place, link in enumerate(self._race.chain.links, start=1):
             colour = "green" if place < link.written else "red" if place > link.written else FAINT
             reached = Text("-", FAINT)
             if link.reached is not None:
-                reached = Text.assemble((share_bar(link.reached, 14), THALWEG), f" {percent(link.reached):>6}")
+                bar = share_bar(link.reached, 14) if bars else ""
+                reached = Text.assemble((bar, THALWEG), f" {percent(link.reached):>6}")
             table.add_row(
-                Text(str(place), FAINT), Text(link.name, "bold"), Text(moved(link.written, place), colour),
-                cost(link.cost_ns), percent(link.passes), reached, *((link.kind,) if width >= KIND_WIDTH else ()),
+                Text(str(place), FAINT), Text(link.name, "bold"),
+                *((Text(moved(link.written, place), colour),) if bars else ()),
+                duration(link.cost_ns), percent(link.passes), reached, *((link.kind,) if width >= KIND_WIDTH else ()),
             )  # fmt: skip
         title = "the chain as it runs now" if self._race.chain.section else "the chain as you wrote it"
         return _panel(table, Text(title), FAINT)

@@ -1,4 +1,4 @@
-"""Ctrl-C at a safe point: an interrupt in the middle of a call to the JVM breaks the connection, with much noise."""
+"""Ctrl-C, or the end of the terminal, at a safe point: in the middle of a call to the JVM it breaks the connection."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 
+HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-C, an ordinary kill, and a terminal that is closed: each stops the demo, which then removes its files."""
+
 
 @contextlib.contextmanager
 def interrupts_wait(told: Callable[[], None]) -> Iterator[Callable[[], None]]:
-    """Gives a function that raises KeyboardInterrupt when Ctrl-C was pressed; a loop calls it where it may stop.
+    """Gives a function that raises KeyboardInterrupt when the demo was told to stop; a loop calls it where it may stop.
 
     `told` is called at once, to show that the key was heard.
     """
@@ -28,8 +31,9 @@ def interrupts_wait(told: Callable[[], None]) -> Iterator[Callable[[], None]]:
         pressed.set()
         told()
 
-    before = signal.signal(signal.SIGINT, press)
+    before = {number: signal.signal(number, press) for number in HEARD}
     try:
         yield check
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 from rich import box
 from rich.console import Group
 from rich.table import Table
@@ -58,9 +60,17 @@ def summary(race: Race) -> Group:
         f"the order changed what it cost, not the answer.",
     )
     fewer = "Fewer lines than usual were used, so that it ends in time: this machine is slow or busy. "
+    control: list[str | tuple[str, str]] = []
+    if race.policy != "written":
+        control += [(_command("--policy written"), "bold"), ", which stops at the first false but keeps the order you "]
+        control += ["wrote; or "]
     follow = Text.assemble(
-        fewer if race.shape.files_a_batch < FILES else "", "Try next: ", ("thalweg demo --policy written", "bold"),
-        ", which stops at the first false but keeps the order you wrote; or your own predicates: ",
+        fewer if race.shape.files_a_batch < FILES else "", "Try next: ", *control, "your own predicates: ",
         ("df.transform(tw.filters(...))", "bold"), ".",
     )  # fmt: skip
     return Group(table, same, follow)
+
+
+def _command(options: str) -> str:
+    """The demo again, as it can be typed: `make demo` does not put thalweg on the path."""
+    return f"thalweg demo {options}" if shutil.which("thalweg") else f'make demo ARGS="{options}"'

@@ -23,17 +23,6 @@ def percent(share: float | None) -> str:
     return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
 
 
-def cost(ns: float | None) -> str:
-    """What one row costs.
-
-    >>> cost(4.9), cost(3_210.0), cost(None)
-    ('5 ns', '3.2 µs', 'unknown')
-    """
-    if ns is None:
-        return "unknown"
-    return f"{ns:.0f} ns" if ns < 1_000 else f"{ns / 1_000:.1f} µs"
-
-
 def moved(written: int, place: int) -> str:
     """Where a predicate stands against where it was written.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -54,8 +55,12 @@ def filter_batches(
         _found(plan, batches.schema)
         check_wanted(wanted, settings, column, batches.schema.names)
         batches = batches.to_batches() if isinstance(batches, pa.Table) else [batches]
-    elif not isinstance(batches, Iterable):
-        raise PlanError(f"{TAKES}, not {type(batches).__name__}")
+    elif not isinstance(batches, Iterable) or isinstance(batches, (str, bytes, Mapping)) or _of_pandas(batches):
+        _refuse(batches)
+    elif isinstance(batches, (list, tuple)):
+        for batch in batches:
+            if not isinstance(batch, pa.RecordBatch):
+                _refuse(batch)
     return _filtered(plan, settings, batches, run, sink, wanted, column)
 
 
@@ -78,7 +83,7 @@ def _filtered(
     try:
         for batch in batches:
             if not isinstance(batch, pa.RecordBatch):
-                raise PlanError(f"{TAKES}, not {type(batch).__name__}")
+                _refuse(batch)
             read = batch.select(_found(plan, batch.schema)).rename_columns(list(plan.columns))
             check_wanted(wanted, settings, column, batch.schema.names)
             if loop is None:
@@ -90,6 +95,21 @@ def _filtered(
     finally:
         if loop is not None and loop.work.rows:
             tell(loop)
+
+
+def _of_pandas(thing: object) -> bool:
+    return type(thing).__module__.partition(".")[0] == "pandas"
+
+
+def _refuse(thing: object) -> NoReturn:
+    way = ": pa.Table.from_pandas(df)" if _of_pandas(thing) else ""
+    if isinstance(thing, pa.Table):
+        way = ": one table, not several; pa.concat_tables"
+    elif isinstance(thing, Mapping):
+        way = ": pa.table(columns)"
+    library = type(thing).__module__.partition(".")[0]
+    whose = "" if library == "builtins" else f"{library}'s "
+    raise PlanError(f"{TAKES}, not {whose}{type(thing).__name__}{way}")
 
 
 def _found(plan: FilterPlan, schema: pa.Schema) -> list[str]:

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from thalweg.errors import WorkerDiedError
-from thalweg.runtime.spark.host_file import HostFile
+from thalweg.runtime.spark.host_file import HostFile, lives
 
 LEAST_DEATHS = 2
 """Before a last attempt is given up: one may have been bad luck."""
@@ -82,7 +82,7 @@ def deaths(application: str, filters: str) -> list[Death]:
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             content = path.read_bytes()
             told = json.loads(content[1:].rstrip(b"\0"))
-            if content[0] and told["host"] == here and not _lives(told["pid"]):
+            if content[0] and told["host"] == here and not lives(told["pid"]):
                 found.append(
                     Death(content[0] - 1, told["pid"], told["stage"], told["partition"], told["attempt"])
                 )  # fmt: skip
@@ -116,13 +116,3 @@ def give_up_if_it_always_dies(
 
 def _prefix(filters: str) -> str:
     return f"in-{filters}-"
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

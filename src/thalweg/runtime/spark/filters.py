@@ -32,6 +32,7 @@ from thalweg.runtime.spark.picklable import refuse_unpicklable
 from thalweg.runtime.spark.stream_watch import watch
 from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker import ChainTask, run_task
+from thalweg.runtime.spark.worker_python import warn_of_another_python
 from thalweg.runtime.work_record import decode
 
 
@@ -61,6 +62,7 @@ def attach(
             if tagged:  # nor fails
                 df = df.withColumn(errors_column, F.lit(None).cast(verdict_column.ERRORS_TYPE))
             return df if wanted is not Wanted.ERRORS else df.filter(F.lit(False)), fetch
+    warn_of_another_python(df)
     application = application_of(df)
     forget_at_exit(application)
     in_workers = plan.in_workers()
@@ -86,12 +88,14 @@ def attach(
     evaluated = df.withColumn(flag, column).filter(F.col(flag).isNotNull())
     work = F.collect_list(verdict_column.work(F.col(flag), tagged)).alias("work")
 
-    def tell(run: str, batch: int | None, texts: list[str]) -> None:
+    def tell(run: str, batch: int | None, texts: list[str], name: str | None = None) -> None:
         kind = "batch" if batch is None else "stream"
         if plan.native:
             tell_natives(run, batch)
         for text in last_attempts(texts):
-            for record in decode(text, plan=plan, policy=settings.policy, run=run, kind=kind, batch=batch):
+            for record in decode(
+                text, plan=plan, policy=settings.policy, run=run, kind=kind, batch=batch, query_name=name
+            ):
                 sink(record)
 
     if df.isStreaming:

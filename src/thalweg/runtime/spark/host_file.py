@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import shutil
+import socket
 import stat
 import tempfile
 import time
@@ -20,8 +21,9 @@ from typing import Any
 
 OFTEN_S = 0.2
 """At most one write in this time: newcomers are rare, and a write costs some 0.1 ms."""
-OLD_S = 7 * 24 * 3600.0
-"""Folders of applications untouched for a week are removed."""
+OLD_S = 24 * 3600.0
+"""Folders of applications untouched for a day are removed, unless their driver is known to live."""
+_DRIVER = "driver.json"
 
 
 class HostFile:
@@ -76,10 +78,28 @@ class HostFile:
 
 
 def forget_at_exit(application: str) -> None:
-    """On the driver: its own host's folder goes away with it. Those of other hosts are removed after a week."""
+    """On the driver: its own host's folder goes away with it; when it is killed, the next driver there removes it.
+    Those of other hosts are removed after a day."""
     if application not in _FORGOTTEN:
         _FORGOTTEN.add(application)
-        atexit.register(_remove, _base() / _plain(application))
+        folder = _base() / _plain(application)
+        atexit.register(_remove, folder)
+        with contextlib.suppress(OSError):
+            if HostFile(application, "").ready():
+                told = json.dumps({"pid": os.getpid(), "host": socket.gethostname()})
+                (folder / _DRIVER).write_text(told, encoding="utf-8")
+                _sweep(folder.parent)
+
+
+def lives(pid: int) -> bool:
+    """Whether a process of this host is there."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 _FORGOTTEN: set[str] = set()
@@ -113,5 +133,15 @@ def _plain(name: str) -> str:
 def _sweep(base: Path) -> None:
     for folder in base.iterdir():
         with contextlib.suppress(OSError):
-            if time.time() - folder.stat().st_mtime > OLD_S:
+            alive = _driver_lives(folder)
+            if alive is False or (alive is None and time.time() - folder.stat().st_mtime > OLD_S):
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _driver_lives(folder: Path) -> bool | None:
+    """None: nobody here can tell."""
+    try:
+        told = json.loads((folder / _DRIVER).read_text(encoding="utf-8"))
+        return lives(told["pid"]) if told["host"] == socket.gethostname() else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

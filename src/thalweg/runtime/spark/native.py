@@ -62,7 +62,7 @@ def filter_natively(
     if profile is None or not sampled:
         return df.filter(_all(plan.native, ordered.order)), None, tell_once
 
-    def use(run: str, batch: int | None, texts: list[str]) -> None:
+    def use(run: str, batch: int | None, texts: list[str], name: str | None = None) -> None:
         outcomes = _outcomes(texts)
         native.learn(outcomes)
         tell(outcomes, run, batch)

@@ -14,8 +14,8 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-Told = Callable[[str, int, list[str]], None]
-"""Gets the run (query id and run id), the micro-batch, and the texts its tasks left."""
+Told = Callable[[str, int, list[str], str | None], None]
+"""Gets the run (query id and run id), the micro-batch, the texts its tasks left, and the query's name if it has one."""
 
 
 def run_name(query: str, start: str, metric: str) -> str:
@@ -69,6 +69,7 @@ class _Listener(StreamingQueryListener):
                 run_name(str(progress.id), str(progress.runId), metric),
                 int(progress.batchId),
                 list(row["work"] or ()),
+                progress.name or None,
             )
 
 
