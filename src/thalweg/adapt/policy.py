@@ -230,8 +230,8 @@ def duration(ns: float) -> str:
     """A time a row for a sentence.
 
     >>> duration(250.0), duration(12_300.0), duration(4.5e6)
-    ('250 ns', '12.3 us', '4.5 ms')
+    ('250 ns', '12.3 µs', '4.5 ms')
     """
     if ns < 1_000:
         return f"{ns:.0f} ns"
-    return f"{ns / 1_000:.1f} us" if ns < 1_000_000 else f"{ns / 1_000_000:.1f} ms"
+    return f"{ns / 1_000:.1f} µs" if ns < 1_000_000 else f"{ns / 1_000_000:.1f} ms"
