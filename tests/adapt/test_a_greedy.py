@@ -101,7 +101,7 @@ def test_the_sentence_names_both_filters_their_costs_and_how_unlike_they_are():
     policy = AGreedy(Pipeline(("a", "regex")), ProfileSettings(p=1.0, window=100))
     verdict = policy.update(seen(2, [(True, True)] * 10 + [(False, True)] * 10, [1000.0, 250.0]))
     assert verdict is not None
-    expected = "at position 1 regex (250 ns a row) drops 8.0 times as much per unit of time as a (1.0 us a row)"
+    expected = "at position 1 regex (250 ns a row) drops 8.0 times as much per unit of time as a (1.0 µs a row)"
     assert verdict.reason == expected
 
 

@@ -50,9 +50,9 @@ from thalweg.errors import PlanError
 from thalweg.plan.pipeline import Pipeline
 from thalweg.stats.profile_window import ProfileWindow
 
-FIRST, START, GRACE = 8, 128, 100_000
+FIRST, START, GRACE, GRACE_NS = 8, 128, 100_000, 5e6
 """Profile tuples at the beginning: some whatever they cost, more when they cost no more than the budget of that many
-rows."""
+rows, or than some milliseconds."""
 BURST = 192
 """Profile tuples wanted at once when the data has moved."""
 WINDOW = 1024
@@ -347,7 +347,7 @@ class Auto:
         rows = int(self._look_ns / (LOOKS * self.budget * max(self._row_ns, 1.0)))
         rows = min(max(rows, LEAST_ROWS), MOST_ROWS)
         wanted = min(self._wanted, BURST - self._recent - self._recent_siblings)
-        if self._fixed_ns + START * self._each_ns > self.budget * self._row_ns * GRACE:
+        if self._fixed_ns + START * self._each_ns > max(self.budget * self._row_ns * GRACE, GRACE_NS):
             self._free = 0  # too dear to begin with more
         affordable = max(int((self._credit_ns - self._fixed_ns) / self._each_ns), self._free)
         if wanted > 0 and affordable >= min(wanted, BURST // 4):

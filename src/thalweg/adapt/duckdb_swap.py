@@ -14,6 +14,7 @@ Reference: DuckDB, `src/execution/adaptive_filter.cpp` (the intervals and likeli
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,7 +47,7 @@ class DuckdbSwap:
         self.reference_ns = 0.0
         self._slices = 0
         self._sum_ns = 0
-        self._wants = Written(pipeline).wants()
+        self._wants = replace(Written(pipeline).wants(), rows=1)  # asked after every slice
 
     def wants(self) -> Wants:
         """Nothing: only the clock is asked."""

@@ -15,6 +15,7 @@ Reference: Velox, `velox/common/base/SelectivityInfo.h` (timeToDropValue).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,7 +39,7 @@ class VeloxRank:
         self.order = pipeline.start
         self.dropped: NDArray[np.int64] = np.zeros(len(pipeline), dtype=np.int64)
         self.busy_ns: NDArray[np.int64] = np.zeros(len(pipeline), dtype=np.int64)
-        self._wants = Written(pipeline).wants()
+        self._wants = replace(Written(pipeline).wants(), rows=1)  # asked after every slice
 
     def wants(self) -> Wants:
         """Nothing: counters of ordinary work suffice."""

@@ -26,7 +26,7 @@ class Written:
     ) -> None:
         self.pipeline = pipeline
         self.order = pipeline.start
-        self._wants = Wants(0.0, np.zeros((len(pipeline), len(pipeline)), dtype=bool), rows=1)
+        self._wants = Wants(0.0, np.zeros((len(pipeline), len(pipeline)), dtype=bool))
 
     def wants(self) -> Wants:
         """Nothing."""

@@ -168,6 +168,9 @@ class FilterLoop:
         sampled: list[NDArray[np.int64]] = []
         places: list[NDArray[np.int16]] = []
         start, length = 0, 0
+        wants = self.policy.wants()
+        if self._grows and wants.p == 0.0 and wants.rows == NEVER:  # nothing is ever looked at
+            self.slice_rows = MOST_SLICE_ROWS
         while start + length < batch.num_rows:
             start += length
             length = next_slice(batch.num_rows - start, self.slice_rows)
