@@ -359,12 +359,16 @@ class Auto:
         p = share * self.budget * self._row_ns / (tuple_ns * self._dropped) if self._credit_ns >= 0.0 else 0.0
         return Wants(min(p, 1.0), evaluate, TOGETHER, rows, shared=shared)
 
+    def _price(self) -> list[float]:
+        """Of a row, of a profile tuple, and of profiling at all."""
+        return [self._row_ns, self._each_ns, self._fixed_ns]
+
     def snapshot(self) -> dict[str, Any]:
         """The order, the algorithm and its window, which hold for its order and stage."""
         return {
             "policy": self.name, "order": list(self.order), "algorithm": self.algorithm, "j": self.j,
             "window": self.window.snapshot(),
-            "price_ns": None if math.isnan(self._fixed_ns) else [self._row_ns, self._each_ns, self._fixed_ns],
+            "price_ns": None if math.isnan(self._fixed_ns + self._row_ns) else self._price(),
         }  # fmt: skip
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
@@ -378,6 +382,7 @@ class Auto:
         self.siblings.clear()
         self._recent, self._recent_siblings = len(self.window), 0
         self.alarm.reset()
+        self._row_ns, self._each_ns, self._fixed_ns = math.nan, LEAST_NS, math.nan
         if snapshot["price_ns"] is not None:  # nothing is free a second time
             self._row_ns, self._each_ns, self._fixed_ns = (float(ns) for ns in snapshot["price_ns"])
             self._wanted, self._free, self._updates = max(0, START - len(self.window)), 0, WARM
