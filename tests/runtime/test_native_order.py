@@ -126,3 +126,13 @@ def test_a_record_counts_where_guards_held_and_is_recalled_once_by_the_same_expr
     assert same._weights == {0: 5.0, 1: 60.0, 2: 35.0}
     assert other._weights == {}
     same.recall(tmp_path / "not there")
+
+
+def test_a_micro_batch_that_was_run_again_is_recalled_once(tmp_path: Path):
+    order = NativeOrder(natives(REGEX, JSON))
+    decided, file = order.decide(True), JsonLines(tmp_path / "events.jsonl")
+    for start, batch, rows in (("first", 0, 10.0), ("first", 1, 20.0), ("again", 1, 30.0)):
+        file.write(order.record(decided, {1: rows}, "r", "stream", batch, "auto", (), "query", start))
+    later = NativeOrder(natives(REGEX, JSON))
+    later.recall(file.path)
+    assert later._weights == {1: 40.0}

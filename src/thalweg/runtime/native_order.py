@@ -159,10 +159,12 @@ class NativeOrder:
         )  # fmt: skip
 
     def recall(self, path: str | os.PathLike[str] | None) -> None:
-        """Learn from the events of earlier runs, once a file; lines that are no such events are passed over."""
+        """Learn from the events of earlier runs, once a file; lines that are no such events are passed over. Of a
+        micro-batch that was run again only the last time counts."""
         if path is None or str(path) in self._recalled or not Path(path).is_file():
             return
         self._recalled.add(str(path))
+        found: dict[object, NativeObserved] = {}
         with Path(path).open(encoding="utf-8") as lines:
             for line in lines:
                 if self.plan.fingerprint not in line:
@@ -172,7 +174,10 @@ class NativeOrder:
                 except ThalwegError:
                     continue
                 if isinstance(record, NativeObserved):
-                    self.learn(dict(zip(record.masks, record.counts, strict=True)))
+                    again = record.query is not None and record.batch is not None
+                    found[(record.query, record.batch) if again else len(found)] = record
+        for record in found.values():
+            self.learn(dict(zip(record.masks, record.counts, strict=True)))
 
     def expect(self, fetch: Callable[[], bool]) -> None:
         """What the first action on a DataFrame observes is fetched when somebody next decides or reports."""
