@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from tests.runtime.virtual_stream import VirtualStream, correlated, least
-from thalweg.adapt.auto import FIRST
+from thalweg.adapt.purse import FIRST
 from thalweg.runtime.spark.host_file import HostFile
 from thalweg.runtime.spark.tuple_pool import TuplePool
 

@@ -6,7 +6,7 @@ How it decides
 - **When the data moves** is seen for free, from what ordinary work drops (`drift_alarm`). Then `BURST` dropped rows are
   profiled as fast as the budget allows, and judged alone too. While nothing moves, every `BURST` tuples that confirm
   the order halve what is spent, down to an eighth of the budget.
-- **p** follows: the share of the budget, times what a row costs, over what a profile tuple costs, both as measured.
+- **p** follows: the share of the budget, times what a row costs, over what a profile tuple costs (`purse`).
 - **The window** is at most `WINDOW` tuples. When tuples since an alarm speak for another order and the whole window
   does not, the older ones are forgotten: data that comes and goes is judged as a whole, data that has moved by what it
   is now.
@@ -44,15 +44,13 @@ from numpy.typing import NDArray
 from thalweg.adapt.drift_alarm import DriftAlarm
 from thalweg.adapt.gain import Gain, gain
 from thalweg.adapt.policy import BudgetSettings, ProfileSettings, Seen, Verdict, Wants, known_costs, restored_order
+from thalweg.adapt.purse import FIRST, LEAST_NS, LEAST_ROWS, START, TOGETHER, Purse
 from thalweg.adapt.scope import everything, neighbours, one_filter
 from thalweg.cost.pipeline import greedy_order
 from thalweg.errors import PlanError
 from thalweg.plan.pipeline import Pipeline
 from thalweg.stats.profile_window import ProfileWindow
 
-FIRST, START, GRACE, GRACE_NS = 8, 128, 100_000, 5e6
-"""Profile tuples at the beginning: some whatever they cost, more when they cost no more than the budget of that many
-rows, or than some milliseconds."""
 BURST = 192
 """Profile tuples wanted at once when the data has moved."""
 WINDOW = 1024
@@ -67,21 +65,9 @@ LEAST_GAIN = 0.01
 CALMEST = 1.0 / 8.0
 PATIENCE = 500_000
 """Rows within which an algorithm should have seen enough."""
-LOOKS, STEADY, OPEN = 0.25, 0.2, 0.6
-"""The shares of the budget that looking for drift and steady profiling may take, and profiling while a gain is likely
-but not certain; the rest is saved for bursts."""
-TOGETHER = 96
-"""Profile tuples worth one look: their fixed cost is shared."""
-WARM = 2
-"""Updates in which caches are filled; they count for nothing."""
-MARGIN = 0.9
-"""Of the budget is planned with: what things will cost is never known exactly."""
-LOOK_NS = 50_000.0
-"""What a look costs, until it is measured."""
-LEAST_NS = 1_000.0
-"""What a profile tuple costs besides its filters, about."""
-LEAST_ROWS, MOST_ROWS = 1024, 1 << 24
-"""Between two looks."""
+STEADY, OPEN = 0.2, 0.6
+"""The shares of the budget that steady profiling may take, and profiling while a gain is likely but not certain; the
+rest is for looks (`purse`), and saved for bursts."""
 UNLIKE = 4.0
 """Standard errors by which siblings' tuples may differ from one's own."""
 COST_ERROR = 0.05
@@ -106,7 +92,7 @@ class Auto:
     ) -> None:
         n = len(pipeline)
         self.pipeline = pipeline
-        self.budget = (settings or BudgetSettings()).budget
+        self.purse = Purse((settings or BudgetSettings()).budget)
         self.order = pipeline.start
         self.window = ProfileWindow(WINDOW, n)
         self.siblings = ProfileWindow(WINDOW, n)
@@ -116,20 +102,11 @@ class Auto:
         self.moved: str | None = None
         """Why the data is held to have moved, until it is known where to."""
         self._wanted = START  # tuples still wanted at once
-        self._free = START  # of them, before the budget counts
         self._unjudged = 0  # tuples since the order was last judged
         self._recent = self._recent_siblings = 0  # tuples since the data moved
         self._open = False  # whether a gain is likely that is not certain yet
         self._calm = 1.0
         self._confirmed = 0  # tuples since the budget was last halved
-        self._updates = 0
-        self._credit_ns = 0.0
-        self._row_ns = math.nan  # of ordinary work
-        self._dropped = 1.0  # share of the rows
-        self._each_ns = LEAST_NS  # of profiling one tuple more
-        self._fixed_ns = math.nan  # of profiling some and judging them, however few
-        self._look_ns = LOOK_NS  # of an update without tuples
-        self._shown_ns = math.nan  # what the tuples of the last update took beyond their filters
         self._place()
         self._wants = self._wish()
 
@@ -144,8 +121,8 @@ class Auto:
         costs = known_costs(seen.cost_ns)
         if len(seen.profile):
             places = seen.profile[:, list(self.order)].argmax(axis=1)
-            self._each_ns = float((self._evaluate[places] @ costs).mean()) + LEAST_NS
-        self._account(seen)
+            self.purse.each_ns = float((self._evaluate[places] @ costs).mean()) + LEAST_NS
+        self.purse.account(seen, int(seen.evaluated[self.order[0]]))
         moved = self.alarm.look(seen.evaluated.tolist(), seen.passed.tolist())
         if moved is not None:
             self._alarmed(moved)
@@ -161,7 +138,7 @@ class Auto:
             self._unjudged += BURST
             self._confirmed += len(seen.profile)
         self._wanted = max(0, self._wanted - len(seen.profile))
-        self._free = max(0, self._free - len(seen.profile))
+        self.purse.free = max(0, self.purse.free - len(seen.profile))
         verdict = None
         if self._unjudged >= (LEAST if self.moved else BURST):
             self._unjudged = 0
@@ -176,31 +153,6 @@ class Auto:
             self._place()
         self._wants = self._wish()
         return verdict
-
-    def _account(self, seen: Seen) -> None:
-        """What there is to spend, and what things cost: each new measurement counts for a quarter."""
-        spent = seen.profiling_ns + seen.reoptimizing_ns
-        self._updates += 1
-        if self._updates > WARM:
-            free = seen.profiling_ns if self._free else 0
-            self._credit_ns += MARGIN * self.budget * (seen.working_ns + spent) - spent + free
-        rows = int(seen.evaluated[self.order[0]])
-        if rows:
-            self._row_ns = _mixed(self._row_ns, max(seen.working_ns, 1) / rows)
-            dropped = int((seen.evaluated - seen.passed).sum())
-            self._dropped = _mixed(self._dropped, max(dropped / rows, 0.001))
-        # the time of the last update is known now: it was for the tuples it judged, or for a look
-        if not math.isnan(self._shown_ns):
-            self._fixed_ns = _mixed(self._fixed_ns, max(self._shown_ns + seen.reoptimizing_ns, 0.0))
-        elif self._updates > 1:
-            self._look_ns = _mixed(self._look_ns, seen.reoptimizing_ns)
-        self._shown_ns = math.nan
-        if len(seen.profile):
-            self._shown_ns = seen.profiling_ns - self._each_ns * len(seen.profile)
-            if math.isnan(self._fixed_ns):
-                self._fixed_ns = max(self._shown_ns, 0.0)
-        if not math.isnan(self._fixed_ns):
-            self._credit_ns = min(self._credit_ns, 2 * (self._fixed_ns + BURST * self._each_ns))
 
     def _alarmed(self, moved: str) -> None:
         """What was profiled so far may be of other data; what comes is also judged alone."""
@@ -306,7 +258,7 @@ class Auto:
     def _choose(self, costs: Numbers) -> None:
         """The first of the algorithms that sees enough soon enough; the one that runs has twice as long."""
         dropped = np.array(self.alarm.dropped, dtype=np.float64)[list(self.order)]
-        if math.isnan(self._row_ns) or dropped.sum() < LEAST:
+        if math.isnan(self.purse.row_ns) or dropped.sum() < LEAST:
             return
         at = dropped / dropped.sum()
         n = len(self.pipeline)
@@ -317,7 +269,10 @@ class Auto:
         # a stage of Sweep costs its filter on what is dropped before it: over all stages, what A-Greedy costs
         tuple_ns = dict(zip(ALGORITHMS, (every, every / (n - 1), pairs), strict=True))
         wanted = dict(zip(ALGORITHMS, (BURST, BURST / 2 * (n - 1), BURST), strict=True))
-        rows = {a: wanted[a] * tuple_ns[a] / (self.budget * self._row_ns * self._dropped) for a in ALGORITHMS}
+        rows = {
+            a: wanted[a] * tuple_ns[a] / (self.purse.budget * self.purse.row_ns * self.purse.dropped)
+            for a in ALGORITHMS
+        }
         now = self.algorithm
         if rows[now] <= 2 * PATIENCE and (now == "a-greedy" or rows["a-greedy"] > PATIENCE):
             return
@@ -326,7 +281,7 @@ class Auto:
             self.algorithm = chosen
             self.j = min(self.j, n - 1)
             self._forget()
-            self._each_ns = tuple_ns[chosen] + LEAST_NS
+            self.purse.each_ns = tuple_ns[chosen] + LEAST_NS
 
     def _place(self) -> None:
         """What to evaluate on a sampled row, for this order and stage."""
@@ -342,33 +297,24 @@ class Auto:
         # where all is evaluated, the bits hold in any order
         everywhere = self.algorithm == "a-greedy" and all(self.pipeline.profiled)
         shared = self.algorithm if everywhere else f"{self.algorithm} {self.order} {self.j}"
-        if math.isnan(self._fixed_ns) or math.isnan(self._row_ns):  # nothing has been profiled yet
+        if not self.purse.opened:
             return Wants(0.2, evaluate, FIRST, LEAST_ROWS, FIRST, urgent=True, shared=shared)
-        rows = int(self._look_ns / (LOOKS * self.budget * max(self._row_ns, 1.0)))
-        rows = min(max(rows, LEAST_ROWS), MOST_ROWS)
+        rows = self.purse.rows_between_looks()
         wanted = min(self._wanted, BURST - self._recent - self._recent_siblings)
-        if self._fixed_ns + START * self._each_ns > max(self.budget * self._row_ns * GRACE, GRACE_NS):
-            self._free = 0  # too dear to begin with more
-        affordable = max(int((self._credit_ns - self._fixed_ns) / self._each_ns), self._free)
+        affordable = self.purse.tuples_at_once()
         if wanted > 0 and affordable >= min(wanted, BURST // 4):
             most = min(wanted, affordable)
-            p = min(1.0, most / (512 * self._dropped))
+            p = min(1.0, most / (512 * self.purse.dropped))
             return Wants(p, evaluate, min(most, TOGETHER), rows, most, urgent=True, shared=shared)
-        share = OPEN if self._open else STEADY * self._calm
-        tuple_ns = self._each_ns + self._fixed_ns / TOGETHER
-        p = share * self.budget * self._row_ns / (tuple_ns * self._dropped) if self._credit_ns >= 0.0 else 0.0
-        return Wants(min(p, 1.0), evaluate, TOGETHER, rows, shared=shared)
-
-    def _price(self) -> list[float]:
-        """Of a row, of a profile tuple, and of profiling at all."""
-        return [self._row_ns, self._each_ns, self._fixed_ns]
+        p = self.purse.steadily(OPEN if self._open else STEADY * self._calm)
+        return Wants(p, evaluate, TOGETHER, rows, shared=shared)
 
     def snapshot(self) -> dict[str, Any]:
         """The order, the algorithm and its window, which hold for its order and stage."""
         return {
             "policy": self.name, "order": list(self.order), "algorithm": self.algorithm, "j": self.j,
             "window": self.window.snapshot(),
-            "price_ns": None if math.isnan(self._fixed_ns + self._row_ns) else self._price(),
+            "price_ns": self.purse.snapshot(),
         }  # fmt: skip
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
@@ -382,10 +328,9 @@ class Auto:
         self.siblings.clear()
         self._recent, self._recent_siblings = len(self.window), 0
         self.alarm.reset()
-        self._row_ns, self._each_ns, self._fixed_ns = math.nan, LEAST_NS, math.nan
-        if snapshot["price_ns"] is not None:  # nothing is free a second time
-            self._row_ns, self._each_ns, self._fixed_ns = (float(ns) for ns in snapshot["price_ns"])
-            self._wanted, self._free, self._updates = max(0, START - len(self.window)), 0, WARM
+        self.purse.restore(snapshot["price_ns"])
+        if self.purse.opened:
+            self._wanted = max(0, START - len(self.window))
         self._place()
         self._wants = self._wish()
 
@@ -411,10 +356,6 @@ def _errors(seen: Seen, costs: Numbers) -> Numbers:
         return COST_ERROR * costs
     unknown = np.isnan(seen.cost_error_ns)
     return np.where(unknown, 0.5 * costs, np.maximum(np.nan_to_num(seen.cost_error_ns), COST_ERROR * costs))
-
-
-def _mixed(old: float, new: float) -> float:
-    return new if math.isnan(old) else 0.75 * old + 0.25 * new
 
 
 def _percent(share: float) -> str:

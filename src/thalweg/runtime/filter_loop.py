@@ -24,6 +24,7 @@ from thalweg.adapt.policy import NEVER
 from thalweg.errors import TimeLimitError
 from thalweg.kernels import CallEnded, Columns, FilterChain, Pass, Unknown
 from thalweg.runtime.failed_row import FailedRow, failed_row_error, told
+from thalweg.runtime.row_picker import RowPicker
 from thalweg.stats import CallCost
 
 SLICE_ROWS = 1024
@@ -37,9 +38,6 @@ TOGETHER = 8
 calls is then shared."""
 COLD = 8
 """But the first few are looked at at once: an unknown order may be far from good."""
-
-SPARSE = 0.02
-"""A probability below which drawing a number a row costs more than drawing the gaps."""
 
 Bits = NDArray[np.bool_]
 
@@ -135,7 +133,7 @@ class FilterLoop:
         self.begin("the input")
         self._since = [[0] * n, [0] * n, [0] * n]  # evaluated, passed, ns since the policy was last asked
         self._rows_since = 0
-        self._sparse, self._gap = 0.0, 0  # the small p in use, and the rows to skip until the next is picked
+        self._picker = RowPicker(rng)
         self._mark = 0
         self._working_ns = 0
         self._profiling_ns = 0  # and these, since the policy was last told
@@ -199,7 +197,7 @@ class FilterLoop:
                 continue
             dropped = self._dropped(done) if done.unknown is not None else None
             count = length - len(done.kept) if dropped is None else len(dropped)
-            picked = self._pick(count, wants.p)
+            picked = self._picker.pick(count, wants.p)
             most = max(wants.most - self._waiting_rows, 0)
             if len(picked) > most:
                 picked = np.sort(self.rng.choice(picked, most, replace=False))
@@ -295,19 +293,6 @@ class FilterLoop:
             # a guard that is not known to be true there would be taken for true when the row is profiled
             dropped = dropped[~done.unknown.any_of(dropped, self._guarding)]
         return dropped
-
-    def _pick(self, rows: int, p: float) -> NDArray[np.int64]:
-        """Each of so many rows with probability p. A small p skips: the gap to the next row picked is geometric."""
-        if p >= SPARSE:
-            return (self.rng.random(rows) < p).nonzero()[0]
-        if p != self._sparse:
-            self._sparse, self._gap = p, int(self.rng.geometric(p)) - 1
-        picked = []
-        while self._gap < rows:
-            picked.append(self._gap)
-            self._gap += int(self.rng.geometric(p))
-        self._gap -= rows
-        return np.array(picked, dtype=np.int64)
 
     def _enough(self) -> int:
         wants = self.policy.wants()
