@@ -67,13 +67,18 @@ def test_calm_data_is_left_alone_and_costs_less_and_less():
     passed = np.stack([rng.random(400_000) < share for share in shares], axis=1)  # independent, in the best order
     stream = VirtualStream(CHEAP_FIRST, "auto", 1)
     works = []
-    for _ in range(8):
+    likely = 1.0
+    for _ in range(12):
         stream.process(passed)
         works.append(stream.loop.take_work())
-    assert [work.switches for work in works] == [[]] * 8
-    early, late = works[1], works[-1]  # the first has the tuples to begin with
-    assert late.profile_tuples < early.profile_tuples
-    assert late.profiling_ns + late.reoptimizing_ns < 0.01 * late.total_ns  # half of the budget
+        p = stream.loop.policy.wants().p
+        assert p <= 1.1 * likely, "once the tuples to begin with are seen, less and less"
+        likely = p
+    assert [work.switches for work in works] == [[]] * 12
+    early, late = (sum(work.profile_tuples for work in part) for part in (works[:6], works[6:]))
+    assert 0 < late < early / 2
+    for work in works[6:]:
+        assert work.profiling_ns + work.reoptimizing_ns < 0.01 * work.total_ns  # half of the budget
 
 
 def test_a_switch_says_what_moved_and_what_it_gains():
@@ -227,12 +232,13 @@ def test_a_clock_too_coarse_to_see_anything_ends_in_calm():
     assert stream.loop.take_work().profile_tuples < 2_000
 
 
-@pytest.mark.parametrize("slice_rows", [None, 64])
-def test_by_the_real_clock_too_adapting_stays_near_its_budget_on_predicates_that_cost_next_to_nothing(slice_rows):
-    """Nothing can be gained there, so nothing may be spent. Generous: the machine is not ours alone."""
+@pytest.mark.parametrize(("slice_rows", "rows"), [(None, 4_000_000), (64, 400_000)])
+def test_by_the_real_clock_too_adapting_stays_near_its_budget_on_predicates_that_cost_next_to_nothing(slice_rows, rows):
+    """Nothing can be gained there, so nothing may be spent. Twice the budget, for the first tuples and because the
+    machine is not ours alone; in slices of 64 rows, where every look is dear, five times."""
     import thalweg as tw
 
-    table = pa.table({"x": np.arange(400_000) % 1_000})
+    table = pa.table({"x": np.arange(rows) % 1_000})
     keep = tw.filters(
         *(tw.predicate(lambda x, k=k: pc.not_equal(x, k), "x", name=f"not_{k}", vectorized=True) for k in range(6)),
         policy="auto",
@@ -240,6 +246,7 @@ def test_by_the_real_clock_too_adapting_stays_near_its_budget_on_predicates_that
         slice_rows=slice_rows,
     )
     for _ in range(3):
-        assert sum(batch.num_rows for batch in keep.over(table)) == 400_000 - 6 * 400
+        assert sum(batch.num_rows for batch in keep.over(table)) == rows - 6 * rows // 1_000
     latest = keep.report().sections[-1]
-    assert latest.profiling_ns + latest.reoptimizing_ns <= 0.10 * latest.total_ns
+    most = 0.10 if slice_rows else 0.04
+    assert latest.profiling_ns + latest.reoptimizing_ns <= most * latest.total_ns

@@ -72,6 +72,9 @@ UNLIKE = 4.0
 """Standard errors by which siblings' tuples may differ from one's own."""
 COST_ERROR = 0.05
 """Costs are never known better than to this share: they move with the machine."""
+OTHER_COST = 1.5
+"""A filter whose cost has changed by this factor is a reason to judge the same tuples again; so is a likely gain that
+is uncertain mostly because costs are, since ordinary work makes them known better."""
 
 Bits = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
@@ -103,8 +106,11 @@ class Auto:
         """Why the data is held to have moved, until it is known where to."""
         self._wanted = START  # tuples still wanted at once
         self._unjudged = 0  # tuples since the order was last judged
+        self._judged_costs: Numbers | None = None  # by which that was
+        self._looks = 0  # since there were new tuples, or another order
         self._recent = self._recent_siblings = 0  # tuples since the data moved
         self._open = False  # whether a gain is likely that is not certain yet
+        self._open_by_costs = False  # and that mostly because costs are not known well
         self._calm = 1.0
         self._confirmed = 0  # tuples since the budget was last halved
         self._place()
@@ -136,12 +142,14 @@ class Auto:
             self.window.insert(seen.profile)
             self._recent += len(seen.profile)
             self._unjudged += BURST
+            self._looks = 0
             self._confirmed += len(seen.profile)
         self._wanted = max(0, self._wanted - len(seen.profile))
         self.purse.free = max(0, self.purse.free - len(seen.profile))
         verdict = None
-        if self._unjudged >= (LEAST if self.moved else BURST):
+        if self._unjudged >= (LEAST if self.moved else BURST) or self._worth_another_judgement(costs):
             self._unjudged = 0
+            self._judged_costs = costs
             verdict = self._judge(costs, _errors(seen, costs))
             if verdict is not None:
                 self._confirmed, self._calm, self.moved, self._open = 0, 1.0, None, False
@@ -153,6 +161,15 @@ class Auto:
             self._place()
         self._wants = self._wish()
         return verdict
+
+    def _worth_another_judgement(self, costs: Numbers) -> bool:
+        """Of the same tuples: what filters cost becomes known better by ordinary work, for nothing. A filter that has
+        come to the front by a first guess may not belong there. Asked rarely, and more rarely as time passes."""
+        self._looks += 1
+        old = self._judged_costs
+        if old is None or len(self.window) < LEAST or self._looks & (self._looks - 1):  # not a power of two
+            return False
+        return self._open_by_costs or bool((np.maximum(costs, old) > OTHER_COST * np.minimum(costs, old)).any())
 
     def _alarmed(self, moved: str) -> None:
         """What was profiled so far may be of other data; what comes is also judged alone."""
@@ -168,7 +185,7 @@ class Auto:
 
     def _judge(self, costs: Numbers, errors: Numbers) -> Verdict | None:
         """By what came since the data moved, once that is enough; else by everything, and then by the newest alone."""
-        self._open = False
+        self._open = self._open_by_costs = False
         since = self._recent + self._recent_siblings
         if self.moved is not None and since >= LEAST and len(self.window) > self._recent:
             own, others, sigmas = self._recent, self._recent_siblings, SIGMAS
@@ -197,7 +214,9 @@ class Auto:
         if len(tuples) < LEAST:
             return None
         order, judged = self._proposed(tuples, tuples, costs, errors)
-        self._open |= judged.exceeds(LIKELY, LEAST_GAIN)
+        likely = judged.exceeds(LIKELY, LEAST_GAIN)
+        self._open |= likely
+        self._open_by_costs |= likely and 2.0 * judged.cost_error_ns**2 > judged.error_ns**2
         if not judged.exceeds(sigmas, LEAST_GAIN):
             return None
         halves = tuples[::2], tuples[1::2]
@@ -243,6 +262,7 @@ class Auto:
 
     def _take(self, order: tuple[int, ...]) -> None:
         self.order = order
+        self._looks = 0
         self.alarm.reset()
         if not all(self.pipeline.profiled):  # what is not known in one order may be in another
             self._forget()
@@ -305,7 +325,7 @@ class Auto:
         if wanted > 0 and affordable >= min(wanted, BURST // 4):
             most = min(wanted, affordable)
             p = min(1.0, most / (512 * self.purse.dropped))
-            return Wants(p, evaluate, min(most, TOGETHER), rows, most, urgent=True, shared=shared)
+            return Wants(p, evaluate, min(most, START), rows, most, urgent=True, shared=shared)
         p = self.purse.steadily(OPEN if self._open else STEADY * self._calm)
         return Wants(p, evaluate, TOGETHER, rows, shared=shared)
 

@@ -32,6 +32,8 @@ class Gain:
 
     ns: float
     error_ns: float
+    cost_error_ns: float
+    """The part of the error that comes from the costs, which ordinary work makes smaller."""
     share: float
     """Of what it costs in the old order."""
     rows: int
@@ -47,10 +49,13 @@ def gain(bits: Bits, old: Sequence[int], new: Sequence[int], costs: Numbers, cos
     after, runs_after = _through(bits, new, costs)
     saved = before - after
     rows = len(bits)
-    mean = float(saved.mean())
-    by_sample = float(saved.var(ddof=1)) / rows if rows > 1 else math.inf
-    by_costs = float((((runs_before - runs_after) * cost_errors) ** 2).sum())
-    return Gain(mean, math.sqrt(by_sample + by_costs), mean / max(float(before.mean()), 1e-9), rows)
+    mean = float(saved.sum()) / rows
+    saved -= mean
+    by_sample = float(saved @ saved) / (rows * (rows - 1)) if rows > 1 else math.inf
+    by_runs = (runs_before - runs_after) * cost_errors
+    by_costs = float(by_runs @ by_runs)
+    share = mean * rows / max(float(before.sum()), 1e-9)
+    return Gain(mean, math.sqrt(by_sample + by_costs), math.sqrt(by_costs), share, rows)
 
 
 def _through(bits: Bits, order: Sequence[int], costs: Numbers) -> tuple[Numbers, Numbers]:

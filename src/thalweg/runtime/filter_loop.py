@@ -30,9 +30,11 @@ from thalweg.stats import CallCost
 SLICE_ROWS = 1024
 """To begin with: small enough to react within a batch, large enough that a call's fixed cost is a small part."""
 MOST_SLICE_ROWS = 16 * SLICE_ROWS
+"""Longer ones pay the fixed cost of calls (compiling a pattern, say) less often. A policy that says when it wants to
+look gets slices of that length, short ones while it is in a hurry; one that never looks gets the longest."""
 CALM_SLICES = 4
-"""After the first look at a profile, slices double after so many in which the order stood, and halve with every switch:
-while it stands, the fixed cost of calls (compiling a pattern, say) is paid less often."""
+"""For other policies, after the first look at a profile, slices double after so many in which the order stood, and
+halve with every switch."""
 TOGETHER = 8
 """Sampled rows wait until as many are together as the policy likes, at most a slice's eighth: the fixed cost of their
 calls is then shared."""
@@ -166,10 +168,9 @@ class FilterLoop:
         sampled: list[NDArray[np.int64]] = []
         places: list[NDArray[np.int16]] = []
         start, length = 0, 0
-        wants = self.policy.wants()
-        if self._grows and wants.p == 0.0 and wants.rows == NEVER:  # nothing is ever looked at
-            self.slice_rows = MOST_SLICE_ROWS
         while start + length < batch.num_rows:
+            if self._grows:
+                self._stretch()
             start += length
             length = next_slice(batch.num_rows - start, self.slice_rows)
             begun = clock()
@@ -213,17 +214,23 @@ class FilterLoop:
                     if self._waiting:
                         self._show()
             self._count_profiling()
-            if self._grows and self._profile_tuples:
+            if self._profile_tuples:
                 self._calm_slices += 1
-                if wants.urgent:
-                    self.slice_rows, self._calm_slices = SLICE_ROWS, 0
-                elif self._calm_slices == CALM_SLICES:
-                    self._calm_slices = 0
-                    self.slice_rows = min(2 * self.slice_rows, MOST_SLICE_ROWS)
         self._mark = clock()
         self._wait(columns, sampled, places)
         self._count_profiling()
         return keep
+
+    def _stretch(self) -> None:
+        """Set the length of the next slice."""
+        wants = self.policy.wants()
+        if len(self.order) == 1 or (wants.p == 0.0 and wants.rows == NEVER):  # nothing is ever looked at
+            self.slice_rows = MOST_SLICE_ROWS
+        elif wants.rows < NEVER:
+            self.slice_rows = SLICE_ROWS if wants.urgent else min(max(wants.rows, SLICE_ROWS), MOST_SLICE_ROWS)
+        elif self._calm_slices >= CALM_SLICES:
+            self._calm_slices = 0
+            self.slice_rows = min(2 * self.slice_rows, MOST_SLICE_ROWS)
 
     def take_failures(self) -> list[FailedRow]:
         """The rows of the latest batch that were set aside, by their number in it."""
