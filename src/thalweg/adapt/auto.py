@@ -15,7 +15,9 @@ How it decides
 - **The order is left** only when the gain, measured on the same tuples in both orders, exceeds `SIGMAS` times its
   standard error, that of the costs included, and a hundredth of the cost (`gain`); and when tuples that had no part in
   proposing it agree. The newest tuples are also judged alone, so that a change only profiling can see is not outvoted
-  by the past. While a gain is likely but not certain, more is spent to find out.
+  by the past. While a gain is likely but not certain, more is spent to find out; where it is certain in front of the
+  proposal only, that much is taken.
+- **The same tuples are judged again** when costs have become known better, which ordinary work does for nothing.
 - **Workers of one host** share their profile tuples; those of siblings count where they look like one's own.
 
 Guarantee: adapting takes at most the budget's share of the time, plus what the first tuples cost (`FIRST`, up to
@@ -61,6 +63,9 @@ LEAST = 24
 SIGMAS, SIGMAS_ALONE, LIKELY, FAIR = 2.5, 3.5, 1.0, 1.0
 """Standard errors a gain must exceed: by the window, by its newest part alone, to be worth more profiling, and by
 tuples that had no part in the proposal."""
+FRONTS = (3, 2, 1)
+"""How many filters of a proposal are taken where it is not certain as a whole: few tuples get behind the first ones,
+and what is uncertain there should not hold back what is certain in front."""
 LEAST_GAIN = 0.01
 CALMEST = 1.0 / 8.0
 PATIENCE = 500_000
@@ -209,33 +214,45 @@ class Auto:
         return np.concatenate([mine, theirs]) if len(theirs) and alike(mine, theirs) else mine
 
     def _best(self, tuples: Bits, costs: Numbers, errors: Numbers, sigmas: float) -> Verdict | None:
-        """The proposal that gains most, if that is certain enough. The tuples that proposed it flatter it, so it must
-        stand twice: by all of them, and when each half of them proposes and the other half judges."""
+        """The proposal that gains most, if that is certain enough; else as much of its front as is. The tuples that
+        proposed it flatter it, so it must stand twice: by all of them, and when each half of them proposes and the
+        other half judges."""
         if len(tuples) < LEAST:
             return None
-        order, judged = self._proposed(tuples, tuples, costs, errors)
+        proposed = self._proposed(tuples, costs, errors)
+        judged = gain(tuples, self.order, proposed, costs, errors)
         likely = judged.exceeds(LIKELY, LEAST_GAIN)
         self._open |= likely
         self._open_by_costs |= likely and 2.0 * judged.cost_error_ns**2 > judged.error_ns**2
-        if not judged.exceeds(sigmas, LEAST_GAIN):
+        if not likely:
             return None
         halves = tuples[::2], tuples[1::2]
-        _, one = self._proposed(halves[0], halves[1], costs, errors)
-        _, two = self._proposed(halves[1], halves[0], costs, errors)
-        if one.ns + two.ns <= FAIR * math.hypot(one.error_ns, two.error_ns):
-            return None
-        return Verdict(order, self._reason(judged, order))
+        by_halves = [self._proposed(half, costs, errors) for half in halves]
+        for front in (len(proposed), *(FRONTS if self.algorithm == "a-greedy" else ())):
+            order = self._front(proposed, front)
+            if front < len(proposed):
+                judged = gain(tuples, self.order, order, costs, errors)
+            if not judged.exceeds(sigmas, LEAST_GAIN):
+                continue
+            one, two = (
+                gain(judging, self.order, self._front(by, front), costs, errors)
+                for by, judging in zip(by_halves, reversed(halves), strict=True)
+            )
+            if one.ns + two.ns > FAIR * math.hypot(one.error_ns, two.error_ns):
+                return Verdict(order, self._reason(judged, order))
+        return None
 
-    def _proposed(
-        self, proposing: Bits, judging: Bits, costs: Numbers, errors: Numbers
-    ) -> tuple[tuple[int, ...], Gain]:
-        """What some tuples propose, and what others say of it."""
-        orders = list(self._proposals(proposing, costs))
+    def _front(self, proposed: tuple[int, ...], front: int) -> tuple[int, ...]:
+        """The first filters of a proposal, the others as they stand."""
+        first = proposed[:front]
+        return (*first, *(k for k in self.order if k not in first))
+
+    def _proposed(self, tuples: Bits, costs: Numbers, errors: Numbers) -> tuple[int, ...]:
+        """What some tuples propose."""
+        orders = list(self._proposals(tuples, costs))
         if len(orders) > 1:
-            best = max(orders, key=lambda order: gain(proposing, self.order, order, costs, errors).ns)
-        else:
-            best = orders[0] if orders else self.order
-        return best, gain(judging, self.order, best, costs, errors)
+            return max(orders, key=lambda order: gain(tuples, self.order, order, costs, errors).ns)
+        return orders[0] if orders else self.order
 
     def _proposals(self, tuples: Bits, costs: Numbers) -> Iterator[tuple[int, ...]]:
         """Orders the tuples can judge, by what was evaluated on them."""
