@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.report.test_report import observed
 from thalweg.events import Observed, Record, VerdictGiven
 from thalweg.report import Tally, fold
-from thalweg.report.tally import LATEST_BATCHES
+from thalweg.report.tally import LATEST_BATCHES, MOST_EARLY
 
 
 def told(query: str, start: int, chain: str, batch: int, rows: int) -> list[Record]:
@@ -68,3 +68,17 @@ def test_what_is_remembered_apart_is_bounded_and_the_sum_is_not():
     first = [r for r in told("q", 2, "c", 3 * LATEST_BATCHES - 1, 7) if isinstance(r, Observed)]
     report = fold([*records, *first])
     assert [section.rows for section in report.sections] == [10 * (3 * LATEST_BATCHES - 1), 7]
+
+
+def test_a_record_of_an_earlier_start_that_comes_late_takes_nothing_away():
+    tally = Tally()
+    for record in [*told("q", 0, "c", 0, 10), *told("q", 1, "c", 1, 20), *told("q", 0, "c", 1, 30)]:
+        tally.add(record)
+    assert [(section.rows, section.switch_count) for section in tally.report().sections] == [(10, 1), (20, 1)]
+
+
+def test_verdicts_whose_observation_never_comes_are_forgotten_in_the_end():
+    tally = Tally()
+    for start in range(1_000):
+        tally.add(told("q", start, "c", 0, 10)[0])
+    assert len(tally._early) <= MOST_EARLY
