@@ -1,0 +1,89 @@
+"""Further conditions over joined rows, evaluated on Arrow arrays in three-valued logic: null is not true.
+
+>>> check = Check(Residual("a.x < b.y + 1", (("a", "x"), ("b", "y"))))
+>>> check({("a", "x"): pa.array([1, 5, None]), ("b", "y"): pa.array([1, 1, 1])}).tolist()
+[True, False, False]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from thalweg.errors import PlanError
+from thalweg.plan.join_condition import Residual, expression
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+Columns = Mapping[tuple[str, str], Any]
+
+
+class Check:
+    """One condition, ready to run."""
+
+    def __init__(self, residual: Residual) -> None:
+        self.residual = residual
+        self._tree = expression(residual.text)
+
+    def __call__(self, columns: Columns) -> NDArray[np.bool_]:
+        """Where it is true."""
+        try:
+            answer = _evaluate(self._tree, columns)
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+            types = ", ".join(f"{a}.{c} is {columns[a, c].type}" for a, c in self.residual.columns)
+            raise PlanError(f"on=: {self.residual.text} cannot be evaluated: {types}; {error}") from None
+        if isinstance(answer, pa.Scalar):
+            rows = len(next(iter(columns.values())))
+            return np.full(rows, answer.as_py() is True)
+        bits: NDArray[np.bool_] = answer.fill_null(False).to_numpy(zero_copy_only=False)
+        return bits
+
+
+def _evaluate(node: exp.Expression, columns: Columns) -> Any:
+    from sqlglot import exp
+
+    if isinstance(node, exp.Column):
+        return columns[node.table, node.name]
+    if isinstance(node, exp.Paren):
+        return _evaluate(node.this, columns)
+    if isinstance(node, exp.Literal):
+        return pa.scalar(node.this if node.is_string else _number(node.this))
+    if isinstance(node, exp.Boolean):
+        return pa.scalar(bool(node.this))
+    if isinstance(node, exp.Null):
+        return pa.scalar(None)
+    if isinstance(node, exp.Neg):
+        return pc.negate_checked(_evaluate(node.this, columns))
+    if isinstance(node, exp.Not):
+        return pc.invert(_evaluate(node.this, columns))
+    if isinstance(node, exp.Is):
+        return pc.is_null(_evaluate(node.this, columns))
+    if isinstance(node, exp.Between):
+        value = _evaluate(node.this, columns)
+        low, high = (_evaluate(node.args[end], columns) for end in ("low", "high"))
+        return pc.and_kleene(pc.greater_equal(value, low), pc.less_equal(value, high))
+    if isinstance(node, exp.In):
+        value = _evaluate(node.this, columns)
+        found: Any = pa.scalar(False)
+        for option in node.expressions:
+            found = pc.or_kleene(found, pc.equal(value, _evaluate(option, columns)))
+        return found
+    one, other = _evaluate(node.this, columns), _evaluate(node.expression, columns)
+    return _BINARY[type(node).__name__](one, other)
+
+
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "And": pc.and_kleene, "Or": pc.or_kleene, "EQ": pc.equal, "NEQ": pc.not_equal, "LT": pc.less,
+    "LTE": pc.less_equal, "GT": pc.greater, "GTE": pc.greater_equal, "Add": pc.add_checked, "Sub": pc.subtract_checked,
+    "Mul": pc.multiply_checked,
+}  # fmt: skip
+
+
+def _number(text: str) -> int | float:
+    return int(text) if text.isdigit() else float(text)
