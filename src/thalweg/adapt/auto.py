@@ -25,6 +25,7 @@ Guarantee: adapting takes at most the budget's share of the time, plus what the 
 its uncertainty of the greedy order's, which is at most 4 times the best (theorem 4.1).
 Cost: as the budget says. Where a filter may not be profiled it counts as dropping only what it was seen to drop.
 Differs from the paper: it has no such algorithm; its three run here as ways to profile and to propose, under one test.
+Behind the first filters few tuples are left to order the others by; there filters count as independent (`PRIOR`).
 
 >>> policy = Auto(Pipeline(("even", "small")))
 >>> bits = np.tile(np.array([[0, 1], [1, 1], [0, 1]], bool), (20, 1))  # `small` drops all, `even` a third
@@ -66,6 +67,8 @@ tuples that had no part in the proposal."""
 FRONTS = (3, 2, 1)
 """How many filters of a proposal are taken where it is not certain as a whole: few tuples get behind the first ones,
 and what is uncertain there should not hold back what is certain in front."""
+PRIOR = 2.0
+"""Tuples that speak for independence where few others get to."""
 LEAST_GAIN = 0.01
 CALMEST = 1.0 / 8.0
 PATIENCE = 500_000
@@ -258,7 +261,7 @@ class Auto:
         """Orders the tuples can judge, by what was evaluated on them."""
         order = self.order
         if self.algorithm == "a-greedy":
-            yield greedy_order(tuples, costs.tolist(), pipeline=self.pipeline)
+            yield greedy_order(tuples, costs.tolist(), pipeline=self.pipeline, prior=PRIOR)
             return
         if self.algorithm == "sweep":
             j = self.j

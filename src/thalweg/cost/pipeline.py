@@ -62,14 +62,24 @@ def greedy_order(
     times: Sequence[float],
     weights: NDArray[np.float64] | None = None,
     pipeline: Pipeline | None = None,
+    prior: float = 0.0,
 ) -> tuple[int, ...]:
-    """Static Greedy: at each position the filter that drops most per unit of time of what gets there."""
+    """Static Greedy: at each position the filter that drops most per unit of time of what gets there.
+
+    `prior`: as if that many tuples more got to every position, of which each filter drops what it drops of all. Where
+    few tuples get to, what is not known is then taken to be independent: a cheap filter comes before a dear one.
+
+    >>> dropped = np.array([[1, 0, 0], [1, 1, 1]], bool)  # the first filter drops all: of the others nothing is seen
+    >>> greedy_order(dropped, [1.0, 10.0, 1.0]), greedy_order(dropped, [1.0, 10.0, 1.0], prior=1.0)
+    ((0, 1, 2), (0, 2, 1))
+    """
     alive = np.ones(len(dropped)) if weights is None else np.array(weights, dtype=np.float64)
     guards = pipeline.guards if pipeline is not None else ((),) * dropped.shape[1]
     drops = dropped.astype(np.float64)  # sums of columns are then one product
+    of_all = prior * (alive @ drops) / max(float(alive.sum()), 1.0)
     order: list[int] = []
     while len(order) < dropped.shape[1]:
-        here = alive @ drops
+        here = alive @ drops + of_all
         left = [k for k in range(dropped.shape[1]) if k not in order]
         best: tuple[float, tuple[int, ...]] | None = None
         for k in left:
