@@ -173,6 +173,8 @@ class JoinObserved:
     limit: int
     """Results one row may have."""
     omitted_switches: int = 0
+    query: str | None = None
+    start: str | None = None
 
 
 Record = JoinObserved | Observed | VerdictGiven | Switched | NativeObserved

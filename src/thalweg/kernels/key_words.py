@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -146,9 +147,9 @@ def _texts(array: pa.Array) -> Words:
     return out
 
 
-def _values(array: pa.Array, dtype: np.typing.DTypeLike) -> NDArray[np.generic]:
+def _values(array: pa.Array, dtype: np.typing.DTypeLike) -> NDArray[Any]:
     """The values as they lie in memory, whatever stands where there is none."""
-    values: NDArray[np.generic] = np.frombuffer(array.buffers()[1], dtype)[array.offset : array.offset + len(array)]
+    values: NDArray[Any] = np.frombuffer(array.buffers()[1], dtype)[array.offset : array.offset + len(array)]
     return values
 
 

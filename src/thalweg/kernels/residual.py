@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +17,6 @@ from numpy.typing import NDArray
 
 from thalweg.errors import PlanError
 from thalweg.plan.join_condition import Residual, expression
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 Columns = Mapping[tuple[str, str], Any]
 
@@ -45,7 +42,7 @@ class Check:
         return bits
 
 
-def _evaluate(node: exp.Expression, columns: Columns) -> Any:
+def _evaluate(node: Any, columns: Columns) -> Any:
     from sqlglot import exp
 
     if isinstance(node, exp.Column):

@@ -53,7 +53,7 @@ def stored(kind: pa.DataType, capacity: int) -> StoredColumn:
     return RingColumn(kind, dtype, capacity) if dtype is not None else ArrowColumn(kind)
 
 
-def _fixed(kind: pa.DataType) -> np.dtype[np.generic] | None:
+def _fixed(kind: pa.DataType) -> np.dtype[Any] | None:
     is_ = pa.types
     if is_.is_boolean(kind) or isinstance(kind, pa.BaseExtensionType):
         return None
@@ -69,7 +69,7 @@ def _fixed(kind: pa.DataType) -> np.dtype[np.generic] | None:
 class RingColumn:
     """Of fixed width."""
 
-    def __init__(self, kind: pa.DataType, dtype: np.dtype[np.generic], capacity: int) -> None:
+    def __init__(self, kind: pa.DataType, dtype: np.dtype[Any], capacity: int) -> None:
         self.kind = kind
         self._values = np.empty(capacity, dtype)
         self._known: NDArray[np.bool_] | None = None  # made when the first null comes

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from thalweg.errors import PlanError
 from thalweg.plan.join_graph import Equality
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,7 @@ def parse(on: str) -> tuple[list[Equality], tuple[Residual, ...], tuple[str, ...
     return equalities, tuple(residuals), tuple(aliases)
 
 
-def expression(text: str) -> exp.Expression:
+def expression(text: str) -> Any:
     """Parsed as Spark SQL, without functions and subqueries: what a joined row can be asked in this process."""
     import sqlglot
     from sqlglot import exp
@@ -61,7 +58,8 @@ def expression(text: str) -> exp.Expression:
     try:
         tree = sqlglot.parse_one(text, dialect="spark")
     except sqlglot.errors.SqlglotError as error:
-        place = error.errors[0] if getattr(error, "errors", None) else {}
+        told = getattr(error, "errors", None)  # a parse error has places, others do not
+        place = told[0] if told else {}
         where = f" at column {place['col']}" if place.get("col") else ""
         raise PlanError(f"on={text!r} cannot be read{where}: {place.get('description', error)}") from None
     for node in tree.walk():
@@ -84,7 +82,7 @@ def _known() -> tuple[type, ...]:
     )  # fmt: skip
 
 
-def _conjuncts(tree: exp.Expression) -> Iterator[exp.Expression]:
+def _conjuncts(tree: Any) -> Iterator[Any]:
     from sqlglot import exp
 
     while isinstance(tree, exp.Paren):

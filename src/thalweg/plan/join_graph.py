@@ -103,7 +103,7 @@ class JoinGraph:
             for alias in self.aliases:
                 near = [above for above in layer if self.shared(above, alias)]
                 if alias not in depth and near:
-                    reached[alias] = max(near, key=lambda above: len(self.shared(above, alias)))  # noqa: B023
+                    reached[alias] = max(near, key=lambda above: len(self.shared(above, alias)))
             parents.update(reached)
             depth.update(dict.fromkeys(reached, depth[layer[0]] + 1))
             layer = list(reached)

@@ -171,7 +171,8 @@ def _equal(one: pa.Array, other: pa.Array) -> Bits:
         (a, ka), (b, kb) = kind.words(one), kind.words(other)
         for k in (ka, kb):
             known = known if k is None else known & k
-        return known & (a == b)
+        equal: Bits = known & (a == b)
+        return equal
     bits = np.zeros(len(one), bool)
     rows = pa.array(known.nonzero()[0])
     bits[known] = same(kind.canonical(one).take(rows), kind.canonical(other).take(rows))

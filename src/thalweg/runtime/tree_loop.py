@@ -45,10 +45,13 @@ class Node:
         )  # fmt: skip
         self.join = BinaryJoin(*schemas, method)
         self.parent: tuple[Node, str] | None = None
-        names = dict.fromkeys([*schemas[0].names, *schemas[1].names])
-        self.schema = pa.schema([schemas[0].field(n) if n in schemas[0].names else schemas[1].field(n) for n in names])
-        self._origin = [(LEFT, schemas[0].names.index(n)) if n in schemas[0].names else (RIGHT, schemas[1].names.index(n))
-                        for n in names]  # fmt: skip
+        origin: dict[str, tuple[str, int]] = {}
+        for side, schema in zip((LEFT, RIGHT), schemas, strict=True):
+            for n, name in enumerate(schema.names):
+                origin.setdefault(name, (side, n))  # the word of a class is the same on both sides
+        self._origin = list(origin.values())
+        fields = {LEFT: schemas[0], RIGHT: schemas[1]}
+        self.schema = pa.schema([fields[side].field(n) for side, n in self._origin])
         self.streams = streams_of(shape)
         self.made = 0
         """Results so far."""

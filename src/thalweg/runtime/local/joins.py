@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,7 @@ from thalweg.runtime.join_settings import JoinSettings
 TELL_EVERY_ROWS = 100_000
 """A pass reports to its sink about this often."""
 
-Source = Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch
+Source: TypeAlias = Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch
 
 
 def make_join_loop(
@@ -112,7 +112,7 @@ def _checked(plan: JoinPlan, streams: Mapping[str, Source]) -> dict[str, pa.Sche
     for alias, source in streams.items():
         if isinstance(source, (pa.Table, pa.RecordBatch)):
             schemas[alias] = source.schema
-        elif isinstance(source, (str, bytes, Mapping)) or not isinstance(source, Iterable):
+        elif isinstance(source, (str, bytes, Mapping)) or not hasattr(source, "__iter__"):
             _of(alias, source)
     return schemas
 
