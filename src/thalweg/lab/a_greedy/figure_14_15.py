@@ -116,9 +116,9 @@ CLAIMS: tuple[Statement[Results], ...] = (
             )
             + f" for c = {', '.join(map(str, r.rates))}"
         ),
-        why="Sweep at c = 1 only: with equal costs several orders are nearly as good as the best, and a violation of less "
-        "than a tenth is tolerated (alpha = 0.9). Which of them it ends in depends on the rows sampled; another draw kept "
-        "it within the bound.",
+        why="Sweep at c = 1 only: with equal costs several orders are nearly as good as the best, and a violation of "
+        "less than a tenth is tolerated (alpha = 0.9). Which of them it ends in depends on the rows sampled; another "
+        "draw kept it within the bound.",
     ),
     Statement(
         "the overhead of A-Greedy and Independent grows with c, that of Sweep and LocalSwaps remains stable",

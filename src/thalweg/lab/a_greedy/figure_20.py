@@ -31,8 +31,8 @@ CLAIMS: tuple[Statement[Results], ...] = (
         holds=lambda r: all(slower(r, c) > 0 for c in r),
         measured=every,
         why="only where all filters cost the same. Orders differ least there, so what A-Greedy's profiling costs more "
-        "weighs as much as what it gains by being faster; the sign depends on which rows are sampled (another draw gave "
-        "+0.4 %).",
+        "weighs as much as what it gains by being faster; the sign depends on which rows are sampled (another draw "
+        "gave +0.4 %).",
     ),
     Statement(
         "A-Greedy even improves over Sweep as filters become dearer",
