@@ -58,7 +58,8 @@ def _fixed(kind: pa.DataType) -> np.dtype[Any] | None:
     if is_.is_boolean(kind) or isinstance(kind, pa.BaseExtensionType):
         return None
     if is_.is_integer(kind) or is_.is_floating(kind):
-        return np.dtype(kind.to_pandas_dtype())
+        dtype: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
+        return dtype
     if is_.is_temporal(kind) and not is_.is_interval(kind):
         return np.dtype(f"i{kind.bit_width // 8}")
     if is_.is_decimal(kind):
