@@ -23,8 +23,6 @@ from thalweg.plan.join_graph import JoinTree, Key
 
 Words = NDArray[np.int64]
 Bits = NDArray[np.bool_]
-CALIBRATING = 5
-"""Calls without rows, to know what a call costs."""
 NO_CHECKS = np.empty((0, 6), np.int64)
 
 
@@ -84,24 +82,10 @@ class ProbeChain:
         self.looked = 0
         """Entries of indexes compared so far: what probing costs, whatever the machine."""
         self._paths = [tree.path(alias) for alias in self.others]
-        self._call_ns: list[int] | None = None
 
     def columns(self, rows: ProbeRows) -> ProbeRows:
         """They are ready."""
-        if self._call_ns is None:
-            self._call_ns = [self._call_of(k, rows) for k in range(len(self.others))]
         return rows
-
-    def _call_of(self, k: int, rows: ProbeRows) -> int:
-        """What a call costs before it looks at a row. Probing a row takes some nanoseconds, calling some thousand: of
-        few small calls nobody could tell what a row costs. The first calls compile, or load what was compiled."""
-        nobody = np.empty(0, np.int64)
-        times = []
-        for _ in range(CALIBRATING):
-            begun = self.clock()
-            self.probe(k, rows, nobody)
-            times.append(self.clock() - begun)
-        return min(times)
 
     def probe(self, k: int, rows: ProbeRows, alive: Words) -> Bits:
         """Which of the rows `alive` have a partner on the path to the k-th of the others."""
@@ -141,14 +125,9 @@ class ProbeChain:
                 dropped_at[alive[~found]] = position
                 alive = alive[found]
             passed[k] = len(alive)
-            ns[k] = self._spent(k, begun)
+            ns[k] = self.clock() - begun
         nobody = np.empty(0, np.int64)
         return Pass(alive, nobody, dropped_at, evaluated, passed, [0] * n, ns, None)
-
-    def _spent(self, k: int, begun: int) -> int:
-        """On the rows, without the call."""
-        calls = self._call_ns[k] if self._call_ns is not None else 0
-        return max(self.clock() - begun - calls, 1)
 
     def profile(self, rows: ProbeRows, dropped_at: NDArray[np.int16], order: Sequence[int], evaluate: Bits) -> Profile:
         """Probe sampled rows where the policy wants it: `evaluate` says so by the position that dropped them."""
@@ -161,7 +140,7 @@ class ProbeChain:
             if len(wanted):
                 begun = self.clock()
                 dropped[wanted, k] = ~self.probe(k, rows, wanted)
-                evaluated[k], ns[k] = len(wanted), self._spent(k, begun)
+                evaluated[k], ns[k] = len(wanted), self.clock() - begun
         return Profile(dropped, evaluated, ns, [0] * n)
 
 
