@@ -6,7 +6,9 @@ dropped costs no enumeration.
 Guarantee: the rows that pass do not depend on the order. What a row that passes costs does not either (property 8.1):
 every probe is made once, each ends at its first partner, and `MultiwayJoin` goes on from there. In trees deeper than a
 star a row that passes may still have no result, since partners on two paths need not agree.
-Cost: one compiled call a stream and slice, on the rows still alive.
+Cost: one compiled call a stream and slice, on the rows still alive. What a probe costs is told by the entries it looks
+at, times what an entry costs on average. Clocks say less: a window that is rarely probed has left the processor's
+caches and seems dear, though it would be cheap if it came first.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from thalweg.plan.join_graph import JoinTree, Key
 
 Words = NDArray[np.int64]
 Bits = NDArray[np.bool_]
+MEMORY = 1 << 20
+"""Rows and entries over which the cost of one is averaged."""
 NO_CHECKS = np.empty((0, 6), np.int64)
 
 
@@ -73,7 +77,10 @@ class ProbeRows:
 class ProbeChain:
     """The other streams' windows, seen from one stream."""
 
-    def __init__(self, tree: JoinTree, stores: Mapping[str, WindowStore], clock: Callable[[], int]) -> None:
+    def __init__(
+        self, tree: JoinTree, stores: Mapping[str, WindowStore], clock: Callable[[], int], *, timed: bool = False
+    ) -> None:
+        """`timed`: what a probe costs is what the clock says, because it is a virtual one."""
         self.tree = tree
         self.stores = stores
         self.clock = clock
@@ -82,6 +89,8 @@ class ProbeChain:
         self.looked = 0
         """Entries of indexes compared so far: what probing costs, whatever the machine."""
         self._paths = [tree.path(alias) for alias in self.others]
+        self._timed = timed
+        self._spent_ns = self._weight = 0
 
     def columns(self, rows: ProbeRows) -> ProbeRows:
         """They are ready."""
@@ -118,16 +127,26 @@ class ProbeChain:
         for position, k in enumerate(order):
             if not len(alive):
                 break
-            begun = self.clock()
+            begun, looked = self.clock(), self.looked
             found = self.probe(k, rows, alive)
             evaluated[k] = len(alive)
             if not found.all():
                 dropped_at[alive[~found]] = position
                 alive = alive[found]
             passed[k] = len(alive)
-            ns[k] = self.clock() - begun
+            ns[k] = self._cost_ns(self.clock() - begun, evaluated[k] + self.looked - looked)
         nobody = np.empty(0, np.int64)
         return Pass(alive, nobody, dropped_at, evaluated, passed, [0] * n, ns, None)
+
+    def _cost_ns(self, ns: int, weight: int) -> int:
+        """What probing some rows costs; `weight` is the rows and the entries looked at."""
+        if self._timed:
+            return ns
+        self._spent_ns += ns
+        self._weight += weight
+        if self._weight > MEMORY:
+            self._spent_ns, self._weight = self._spent_ns // 2, self._weight // 2
+        return max(self._spent_ns * weight // self._weight, 1)
 
     def profile(self, rows: ProbeRows, dropped_at: NDArray[np.int16], order: Sequence[int], evaluate: Bits) -> Profile:
         """Probe sampled rows where the policy wants it: `evaluate` says so by the position that dropped them."""
@@ -138,9 +157,10 @@ class ProbeChain:
         for k in order:
             wanted = evaluate[dropped_at, k].nonzero()[0]
             if len(wanted):
-                begun = self.clock()
+                begun, looked = self.clock(), self.looked
                 dropped[wanted, k] = ~self.probe(k, rows, wanted)
-                evaluated[k], ns[k] = len(wanted), self.clock() - begun
+                evaluated[k] = len(wanted)
+                ns[k] = self._cost_ns(self.clock() - begun, len(wanted) + self.looked - looked)
         return Profile(dropped, evaluated, ns, [0] * n)
 
 

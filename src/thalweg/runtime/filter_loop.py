@@ -232,6 +232,10 @@ class FilterLoop:
             self._calm_slices = 0
             self.slice_rows = min(2 * self.slice_rows, MOST_SLICE_ROWS)
 
+    def worked(self, ns: int) -> None:
+        """What was done besides for these rows, since a budget is a share of all that is done."""
+        self._working_ns += ns
+
     def take_failures(self) -> list[FailedRow]:
         """The rows of the latest batch that were set aside, by their number in it."""
         failures, self._failures = self._failures, []

@@ -33,7 +33,7 @@ class StreamCounts:
     looked: int = 0
     """Entries of indexes compared while results were put together."""
     putting_ns: int = 0
-    """Spent on putting results together, by whoever takes them too, and on inserting."""
+    """Spent on putting results together and on inserting."""
     most_matches: int = 0
     hottest: str = ""
     """The keys of the row with the most results."""

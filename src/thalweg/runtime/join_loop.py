@@ -21,6 +21,7 @@ from thalweg.errors import JoinLimitError
 from thalweg.kernels.columns import as_index
 from thalweg.kernels.multiway_join import RESULTS, Results, Told, TooManyResults, put_together
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
+from thalweg.kernels.warm_up import warm_up
 from thalweg.kernels.window_store import WindowStore
 from thalweg.runtime.filter_loop import FilterLoop
 from thalweg.runtime.join_binding import JoinBinding
@@ -47,6 +48,7 @@ class JoinLoop:
         results: int = RESULTS,
         snapshots: bool = False,
     ) -> None:
+        warm_up()
         graph = binding.plan.graph
         self.binding = binding
         self.clock = clock
@@ -76,13 +78,14 @@ class JoinLoop:
         starts = np.full((len(self.stores) - 1, batch.num_rows), -1, np.int64)
         rows = ProbeRows(admitted.keys, admitted.times, admitted.ends, starts)
         loop = self.loops[alias]
-        order = tuple(loop.chain.pipeline.names[k] for k in loop.order)
-        kept = loop.process(rows).nonzero()[0]
+        if all(len(store) for other, store in self.stores.items() if other != alias):
+            kept = loop.process(rows).nonzero()[0]
+            if len(kept):
+                order = tuple(loop.chain.pipeline.names[k] for k in loop.order)
+                yield from self._put_together(alias, batch, rows, kept, order)
         begun = self.clock()
-        if len(kept):
-            yield from self._put_together(alias, batch, rows, kept, order)
         self.stores[alias].insert(batch, admitted.keys, admitted.times, admitted.ends)
-        counts.putting_ns += self.clock() - begun
+        self._worked(alias, begun)
 
     def end_round(self) -> None:
         """The batches of a round have been processed: watermarks move, rows expire."""
@@ -97,6 +100,7 @@ class JoinLoop:
         self, alias: str, batch: pa.RecordBatch, rows: ProbeRows, kept: Any, order: tuple[str, ...]
     ) -> Iterator[pa.RecordBatch]:
         counts, told = self.counts[alias], Told()
+        begun = self.clock()
         found = put_together(
             self.trees[alias], self.stores, rows, kept, order,
             most=self.most_matches, told=told, results=self.results,
@@ -105,8 +109,10 @@ class JoinLoop:
             for results in found:
                 out = self._output(alias, batch, results)
                 counts.results += out.num_rows
+                self._worked(alias, begun)
                 if out.num_rows:
                     yield out
+                begun = self.clock()
         except TooManyResults as too_many:
             raise JoinLimitError(
                 f"one row of {alias} ({self._named_keys(alias, batch, too_many.row)}) has more than "
@@ -117,6 +123,11 @@ class JoinLoop:
         if told.results > counts.most_matches:
             counts.most_matches = told.results
             counts.hottest = self._named_keys(alias, batch, told.row)
+
+    def _worked(self, alias: str, begun: int) -> None:
+        ns = self.clock() - begun
+        self.counts[alias].putting_ns += ns
+        self.loops[alias].worked(ns)
 
     def _named_keys(self, alias: str, batch: pa.RecordBatch, row: int) -> str:
         graph = self.binding.plan.graph
