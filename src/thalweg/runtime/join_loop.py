@@ -74,7 +74,7 @@ class JoinLoop:
         admitted = self.intake.admit(alias, batch)
         if admitted is None:
             return
-        batch, counts = admitted.batch, self.counts[alias]
+        batch = admitted.batch
         starts = np.full((len(self.stores) - 1, batch.num_rows), -1, np.int64)
         rows = ProbeRows(admitted.keys, admitted.times, admitted.ends, starts)
         loop = self.loops[alias]
