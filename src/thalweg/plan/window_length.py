@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import timedelta
 from fractions import Fraction
@@ -32,7 +33,7 @@ def length_of(length: Length, unit: str | None, what: str = "window") -> int:
     if unit is None:
         if isinstance(length, (str, timedelta)) and length_of(length, "ns", what) == 0:
             return 0  # nothing is nothing in any unit
-        if not isinstance(length, (int, float)) or length != int(length):
+        if not isinstance(length, (int, float)) or not math.isfinite(length) or length != int(length):
             raise PlanError(f"{what}={length!r}: the time column holds whole numbers, so give a whole number of them")
         ticks = Fraction(int(length))
     elif isinstance(length, timedelta):
