@@ -68,7 +68,7 @@ def expression(text: str) -> exp.Expression:
         if not isinstance(node, _known()):
             raise PlanError(
                 f"on={text!r}: {node.sql(dialect='spark')} is not understood here; comparisons, arithmetic, AND, OR, "
-                "NOT, BETWEEN, IN and IS NULL over alias.column and literals are; for more, filter the result with tw.filters"
+                "NOT, BETWEEN, IN and IS NULL over alias.column and literals are; for more, filter by tw.filters"
             )
         if isinstance(node, exp.Column) and (node.args.get("db") or isinstance(node.this, exp.Star)):
             raise PlanError(f"on={text!r}: {node.sql()} is no alias.column; write the stream and one column")
