@@ -153,7 +153,7 @@ def test_trees_of_binary_joins(case: Case, seed: int, data: st.DataObject):
     assert sum(counts.results for counts in loop.counts.values()) == len(case.expected())
 
 
-WINDOWS = {"a": 2000, "b": 700, "c": 3000, "d": 600}
+WINDOWS = {"a": 2000, "b": 700, "c": 3000, "d": 3000}
 ON = "a.k = b.k AND a.k = c.k AND c.m = d.m"
 
 
