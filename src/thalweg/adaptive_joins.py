@@ -62,7 +62,8 @@ def join(
     slice_rows, seed, events
         As for :func:`thalweg.filters`.
 
-    The result has the columns ``<stream>_<column>`` and ``event_time``, the largest of the times.
+    The result has the columns ``<stream>_<column>`` and ``event_time``, the largest of the times. Dictionary-encoded
+    columns and views come as the plain text, bytes or numbers they stand for.
 
     >>> import pyarrow as pa, thalweg as tw
     >>> j = tw.join(on="a.k = b.k", window=10, time="t", lateness=0)

@@ -35,6 +35,8 @@ class Check:
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
             types = ", ".join(f"{a}.{c} is {columns[a, c].type}" for a, c in self.residual.columns)
             raise PlanError(f"on=: {self.residual.text} cannot be evaluated: {types}; {error}") from None
+        if not (pa.types.is_boolean(answer.type) or pa.types.is_null(answer.type)):
+            raise PlanError(f"on=: {self.residual.text} is {answer.type}, not true or false: compare it with something")
         if isinstance(answer, pa.Scalar):
             rows = len(next(iter(columns.values())))
             return np.full(rows, answer.as_py() is True)
@@ -60,7 +62,10 @@ def _evaluate(node: Any, columns: Columns) -> Any:
     if isinstance(node, exp.Not):
         return pc.invert(_evaluate(node.this, columns))
     if isinstance(node, exp.Is):
-        return pc.is_null(_evaluate(node.this, columns))
+        value, wanted = _evaluate(node.this, columns), _evaluate(node.expression, columns)
+        if not wanted.is_valid:
+            return pc.is_null(value)
+        return pc.fill_null(pc.equal(value, wanted), False)  # IS TRUE: never unknown
     if isinstance(node, exp.Between):
         value = _evaluate(node.this, columns)
         low, high = (_evaluate(node.args[end], columns) for end in ("low", "high"))

@@ -147,6 +147,8 @@ class WindowStore:
         elif self._capacity > LEAST and SPARSE * len(self) < self._capacity:
             self._resize(2 * len(self))
         if len(self) < rows:
+            # a store that was large once must not wait until it is that large again
+            self._looked_through = min(self._looked_through, max(len(self), LEAST))
             for column in self._columns:
                 column.forget(self.low)
         if self._snapshots:

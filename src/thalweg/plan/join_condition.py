@@ -39,7 +39,7 @@ def parse(on: str) -> tuple[list[Equality], tuple[Residual, ...], tuple[str, ...
                 raise PlanError(f"on={on!r}: {column} names no stream; write a.{column}")
             aliases.setdefault(alias)
         if not columns:
-            raise PlanError(f"on={on!r}: {part.sql(dialect='spark')} looks at no stream")
+            raise PlanError(f"on={on!r}: {part.sql(dialect='spark')} looks at no stream; leave it out")
         one, other = (part.this, part.expression) if isinstance(part, exp.EQ) else (None, None)
         if isinstance(one, exp.Column) and isinstance(other, exp.Column):
             equalities.append((one.table, one.name, other.table, other.name))
@@ -66,11 +66,10 @@ def expression(text: str) -> Any:
         if not isinstance(node, _known()):
             raise PlanError(
                 f"on={text!r}: {node.sql(dialect='spark')} is not understood here; comparisons, arithmetic, AND, OR, "
-                "NOT, BETWEEN, IN and IS NULL over alias.column and literals are; for more, filter the result with "
-                "tw.filters"
+                "NOT, BETWEEN, IN and IS NULL over alias.column and literals are; for more, filter by tw.filters"
             )
         if isinstance(node, exp.Column) and (node.args.get("db") or isinstance(node.this, exp.Star)):
-            raise PlanError(f"on={text!r}: {node.sql()} is no alias.column")
+            raise PlanError(f"on={text!r}: {node.sql()} is no alias.column; write the stream and one column")
     return tree
 
 

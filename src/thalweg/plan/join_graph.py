@@ -67,6 +67,9 @@ class JoinGraph:
                     first[alias] = column
             if len(first) > 1:
                 classes.append(tuple(first.items()))
+            elif len(members) == 1:  # a.k = a.k, which says that it is not null
+                ((alias, column),) = members
+                within.append((alias, column, column))
         graph = cls(tuple(order), tuple(classes), tuple(within))
         graph._refuse_parts()
         return graph
@@ -74,11 +77,13 @@ class JoinGraph:
     def _refuse_parts(self) -> None:
         if len(self.aliases) < 2:
             raise PlanError("a join needs two streams or more: on='a.k = b.k'")
-        seen = set(self.tree(self.aliases[0], whole=False).parents) | {self.aliases[0]}
-        if len(seen) < len(self.aliases):
-            parts = [sorted(seen), sorted(set(self.aliases) - seen)]
-            text = " and ".join("{" + ", ".join(part) + "}" for part in parts)
-            raise PlanError(f"on= does not connect all streams: {text} have no condition between them; add one")
+        parts: list[list[str]] = []
+        for alias in self.aliases:
+            if not any(alias in part for part in parts):
+                parts.append([alias, *self.tree(alias, whole=False).parents])
+        if len(parts) > 1:
+            text = " and ".join("{" + ", ".join(sorted(part)) + "}" for part in parts)
+            raise PlanError(f"on= does not connect all streams: {text} have no equality between them; add one")
 
     @cached_property
     def column_of(self) -> tuple[Mapping[str, str], ...]:

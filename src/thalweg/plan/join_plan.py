@@ -38,10 +38,14 @@ class JoinPlan:
         """As a user writes it."""
         equalities, residuals, aliases = parse(on)
         graph = JoinGraph.of(equalities, aliases)
+        times = _by_stream("time", time, graph.aliases)
+        for alias, column in times.items():
+            if not isinstance(column, str) or not column:
+                raise PlanError(f"time of {alias}={column!r}: must be the name of the column with a row's time")
         return cls(
             on, graph, residuals,
             _by_stream("window", window, graph.aliases),
-            _by_stream("time", time, graph.aliases),
+            times,
             _by_stream("lateness", lateness, graph.aliases),
         )  # fmt: skip
 
@@ -51,8 +55,9 @@ def _by_stream(name: str, value: T | Mapping[str, T], aliases: tuple[str, ...]) 
         return dict.fromkeys(aliases, value)
     for alias in value:
         if alias not in aliases:
-            raise PlanError(f"{name}: {alias!r} is no stream of on={nearest(str(alias), aliases)}")
+            hint = nearest(str(alias), aliases)
+            raise PlanError(f"{name}: {alias!r} is no stream of on={hint}; its streams are {', '.join(aliases)}")
     missing = [alias for alias in aliases if alias not in value]
     if missing:
-        raise PlanError(f"{name}: nothing is said for {', '.join(missing)}")
+        raise PlanError(f"{name}: nothing is said for {', '.join(missing)}; add {missing[0]!r}: ...")
     return {alias: value[alias] for alias in aliases}

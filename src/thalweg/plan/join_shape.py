@@ -46,7 +46,7 @@ def _check_connected(shape: Shape, graph: JoinGraph) -> None:
         return
     left, right = (streams_of(part) for part in shape)
     if not any(graph.shared(one, other) for one in left for other in right):
-        parts = " with ".join("{" + ", ".join(part) + "}" for part in (left, right))
-        raise PlanError(f"the tree {to_text(shape)} joins {parts}, which have no condition between them")
+        one, other = ("{" + ", ".join(side) + "}" for side in (left, right))
+        raise PlanError(f"the tree {to_text(shape)} joins {one} with {other}, which have no equality between them")
     for part in shape:
         _check_connected(part, graph)

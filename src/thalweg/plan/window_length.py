@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import timedelta
 from fractions import Fraction
@@ -32,7 +33,7 @@ def length_of(length: Length, unit: str | None, what: str = "window") -> int:
     if unit is None:
         if isinstance(length, (str, timedelta)) and length_of(length, "ns", what) == 0:
             return 0  # nothing is nothing in any unit
-        if not isinstance(length, (int, float)) or length != int(length):
+        if not isinstance(length, (int, float)) or not math.isfinite(length) or length != int(length):
             raise PlanError(f"{what}={length!r}: the time column holds whole numbers, so give a whole number of them")
         ticks = Fraction(int(length))
     elif isinstance(length, timedelta):
@@ -43,9 +44,9 @@ def length_of(length: Length, unit: str | None, what: str = "window") -> int:
     else:
         raise PlanError(f"{what}={length!r}: the time column holds timestamps, so give '{length} seconds' or the like")
     if ticks < 0:
-        raise PlanError(f"{what}={length!r}: must not be negative")
+        raise PlanError(f"{what}={length!r}: must not be negative; 0 is the least")
     if ticks >= 2**61:
-        raise PlanError(f"{what}={length!r}: longer than the time column can tell")
+        raise PlanError(f"{what}={length!r}: longer than the time column can tell; give less than 2^61 of its ticks")
     # a window counts what is within it, and times are whole ticks, so what is left over can hold nothing
     return int(ticks)
 
@@ -60,7 +61,10 @@ def _nanoseconds(text: str, what: str) -> int:
         name = part[2].lower()
         unit = SHORT.get(name, name.removesuffix("s") if name not in UNITS_NS else name)
         if unit not in UNITS_NS:
-            raise PlanError(f"{what}={text!r}: {part[2]!r} is no unit of time{nearest(name, UNITS_NS)}")
+            raise PlanError(
+                f"{what}={text!r}: {part[2]!r} is no unit of time{nearest(name, UNITS_NS)}; "
+                f"there are {', '.join(UNITS_NS)}"
+            )
         total += Fraction(part[1]) * UNITS_NS[unit]
         at = part.end()
     if not words:

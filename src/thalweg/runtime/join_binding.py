@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from thalweg.errors import PlanError, nearest
 from thalweg.kernels.key_words import KeyKind, same
+from thalweg.kernels.plain_columns import plain, plain_schema
 from thalweg.plan.join_graph import Key
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.window_length import length_of
@@ -31,6 +32,7 @@ class JoinBinding:
 
     plan: JoinPlan
     schemas: Mapping[str, pa.Schema]
+    """As windows and results hold the columns: see `plain_columns`."""
     time_type: pa.DataType
     """Of `event_time`: the finest of the streams' times."""
     windows: Mapping[str, int]
@@ -58,12 +60,18 @@ class JoinBinding:
             KeyKind.of([(f"{alias}.{c}", schemas[alias].field(c).type) for c in columns])
         time_type = _time_type({f"{a}.{plan.times[a]}": schemas[a].field(plan.times[a]).type for a in graph.aliases})
         unit = time_type.unit if pa.types.is_timestamp(time_type) else None
+        plain_schemas = {alias: plain_schema(schema) for alias, schema in schemas.items()}
         return cls(
-            plan, dict(schemas), time_type,
+            plan, plain_schemas, time_type,
             {a: length_of(plan.windows[a], unit, f"window of {a}") for a in graph.aliases},
             {a: length_of(plan.lateness[a], unit, f"lateness of {a}") for a in graph.aliases},
-            kinds, _output(graph.aliases, schemas, time_type),
+            kinds, _output(graph.aliases, plain_schemas, time_type),
         )  # fmt: skip
+
+    def plain(self, alias: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """A batch with the types of `schemas`."""
+        schema = self.schemas[alias]
+        return batch if batch.schema.types == schema.types else plain(batch, schema)
 
     def times(self, alias: str, batch: pa.RecordBatch) -> tuple[Words, Bits | None]:
         """The time of each row in ticks, and where there is one; None: everywhere."""

@@ -62,6 +62,7 @@ class JoinIntake:
         """What is left of a batch; None: nothing."""
         counts = self.counts[alias]
         counts.rows += batch.num_rows
+        batch = self.binding.plain(alias, batch)
         times, known = self.binding.times(alias, batch)
         if known is not None:
             counts.no_time += batch.num_rows - int(known.sum())

@@ -20,6 +20,8 @@ from collections.abc import Mapping
 
 END = 2**63 - 1
 """Later than any row: every stream has ended."""
+BEGINNING = -(2**63)
+"""Not later than any row."""
 
 
 class Watermarks:
@@ -49,7 +51,7 @@ class Watermarks:
         """What was seen counts from now on."""
         for stream, seen in self._seen.items():
             if seen is not None:
-                self.streams[stream] = seen - self._lateness[stream]
+                self.streams[stream] = max(seen - self._lateness[stream], BEGINNING)
         known = [mark for mark in self.streams.values() if mark is not None]
         if len(known) == len(self.streams):
             self.query = min(known)

@@ -57,10 +57,10 @@ def _joined(
 ) -> Iterator[pa.RecordBatch]:
     waiting: dict[str, pa.RecordBatch] = {}
     for alias, source in sources.items():
-        first = next(source, None)
-        if first is not None:
+        for first in source:
             waiting[alias] = _of(alias, first)
             schemas.setdefault(alias, first.schema)
+            break
     if len(schemas) < len(sources):
         return  # a stream without a batch has no columns, and no rows to join with
     binding = JoinBinding.of(plan, {alias: schemas[alias] for alias in plan.graph.aliases})
@@ -81,15 +81,16 @@ def _joined(
             batch = waiting.pop(alias)
             if not batch.schema.equals(schemas[alias]):
                 raise PlanError(
-                    f"the batches of {alias} differ in their columns: {batch.schema} after {schemas[alias]}"
+                    f"the batches of {alias} differ in their columns: {_told(batch.schema)} after "
+                    f"{_told(schemas[alias])}; cast them to one schema"
                 )
             yield from loop.process(alias, batch)
             latest[alias] = loop.watermarks.latest(alias)
-            following = next(sources[alias], None)
-            if following is None:
-                loop.watermarks.ended(alias)
-            else:
+            for following in sources[alias]:
                 waiting[alias] = _of(alias, following)
+                break
+            else:
+                loop.watermarks.ended(alias)
             loop.end_round()
             unreported += batch.num_rows
             if unreported >= TELL_EVERY_ROWS:
@@ -112,7 +113,7 @@ def _checked(plan: JoinPlan, streams: Mapping[str, Source]) -> dict[str, pa.Sche
     for alias, source in streams.items():
         if isinstance(source, (pa.Table, pa.RecordBatch)):
             schemas[alias] = source.schema
-        elif isinstance(source, (str, bytes, Mapping)) or not hasattr(source, "__iter__"):
+        elif isinstance(source, (str, bytes, Mapping)) or hasattr(source, "columns") or not hasattr(source, "__iter__"):
             _of(alias, source)
     return schemas
 
@@ -123,7 +124,13 @@ def _batches(source: Source) -> Iterator[pa.RecordBatch]:
     return iter(source.to_batches()) if isinstance(source, pa.Table) else iter(source)
 
 
+def _told(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in schema)
+
+
 def _of(alias: str, batch: Any) -> pa.RecordBatch:
     if not isinstance(batch, pa.RecordBatch):
-        raise PlanError(f"{alias}: over() takes Arrow record batches or a table, not {type(batch).__name__}")
+        raise PlanError(
+            f"{alias}: over() takes Arrow record batches or a table, not {type(batch).__name__}; make one, pa.table(...)"
+        )
     return batch
