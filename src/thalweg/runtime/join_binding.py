@@ -59,7 +59,7 @@ class JoinBinding:
         time_type = _time_type({f"{a}.{plan.times[a]}": schemas[a].field(plan.times[a]).type for a in graph.aliases})
         unit = time_type.unit if pa.types.is_timestamp(time_type) else None
         return cls(
-            plan, dict(schemas), time_type,
+            plan, {a: schemas[a] for a in graph.aliases}, time_type,
             {a: length_of(plan.windows[a], unit, f"window of {a}") for a in graph.aliases},
             {a: length_of(plan.lateness[a], unit, f"lateness of {a}") for a in graph.aliases},
             kinds, _output(graph.aliases, schemas, time_type),
