@@ -111,18 +111,16 @@ class _Run:
             at, _, kind, whose, rows = heapq.heappop(self._events)
             if self._wall:
                 self._wall.begin(at)
-                self._now = max(self._now, at, self._wall())
-            else:
-                self._now = at
+            self._now = at  # of the event: what came while an operator was at work came before it was done
             self._recorder.sample_before(self._now)
             if kind == _ARRIVAL:
                 for station, port in self._entrances[whose]:
-                    self._deliver(station, port, at, rows=rows)
+                    self._deliver(station, port, rows=rows)
                 self._next_arrival(whose)
             elif kind == _OUTPUT:
-                self._emit(whose, rows, at)
+                self._emit(whose, rows)
             else:
-                self._finish(whose, at)
+                self._finish(whose)
             self._start()
         return self._recorder.trace(self._now if self._until is None else max(self._now, self._until))
 
@@ -132,19 +130,19 @@ class _Run:
             self._push(following[0], _ARRIVAL, name, following[1])
             return
         for station, port in self._entrances[name]:
-            self._deliver(station, port, self._now, mark=END)
+            self._deliver(station, port, mark=END)
 
     def _push(self, at: int, kind: int, whose: Any, rows: Any = None) -> None:
         heapq.heappush(self._events, (at, next(self._numbers), kind, whose, rows))
 
-    def _deliver(self, station: Station, port: str, at: int, *, rows: Any = None, mark: int | None = None) -> None:
+    def _deliver(self, station: Station, port: str, *, rows: Any = None, mark: int | None = None) -> None:
         for coming in station.operator.entering(port, rows, mark):
-            self._put(coming, at)
+            self._put(coming)
 
-    def _put(self, coming: Coming, at: int) -> None:
+    def _put(self, coming: Coming) -> None:
         station = self._stations[coming.operator.name]
         if coming.rows is not None:
-            entry = Entry(coming.port, coming.rows, size(coming.rows), at, next(self._numbers))
+            entry = Entry(coming.port, coming.rows, size(coming.rows), self._now, next(self._numbers))
             station.put(entry, self._now)
         elif coming.mark is not None:
             last = station.last()
@@ -157,18 +155,18 @@ class _Run:
         passed = station.operator.mark(port, mark)
         if passed is not None:
             for reader, its_port in station.readers:
-                self._deliver(reader, its_port, self._now, mark=passed)
+                self._deliver(reader, its_port, mark=passed)
 
-    def _emit(self, station: Station, rows: Any, at: int) -> None:
+    def _emit(self, station: Station, rows: Any) -> None:
         station.emitted += size(rows)
         for reader, port in station.readers:
-            self._deliver(reader, port, at, rows=rows)
+            self._deliver(reader, port, rows=rows)
         if not station.readers:
-            self._recorder.result(station, rows, at)
+            self._recorder.result(station, rows, self._now)
 
-    def _finish(self, station: Station, at: int) -> None:
+    def _finish(self, station: Station) -> None:
         self._serving -= 1
-        for port, mark in station.finish(at).marks:
+        for port, mark in station.finish(self._now).marks:
             self._mark(station, port, mark)
 
     def _start(self) -> None:

@@ -47,9 +47,9 @@ class Source:
         if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, (pa.Table, pa.RecordBatch, Iterable)):
             raise PlanError(f"a source takes a table, Arrow batches or tuples, not {type(rows).__name__}")
         if isinstance(rows, pa.Table):
-            rows, schema = rows.combine_chunks().to_batches(), rows.schema
+            schema, rows = rows.schema, rows.combine_chunks().to_batches()
         elif isinstance(rows, pa.RecordBatch):
-            rows, schema = [rows], rows.schema
+            schema, rows = rows.schema, [rows]
         elif schema is None:
             first, rows = _peek(rows)
             if not isinstance(first, pa.RecordBatch):
@@ -105,7 +105,8 @@ class Source:
         if self.stamp is None:
             return part
         kept = [part.column(name) for name in self.schema.names[:-1]]
-        instants = pa.array(np.full(part.num_rows, at), pa.int64()).cast(STAMP)
+        words = pa.py_buffer(np.full(part.num_rows, at, np.int64))
+        instants = pa.Array.from_buffers(STAMP, part.num_rows, [None, words])
         return pa.RecordBatch.from_arrays([*kept, instants], schema=self.schema)
 
 

@@ -106,7 +106,7 @@ class Trace:
             raise PlanError("the rows of results were not kept: simulate(..., keep=True)")
         if operator is None and len(self._rows) == 1:
             (operator,) = self._rows
-        if operator not in self._rows:
+        if operator is None or operator not in self._rows:
             raise PlanError(f"rows({operator!r}): results come from {', '.join(self._rows)}")
         return self._rows[operator]
 
