@@ -60,7 +60,7 @@ class JoinBinding:
             KeyKind.of([(f"{alias}.{c}", schemas[alias].field(c).type) for c in columns])
         time_type = _time_type({f"{a}.{plan.times[a]}": schemas[a].field(plan.times[a]).type for a in graph.aliases})
         unit = time_type.unit if pa.types.is_timestamp(time_type) else None
-        plain_schemas = {alias: plain_schema(schema) for alias, schema in schemas.items()}
+        plain_schemas = {alias: plain_schema(schemas[alias]) for alias in graph.aliases}
         return cls(
             plan, plain_schemas, time_type,
             {a: length_of(plan.windows[a], unit, f"window of {a}") for a in graph.aliases},

@@ -23,6 +23,7 @@ from thalweg.kernels.multiway_join import RESULTS, Results, Told, TooManyResults
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.kernels.warm_up import warm_up
 from thalweg.kernels.window_store import WindowStore
+from thalweg.plan.join_graph import JoinTree
 from thalweg.runtime.filter_loop import FilterLoop
 from thalweg.runtime.join_binding import JoinBinding
 from thalweg.runtime.join_intake import JoinIntake
@@ -47,7 +48,9 @@ class JoinLoop:
         most_matches: int = MOST_MATCHES,
         results: int = RESULTS,
         snapshots: bool = False,
+        chain: Callable[[JoinTree, Mapping[str, WindowStore], Callable[[], int]], ProbeChain] = ProbeChain,
     ) -> None:
+        """`chain`: what probes; another one may count time of its own, as a simulation does."""
         warm_up()
         graph = binding.plan.graph
         self.binding = binding
@@ -62,11 +65,12 @@ class JoinLoop:
             for a in graph.aliases
         }
         self.trees = {a: graph.tree(a) for a in graph.aliases}
-        self.chains = {a: ProbeChain(self.trees[a], self.stores, clock) for a in graph.aliases}
+        self.chains = {a: chain(self.trees[a], self.stores, clock) for a in graph.aliases}
         self.loops: dict[str, FilterLoop] = {}
-        for a, chain in self.chains.items():
+        for a, probes in self.chains.items():
             seeded = np.random.default_rng(rng.integers(2**63))
-            self.loops[a] = FilterLoop(chain, make_policy(policy, chain.pipeline, profile, seeded), seeded, slice_rows)
+            adapted = make_policy(policy, probes.pipeline, profile, seeded)
+            self.loops[a] = FilterLoop(probes, adapted, seeded, slice_rows)
         self.output = JoinOutput(binding)
 
     def process(self, alias: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

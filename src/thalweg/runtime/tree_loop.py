@@ -31,6 +31,16 @@ class Part:
     times: Words
     ends: Words
 
+    @property
+    def num_rows(self) -> int:
+        """As of a batch."""
+        return len(self.times)
+
+    def slice(self, start: int, length: int) -> Part:
+        """A part of the rows, without copying."""
+        part = slice(start, start + length)
+        return Part(self.batch.slice(start, length), self.times[part], self.ends[part])
+
 
 class Node:
     """One join of the tree and its place in it."""
@@ -82,7 +92,8 @@ class TreeLoop:
         self.watermarks = self.intake.watermarks
         self.counts = self.intake.counts
         self.nodes: list[Node] = []
-        self._leaves: dict[str, tuple[Node, str]] = {}
+        self.leaves: dict[str, tuple[Node, str]] = {}
+        """Where the rows of each stream go."""
         self._build(shape, methods)
         combined = {c for node in self.nodes if len(node.classes) > 1 for c in node.classes}
         inexact = {c for c, kind in enumerate(binding.kinds) if not kind.exact}
@@ -90,17 +101,27 @@ class TreeLoop:
 
     def process(self, alias: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The results that come with these rows. All of them must be taken before the next rows are given."""
-        admitted = self.intake.admit(alias, batch)
-        if admitted is None:
+        entered = self.enter(alias, batch)
+        if entered is None:
             return
-        words = self._words(alias, admitted.batch)
-        whole = pa.RecordBatch.from_arrays([*admitted.batch.columns, *words], schema=self._leaf_schema(alias))
-        node, side = self._leaves[alias]
-        for part in self._up(node, side, Part(whole, admitted.times, admitted.ends)):
-            out = self.output.of(lambda a, n, part=part: part.batch.column(f"{a}\0{n}"), part.times)  # type: ignore[misc]
+        for part in self._up(*self.leaves[alias], entered):
+            out = self.leave(part)
             self.counts[alias].results += out.num_rows
             if out.num_rows:
                 yield out
+
+    def enter(self, alias: str, batch: pa.RecordBatch) -> Part | None:
+        """Rows as the stream's leaf takes them; None: none of them can have partners."""
+        admitted = self.intake.admit(alias, batch)
+        if admitted is None:
+            return None
+        words = self._words(alias, admitted.batch)
+        whole = pa.RecordBatch.from_arrays([*admitted.batch.columns, *words], schema=self._leaf_schema(alias))
+        return Part(whole, admitted.times, admitted.ends)
+
+    def leave(self, part: Part) -> pa.RecordBatch:
+        """What the root has put together as results, but for what fails a check of values."""
+        return self.output.of(lambda alias, name: part.batch.column(f"{alias}\0{name}"), part.times)
 
     def _up(self, node: Node, side: str, part: Part) -> Iterator[Part]:
         for made in node.process(side, part):
@@ -139,7 +160,7 @@ class TreeLoop:
                 below.parent = node, side
             else:
                 assert isinstance(part, str)
-                self._leaves[part] = node, side
+                self.leaves[part] = node, side
         self.nodes.append(node)
         return node.schema, node
 
