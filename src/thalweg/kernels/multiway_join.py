@@ -30,6 +30,8 @@ from thalweg.plan.join_graph import JoinTree
 Words = NDArray[np.int64]
 RESULTS = 32_768
 """Results put together at a time."""
+PARTNERS = 64
+"""Of a row that there is room for at first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +81,19 @@ def put_together(
     starts = rows.starts[[tree.others.index(alias) for alias in order]]
     state = np.empty((probing.STATE_WIDTH, len(order) + 1), np.int64)
     resume = np.array([0, -1, 0, 0, -1])
+    # the loop for stars collects partners, where drop-probing has found the first; a single level needs no collecting
+    star = len(order) > 1 and not len(checks) and all(tree.parents[alias] == tree.root for alias in order)
+    bounds, partners = np.zeros(len(order) + 1, np.int64), np.empty((3, PARTNERS), np.int64)
     while resume[0] < len(kept):
         out, latest = np.empty((len(order) + 1, results), np.int64), np.empty(results, np.int64)
-        count, looked = probing.put_together(
-            levels, checks, check_of, matrix, rows.times, rows.ends, kept, starts, state, resume, out, latest, most
-        )
+        if star:
+            count, looked, partners = probing.put_star_together(
+                levels, matrix, rows.times, rows.ends, kept, starts, bounds, partners, state, resume, out, latest, most
+            )
+        else:
+            count, looked = probing.put_together(
+                levels, checks, check_of, matrix, rows.times, rows.ends, kept, starts, state, resume, out, latest, most
+            )
         told.looked += int(looked)
         if resume[2] > most:
             raise TooManyResults(int(kept[resume[0]]))

@@ -16,6 +16,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
@@ -24,6 +25,9 @@ from thalweg.kernels.stable_hash import GOLDEN
 KEY, OLDER, TIME, END = 0, 1, 2, 3
 WIDTH = 4
 NOTHING = -1
+ROW_BYTES = 8 * WIDTH
+AHEAD = 8
+"""Rows between asking for memory and reading it: about as long as that takes."""
 
 # a level, that is a stream to be probed: where its index lies in memory, and where its key comes from
 RING, MASK, HEADS, SHIFT, LOW, PARENT, ROOT_KEY, PARENT_RING, PARENT_MASK = range(9)
@@ -42,6 +46,23 @@ def _pointer(context: Any, address: Any) -> Any:
         return builder.inttoptr(arguments[0], cgutils.voidptr_t)
 
     return types.voidptr(address), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _fetch(context: Any, address: Any) -> Any:
+    """Ask for the memory at an address, which will be read soon: it comes while something else is done."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        number = ir.IntType(32)
+        ask = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number]),
+            "llvm.prefetch.p0",
+        )  # fmt: skip
+        where = builder.inttoptr(arguments[0], cgutils.voidptr_t)
+        builder.call(ask, [where, number(0), number(3), number(1)])  # to be read, kept in all caches, data
+        return context.get_dummy_value()
+
+    return types.void(address), generate
 
 
 @numba.njit(cache=True, inline="always")
@@ -112,10 +133,16 @@ def find_partners(keys, times, ends, alive, ring, heads, shift, low, starts, fou
     for again. Returns how many entries were looked at."""
     mask = len(ring) - 1
     looked = 0
+    where = ring.ctypes.data
+    first = np.empty(len(alive), np.int64)
     for a in range(len(alive)):
+        first[a] = heads[_bucket(keys[alive[a]], shift)]
+    for a in range(len(alive)):
+        if a + AHEAD < len(alive):
+            _fetch(where + (first[a + AHEAD] & mask) * ROW_BYTES)
         i = alive[a]
         key, time, end = keys[i], times[i], ends[i]
-        row = heads[_bucket(key, shift)]
+        row = first[a]
         found[a] = False
         while row >= low:
             place = row & mask
@@ -126,6 +153,27 @@ def find_partners(keys, times, ends, alive, ring, heads, shift, low, starts, fou
                 break
             row = ring[place, OLDER]
     return looked
+
+
+@numba.njit(cache=True, inline="always")
+def _head(levels, level, key):  # type: ignore[no-untyped-def]
+    """The newest row of a key's bucket."""
+    buckets = np.int64(1) << np.int64(64 - levels[level, SHIFT])
+    heads = numba.carray(_pointer(levels[level, HEADS]), (buckets,), np.int64)
+    return heads[_bucket(key, levels[level, SHIFT])]
+
+
+@numba.njit(cache=True, inline="always")
+def _fetch_ahead(levels, rows, at, starts):  # type: ignore[no-untyped-def]
+    """Ask for the first partners of a row that comes soon, and for what stands behind those that were asked for some
+    rows ago. Where drop-probing did not look, some other row is asked for, which costs little."""
+    soon, sooner = min(at + AHEAD, len(rows) - 1), min(at + AHEAD // 2, len(rows) - 1)
+    for level in range(len(levels)):
+        mask = levels[level, MASK]
+        _fetch(levels[level, RING] + (starts[level, rows[soon]] & mask) * ROW_BYTES)
+        ring = _ring(levels[level, RING], mask)
+        older = ring[starts[level, rows[sooner]] & mask, OLDER]
+        _fetch(levels[level, RING] + (older & mask) * ROW_BYTES)
 
 
 @numba.njit(cache=True, inline="always")
@@ -141,10 +189,8 @@ def _enter(levels, depth, root_keys, starts, i, state):  # type: ignore[no-untyp
     state[WANTED, depth] = key
     if depth < len(starts) and starts[depth, i] >= 0:
         state[NEXT, depth] = starts[depth, i]
-        return
-    buckets = np.int64(1) << np.int64(64 - levels[depth, SHIFT])
-    heads = numba.carray(_pointer(levels[depth, HEADS]), (buckets,), np.int64)
-    state[NEXT, depth] = heads[_bucket(key, levels[depth, SHIFT])]
+    else:
+        state[NEXT, depth] = _head(levels, depth, key)
 
 
 @numba.njit(cache=True, inline="always")
@@ -164,35 +210,36 @@ def _agrees(checks, first, last, row, root_keys, i, state):  # type: ignore[no-u
 
 
 @numba.njit(cache=True)
-def _search(levels, checks, check_of, root_keys, starts, i, state, depth, looked):  # type: ignore[no-untyped-def]
-    """Go on from `depth` to the next choice of one row on every level; the last depth then, or -1: there is none."""
-    last = len(levels) - 1
+def _search(levels, checks, check_of, root_keys, starts, i, state, depth, last, looked):  # type: ignore[no-untyped-def]
+    """Go on from `depth` to the next choice of one row on every level up to `last`; `last` then, or -1: there is
+    none."""
     while depth >= 0:
         mask, low = levels[depth, MASK], levels[depth, LOW]
         ring = _ring(levels[depth, RING], mask)
         key, time, end = state[WANTED, depth], state[LATEST, depth], state[EARLIEST_END, depth]
         row = state[NEXT, depth]
         found = False
+        seen = 0
         while row >= low:
             place = row & mask
-            looked[0] += 1
+            seen += 1
             if ring[place, KEY] == key:
                 later, sooner = max(time, ring[place, TIME]), min(end, ring[place, END])
                 if later <= sooner and _agrees(checks, check_of[depth], check_of[depth + 1], row, root_keys, i, state):
                     found = True
                     break
             row = ring[place, OLDER]
+        looked[0] += seen
         if not found:
             depth -= 1
             continue
         state[CHOSEN, depth] = row
         state[NEXT, depth] = ring[row & mask, OLDER]
+        state[LATEST, depth + 1] = later
+        state[EARLIEST_END, depth + 1] = sooner
         if depth == last:
-            state[LATEST, depth + 1] = later
             return depth
         depth += 1
-        state[LATEST, depth] = later
-        state[EARLIEST_END, depth] = sooner
         _enter(levels, depth, root_keys, starts, i, state)
     return -1
 
@@ -200,6 +247,7 @@ def _search(levels, checks, check_of, root_keys, starts, i, state, depth, looked
 @numba.njit(cache=True)
 def find_paths(levels, checks, check_of, root_keys, times, ends, alive, found):  # type: ignore[no-untyped-def]
     """Which of the rows `alive` have a partner on every level of a path. Returns how many entries were looked at."""
+    last = len(levels) - 1
     state = np.empty((STATE_WIDTH, len(levels) + 1), np.int64)
     looked = np.zeros(1, np.int64)
     starts = np.empty((0, 0), np.int64)
@@ -207,7 +255,7 @@ def find_paths(levels, checks, check_of, root_keys, times, ends, alive, found): 
         i = alive[a]
         state[LATEST, 0], state[EARLIEST_END, 0] = times[i], ends[i]
         _enter(levels, 0, root_keys, starts, i, state)
-        found[a] = _search(levels, checks, check_of, root_keys, starts, i, state, 0, looked) >= 0
+        found[a] = _search(levels, checks, check_of, root_keys, starts, i, state, 0, last, looked) >= 0
     return looked[0]
 
 
@@ -219,38 +267,156 @@ def put_together(  # type: ignore[no-untyped-def]
 
     `resume` holds the place in `rows`, the depth (-1: begin with that row), and the results of that row so far.
     `starts` holds, by level and row, where drop-probing found the first partner; -1 where it did not look. Returns
-    (results, entries looked at); stops with `resume[2] > most` when one row has more results than that."""
-    count, last = 0, len(levels) - 1
+    (results, entries looked at); stops with `resume[2] > most` when one row has more results than that.
+
+    Most of the time is spent on the last level, whose rows are what results differ in: there everything is in local
+    variables, and the rows chosen above are written for all results of a choice at once."""
+    count, last, room = 0, len(levels) - 1, out.shape[1]
     looked = np.zeros(1, np.int64)
-    at, depth = resume[0], resume[1]
+    mask, low = levels[last, MASK], levels[last, LOW]
+    ring = _ring(levels[last, RING], mask)
+    first_check, end_check = check_of[last], check_of[last + 1]
+    at, depth, made = resume[0], resume[1], resume[2]
+    stopped = False
+    while at < len(rows) and not stopped:
+        i = rows[at]
+        if depth < 0:
+            _fetch_ahead(levels, rows, at, starts)
+            state[LATEST, 0], state[EARLIEST_END, 0] = times[i], ends[i]
+            _enter(levels, 0, root_keys, starts, i, state)
+            depth, made = 0, 0
+        while depth >= 0:
+            if depth < last:
+                depth = _search(levels, checks, check_of, root_keys, starts, i, state, depth, last - 1, looked)
+                if depth < 0:
+                    break
+                depth = last
+                _enter(levels, last, root_keys, starts, i, state)
+            key, time, end = state[WANTED, last], state[LATEST, last], state[EARLIEST_END, last]
+            row, begun, seen = state[NEXT, last], count, 0
+            while row >= low:
+                place = row & mask
+                seen += 1
+                if ring[place, KEY] == key:
+                    later = max(time, ring[place, TIME])
+                    if later <= min(end, ring[place, END]) and (
+                        first_check == end_check or _agrees(checks, first_check, end_check, row, root_keys, i, state)
+                    ):
+                        if count == room or made == most:  # this row is looked at again, if there is room for it then
+                            stopped = True
+                            seen -= 1
+                            made += count < room
+                            break
+                        made += 1
+                        out[last + 1, count] = row
+                        latest[count] = later
+                        count += 1
+                row = ring[place, OLDER]
+            looked[0] += seen
+            for result in range(begun, count):
+                out[0, result] = i
+            for level in range(last):
+                chosen = state[CHOSEN, level]
+                for result in range(begun, count):
+                    out[level + 1, result] = chosen
+            if stopped:
+                state[NEXT, last] = row
+                break
+            depth = last - 1
+        if not stopped:
+            if made > resume[3]:
+                resume[3], resume[4] = made, i
+            at += 1
+            depth = -1
+    resume[0], resume[1], resume[2] = at, depth, made
+    return count, looked[0]
+
+
+@numba.njit(cache=True)
+def put_star_together(  # type: ignore[no-untyped-def]
+    levels, root_keys, times, ends, rows, starts, bounds, partners, state, resume, out, latest, most
+):
+    """As `put_together`, where every level is probed by a key of the root and no further keys are compared: the
+    partners of a row are then the same whatever is chosen on other levels, and are collected once, level by level.
+
+    `partners` holds row, time and end of those of the row under way, each level's from `bounds` on; it is returned, as
+    it may have grown, and given again when there are more results."""
+    count, last, room = 0, len(levels) - 1, out.shape[1]
+    looked = 0
+    at, depth, made = resume[0], resume[1], resume[2]
+    stopped = False
     while at < len(rows):
         i = rows[at]
         if depth < 0:
-            state[LATEST, 0], state[EARLIEST_END, 0] = times[i], ends[i]
-            _enter(levels, 0, root_keys, starts, i, state)
-            depth, resume[2] = 0, 0
-        while depth >= 0:
-            depth = _search(levels, checks, check_of, root_keys, starts, i, state, depth, looked)
-            if depth < 0:
-                break
-            resume[2] += 1
-            if resume[2] > most:
-                resume[0], resume[1] = at, depth
-                return count, looked[0]
-            out[0, count] = i
+            _fetch_ahead(levels, rows, at, starts)
+            time, end = times[i], ends[i]
+            found = 0
             for level in range(last + 1):
-                out[level + 1, count] = state[CHOSEN, level]
-            latest[count] = state[LATEST, last + 1]
-            count += 1
-            if count == out.shape[1]:
-                resume[0], resume[1] = at, depth
-                return count, looked[0]
-        if resume[2] > resume[3]:
-            resume[3], resume[4] = resume[2], i
+                mask, low = levels[level, MASK], levels[level, LOW]
+                ring = _ring(levels[level, RING], mask)
+                key = root_keys[levels[level, ROOT_KEY], i]
+                row = starts[level, i] if starts[level, i] >= 0 else _head(levels, level, key)
+                bounds[level] = found
+                while row >= low:
+                    place = row & mask
+                    looked += 1
+                    if ring[place, KEY] == key and max(time, ring[place, TIME]) <= min(end, ring[place, END]):
+                        if found == partners.shape[1]:
+                            more = np.empty((3, 2 * found), np.int64)
+                            more[:, :found] = partners
+                            partners = more
+                        partners[0, found] = row
+                        partners[1, found] = ring[place, TIME]
+                        partners[2, found] = ring[place, END]
+                        found += 1
+                    row = ring[place, OLDER]
+            bounds[last + 1] = found
+            state[LATEST, 0], state[EARLIEST_END, 0] = time, end
+            state[NEXT, 0] = bounds[0]
+            depth, made = 0, 0
+        while depth >= 0:
+            if depth < last:
+                place = state[NEXT, depth]
+                if place == bounds[depth + 1]:
+                    depth -= 1
+                    continue
+                state[NEXT, depth] = place + 1
+                later = max(state[LATEST, depth], partners[1, place])
+                sooner = min(state[EARLIEST_END, depth], partners[2, place])
+                if later <= sooner:
+                    state[CHOSEN, depth] = partners[0, place]
+                    depth += 1
+                    state[LATEST, depth], state[EARLIEST_END, depth] = later, sooner
+                    state[NEXT, depth] = bounds[depth]
+                continue
+            time, end, begun = state[LATEST, last], state[EARLIEST_END, last], count
+            for place in range(state[NEXT, last], bounds[last + 1]):
+                later = max(time, partners[1, place])
+                if later <= min(end, partners[2, place]):
+                    if count == room or made == most:  # looked at again, if there is room for it then
+                        stopped = True
+                        made += count < room
+                        state[NEXT, last] = place
+                        break
+                    made += 1
+                    out[last + 1, count] = partners[0, place]
+                    latest[count] = later
+                    count += 1
+            for result in range(begun, count):
+                out[0, result] = i
+            for level in range(last):
+                chosen = state[CHOSEN, level]
+                for result in range(begun, count):
+                    out[level + 1, result] = chosen
+            if stopped:
+                resume[0], resume[1], resume[2] = at, depth, made
+                return count, looked, partners
+            depth -= 1
+        if made > resume[3]:
+            resume[3], resume[4] = made, i
         at += 1
-        depth = -1
-    resume[0], resume[1] = at, depth
-    return count, looked[0]
+    resume[0], resume[1], resume[2] = at, -1, made
+    return count, looked, partners
 
 
 @numba.njit(cache=True)

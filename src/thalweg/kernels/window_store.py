@@ -40,6 +40,8 @@ SPARSE = 8
 """A ring with that many times more room than rows is made smaller."""
 PACK = 2
 """Packed when it holds that many times the rows it held when last looked through."""
+CACHE_LINE = 64
+"""Bytes: two rows of a ring."""
 _TIME, _END, _KEY = "\0time", "\0end", "\0key"
 
 Words = NDArray[np.int64]
@@ -55,8 +57,11 @@ class HashIndex:
 
     @classmethod
     def empty(cls, capacity: int) -> HashIndex:
-        """With as many buckets as places."""
-        return cls(np.empty((capacity, 4), np.int64), np.full(capacity, -1, np.int64), 64 - (capacity - 1).bit_length())
+        """With as many buckets as places. No row lies in two cache lines, which would be two reads of memory."""
+        words = np.empty(4 * capacity + CACHE_LINE // 8, np.int64)
+        first = -words.ctypes.data % CACHE_LINE // 8
+        ring = words[first : first + 4 * capacity].reshape(capacity, 4)
+        return cls(ring, np.full(capacity, -1, np.int64), 64 - (capacity - 1).bit_length())
 
     @property
     def mask(self) -> int:
