@@ -29,7 +29,7 @@ class PricedProbeChain(ProbeChain):
     def __init__(
         self, tree: JoinTree, stores: Mapping[str, WindowStore], clock: Clock, prices: Sequence[Price]
     ) -> None:
-        super().__init__(tree, stores, clock)
+        super().__init__(tree, stores, clock, timed=True)
         self._advance, self._prices = clock.advance, prices
 
     def probe(self, k: int, rows: ProbeRows, alive: NDArray[np.int64]) -> Bits:
