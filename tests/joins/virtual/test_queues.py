@@ -148,3 +148,15 @@ def test_windows_are_recorded_as_they_are():
     assert {sample["window_rows"] for sample in samples[20:95]} == {22}  # both ends of the window count
     assert len({sample["window_bytes"] for sample in samples[20:95]}) == 1
     assert samples[50]["window_bytes"] > 0
+
+
+def test_a_row_is_paid_for_once_also_where_values_cannot_be_had():
+    """A time beyond Python's calendar: the chain looks for the rows that have a value by a second call."""
+    times = pa.array([0, 2**62], pa.timestamp("us"))
+    has_time = tw.predicate(lambda t: t is not None, "t", name="has_time")
+    first = tw.predicate(lambda n: n == 0, "n", name="first")
+    one = Selection("one", "rows", has_time, first, cost={"has_time": 3, "first": 1})
+    source = Source(pa.table({"t": times, "n": [0, 1]}), regular(1), at_once=2)
+    trace = simulate({"rows": source}, one)
+    assert trace.count() == 1
+    assert trace.final["one"].busy == 2 * 3 + 2 * 1
