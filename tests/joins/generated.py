@@ -161,17 +161,17 @@ class Case:
 
     def found(self, out: list[pa.RecordBatch]) -> list[tuple[int, ...]]:
         """Row numbers and largest times, sorted; every other column must be that of the row with that number."""
-        results = []
-        for batch in out:
-            assert batch.num_rows
-            ids = [batch.column(f"{alias}_id").to_pylist() for alias in self.streams]
-            for (alias, stream), rows in zip(self.streams.items(), ids, strict=True):
-                for name in stream.table.column_names:
-                    values = stream.table[name].to_pylist()
-                    # as text: NaN is NaN there
-                    assert repr(batch.column(f"{alias}_{name}").to_pylist()) == repr([values[i] for i in rows]), name
-            results += list(zip(*ids, batch.column("event_time").cast(pa.int64()).to_pylist(), strict=True))
-        return sorted(results)
+        if not out:
+            return []
+        assert all(batch.num_rows for batch in out)
+        made = pa.Table.from_batches(out)
+        ids = [made[f"{alias}_id"].to_pylist() for alias in self.streams]
+        for (alias, stream), rows in zip(self.streams.items(), ids, strict=True):
+            for name in stream.table.column_names:
+                values = stream.table[name].to_pylist()
+                # as text: NaN is NaN there
+                assert repr(made[f"{alias}_{name}"].to_pylist()) == repr([values[i] for i in rows]), name
+        return sorted(zip(*ids, made["event_time"].cast(pa.int64()).to_pylist(), strict=True))
 
 
 @st.composite

@@ -83,7 +83,7 @@ def interleaved(case: Case, r: random.Random) -> list[tuple[str, pa.RecordBatch]
     p=st.sampled_from([0.0, 0.3, 1.0]),
     restless=st.sampled_from([0.1, 0.5, 1.0]),
     slice_rows=st.sampled_from([1, 2, 7, 1024]),
-    results=st.sampled_from([1, 3, 32_768]),
+    results=st.sampled_from([3, 50, 32_768]),
     stops=st.sets(st.integers(0, 20), max_size=3),
 )
 def test_any_interleaving_any_switches_and_a_restart_anywhere(
