@@ -90,6 +90,10 @@ PAYLOADS: list[tuple[pa.DataType, Maker]] = [
     (pa.large_list(pa.string()), lambda r: ["z"] * r.randint(0, 3)),
     (pa.list_(pa.int32(), 2), lambda r: [r.randint(0, 5), None]),
     (pa.struct([("p", pa.int32()), ("q", pa.list_(pa.string()))]), lambda r: {"p": r.randint(0, 5), "q": ["w", None]}),
+    (pa.struct([("p", pa.string_view())]), lambda r: {"p": "v" * r.randint(0, 20)}),
+    (pa.list_(pa.binary_view()), lambda r: [b"v" * r.randint(0, 20), None]),
+    (pa.list_view(pa.int8()), lambda r: [1] * r.randint(0, 3)),
+    (pa.float16(), lambda r: 0.5),
     (pa.map_(pa.string(), pa.int64()), lambda r: [("one", r.randint(0, 9))] * r.randint(0, 1)),
     (pa.date64(), lambda r: r.randint(-9, 9)),
     (pa.timestamp("ns"), lambda r: r.randint(0, 10**9)),
@@ -157,17 +161,17 @@ class Case:
 
     def found(self, out: list[pa.RecordBatch]) -> list[tuple[int, ...]]:
         """Row numbers and largest times, sorted; every other column must be that of the row with that number."""
-        results = []
-        for batch in out:
-            assert batch.num_rows
-            ids = [batch.column(f"{alias}_id").to_pylist() for alias in self.streams]
-            for (alias, stream), rows in zip(self.streams.items(), ids, strict=True):
-                for name in stream.table.column_names:
-                    values = stream.table[name].to_pylist()
-                    # as text: NaN is NaN there
-                    assert repr(batch.column(f"{alias}_{name}").to_pylist()) == repr([values[i] for i in rows]), name
-            results += list(zip(*ids, batch.column("event_time").cast(pa.int64()).to_pylist(), strict=True))
-        return sorted(results)
+        if not out:
+            return []
+        assert all(batch.num_rows for batch in out)
+        made = pa.Table.from_batches(out)
+        ids = [made[f"{alias}_id"].to_pylist() for alias in self.streams]
+        for (alias, stream), rows in zip(self.streams.items(), ids, strict=True):
+            for name in stream.table.column_names:
+                values = stream.table[name].to_pylist()
+                # as text: NaN is NaN there
+                assert repr(made[f"{alias}_{name}"].to_pylist()) == repr([values[i] for i in rows]), name
+        return sorted(zip(*ids, made["event_time"].cast(pa.int64()).to_pylist(), strict=True))
 
 
 @st.composite

@@ -338,3 +338,13 @@ def test_dictionaries_that_differ_from_batch_to_batch():
 
     out = joined(a=[batch(1), batch(2), batch(3)], b=pa.table({"k": [1], "t": [4]}))
     assert {row["a_d"] for row in out} == {f"{time} {i}" for time in (1, 2, 3) for i in range(100)}
+
+
+def test_a_column_that_nobody_can_gather_rows_of():
+    kind = pa.map_(pa.string(), pa.string_view())
+    told(lambda: joined(a=ROWS.append_column("m", pa.nulls(2, kind))), f"a.m is {kind}", "cast or drop it")
+
+
+def test_unions_are_payload_too():
+    union = pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array(["a", "b"])])
+    assert [row["a_u"] for row in joined(a=ROWS.append_column("u", union))] == [1, "b"]

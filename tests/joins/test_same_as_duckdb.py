@@ -16,6 +16,7 @@ import thalweg as tw
 from tests.joins.generated import POLICIES, Case, cases, shapes
 from tests.joins.oracle import expected_ids
 from tests.runtime.scripted import Scripted
+from thalweg.kernels import stable_hash
 from thalweg.runtime.filter_loop import FilterLoop
 from thalweg.runtime.join_loop import JoinLoop
 from thalweg.runtime.tree_loop import TreeLoop
@@ -82,7 +83,7 @@ def interleaved(case: Case, r: random.Random) -> list[tuple[str, pa.RecordBatch]
     p=st.sampled_from([0.0, 0.3, 1.0]),
     restless=st.sampled_from([0.1, 0.5, 1.0]),
     slice_rows=st.sampled_from([1, 2, 7, 1024]),
-    results=st.sampled_from([1, 3, 32_768]),
+    results=st.sampled_from([3, 50, 32_768]),
     stops=st.sets(st.integers(0, 20), max_size=3),
 )
 def test_any_interleaving_any_switches_and_a_restart_anywhere(
@@ -151,6 +152,34 @@ def test_trees_of_binary_joins(case: Case, seed: int, data: st.DataObject):
             loop.end_round()
     assert case.found(out) == case.expected()
     assert sum(counts.results for counts in loop.counts.values()) == len(case.expected())
+
+
+def poor_texts(offsets: np.ndarray, data: np.ndarray, out: np.ndarray) -> None:
+    """A hash that nearly every text shares."""
+    out[:] = np.diff(offsets) & 1
+
+
+def poor_words(hashes: np.ndarray, words: np.ndarray) -> None:
+    """And one for several words."""
+    hashes[:] = (hashes ^ words) & 1
+
+
+@settings(max_examples=150)
+@given(case=cases(), seed=SEEDS, data=st.data())
+def test_keys_whose_hashes_collide_are_not_equal(case: Case, seed: int, data: st.DataObject):
+    r = random.Random(seed)
+    shape, methods = data.draw(shapes(case.binding.plan.graph))
+    expected = case.expected()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stable_hash, "hash_texts", poor_texts)
+        patch.setattr(stable_hash, "combine", poor_words)
+        loops = [restless_loop(case, seed, 0.3, 0.5, 3, 100), TreeLoop(case.binding, shape, methods)]
+        for loop in loops:
+            out: list[pa.RecordBatch] = []
+            for alias, batch in interleaved(case, r):
+                out += loop.process(alias, batch)
+                loop.end_round()
+            assert case.found(out) == expected
 
 
 WINDOWS = {"a": 2000, "b": 700, "c": 3000, "d": 3000}

@@ -134,7 +134,7 @@ class ArrowColumn:
 
     def __init__(self, kind: pa.DataType) -> None:
         self.kind = kind
-        self._large = self._small = pa.array([], kind)
+        self._large = self._small = pa.nulls(0, kind)
         self._parts: list[pa.Array] = []  # of the small one, not joined yet
         self._first = 0  # the number of the first row of the large one
         self._low = 0

@@ -126,7 +126,9 @@ class JoinGraph:
                     keys.setdefault(self.shared(child, parent))
             for child in tree.parents:
                 for c in tree.unused(child):
-                    if alias == child or alias in self.column_of[c]:
+                    # what stands below the child is always chosen later, and compared when it is
+                    earlier = [a for a in self.column_of[c] if a == root or child not in tree.path(a)]
+                    if earlier and alias in (child, *earlier):
                         keys.setdefault((c,))
         return tuple(keys)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from thalweg.errors import PlanError, nearest
 from thalweg.kernels.key_words import KeyKind, same
-from thalweg.kernels.plain_columns import plain, plain_schema
+from thalweg.kernels.plain_columns import can_be_gathered, plain, plain_schema
 from thalweg.plan.join_graph import Key
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.window_length import length_of
@@ -52,6 +52,11 @@ class JoinBinding:
             for column in named:
                 _demand(schemas[alias], alias, column, "on=")
             _demand(schemas[alias], alias, plan.times[alias], "time=")
+            for field in plain_schema(schemas[alias]):
+                if not can_be_gathered(field.type):
+                    raise PlanError(
+                        f"{alias}.{field.name} is {field.type}, of which Arrow gathers no rows: cast or drop it"
+                    )
         kinds = tuple(
             KeyKind.of([(f"{a}.{c}", schemas[a].field(c).type) for a, c in members.items()])
             for members in graph.column_of

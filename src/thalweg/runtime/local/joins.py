@@ -131,6 +131,6 @@ def _told(schema: pa.Schema) -> str:
 def _of(alias: str, batch: Any) -> pa.RecordBatch:
     if not isinstance(batch, pa.RecordBatch):
         raise PlanError(
-            f"{alias}: over() takes Arrow record batches or a table, not {type(batch).__name__}; make one, pa.table(...)"
+            f"{alias}: over() takes Arrow record batches or a table, not {type(batch).__name__}; make a pa.table(...)"
         )
     return batch
