@@ -85,11 +85,12 @@ class RingColumn:
 
     def take(self, rows: Numbers) -> pa.Array:
         """The values of these rows."""
-        places = rows & (len(self._values) - 1)
-        values = self._values.take(places)
+        from thalweg.kernels.gather import gather
+
+        values = gather(self._values, rows)
         known = None
         if self._known is not None:
-            bits = self._known.take(places)
+            bits = gather(self._known, rows)
             known = None if bits.all() else pa.py_buffer(np.packbits(bits, bitorder="little"))
         return pa.Array.from_buffers(self.kind, len(rows), [known, pa.py_buffer(values)])
 

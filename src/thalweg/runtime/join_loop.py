@@ -131,7 +131,7 @@ class JoinLoop:
             store = self.stores[alias]
             return store.take(store.schema.get_field_index(name), rows)
 
-        return self.output.of(column, results.latest)
+        return self.output.of(column, results.latest, root)
 
     def sizes(self) -> Mapping[str, tuple[int, int]]:
         """Rows and bytes of each window."""
