@@ -1,4 +1,4 @@
-"""`python -m bench.joins.table RUN.jsonl ...`: what a benchmark run printed, as the tables of docs/benchmarks-joins.md."""
+"""`python -m bench.joins.table RUN.jsonl ...`: what a run printed, as the tables of docs/benchmarks-joins.md."""
 
 from __future__ import annotations
 
@@ -30,20 +30,23 @@ def tables(lines: Iterable[Line]) -> list[str]:
 
 
 def _targets(lines: list[Line]) -> list[str]:
-    rows = ["| scenario | target | reached | measured | limit |", "|---|---|---|---:|---:|"]
+    rows = ["| scenario | policy | target | reached | measured | limit |", "|---|---|---|---|---:|---:|"]
     for line in lines:
         if "reached" in line:
             told = "yes" if line["reached"] else "**no**"
-            limit = _short(line["limit"])
-            rows.append(f"| {line['scenario']} | {line['target']} | {told} | {_short(line['value'])} | {limit} |")
+            cells = [line["scenario"], line["policy"], line["target"], told]
+            rows.append(f"| {' | '.join([*cells, _short(line['value']), _short(line['limit'])])} |")
     return rows
 
 
 def _compared(lines: list[Line]) -> list[str]:
     rows = ["| scenario | `auto`'s | ratio |", "|---|---|---:|"]
-    for line in lines:
-        if "target" in line and "reached" not in line and not line["scenario"].startswith(GROWING):
-            rows.append(f"| {line['scenario']} | {line['target']} | {_short(line['value'])} |")
+    compared = (line for line in lines if "target" in line and "reached" not in line)
+    rows += [
+        f"| {line['scenario']} | {line['target']} | {_short(line['value'])} |"
+        for line in compared
+        if not line["scenario"].startswith(GROWING)
+    ]
     return rows
 
 
@@ -69,7 +72,7 @@ def _growing(lines: list[Line], kind: str) -> list[str]:
     for line in family:
         bar = "█" * max(round(20 * line["ns_per_row"] / most), 1)
         rows.append(
-            f"| {line['scenario']} | {line['results'] / line['all_rows']:.2f} | {line['ns_per_row']:.0f} | {bar} "
+            f"| {line['scenario']} | {line['timed_results'] / line['rows']:.2f} | {line['ns_per_row']:.0f} | {bar} "
             f"| {line['window_bytes'] / 1e6:.1f} | {line['looked'] / line['all_rows']:.1f} "
             f"| {line['random_read_ns']:.1f} |"
         )
