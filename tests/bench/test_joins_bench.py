@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,16 +16,15 @@ pytest.importorskip("numba")
 pytest.importorskip("duckdb")
 pytest.importorskip("polars")
 
-from bench.joins import local, targets
+from bench.joins import local, table, targets
 from bench.joins.agenda import QUICK, Item
 from bench.joins.checksum import Checksum
 from bench.joins.measured import Measured
 from bench.joins.streams import JoinScenario, star, three_way
-from bench.joins.table import tables
 from bench.rounds import Trial, Variant
 
 
-def test_a_quick_run_tells_every_scenario_target_and_table() -> None:
+def test_a_quick_run_tells_every_scenario_target_and_table(tmp_path: Path) -> None:
     """In a process of its own: Polars reads how many threads it may have when it is imported."""
     ran = subprocess.run(
         [sys.executable, "-m", "bench.joins.local", "--quick"], check=True, capture_output=True, text=True,
@@ -43,8 +43,13 @@ def test_a_quick_run_tells_every_scenario_target_and_table() -> None:
         assert line["results"] > 0
     judged = {line["scenario"] for line in lines if "reached" in line}
     assert judged == {"three-way", "three-way-text", "three-way-dense", "star"}
-    text = "\n".join(tables(lines))
+    run, page = tmp_path / "run.jsonl", tmp_path / "page.md"
+    run.write_text(ran.stdout)
+    page.write_text(f"# Before\n{table.BEGIN}\nold\n{table.END}\nafter\n")
+    assert table.main([str(run), "--into", str(page)]) == 0
+    text = page.read_text()
     assert all(line["scenario"] in text for line in variants)
+    assert (text.startswith("# Before\n"), "old" in text, text.endswith("\nafter\n")) == (True, False, True)
 
 
 def test_a_wrong_result_ends_the_run_with_an_error(
