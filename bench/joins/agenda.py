@@ -8,7 +8,7 @@ from functools import partial
 from itertools import permutations
 
 from bench.joins.hindsight import best_orders
-from bench.joins.ours import order_trial, policy_trial, tree_trial
+from bench.joins.ours import Orders, order_trial, policy_trial, tree_trial
 from bench.joins.peers import DUCKDB, POLARS, DuckDB, Polars
 from bench.joins.streams import JoinScenario, of_streams, of_window, star, three_way, uneven
 from bench.rounds import Variant
@@ -32,6 +32,8 @@ class Item:
     trees: bool = False
     orders: bool = False
     """Whether hindsight and more policies are measured."""
+    memory: bool = False
+    """Whether it is asked how much memory the windows take."""
 
     def variants(self, scenario: JoinScenario, oracle: DuckDB) -> Iterator[Variant]:
         """`auto` runs twice under two names: the A/A control."""
@@ -45,7 +47,7 @@ class Item:
         if self.trees:
             for order in _left_deep(scenario):
                 shape = left_deep(order)
-                run = partial(_without_seed, partial(tree_trial, scenario, shape))
+                run = partial(tree_trial, scenario, shape)
                 yield Variant(f"tree {to_text(shape)}", run, {"shape": to_text(shape)})
         if self.peers:
             polars = Polars(scenario)
@@ -53,16 +55,12 @@ class Item:
             yield Variant(POLARS, lambda _: polars.trial(), {"engine": POLARS})
 
 
-def _without_seed(run, number):  # type: ignore[no-untyped-def]
-    return run()
-
-
 def _left_deep(scenario: JoinScenario) -> Iterator[tuple[str, ...]]:
     """The first two are one pair in either order."""
     return (order for order in permutations(scenario.tables) if order[0] < order[1])
 
 
-def _named(scenario: JoinScenario, orders: dict[str, tuple[int, ...]]) -> dict[str, list[str]]:
+def _named(scenario: JoinScenario, orders: Orders) -> dict[str, list[str]]:
     others = {alias: [a for a in scenario.tables if a != alias] for alias in scenario.tables}
     return {alias: [others[alias][k] for k in order] for alias, order in orders.items()}
 
@@ -75,8 +73,8 @@ AGENDA: dict[str, tuple[Item, ...]] = {
     ),
     "uneven": (Item(uneven, 300_000, peers=True, trees=True),),
     "star": (Item(star, 100_000, rounds=3, orders=True),),
-    "window": tuple(Item(partial(of_window, window), 200_000, rounds=3) for window in WINDOWS),
-    "streams": tuple(Item(partial(of_streams, count), 100_000, rounds=3) for count in STREAMS),
+    "window": tuple(Item(partial(of_window, window), 200_000, rounds=3, memory=True) for window in WINDOWS),
+    "streams": tuple(Item(partial(of_streams, count), 100_000, rounds=3, memory=True) for count in STREAMS),
 }
 QUICK: dict[str, tuple[Item, ...]] = {
     "three-way": (
@@ -86,6 +84,6 @@ QUICK: dict[str, tuple[Item, ...]] = {
     ),
     "uneven": (Item(uneven, 12_000, peers=True, trees=True),),
     "star": (Item(partial(star, window=1_000), 5_000, orders=True),),
-    "window": tuple(Item(partial(of_window, window), 10_000) for window in QUICK_WINDOWS),
-    "streams": tuple(Item(partial(of_streams, count), 10_000) for count in QUICK_STREAMS),
+    "window": tuple(Item(partial(of_window, window), 10_000, memory=True) for window in QUICK_WINDOWS),
+    "streams": tuple(Item(partial(of_streams, count), 10_000, memory=True) for count in QUICK_STREAMS),
 }

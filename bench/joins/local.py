@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from bench.joins.agenda import AGENDA, QUICK, Item
 from bench.joins.measured import Measured
+from bench.joins.ours import most_bytes
 from bench.joins.peers import DuckDB
 from bench.joins.targets import flatness, targets
 from bench.rounds import WrongResultError, demand, interleave, progress
@@ -55,7 +56,8 @@ def run(item: Item, rows: int | None, rounds: int) -> Measured:
     variants = tuple(item.variants(scenario, oracle))
     for variant in variants:
         demand(variant.name, variant.run(0).result, expected)
-    return Measured(scenario, variants, interleave(variants, rounds, expected, scenario.name), expected)
+    trials = interleave(variants, rounds, expected, scenario.name)
+    return Measured(scenario, variants, trials, expected, most_bytes(scenario) if item.memory else None)
 
 
 def tell(line: dict[str, Any]) -> None:

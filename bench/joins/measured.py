@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from bench.joins.agenda import AGAIN, AUTO
+from bench.joins.agenda import AGAIN, AUTO, WRITTEN
 from bench.joins.memory_read import random_read_ns
 from bench.joins.streams import JoinScenario
 from bench.rounds import Trials, Variant, ratio, ratios, seconds
@@ -22,6 +22,8 @@ class Measured:
     variants: tuple[Variant, ...]
     trials: Trials
     expected: tuple[int, int]
+    window_bytes: int | None = None
+    """Of all windows, when they are largest; None: nobody asked."""
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """One a variant. Ratios are this variant's time over the other's: below 1 is faster."""
@@ -56,7 +58,7 @@ class Measured:
                 **({"probes": self.probes(variant.name), "profiled": self.profiled(variant.name)}
                    if trials[0].evaluated else {}),
                 **counts,
-                **({"random_read_ns": round(self.random_read_ns, 1)} if "window_bytes" in counts else {}),
+                **self._memory,
             }  # fmt: skip
 
     def rows_per_second(self, name: str) -> float:
@@ -76,10 +78,17 @@ class Measured:
         """Those of them that were made to learn something."""
         return int(statistics.median(sum(trial.profiled.values()) for trial in self.trials[name]))
 
+    def fewest_probes(self) -> tuple[str, int]:
+        """The policy of ours that made the fewest, profiling included."""
+        adaptive = [v.name for v in self.variants if v.ours and v.name not in (AGAIN, WRITTEN)]
+        return min(((name, self.probes(name)) for name in adaptive), key=lambda found: found[1])
+
     @cached_property
-    def random_read_ns(self) -> float:
-        """In as much memory as all windows take."""
-        return random_read_ns(self.trials[AUTO][0].counts["window_bytes"])
+    def _memory(self) -> dict[str, float]:
+        """How much, and what a read costs in as much."""
+        if self.window_bytes is None:
+            return {}
+        return {"window_bytes": self.window_bytes, "random_read_ns": round(random_read_ns(self.window_bytes), 1)}
 
     def ratio(self, name: str, to: str) -> float:
         """The median of the rounds' ratios: below 1 is faster."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -41,10 +42,12 @@ class Stopwatch:
     """CPU and wall time from when it is started, without what is done while it is held."""
 
     def __init__(self) -> None:
+        self.starts = 0
         self.start()
 
     def start(self) -> None:
         """From here."""
+        self.starts += 1
         self.wall, self.cpu = time.perf_counter(), time.process_time()
 
     def held(self, began: tuple[float, float]) -> None:
@@ -64,14 +67,27 @@ class Stopwatch:
         return wall - self.wall, cpu - self.cpu
 
 
-def timed(scenario: JoinScenario, results: Iterable[pa.RecordBatch], watch: Stopwatch) -> tuple[Checksum, float, float]:
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Seconds are those since the watch was last started; so many of the results came before."""
+
+    checksum: Checksum
+    before: int
+    wall: float
+    cpu: float
+
+
+def timed(scenario: JoinScenario, results: Iterable[pa.RecordBatch], watch: Stopwatch) -> Timed:
     """Take the results; looking at them is not timed."""
     checksum = Checksum(list(scenario.tables))
+    before, starts = 0, watch.starts
     for batch in results:
         began = watch.now()
+        if watch.starts > starts:
+            before, starts = checksum.rows, watch.starts
         checksum.add(batch)
         watch.held(began)
-    return checksum, *watch.read()
+    return Timed(checksum, before, *watch.read())
 
 
 def policy_trial(scenario: JoinScenario, policy: str, seed: int) -> Trial:
@@ -79,24 +95,24 @@ def policy_trial(scenario: JoinScenario, policy: str, seed: int) -> Trial:
     join = tw.join(scenario.on, scenario.length, "ts", lateness=_none(scenario), policy=policy, seed=seed)
     watch = Stopwatch()
     sources = {a: _read(batches, scenario, watch) for a, batches in scenario.batches.items()}
-    checksum, wall, cpu = timed(scenario, join.over(**sources), watch)
+    took = timed(scenario, join.over(**sources), watch)
     (section,) = join.report().sections
     return Trial(
-        wall, cpu, checksum.result,
+        took.wall, took.cpu, took.checksum.result,
         {a: sum(s.evaluated) for a, s in section.streams.items()},
         {a: sum(s.profiled) for a, s in section.streams.items()},
-        {"window_bytes": sum(s.window_bytes for s in section.streams.values()),
-         "looked": sum(s.looked for s in section.streams.values())},
+        {"looked": sum(s.looked for s in section.streams.values()), "timed_results": took.checksum.rows - took.before},
     )  # fmt: skip
 
 
-def tree_trial(scenario: JoinScenario, shape: Shape) -> Trial:
+def tree_trial(scenario: JoinScenario, shape: Shape, seed: int) -> Trial:
     """Every node stores what its inputs have put together."""
     loop = TreeLoop(binding_of(scenario), shape)
     watch = Stopwatch()
-    checksum, wall, cpu = timed(scenario, driven(loop, scenario, watch), watch)
-    made = {f"node {n}": node.made for n, node in enumerate(loop.nodes)}
-    return Trial(wall, cpu, checksum.result, counts={"intermediate": sum(made.values()) - checksum.rows})
+    took = timed(scenario, driven(loop, scenario, watch), watch)
+    made = sum(node.made for node in loop.nodes)
+    counts = {"intermediate": made - took.checksum.rows}
+    return Trial(took.wall, took.cpu, took.checksum.result, counts=counts)
 
 
 def order_trial(scenario: JoinScenario, orders: Orders) -> Trial:
@@ -105,8 +121,17 @@ def order_trial(scenario: JoinScenario, orders: Orders) -> Trial:
     for alias, order in orders.items():
         loop.loops[alias].restore({"policy": "written", "order": list(order)})
     watch = Stopwatch()
-    checksum, wall, cpu = timed(scenario, driven(loop, scenario, watch), watch)
-    return Trial(wall, cpu, checksum.result, {a: sum(one.work.evaluated) for a, one in loop.loops.items()})
+    took = timed(scenario, driven(loop, scenario, watch), watch)
+    evaluated = {a: sum(one.work.evaluated) for a, one in loop.loops.items()}
+    return Trial(took.wall, took.cpu, took.checksum.result, evaluated)
+
+
+def most_bytes(scenario: JoinScenario) -> int:
+    """Of all windows together, when they are largest."""
+    loop, most = loop_of(scenario), 0
+    for _ in driven(loop, scenario, Stopwatch()):
+        most = max(most, sum(store.nbytes for store in loop.stores.values()))
+    return most
 
 
 def binding_of(scenario: JoinScenario) -> JoinBinding:

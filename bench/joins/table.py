@@ -1,7 +1,8 @@
-"""`python -m bench.joins.table RUN.jsonl ...`: what a benchmark run printed, as the tables of docs/benchmarks-joins.md."""
+"""`python -m bench.joins.table RUN.jsonl ...`: what a run printed, as the tables of docs/benchmarks-joins.md."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Iterable, Sequence
@@ -10,40 +11,66 @@ from typing import Any
 
 Line = dict[str, Any]
 GROWING = ("window-", "streams-")
+BEGIN, END = "<!-- tables -->", "<!-- end of tables -->"
 
 
-def main(paths: Sequence[str]) -> int:
-    """Print the tables of one or several files."""
-    lines = [json.loads(text) for path in paths for text in Path(path).read_text(encoding="utf-8").splitlines()]
-    print("\n".join(tables(lines)))
+def main(arguments: Sequence[str]) -> int:
+    """Print the tables of one or several files, or put them into a page."""
+    parser = argparse.ArgumentParser(prog="python -m bench.joins.table", description=__doc__)
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN.jsonl")
+    parser.add_argument(
+        "--into", type=Path, metavar="PAGE", help=f"replace what stands between {BEGIN} and {END} there"
+    )
+    asked = parser.parse_args(arguments)
+    lines = [json.loads(text) for path in asked.runs for text in path.read_text(encoding="utf-8").splitlines()]
+    made = "\n".join(tables(lines))
+    if asked.into is None:
+        print(made)
+        return 0
+    page = asked.into.read_text(encoding="utf-8")
+    before, rest = page.split(BEGIN)
+    after = rest.split(END)[1]
+    asked.into.write_text(f"{before}{BEGIN}\n\n{made}\n\n{END}{after}", encoding="utf-8")
     return 0
 
 
 def tables(lines: Iterable[Line]) -> list[str]:
     """All of them, with their titles."""
     lines = list(lines)
-    found = ["### Targets", "", *_targets(lines), "", "### Against others", "", *_compared(lines)]
+    found = [*_machine(lines), "", "### Targets", "", *_targets(lines), "", "### Against others", "", *_compared(lines)]
     found += ["", "### Every variant", "", *_variants(lines)]
     for kind, title in (("window-", "Window size"), ("streams-", "Number of streams")):
         found += ["", f"### {title}", "", *_growing(lines, kind)]
     return found
 
 
+def _machine(lines: list[Line]) -> list[str]:
+    """What the numbers depend on, and how far two runs of the same thing were apart."""
+    told = [line["machine"] for line in lines if "machine" in line][:1]
+    words = [f"{name} {value if not isinstance(value, list) else ', '.join(value)}" for name, value in told[0].items()]
+    spreads = [line["aa_spread"] for line in lines if "aa_spread" in line]
+    low, high = min(low for low, _ in spreads), max(high for _, high in spreads)
+    return [f"{'; '.join(words)}. `auto` over itself in the same round: {low:.2f} to {high:.2f}."]
+
+
 def _targets(lines: list[Line]) -> list[str]:
-    rows = ["| scenario | target | reached | measured | limit |", "|---|---|---|---:|---:|"]
+    rows = ["| scenario | policy | target | reached | measured | limit |", "|---|---|---|---|---:|---:|"]
     for line in lines:
         if "reached" in line:
             told = "yes" if line["reached"] else "**no**"
-            limit = _short(line["limit"])
-            rows.append(f"| {line['scenario']} | {line['target']} | {told} | {_short(line['value'])} | {limit} |")
+            cells = [line["scenario"], line["policy"], line["target"], told]
+            rows.append(f"| {' | '.join([*cells, _short(line['value']), _short(line['limit'])])} |")
     return rows
 
 
 def _compared(lines: list[Line]) -> list[str]:
     rows = ["| scenario | `auto`'s | ratio |", "|---|---|---:|"]
-    for line in lines:
-        if "target" in line and "reached" not in line and not line["scenario"].startswith(GROWING):
-            rows.append(f"| {line['scenario']} | {line['target']} | {_short(line['value'])} |")
+    compared = (line for line in lines if "target" in line and "reached" not in line)
+    rows += [
+        f"| {line['scenario']} | {line['target']} | {_short(line['value'])} |"
+        for line in compared
+        if not line["scenario"].startswith(GROWING)
+    ]
     return rows
 
 
@@ -69,7 +96,7 @@ def _growing(lines: list[Line], kind: str) -> list[str]:
     for line in family:
         bar = "█" * max(round(20 * line["ns_per_row"] / most), 1)
         rows.append(
-            f"| {line['scenario']} | {line['results'] / line['all_rows']:.2f} | {line['ns_per_row']:.0f} | {bar} "
+            f"| {line['scenario']} | {line['timed_results'] / line['rows']:.2f} | {line['ns_per_row']:.0f} | {bar} "
             f"| {line['window_bytes'] / 1e6:.1f} | {line['looked'] / line['all_rows']:.1f} "
             f"| {line['random_read_ns']:.1f} |"
         )

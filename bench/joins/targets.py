@@ -52,15 +52,17 @@ def _rate(limit: float) -> Callable[[Measured], list[Line]]:
 
 
 def _star(measured: Measured) -> list[Line]:
-    value = measured.probes(AUTO) / measured.probes(HINDSIGHT)
-    return [_line(measured, "probes, with profiling, over those of the best order in hindsight", value, PROBES)]
+    """For the best of ours, which is named, and for `auto` alone."""
+    about, known = "probes, with profiling, over those of the best order in hindsight", measured.probes(HINDSIGHT)
+    best, fewest = measured.fewest_probes()
+    lines = [_line(measured, about, probes / known, PROBES) for probes in (fewest, measured.probes(AUTO))]
+    return [{**line, "policy": policy} for line, policy in zip(lines, (best, AUTO), strict=True)]
 
 
 def _compared(measured: Measured) -> list[Line]:
     ran = {variant.name for variant in measured.variants}
-    lines = [
-        _line(measured, f"CPU time over that of {n}", measured.ratio(AUTO, n)) for n in (DUCKDB, POLARS) if n in ran
-    ]
+    peers = [name for name in (DUCKDB, POLARS) if name in ran]
+    lines = [_line(measured, f"CPU time over that of {name}", measured.ratio(AUTO, name)) for name in peers]
     trees = measured.trees()
     if trees:
         for which, name in (("best", trees[0]), ("worst", trees[-1])):

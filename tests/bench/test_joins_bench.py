@@ -1,4 +1,4 @@
-"""The benchmark of joins runs, tells what it promises, and refuses wrong results; numbers of so few rows mean nothing."""
+"""The benchmark of joins runs, tells what it promises, and refuses wrong results; so few rows measure nothing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,16 +16,15 @@ pytest.importorskip("numba")
 pytest.importorskip("duckdb")
 pytest.importorskip("polars")
 
-from bench.joins import local, targets
+from bench.joins import local, table, targets
 from bench.joins.agenda import QUICK, Item
 from bench.joins.checksum import Checksum
 from bench.joins.measured import Measured
 from bench.joins.streams import JoinScenario, star, three_way
-from bench.joins.table import tables
 from bench.rounds import Trial, Variant
 
 
-def test_a_quick_run_tells_every_scenario_target_and_table() -> None:
+def test_a_quick_run_tells_every_scenario_target_and_table(tmp_path: Path) -> None:
     """In a process of its own: Polars reads how many threads it may have when it is imported."""
     ran = subprocess.run(
         [sys.executable, "-m", "bench.joins.local", "--quick"], check=True, capture_output=True, text=True,
@@ -43,8 +43,13 @@ def test_a_quick_run_tells_every_scenario_target_and_table() -> None:
         assert line["results"] > 0
     judged = {line["scenario"] for line in lines if "reached" in line}
     assert judged == {"three-way", "three-way-text", "three-way-dense", "star"}
-    text = "\n".join(tables(lines))
+    run, page = tmp_path / "run.jsonl", tmp_path / "page.md"
+    run.write_text(ran.stdout)
+    page.write_text(f"# Before\n{table.BEGIN}\nold\n{table.END}\nafter\n")
+    assert table.main([str(run), "--into", str(page)]) == 0
+    text = page.read_text()
     assert all(line["scenario"] in text for line in variants)
+    assert (text.startswith("# Before\n"), "old" in text, text.endswith("\nafter\n")) == (True, False, True)
 
 
 def test_a_wrong_result_ends_the_run_with_an_error(
@@ -62,15 +67,13 @@ def test_a_wrong_result_ends_the_run_with_an_error(
 
 def test_targets_are_judged_from_the_numbers() -> None:
     def judged(scenario: JoinScenario, trials: dict[str, Trial]) -> list[dict[str, Any]]:
-        variants = tuple(Variant(name, lambda _: Trial(0.0)) for name in trials)
+        variants = tuple(Variant(n, lambda _: Trial(0.0), ours=n in ("auto", "a-greedy")) for n in trials)
         return targets.targets(Measured(scenario, variants, {n: [t] for n, t in trials.items()}, (1, 1)))
 
     joined = three_way(1_000)  # 3,000 rows: a millisecond is the limit
     fast = judged(joined, {"auto": Trial(9.0, 0.000_9), "auto again": Trial(9.0, 0.001), "duckdb": Trial(9.0, 0.009)})
-    assert [(line["value"], line.get("reached")) for line in fast] == [
-        (pytest.approx(3_333_333.3333), True),
-        (0.1, None),
-    ]
+    assert [line["value"] for line in fast] == [pytest.approx(3_333_333.3333), 0.1]
+    assert [line.get("reached") for line in fast] == [True, None]
     slow = judged(joined, {"auto": Trial(0.1, 0.001_1), "auto again": Trial(9.0, 0.001)})
     assert [line["reached"] for line in slow] == [False]
     text = replace(joined, name="three-way-text")
@@ -78,7 +81,11 @@ def test_targets_are_judged_from_the_numbers() -> None:
 
     stars = star(100, window=50)
     known = Trial(1.0, 1.0, evaluated={"a": 60, "b": 40})
-    for profiled, reached in ((10, True), (11, False)):
-        ours = Trial(1.0, 1.0, evaluated={"a": 50, "b": 50}, profiled={"a": profiled})
-        (line,) = judged(stars, {"auto": ours, "hindsight": known})
-        assert (line["value"], line["reached"]) == (pytest.approx(1 + profiled / 100), reached)
+    ours = {
+        name: Trial(1.0, 1.0, evaluated={"a": 50, "b": 50}, profiled={"a": profiled})
+        for name, profiled in (("a-greedy", 10), ("auto", 11))
+    }
+    lines = judged(stars, {**ours, "hindsight": known})
+    assert [(line["policy"], line["value"], line["reached"]) for line in lines] == [
+        ("a-greedy", 1.1, True), ("auto", 1.11, False),
+    ]  # fmt: skip

@@ -54,10 +54,8 @@ def _fetch(context: Any, address: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         number = ir.IntType(32)
-        ask = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number]),
-            "llvm.prefetch.p0",
-        )  # fmt: skip
+        takes = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
+        ask = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], takes)
         where = builder.inttoptr(arguments[0], cgutils.voidptr_t)
         builder.call(ask, [where, number(0), number(3), number(1)])  # to be read, kept in all caches, data
         return context.get_dummy_value()

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thalweg.kernels.columns import as_index
+from thalweg.kernels.columns import take_rows
 
 Numbers = NDArray[np.int64]
 
@@ -86,11 +86,12 @@ class RingColumn:
 
     def take(self, rows: Numbers) -> pa.Array:
         """The values of these rows."""
-        places = rows & (len(self._values) - 1)
-        values = self._values.take(places)
+        from thalweg.kernels.gather import gather
+
+        values = gather(self._values, rows)
         known = None
         if self._known is not None:
-            bits = self._known.take(places)
+            bits = gather(self._known, rows)
             known = None if bits.all() else pa.py_buffer(np.packbits(bits, bitorder="little"))
         return pa.Array.from_buffers(self.kind, len(rows), [known, pa.py_buffer(values)])
 
@@ -154,14 +155,14 @@ class ArrowColumn:
         large = len(self._large)
         late = places >= large
         if not late.any():
-            return self._large.take(as_index(places))
+            return take_rows(self._large, places)
         if late.all():
-            return self._small.take(as_index(places - large))
+            return take_rows(self._small, places - large)
         order = np.argsort(late, kind="stable")
         back = np.empty(len(rows), np.int64)
         back[order] = np.arange(len(rows))
-        early = self._large.take(as_index(places[~late])), self._small.take(as_index(places[late] - large))
-        return pa.concat_arrays(early).take(as_index(back))
+        early = take_rows(self._large, places[~late]), take_rows(self._small, places[late] - large)
+        return take_rows(pa.concat_arrays(early), back)
 
     def _settle(self) -> None:
         if self._parts:

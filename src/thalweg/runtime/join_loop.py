@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from thalweg.adapt import make_policy
 from thalweg.errors import JoinLimitError
-from thalweg.kernels.columns import as_index
+from thalweg.kernels.columns import take_rows
 from thalweg.kernels.multiway_join import RESULTS, Results, Told, TooManyResults, put_together
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.kernels.warm_up import warm_up
@@ -142,11 +142,11 @@ class JoinLoop:
         def column(alias: str, name: str) -> pa.Array:
             rows = results.rows[alias]
             if alias == root:
-                return batch.column(name).take(as_index(rows))
+                return take_rows(batch.column(name), rows)
             store = self.stores[alias]
             return store.take(store.schema.get_field_index(name), rows)
 
-        return self.output.of(column, results.latest)
+        return self.output.of(column, results.latest, root)
 
     def sizes(self) -> Mapping[str, tuple[int, int]]:
         """Rows and bytes of each window."""
