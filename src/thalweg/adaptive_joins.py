@@ -6,7 +6,7 @@ import itertools
 import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from thalweg.events import JsonLines, Record
 from thalweg.plan.join_plan import JoinPlan
@@ -58,7 +58,7 @@ def join(
         As for :func:`thalweg.filters`: the probe of a window is a filter, and each stream has an order of its own.
         ``"written"`` probes in the order of `on`.
     max_matches
-        Results a single row may have, ten million by default; more is an error that names its keys.
+        Matches a single row may have by its keys, ten million by default; more is an error that names them.
     slice_rows, seed, events
         As for :func:`thalweg.filters`.
 
@@ -92,11 +92,12 @@ class Join:
         self._passes = itertools.count(1)
         self._lines = JsonLines(settings.events) if settings.events is not None else None
 
-    def over(self, **streams: Source) -> Iterator[pa.RecordBatch]:
-        """The results over iterables of Arrow batches, or tables, one a stream, without Spark.
+    def over(self, /, **streams: Source) -> Iterator[pa.RecordBatch]:
+        """The results over iterables of Arrow batches, tables, or whatever gives such batches (a ``pyarrow.dataset``, a
+        Polars DataFrame, a DuckDB relation), one a stream, without Spark.
 
         They are read as results are asked for, the stream that is furthest behind in time first; every call of this is
-        a pass of its own, which learns from zero."""
+        a pass of its own, which learns from zero. A pass without results gives one empty batch, for its columns."""
         from thalweg.runtime.local.joins import join_batches
 
         run = f"local pass {next(self._passes)} of {self._identity[:8]}"
@@ -113,6 +114,10 @@ class Join:
                 self._lines.write(record)
 
         return both
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy in another process is the same join with a report of its own."""
+        return Join, (self._plan, self._settings)
 
     def __repr__(self) -> str:
         return f"tw.join({self._plan.on!r})"

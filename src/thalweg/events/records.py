@@ -167,14 +167,21 @@ class JoinObserved:
     watermark: int | None
     """Of the stream, in ticks of its time."""
     most_matches: int
-    """Results of one row, at most so far."""
+    """That one row had by its keys, at most so far."""
     hottest: str
     """The keys of that row."""
     limit: int
-    """Results one row may have."""
+    """Matches one row may have."""
     omitted_switches: int = 0
     query: str | None = None
     start: str | None = None
+    most_late: int = 0
+    """Ticks by which a row was late, at most so far."""
+    filtered: int = 0
+    """Dropped by a condition on the stream alone."""
+    most_rows: int = 0
+    """That its window held at once so far."""
+    most_bytes: int = 0
 
 
 Record = JoinObserved | Observed | VerdictGiven | Switched | NativeObserved

@@ -52,7 +52,7 @@ class KeyKind:
                 )
             if family != families[0]:
                 first, first_kind = columns[0]
-                raise PlanError(f"{first} is {first_kind} and {name} is {kind}: cast one of them, they are never equal")
+                raise PlanError(f"{first} is {first_kind} and {name} is {kind}: cast one of them to the type of the other")
         family = families[0]
         assert family is not None
         if family == "integer":

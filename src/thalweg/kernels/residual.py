@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from thalweg.errors import PlanError
 from thalweg.plan.join_condition import Residual, expression
+from thalweg.plan.window_length import length_of
 
 Columns = Mapping[tuple[str, str], Any]
 
@@ -55,6 +56,9 @@ def _evaluate(node: Any, columns: Columns) -> Any:
         return pa.scalar(node.this if node.is_string else _number(node.this))
     if isinstance(node, exp.Boolean):
         return pa.scalar(bool(node.this))
+    if isinstance(node, exp.Interval):
+        text = node.this.this if node.unit is None else f"{node.this.this} {node.unit.name}"
+        return pa.scalar(length_of(text, "us", "INTERVAL"), pa.duration("us"))
     if isinstance(node, exp.Null):
         return pa.scalar(None)
     if isinstance(node, exp.Neg):
@@ -68,15 +72,15 @@ def _evaluate(node: Any, columns: Columns) -> Any:
         return pc.fill_null(pc.equal(value, wanted), False)  # IS TRUE: never unknown
     if isinstance(node, exp.Between):
         value = _evaluate(node.this, columns)
-        low, high = (_evaluate(node.args[end], columns) for end in ("low", "high"))
+        low, high = (_alike(value, _evaluate(node.args[end], columns))[1] for end in ("low", "high"))
         return pc.and_kleene(pc.greater_equal(value, low), pc.less_equal(value, high))
     if isinstance(node, exp.In):
         value = _evaluate(node.this, columns)
         found: Any = pa.scalar(False)
         for option in node.expressions:
-            found = pc.or_kleene(found, pc.equal(value, _evaluate(option, columns)))
+            found = pc.or_kleene(found, pc.equal(*_alike(value, _evaluate(option, columns))))
         return found
-    one, other = _evaluate(node.this, columns), _evaluate(node.expression, columns)
+    one, other = _alike(_evaluate(node.this, columns), _evaluate(node.expression, columns))
     return _BINARY[type(node).__name__](one, other)
 
 
@@ -85,6 +89,15 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "LTE": pc.less_equal, "GT": pc.greater, "GTE": pc.greater_equal, "Add": pc.add_checked, "Sub": pc.subtract_checked,
     "Mul": pc.multiply_checked,
 }  # fmt: skip
+
+
+def _alike(one: Any, other: Any) -> tuple[Any, Any]:
+    """Text that is compared with a time is that time, as in SQL."""
+    for a, b in ((one, other), (other, one)):
+        if isinstance(a, pa.Scalar) and pa.types.is_string(a.type) and pa.types.is_temporal(b.type):
+            cast = a.cast(b.type)
+            return (cast, other) if a is one else (one, cast)
+    return one, other
 
 
 def _number(text: str) -> int | float:

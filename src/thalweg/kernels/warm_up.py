@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 
+from thalweg.kernels.key_words import KeyKind
 from thalweg.kernels.multiway_join import Told, put_together
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.kernels.window_store import WindowStore
@@ -19,7 +20,7 @@ from thalweg.plan.join_graph import JoinGraph
 
 @cache
 def warm_up() -> None:
-    """Once a process: a join of three rows, along a path, so that every loop runs."""
+    """Once a process: joins of three rows, along a path and as a star, so that every loop runs."""
     graph = JoinGraph.of([("a", "k", "b", "k"), ("b", "m", "c", "m")])
     tree = graph.tree("a")
     word, batch = np.zeros(1, np.int64), pa.record_batch({"x": [0]})
@@ -33,3 +34,14 @@ def warm_up() -> None:
     assert found == [True, True]
     assert len(made) == 1
     stores["b"].expire(1)
+    star = JoinGraph.of([("a", "k", "b", "k"), ("a", "k", "c", "k")])
+    stores = {alias: WindowStore(batch.schema, star.keys_of(alias), window=0) for alias in star.aliases}
+    for alias, store in stores.items():
+        store.insert(batch, dict.fromkeys(star.keys_of(alias), word), word)
+    rows = ProbeRows(dict.fromkeys(star.keys_of("a"), word), word, word, np.full((2, 1), -1, np.int64))
+    chain = ProbeChain(star.tree("a"), stores, lambda: 0)
+    assert all(chain.probe(k, rows, np.arange(1))[0] for k in range(2))
+    made = list(put_together(star.tree("a"), stores, rows, np.arange(1), ("b", "c"), most=1, told=Told(), results=1))
+    assert len(made) == 1
+    stores["b"].take(0, np.zeros(1, np.int64))
+    KeyKind.of([("", pa.string())]).words(pa.array(["a"]))

@@ -23,6 +23,11 @@ class Residual:
     columns: tuple[tuple[str, str], ...]
     """(alias, column), each once."""
 
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """Each once."""
+        return tuple(dict.fromkeys(alias for alias, _ in self.columns))
+
 
 def parse(on: str) -> tuple[list[Equality], tuple[Residual, ...], tuple[str, ...]]:
     """Equalities, further conditions, and the streams in the order they are named."""
@@ -60,12 +65,15 @@ def expression(text: str) -> Any:
     except sqlglot.errors.SqlglotError as error:
         told = getattr(error, "errors", None)  # a parse error has places, others do not
         place = told[0] if told else {}
-        where = f" at column {place['col']}" if place.get("col") else ""
-        raise PlanError(f"on={text!r} cannot be read{where}: {place.get('description', error)}") from None
+        near = f" near {place['highlight']!r}" if place.get("highlight") else ""
+        raise PlanError(
+            f"on={text!r} cannot be read{near}: write conditions such as 'a.k = b.k AND a.x < b.y'; a name that is a word "
+            "of SQL, or has blanks, stands in backticks"
+        ) from None
     for node in tree.walk():
         if not isinstance(node, _known()):
             raise PlanError(
-                f"on={text!r}: {node.sql(dialect='spark')} is not understood here; comparisons, arithmetic, AND, OR, "
+                f"on={text!r}: {node.sql(dialect='spark')} is not understood here; comparisons, + - *, AND, OR, "
                 "NOT, BETWEEN, IN and IS NULL over alias.column and literals are; for more, filter by tw.filters"
             )
         if isinstance(node, exp.Column) and (node.args.get("db") or isinstance(node.this, exp.Star)):
@@ -79,6 +87,7 @@ def _known() -> tuple[type, ...]:
     return (
         exp.And, exp.Or, exp.Not, exp.Paren, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In,
         exp.Is, exp.Null, exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Column, exp.Identifier, exp.Literal, exp.Boolean,
+        exp.Interval, exp.Var,
     )  # fmt: skip
 
 

@@ -11,6 +11,8 @@ import re
 from datetime import timedelta
 from fractions import Fraction
 
+import numpy as np
+
 from thalweg.errors import PlanError, nearest
 
 UNITS_NS = {
@@ -23,11 +25,16 @@ TICK_NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 """Of Arrow's timestamps."""
 
 Length = str | int | float | timedelta
+"""NumPy's whole numbers and timedelta64 serve too."""
 _PART = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
 
 
 def length_of(length: Length, unit: str | None, what: str = "window") -> int:
     """In ticks of the time column: of a timestamp's unit, or of plain numbers when that is None."""
+    if isinstance(length, np.timedelta64):
+        length = f"{int(length.astype('timedelta64[ns]'))} ns"
+    elif isinstance(length, np.number):
+        length = length.item()
     if isinstance(length, bool) or not isinstance(length, (str, int, float, timedelta)):
         raise PlanError(f"{what}={length!r}: must be a length of time such as '10 seconds', or a timedelta")
     if unit is None:

@@ -18,7 +18,7 @@ NEAR = 0.1
 """A row that has had this share of the results it may have is worth a word."""
 NOTHING = "Nothing has run yet: read what j.over(a=..., b=...) gives."
 _SUMS = ("rows", "late", "no_time", "no_key", "kept", "results", "profile_tuples", "looked", "total_ns", "profiling_ns",
-         "reoptimizing_ns", "expired")  # fmt: skip
+         "reoptimizing_ns", "expired", "filtered")  # fmt: skip
 _LISTS = ("evaluated", "passed", "profiled")
 
 
@@ -46,6 +46,10 @@ class StreamReport:
     expired: int = 0
     window_rows: int = 0
     window_bytes: int = 0
+    most_rows: int = 0
+    most_bytes: int = 0
+    filtered: int = 0
+    most_late: int = 0
     watermark: int | None = None
     most_matches: int = 0
     hottest: str = ""
@@ -58,7 +62,10 @@ class StreamReport:
         for name in _LISTS:
             before = getattr(self, name) or [0] * len(self.others)
             setattr(self, name, [a + b for a, b in zip(before, getattr(record, name), strict=True)])
-        for name in ("order", "window_rows", "window_bytes", "watermark", "most_matches", "hottest", "limit"):
+        for name in (
+            "order", "window_rows", "window_bytes", "most_rows", "most_bytes", "most_late", "watermark", "most_matches",
+            "hottest", "limit",
+        ):  # fmt: skip
             setattr(self, name, getattr(record, name))
 
     @property
@@ -95,11 +102,16 @@ class JoinSection:
         """Sentences about what is no number of the table."""
         told = []
         for s in self.streams.values():
-            lost = [(s.late, "late"), (s.no_time, "without a time"), (s.no_key, "with a key that equals nothing")]
-            told += [f"{s.stream}: {many(count, 'row')} {what}, not joined" for count, what in lost if count]
+            lost = [
+                (s.late, f"late, by up to {s.most_late:,} ticks of its time, not joined"),
+                (s.no_time, "without a time, not joined"),
+                (s.no_key, "with a key that equals nothing, not joined"),
+                (s.filtered, "dropped by a condition on this stream"),
+            ]
+            told += [f"{s.stream}: {many(count, 'row')} {what}" for count, what in lost if count]
             if s.most_matches > NEAR * s.limit:
                 told.append(
-                    f"{s.stream}: a row ({s.hottest}) had {s.most_matches:,} results; more than {s.limit:,} "
+                    f"{s.stream}: a row ({s.hottest}) had {s.most_matches:,} matches by its keys; more than {s.limit:,} "
                     "(max_matches) fail the join"
                 )
         total = sum(s.total_ns for s in self.streams.values()) or 1
@@ -119,7 +131,7 @@ class JoinSection:
         return [
             (
                 s.stream, f"{s.rows:,}", f"{s.kept:,}", f"{s.results:,}", " > ".join(map(s.probe, s.order)),
-                f"{s.window_rows:,}", f"{s.window_bytes / 1e6:,.1f} MB",
+                f"{s.window_rows:,}", f"{s.most_rows:,}", f"{s.most_bytes / 1e6:,.1f} MB",
             )
             for s in map(_Line, self.streams.values())
         ]  # fmt: skip
@@ -140,7 +152,7 @@ class _Line:
         return f"{other} {100 * self._stream.passed[k] / seen:.0f} %" if seen else other
 
 
-_HEAD = ("stream", "rows", "with partners", "results", "probes (share that finds one)", "in window", "memory")
+_HEAD = ("stream", "rows", "with partners", "results", "probes (share that finds one)", "in window", "at most", "memory")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -167,7 +179,7 @@ class JoinReport:
 def _text(section: JoinSection) -> str:
     rows = [_HEAD, *section.cells()]
     widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
-    lines = [f"{section.run}: {section.results:,} results, policy {section.policy}"]
+    lines = [f"{section.run}: {many(section.results, 'result')}, policy {section.policy}"]
     for row in rows:
         cells = [c.ljust(w) if i in (0, 4) else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
         lines.append("  " + "  ".join(cells).rstrip())
@@ -180,7 +192,7 @@ def _html(section: JoinSection) -> str:
         "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in section.cells()
     )
     facts = "".join(f"<li>{html.escape(fact.strip())}</li>" for fact in section.facts())
-    title = html.escape(f"{section.run}: {section.results:,} results, policy {section.policy}")
+    title = html.escape(f"{section.run}: {many(section.results, 'result')}, policy {section.policy}")
     return f"<p>{title}</p><table><tr>{head}</tr>{body}</table><ul>{facts}</ul>"
 
 

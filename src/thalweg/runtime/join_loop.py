@@ -88,7 +88,9 @@ class JoinLoop:
                 order = tuple(loop.chain.pipeline.names[k] for k in loop.order)
                 yield from self._put_together(alias, batch, rows, kept, order)
         begun = self.clock()
-        self.stores[alias].insert(batch, admitted.keys, admitted.times, admitted.ends)
+        store, counts = self.stores[alias], self.counts[alias]
+        store.insert(batch, admitted.keys, admitted.times, admitted.ends)
+        counts.most_rows, counts.most_bytes = max(counts.most_rows, len(store)), max(counts.most_bytes, store.nbytes)
         self._worked(alias, begun)
 
     def end_round(self) -> None:
@@ -120,8 +122,8 @@ class JoinLoop:
         except TooManyResults as too_many:
             raise JoinLimitError(
                 f"one row of {alias} ({self._named_keys(alias, batch, too_many.row)}) has more than "
-                f"{self.most_matches:,} results; a key so common is rarely meant: filter it out before the join, add a "
-                "condition, make windows shorter, or raise max_matches="
+                f"{self.most_matches:,} matches by its keys; a key so common is rarely meant: filter it out before the "
+                "join, add an equality, make windows shorter, or raise max_matches="
             ) from None
         counts.looked += told.looked
         if told.results > counts.most_matches:

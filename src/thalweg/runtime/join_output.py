@@ -26,7 +26,8 @@ class JoinOutput:
         """`hashed`: classes to compare by value; None: those that `JoinBinding` knows of."""
         self.binding = binding
         self._hashed = tuple(binding.hashed if hashed is None else hashed)
-        self._checks = [Check(residual) for residual in binding.plan.residuals]
+        # conditions on one stream alone were checked when its rows came
+        self._checks = [Check(residual) for residual in binding.plan.residuals if len(residual.streams) > 1]
         self._twins = {alias: self._equal_columns(alias) for alias in binding.plan.graph.aliases}
 
     def of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from thalweg.events import JoinObserved, Record, Switched, VerdictGiven
 from thalweg.runtime.join_intake import StreamCounts
 from thalweg.runtime.join_loop import JoinLoop
+from thalweg.runtime.watermark import END
 from thalweg.runtime.work_record import MOST_SWITCHES
 
 
@@ -23,15 +24,24 @@ def records_of(loop: JoinLoop, *, run: str, kind: str, batch: int | None, worker
             JoinObserved(
                 run=run, kind=kind, batch=batch, worker=worker, policy=policy, stream=alias, others=names,
                 order=tuple(names[k] for k in probing.order),
-                rows=counts.rows, late=counts.late, no_time=counts.no_time, no_key=counts.no_key, kept=work.kept,
+                rows=counts.rows, late=counts.late, most_late=counts.most_late, filtered=counts.filtered,
+                most_rows=counts.most_rows, most_bytes=counts.most_bytes, no_time=counts.no_time, no_key=counts.no_key, kept=work.kept,
                 results=counts.results, evaluated=tuple(work.evaluated), passed=tuple(work.passed),
                 profiled=tuple(work.profiled), profile_tuples=work.profile_tuples, looked=looked + counts.looked,
                 total_ns=work.total_ns + counts.putting_ns, profiling_ns=work.profiling_ns,
                 reoptimizing_ns=work.reoptimizing_ns, expired=counts.expired, window_rows=len(store),
-                window_bytes=store.nbytes, watermark=loop.watermarks.streams[alias],
+                window_bytes=store.nbytes, watermark=_told(loop.watermarks.streams[alias]),
                 most_matches=counts.most_matches, hottest=counts.hottest, limit=loop.most_matches,
                 omitted_switches=max(len(work.switches) - MOST_SWITCHES, 0),
             )
         )  # fmt: skip
-        loop.counts[alias] = StreamCounts(most_matches=counts.most_matches, hottest=counts.hottest)
+        loop.counts[alias] = StreamCounts(
+            most_late=counts.most_late, most_rows=counts.most_rows, most_bytes=counts.most_bytes,
+            most_matches=counts.most_matches, hottest=counts.hottest,
+        )  # fmt: skip
     return records
+
+
+def _told(watermark: int | None) -> int | None:
+    """None too where the stream has ended."""
+    return None if watermark is None or watermark >= END else watermark
