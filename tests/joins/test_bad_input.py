@@ -201,12 +201,22 @@ def test_two_columns_with_one_name_in_the_result():
     ],
 )
 def test_what_is_no_arrow_batch(source: Any, named: str):
-    told(lambda: joined(a=source), "a: over() takes", f"not {named}", "pa.table")
+    way = "pa.concat_tables" if named == "Table" else "pa.table"
+    told(lambda: joined(a=source), "a: over() takes", f"not {named}", way)
 
 
-def test_a_data_frame_is_named_as_one():
-    pandas = pytest.importorskip("pandas")
-    told(lambda: joined(a=pandas.DataFrame({"k": [1], "t": [1]})), "a: over() takes", "not DataFrame")
+def test_whatever_gives_arrow_data_is_a_source(tmp_path):
+    dataset, parquet = pytest.importorskip("pyarrow.dataset"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(ROWS, tmp_path / "rows.parquet")
+    files = dataset.dataset(tmp_path / "rows.parquet")
+    frame = pytest.importorskip("polars").from_arrow(ROWS)
+    for source in (files, files.scanner(), frame, pa.RecordBatchReader.from_batches(ROWS.schema, ROWS.to_batches())):
+        assert joined(a=source) == joined(a=ROWS) != []
+
+
+def test_one_iterator_under_two_names():
+    batches = iter(ROWS.to_batches())
+    told(lambda: joined(a=batches, b=batches), "a and b are given one iterator", "its own")
 
 
 def test_streams_that_are_not_asked_for_or_not_given():
@@ -244,7 +254,7 @@ def test_one_hot_key():
     many = pa.table({"k": ["rare", *["hot"] * 40], "t": [1] * 41})
     one = pa.table({"k": ["hot"], "t": [2]})
     told(
-        lambda: joined(a=many, b=one, max_matches=39), "one row of b", "k='hot'", "more than 39 results", "max_matches="
+        lambda: joined(a=many, b=one, max_matches=39), "one row of b", "k='hot'", "more than 39 matches", "max_matches="
     )
     with pytest.raises(tw.JoinLimitError):
         joined(a=many, b=one, max_matches=39)
@@ -252,22 +262,23 @@ def test_one_hot_key():
     assert sum(batch.num_rows for batch in join.over(a=many, b=one)) == 40
     report = join.report()
     assert report.sections[0].streams["b"].most_matches == 40
-    assert "b: a row (k='hot') had 40 results; more than 40 (max_matches) fail the join" in str(report)
+    assert "b: a row (k='hot') had 40 matches by its keys; more than 40 (max_matches) fail the join" in str(report)
     far = tw.join(on="a.k = b.k", window=10, time="t", lateness=0, max_matches=400)
     assert sum(batch.num_rows for batch in far.over(a=many, b=one)) == 40
     assert "max_matches" not in str(far.report())
 
 
 def test_late_rows_are_counted_and_not_joined():
-    a = [pa.record_batch({"k": [1], "t": [t]}) for t in (100, 120, 109, 110, 130)]
-    b = [pa.record_batch({"k": [1], "t": [t]}) for t in (105, 121, 140)]
+    a = [pa.record_batch({"k": [1], "t": [t]}) for t in (100, 130, 119, 120, 150)]
+    b = [pa.record_batch({"k": [1], "t": [t]}) for t in (120, 131, 160)]
     join = tw.join(on="a.k = b.k", window=1000, time="t", lateness={"a": 10, "b": 0})
-    # read: a 100, b 105, a 120 (a is behind), b 121: the watermark is min(120 - 10, 121); a 109 is late and 110 is not
-    times = {(row["a_t"], row["b_t"]) for batch in join.over(a=a, b=b) for row in batch.to_pylist()}
-    assert times == {(x, y) for x in (100, 120, 110, 130) for y in (105, 121, 140)}
+    # read: a 100, b 120, a 130 (before b 131): the watermark is min(130 - 10, 120); a 119 is late and 120 is not
+    with pytest.warns(UserWarning, match=r"1 of 5 rows of a were late and not joined, by up to 1 ticks"):
+        times = {(row["a_t"], row["b_t"]) for batch in join.over(a=a, b=b) for row in batch.to_pylist()}
+    assert times == {(x, y) for x in (100, 130, 120, 150) for y in (120, 131, 160)}
     counted = join.report().sections[0].streams
     assert (counted["a"].rows, counted["a"].late, counted["b"].late) == (5, 1, 0)
-    assert "a: 1 row late, not joined" in str(join.report())
+    assert "a: 1 row late, by up to 1 ticks of its time, not joined" in str(join.report())
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.decimal128(20, 0), pa.date32(), pa.bool_(), pa.binary()])
@@ -279,7 +290,9 @@ def test_a_batch_of_late_rows_only(kind: pa.DataType):
         return pa.RecordBatch.from_arrays([keys, pa.array(times)], ["k", "t"])
 
     join = tw.join(on="a.k = b.k", window=5, time="t", lateness=0)
-    out = [row for out in join.over(a=[batch(100), batch(3, 4)], b=[batch(100), batch(101)]) for row in out.to_pylist()]
+    with pytest.warns(UserWarning, match="2 of 3 rows of a were late"):
+        made = list(join.over(a=[batch(100), batch(3, 4)], b=[batch(99), batch(101)]))
+    out = [row for batch in made for row in batch.to_pylist()]
     assert sorted(row["event_time"] for row in out) == [100, 101]
     assert join.report().sections[0].streams["a"].late == 2
 

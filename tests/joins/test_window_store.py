@@ -284,3 +284,40 @@ def test_snapshots_are_the_same_bytes_for_the_same_rows():
         run(store, np.arange(0, 500), mark=0)
         made.append(store.changes())
     assert made[0] == made[1]
+
+
+def test_a_burst_behind_a_row_far_in_the_future_is_forgotten_when_its_window_has_passed():
+    store = WindowStore(pa.schema([("k", pa.int64())]), [(0,)], window=10)
+
+    def insert(times: np.ndarray) -> None:
+        store.insert(pa.record_batch({"k": times}), {(0,): times}, times)
+
+    insert(np.array([10**12]))
+    insert(np.zeros(300_000, np.int64))
+    for time in range(1, 60):
+        insert(np.array([time]))
+        store.expire(time)
+    assert len(store) <= 1 + 4 * 1024
+    assert store.nbytes < 1_000_000
+
+
+def test_ends_beyond_what_can_be_told_survive_a_snapshot():
+    last = 2**63 - 5
+    store = WindowStore(pa.schema([("k", pa.int64())]), [(0,)], window=10, snapshots=True)
+    store.insert(pa.record_batch({"k": [1]}), {(0,): np.array([1])}, np.array([last]))
+    again = WindowStore(pa.schema([("k", pa.int64())]), [(0,)], window=10, snapshots=True)
+    again.restore(store.changes().added)
+    assert again.expire(last) == store.expire(last) == 0
+    assert len(again) == 1
+
+
+def test_many_small_chunks_are_added_and_removed_one_by_one():
+    store = WindowStore(pa.schema([("k", pa.int64())]), [(0,)], window=10**6, snapshots=True)
+    batch, key = pa.record_batch({"k": [1]}), {(0,): np.array([1])}
+    for time in range(3_000):
+        store.insert(batch, key, np.array([time]))
+        store.expire(time)
+        if time % 100 == 99:
+            assert len(store.changes().added) == 100
+    assert store.expire(10**7) == 3_000
+    assert sorted(store.changes().removed) == list(range(3_000))

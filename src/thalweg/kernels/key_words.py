@@ -26,6 +26,7 @@ from thalweg.errors import PlanError
 Words = NDArray[np.int64]
 Bits = NDArray[np.bool_]
 
+DAY_MS = 86_400_000
 _UNITS = ("s", "ms", "us", "ns")
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
@@ -52,7 +53,9 @@ class KeyKind:
                 )
             if family != families[0]:
                 first, first_kind = columns[0]
-                raise PlanError(f"{first} is {first_kind} and {name} is {kind}: cast one of them to the type of the other")
+                raise PlanError(
+                    f"{first} is {first_kind} and {name} is {kind}: cast one of them to the type of the other"
+                )
         family = families[0]
         assert family is not None
         if family == "integer":
@@ -84,11 +87,11 @@ class KeyKind:
         if self.family.startswith("timestamp"):
             return self._timestamps(array, known)
         if self.family == "date":
-            return _values(array.cast(pa.date32()), np.int32).astype(np.int64), known
+            return self._dates(array, known)
         if self.family == "bool":
             return array.fill_null(False).to_numpy(zero_copy_only=False).astype(np.int64), known
         if self.family == "decimal":
-            return self._decimals(array), known
+            return self._decimals(array, known)
         return _texts(array), known
 
     def canonical(self, array: pa.Array) -> pa.Array:
@@ -118,16 +121,37 @@ class KeyKind:
             words = np.where(fits, words, 0)
         return words * factor, known
 
-    def _decimals(self, array: pa.Array) -> Words:
+    def _dates(self, array: pa.Array, known: Bits | None) -> tuple[Words, Bits | None]:
+        if pa.types.is_date32(array.type):
+            return _values(array, np.int32).astype(np.int64), known
+        ms = _values(array, np.int64)
+        days, rest = ms // DAY_MS, ms % DAY_MS
+        if rest.any():  # no date: equal to none
+            known = rest == 0 if known is None else known & (rest == 0)
+        return days, known
+
+    def _decimals(self, array: pa.Array, known: Bits | None) -> tuple[Words, Bits | None]:
         from thalweg.kernels.stable_hash import combine
 
         parts = self.common.bit_width // 64
-        cast = self.canonical(array)
+        try:
+            cast = self.canonical(array)
+        except pa.ArrowInvalid:  # some value has too many digits for the common type, so it equals nothing there
+            fits = np.array([self._fits(value) for value in array])
+            known = fits if known is None else known & fits
+            cast = self.canonical(pc.if_else(pa.array(fits), array, pa.scalar(None, array.type)))
         halves = np.frombuffer(cast.buffers()[1], np.int64).reshape(-1, parts)[cast.offset : cast.offset + len(cast)]
         words = halves[:, 0].copy()
         for part in range(1, parts):
             combine(words, np.ascontiguousarray(halves[:, part]))
-        return words
+        return words, known
+
+    def _fits(self, value: pa.Scalar) -> bool:
+        try:
+            value.cast(self.common)
+        except pa.ArrowInvalid:
+            return False
+        return True
 
 
 def _texts(array: pa.Array) -> Words:

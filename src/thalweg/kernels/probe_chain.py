@@ -8,7 +8,8 @@ every probe is made once, each ends at its first partner, and `MultiwayJoin` goe
 star a row that passes may still have no result, since partners on two paths need not agree.
 Cost: one compiled call a stream and slice, on the rows still alive. What a probe costs is told by the entries it looks
 at, times what an entry costs on average. Clocks say less: a window that is rarely probed has left the processor's
-caches and seems dear, though it would be cheap if it came first.
+caches and seems dear, though it would be cheap if it came first. Along a path of several streams a probe tries one
+row after the other until one leads to the end: a row that dies there may have looked at every pair on its way.
 """
 
 from __future__ import annotations

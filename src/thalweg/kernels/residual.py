@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -92,13 +93,23 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _alike(one: Any, other: Any) -> tuple[Any, Any]:
-    """Text that is compared with a time is that time, as in SQL."""
+    """Of types Arrow computes with: text that is compared with a time is that time, as in SQL; whole numbers of all
+    widths, signed or not, meet without overflow; beside a floating number a whole one is floating too."""
     for a, b in ((one, other), (other, one)):
         if isinstance(a, pa.Scalar) and pa.types.is_string(a.type) and pa.types.is_temporal(b.type):
             cast = a.cast(b.type)
             return (cast, other) if a is one else (one, cast)
+    is_ = pa.types
+    if is_.is_integer(one.type) and is_.is_integer(other.type):
+        wide = pa.decimal128(20, 0) if pa.uint64() in (one.type, other.type) else pa.int64()
+        return one.cast(wide), other.cast(wide)
+    for a, b in ((one, other), (other, one)):
+        if is_.is_integer(a.type) and is_.is_floating(b.type):
+            cast = pc.cast(a, pa.float64(), safe=False)
+            return (cast, other) if a is one else (one, cast)
     return one, other
 
 
-def _number(text: str) -> int | float:
-    return int(text) if text.isdigit() else float(text)
+def _number(text: str) -> int | float | Decimal:
+    """As Spark reads them: 0.2 is a decimal, 2e-1 is a double."""
+    return int(text) if text.isdigit() else float(text) if "e" in text.lower() else Decimal(text)

@@ -2,7 +2,8 @@
 
 Values of fixed width lie in a ring of the window's capacity. All others stay in Arrow arrays: one large one and one
 small one of what came since; the small one is joined to the large one, without what was forgotten, when it has grown
-to a quarter of it. So adding costs a constant number of copies a row, however small the batches are.
+to a quarter of it. Adding a batch copies the small one when values are next taken: very small batches into a large
+window of texts pay for that.
 """
 
 from __future__ import annotations

@@ -20,10 +20,18 @@ from thalweg.plan.join_graph import JoinGraph
 
 @cache
 def warm_up() -> None:
-    """Once a process: joins of three rows, along a path and as a star, so that every loop runs."""
+    """Once a process, so that the loops of joins run: on arrays of our own, and on those of Arrow, which are read-only
+    and another type to the compiler."""
+    for writeable in (True, False):
+        _join_three_rows(writeable)
+
+
+def _join_three_rows(writeable: bool) -> None:
+    """Along a path, and as a star."""
     graph = JoinGraph.of([("a", "k", "b", "k"), ("b", "m", "c", "m")])
     tree = graph.tree("a")
     word, batch = np.zeros(1, np.int64), pa.record_batch({"x": [0]})
+    word.flags.writeable = writeable
     stores = {alias: WindowStore(batch.schema, graph.keys_of(alias), window=0) for alias in graph.aliases}
     for alias, store in stores.items():
         store.insert(batch, dict.fromkeys(graph.keys_of(alias), word), word)

@@ -4,10 +4,11 @@ Answers: `insert`, probing (by the loops of `probing`, through `index`), `expire
 a SteM or a one-way join probe (query-mesh, section 5.1): half of a join, shared by every order in which streams may be
 probed.
 Guarantee: a row stays as long as its end is not before the time last given to `expire`. Memory is bounded by the rows
-that are alive, at most four times what they need, plus a first kilobyte or two; expired places are written over.
+that are alive, at most eight times what they need (capacities are powers of two, and rows that came in disorder hold
+others back), plus what `LEAST` rows need; expired places are written over.
 Cost: inserting costs one write an index and a copy of the row; expiring costs one look a row. Nothing runs per row in
 Python. Rows that came in disorder can hold back the place of expired ones behind them, until those are as many as the
-others; then the store is packed.
+others, or a window has passed; then the store is looked through, and packed if that is worth it.
 
 Snapshots are made of chunks, one a call of `insert`: `changes()` gives the bytes of those added since it was last
 called and the numbers of those that have no live row any more. A store restored from the chunks that are left holds
@@ -23,8 +24,9 @@ the same live rows.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -77,14 +79,6 @@ class Changes:
     removed: tuple[int, ...]
 
 
-@dataclass(slots=True)
-class _Chunk:
-    number: int
-    last_end: int
-    batch: pa.RecordBatch | None  # until it is in a snapshot
-    words: list[Words] = field(default_factory=list)
-
-
 class WindowStore:
     """Rows in the order they came, numbered from 0."""
 
@@ -103,9 +97,10 @@ class WindowStore:
         self.indexes = {key: HashIndex.empty(LEAST) for key in self.keys}
         self._columns: list[StoredColumn] = [stored(f.type, LEAST) for f in schema]
         self._looked_through = LEAST  # rows at that time
-        self._expired_before: int | None = None
+        self._looked_at: int | None = None  # the time given to `expire` then
         self._snapshots = snapshots
-        self._chunks: list[_Chunk] = []
+        self._unsaved: dict[int, tuple[pa.RecordBatch, list[Words]]] = {}  # chunks that are in no snapshot yet
+        self._chunk_ends: list[tuple[int, int]] = []  # a heap of the last end of each chunk, and its number
         self._next_chunk = 0
         self._removed: list[int] = []
 
@@ -126,7 +121,7 @@ class WindowStore:
             return
         if ends is None:
             assert self.window is not None
-            ends = times + self.window
+            ends = ends_of(times, self.window)
         if len(self) + batch.num_rows > self._capacity:
             self._resize(len(self) + batch.num_rows)
         for key, index in self.indexes.items():
@@ -136,7 +131,8 @@ class WindowStore:
         self.high += batch.num_rows
         if self._snapshots:
             words = [times, *([ends] if self.window is None else []), *(keys[key] for key in self.keys)]
-            self._chunks.append(_Chunk(self._next_chunk, int(ends.max()), batch, words))
+            self._unsaved[self._next_chunk] = batch, words
+            heapq.heappush(self._chunk_ends, (int(ends.max()), self._next_chunk))
             self._next_chunk += 1
 
     def expire(self, before: int) -> int:
@@ -146,8 +142,7 @@ class WindowStore:
         rows = len(self)
         ring = next(iter(self.indexes.values())).ring
         self.low = int(first_live(ring, self.low, self.high, before))
-        self._expired_before = before
-        if len(self) > PACK * self._looked_through:
+        if len(self) > PACK * self._looked_through or (len(self) > LEAST and self._window_passed(before)):
             self._pack(before)
         elif self._capacity > LEAST and SPARSE * len(self) < self._capacity:
             self._resize(2 * len(self))
@@ -156,10 +151,19 @@ class WindowStore:
             self._looked_through = min(self._looked_through, max(len(self), LEAST))
             for column in self._columns:
                 column.forget(self.low)
-        if self._snapshots:
-            self._removed += [chunk.number for chunk in self._chunks if chunk.last_end < before and chunk.batch is None]
-            self._chunks = [chunk for chunk in self._chunks if chunk.last_end >= before]
+        while self._chunk_ends and self._chunk_ends[0][0] < before:
+            number = heapq.heappop(self._chunk_ends)[1]
+            if self._unsaved.pop(number, None) is None:
+                self._removed.append(number)
         return rows - len(self)
+
+    def _window_passed(self, before: int) -> bool:
+        """Since it was last looked through: about as many rows have come as it holds."""
+        if self.window is None:
+            return False
+        if self._looked_at is None:
+            self._looked_at = before
+        return before - self._looked_at > self.window
 
     def take(self, column: int, rows: Numbers) -> pa.Array:
         """The values of some rows, by number."""
@@ -188,6 +192,7 @@ class WindowStore:
         """Drop expired rows that stand behind live ones, when they are many."""
         from thalweg.kernels.probing import live_rows, move
 
+        self._looked_at = before
         ring = next(iter(self.indexes.values())).ring
         live = live_rows(ring, self.low, self.high, before)
         self._looked_through = max(len(live), LEAST)
@@ -207,11 +212,8 @@ class WindowStore:
     def changes(self) -> Changes:
         """What a snapshot must add and remove since the last call."""
         assert self._snapshots, "made without snapshots=True"
-        added = {}
-        for chunk in self._chunks:
-            if chunk.batch is not None:
-                added[chunk.number] = self._bytes(chunk.batch, chunk.words)
-                chunk.batch, chunk.words = None, []
+        added = {number: self._bytes(*chunk) for number, chunk in self._unsaved.items()}
+        self._unsaved.clear()
         removed, self._removed = tuple(self._removed), []
         return Changes(added, removed)
 
@@ -246,6 +248,17 @@ class WindowStore:
                 ends, words = words[0], words[1:]
             self._next_chunk = number
             self.insert(batch, dict(zip(self.keys, words, strict=True)), times, ends)
-            if self._snapshots:
-                self._chunks[-1].batch, self._chunks[-1].words = None, []
+            self._unsaved.clear()
         self._next_chunk = numbered[-1][0] + 1 if numbered else 0
+
+
+def ends_of(times: Words, window: int) -> Words:
+    """Until when rows may have partners; as late as can be told where that is later.
+
+    >>> ends_of(np.array([1, 2**63 - 5]), 10).tolist() == [11, 2**63 - 1]
+    True
+    """
+    last = np.iinfo(np.int64).max
+    if not len(times) or int(times.max()) <= last - window:
+        return times + window
+    return np.where(times > last - window, last, np.minimum(times, last - window) + window)

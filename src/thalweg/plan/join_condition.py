@@ -65,10 +65,10 @@ def expression(text: str) -> Any:
     except sqlglot.errors.SqlglotError as error:
         told = getattr(error, "errors", None)  # a parse error has places, others do not
         place = told[0] if told else {}
-        near = f" near {place['highlight']!r}" if place.get("highlight") else ""
+        near = f" at column {place['col']}, near {place['highlight']!r}" if place.get("highlight") else ""
         raise PlanError(
-            f"on={text!r} cannot be read{near}: write conditions such as 'a.k = b.k AND a.x < b.y'; a name that is a word "
-            "of SQL, or has blanks, stands in backticks"
+            f"on={text!r} cannot be read{near}: write conditions such as 'a.k = b.k AND a.x < b.y'; a name that is a "
+            "word of SQL, or has blanks, stands in backticks"
         ) from None
     for node in tree.walk():
         if not isinstance(node, _known()):

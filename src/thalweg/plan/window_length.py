@@ -31,10 +31,11 @@ _PART = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
 
 def length_of(length: Length, unit: str | None, what: str = "window") -> int:
     """In ticks of the time column: of a timestamp's unit, or of plain numbers when that is None."""
-    if isinstance(length, np.timedelta64):
-        length = f"{int(length.astype('timedelta64[ns]'))} ns"
-    elif isinstance(length, np.number):
-        length = length.item()
+    given: object = length
+    if isinstance(given, np.timedelta64):
+        length = f"{int(given.astype('timedelta64[ns]').astype(np.int64))} ns"
+    elif isinstance(given, np.number):
+        length = given.item()
     if isinstance(length, bool) or not isinstance(length, (str, int, float, timedelta)):
         raise PlanError(f"{what}={length!r}: must be a length of time such as '10 seconds', or a timedelta")
     if unit is None:

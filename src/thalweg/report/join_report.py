@@ -111,8 +111,8 @@ class JoinSection:
             told += [f"{s.stream}: {many(count, 'row')} {what}" for count, what in lost if count]
             if s.most_matches > NEAR * s.limit:
                 told.append(
-                    f"{s.stream}: a row ({s.hottest}) had {s.most_matches:,} matches by its keys; more than {s.limit:,} "
-                    "(max_matches) fail the join"
+                    f"{s.stream}: a row ({s.hottest}) had {s.most_matches:,} matches by its keys; more than "
+                    f"{s.limit:,} (max_matches) fail the join"
                 )
         total = sum(s.total_ns for s in self.streams.values()) or 1
         shares = ", ".join(
@@ -152,7 +152,16 @@ class _Line:
         return f"{other} {100 * self._stream.passed[k] / seen:.0f} %" if seen else other
 
 
-_HEAD = ("stream", "rows", "with partners", "results", "probes (share that finds one)", "in window", "at most", "memory")
+_HEAD = (
+    "stream",
+    "rows",
+    "with partners",
+    "results",
+    "probes (share that finds one)",
+    "in window",
+    "most",
+    "memory",
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from thalweg.errors import PlanError, nearest
 from thalweg.kernels.key_words import KeyKind, same
 from thalweg.kernels.plain_columns import can_be_gathered, plain, plain_schema
+from thalweg.kernels.residual import Check
 from thalweg.plan.join_graph import Key
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.window_length import length_of
@@ -66,6 +67,8 @@ class JoinBinding:
         time_type = _time_type({f"{a}.{plan.times[a]}": schemas[a].field(plan.times[a]).type for a in graph.aliases})
         unit = time_type.unit if pa.types.is_timestamp(time_type) else None
         plain_schemas = {alias: plain_schema(schemas[alias]) for alias in graph.aliases}
+        for residual in plan.residuals:  # on no rows: what cannot be evaluated at all is told before any is read
+            Check(residual)({(a, c): pa.array([], plain_schemas[a].field(c).type) for a, c in residual.columns})
         return cls(
             plan, plain_schemas, time_type,
             {a: length_of(plan.windows[a], unit, f"window of {a}") for a in graph.aliases},

@@ -13,9 +13,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.kernels.residual import Check
+from thalweg.kernels.window_store import ends_of
 from thalweg.plan.join_graph import Key
 from thalweg.runtime.join_binding import JoinBinding
-from thalweg.runtime.watermark import END, Watermarks
+from thalweg.runtime.watermark import Watermarks
 
 Words = NDArray[np.int64]
 
@@ -101,15 +102,9 @@ class JoinIntake:
             keys = {key: words[usable] for key, words in keys.items()}
         if not batch.num_rows:
             return None
-        return Admitted(batch, keys, times, _ends(times, self.binding.windows[alias]))
+        return Admitted(batch, keys, times, ends_of(times, self.binding.windows[alias]))
 
 
 def only(batch: pa.RecordBatch, rows: NDArray[np.bool_]) -> pa.RecordBatch:
     """The rows where it is true."""
     return batch.filter(pa.array(rows))
-
-
-def _ends(times: Words, window: int) -> Words:
-    if int(times.max()) <= END - window:
-        return times + window
-    return np.where(times > END - window, END, np.minimum(times, END - window) + window)

@@ -75,7 +75,9 @@ class JoinLoop:
 
     def process(self, alias: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The results that come with these rows. All of them must be taken before the next rows are given."""
+        begun = self.clock()
         admitted = self.intake.admit(alias, batch)
+        self._worked(alias, begun)
         if admitted is None:
             return
         batch = admitted.batch
@@ -92,6 +94,12 @@ class JoinLoop:
         store.insert(batch, admitted.keys, admitted.times, admitted.ends)
         counts.most_rows, counts.most_bytes = max(counts.most_rows, len(store)), max(counts.most_bytes, store.nbytes)
         self._worked(alias, begun)
+
+    def begins(self, alias: str, batch: pa.RecordBatch) -> int:
+        """The least time of a batch; before all others where it has none."""
+        times, known = self.binding.times(alias, batch)
+        times = times if known is None else times[known]
+        return int(times.min()) if len(times) else -(2**63)
 
     def end_round(self) -> None:
         """The batches of a round have been processed: watermarks move, rows expire."""
