@@ -119,13 +119,13 @@ def _checks(
                 continue
             own = stores[alias].indexes[(c,)]
             check = [0] * p.CHECK_WIDTH
-            check[p.CHECK_RING], check[p.CHECK_MASK] = own.ring.ctypes.data, own.mask
+            check[p.CHECK_RING], check[p.CHECK_MASK] = own.ring_address, own.mask
             if earlier[0] == tree.root:
                 check[p.OTHER], check[p.OTHER_KEY] = -1, root_keys.index((c,))
             else:
                 other = stores[earlier[0]].indexes[(c,)]
                 check[p.OTHER] = order.index(earlier[0])
-                check[p.OTHER_RING], check[p.OTHER_MASK] = other.ring.ctypes.data, other.mask
+                check[p.OTHER_RING], check[p.OTHER_MASK] = other.ring_address, other.mask
             found.append(check)
         check_of.append(len(found))
     return np.array(found, np.int64).reshape(-1, p.CHECK_WIDTH), np.array(check_of, np.int64)

@@ -172,16 +172,18 @@ def levels_of(
     long as no store is inserted into."""
     from thalweg.kernels import probing as p
 
-    levels = np.zeros((len(order), p.LEVEL_WIDTH), np.int64)
-    for level, alias in zip(levels, order, strict=True):
+    levels = []
+    for alias in order:
         store, key, parent = stores[alias], tree.key(alias), tree.parents[alias]
         index = store.indexes[key]
-        level[[p.RING, p.MASK, p.HEADS, p.SHIFT, p.LOW]] = (
-            index.ring.ctypes.data, index.mask, index.heads.ctypes.data, index.shift, store.low,
-        )  # fmt: skip
+        level = [0] * p.LEVEL_WIDTH
+        level[p.RING], level[p.MASK], level[p.LOW] = index.ring_address, index.mask, store.low
+        level[p.HEADS], level[p.SHIFT] = index.heads_address, index.shift
         if parent == tree.root:
-            level[[p.PARENT, p.ROOT_KEY]] = -1, root_keys.index(key)
+            level[p.PARENT], level[p.ROOT_KEY] = -1, root_keys.index(key)
         else:
             above = stores[parent].indexes[key]
-            level[[p.PARENT, p.PARENT_RING, p.PARENT_MASK]] = order.index(parent), above.ring.ctypes.data, above.mask
-    return levels
+            level[p.PARENT], level[p.PARENT_RING] = order.index(parent), above.ring_address
+            level[p.PARENT_MASK] = above.mask
+        levels.append(level)
+    return np.array(levels, np.int64)

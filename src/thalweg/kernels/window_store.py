@@ -56,6 +56,11 @@ class HashIndex:
     ring: Words
     heads: Words
     shift: int
+    mask: int
+    """A row's number to its place."""
+    ring_address: int
+    heads_address: int
+    """In memory, for loops over the indexes of many windows; asking an array for it takes longer than probing a row."""
 
     @classmethod
     def empty(cls, capacity: int) -> HashIndex:
@@ -63,12 +68,9 @@ class HashIndex:
         words = np.empty(4 * capacity + CACHE_LINE // 8, np.int64)
         first = -words.ctypes.data % CACHE_LINE // 8
         ring = words[first : first + 4 * capacity].reshape(capacity, 4)
-        return cls(ring, np.full(capacity, -1, np.int64), 64 - (capacity - 1).bit_length())
-
-    @property
-    def mask(self) -> int:
-        """A row's number to its place."""
-        return len(self.ring) - 1
+        heads = np.full(capacity, -1, np.int64)
+        shift = 64 - (capacity - 1).bit_length()
+        return cls(ring, heads, shift, capacity - 1, ring.ctypes.data, heads.ctypes.data)
 
 
 @dataclass(frozen=True, slots=True)

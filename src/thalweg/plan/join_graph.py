@@ -141,14 +141,18 @@ class JoinTree:
     root: str
     parents: Mapping[str, str]
 
-    @property
+    @cached_property
     def others(self) -> tuple[str, ...]:
         """All streams but the root, in the order they are written."""
         return tuple(alias for alias in self.graph.aliases if alias != self.root)
 
     def key(self, alias: str) -> Key:
         """What a stream is probed by."""
-        return self.graph.shared(self.parents[alias], alias)
+        return self._keys[alias]
+
+    @cached_property
+    def _keys(self) -> Mapping[str, Key]:
+        return {alias: self.graph.shared(parent, alias) for alias, parent in self.parents.items()}
 
     def unused(self, alias: str) -> Key:
         """The classes of a stream that its own edge does not look at."""
