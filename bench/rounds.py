@@ -30,6 +30,8 @@ class Trial:
     """Rows that passed and the sum of their ids; None: checked elsewhere."""
     evaluated: dict[str, int] = field(default_factory=dict)
     profiled: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    """What else does not depend on the clock."""
 
 
 @dataclass(frozen=True)

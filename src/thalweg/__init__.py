@@ -7,13 +7,14 @@ tw.filters(isdigit)
 """
 
 from thalweg.adaptive_filters import Filters, filters
-from thalweg.errors import FailedRowError, PlanError, PredicateError, ThalwegError, TimeLimitError
+from thalweg.adaptive_joins import Join, join
+from thalweg.errors import FailedRowError, JoinLimitError, PlanError, PredicateError, ThalwegError, TimeLimitError
 from thalweg.plan import NativePredicate, Predicate, predicate
-from thalweg.report import Report
+from thalweg.report import JoinReport, Report
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "FailedRowError", "Filters", "NativePredicate", "PlanError", "Predicate", "PredicateError", "Report",
-    "ThalwegError", "TimeLimitError", "filters", "predicate",
+    "FailedRowError", "Filters", "Join", "JoinLimitError", "JoinReport", "NativePredicate", "PlanError", "Predicate",
+    "PredicateError", "Report", "ThalwegError", "TimeLimitError", "filters", "join", "predicate",
 ]  # fmt: skip

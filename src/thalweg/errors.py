@@ -27,6 +27,10 @@ class TimeLimitError(PredicateError):
     """A predicate did not answer on a slice within the time limit."""
 
 
+class JoinLimitError(ThalwegError, RuntimeError):
+    """One row of a join has more results than `max_matches` allows."""
+
+
 class WorkerDiedError(PredicateError):
     """The Python workers that ran this task before died in a predicate."""
 

@@ -5,15 +5,27 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_example_prints_what_the_readme_says(spark, capsys):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.S)
-    (printed,) = re.findall(r"\nprints\n\n```\n(.*?)```", text, flags=re.S)
-    exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
-    assert capsys.readouterr().out == printed
+    codes = re.findall(r"```python\n(.*?)```", text, flags=re.S)
+    prints = re.findall(r"\nprints\n\n```\n(.*?)```", text, flags=re.S)
+    assert len(codes) == len(prints) == 2
+    for code, printed in zip(codes, prints, strict=True):
+        exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
+        assert capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize("document", ["joins.md"])
+def test_the_guides_examples_run_and_print_what_they_say(document, capsys):
+    text = (ROOT / "docs" / document).read_text(encoding="utf-8")
+    for code, printed in re.findall(r"```python\n(.*?)```\n\nprints\n\n```\n(.*?)```", text, flags=re.S):
+        exec(compile(code, document, "exec"), {"__name__": "__main__"})
+        assert capsys.readouterr().out == printed
 
 
 def test_every_path_the_documents_name_exists():

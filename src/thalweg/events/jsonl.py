@@ -20,13 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from thalweg.errors import ThalwegError
-from thalweg.events.records import NativeObserved, Observed, Record, Switched, VerdictGiven
+from thalweg.events.records import JoinObserved, NativeObserved, Observed, Record, Switched, VerdictGiven
 
 _BEGINS = '{"event": "'
 """Every line does."""
 _IF_ANY = ("query", "start", "query_name")
 """Left out where there is none."""
-_KINDS: dict[str, type[Any]] = {kind.event: kind for kind in (Observed, VerdictGiven, Switched, NativeObserved)}
+_KINDS: dict[str, type[Any]] = {
+    kind.event: kind for kind in (Observed, VerdictGiven, Switched, NativeObserved, JoinObserved)
+}
 
 
 def to_json(record: Record) -> str:

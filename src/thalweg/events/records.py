@@ -124,4 +124,64 @@ class NativeObserved:
     start: str | None = None
 
 
-Record = Observed | VerdictGiven | Switched | NativeObserved
+@dataclass(frozen=True, slots=True)
+class JoinObserved:
+    """What a join did with the rows of one of its streams between two reports of it, and what its window holds. Lists
+    go with `others`, the streams that its rows are probed for."""
+
+    event: ClassVar[str] = "joined"
+
+    run: str
+    kind: str
+    """`stream`, `batch` or `local`."""
+    batch: int | None
+    worker: str
+    policy: str
+    stream: str
+    others: tuple[str, ...]
+    order: tuple[str, ...]
+    """In which they are probed, at the end."""
+    rows: int
+    late: int
+    """Older than the query's watermark: not joined."""
+    no_time: int
+    no_key: int
+    """With a null among their keys, or a value nothing can equal."""
+    kept: int
+    """With a partner in every window."""
+    results: int
+    """That came with these rows."""
+    evaluated: tuple[int, ...]
+    passed: tuple[int, ...]
+    profiled: tuple[int, ...]
+    profile_tuples: int
+    looked: int
+    """Entries of hash indexes compared, profiling included."""
+    total_ns: int
+    profiling_ns: int
+    reoptimizing_ns: int
+    expired: int
+    window_rows: int
+    """Held now."""
+    window_bytes: int
+    watermark: int | None
+    """Of the stream, in ticks of its time."""
+    most_matches: int
+    """That one row had by its keys, at most so far."""
+    hottest: str
+    """The keys of that row."""
+    limit: int
+    """Matches one row may have."""
+    omitted_switches: int = 0
+    query: str | None = None
+    start: str | None = None
+    most_late: int = 0
+    """Ticks by which a row was late, at most so far."""
+    filtered: int = 0
+    """Dropped by a condition on the stream alone."""
+    most_rows: int = 0
+    """That its window held at once so far."""
+    most_bytes: int = 0
+
+
+Record = JoinObserved | Observed | VerdictGiven | Switched | NativeObserved

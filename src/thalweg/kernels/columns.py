@@ -35,6 +35,11 @@ def as_index(rows: Rows) -> pa.Array:
     return pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])
 
 
+def take_rows(array: pa.Array, rows: Rows) -> pa.Array:
+    """The values at some places, all of which are inside."""
+    return _TAKE.call([array, as_index(rows)], _TRUSTED)
+
+
 class Columns:
     """Access by name and by the rows still alive (None: all of them)."""
 
@@ -72,7 +77,7 @@ class Columns:
     def arrow(self, name: str, rows: Rows | None) -> pa.Array:
         """The column as an Arrow array."""
         array = self._arrays[name]
-        return array if rows is None else _TAKE.call([array, as_index(rows)], _TRUSTED)
+        return array if rows is None else take_rows(array, rows)
 
     def python(self, name: str, rows: Rows | None) -> list[Any]:
         """The column as Python values."""

@@ -91,6 +91,7 @@ class FilterChain:
 
     def __init__(self, plan: FilterPlan, clock: Clock, setups: dict[str, Any] | None = None) -> None:
         self.plan = plan
+        self.pipeline = plan.pipeline
         self.clock = clock
         setups = setups if setups is not None else {p.name: set_up(p) for p in plan.predicates}
         self._calls = [_bind(p, setups.get(p.name, NOTHING)) for p in plan.predicates]

@@ -3,8 +3,9 @@
 A report is folded from event records and from nothing else. Its size is bounded: sums, and the latest switches.
 """
 
+from thalweg.report.join_report import JoinReport, JoinTally
 from thalweg.report.report import Report
 from thalweg.report.section import PredicateReport, Section, SwitchReport
 from thalweg.report.tally import Tally, fold
 
-__all__ = ["PredicateReport", "Report", "Section", "SwitchReport", "Tally", "fold"]
+__all__ = ["JoinReport", "JoinTally", "PredicateReport", "Report", "Section", "SwitchReport", "Tally", "fold"]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from thalweg.adapt import Policy, Seen
 from thalweg.adapt.policy import NEVER
 from thalweg.errors import TimeLimitError
-from thalweg.kernels import CallEnded, Columns, FilterChain, Pass, Unknown
+from thalweg.kernels import CallEnded, Chain, ChainRows, Columns, FilterChain, Pass, Unknown
 from thalweg.runtime.failed_row import FailedRow, failed_row_error, told
 from thalweg.runtime.row_picker import RowPicker
 from thalweg.stats import CallCost
@@ -103,7 +103,7 @@ class FilterLoop:
 
     def __init__(
         self,
-        chain: FilterChain,
+        chain: Chain,
         policy: Policy,
         rng: np.random.Generator,
         slice_rows: int | None = None,
@@ -114,7 +114,7 @@ class FilterLoop:
         """`slice_rows`: the length of every slice; None: about a thousand rows, more while the order stands. `pool`:
         where workers share profile tuples, for policies that want to. `dead_letter`: a row that fails is set aside,
         not raised. `redact`: no value of a row is told."""
-        n = len(chain.plan.predicates)
+        n = len(chain.pipeline)
         self.chain = chain
         self.policy = policy
         self.rng = rng
@@ -131,7 +131,7 @@ class FilterLoop:
         self.redact = redact
         self._failures: list[FailedRow] = []
         self.time_limit: AbstractContextManager[object] = nullcontext()
-        self._guarding = sorted({guard for guards in chain.plan.pipeline.guards for guard in guards})
+        self._guarding = sorted({guard for guards in chain.pipeline.guards for guard in guards})
         self.begin("the input")
         self._since = [[0] * n, [0] * n, [0] * n]  # evaluated, passed, ns since the policy was last asked
         self._rows_since = 0
@@ -140,7 +140,7 @@ class FilterLoop:
         self._working_ns = 0
         self._profiling_ns = 0  # and these, since the policy was last told
         self._reoptimizing_ns = 0
-        self._waiting: list[tuple[Columns, NDArray[np.int16]]] = []
+        self._waiting: list[tuple[ChainRows, NDArray[np.int16]]] = []
         self._waiting_rows = 0
         self._profile_tuples = 0
         self._no_profile: Bits = np.zeros((0, n), dtype=bool)
@@ -232,6 +232,10 @@ class FilterLoop:
             self._calm_slices = 0
             self.slice_rows = min(2 * self.slice_rows, MOST_SLICE_ROWS)
 
+    def worked(self, ns: int) -> None:
+        """What was done besides for these rows, since a budget is a share of all that is done."""
+        self._working_ns += ns
+
     def take_failures(self) -> list[FailedRow]:
         """The rows of the latest batch that were set aside, by their number in it."""
         failures, self._failures = self._failures, []
@@ -239,7 +243,8 @@ class FilterLoop:
 
     def _fail(self, done: Pass, unknown: Unknown, part: Columns, start: int) -> None:
         """Rows failed, or predicates raised on rows that others dropped."""
-        names = self.chain.plan.pipeline.names
+        assert isinstance(self.chain, FilterChain), "nothing else fails rows"
+        names = self.chain.pipeline.names
         for row in done.failed.tolist():
             raised = unknown.raised_on(row)
             if not self.dead_letter:
@@ -342,7 +347,7 @@ class FilterLoop:
         for rows in unwanted:
             rows.clear()
 
-    def _wait(self, columns: Columns, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]]) -> None:
+    def _wait(self, columns: ChainRows, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]]) -> None:
         """Copy the sampled rows out of their batch, which will be gone when they are looked at."""
         if sampled:
             rows = columns.take(np.concatenate(sampled))
@@ -359,7 +364,7 @@ class FilterLoop:
 
     def _show(self) -> None:
         """Evaluate the waiting rows and show them to the policy."""
-        columns = Columns.joined([part for part, _ in self._waiting])
+        columns = self._waiting[0][0].joined([part for part, _ in self._waiting])
         dropped_at = np.concatenate([place for _, place in self._waiting])
         self._forget()
         wants = self.policy.wants()

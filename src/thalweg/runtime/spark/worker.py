@@ -139,6 +139,7 @@ def _mark_for(task: ChainTask, context: TaskContext | None) -> CallMark:
 def _watch(loop: FilterLoop, task: ChainTask, mark: CallMark) -> None:
     """Who is told of every call, and what becomes of rows that fail; a loop may outlive a change of settings."""
     settings = task.settings
+    assert isinstance(loop.chain, FilterChain)
     loop.dead_letter, loop.redact = settings.dead_letter, settings.redact
     if settings.time_limit is None:
         loop.time_limit = contextlib.nullcontext()

@@ -1,0 +1,100 @@
+"""What the rounds of one scenario came to: a JSON line a variant, and the numbers targets ask for."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from bench.joins.agenda import AGAIN, AUTO, WRITTEN
+from bench.joins.memory_read import random_read_ns
+from bench.joins.streams import JoinScenario
+from bench.rounds import Trials, Variant, ratio, ratios, seconds
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Times are CPU times of this process."""
+
+    scenario: JoinScenario
+    variants: tuple[Variant, ...]
+    trials: Trials
+    expected: tuple[int, int]
+    window_bytes: int | None = None
+    """Of all windows, when they are largest; None: nobody asked."""
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """One a variant. Ratios are this variant's time over the other's: below 1 is faster."""
+        for variant in self.variants:
+            trials = self.trials[variant.name]
+            times = [seconds(trial) for trial in trials]
+            counts = trials[0].counts
+            yield {
+                "bench": "joins",
+                "scenario": self.scenario.name,
+                "about": self.scenario.about,
+                "variant": variant.name,
+                "settings": variant.settings,
+                "streams": len(self.scenario.tables),
+                "rows": self.scenario.rows,
+                "all_rows": sum(table.num_rows for table in self.scenario.tables.values()),
+                "batch_rows": self.scenario.batch_rows,
+                "results": self.expected[0],
+                "rounds": len(trials),
+                "clock": "cpu",
+                "seconds_median": round(statistics.median(times), 4),
+                "spread": [round(min(times), 4), round(max(times), 4)],
+                "wall_seconds_median": round(statistics.median(trial.seconds for trial in trials), 4),
+                "rows_per_second": round(self.rows_per_second(variant.name)),
+                "ns_per_row": round(1e9 / self.rows_per_second(variant.name), 1),
+                "ratio_to": {
+                    other.name: round(ratio(self.trials, variant.name, other.name), 4)
+                    for other in self.variants
+                    if other.name not in (variant.name, AGAIN)
+                },
+                "aa_spread": [round(value, 4) for value in self.aa_spread()],
+                **({"probes": self.probes(variant.name), "profiled": self.profiled(variant.name)}
+                   if trials[0].evaluated else {}),
+                **counts,
+                **self._memory,
+            }  # fmt: skip
+
+    def rows_per_second(self, name: str) -> float:
+        """Of all streams together, in the median round."""
+        return self.scenario.rows / statistics.median(seconds(trial) for trial in self.trials[name])
+
+    def aa_spread(self) -> tuple[float, float]:
+        """The least and the greatest ratio of a thing to itself: what is within is noise."""
+        same = ratios(self.trials, AGAIN, AUTO)
+        return min(same), max(same)
+
+    def probes(self, name: str) -> int:
+        """Of all streams, profiling included: the median of the rounds."""
+        return int(statistics.median(sum(t.evaluated.values()) + sum(t.profiled.values()) for t in self.trials[name]))
+
+    def profiled(self, name: str) -> int:
+        """Those of them that were made to learn something."""
+        return int(statistics.median(sum(trial.profiled.values()) for trial in self.trials[name]))
+
+    def fewest_probes(self) -> tuple[str, int]:
+        """The policy of ours that made the fewest, profiling included."""
+        adaptive = [v.name for v in self.variants if v.ours and v.name not in (AGAIN, WRITTEN)]
+        return min(((name, self.probes(name)) for name in adaptive), key=lambda found: found[1])
+
+    @cached_property
+    def _memory(self) -> dict[str, float]:
+        """How much, and what a read costs in as much."""
+        if self.window_bytes is None:
+            return {}
+        return {"window_bytes": self.window_bytes, "random_read_ns": round(random_read_ns(self.window_bytes), 1)}
+
+    def ratio(self, name: str, to: str) -> float:
+        """The median of the rounds' ratios: below 1 is faster."""
+        return ratio(self.trials, name, to)
+
+    def trees(self) -> list[str]:
+        """Those that ran, the fastest first."""
+        found = [variant.name for variant in self.variants if "shape" in variant.settings]
+        return sorted(found, key=lambda name: statistics.median(map(seconds, self.trials[name])))

@@ -1,0 +1,178 @@
+"""Our own ways to join: `tw.join` under a policy, trees of binary joins, and fixed orders known in hindsight."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+import thalweg as tw
+from bench.joins.checksum import Checksum
+from bench.joins.streams import JoinScenario
+from bench.rounds import Trial
+from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.join_shape import Shape
+from thalweg.runtime.join_binding import JoinBinding
+from thalweg.runtime.join_loop import JoinLoop
+from thalweg.runtime.tree_loop import TreeLoop
+from thalweg.runtime.watermark import Watermarks
+
+Orders = Mapping[str, tuple[int, ...]]
+
+
+class Loop(Protocol):
+    """What `JoinLoop` and `TreeLoop` have in common."""
+
+    watermarks: Watermarks
+
+    def process(self, alias: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The results that come with these rows."""
+        ...
+
+    def end_round(self) -> None:
+        """Rows expire."""
+        ...
+
+
+class Stopwatch:
+    """CPU and wall time from when it is started, without what is done while it is held."""
+
+    def __init__(self) -> None:
+        self.starts = 0
+        self.start()
+
+    def start(self) -> None:
+        """From here."""
+        self.starts += 1
+        self.wall, self.cpu = time.perf_counter(), time.process_time()
+
+    def held(self, began: tuple[float, float]) -> None:
+        """What has passed since then does not count."""
+        wall, cpu = self.now()
+        self.wall += wall - began[0]
+        self.cpu += cpu - began[1]
+
+    @staticmethod
+    def now() -> tuple[float, float]:
+        """Both clocks."""
+        return time.perf_counter(), time.process_time()
+
+    def read(self) -> tuple[float, float]:
+        """Both, since the start."""
+        wall, cpu = self.now()
+        return wall - self.wall, cpu - self.cpu
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Seconds are those since the watch was last started; so many of the results came before."""
+
+    checksum: Checksum
+    before: int
+    wall: float
+    cpu: float
+
+
+def timed(scenario: JoinScenario, results: Iterable[pa.RecordBatch], watch: Stopwatch) -> Timed:
+    """Take the results; looking at them is not timed."""
+    checksum = Checksum(list(scenario.tables))
+    before, starts = 0, watch.starts
+    for batch in results:
+        began = watch.now()
+        if watch.starts > starts:
+            before, starts = checksum.rows, watch.starts
+        checksum.add(batch)
+        watch.held(began)
+    return Timed(checksum, before, *watch.read())
+
+
+def policy_trial(scenario: JoinScenario, policy: str, seed: int) -> Trial:
+    """`tw.join` as a user calls it. Probes are those of the report, by stream whose rows probe."""
+    join = tw.join(scenario.on, scenario.length, "ts", lateness=_none(scenario), policy=policy, seed=seed)
+    watch = Stopwatch()
+    sources = {a: _read(batches, scenario, watch) for a, batches in scenario.batches.items()}
+    took = timed(scenario, join.over(**sources), watch)
+    (section,) = join.report().sections
+    return Trial(
+        took.wall, took.cpu, took.checksum.result,
+        {a: sum(s.evaluated) for a, s in section.streams.items()},
+        {a: sum(s.profiled) for a, s in section.streams.items()},
+        {"looked": sum(s.looked for s in section.streams.values()), "timed_results": took.checksum.rows - took.before},
+    )  # fmt: skip
+
+
+def tree_trial(scenario: JoinScenario, shape: Shape, seed: int) -> Trial:
+    """Every node stores what its inputs have put together."""
+    loop = TreeLoop(binding_of(scenario), shape)
+    watch = Stopwatch()
+    took = timed(scenario, driven(loop, scenario, watch), watch)
+    made = sum(node.made for node in loop.nodes)
+    counts = {"intermediate": made - took.checksum.rows}
+    return Trial(took.wall, took.cpu, took.checksum.result, counts=counts)
+
+
+def order_trial(scenario: JoinScenario, orders: Orders) -> Trial:
+    """Each stream's rows probe in a fixed order."""
+    loop = loop_of(scenario)
+    for alias, order in orders.items():
+        loop.loops[alias].restore({"policy": "written", "order": list(order)})
+    watch = Stopwatch()
+    took = timed(scenario, driven(loop, scenario, watch), watch)
+    evaluated = {a: sum(one.work.evaluated) for a, one in loop.loops.items()}
+    return Trial(took.wall, took.cpu, took.checksum.result, evaluated)
+
+
+def most_bytes(scenario: JoinScenario) -> int:
+    """Of all windows together, when they are largest."""
+    loop, most = loop_of(scenario), 0
+    for _ in driven(loop, scenario, Stopwatch()):
+        most = max(most, sum(store.nbytes for store in loop.stores.values()))
+    return most
+
+
+def binding_of(scenario: JoinScenario) -> JoinBinding:
+    """The plan and the columns."""
+    plan = JoinPlan.of(scenario.on, scenario.length, "ts", _none(scenario))
+    return JoinBinding.of(plan, {alias: table.schema for alias, table in scenario.tables.items()})
+
+
+def loop_of(scenario: JoinScenario) -> JoinLoop:
+    """Without adapting."""
+    return JoinLoop(binding_of(scenario), "written", None, time.perf_counter_ns, np.random.default_rng(0))
+
+
+def driven(loop: Loop, scenario: JoinScenario, watch: Stopwatch) -> Iterator[pa.RecordBatch]:
+    """As `over` does: the stream that is furthest behind is read next, and every batch is a round."""
+    sources = {a: _read(batches, scenario, watch) for a, batches in scenario.batches.items()}
+    waiting = {alias: next(source) for alias, source in sources.items()}
+    latest: dict[str, int | None] = dict.fromkeys(sources)
+    while waiting:
+        alias = min(waiting, key=lambda a: (latest[a] is not None, latest[a] or 0))
+        yield from loop.process(alias, waiting.pop(alias))
+        latest[alias] = loop.watermarks.latest(alias)
+        following = next(sources[alias], None)
+        if following is None:
+            loop.watermarks.ended(alias)
+        else:
+            waiting[alias] = following
+        loop.end_round()
+
+
+def _read(batches: list[pa.RecordBatch], scenario: JoinScenario, watch: Stopwatch) -> Iterator[pa.RecordBatch]:
+    """The clock starts anew when windows are full: with the last stream that gets there."""
+    rows = 0
+    for batch in batches:
+        if rows < scenario.filling <= rows + batch.num_rows:
+            yield batch
+            watch.start()
+        else:
+            yield batch
+        rows += batch.num_rows
+
+
+def _none(scenario: JoinScenario) -> int | str:
+    return 0 if isinstance(scenario.length, int) else "0 seconds"

@@ -1,0 +1,111 @@
+"""`python -m bench.joins.table RUN.jsonl ...`: what a run printed, as the tables of docs/benchmarks-joins.md."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+Line = dict[str, Any]
+GROWING = ("window-", "streams-")
+BEGIN, END = "<!-- tables -->", "<!-- end of tables -->"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the tables of one or several files, or put them into a page."""
+    parser = argparse.ArgumentParser(prog="python -m bench.joins.table", description=__doc__)
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN.jsonl")
+    parser.add_argument(
+        "--into", type=Path, metavar="PAGE", help=f"replace what stands between {BEGIN} and {END} there"
+    )
+    asked = parser.parse_args(arguments)
+    lines = [json.loads(text) for path in asked.runs for text in path.read_text(encoding="utf-8").splitlines()]
+    made = "\n".join(tables(lines))
+    if asked.into is None:
+        print(made)
+        return 0
+    page = asked.into.read_text(encoding="utf-8")
+    before, rest = page.split(BEGIN)
+    after = rest.split(END)[1]
+    asked.into.write_text(f"{before}{BEGIN}\n\n{made}\n\n{END}{after}", encoding="utf-8")
+    return 0
+
+
+def tables(lines: Iterable[Line]) -> list[str]:
+    """All of them, with their titles."""
+    lines = list(lines)
+    found = [*_machine(lines), "", "### Targets", "", *_targets(lines), "", "### Against others", "", *_compared(lines)]
+    found += ["", "### Every variant", "", *_variants(lines)]
+    for kind, title in (("window-", "Window size"), ("streams-", "Number of streams")):
+        found += ["", f"### {title}", "", *_growing(lines, kind)]
+    return found
+
+
+def _machine(lines: list[Line]) -> list[str]:
+    """What the numbers depend on, and how far two runs of the same thing were apart."""
+    told = [line["machine"] for line in lines if "machine" in line][:1]
+    words = [f"{name} {value if not isinstance(value, list) else ', '.join(value)}" for name, value in told[0].items()]
+    spreads = [line["aa_spread"] for line in lines if "aa_spread" in line]
+    low, high = min(low for low, _ in spreads), max(high for _, high in spreads)
+    return [f"{'; '.join(words)}. `auto` over itself in the same round: {low:.2f} to {high:.2f}."]
+
+
+def _targets(lines: list[Line]) -> list[str]:
+    rows = ["| scenario | policy | target | reached | measured | limit |", "|---|---|---|---|---:|---:|"]
+    for line in lines:
+        if "reached" in line:
+            told = "yes" if line["reached"] else "**no**"
+            cells = [line["scenario"], line["policy"], line["target"], told]
+            rows.append(f"| {' | '.join([*cells, _short(line['value']), _short(line['limit'])])} |")
+    return rows
+
+
+def _compared(lines: list[Line]) -> list[str]:
+    rows = ["| scenario | `auto`'s | ratio |", "|---|---|---:|"]
+    compared = (line for line in lines if "target" in line and "reached" not in line)
+    rows += [
+        f"| {line['scenario']} | {line['target']} | {_short(line['value'])} |"
+        for line in compared
+        if not line["scenario"].startswith(GROWING)
+    ]
+    return rows
+
+
+def _variants(lines: list[Line]) -> list[str]:
+    rows = ["| scenario | results | variant | CPU s | rows/s | / auto | probes | of them profiling |"]
+    rows.append("|---|---:|---|---:|---:|---:|---:|---:|")
+    for line in lines:
+        if "variant" in line and not line["scenario"].startswith(GROWING):
+            to_auto = line["ratio_to"].get("auto", 1.0)
+            cells = [line["scenario"], f"{line['results']:,}", line["variant"], f"{line['seconds_median']:.3f}"]
+            cells += [f"{line['rows_per_second']:,}", f"{to_auto:.2f}"]
+            cells += [f"{line[name]:,}" if name in line else "" for name in ("probes", "profiled")]
+            rows.append(f"| {' | '.join(cells)} |")
+    return rows
+
+
+def _growing(lines: list[Line], kind: str) -> list[str]:
+    """Cost against size, with a bar that is as long as the cost; what a read costs in memory of that size beside it."""
+    family = [line for line in lines if line.get("variant") == "auto" and line["scenario"].startswith(kind)]
+    rows = ["| scenario | results a row | ns a row | | windows, MB | looks a row | a random read there, ns |"]
+    rows.append("|---|---:|---:|---|---:|---:|---:|")
+    most = max((line["ns_per_row"] for line in family), default=1.0)
+    for line in family:
+        bar = "█" * max(round(20 * line["ns_per_row"] / most), 1)
+        rows.append(
+            f"| {line['scenario']} | {line['timed_results'] / line['rows']:.2f} | {line['ns_per_row']:.0f} | {bar} "
+            f"| {line['window_bytes'] / 1e6:.1f} | {line['looked'] / line['all_rows']:.1f} "
+            f"| {line['random_read_ns']:.1f} |"
+        )
+    return rows
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.2f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,36 @@
+"""Values of fixed width taken from a ring by row number.
+
+Answers: what `values.take(rows & mask)` does, in one pass over the row numbers and without looking whether a place is
+inside: a number and a mask always are.
+Cost: a read each; about half of what numpy takes.
+
+>>> gather(np.array([10, 11, 12, 13], np.int32), np.array([4, 7, 1]))
+array([10, 13, 11], dtype=int32)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+_WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+@numba.njit(cache=True)
+def _gather(ring, rows, out):  # type: ignore[no-untyped-def]
+    mask = len(ring) - 1
+    for i in range(len(rows)):
+        out[i] = ring[rows[i] & mask]
+
+
+def gather(ring: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+    """The values of rows, each at its number modulo the ring's length, which is a power of two."""
+    word = _WORDS.get(ring.itemsize)
+    if word is None:  # decimals
+        return ring.take(rows & (len(ring) - 1))
+    out = np.empty(len(rows), ring.dtype)
+    _gather(ring.view(word), rows, out.view(word))
+    return out

@@ -1,0 +1,65 @@
+"""Columns as types that can be stored, joined end to end and gathered, whatever the batches hold them as.
+
+Dictionaries differ from batch to batch: kept as they are, a window's would hold every value of the stream's history,
+and more than a narrow index can tell. Arrow gathers nothing from views. Both become the values they stand for.
+
+>>> plain_type(pa.dictionary(pa.int8(), pa.string_view())), plain_type(pa.int8())
+(DataType(string), DataType(int8))
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """Of the same values, also within lists and structs."""
+    is_ = pa.types
+    if is_.is_dictionary(kind) or is_.is_run_end_encoded(kind):
+        return plain_type(kind.value_type)
+    if kind == pa.string_view():
+        return pa.string()
+    if kind == pa.binary_view():
+        return pa.binary()
+    if is_.is_struct(kind):
+        return pa.struct([kind.field(n).with_type(plain_type(kind.field(n).type)) for n in range(kind.num_fields)])
+    if is_.is_list(kind) or is_.is_large_list(kind):
+        inner = kind.value_field.with_type(plain_type(kind.value_type))
+        return pa.list_(inner) if is_.is_list(kind) else pa.large_list(inner)
+    return kind
+
+
+def can_be_gathered(kind: pa.DataType) -> bool:
+    """Whether Arrow takes rows of such a column and joins columns end to end; of maps of views, say, it does not."""
+    try:
+        nothing = pa.nulls(1, kind)
+        pa.concat_arrays([nothing, nothing]).take(pa.array([0]))
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
+        return False
+    return True
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The same names."""
+    return pa.schema([field.with_type(plain_type(field.type)) for field in schema])
+
+
+def plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """A batch as the plain schema says."""
+    columns = [
+        column if column.type == kind else _cast(column, kind)
+        for column, kind in zip(batch.columns, schema.types, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    if isinstance(array.type, pa.DictionaryType):
+        # the dictionary first: values are gathered by index, which views refuse
+        words = array.dictionary if array.dictionary.type == kind else _cast(array.dictionary, kind)
+        return words.take(array.indices)
+    if pa.types.is_run_end_encoded(array.type):
+        values = pc.run_end_decode(array)
+        return values if values.type == kind else _cast(values, kind)
+    return array.cast(kind)

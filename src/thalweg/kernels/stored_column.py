@@ -1,0 +1,199 @@
+"""A column of the rows in a window, which can be added to at one end, forgotten at the other, and taken from anywhere.
+
+Values of fixed width lie in a ring of the window's capacity. All others stay in Arrow arrays: one large one and one
+small one of what came since; the small one is joined to the large one, without what was forgotten, when it has grown
+to a quarter of it. Adding a batch copies the small one when values are next taken: very small batches into a large
+window of texts pay for that.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from thalweg.kernels.columns import take_rows
+
+Numbers = NDArray[np.int64]
+
+
+class StoredColumn(Protocol):
+    """Rows are known by their number since the beginning; a ring holds number n at n modulo its capacity."""
+
+    def append(self, array: pa.Array, first: int) -> None:
+        """Rows `first` and following."""
+        ...
+
+    def take(self, rows: Numbers) -> pa.Array:
+        """The values of these rows, in this order."""
+        ...
+
+    def resize(self, capacity: int, low: int, high: int) -> None:
+        """Make room for that many rows, and keep low to high."""
+        ...
+
+    def keep(self, rows: Numbers, first: int) -> None:
+        """Only these rows, under new numbers from `first` on."""
+        ...
+
+    def forget(self, low: int) -> None:
+        """Rows before this one will not be asked for any more."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held."""
+        ...
+
+
+def stored(kind: pa.DataType, capacity: int) -> StoredColumn:
+    """The way to store a type."""
+    dtype = _fixed(kind)
+    return RingColumn(kind, dtype, capacity) if dtype is not None else ArrowColumn(kind)
+
+
+def _fixed(kind: pa.DataType) -> np.dtype[Any] | None:
+    is_ = pa.types
+    if is_.is_boolean(kind) or isinstance(kind, pa.BaseExtensionType):
+        return None
+    if is_.is_integer(kind) or is_.is_floating(kind):
+        dtype: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
+        return dtype
+    if is_.is_temporal(kind) and not is_.is_interval(kind):
+        return np.dtype(f"i{kind.bit_width // 8}")
+    if is_.is_decimal(kind):
+        return np.dtype(f"V{kind.bit_width // 8}")
+    return None
+
+
+class RingColumn:
+    """Of fixed width."""
+
+    def __init__(self, kind: pa.DataType, dtype: np.dtype[Any], capacity: int) -> None:
+        self.kind = kind
+        self._values = np.empty(capacity, dtype)
+        self._known: NDArray[np.bool_] | None = None  # made when the first null comes
+
+    def append(self, array: pa.Array, first: int) -> None:
+        """Rows `first` and following."""
+        values = np.frombuffer(array.buffers()[1], self._values.dtype) if len(array) else self._values[:0]
+        _write(self._values, values[array.offset : array.offset + len(array)], first)
+        if array.null_count and self._known is None:
+            self._known = np.ones(len(self._values), bool)
+        if self._known is not None:
+            _write(self._known, array.is_valid().to_numpy(zero_copy_only=False), first)
+
+    def take(self, rows: Numbers) -> pa.Array:
+        """The values of these rows."""
+        from thalweg.kernels.gather import gather
+
+        values = gather(self._values, rows)
+        known = None
+        if self._known is not None:
+            bits = gather(self._known, rows)
+            known = None if bits.all() else pa.py_buffer(np.packbits(bits, bitorder="little"))
+        return pa.Array.from_buffers(self.kind, len(rows), [known, pa.py_buffer(values)])
+
+    def resize(self, capacity: int, low: int, high: int) -> None:
+        """Make room."""
+        rows = np.arange(low, high)
+        self._values = _moved(self._values, rows, capacity, low)
+        if self._known is not None:
+            self._known = _moved(self._known, rows, capacity, low)
+
+    def keep(self, rows: Numbers, first: int) -> None:
+        """Only these."""
+        self._values = _moved(self._values, rows, len(self._values), first)
+        if self._known is not None:
+            self._known = _moved(self._known, rows, len(self._known), first)
+
+    def forget(self, low: int) -> None:
+        """Their places are written over when they are needed."""
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held."""
+        return self._values.nbytes + (0 if self._known is None else self._known.nbytes)
+
+
+def _write(ring: NDArray[Any], values: NDArray[Any], first: int) -> None:
+    start = first & (len(ring) - 1)
+    before_end = min(len(values), len(ring) - start)
+    ring[start : start + before_end] = values[:before_end]
+    ring[: len(values) - before_end] = values[before_end:]
+
+
+def _moved(ring: NDArray[Any], rows: Numbers, capacity: int, first: int) -> NDArray[Any]:
+    larger = np.empty(capacity, ring.dtype)
+    _write(larger, ring.take(rows & (len(ring) - 1)), first)
+    return larger
+
+
+class ArrowColumn:
+    """Of any type."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self.kind = kind
+        self._large = self._small = pa.nulls(0, kind)
+        self._parts: list[pa.Array] = []  # of the small one, not joined yet
+        self._first = 0  # the number of the first row of the large one
+        self._low = 0
+        self._rows = 0
+
+    def append(self, array: pa.Array, first: int) -> None:
+        """Rows `first` and following."""
+        if not self._rows:
+            self._first = self._low = first
+        self._parts.append(array)
+        self._rows += len(array)
+
+    def take(self, rows: Numbers) -> pa.Array:
+        """The values of these rows."""
+        self._settle()
+        places = rows - self._first
+        large = len(self._large)
+        late = places >= large
+        if not late.any():
+            return take_rows(self._large, places)
+        if late.all():
+            return take_rows(self._small, places - large)
+        order = np.argsort(late, kind="stable")
+        back = np.empty(len(rows), np.int64)
+        back[order] = np.arange(len(rows))
+        early = take_rows(self._large, places[~late]), take_rows(self._small, places[late] - large)
+        return take_rows(pa.concat_arrays(early), back)
+
+    def _settle(self) -> None:
+        if self._parts:
+            self._small = pa.concat_arrays([self._small, *self._parts])
+            self._parts.clear()
+        if 4 * len(self._small) > len(self._large):
+            forgotten = min(self._low - self._first, len(self._large))
+            self._large = pa.concat_arrays([self._large.slice(forgotten), self._small])
+            self._small = self._small.slice(0, 0)
+            self._first += forgotten
+            self._rows -= forgotten
+
+    def resize(self, capacity: int, low: int, high: int) -> None:
+        """It has no capacity."""
+
+    def keep(self, rows: Numbers, first: int) -> None:
+        """Only these."""
+        kept = self.take(rows)
+        self._large, self._small = kept, kept.slice(0, 0)
+        self._first = self._low = first
+        self._rows = len(kept)
+
+    def forget(self, low: int) -> None:
+        """Their memory is given back when the arrays are joined next; at once when nothing else is held."""
+        self._low = max(self._low, low)
+        if self._low - self._first > (self._rows >> 1):
+            gone = min(self._low - self._first, self._rows)
+            self.keep(np.arange(self._first + gone, self._first + self._rows), self._first + gone)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held."""
+        return int(self._large.nbytes + self._small.nbytes + sum(part.nbytes for part in self._parts))

@@ -1,0 +1,80 @@
+"""Lengths of time as people write them: '10 seconds', '1 minute 30 seconds', a timedelta, or a number of time units.
+
+>>> length_of("10 seconds", "us"), length_of("1 hour 5 minutes", "ms"), length_of(7, None)
+(10000000, 3900000, 7)
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import timedelta
+from fractions import Fraction
+
+import numpy as np
+
+from thalweg.errors import PlanError, nearest
+
+UNITS_NS = {
+    "nanosecond": 1, "microsecond": 10**3, "millisecond": 10**6, "second": 10**9, "minute": 60 * 10**9,
+    "hour": 3600 * 10**9, "day": 86_400 * 10**9, "week": 7 * 86_400 * 10**9,
+}  # fmt: skip
+SHORT = {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "second", "sec": "second", "min": "minute",
+         "h": "hour", "d": "day"}  # fmt: skip
+TICK_NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+"""Of Arrow's timestamps."""
+
+Length = str | int | float | timedelta
+"""NumPy's whole numbers and timedelta64 serve too."""
+_PART = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
+
+
+def length_of(length: Length, unit: str | None, what: str = "window") -> int:
+    """In ticks of the time column: of a timestamp's unit, or of plain numbers when that is None."""
+    given: object = length
+    if isinstance(given, np.timedelta64):
+        length = f"{int(given.astype('timedelta64[ns]').astype(np.int64))} ns"
+    elif isinstance(given, np.number):
+        length = given.item()
+    if isinstance(length, bool) or not isinstance(length, (str, int, float, timedelta)):
+        raise PlanError(f"{what}={length!r}: must be a length of time such as '10 seconds', or a timedelta")
+    if unit is None:
+        if isinstance(length, (str, timedelta)) and length_of(length, "ns", what) == 0:
+            return 0  # nothing is nothing in any unit
+        if not isinstance(length, (int, float)) or not math.isfinite(length) or length != int(length):
+            raise PlanError(f"{what}={length!r}: the time column holds whole numbers, so give a whole number of them")
+        ticks = Fraction(int(length))
+    elif isinstance(length, timedelta):
+        ns = (length.days * 86_400 + length.seconds) * 10**9 + length.microseconds * 10**3
+        ticks = Fraction(ns, TICK_NS[unit])
+    elif isinstance(length, str):
+        ticks = Fraction(_nanoseconds(length, what), TICK_NS[unit])
+    else:
+        raise PlanError(f"{what}={length!r}: the time column holds timestamps, so give '{length} seconds' or the like")
+    if ticks < 0:
+        raise PlanError(f"{what}={length!r}: must not be negative; 0 is the least")
+    if ticks >= 2**61:
+        raise PlanError(f"{what}={length!r}: longer than the time column can tell; give less than 2^61 of its ticks")
+    # a window counts what is within it, and times are whole ticks, so what is left over can hold nothing
+    return int(ticks)
+
+
+def _nanoseconds(text: str, what: str) -> int:
+    total, at = Fraction(0), 0
+    words = text.strip()
+    while at < len(words):
+        part = _PART.match(words, at)
+        if part is None:
+            raise PlanError(f"{what}={text!r}: write a number and a unit, such as '10 seconds'")
+        name = part[2].lower()
+        unit = SHORT.get(name, name.removesuffix("s") if name not in UNITS_NS else name)
+        if unit not in UNITS_NS:
+            raise PlanError(
+                f"{what}={text!r}: {part[2]!r} is no unit of time{nearest(name, UNITS_NS)}; "
+                f"there are {', '.join(UNITS_NS)}"
+            )
+        total += Fraction(part[1]) * UNITS_NS[unit]
+        at = part.end()
+    if not words:
+        raise PlanError(f"{what}={text!r}: write a number and a unit, such as '10 seconds'")
+    return int(total)

@@ -1,0 +1,110 @@
+"""The rows of a join's streams that can have partners: in time, with a time, with keys that something can equal, and
+with nothing against them in conditions on their stream alone.
+
+The others are counted, by reason, and never lost silently.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from thalweg.kernels.residual import Check
+from thalweg.kernels.window_store import ends_of
+from thalweg.plan.join_graph import Key
+from thalweg.runtime.join_binding import JoinBinding
+from thalweg.runtime.watermark import Watermarks
+
+Words = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class StreamCounts:
+    """Of one stream's rows. Additive."""
+
+    rows: int = 0
+    late: int = 0
+    most_late: int = 0
+    """Ticks by which a row was late, at most."""
+    filtered: int = 0
+    """Dropped by a condition on this stream alone."""
+    no_time: int = 0
+    no_key: int = 0
+    """A null among its keys, or a value no partner can have: never in a result."""
+    results: int = 0
+    """That came with a row of this stream."""
+    expired: int = 0
+    looked: int = 0
+    """Entries of indexes compared while results were put together."""
+    most_rows: int = 0
+    """That its window held at once."""
+    most_bytes: int = 0
+    putting_ns: int = 0
+    """Spent on putting results together and on inserting."""
+    most_matches: int = 0
+    hottest: str = ""
+    """The keys of the row with the most results."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """Rows that take part."""
+
+    batch: pa.RecordBatch
+    keys: dict[Key, Words]
+    times: Words
+    ends: Words
+    """Until when each may have partners: its time and its stream's window."""
+
+
+class JoinIntake:
+    """Counts and watermarks of the streams."""
+
+    def __init__(self, binding: JoinBinding) -> None:
+        self.binding = binding
+        self.watermarks = Watermarks(binding.lateness)
+        self.counts = {alias: StreamCounts() for alias in binding.plan.graph.aliases}
+        self._checks = {
+            alias: [Check(residual) for residual in binding.plan.residuals if residual.streams == (alias,)]
+            for alias in binding.plan.graph.aliases
+        }
+
+    def admit(self, alias: str, batch: pa.RecordBatch) -> Admitted | None:
+        """What is left of a batch; None: nothing."""
+        counts = self.counts[alias]
+        counts.rows += batch.num_rows
+        batch = self.binding.plain(alias, batch)
+        times, known = self.binding.times(alias, batch)
+        if known is not None:
+            counts.no_time += batch.num_rows - int(known.sum())
+            batch, times = only(batch, known), times[known]
+        if not batch.num_rows:
+            return None
+        self.watermarks.seen(alias, int(times.max()))
+        mark = self.watermarks.query
+        if mark is not None and int(times.min()) < mark:
+            in_time = times >= mark
+            counts.late += batch.num_rows - int(in_time.sum())
+            counts.most_late = max(counts.most_late, mark - int(times.min()))
+            batch, times = only(batch, in_time), times[in_time]
+        for check in self._checks[alias]:  # rows that cannot be in a result need no place in a window
+            passed = check({(a, n): batch.column(n) for a, n in check.residual.columns})
+            if not passed.all():
+                counts.filtered += batch.num_rows - int(passed.sum())
+                batch, times = only(batch, passed), times[passed]
+        keys, usable = self.binding.keys(alias, batch)
+        if usable is not None and not usable.all():
+            counts.no_key += batch.num_rows - int(usable.sum())
+            batch, times = only(batch, usable), times[usable]
+            keys = {key: words[usable] for key, words in keys.items()}
+        if not batch.num_rows:
+            return None
+        return Admitted(batch, keys, times, ends_of(times, self.binding.windows[alias]))
+
+
+def only(batch: pa.RecordBatch, rows: NDArray[np.bool_]) -> pa.RecordBatch:
+    """The rows where it is true."""
+    return batch.filter(pa.array(rows))

@@ -1,0 +1,163 @@
+"""The loop that runs a windowed join of many streams under policies; the same one locally and in Spark's workers.
+
+Rows of one stream at a time: those that can have partners are probed for (`filter_loop` drives the probes as it drives
+filters, so every policy serves), put together with their partners, and then inserted. So each result comes once, with
+the last of its rows, whatever the order in which streams are read.
+
+A row is forgotten when the query's watermark has passed its time and its stream's window: no row that is not late can
+have it as a partner then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.adapt import make_policy
+from thalweg.errors import JoinLimitError
+from thalweg.kernels.columns import take_rows
+from thalweg.kernels.multiway_join import RESULTS, Results, Told, TooManyResults, put_together
+from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
+from thalweg.kernels.warm_up import warm_up
+from thalweg.kernels.window_store import WindowStore
+from thalweg.plan.join_graph import JoinTree
+from thalweg.runtime.filter_loop import FilterLoop
+from thalweg.runtime.join_binding import JoinBinding
+from thalweg.runtime.join_intake import JoinIntake
+from thalweg.runtime.join_output import JoinOutput
+
+MOST_MATCHES = 10_000_000
+"""Results one row may have; far more than anybody means to ask for."""
+
+
+class JoinLoop:
+    """State that outlives batches: windows, policies, watermarks."""
+
+    def __init__(
+        self,
+        binding: JoinBinding,
+        policy: str,
+        profile: Any,
+        clock: Callable[[], int],
+        rng: np.random.Generator,
+        *,
+        slice_rows: int | None = None,
+        most_matches: int = MOST_MATCHES,
+        results: int = RESULTS,
+        snapshots: bool = False,
+        chain: Callable[[JoinTree, Mapping[str, WindowStore], Callable[[], int]], ProbeChain] = ProbeChain,
+    ) -> None:
+        """`chain`: what probes; another one may count time of its own, as a simulation does."""
+        warm_up()
+        graph = binding.plan.graph
+        self.binding = binding
+        self.clock = clock
+        self.most_matches = most_matches
+        self.results = results
+        self.intake = JoinIntake(binding)
+        self.watermarks = self.intake.watermarks
+        self.counts = self.intake.counts
+        self.stores = {
+            a: WindowStore(binding.schemas[a], binding.key_sets[a], binding.windows[a], snapshots=snapshots)
+            for a in graph.aliases
+        }
+        self.trees = {a: graph.tree(a) for a in graph.aliases}
+        self.chains = {a: chain(self.trees[a], self.stores, clock) for a in graph.aliases}
+        self.loops: dict[str, FilterLoop] = {}
+        for a, probes in self.chains.items():
+            seeded = np.random.default_rng(rng.integers(2**63))
+            adapted = make_policy(policy, probes.pipeline, profile, seeded)
+            self.loops[a] = FilterLoop(probes, adapted, seeded, slice_rows)
+        self.output = JoinOutput(binding)
+
+    def process(self, alias: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The results that come with these rows. All of them must be taken before the next rows are given."""
+        begun = self.clock()
+        admitted = self.intake.admit(alias, batch)
+        self._worked(alias, begun)
+        if admitted is None:
+            return
+        batch = admitted.batch
+        starts = np.full((len(self.stores) - 1, batch.num_rows), -1, np.int64)
+        rows = ProbeRows(admitted.keys, admitted.times, admitted.ends, starts)
+        loop = self.loops[alias]
+        if all(len(store) for other, store in self.stores.items() if other != alias):
+            kept = loop.process(rows).nonzero()[0]
+            if len(kept):
+                order = tuple(loop.chain.pipeline.names[k] for k in loop.order)
+                yield from self._put_together(alias, batch, rows, kept, order)
+        begun = self.clock()
+        store, counts = self.stores[alias], self.counts[alias]
+        store.insert(batch, admitted.keys, admitted.times, admitted.ends)
+        counts.most_rows, counts.most_bytes = max(counts.most_rows, len(store)), max(counts.most_bytes, store.nbytes)
+        self._worked(alias, begun)
+
+    def begins(self, alias: str, batch: pa.RecordBatch) -> int:
+        """The least time of a batch; before all others where it has none."""
+        times, known = self.binding.times(alias, batch)
+        times = times if known is None else times[known]
+        return int(times.min()) if len(times) else -(2**63)
+
+    def end_round(self) -> None:
+        """The batches of a round have been processed: watermarks move, rows expire."""
+        before = self.watermarks.query
+        self.watermarks.end_round()
+        mark = self.watermarks.query
+        if mark is not None and mark != before:
+            for alias, store in self.stores.items():
+                self.counts[alias].expired += store.expire(mark)
+
+    def _put_together(
+        self, alias: str, batch: pa.RecordBatch, rows: ProbeRows, kept: Any, order: tuple[str, ...]
+    ) -> Iterator[pa.RecordBatch]:
+        counts, told = self.counts[alias], Told()
+        begun = self.clock()
+        found = put_together(
+            self.trees[alias], self.stores, rows, kept, order,
+            most=self.most_matches, told=told, results=self.results,
+        )  # fmt: skip
+        try:
+            for results in found:
+                out = self._output(alias, batch, results)
+                counts.results += out.num_rows
+                self._worked(alias, begun)
+                if out.num_rows:
+                    yield out
+                begun = self.clock()
+        except TooManyResults as too_many:
+            raise JoinLimitError(
+                f"one row of {alias} ({self._named_keys(alias, batch, too_many.row)}) has more than "
+                f"{self.most_matches:,} matches by its keys; a key so common is rarely meant: filter it out before the "
+                "join, add an equality, make windows shorter, or raise max_matches="
+            ) from None
+        counts.looked += told.looked
+        if told.results > counts.most_matches:
+            counts.most_matches = told.results
+            counts.hottest = self._named_keys(alias, batch, told.row)
+
+    def _worked(self, alias: str, begun: int) -> None:
+        ns = self.clock() - begun
+        self.counts[alias].putting_ns += ns
+        self.loops[alias].worked(ns)
+
+    def _named_keys(self, alias: str, batch: pa.RecordBatch, row: int) -> str:
+        graph = self.binding.plan.graph
+        columns = dict.fromkeys(graph.column_of[c][alias] for c in graph.classes_of(alias))
+        return ", ".join(f"{column}={batch.column(column)[row].as_py()!r:.80}" for column in columns)
+
+    def _output(self, root: str, batch: pa.RecordBatch, results: Results) -> pa.RecordBatch:
+        def column(alias: str, name: str) -> pa.Array:
+            rows = results.rows[alias]
+            if alias == root:
+                return take_rows(batch.column(name), rows)
+            store = self.stores[alias]
+            return store.take(store.schema.get_field_index(name), rows)
+
+        return self.output.of(column, results.latest, root)
+
+    def sizes(self) -> Mapping[str, tuple[int, int]]:
+        """Rows and bytes of each window."""
+        return {alias: (len(store), store.nbytes) for alias, store in self.stores.items()}

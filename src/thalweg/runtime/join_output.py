@@ -1,0 +1,75 @@
+"""Results as a record batch: columns gathered, and what words and indexes could not decide checked on values.
+
+Keys that were hashed are compared by value, and further conditions are evaluated: so equal hashes of different keys
+never make a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from thalweg.kernels.key_words import same
+from thalweg.kernels.residual import Check
+from thalweg.runtime.join_binding import JoinBinding
+from thalweg.runtime.join_intake import only
+
+
+class JoinOutput:
+    """Of one join."""
+
+    def __init__(self, binding: JoinBinding, hashed: Iterable[int] | None = None) -> None:
+        """`hashed`: classes to compare by value; None: those that `JoinBinding` knows of."""
+        self.binding = binding
+        self._hashed = tuple(binding.hashed if hashed is None else hashed)
+        # conditions on one stream alone were checked when its rows came
+        self._checks = [Check(residual) for residual in binding.plan.residuals if len(residual.streams) > 1]
+        self._twins = {alias: self._equal_columns(alias) for alias in binding.plan.graph.aliases}
+
+    def of(
+        self, column: Callable[[str, str], pa.Array], latest: NDArray[np.int64], root: str | None = None
+    ) -> pa.RecordBatch:
+        """`column` gathers a stream's column for the results; `latest` is the largest time of each. `root`: the stream
+        whose columns are gathered at the least cost; keys that are equal to its own are not gathered."""
+        binding = self.binding
+        gathered: dict[tuple[str, str], pa.Array] = {}
+        twins = self._twins[root] if root is not None else {}
+
+        def once(alias: str, name: str) -> pa.Array:
+            alias, name = twins.get((alias, name), (alias, name))
+            if (alias, name) not in gathered:
+                gathered[alias, name] = column(alias, name)
+            return gathered[alias, name]
+
+        right: Any = None
+        for c in self._hashed:
+            members = list(binding.plan.graph.column_of[c].items())
+            first = binding.kinds[c].canonical(once(*members[0]))
+            for member in members[1:]:
+                equal = same(first, binding.kinds[c].canonical(once(*member)))
+                right = equal if right is None else right & equal
+        for check in self._checks:
+            passed = check({(a, n): once(a, n) for a, n in check.residual.columns})
+            right = passed if right is None else right & passed
+        arrays = [once(alias, field.name) for alias, schema in binding.schemas.items() for field in schema]
+        times = pa.Array.from_buffers(binding.time_type, len(latest), [None, pa.py_buffer(latest)])
+        out = pa.RecordBatch.from_arrays([*arrays, times], schema=binding.output)
+        return out if right is None or right.all() else only(out, right)
+
+    def _equal_columns(self, root: str) -> Mapping[tuple[str, str], tuple[str, str]]:
+        """Key columns, and the one that holds the same in every result, of the root where it has one: those of a class
+        whose equal words are equal values, and of one type."""
+        binding = self.binding
+        found: dict[tuple[str, str], tuple[str, str]] = {}
+        for c, columns in enumerate(binding.plan.graph.column_of):
+            if c in self._hashed:
+                continue
+            first: dict[pa.DataType, tuple[str, str]] = {}
+            for member in sorted(columns.items(), key=lambda member: member[0] != root):
+                kind = binding.schemas[member[0]].field(member[1]).type
+                found[member] = first.setdefault(kind, member)
+        return found

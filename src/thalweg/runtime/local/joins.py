@@ -1,0 +1,201 @@
+"""A windowed join over iterables of Arrow batches in this process.
+
+The stream whose next rows are the oldest is read next, so that no window has to hold more than it must. Every batch is
+a round; a batch of more than `ROUND_ROWS` rows is several, since a window must be able to forget while it is read.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.errors import PlanError, nearest
+from thalweg.events import Record
+from thalweg.plan.join_plan import JoinPlan
+from thalweg.runtime.join_binding import JoinBinding
+from thalweg.runtime.join_loop import JoinLoop
+from thalweg.runtime.join_record import records_of
+from thalweg.runtime.join_settings import JoinSettings
+
+ROUND_ROWS = 10_000
+TELL_EVERY_ROWS = 100_000
+"""A pass reports to its sink about this often; more often in the beginning."""
+WORTH_A_WARNING = 0.01
+"""Of a stream's rows: when more are late, its lateness is set wrong, or it is not in order as it should be."""
+
+Source: TypeAlias = Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch
+"""Or what has `to_batches()`, as a `pyarrow.dataset` does, or gives Arrow data by `__arrow_c_stream__`."""
+
+
+def make_join_loop(
+    binding: JoinBinding, settings: JoinSettings, clock: Callable[[], int] = time.perf_counter_ns
+) -> JoinLoop:
+    """A fresh loop."""
+    return JoinLoop(
+        binding, settings.policy, settings.profile, clock, np.random.default_rng(settings.seed),
+        slice_rows=settings.slice_rows, most_matches=settings.max_matches,
+    )  # fmt: skip
+
+
+def join_batches(
+    plan: JoinPlan, settings: JoinSettings, streams: Mapping[str, Source], run: str, sink: Callable[[Record], None]
+) -> Iterator[pa.RecordBatch]:
+    """The results, in batches of bounded size. What can be checked at once is, before the first is asked for."""
+    known = _checked(plan, streams)
+    if len(known) == len(streams):
+        JoinBinding.of(plan, known)
+    return _joined(plan, settings, {a: _batches(a, source) for a, source in streams.items()}, known, run, sink)
+
+
+def _joined(
+    plan: JoinPlan,
+    settings: JoinSettings,
+    sources: dict[str, Iterator[pa.RecordBatch]],
+    schemas: dict[str, pa.Schema],
+    run: str,
+    sink: Callable[[Record], None],
+) -> Iterator[pa.RecordBatch]:
+    waiting: dict[str, pa.RecordBatch] = {}
+    for alias, source in sources.items():
+        for first in source:
+            waiting[alias] = first
+            schemas.setdefault(alias, first.schema)
+            break
+    if len(schemas) < len(sources):
+        return  # a stream without a batch has no columns, and no rows to join with
+    binding = JoinBinding.of(plan, {alias: schemas[alias] for alias in plan.graph.aliases})
+    loop = make_join_loop(binding, settings)
+    begins = {alias: loop.begins(alias, batch) for alias, batch in waiting.items()}
+    lost = _Lost()
+    unreported, report_at, some = 0, 1, False
+
+    def tell() -> None:
+        for record in records_of(loop, run=run, kind="local", batch=None, worker="local", policy=settings.policy):
+            sink(record)
+
+    for alias in sources:
+        if alias not in waiting:
+            loop.watermarks.ended(alias)
+    try:
+        while waiting:
+            alias = min(waiting, key=begins.__getitem__)
+            batch = waiting.pop(alias)
+            for out in loop.process(alias, batch):
+                some = True
+                yield out
+            for following in sources[alias]:
+                if _told(following.schema) != _told(schemas[alias]):
+                    raise PlanError(
+                        f"the batches of {alias} differ in their columns: {_told(following.schema)} after "
+                        f"{_told(schemas[alias])}; cast them to one schema"
+                    )
+                waiting[alias], begins[alias] = following, loop.begins(alias, following)
+                break
+            else:
+                loop.watermarks.ended(alias)
+            loop.end_round()
+            unreported += batch.num_rows
+            if unreported >= report_at:
+                unreported, report_at = 0, min(2 * report_at, TELL_EVERY_ROWS)
+                lost.add(loop)
+                tell()
+        if not some:
+            yield _empty(binding)
+    finally:
+        lost.add(loop)
+        tell()
+    for sentence in lost.sentences():
+        warnings.warn(sentence, stacklevel=2)
+
+
+def _checked(plan: JoinPlan, streams: Mapping[str, Source]) -> dict[str, pa.Schema]:
+    """The schemas that are known before anything is read."""
+    aliases = plan.graph.aliases
+    for alias in streams:
+        if alias not in aliases:
+            raise PlanError(f"{alias!r} is no stream of on={plan.on!r}{nearest(alias, aliases)}")
+    missing = [alias for alias in aliases if alias not in streams]
+    if missing:
+        raise PlanError(f"no data is given for {', '.join(missing)}: over({missing[0]}=batches, ...)")
+    schemas = {}
+    for alias, source in streams.items():
+        if isinstance(source, (pa.Table, pa.RecordBatch)):
+            schemas[alias] = source.schema
+        elif not (hasattr(source, "to_batches") or hasattr(source, "__arrow_c_stream__")) and (
+            isinstance(source, (str, bytes, Mapping)) or hasattr(source, "columns") or not hasattr(source, "__iter__")
+        ):
+            _of(alias, source)
+    iterators: dict[int, str] = {}
+    for alias, source in streams.items():
+        first = iterators.setdefault(id(source), alias) if isinstance(source, Iterator) else alias
+        if first != alias:
+            raise PlanError(
+                f"{first} and {alias} are given one iterator, of which each would get a part; give each its own, or a "
+                "table to both"
+            )
+    return schemas
+
+
+def _batches(alias: str, source: Any) -> Iterator[pa.RecordBatch]:
+    """In rounds."""
+    if isinstance(source, pa.RecordBatch):
+        source = [source]
+    elif hasattr(source, "to_batches"):
+        source = source.to_batches()
+    elif hasattr(source, "__arrow_c_stream__"):
+        source = pa.RecordBatchReader.from_stream(source)
+    for batch in source:
+        rows = _of(alias, batch).num_rows
+        if rows <= ROUND_ROWS:
+            yield batch
+        else:
+            yield from (batch.slice(start, ROUND_ROWS) for start in range(0, rows, ROUND_ROWS))
+
+
+def _empty(binding: JoinBinding) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in binding.output], schema=binding.output)
+
+
+class _Lost:
+    """Late rows by stream, over the reports of a pass."""
+
+    def __init__(self) -> None:
+        self._rows: Counter[str] = Counter()
+        self._late: Counter[str] = Counter()
+        self._by: dict[str, int] = {}
+
+    def add(self, loop: JoinLoop) -> None:
+        """What was counted since the last report."""
+        for alias, counts in loop.counts.items():
+            self._rows[alias] += counts.rows
+            self._late[alias] += counts.late
+            self._by[alias] = counts.most_late
+
+    def sentences(self) -> Iterator[str]:
+        """Of streams that lost too much."""
+        for alias, late in self._late.items():
+            if late > WORTH_A_WARNING * self._rows[alias]:
+                yield (
+                    f"{late:,} of {self._rows[alias]:,} rows of {alias} were late and not joined, by up to "
+                    f"{self._by[alias]:,} ticks of its time: it is not in order, raise its lateness="
+                )
+
+
+def _told(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in schema)
+
+
+def _of(alias: str, batch: Any) -> pa.RecordBatch:
+    if not isinstance(batch, pa.RecordBatch):
+        library = type(batch).__module__.partition(".")[0]
+        way = {"pyspark": "df.toArrow()", "pandas": "pa.Table.from_pandas(df)"}.get(library, "pa.table(...)")
+        if isinstance(batch, pa.Table):
+            way = "one table, not several: pa.concat_tables"
+        raise PlanError(f"{alias}: over() takes Arrow record batches or a table, not {type(batch).__name__}; {way}")
+    return batch

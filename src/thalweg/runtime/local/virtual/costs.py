@@ -1,0 +1,68 @@
+"""What operators cost, in time units: the four words of rate-based, table 2, and two more.
+
+A cost is a number of time units, text such as '5 ms', or a function of the time so far (in time units) that gives one,
+for costs that drift.
+
+>>> symmetric_hash = Costs(move=0.001, hash=0.002, probe=0.002)
+>>> price(symmetric_hash.hash)(0), price(lambda now: "1 ms" if now < 10 else "2 ms")(12 * UNIT)
+(2000000, 2000000)
+
+Reference: Viglas, Naughton: Rate-Based Query Optimization for Streaming Information Sources. SIGMOD 2002, section 3.4,
+tables 2, 3 and 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+
+from thalweg.errors import PlanError, nearest
+from thalweg.plan.window_length import Length
+from thalweg.runtime.local.virtual.ticks import UNIT, ticks
+
+Cost = Length | Callable[[float], Length]
+Price = Callable[[int], int]
+"""Ticks at an instant, in ticks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """What is not declared costs nothing."""
+
+    move: Cost = 0
+    """Of an arriving row: from the input buffer into memory."""
+    hash: Cost = 0
+    """Of an arriving row: into its own hash table."""
+    probe: Cost | Mapping[str, Cost] = 0
+    """Of a row: to look into another table. In joins of many streams a number a probe, or one by stream probed."""
+    comp: Cost = 0
+    """Of a row and each row of the other window: nested loops compare with all of them."""
+    handling: Cost = 0
+    """Of an arriving row, besides: what makes a predicate dear (the 5 ms of table 5)."""
+    result: Cost = 0
+    """Of a result: each appears when it is paid, one after the other."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            cost = getattr(self, field.name)
+            for one in cost.values() if isinstance(cost, Mapping) else [cost]:
+                price(one, field.name)
+
+
+def price(cost: Cost, what: str = "cost") -> Price:
+    """Checked."""
+    if callable(cost):
+        drifting = cost
+        return lambda now: ticks(drifting(now / UNIT), what)
+    fixed = ticks(cost, what)
+    return lambda now: fixed
+
+
+def prices(cost: Cost | Mapping[str, Cost], names: tuple[str, ...], what: str) -> tuple[Price, ...]:
+    """One a name; nothing where nothing is said."""
+    if not isinstance(cost, Mapping):
+        return (price(cost, what),) * len(names)
+    for name in cost:
+        if name not in names:
+            raise PlanError(f"{what}: {name!r} is none of {', '.join(names)}{nearest(str(name), names)}")
+    return tuple(price(cost.get(name, 0), what) for name in names)

@@ -1,0 +1,129 @@
+"""Rows and when they arrive.
+
+>>> from thalweg.runtime.local.virtual.arrivals import regular
+>>> source = Source(pa.table({"k": [7, 8, 9]}), regular(2), stamp="ts")
+>>> [(at, batch.column("k").to_pylist()) for at, batch in source.arriving(np.random.default_rng())]
+[(500000000, [7]), (1000000000, [8]), (1500000000, [9])]
+>>> source.schema.names
+['k', 'ts']
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.errors import PlanError, nearest
+from thalweg.plan.window_length import TICK_NS
+from thalweg.runtime.local.virtual.arrivals import Arrivals
+from thalweg.runtime.local.virtual.ticks import UNIT
+
+STAMP = pa.timestamp("ns")
+"""A tick counts as a nanosecond after 1970, so that windows can be told as lengths of time."""
+
+
+class Source:
+    """A table, Arrow batches, or tuples or dicts with a schema. An iterator can be read once, anything else again."""
+
+    def __init__(
+        self,
+        rows: pa.Table | pa.RecordBatch | Iterable[Any],
+        arrivals: Arrivals | str,
+        *,
+        stamp: str | None = None,
+        at_once: int | None = 1,
+        schema: pa.Schema | None = None,
+    ) -> None:
+        """`arrivals`: a process, or the column that says when a row arrives (in time units, or as a timestamp, counted
+        from 1970). `stamp`: a column, added or written over, for the instant of arrival, as the time of rows that have
+        none of their own. `at_once`: rows that arrive together; None: a batch as it is given. `schema`: of tuples and
+        dicts; batches bring theirs."""
+        if at_once is not None and (isinstance(at_once, bool) or not isinstance(at_once, int) or at_once < 1):
+            raise PlanError(f"at_once={at_once!r}: must be a whole number of rows, 1 or more, or None")
+        if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, (pa.Table, pa.RecordBatch, Iterable)):
+            raise PlanError(f"a source takes a table, Arrow batches or tuples, not {type(rows).__name__}")
+        if isinstance(rows, pa.Table):
+            schema, rows = rows.schema, rows.combine_chunks().to_batches()
+        elif isinstance(rows, pa.RecordBatch):
+            schema, rows = rows.schema, [rows]
+        elif schema is None:
+            first, rows = _peek(rows)
+            if not isinstance(first, pa.RecordBatch):
+                raise PlanError("a source of tuples, or of nothing at all, needs schema=pa.schema([...])")
+            schema = first.schema
+        if isinstance(arrivals, str) and arrivals not in schema.names:
+            raise PlanError(f"arrivals={arrivals!r}: no such column{nearest(arrivals, schema.names)}")
+        self.arrivals, self.at_once, self.stamp = arrivals, at_once, stamp
+        self._rows, self._given = rows, schema
+        if stamp is not None:
+            schema = pa.schema([*(field for field in schema if field.name != stamp), pa.field(stamp, STAMP)])
+        self.schema = schema
+
+    def arriving(self, rng: np.random.Generator) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Instants in ticks, and the rows of each."""
+        together: Iterable[tuple[int, pa.RecordBatch]]
+        if isinstance(self.arrivals, str):
+            column = self.arrivals
+            together = ((_instant(part.column(column)), part) for part in self._parts())
+        else:
+            together = zip(self.arrivals.instants(rng), self._parts(), strict=False)
+        last = 0
+        for at, part in together:
+            if at < last:
+                raise PlanError(f"arrivals={self.arrivals!r}: a row arrives before the one it follows, or before 0")
+            last = at
+            yield at, self._stamped(part, at)
+
+    def _parts(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._batches():
+            if not batch.schema.equals(self._given):
+                raise PlanError(f"the batches of a source differ in their columns: {batch.schema} after {self._given}")
+            each = self.at_once or max(batch.num_rows, 1)
+            for start in range(0, batch.num_rows, each):
+                yield batch.slice(start, each)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        rows, schema = iter(self._rows), self._given
+        for row in rows:
+            if isinstance(row, pa.RecordBatch):
+                yield row
+            elif isinstance(row, Mapping):
+                # no further ahead than what arrives together: whoever yields rows may pace itself
+                yield pa.RecordBatch.from_pylist([row, *itertools.islice(rows, (self.at_once or 1) - 1)], schema)
+            elif isinstance(row, Sequence) and not isinstance(row, (str, bytes)):
+                columns = zip(row, *itertools.islice(rows, (self.at_once or 1) - 1), strict=True)
+                arrays = [pa.array(values, kind) for values, kind in zip(columns, schema.types, strict=True)]
+                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            else:
+                raise PlanError(f"a source takes Arrow batches, tuples or dicts, not {type(row).__name__}")
+
+    def _stamped(self, part: pa.RecordBatch, at: int) -> pa.RecordBatch:
+        if self.stamp is None:
+            return part
+        kept = [part.column(name) for name in self.schema.names[:-1]]
+        words = pa.py_buffer(np.full(part.num_rows, at, np.int64))
+        instants = pa.Array.from_buffers(STAMP, part.num_rows, [None, words])
+        return pa.RecordBatch.from_arrays([*kept, instants], schema=self.schema)
+
+
+def _peek(rows: Iterable[Any]) -> tuple[Any, Iterable[Any]]:
+    """The first, and all of them."""
+    if isinstance(rows, Sequence):
+        return (rows[0] if rows else None), rows
+    rest = iter(rows)
+    first = next(rest, None)
+    return first, itertools.chain([first], rest)
+
+
+def _instant(times: pa.Array) -> int:
+    """Of rows that arrive together: when the last of them is there."""
+    if times.null_count:
+        raise PlanError("arrivals=: a row has no time of arrival")
+    if pa.types.is_timestamp(times.type):
+        return int(times.cast(pa.int64()).to_numpy().max()) * TICK_NS[times.type.unit]
+    largest = times.to_numpy().max()
+    return int(largest) * UNIT if pa.types.is_integer(times.type) else round(float(largest) * UNIT)

@@ -1,0 +1,86 @@
+"""An operator, its queue and its server, and what is counted about them.
+
+Mean queue lengths are exact integrals over time, not means of samples: they are compared with queueing theory.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from thalweg.runtime.local.virtual.operator import Operator
+
+
+@dataclass(slots=True)
+class Entry:
+    """Of a queue: rows, when they came, and the marks that came behind them before other rows did."""
+
+    port: str
+    rows: Any
+    count: int
+    came: int
+    number: int
+    """In the order in which entries came to any queue."""
+    marks: list[tuple[str, int]] = field(default_factory=list)
+
+
+class Station:
+    """Times in ticks, counts in rows."""
+
+    def __init__(self, operator: Operator) -> None:
+        self.operator = operator
+        self.readers: list[tuple[Station, str]] = []
+        self.queue: deque[Entry] = deque()
+        self.serving: Entry | None = None
+        self.waiting = self.most_waiting = 0
+        """In the queue, without those being served."""
+        self.arrived = self.served = self.emitted = 0
+        self.busy = 0
+        self.waited = 0
+        """By all rows, from their coming to the start of their service."""
+        self.began = 0
+        """To serve what is being served, or was last."""
+        self._area = self._changed = 0
+        self.orders = dict(operator.orders())
+
+    def put(self, entry: Entry, now: int) -> None:
+        """At the end of the queue."""
+        self._change(now, entry.count)
+        self.arrived += entry.count
+        self.most_waiting = max(self.most_waiting, self.waiting)
+        self.queue.append(entry)
+
+    def take(self, now: int) -> Entry:
+        """The head of the queue; its service begins."""
+        self.serving = entry = self.queue.popleft()
+        self._change(now, -entry.count)
+        self.waited += (now - entry.came) * entry.count
+        self.began = now
+        return entry
+
+    def finish(self, now: int) -> Entry:
+        """The service has ended."""
+        entry, self.serving = self.serving, None
+        assert entry is not None
+        self.served += entry.count
+        self.busy += now - self.began
+        return entry
+
+    def last(self) -> Entry | None:
+        """What came last of what is still here."""
+        return self.queue[-1] if self.queue else self.serving
+
+    def mean_waiting(self, now: int) -> float:
+        """The mean length of the queue up to now."""
+        self._change(now, 0)
+        return self._area / now if now else 0.0
+
+    def busy_until(self, now: int) -> int:
+        """Including the service under way."""
+        return self.busy + (now - self.began if self.serving is not None else 0)
+
+    def _change(self, now: int, by: int) -> None:
+        self._area += self.waiting * (now - self._changed)
+        self._changed = now
+        self.waiting += by

@@ -1,0 +1,28 @@
+"""Lengths of virtual time: numbers count time units, text says which; inside, time is whole ticks.
+
+A tick is the billionth part of a time unit. The unit is the second where lengths are written as text, and whatever a
+paper counts in where they are numbers. Whole numbers add up without rounding, so the same events give the same trace.
+
+>>> ticks(0.005), ticks("5 ms"), ticks(20)
+(5000000, 5000000, 20000000000)
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+
+from thalweg.errors import PlanError
+from thalweg.plan.window_length import Length, length_of
+
+UNIT = 10**9
+"""Ticks of a time unit."""
+
+
+def ticks(length: Length, what: str = "length") -> int:
+    """Whole ticks, the nearest."""
+    if isinstance(length, (str, timedelta)):
+        return length_of(length, "ns", what)
+    if isinstance(length, bool) or not isinstance(length, (int, float)) or not 0 <= length < math.inf:
+        raise PlanError(f"{what}={length!r}: must be a number of time units, 0 or more, or text such as '5 ms'")
+    return length * UNIT if isinstance(length, int) else round(length * UNIT)

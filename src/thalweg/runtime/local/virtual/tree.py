@@ -1,0 +1,193 @@
+"""A tree of binary joins, each of them an operator with a queue and a server of its own.
+
+Rows are admitted when they arrive (late ones are counted there), then wait for the join their stream is a leaf of. The
+watermark travels behind the rows, through every queue, so a window forgets a row only when nothing that may need it can
+still be on its way.
+
+Costs of an arriving row (rate-based, table 3): move + hash + probe for the symmetric hash join; move + comp times the
+rows of the other window for nested loops. Handling and results cost what is declared for them, besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.errors import PlanError
+from thalweg.kernels.binary_join import LEFT, RIGHT
+from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.join_shape import Shape, check_shape, streams_of, to_text
+from thalweg.plan.window_length import Length
+from thalweg.runtime.join_binding import JoinBinding
+from thalweg.runtime.local.virtual.clock import Clock
+from thalweg.runtime.local.virtual.costs import Costs, price
+from thalweg.runtime.local.virtual.operator import Coming, Operator, one_by_one, size
+from thalweg.runtime.tree_loop import Node, Part, TreeLoop
+from thalweg.runtime.watermark import END
+
+LONG_AGO = -(2**63)
+
+
+def tree_join(
+    name: str,
+    shape: Shape,
+    on: str,
+    window: Length | Mapping[str, Length],
+    time: str | Mapping[str, str],
+    lateness: Length | Mapping[str, Length] = "0 seconds",
+    *,
+    costs: Costs | Mapping[Shape, Costs] = Costs(),  # noqa: B008 - frozen
+    methods: Mapping[Shape, str] | str = "hash",
+    reads: Mapping[str, str] | None = None,
+) -> tuple[Operator, ...]:
+    """The joins of a tree such as `(("a", "b"), "c")`, from the leaves up; the last is called `name`, the others after
+    their part of the tree.
+
+    `methods`: `hash` or `loops`. `costs`, `methods`: one for all joins, or by part of the tree."""
+    plan = JoinPlan.of(on, window, time, lateness)
+    check_shape(shape, plan.graph)
+    parts = list(_parts(shape))
+    for given in (costs, methods):
+        for part in given if isinstance(given, Mapping) else ():
+            if part not in parts:
+                raise PlanError(f"{part!r} is no part of the tree {to_text(shape)}")
+    tree = _Tree(plan, shape, methods, {alias: (reads or {}).get(alias, alias) for alias in plan.graph.aliases})
+    for part in parts:
+        own = costs if isinstance(costs, Costs) else costs.get(part, Costs())
+        method = methods if isinstance(methods, str) else methods.get(part, "hash")
+        tree.joins[part] = TreeNode(name if part == shape else to_text(part), part, tree, own, method)
+    return tuple(tree.joins.values())
+
+
+def _parts(shape: Shape) -> Iterator[tuple[Shape, Shape]]:
+    if not isinstance(shape, str):
+        for part in shape:
+            yield from _parts(part)
+        yield shape
+
+
+@dataclass
+class _Tree:
+    """What the joins of a tree have in common."""
+
+    plan: JoinPlan
+    shape: Shape
+    methods: Mapping[Shape, str] | str
+    reads: Mapping[str, str]
+    joins: dict[Shape, TreeNode] = field(default_factory=dict)
+    schemas: dict[str, pa.Schema] = field(default_factory=dict)
+
+    def leaf(self, alias: str) -> tuple[TreeNode, str]:
+        """The join a stream comes in at, and the side."""
+        for part, join in self.joins.items():
+            if alias in part:
+                return join, LEFT if part[0] == alias else RIGHT
+        raise AssertionError(alias)
+
+    def bind(self) -> None:
+        """All columns are known."""
+        self.loop = TreeLoop(JoinBinding.of(self.plan, self.schemas), self.shape, self.methods)
+        self.mark = LONG_AGO
+        for part, node in zip(self.joins, self.loop.nodes, strict=True):
+            assert node.streams == streams_of(part), "both go from the leaves up"
+
+    def moved(self) -> Iterator[Coming]:
+        """A round has ended; the watermark, where it moved, goes to every leaf."""
+        marks = self.loop.watermarks
+        marks.end_round()
+        if marks.query is not None and marks.query > self.mark:
+            self.mark = marks.query
+            for alias in self.plan.graph.aliases:
+                join, side = self.leaf(alias)
+                yield Coming(join, side, mark=self.mark)
+
+
+class TreeNode(Operator):
+    """One join of a tree."""
+
+    def __init__(self, name: str, part: tuple[Shape, Shape], tree: _Tree, costs: Costs, method: str) -> None:
+        self.name, self._tree, self._part = name, tree, part
+        self._alias = {side: below for side, below in zip((LEFT, RIGHT), part, strict=True) if isinstance(below, str)}
+        self.reads = {
+            side: tree.reads[below] if isinstance(below, str) else tree.joins[below].name
+            for side, below in zip((LEFT, RIGHT), part, strict=True)
+        }
+        if isinstance(costs.probe, Mapping):
+            raise PlanError("probe: a join of two has one table to probe; give costs by part of the tree")
+        words = (
+            (costs.move, costs.handling, costs.hash, costs.probe) if method == "hash" else (costs.move, costs.handling)
+        )
+        self._arrival = [price(cost) for cost in words]
+        self._comp = price(costs.comp if method == "loops" else 0)
+        self._result = price(costs.result)
+
+    def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock, rng: np.random.Generator) -> pa.Schema:
+        """Begin anew; the last join of the tree sets up what they have in common."""
+        self.clock = clock
+        self._marks = {LEFT: LONG_AGO, RIGHT: LONG_AGO}
+        for side, alias in self._alias.items():
+            self._tree.schemas[alias] = schemas[side]
+        if not self._is_root:
+            return pa.schema([])
+        self._tree.bind()
+        output: pa.Schema = self._tree.loop.binding.output
+        return output
+
+    @property
+    def _is_root(self) -> bool:
+        return self._part == self._tree.shape
+
+    @property
+    def node(self) -> Node:
+        """The join itself."""
+        return self._tree.loop.nodes[list(self._tree.joins).index(self._part)]
+
+    def entering(self, port: str, rows: Any, mark: int | None) -> Iterable[Coming]:
+        """Rows of a stream are admitted, and its end is noticed, when they arrive."""
+        alias = self._alias.get(port)
+        if alias is None:
+            yield Coming(self, port, rows, mark)
+            return
+        if mark is not None:
+            if mark != END:
+                return
+            self._tree.loop.watermarks.ended(alias)
+        else:
+            part = self._tree.loop.enter(alias, rows)
+            if part is not None:
+                yield Coming(self, port, part)
+        yield from self._tree.moved()
+
+    def serve(self, port: str, rows: Part) -> Iterator[Any]:
+        """Pairs; at the root, results."""
+        count, node = size(rows), self.node
+        for cost in self._arrival:
+            self.clock.advance(count * cost(self.clock()))
+        other = node.join.stores[RIGHT if port == LEFT else LEFT]
+        self.clock.advance(count * len(other) * self._comp(self.clock()))
+        for part in node.process(port, rows):
+            out = self._tree.loop.leave(part) if self._is_root else part
+            yield from one_by_one(out, self._result, self.clock)
+
+    def mark(self, port: str, mark: int) -> int | None:
+        """Forget what nothing needs any more."""
+        before = min(self._marks.values())
+        self._marks[port] = max(mark, self._marks[port])
+        now = min(self._marks.values())
+        if now == before:
+            return None
+        self.node.join.expire(now)
+        return now if not self._is_root or now == END else None
+
+    def windows(self) -> tuple[int, int]:
+        """Of both sides."""
+        stores = self.node.join.stores.values()
+        return sum(map(len, stores)), sum(store.nbytes for store in stores)
+
+    def late(self) -> int:
+        """Of the streams that come in here."""
+        return sum(self._tree.loop.counts[alias].late for alias in self._alias.values())

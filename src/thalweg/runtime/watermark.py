@@ -1,0 +1,57 @@
+"""Watermarks of the streams of a query: how far event time has come, and so which rows are late.
+
+A stream's watermark is the largest time of its finished rounds, minus its lateness; the query's is the least of them.
+A row is late when its time is strictly below the query's watermark at the start of its round. A stream that has ended
+holds nobody back.
+
+>>> marks = Watermarks({"a": 0, "b": 10})
+>>> marks.seen("a", 100); marks.seen("b", 105)
+>>> marks.query, marks.query  # known only when the round ends
+(None, None)
+>>> marks.end_round(); marks.query
+95
+>>> marks.ended("b"); marks.end_round(); marks.query
+100
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+END = 2**63 - 1
+"""Later than any row: every stream has ended."""
+BEGINNING = -(2**63)
+"""Not later than any row."""
+
+
+class Watermarks:
+    """In ticks."""
+
+    def __init__(self, lateness: Mapping[str, int]) -> None:
+        self._lateness = lateness
+        self._seen: dict[str, int | None] = dict.fromkeys(lateness)
+        self.streams: dict[str, int | None] = dict.fromkeys(lateness)
+        """The watermark of each stream; None: nothing seen yet."""
+        self.query: int | None = None
+
+    def seen(self, stream: str, latest: int) -> None:
+        """A row of that time was read in this round."""
+        before = self._seen[stream]
+        self._seen[stream] = latest if before is None else max(before, latest)
+
+    def latest(self, stream: str) -> int | None:
+        """The largest time read; None: nothing yet."""
+        return self._seen[stream]
+
+    def ended(self, stream: str) -> None:
+        """No more rows will come."""
+        self._seen[stream] = END + self._lateness[stream]
+
+    def end_round(self) -> None:
+        """What was seen counts from now on."""
+        for stream, seen in self._seen.items():
+            if seen is not None:
+                self.streams[stream] = max(seen - self._lateness[stream], BEGINNING)
+        known = [mark for mark in self.streams.values() if mark is not None]
+        if len(known) == len(self.streams):
+            self.query = min(known)

@@ -1,0 +1,95 @@
+"""Instants of arrival: their distribution, recorded ones from files, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import thalweg as tw
+from thalweg.runtime.local.virtual import Source, poisson, regular, replayed, scripted
+from thalweg.runtime.local.virtual.ticks import UNIT, ticks
+
+
+def first(process, count: int, seed: int = 0) -> list[int]:
+    return list(itertools.islice(process.instants(np.random.default_rng(seed)), count))
+
+
+def test_poisson_gaps_are_exponential():
+    gaps = np.diff(first(poisson(50), 40_000)) / UNIT
+    assert gaps.mean() == pytest.approx(1 / 50, rel=0.02)
+    assert gaps.std() == pytest.approx(1 / 50, rel=0.02)
+    assert np.median(gaps) == pytest.approx(np.log(2) / 50, rel=0.03)
+    assert abs(np.corrcoef(gaps[:-1], gaps[1:])[0, 1]) < 0.02
+
+
+def test_blocks_of_random_numbers_leave_no_seam():
+    instants = first(poisson(3), 3_000)
+    assert instants == sorted(instants)
+    assert len(set(instants)) > 2_990
+    assert instants == first(poisson(3), 3_000) != first(poisson(3), 3_000, seed=1)
+
+
+def test_regular_arrivals_do_not_drift():
+    assert first(regular(3), 3_000)[-1] == 1_000 * UNIT
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "npy"])
+def test_recorded_gaps_are_replayed_from_files(kind, tmp_path):
+    gaps, path = np.array([0.5, 0.0, 0.25, 2.0]), tmp_path / f"gaps.{kind}"
+    table = pa.table({"interarrival": gaps, "size": [1, 2, 3, 4]})
+    if kind == "npy":
+        np.save(path, gaps)
+    elif kind == "csv":
+        pyarrow.csv.write_csv(table, path)
+    else:
+        pyarrow.parquet.write_table(table, path)
+    column = None if kind == "npy" else "interarrival"
+    wanted = [UNIT // 2, UNIT // 2, 3 * UNIT // 4, 11 * UNIT // 4]
+    assert first(replayed(path, column), 9) == wanted == first(replayed(gaps), 9)
+    assert first(replayed(str(path), column, speed=2), 9) == [at // 2 for at in wanted]
+    if kind != "npy":
+        with pytest.raises(tw.PlanError, match=r"which column of gaps.*interarrival, size"):
+            first(replayed(path), 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: poisson(0), "rate=0"),
+        (lambda: regular(float("nan")), "rate=nan"),
+        (lambda: scripted([2, 1]), "none before the one it follows"),
+        (lambda: scripted([-1]), "0 or more"),
+        (lambda: first(replayed([1, -1]), 1), "0 or more"),
+        (lambda: first(replayed("nowhere.csv"), 1), "no file nowhere.csv"),
+        (lambda: Source([(1,)], regular(1)), "needs schema="),
+        (lambda: Source("abc", regular(1)), "not str"),
+        (lambda: Source(pa.table({"time": [1]}), "tim"), "did you mean 'time'"),
+        (lambda: Source(pa.table({"a": [1]}), regular(1), at_once=0), "at_once=0"),
+        (lambda: list(Source(pa.table({"t": [2, 1]}), "t").arriving(np.random.default_rng())), "before the one it"),
+        (lambda: ticks(-1), "0 or more"),
+        (lambda: ticks("soon"), "10 seconds"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(make, told):
+    with pytest.raises(tw.PlanError, match=told):
+        make()
+
+
+def test_a_column_of_timestamps_or_numbers_says_when_rows_arrive():
+    rng = np.random.default_rng()
+    micros = pa.table({"t": pa.array([1_500_000, 2_000_000], pa.timestamp("us"))})
+    assert [at for at, _ in Source(micros, "t").arriving(rng)] == [3 * UNIT // 2, 2 * UNIT]
+    assert [at for at, _ in Source(pa.table({"t": [1.5, 2.0]}), "t").arriving(rng)] == [3 * UNIT // 2, 2 * UNIT]
+    assert [at for at, _ in Source(pa.table({"t": [1, 2]}), "t", at_once=2).arriving(rng)] == [2 * UNIT]
+
+
+def test_a_stamp_overwrites_the_column_of_its_name():
+    source = Source(pa.table({"t": ["x", "y"], "k": [1, 2]}), scripted([1, 3]), stamp="t")
+    assert source.schema.names == ["k", "t"]
+    stamps = [batch.column("t").cast(pa.int64()).to_pylist() for _, batch in source.arriving(np.random.default_rng())]
+    assert stamps == [[UNIT], [3 * UNIT]]

@@ -1,0 +1,108 @@
+"""Wiring, stopping, sampling, and what a trace tells."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+import thalweg as tw
+from tests.lab.png import size_of_png
+from thalweg.runtime.local.virtual import Costs, MultiwayJoin, Selection, Source, regular, simulate, tree_join
+
+TABLE = pa.table({"n": list(range(10))})
+
+
+def source() -> Source:
+    return Source(TABLE, regular(1))
+
+
+def all_of(name: str, reads: str, **more: object) -> Selection:
+    return Selection(name, reads, tw.predicate(lambda n: True, "n", name="always"), **more)
+
+
+def test_it_stops_at_a_time_and_that_instant_still_counts():
+    trace = simulate({"s": source()}, all_of("x", "s"), until=4)
+    assert (trace.count(), trace.end, trace.final["x"].arrived) == (4, 4.0, 4)
+    assert (trace.count(2.5), trace.count(3), trace.count(operator="x"), trace.count(operator="y")) == (2, 3, 4, 0)
+
+
+def test_samples_tell_of_everything_up_to_their_time():
+    trace = simulate({"s": source()}, all_of("x", "s", cost=3), until=9, every=3)
+    told = [
+        {name: row[name] for name in ("time", "arrived", "served", "queue", "busy")}
+        for row in trace.samples.to_pylist()
+    ]
+    # arrivals at 1, 2, ...; service from 1 to 4, 4 to 7, 7 to 10
+    assert told == [
+        {"time": 3.0, "arrived": 3, "served": 0, "queue": 2, "busy": 2.0},
+        {"time": 6.0, "arrived": 6, "served": 1, "queue": 4, "busy": 5.0},
+        {"time": 9.0, "arrived": 9, "served": 2, "queue": 6, "busy": 8.0},
+    ]
+    assert trace.samples.column("arrival_rate").to_pylist() == [1.0, 1.0, 1.0]
+    # 1 from 2 on, 2 from 3 on, still 2 from 4 on (one taken), ...: the integral up to 9 by hand
+    assert trace.final["x"].mean_queue == pytest.approx((0 + 0 + 1 + 2 + 2 + 3 + 4 + 4 + 5) / 9)
+
+
+def test_operators_in_a_row_given_in_any_order():
+    chain = [all_of("z", "y", cost=1), all_of("x", "s", cost=1), all_of("y", "x", cost=1)]
+    trace = simulate({"s": source()}, chain)
+    assert trace.results.column("time").to_pylist() == [float(n) for n in range(4, 14)]
+    assert trace.rows() == TABLE
+    assert set(trace.results.column("operator").to_pylist()) == {"z"}
+
+
+def test_json_lines_and_tables_say_the_same():
+    join = tree_join("join", ("a", "b"), "a.n = b.n", "1 second", "t", costs=Costs(probe="1 ms"))
+    given = {alias: Source(TABLE, regular(1), stamp="t") for alias in "ab"}
+    trace = simulate(given, join, every=5)
+    lines = [json.loads(line) for line in trace.to_json_lines().splitlines()]
+    by_kind = {kind: [{k: v for k, v in line.items() if k != "kind"} for line in lines if line["kind"] == kind]
+               for kind in ("end", "sample", "order", "results")}  # fmt: skip
+    assert by_kind["sample"] == trace.samples.to_pylist()
+    assert by_kind["results"] == trace.results.to_pylist()
+    assert by_kind["end"] == [{"time": trace.end}]
+    assert len(by_kind["results"]) == 10
+
+
+def test_nothing_comes_out_of_nothing():
+    empty = Source(TABLE.slice(0, 0), regular(1), stamp="t")
+    join = MultiwayJoin("join", "a.n = b.n", "1 second", "t")
+    trace = simulate({"a": empty, "b": Source(TABLE, regular(1), stamp="t")}, join)
+    assert trace.results.num_rows == trace.rows().num_rows == trace.count() == 0
+    assert trace.final["join"].arrived == 10
+    assert trace.rows().schema.names == ["a_n", "a_t", "b_n", "b_t", "event_time"]
+
+
+def test_the_picture(tmp_path):
+    given = {alias: Source(TABLE, regular(1), stamp="t") for alias in "abc"}
+    join = tree_join("join", (("a", "b"), "c"), "a.n = b.n AND b.n = c.n", "1 minute", "t", costs=Costs(move=0.8))
+    trace = simulate(given, join, every=0.5)
+    trace.plot(tmp_path / "trace.png")
+    assert size_of_png(tmp_path / "trace.png") == (640, 480)
+    simulate({"s": Source(TABLE.slice(0, 0), regular(1))}, all_of("x", "s")).plot(tmp_path / "nothing.png")
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: simulate({"s": source()}, all_of("x", "t")), "reads 't', which is not there"),
+        (lambda: simulate({"s": source(), "t": source()}, all_of("x", "s")), "nobody reads the source 't'"),
+        (lambda: simulate({"s": source()}, [all_of("s", "s")]), "two things are called 's'"),
+        (lambda: simulate({"s": source()}, [all_of("w", "s"), all_of("x", "y"), all_of("y", "x")]), "x, y read each"),
+        (lambda: simulate({"s": source()}, all_of("x", "s"), cpus=0), "cpus=0"),
+        (lambda: simulate({"s": source()}, all_of("x", "s"), every=0), "every=0"),
+        (lambda: simulate({"s": source()}, all_of("x", "s"), keep=False).rows(), "keep=True"),
+        (lambda: simulate({"s": source()}, [all_of("x", "s"), all_of("y", "s")]).rows(), "results come from x, y"),
+        (lambda: all_of("x", "s", cost={"alway": 1}), "did you mean 'always'"),
+        (lambda: all_of("x", "s", cost=-1), "cost=-1"),
+        (lambda: Costs(move="five"), "move='five'"),
+        (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", costs=Costs(probe={"c": 1})), "'c' is none of a, b"),
+        (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", costs={("b", "a"): Costs()}), "no part of the tree"),
+        (lambda: tree_join("j", ("a", "c"), "a.n = b.n", 1, "t"), "must have each of a, b once"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(make, told):
+    with pytest.raises(tw.PlanError, match=told):
+        make()
