@@ -20,8 +20,7 @@ from thalweg.runtime.local.virtual.ticks import UNIT
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One operator at one time. Times are in time units, counts in rows, since the beginning where nothing else is
-    said."""
+    """One operator at one time. Times are in time units, counts in rows, since the start where nothing else is said."""
 
     time: float
     operator: str
@@ -32,7 +31,7 @@ class Sample:
     """Waiting now, without what is being served."""
     most_queued: int
     mean_queue: float
-    """Over all the time so far."""
+    """Over all the time since the start."""
     mean_wait: float
     """Of rows whose service has begun, from their coming to that."""
     busy: float
@@ -66,14 +65,18 @@ class Trace:
 
     def __init__(
         self,
+        start: float,
         end: float,
         samples: list[Sample],
         results: list[tuple[float, str, int, int]],
         reordered: list[Reordered],
         rows: Mapping[str, pa.Table] | None,
     ) -> None:
+        self.start = start
+        """Where time began, in time units; all other times are counted from there. Where sources go by timestamps:
+        seconds after 1970."""
         self.end = end
-        """When it ended, in time units."""
+        """When it ended."""
         self.reordered = tuple(reordered)
         self._samples, self._results, self._rows = samples, results, rows
 
@@ -112,7 +115,7 @@ class Trace:
 
     def to_json_lines(self) -> bytes:
         """Everything but the rows: one object a line, with its `kind`."""
-        lines: list[Mapping[str, Any]] = [{"kind": "end", "time": self.end}]
+        lines: list[Mapping[str, Any]] = [{"kind": "start", "time": self.start}, {"kind": "end", "time": self.end}]
         lines += [{"kind": "sample", **asdict(sample)} for sample in self._samples]
         lines += [{"kind": "order", **asdict(change)} for change in self.reordered]
         lines += [{"kind": "results", "time": t, "operator": o, "rows": n, "total": total}
@@ -130,9 +133,10 @@ class Recorder:
     """Writes down what a run does."""
 
     def __init__(
-        self, stations: Mapping[str, Station], schemas: Mapping[str, pa.Schema], every: int | None, keep: bool
-    ) -> None:
-        self._stations, self._schemas = stations, schemas
+        self, stations: Mapping[str, Station], schemas: Mapping[str, pa.Schema], start: int, every: int | None,
+        keep: bool,
+    ) -> None:  # fmt: skip
+        self._stations, self._schemas, self._start = stations, schemas, start
         self._every = self._next = every
         self._samples: list[Sample] = []
         self._results: list[tuple[float, str, int, int]] = []
@@ -169,7 +173,7 @@ class Recorder:
         rows = None
         if self._kept is not None:
             rows = {name: pa.Table.from_batches(kept, self._schemas[name]) for name, kept in self._kept.items()}
-        return Trace(end / UNIT, self._samples, self._results, self._reordered, rows)
+        return Trace(self._start / UNIT, end / UNIT, self._samples, self._results, self._reordered, rows)
 
     def _sample(self, now: int) -> None:
         for name, station in self._stations.items():
