@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 import thalweg as tw
-from tests.lab.png import size_of_png
 from thalweg.runtime.local.virtual import Costs, MultiwayJoin, Selection, Source, regular, simulate, tree_join
 
 TABLE = pa.table({"n": list(range(10))})
@@ -73,15 +72,6 @@ def test_nothing_comes_out_of_nothing():
     assert trace.results.num_rows == trace.rows().num_rows == trace.count() == 0
     assert trace.final["join"].arrived == 10
     assert trace.rows().schema.names == ["a_n", "a_t", "b_n", "b_t", "event_time"]
-
-
-def test_the_picture(tmp_path):
-    given = {alias: Source(TABLE, regular(1), stamp="t") for alias in "abc"}
-    join = tree_join("join", (("a", "b"), "c"), "a.n = b.n AND b.n = c.n", "1 minute", "t", costs=Costs(move=0.8))
-    trace = simulate(given, join, every=0.5)
-    trace.plot(tmp_path / "trace.png")
-    assert size_of_png(tmp_path / "trace.png") == (640, 480)
-    simulate({"s": Source(TABLE.slice(0, 0), regular(1))}, all_of("x", "s")).plot(tmp_path / "nothing.png")
 
 
 @pytest.mark.parametrize(

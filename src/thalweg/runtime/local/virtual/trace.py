@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from thalweg.errors import PlanError
@@ -57,6 +58,7 @@ class Reordered:
 _SAMPLES = pa.schema(
     [(f.name, {"int": pa.int64(), "float": pa.float64(), "str": pa.string()}[str(f.type)]) for f in fields(Sample)]
 )
+_QUEUES = pa.schema([("time", pa.float64()), ("operator", pa.string()), ("queue", pa.int64())])
 _RESULTS = pa.schema([("time", pa.float64()), ("operator", pa.string()), ("rows", pa.int64()), ("total", pa.int64())])
 
 
@@ -70,6 +72,7 @@ class Trace:
         samples: list[Sample],
         results: list[tuple[float, str, int, int]],
         reordered: list[Reordered],
+        queues: pa.Table,
         rows: Mapping[str, pa.Table] | None,
     ) -> None:
         self.start = start
@@ -78,6 +81,9 @@ class Trace:
         self.end = end
         """When it ended."""
         self.reordered = tuple(reordered)
+        self.queues = queues
+        """One row whenever the queue of an operator changed: how many rows wait from then on. One operator after the
+        other."""
         self._samples, self._results, self._rows = samples, results, rows
 
     @property
@@ -173,7 +179,8 @@ class Recorder:
         rows = None
         if self._kept is not None:
             rows = {name: pa.Table.from_batches(kept, self._schemas[name]) for name, kept in self._kept.items()}
-        return Trace(self._start / UNIT, end / UNIT, self._samples, self._results, self._reordered, rows)
+        queues = pa.concat_tables([_queue(name, station) for name, station in self._stations.items()])
+        return Trace(self._start / UNIT, end / UNIT, self._samples, self._results, self._reordered, queues, rows)
 
     def _sample(self, now: int) -> None:
         for name, station in self._stations.items():
@@ -192,3 +199,9 @@ class Recorder:
                     window_rows, window_bytes, station.operator.late(),
                 )
             )  # fmt: skip
+
+
+def _queue(name: str, station: Station) -> pa.Table:
+    times = np.array(station.queue_times, np.int64) / UNIT
+    names = pa.repeat(pa.scalar(name), len(times))
+    return pa.table([times, names, np.array(station.queue_lengths, np.int64)], schema=_QUEUES)
