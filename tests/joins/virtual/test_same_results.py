@@ -110,6 +110,20 @@ def test_filters_below_a_join_and_one_source_read_twice():
     assert trace.final["join"].arrived == 180
 
 
+def test_a_tree_of_joins_among_other_operators():
+    given = {alias: table.append_column("t", table.column("n")) for alias, table in tables().items()}
+    sources = {alias: Source(table, regular(10)) for alias, table in given.items()}
+    even = Selection("even", "a", tw.predicate(lambda n: n % 2 == 0, "n", name="even"))
+    low = Selection("low", "join", tw.predicate(lambda n: n < 100, "b_n", name="low"))
+    join = tree_join("join", (("a", "b"), "c"), STAR, 20, "t", 0, reads={"a": "even"}, costs=SLOW)
+    trace = simulate(sources, [even, [join, low]])
+    halves = given["a"].filter(pa.array([n % 2 == 0 for n in range(150)]))
+    wanted = expected({**given, "a": halves}, STAR, dict.fromkeys("abc", 20))
+    kept = wanted.filter(pa.array([n < 100 for n in wanted.column("b_n").to_pylist()]))
+    assert 0 < kept.num_rows < wanted.num_rows
+    assert rows(trace.rows()) == rows(kept)
+
+
 def test_tuples_dicts_batches_and_rows_that_come_together_are_the_same_rows():
     schema = pa.schema([("k", pa.int64()), ("t", pa.int64())])
     pairs = [(n % 4, n) for n in range(40)]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.window_length import Length
@@ -47,6 +48,17 @@ class Costs:
             cost = getattr(self, field.name)
             for one in cost.values() if isinstance(cost, Mapping) else [cost]:
                 price(one, field.name)
+
+
+def check_costs(costs: Any, what: str = "costs") -> Costs:
+    """Refuses anything else."""
+    if isinstance(costs, Costs):
+        return costs
+    words = {field.name for field in fields(Costs)}
+    if isinstance(costs, Mapping) and costs and words.issuperset(costs):
+        written = ", ".join(f"{word}={cost!r}" for word, cost in costs.items())
+        raise PlanError(f"{what}={costs!r}: write Costs({written})")
+    raise PlanError(f"{what}={costs!r}: must be Costs(...), of {', '.join(field.name for field in fields(Costs))}")
 
 
 def price(cost: Cost, what: str = "cost") -> Price:

@@ -18,8 +18,8 @@ from thalweg.plan.window_length import Length
 from thalweg.runtime.join_binding import JoinBinding
 from thalweg.runtime.join_loop import JoinLoop
 from thalweg.runtime.local.virtual.clock import Clock
-from thalweg.runtime.local.virtual.costs import Costs, Price, price, prices
-from thalweg.runtime.local.virtual.operator import Operator, one_by_one
+from thalweg.runtime.local.virtual.costs import Costs, Price, check_costs, price, prices
+from thalweg.runtime.local.virtual.operator import Operator, one_by_one, read_by
 from thalweg.runtime.watermark import END
 
 
@@ -62,7 +62,8 @@ class MultiwayJoin(Operator):
         self.name = name
         self.plan = JoinPlan.of(on, window, time, lateness)
         aliases = self.plan.graph.aliases
-        self.reads = {alias: (reads or {}).get(alias, alias) for alias in aliases}
+        self.reads = read_by(aliases, reads)
+        check_costs(costs)
         self._probes = dict(zip(aliases, prices(costs.probe, aliases, "probe"), strict=True))
         self._arrival = [price(cost) for cost in (costs.move, costs.hash, costs.handling)]
         self._result = price(costs.result)

@@ -46,10 +46,12 @@ from thalweg.runtime.local.virtual.ticks import UNIT, instant, ticks
 from thalweg.runtime.local.virtual.trace import Recorder, Trace
 from thalweg.runtime.watermark import END
 
+Operators = Operator | Iterable["Operators"]
+
 
 def simulate(
     sources: Mapping[str, Source],
-    operators: Operator | Iterable[Operator],
+    operators: Operators,
     *,
     start: float | datetime | None = None,
     until: Length | None = None,
@@ -65,8 +67,14 @@ def simulate(
     as `poisson` begin there; `until`, and all times that are recorded, are counted from there.
     `every`: how often queues, windows and rates are recorded, besides at the end. `cpus`: None: a server for every
     operator. `clock`: a `WallClock()` for real time; None: a virtual one. `keep`: the rows of results, besides their
-    number. Results are what operators give that nobody reads."""
-    listed = [operators] if isinstance(operators, Operator) else list(operators)
+    number. Results are what operators give that nobody reads. Operators may be given one within another, such as a
+    tree of joins among others: `[tree_join(...), Selection(...)]`."""
+    _check_sources(sources)
+    listed = list(_flat(operators))
+    if not listed:
+        raise PlanError("operators: there are none")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise PlanError(f"seed={seed!r}: must be a whole number, 0 or more")
     if cpus is not None and (isinstance(cpus, bool) or not isinstance(cpus, int) or cpus < 1):
         raise PlanError(f"cpus={cpus!r}: must be a whole number, 1 or more, or None: a server for every operator")
     interval = None if every is None else ticks(every, "every")
@@ -196,6 +204,31 @@ class _Run:
 def _seeded(seed: int, name: str) -> np.random.Generator:
     # by name, so that one source more does not change what the others do
     return np.random.default_rng([seed, zlib.crc32(name.encode())])
+
+
+def _check_sources(sources: Any) -> None:
+    if not isinstance(sources, Mapping):
+        raise PlanError(
+            f"sources: must be a mapping of names to sources, {{'a': Source(...)}}, not {type(sources).__name__}"
+        )
+    for name, source in sources.items():
+        if not isinstance(source, Source):
+            raise PlanError(
+                f"the source {name!r} is a {type(source).__name__}, which does not say when its rows arrive: write "
+                "Source(rows, poisson(rate)), or Source(rows, 'column of times')"
+            )
+
+
+def _flat(operators: Any) -> Iterator[Operator]:
+    if isinstance(operators, Operator):
+        yield operators
+    elif isinstance(operators, Iterable) and not isinstance(operators, (str, bytes, Mapping)):
+        for one in operators:
+            yield from _flat(one)
+    else:
+        raise PlanError(
+            f"operators: {operators!r} is none; give a Selection, a MultiwayJoin, a tree_join, or a list of them"
+        )
 
 
 Arriving = Iterator[tuple[int, pa.RecordBatch]]

@@ -17,18 +17,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.errors import PlanError
+from thalweg.errors import PlanError, nearest
 from thalweg.kernels.binary_join import LEFT, RIGHT
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_shape import Shape, check_shape, streams_of, to_text
 from thalweg.plan.window_length import Length
 from thalweg.runtime.join_binding import JoinBinding
 from thalweg.runtime.local.virtual.clock import Clock
-from thalweg.runtime.local.virtual.costs import Costs, price
-from thalweg.runtime.local.virtual.operator import Coming, Operator, one_by_one, size
+from thalweg.runtime.local.virtual.costs import Costs, check_costs, price
+from thalweg.runtime.local.virtual.operator import Coming, Operator, one_by_one, read_by, size
 from thalweg.runtime.tree_loop import Node, Part, TreeLoop
 from thalweg.runtime.watermark import END
 
+METHODS = ("hash", "loops")
 LONG_AGO = -(2**63)
 
 
@@ -51,14 +52,22 @@ def tree_join(
     plan = JoinPlan.of(on, window, time, lateness)
     check_shape(shape, plan.graph)
     parts = list(_parts(shape))
+    if not isinstance(costs, Mapping) or any(isinstance(part, str) for part in costs):
+        check_costs(costs)  # a join is a pair, so text is no part of a tree
     for given in (costs, methods):
         for part in given if isinstance(given, Mapping) else ():
             if part not in parts:
                 raise PlanError(f"{part!r} is no part of the tree {to_text(shape)}")
-    tree = _Tree(plan, shape, methods, {alias: (reads or {}).get(alias, alias) for alias in plan.graph.aliases})
+    tree = _Tree(plan, shape, methods, read_by(plan.graph.aliases, reads))
     for part in parts:
-        own = costs if isinstance(costs, Costs) else costs.get(part, Costs())
-        method = methods if isinstance(methods, str) else methods.get(part, "hash")
+        own = (
+            check_costs(costs.get(part, Costs()), f"costs of {to_text(part)}") if isinstance(costs, Mapping) else costs
+        )
+        method = methods.get(part, "hash") if isinstance(methods, Mapping) else methods
+        if method not in METHODS:
+            raise PlanError(
+                f"methods: {method!r}{nearest(str(method), METHODS)}; a join is one of {', '.join(METHODS)}"
+            )
         tree.joins[part] = TreeNode(name if part == shape else to_text(part), part, tree, own, method)
     return tuple(tree.joins.values())
 
