@@ -101,7 +101,12 @@ def test_rows_with_times_of_their_own_that_come_late_are_counted():
 
 def test_filters_below_a_join_and_one_source_read_twice():
     table = pa.table({"k": list(range(6)) * 20, "n": list(range(120)), "t": list(range(120))})
-    even = Selection("even", "s", tw.predicate(lambda n: n % 2 == 0, "n", name="even"), cost="20 ms", result="30 ms")
+    even = Selection(
+        "even",
+        "s",
+        tw.predicate(lambda n: n % 2 == 0, "n", name="even"),
+        costs=Costs(predicate="20 ms", result="30 ms"),
+    )
     join = MultiwayJoin("join", "x.k = y.k", 12, "t", 0, reads={"x": "even", "y": "s"}, costs=Costs(probe="1 ms"))
     trace = simulate({"s": Source(table, regular(50))}, [join, even])
     halves = table.filter(pa.array([n % 2 == 0 for n in range(120)]))

@@ -28,7 +28,7 @@ def test_it_stops_at_a_time_and_that_instant_still_counts():
 
 
 def test_samples_tell_of_everything_up_to_their_time():
-    trace = simulate({"s": source()}, all_of("x", "s", cost=3), until=9, every=3)
+    trace = simulate({"s": source()}, all_of("x", "s", costs=Costs(predicate=3)), until=9, every=3)
     told = [
         {name: row[name] for name in ("time", "arrived", "served", "queue", "busy")}
         for row in trace.samples.to_pylist()
@@ -45,7 +45,7 @@ def test_samples_tell_of_everything_up_to_their_time():
 
 
 def test_operators_in_a_row_given_in_any_order():
-    chain = [all_of("z", "y", cost=1), all_of("x", "s", cost=1), all_of("y", "x", cost=1)]
+    chain = [all_of(name, reads, costs=Costs(predicate=1)) for name, reads in ("zy", "xs", "yx")]
     trace = simulate({"s": source()}, chain)
     assert trace.results.column("time").to_pylist() == [float(n) for n in range(4, 14)]
     assert trace.rows() == TABLE
@@ -85,8 +85,8 @@ def test_nothing_comes_out_of_nothing():
         (lambda: simulate({"s": source()}, all_of("x", "s"), every=0), "every=0"),
         (lambda: simulate({"s": source()}, all_of("x", "s"), keep=False).rows(), "keep=True"),
         (lambda: simulate({"s": source()}, [all_of("x", "s"), all_of("y", "s")]).rows(), "results come from x, y"),
-        (lambda: all_of("x", "s", cost={"alway": 1}), "did you mean 'always'"),
-        (lambda: all_of("x", "s", cost=-1), "cost=-1"),
+        (lambda: all_of("x", "s", costs=Costs(predicate={"alway": 1})), "did you mean 'always'"),
+        (lambda: all_of("x", "s", costs=Costs(predicate=-1)), "predicate=-1"),
         (lambda: Costs(move="five"), "move='five'"),
         (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", costs=Costs(probe={"c": 1})), "'c' is none of a, b"),
         (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", costs={("b", "a"): Costs()}), "no part of the tree"),

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import thalweg as tw
-from thalweg.runtime.local.virtual import MultiwayJoin, Selection, Source, poisson, regular, simulate
+from thalweg.runtime.local.virtual import Costs, MultiwayJoin, Selection, Source, poisson, regular, simulate
 
 NEW_YEAR = datetime(2023, 1, 1)
 SECONDS = (0, 1, 1, 4, 10)
@@ -23,14 +23,14 @@ def all_of(reads: str, **more: object) -> Selection:
 
 
 def test_recorded_times_are_replayed_from_the_first_of_them():
-    trace = simulate({"s": Source(RECORDED, "ts")}, all_of("s", cost=2), every=1)
+    trace = simulate({"s": Source(RECORDED, "ts")}, all_of("s", costs=Costs(predicate=2)), every=1)
     assert trace.start == NEW_YEAR.replace(tzinfo=UTC).timestamp()
     # served from 0 to 2, 2 to 4, 4 to 6, 6 to 8, 10 to 12
     assert trace.results.column("time").to_pylist() == [2, 4, 6, 8, 12]
     assert trace.samples.column("time").to_pylist() == list(range(1, 13))
     # waiting: one from 1 to 2 and one from 1 to 4, then one from 4 to 6
     assert trace.final["x"].mean_queue == pytest.approx((1 + 3 + 2) / 12)
-    whole = simulate({"s": Source(RECORDED, "ts")}, all_of("s", cost=2)).final["x"]
+    whole = simulate({"s": Source(RECORDED, "ts")}, all_of("s", costs=Costs(predicate=2))).final["x"]
     assert (whole.arrival_rate, whole.output_rate) == (5 / 12, 5 / 12)
     assert simulate({"s": Source(RECORDED, "ts")}, all_of("s"), until=1).count() == 3
 

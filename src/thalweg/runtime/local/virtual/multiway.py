@@ -20,6 +20,7 @@ from thalweg.runtime.join_loop import JoinLoop
 from thalweg.runtime.local.virtual.clock import Clock
 from thalweg.runtime.local.virtual.costs import Costs, Price, check_costs, price, prices
 from thalweg.runtime.local.virtual.operator import Operator, one_by_one, read_by
+from thalweg.runtime.settings import DEFAULT_POLICY
 from thalweg.runtime.watermark import END
 
 
@@ -56,7 +57,7 @@ class MultiwayJoin(Operator):
         *,
         costs: Costs = Costs(),  # noqa: B008 - frozen
         reads: Mapping[str, str] | None = None,
-        policy: str = "auto",
+        policy: str = DEFAULT_POLICY,
         **profile: Any,
     ) -> None:
         self.name = name

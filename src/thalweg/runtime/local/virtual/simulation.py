@@ -15,8 +15,8 @@ Under the wall clock there is one server, this process: sources wait for their i
 
 >>> import pyarrow as pa
 >>> from thalweg.plan import predicate
->>> from thalweg.runtime.local.virtual import Selection, Source, regular
->>> small = Selection("small", "numbers", predicate(lambda n: n < 3, "n", name="below_3"), cost=2)
+>>> from thalweg.runtime.local.virtual import Costs, Selection, Source, regular
+>>> small = Selection("small", "numbers", predicate(lambda n: n < 3, "n", name="below_3"), costs=Costs(predicate=2))
 >>> trace = simulate({"numbers": Source(pa.table({"n": [1, 2, 3]}), regular(1))}, small)
 >>> trace.results.to_pylist()  # arrived at 1, 2 and 3; each takes 2
 [{'time': 3.0, 'operator': 'small', 'rows': 1, 'total': 1}, {'time': 5.0, 'operator': 'small', 'rows': 1, 'total': 2}]
