@@ -115,6 +115,25 @@ def test_filters_below_a_join_and_one_source_read_twice():
     assert trace.final["join"].arrived == 180
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("make", [MultiwayJoin, lambda name, *more: tree_join(name, ("a", "b"), *more)])
+def test_numbers_count_time_units_also_where_times_are_timestamps(make, unit):
+    given = {alias: pa.table({"k": table.column("k"), "t": table.column("n")}) for alias, table in tables().items()}
+    given.pop("c")
+    timed = {
+        alias: table.set_column(1, "t", table.column("t").cast(pa.timestamp("s")).cast(pa.timestamp(unit)))
+        for alias, table in given.items()
+    }
+    sources = {alias: Source(table, "t") for alias, table in timed.items()}
+    found = simulate(sources, make("join", "a.k = b.k", {"a": 7, "b": 3.0}, "t", 1)).rows()
+    for n, field in enumerate(found.schema):
+        if pa.types.is_timestamp(field.type):
+            found = found.set_column(n, field.name, found.column(n).cast(pa.timestamp("s")).cast(pa.int64()))
+    wanted = expected(given, "a.k = b.k", {"a": 7, "b": 3})
+    assert wanted.num_rows > 50
+    assert rows(found) == rows(wanted)
+
+
 def test_a_tree_of_joins_among_other_operators():
     given = {alias: table.append_column("t", table.column("n")) for alias, table in tables().items()}
     sources = {alias: Source(table, regular(10)) for alias, table in given.items()}

@@ -65,6 +65,21 @@ def test_json_lines_and_tables_say_the_same():
     assert len(by_kind["results"]) == 10
 
 
+def test_things_tell_what_they_are():
+    join = MultiwayJoin("j", "x.n = y.n", 1, "n", reads={"x": "s"})
+    assert repr(join) == "MultiwayJoin('j', 'x.n = y.n', reads x=s, y, policy 'auto')"
+    inner, root = tree_join("j", (("a", "b"), "c"), "a.n = b.n AND b.n = c.n", 1, "n", methods={("a", "b"): "loops"})
+    assert repr(inner) == "TreeNode('(a b)', (a b), reads a, b, by loops)"
+    assert repr(root) == "TreeNode('j', ((a b) c), reads (a b), c, by hash)"
+    assert repr(all_of("x", "s")) == "Selection('x', always, reads s, policy 'auto')"
+    assert repr(source()) == "Source(n; regular(rate=1))"
+    assert repr(Source(TABLE, "n")) == "Source(n; at n)"
+    trace = simulate({"s": source()}, all_of("x", "s", costs=Costs(predicate=3)), until=9)
+    # served from 1 to 4, 4 to 7 and still
+    told = ["Trace: 2 results in 9 time units", "  x: 9 arrived, 2 emitted, 6 waiting (at most 6), busy 89%"]
+    assert repr(trace).splitlines() == told
+
+
 def test_nothing_comes_out_of_nothing():
     empty = Source(TABLE.slice(0, 0), regular(1), stamp="t")
     join = MultiwayJoin("join", "a.n = b.n", "1 second", "t")

@@ -68,6 +68,10 @@ class Selection(Operator):
         self._result = price(costs.result)
         self._policy, self._profile = policy, check_policy(policy, **profile)
 
+    def __repr__(self) -> str:
+        names = ", ".join(self.plan.pipeline.names)
+        return f"Selection({self.name!r}, {names}, reads {self.reads[PORT]}, policy {self._policy!r})"
+
     def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock, rng: np.random.Generator) -> pa.Schema:
         """Begin anew."""
         self.clock = clock

@@ -75,6 +75,10 @@ class Source:
             schema = pa.schema([*(field for field in schema if field.name != stamp), pa.field(stamp, STAMP)])
         self.schema = schema
 
+    def __repr__(self) -> str:
+        when = f"at {self.arrivals}" if isinstance(self.arrivals, str) else repr(self.arrivals)
+        return f"Source({', '.join(self.schema.names)}; {when})"
+
     @property
     def dated(self) -> bool:
         """Whether its rows say themselves when they arrive."""

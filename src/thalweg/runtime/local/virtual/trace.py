@@ -86,6 +86,16 @@ class Trace:
         other."""
         self._samples, self._results, self._rows = samples, results, rows
 
+    def __repr__(self) -> str:
+        """The end, and what each operator had done by then."""
+        lines = [f"Trace: {self.count():,} results in {self.end:g} time units"]
+        for name, last in self.final.items():
+            lines.append(
+                f"  {name}: {last.arrived:,} arrived, {last.emitted:,} emitted, {last.queue:,} waiting "
+                f"(at most {last.most_queued:,}), busy {last.busy / self.end if self.end else 0:.0%}"
+            )
+        return "\n".join(lines)
+
     @property
     def samples(self) -> pa.Table:
         """One row an operator and sample."""

@@ -22,10 +22,10 @@ from thalweg.kernels.binary_join import LEFT, RIGHT
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_shape import Shape, check_shape, streams_of, to_text
 from thalweg.plan.window_length import Length
-from thalweg.runtime.join_binding import JoinBinding
 from thalweg.runtime.local.virtual.clock import Clock
 from thalweg.runtime.local.virtual.costs import Costs, check_costs, price
 from thalweg.runtime.local.virtual.operator import Coming, Operator, one_by_one, read_by, size
+from thalweg.runtime.local.virtual.windows import bind
 from thalweg.runtime.tree_loop import Node, Part, TreeLoop
 from thalweg.runtime.watermark import END
 
@@ -99,7 +99,7 @@ class _Tree:
 
     def bind(self) -> None:
         """All columns are known."""
-        self.loop = TreeLoop(JoinBinding.of(self.plan, self.schemas), self.shape, self.methods)
+        self.loop = TreeLoop(bind(self.plan, self.schemas), self.shape, self.methods)
         self.mark = LONG_AGO
         for part, node in zip(self.joins, self.loop.nodes, strict=True):
             assert node.streams == streams_of(part), "both go from the leaves up"
@@ -119,7 +119,7 @@ class TreeNode(Operator):
     """One join of a tree."""
 
     def __init__(self, name: str, part: tuple[Shape, Shape], tree: _Tree, costs: Costs, method: str) -> None:
-        self.name, self._tree, self._part = name, tree, part
+        self.name, self._tree, self._part, self._method = name, tree, part, method
         self._alias = {side: below for side, below in zip((LEFT, RIGHT), part, strict=True) if isinstance(below, str)}
         self.reads = {
             side: tree.reads[below] if isinstance(below, str) else tree.joins[below].name
@@ -133,6 +133,10 @@ class TreeNode(Operator):
         self._arrival = [price(cost) for cost in words]
         self._comp = price(costs.comp if method == "loops" else 0)
         self._result = price(costs.result)
+
+    def __repr__(self) -> str:
+        left, right = self.reads.values()
+        return f"TreeNode({self.name!r}, {to_text(self._part)}, reads {left}, {right}, by {self._method})"
 
     def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock, rng: np.random.Generator) -> pa.Schema:
         """Begin anew; the last join of the tree sets up what they have in common."""
