@@ -18,8 +18,8 @@ RECORDED = pa.table(
 )
 
 
-def all_of(reads: str, **more: object) -> Selection:
-    return Selection("x", reads, tw.predicate(lambda n: True, "n", name="always"), **more)
+def all_of(reads: str, name: str = "x", **more: object) -> Selection:
+    return Selection(name, reads, tw.predicate(lambda n: True, "n", name="always"), **more)
 
 
 def test_recorded_times_are_replayed_from_the_first_of_them():
@@ -73,6 +73,8 @@ def test_where_no_column_tells_time_begins_at_nought_or_at_the_start():
         (lambda: simulate({"s": Source(RECORDED, "ts")}, all_of("s"), start=NEW_YEAR + timedelta(1)), "before that"),
         (lambda: simulate({"s": Source(RECORDED, "ts")}, all_of("s"), start="noon"), "start='noon'"),
         (lambda: Source(pa.table({"t": ["noon"]}), "t"), "the column is string"),
+        (lambda: simulate({"s": Source(RECORDED, "ts"), "r": Source(RECORDED, "n")}, [all_of("s"), all_of("r", "y")]),
+         "'s' goes by timestamps, 'r' by numbers"),
         (lambda: Source(RECORDED, poisson), "arrivals="),
         (lambda: Source(RECORDED, 5), "arrivals=5"),
         (lambda: simulate({"s": Source(pa.table({"n": [float("nan")]}), "n")}, all_of("s")), "no time"),

@@ -236,6 +236,10 @@ Arriving = Iterator[tuple[int, pa.RecordBatch]]
 
 def _from_the_start(sources: Mapping[str, Source], start: int | None, seed: int) -> tuple[int, Mapping[str, Arriving]]:
     """Where time begins, in ticks, and what arrives from there on, by source."""
+    kinds = {source.dated: name for name, source in sources.items() if source.dated}
+    if len(kinds) > 1:  # time would begin at the numbers, years before the others
+        (kind, name), (other_kind, other) = kinds.items()
+        raise PlanError(f"arrivals: {name!r} goes by {kind}, {other!r} by {other_kind}; cast one of the columns")
     arriving: dict[str, Arriving] = {}
     first: dict[str, int] = {}
     for name, source in sources.items():

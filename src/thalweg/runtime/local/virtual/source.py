@@ -80,9 +80,11 @@ class Source:
         return f"Source({', '.join(self.schema.names)}; {when})"
 
     @property
-    def dated(self) -> bool:
-        """Whether its rows say themselves when they arrive."""
-        return isinstance(self.arrivals, str)
+    def dated(self) -> str | None:
+        """What its rows say themselves when they arrive by, `timestamps` or `numbers`; None: they do not."""
+        if not isinstance(self.arrivals, str):
+            return None
+        return "timestamps" if pa.types.is_timestamp(self._given.field(self.arrivals).type) else "numbers"
 
     def arriving(self, rng: np.random.Generator, start: int = 0) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Instants in ticks, and the rows of each. A process begins at `start`; columns say what they say."""

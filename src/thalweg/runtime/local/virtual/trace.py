@@ -31,6 +31,7 @@ class Sample:
     queue: int
     """Waiting now, without what is being served."""
     most_queued: int
+    """So far, also if only for an instant: a row that finds the server idle counts until it is taken."""
     mean_queue: float
     """Over all the time since the start."""
     mean_wait: float
