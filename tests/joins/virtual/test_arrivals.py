@@ -69,7 +69,7 @@ def test_recorded_gaps_are_replayed_from_files(kind, tmp_path):
         (lambda: scripted([-1]), "0 or more"),
         (lambda: replayed([1, -1]), "0 or more"),
         (lambda: replayed(["soon"]), "no numbers of gaps"),
-        (lambda: replayed("nowhere.csv"), "no file nowhere.csv"),
+        (lambda: replayed("nowhere.csv"), "^replayed: there is no file nowhere.csv"),
         (lambda: replayed(__file__), "test_arrivals.py is no .parquet, .csv or .npy file"),
         (lambda: Source([(1,)], regular(1)), "needs schema="),
         (lambda: Source("abc", regular(1)), "not str"),

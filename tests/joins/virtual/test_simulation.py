@@ -65,6 +65,13 @@ def test_json_lines_and_tables_say_the_same():
     assert len(by_kind["results"]) == 10
 
 
+def test_a_tree_may_be_written_in_lists():
+    joins = tree_join("j", [["a", "b"], "c"], "a.n = b.n AND b.n = c.n", 1, "n", methods={("a", "b"): "loops"})
+    assert list(map(repr, joins)) == list(
+        map(repr, tree_join("j", (("a", "b"), "c"), "a.n = b.n AND b.n = c.n", 1, "n", methods={("a", "b"): "loops"}))
+    )
+
+
 def test_things_tell_what_they_are():
     join = MultiwayJoin("j", "x.n = y.n", 1, "n", reads={"x": "s"})
     assert repr(join) == "MultiwayJoin('j', 'x.n = y.n', reads x=s, y, policy 'auto')"
@@ -114,6 +121,7 @@ def test_nothing_comes_out_of_nothing():
         (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", costs={"move": 1}), r"write Costs\(move=1\)"),
         (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", reads={"c": "s"}), "'c' is none of a, b"),
         (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", reads="s"), "reads='s': must be a mapping"),
+        (lambda: tree_join("j", ("a", "b", "c"), "a.n = b.n", 1, "t"), "is no pair"),
         (lambda: simulate({"s": TABLE}, all_of("x", "s")), r"'s' is a Table.*Source\(rows, poisson"),
         (lambda: simulate([source()], all_of("x", "s")), "a mapping of names to sources.*not list"),
         (lambda: simulate({"s": source()}, "x"), "operators: 'x' is none"),

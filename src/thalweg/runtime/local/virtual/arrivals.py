@@ -104,6 +104,8 @@ class replayed:  # noqa: N801
         named = isinstance(self.gaps, (str, os.PathLike))
         try:
             gaps = _read(Path(self.gaps), self.column) if named else np.asarray(self.gaps, float)  # type: ignore[arg-type]
+        except PlanError:
+            raise
         except (ValueError, TypeError, OSError) as error:  # Arrow's are among them
             what = f"from {self.gaps}" if named else "of gaps"
             raise PlanError(f"replayed: no numbers {what}: {error}") from None

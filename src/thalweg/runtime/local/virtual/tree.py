@@ -50,6 +50,7 @@ def tree_join(
 
     `methods`: `hash` or `loops`. `costs`, `methods`: one for all joins, or by part of the tree."""
     plan = JoinPlan.of(on, window, time, lateness)
+    shape = _pairs(shape)
     check_shape(shape, plan.graph)
     parts = list(_parts(shape))
     if not isinstance(costs, Mapping) or any(isinstance(part, str) for part in costs):
@@ -70,6 +71,15 @@ def tree_join(
             )
         tree.joins[part] = TreeNode(name if part == shape else to_text(part), part, tree, own, method)
     return tuple(tree.joins.values())
+
+
+def _pairs(shape: Any) -> Shape:
+    """Of names, or of other pairs; lists will do."""
+    if isinstance(shape, str):
+        return shape
+    if not isinstance(shape, (tuple, list)) or len(shape) != 2:
+        raise PlanError(f"shape: {shape!r} is no pair; write a tree of pairs such as (('a', 'b'), 'c')")
+    return _pairs(shape[0]), _pairs(shape[1])
 
 
 def _parts(shape: Shape) -> Iterator[tuple[Shape, Shape]]:
