@@ -1,4 +1,4 @@
-"""The example of the page on simulation runs as it stands and prints what the page says."""
+"""The examples of the page on simulation run as they stand, one after the other, and print what the page says."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from pathlib import Path
 PAGE = Path(__file__).parents[2] / "docs" / "simulation.md"
 
 
-def test_the_example_prints_what_the_page_says(capsys):
+def test_the_examples_print_what_the_page_says(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     text = PAGE.read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.S)
-    (printed,) = re.findall(r"\nprints\n\n```\n(.*?)```", text, flags=re.S)
-    exec(compile(code, PAGE.name, "exec"), {"__name__": "__main__"})
-    assert capsys.readouterr().out == printed
+    examples = re.findall(r"```python\n(.*?)```\n\nprints\n\n```\n(.*?)```", text, flags=re.S)
+    assert len(examples) == text.count("```python") == 3  # none without its output
+    names: dict[str, object] = {"__name__": "__main__"}
+    for code, printed in examples:
+        exec(compile(code, PAGE.name, "exec"), names)
+        assert capsys.readouterr().out == printed

@@ -45,10 +45,11 @@ def test_the_cheaper_probe_comes_first_also_when_that_changes(policy, sources):
     assert trace.final["join"].busy < 0.85 * written.final["join"].busy
 
 
-def test_filters_follow_declared_costs_too():
+@pytest.mark.parametrize("policy", [{"policy": "a-greedy", "p": 0.2}, {}])
+def test_filters_follow_declared_costs_too(policy):
     table = pa.table({"n": np.random.default_rng(0).integers(0, 100, 6_000)})
     dear, cheap = (tw.predicate(lambda n, name=name: n % 2 == 0, "n", name=name) for name in ("dear", "cheap"))
-    one = Selection("one", "s", dear, cheap, cost={"dear": "9 ms", "cheap": "1 ms"}, policy="a-greedy", p=0.2)
-    trace = simulate({"s": Source(table, regular(90))}, one)
+    costs = Costs(predicate={"dear": "9 ms", "cheap": "1 ms"})
+    trace = simulate({"s": Source(table, regular(90))}, Selection("one", "s", dear, cheap, costs=costs, **policy))
     assert [change.order for change in trace.reordered] == [("cheap", "dear")]
     assert trace.count() == sum(n % 2 == 0 for n in table.column("n").to_pylist())

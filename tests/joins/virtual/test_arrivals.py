@@ -54,7 +54,10 @@ def test_recorded_gaps_are_replayed_from_files(kind, tmp_path):
     assert first(replayed(str(path), column, speed=2), 9) == [at // 2 for at in wanted]
     if kind != "npy":
         with pytest.raises(tw.PlanError, match=r"which column of gaps.*interarrival, size"):
-            first(replayed(path), 1)
+            replayed(path)
+    path.write_bytes(b"no such thing\x00\xff")
+    with pytest.raises(tw.PlanError, match="replayed"):
+        replayed(path)
 
 
 @pytest.mark.parametrize(
@@ -64,8 +67,10 @@ def test_recorded_gaps_are_replayed_from_files(kind, tmp_path):
         (lambda: regular(float("nan")), "rate=nan"),
         (lambda: scripted([2, 1]), "none before the one it follows"),
         (lambda: scripted([-1]), "0 or more"),
-        (lambda: first(replayed([1, -1]), 1), "0 or more"),
-        (lambda: first(replayed("nowhere.csv"), 1), "no file nowhere.csv"),
+        (lambda: replayed([1, -1]), "0 or more"),
+        (lambda: replayed(["soon"]), "no numbers of gaps"),
+        (lambda: replayed("nowhere.csv"), "^replayed: there is no file nowhere.csv"),
+        (lambda: replayed(__file__), "test_arrivals.py is no .parquet, .csv or .npy file"),
         (lambda: Source([(1,)], regular(1)), "needs schema="),
         (lambda: Source("abc", regular(1)), "not str"),
         (lambda: Source(pa.table({"time": [1]}), "tim"), "did you mean 'time'"),

@@ -25,7 +25,7 @@ def run(seed: int) -> Trace:
     sources = {alias: Source(table, poisson(30), stamp="t") for alias, table in tables.items()}
     not_third, not_fifth = (tw.predicate(lambda n, d=d: n % d > 0, "n", name=f"not {d}") for d in (3, 5))
     dear_first = {"not 3": "2 ms", "not 5": "1 ms"}
-    some = Selection("some", "a", not_third, not_fifth, cost=dear_first, policy="sweep")
+    some = Selection("some", "a", not_third, not_fifth, costs=Costs(predicate=dear_first), policy="sweep")
     costs = Costs(move="2 ms", probe={"b": "9 ms", "c": "1 ms"}, result="3 ms")
     join = MultiwayJoin("multiway", ON, "1 second", "t", reads={"a": "some"}, costs=costs, policy="a-greedy", p=0.5)
     tree = tree_join("tree", (("a", "b"), "c"), ON, "1 second", "t", reads={"a": "some"}, costs=Costs(probe="4 ms"))

@@ -27,7 +27,7 @@ def test_poisson_arrivals_at_a_fixed_cost_wait_as_queueing_theory_says(load):
     """Six runs together: the mean of one strays by a twentieth at these loads."""
     count, runs = 8_000, []
     for seed in range(6):
-        one = Selection("one", "rows", keeps(1, count), cost=1)
+        one = Selection("one", "rows", keeps(1, count), costs=Costs(predicate=1))
         final = simulate({"rows": Source(numbers(count), poisson(load))}, one, seed=seed, keep=False).final["one"]
         assert final.busy == count  # exactly what was declared
         # Little's law holds for any trace, to the last digit but rounding
@@ -43,7 +43,7 @@ def test_waiting_follows_the_recurrence_of_lindley_row_by_row(load):
     """Under heavy load means settle slowly; but wait_n+1 = max(0, wait_n + cost - gap) holds for any arrivals."""
     rng = np.random.default_rng(7)
     gaps = np.rint(rng.exponential(1000 / load, 3_000)) / 1000
-    one = Selection("one", "rows", keeps(1, len(gaps)), cost=1)
+    one = Selection("one", "rows", keeps(1, len(gaps)), costs=Costs(predicate=1))
     trace = simulate({"rows": Source(numbers(len(gaps)), replayed(gaps))}, one)
     wait, left = 0.0, []
     for gap, at in zip(gaps, np.cumsum(gaps), strict=True):
@@ -53,7 +53,7 @@ def test_waiting_follows_the_recurrence_of_lindley_row_by_row(load):
 
 
 def test_regular_arrivals_below_capacity_never_wait():
-    one = Selection("one", "rows", keeps(1, 500), cost=0.9)
+    one = Selection("one", "rows", keeps(1, 500), costs=Costs(predicate=0.9))
     final = simulate({"rows": Source(numbers(500), regular(1))}, one).final["one"]
     assert (final.mean_wait, final.most_queued, final.emitted) == (0.0, 1, 500)
 
@@ -62,7 +62,7 @@ def test_regular_arrivals_below_capacity_never_wait():
 def test_output_rate_of_a_selection(cost, rate):
     """Section 3.2: f r_i where a row costs less than the gap between arrivals, else f / C_sigma."""
     count, share, arrivals = 8_000, 0.3, 10
-    one = Selection("one", "rows", keeps(share, count), cost=cost)
+    one = Selection("one", "rows", keeps(share, count), costs=Costs(predicate=cost))
     trace = simulate({"rows": Source(numbers(count), poisson(arrivals))}, one, until=600, every=300, seed=2)
     halves = [sample["output_rate"] for sample in trace.samples.to_pylist()]
     assert halves == pytest.approx([rate, rate], rel=0.1)
@@ -128,7 +128,7 @@ def test_handling_is_paid_by_arrivals_and_results_by_results():
 
 def test_one_cpu_is_shared_in_the_order_of_arrival():
     """Two operators of which each would be free at once alone."""
-    both = [Selection(name, "rows", keeps(1, 3), cost=1) for name in ("x", "y")]
+    both = [Selection(name, "rows", keeps(1, 3), costs=Costs(predicate=1)) for name in ("x", "y")]
     source = Source(numbers(3), regular(1))
     alone = [(row["time"], row["operator"]) for row in simulate({"rows": source}, both).results.to_pylist()]
     assert alone == [(2, "x"), (2, "y"), (3, "x"), (3, "y"), (4, "x"), (4, "y")]
@@ -155,7 +155,9 @@ def test_a_row_is_paid_for_once_also_where_values_cannot_be_had():
     times = pa.array([0, 2**62], pa.timestamp("us"))
     has_time = tw.predicate(lambda t: t is not None, "t", name="has_time")
     first = tw.predicate(lambda n: n == 0, "n", name="first")
-    one = Selection("one", "rows", has_time, first, cost={"has_time": 3, "first": 1})
+    one = Selection(
+        "one", "rows", has_time, first, costs=Costs(predicate={"has_time": 3, "first": 1}), policy="written"
+    )
     source = Source(pa.table({"t": times, "n": [0, 1]}), regular(1), at_once=2)
     trace = simulate({"rows": source}, one)
     assert trace.count() == 1

@@ -101,13 +101,51 @@ def test_rows_with_times_of_their_own_that_come_late_are_counted():
 
 def test_filters_below_a_join_and_one_source_read_twice():
     table = pa.table({"k": list(range(6)) * 20, "n": list(range(120)), "t": list(range(120))})
-    even = Selection("even", "s", tw.predicate(lambda n: n % 2 == 0, "n", name="even"), cost="20 ms", result="30 ms")
+    even = Selection(
+        "even",
+        "s",
+        tw.predicate(lambda n: n % 2 == 0, "n", name="even"),
+        costs=Costs(predicate="20 ms", result="30 ms"),
+    )
     join = MultiwayJoin("join", "x.k = y.k", 12, "t", 0, reads={"x": "even", "y": "s"}, costs=Costs(probe="1 ms"))
     trace = simulate({"s": Source(table, regular(50))}, [join, even])
     halves = table.filter(pa.array([n % 2 == 0 for n in range(120)]))
     assert rows(trace.rows()) == rows(expected({"x": halves, "y": table}, "x.k = y.k", {"x": 12, "y": 12}))
     assert trace.final["even"].emitted == 60
     assert trace.final["join"].arrived == 180
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("make", [MultiwayJoin, lambda name, *more: tree_join(name, ("a", "b"), *more)])
+def test_numbers_count_time_units_also_where_times_are_timestamps(make, unit):
+    given = {alias: pa.table({"k": table.column("k"), "t": table.column("n")}) for alias, table in tables().items()}
+    given.pop("c")
+    timed = {
+        alias: table.set_column(1, "t", table.column("t").cast(pa.timestamp("s")).cast(pa.timestamp(unit)))
+        for alias, table in given.items()
+    }
+    sources = {alias: Source(table, "t") for alias, table in timed.items()}
+    found = simulate(sources, make("join", "a.k = b.k", {"a": 7, "b": 3.0}, "t", 1)).rows()
+    for n, field in enumerate(found.schema):
+        if pa.types.is_timestamp(field.type):
+            found = found.set_column(n, field.name, found.column(n).cast(pa.timestamp("s")).cast(pa.int64()))
+    wanted = expected(given, "a.k = b.k", {"a": 7, "b": 3})
+    assert wanted.num_rows > 50
+    assert rows(found) == rows(wanted)
+
+
+def test_a_tree_of_joins_among_other_operators():
+    given = {alias: table.append_column("t", table.column("n")) for alias, table in tables().items()}
+    sources = {alias: Source(table, regular(10)) for alias, table in given.items()}
+    even = Selection("even", "a", tw.predicate(lambda n: n % 2 == 0, "n", name="even"))
+    low = Selection("low", "join", tw.predicate(lambda n: n < 100, "b_n", name="low"))
+    join = tree_join("join", (("a", "b"), "c"), STAR, 20, "t", 0, reads={"a": "even"}, costs=SLOW)
+    trace = simulate(sources, [even, [join, low]])
+    halves = given["a"].filter(pa.array([n % 2 == 0 for n in range(150)]))
+    wanted = expected({**given, "a": halves}, STAR, dict.fromkeys("abc", 20))
+    kept = wanted.filter(pa.array([n < 100 for n in wanted.column("b_n").to_pylist()]))
+    assert 0 < kept.num_rows < wanted.num_rows
+    assert rows(trace.rows()) == rows(kept)
 
 
 def test_tuples_dicts_batches_and_rows_that_come_together_are_the_same_rows():

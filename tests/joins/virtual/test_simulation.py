@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 import thalweg as tw
-from tests.lab.png import size_of_png
 from thalweg.runtime.local.virtual import Costs, MultiwayJoin, Selection, Source, regular, simulate, tree_join
 
 TABLE = pa.table({"n": list(range(10))})
@@ -29,7 +28,7 @@ def test_it_stops_at_a_time_and_that_instant_still_counts():
 
 
 def test_samples_tell_of_everything_up_to_their_time():
-    trace = simulate({"s": source()}, all_of("x", "s", cost=3), until=9, every=3)
+    trace = simulate({"s": source()}, all_of("x", "s", costs=Costs(predicate=3)), until=9, every=3)
     told = [
         {name: row[name] for name in ("time", "arrived", "served", "queue", "busy")}
         for row in trace.samples.to_pylist()
@@ -46,7 +45,7 @@ def test_samples_tell_of_everything_up_to_their_time():
 
 
 def test_operators_in_a_row_given_in_any_order():
-    chain = [all_of("z", "y", cost=1), all_of("x", "s", cost=1), all_of("y", "x", cost=1)]
+    chain = [all_of(name, reads, costs=Costs(predicate=1)) for name, reads in ("zy", "xs", "yx")]
     trace = simulate({"s": source()}, chain)
     assert trace.results.column("time").to_pylist() == [float(n) for n in range(4, 14)]
     assert trace.rows() == TABLE
@@ -66,6 +65,28 @@ def test_json_lines_and_tables_say_the_same():
     assert len(by_kind["results"]) == 10
 
 
+def test_a_tree_may_be_written_in_lists():
+    joins = tree_join("j", [["a", "b"], "c"], "a.n = b.n AND b.n = c.n", 1, "n", methods={("a", "b"): "loops"})
+    assert list(map(repr, joins)) == list(
+        map(repr, tree_join("j", (("a", "b"), "c"), "a.n = b.n AND b.n = c.n", 1, "n", methods={("a", "b"): "loops"}))
+    )
+
+
+def test_things_tell_what_they_are():
+    join = MultiwayJoin("j", "x.n = y.n", 1, "n", reads={"x": "s"})
+    assert repr(join) == "MultiwayJoin('j', 'x.n = y.n', reads x=s, y, policy 'auto')"
+    inner, root = tree_join("j", (("a", "b"), "c"), "a.n = b.n AND b.n = c.n", 1, "n", methods={("a", "b"): "loops"})
+    assert repr(inner) == "TreeNode('(a b)', (a b), reads a, b, by loops)"
+    assert repr(root) == "TreeNode('j', ((a b) c), reads (a b), c, by hash)"
+    assert repr(all_of("x", "s")) == "Selection('x', always, reads s, policy 'auto')"
+    assert repr(source()) == "Source(n; regular(rate=1))"
+    assert repr(Source(TABLE, "n")) == "Source(n; at n)"
+    trace = simulate({"s": source()}, all_of("x", "s", costs=Costs(predicate=3)), until=9)
+    # served from 1 to 4, 4 to 7 and still
+    told = ["Trace: 2 results in 9 time units", "  x: 9 arrived, 2 emitted, 6 waiting (at most 6), busy 89%"]
+    assert repr(trace).splitlines() == told
+
+
 def test_nothing_comes_out_of_nothing():
     empty = Source(TABLE.slice(0, 0), regular(1), stamp="t")
     join = MultiwayJoin("join", "a.n = b.n", "1 second", "t")
@@ -73,15 +94,6 @@ def test_nothing_comes_out_of_nothing():
     assert trace.results.num_rows == trace.rows().num_rows == trace.count() == 0
     assert trace.final["join"].arrived == 10
     assert trace.rows().schema.names == ["a_n", "a_t", "b_n", "b_t", "event_time"]
-
-
-def test_the_picture(tmp_path):
-    given = {alias: Source(TABLE, regular(1), stamp="t") for alias in "abc"}
-    join = tree_join("join", (("a", "b"), "c"), "a.n = b.n AND b.n = c.n", "1 minute", "t", costs=Costs(move=0.8))
-    trace = simulate(given, join, every=0.5)
-    trace.plot(tmp_path / "trace.png")
-    assert size_of_png(tmp_path / "trace.png") == (640, 480)
-    simulate({"s": Source(TABLE.slice(0, 0), regular(1))}, all_of("x", "s")).plot(tmp_path / "nothing.png")
 
 
 @pytest.mark.parametrize(
@@ -95,12 +107,27 @@ def test_the_picture(tmp_path):
         (lambda: simulate({"s": source()}, all_of("x", "s"), every=0), "every=0"),
         (lambda: simulate({"s": source()}, all_of("x", "s"), keep=False).rows(), "keep=True"),
         (lambda: simulate({"s": source()}, [all_of("x", "s"), all_of("y", "s")]).rows(), "results come from x, y"),
-        (lambda: all_of("x", "s", cost={"alway": 1}), "did you mean 'always'"),
-        (lambda: all_of("x", "s", cost=-1), "cost=-1"),
+        (lambda: all_of("x", "s", costs=Costs(predicate={"alway": 1})), "did you mean 'always'"),
+        (lambda: all_of("x", "s", costs=Costs(predicate=-1)), "predicate=-1"),
         (lambda: Costs(move="five"), "move='five'"),
         (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", costs=Costs(probe={"c": 1})), "'c' is none of a, b"),
         (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", costs={("b", "a"): Costs()}), "no part of the tree"),
         (lambda: tree_join("j", ("a", "c"), "a.n = b.n", 1, "t"), "must have each of a, b once"),
+        (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", methods="merge"), "'merge'.*hash, loops"),
+        (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", methods={("a", "b"): "hsh"}), "did you mean 'hash'"),
+        (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", costs={"move": 1}), r"write Costs\(move=1\)"),
+        (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", costs={("a", "b"): 1}), r"costs of \(a b\)=1"),
+        (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", costs=3), "costs=3: must be"),
+        (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", costs={"move": 1}), r"write Costs\(move=1\)"),
+        (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", reads={"c": "s"}), "'c' is none of a, b"),
+        (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", reads="s"), "reads='s': must be a mapping"),
+        (lambda: tree_join("j", ("a", "b", "c"), "a.n = b.n", 1, "t"), "is no pair"),
+        (lambda: simulate({"s": TABLE}, all_of("x", "s")), r"'s' is a Table.*Source\(rows, poisson"),
+        (lambda: simulate([source()], all_of("x", "s")), "a mapping of names to sources.*not list"),
+        (lambda: simulate({"s": source()}, "x"), "operators: 'x' is none"),
+        (lambda: simulate({"s": source()}, [all_of("x", "s"), 3]), "operators: 3 is none"),
+        (lambda: simulate({"s": source()}, []), "there are none"),
+        (lambda: simulate({"s": source()}, all_of("x", "s"), seed=-1), "seed=-1"),
     ],
 )  # fmt: skip
 def test_what_is_refused(make, told):

@@ -46,6 +46,13 @@ def test_without_costs_only_sources_are_waited_for():
     assert trace.results.column("time").to_pylist() == pytest.approx([0.25, 0.5, 0.75])
 
 
+def test_recorded_times_are_waited_for_from_the_first_on():
+    wall = Wall()
+    table = pa.table({"n": [1, 2, 3], "ts": pa.array([1_700_000_000, 1_700_000_002, 1_700_000_005], pa.timestamp("s"))})
+    simulate({"s": Source(table, "ts")}, Selection("any", "s", tw.predicate(bool, "n", name="any")), clock=wall.clock())
+    assert wall.slept == pytest.approx([2, 3])
+
+
 def test_declared_costs_give_the_trace_of_one_virtual_cpu():
     rng = np.random.default_rng(2)
     keys = [pa.table({"k": rng.integers(0, 5, 40)}) for _ in range(2)]

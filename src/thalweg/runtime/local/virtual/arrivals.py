@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -97,19 +97,27 @@ class replayed:  # noqa: N801
     gaps: str | os.PathLike[str] | Sequence[float] | NDArray[np.float64]
     column: str | None = None
     speed: float = 1.0
+    _instants: NDArray[np.int64] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_rate(self.speed, "speed")
-
-    def instants(self, rng: np.random.Generator) -> Iterator[int]:
-        """As many as there are gaps, the first after the first of them."""
         named = isinstance(self.gaps, (str, os.PathLike))
-        gaps = _read(Path(self.gaps), self.column) if named else np.asarray(self.gaps, float)  # type: ignore[arg-type]
+        try:
+            gaps = _read(Path(self.gaps), self.column) if named else np.asarray(self.gaps, float)  # type: ignore[arg-type]
+        except PlanError:
+            raise
+        except (ValueError, TypeError, OSError) as error:  # Arrow's are among them
+            what = f"from {self.gaps}" if named else "of gaps"
+            raise PlanError(f"replayed: no numbers {what}: {error}") from None
         if gaps.ndim != 1 or not np.isfinite(gaps).all() or (gaps < 0).any():
             what = f" in {self.gaps}" if named else ""
             raise PlanError(f"replayed(gaps): inter-arrival times{what} must be finite numbers, 0 or more")
-        whole = np.rint(gaps * (UNIT / self.speed)).astype(np.int64)
-        return iter(np.cumsum(whole).tolist())
+        # read once: what is wrong with a file is told at once, and it may change later
+        object.__setattr__(self, "_instants", np.cumsum(np.rint(gaps * (UNIT / self.speed)).astype(np.int64)))
+
+    def instants(self, rng: np.random.Generator) -> Iterator[int]:
+        """As many as there are gaps, the first after the first of them."""
+        return iter(self._instants.tolist())
 
 
 def _check_rate(rate: Any, what: str = "rate") -> None:

@@ -1,4 +1,4 @@
-"""What operators cost, in time units: the four words of rate-based, table 2, and two more.
+"""What operators cost, in time units: the four words of rate-based, table 2, and three more.
 
 A cost is a number of time units, text such as '5 ms', or a function of the time so far (in time units) that gives one,
 for costs that drift.
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.window_length import Length
@@ -37,6 +38,8 @@ class Costs:
     """Of a row: to look into another table. In joins of many streams a number a probe, or one by stream probed."""
     comp: Cost = 0
     """Of a row and each row of the other window: nested loops compare with all of them."""
+    predicate: Cost | Mapping[str, Cost] = 0
+    """Of a row: to try a predicate (the C_sigma of rate-based, section 3.2). One for all, or by name."""
     handling: Cost = 0
     """Of an arriving row, besides: what makes a predicate dear (the 5 ms of table 5)."""
     result: Cost = 0
@@ -47,6 +50,17 @@ class Costs:
             cost = getattr(self, field.name)
             for one in cost.values() if isinstance(cost, Mapping) else [cost]:
                 price(one, field.name)
+
+
+def check_costs(costs: Any, what: str = "costs") -> Costs:
+    """Refuses anything else."""
+    if isinstance(costs, Costs):
+        return costs
+    words = {field.name for field in fields(Costs)}
+    if isinstance(costs, Mapping) and costs and words.issuperset(costs):
+        written = ", ".join(f"{word}={cost!r}" for word, cost in costs.items())
+        raise PlanError(f"{what}={costs!r}: write Costs({written})")
+    raise PlanError(f"{what}={costs!r}: must be Costs(...), of {', '.join(field.name for field in fields(Costs))}")
 
 
 def price(cost: Cost, what: str = "cost") -> Price:

@@ -15,11 +15,12 @@ from thalweg.kernels.window_store import WindowStore
 from thalweg.plan.join_graph import JoinTree
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.window_length import Length
-from thalweg.runtime.join_binding import JoinBinding
 from thalweg.runtime.join_loop import JoinLoop
 from thalweg.runtime.local.virtual.clock import Clock
-from thalweg.runtime.local.virtual.costs import Costs, Price, price, prices
-from thalweg.runtime.local.virtual.operator import Operator, one_by_one
+from thalweg.runtime.local.virtual.costs import Costs, Price, check_costs, price, prices
+from thalweg.runtime.local.virtual.operator import Operator, one_by_one, read_by
+from thalweg.runtime.local.virtual.windows import bind
+from thalweg.runtime.settings import DEFAULT_POLICY
 from thalweg.runtime.watermark import END
 
 
@@ -40,7 +41,8 @@ class PricedProbeChain(ProbeChain):
 
 
 class MultiwayJoin(Operator):
-    """Arguments as of `tw.join`; every entry of the queue is a round.
+    """Arguments as of `tw.join`; every entry of the queue is a round. Windows and lateness may be numbers of time units
+    where times are timestamps, too.
 
     `costs`: an arriving row costs move, hash and handling, each probe of a window `probe` (by the stream probed),
     each result `result`. `reads`: by stream, which source or operator it comes from; those of the same name where
@@ -56,23 +58,28 @@ class MultiwayJoin(Operator):
         *,
         costs: Costs = Costs(),  # noqa: B008 - frozen
         reads: Mapping[str, str] | None = None,
-        policy: str = "auto",
+        policy: str = DEFAULT_POLICY,
         **profile: Any,
     ) -> None:
         self.name = name
         self.plan = JoinPlan.of(on, window, time, lateness)
         aliases = self.plan.graph.aliases
-        self.reads = {alias: (reads or {}).get(alias, alias) for alias in aliases}
+        self.reads = read_by(aliases, reads)
+        check_costs(costs)
         self._probes = dict(zip(aliases, prices(costs.probe, aliases, "probe"), strict=True))
         self._arrival = [price(cost) for cost in (costs.move, costs.hash, costs.handling)]
         self._result = price(costs.result)
         self._policy, self._profile = policy, check_policy(policy, **profile)
 
+    def __repr__(self) -> str:
+        read = ", ".join(alias if alias == name else f"{alias}={name}" for alias, name in self.reads.items())
+        return f"MultiwayJoin({self.name!r}, {self.plan.on!r}, reads {read}, policy {self._policy!r})"
+
     def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock, rng: np.random.Generator) -> pa.Schema:
         """Begin anew."""
         self.clock = clock
         self._open = set(self.reads)
-        binding = JoinBinding.of(self.plan, schemas)
+        binding = bind(self.plan, schemas)
         self.loop = JoinLoop(binding, self._policy, self._profile, clock, rng, chain=self._chain)
         return binding.output
 

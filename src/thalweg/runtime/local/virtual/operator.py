@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thalweg.errors import PlanError, nearest
 from thalweg.runtime.local.virtual.clock import Clock
 from thalweg.runtime.local.virtual.costs import Price
 
@@ -65,6 +66,16 @@ class Operator(ABC):
     def orders(self) -> Mapping[str, tuple[str, ...]]:
         """In which order it tries things now, where it has a choice."""
         return {}
+
+
+def read_by(aliases: tuple[str, ...], reads: Mapping[str, str] | None) -> Mapping[str, str]:
+    """By stream of a join: what it reads, those of the same name where nothing is said."""
+    if reads is not None and not isinstance(reads, Mapping):
+        raise PlanError(f"reads={reads!r}: must be a mapping such as {{{aliases[0]!r}: 'name of a source'}}")
+    for alias in reads or ():
+        if alias not in aliases:
+            raise PlanError(f"reads: {alias!r} is none of {', '.join(aliases)}{nearest(str(alias), aliases)}")
+    return {alias: (reads or {}).get(alias, alias) for alias in aliases}
 
 
 def size(rows: Any) -> int:

@@ -1,4 +1,5 @@
-"""The picture of a trace: results against time above, queue lengths below. matplotlib is the extra `lab`."""
+"""The picture of a trace: results against time above, queue lengths below, and when orders changed. matplotlib is the
+extra `lab`."""
 
 from __future__ import annotations
 
@@ -7,37 +8,67 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from thalweg.errors import ThalwegError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from thalweg.runtime.local.virtual.trace import Trace
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
 """Of Okabe and Ito, which the colour-blind can tell apart."""
 STYLES = ("-", "--", ":", "-.")
+STRETCHES = 1000
+"""Of time, that a queue is drawn in; more than the picture has columns."""
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 def draw(trace: Trace, path: str | os.PathLike[str]) -> None:
     """As PNG, the same bytes for the same trace."""
+    drawn = BytesIO()
+    figure(trace).savefig(drawn, format="png", metadata={"Software": None})
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_bytes(drawn.getvalue())
+
+
+def figure(trace: Trace) -> Figure:
+    """Not yet written."""
     try:
         from matplotlib.figure import Figure
+        from matplotlib.ticker import MaxNLocator
     except ModuleNotFoundError as error:
         raise ThalwegError(
             f"traces are drawn by matplotlib ({error.name} is missing): pip install 'thalweg[lab]'"
         ) from error
     canvas = Figure(figsize=(6.4, 4.8), dpi=100, layout="constrained")
     above, below = canvas.subplots(2, 1, sharex=True)
-    samples, results = trace.samples.to_pydict(), trace.results.to_pydict()
+    results = trace.results.to_pydict()
     names = list(trace.final)
     looks = {n: {"color": COLOURS[i % len(COLOURS)], "linestyle": STYLES[i % len(STYLES)]} for i, n in enumerate(names)}
     for name in dict.fromkeys(results["operator"]):
         mine = [i for i, operator in enumerate(results["operator"]) if operator == name]
         times, totals = ([results[column][i] for i in mine] for column in ("time", "total"))
         above.step([0.0, *times, trace.end], [0, *totals, totals[-1]], where="post", label=name, **looks[name])
+    changes = trace.queues.to_pydict()
     for name in names:
-        mine = [i for i, operator in enumerate(samples["operator"]) if operator == name]
-        times, queue = ([samples[column][i] for i in mine] for column in ("time", "queue"))
-        below.step([0.0, *times], [0, *queue], where="post", label=name, **looks[name])
+        mine = [i for i, operator in enumerate(changes["operator"]) if operator == name]
+        at, queue = (np.array([changes[column][i] for i in mine]) for column in ("time", "queue"))
+        at, queue = _thinned(at, queue, trace.end)
+        label = f"{name} (at most {int(queue.max()):,})"
+        below.step([*at, trace.end], [*queue, queue[-1]], where="post", label=label, **looks[name])
+    for name in dict.fromkeys(change.operator for change in trace.reordered):
+        when = [change.time for change in trace.reordered if change.operator == name]
+        for axes in (above, below):
+            faint = {"color": looks[name]["color"], "linewidth": 0.8, "alpha": 0.6, "zorder": 0}
+            axes.vlines(when, 0, 1, transform=axes.get_xaxis_transform(), **faint)
+        # also where lines lie too close to be told apart
+        above.plot(when, [1.0] * len(when), "v", color=looks[name]["color"], markersize=5, clip_on=False,
+                   transform=above.get_xaxis_transform(), label=f"{name}: order changed")  # fmt: skip
     above.set_ylabel("results so far", fontsize=9)
     below.set_ylabel("rows in the queue", fontsize=9)
     below.set_xlabel("time units", fontsize=9)
@@ -45,11 +76,24 @@ def draw(trace: Trace, path: str | os.PathLike[str]) -> None:
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", color="#e4e4e4", linewidth=0.8)
         axes.tick_params(labelsize=8)
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10], integer=True))
         axes.yaxis.set_major_formatter("{x:,.0f}")
-        axes.set_xlim(left=0)
-        axes.set_ylim(bottom=0)
+        axes.set_xlim(0, trace.end or 1)
+        axes.set_ylim(0, max(axes.get_ylim()[1], 1))  # whole numbers have no other ticks below 1
         if axes.lines:
             axes.legend(frameon=False, fontsize=8)
-    drawn = BytesIO()
-    canvas.savefig(drawn, format="png", metadata={"Software": None})
-    Path(path).write_bytes(drawn.getvalue())
+    return canvas
+
+
+def _thinned(times: Floats, lengths: Ints, end: float) -> tuple[Floats, Ints]:
+    """A queue's changes from 0 on, of which no more are left than can be seen: of each stretch of time the first, the
+    least, the most and the last, so that no peak is lost."""
+    times, lengths = np.concatenate([[0.0], times]), np.concatenate([[0], lengths]).astype(np.int64)
+    if len(times) <= 4 * STRETCHES or not end:
+        return times, lengths
+    stretch = np.minimum((times / end * STRETCHES).astype(np.int64), STRETCHES)
+    first = np.flatnonzero(np.diff(stretch, prepend=-1))
+    last = np.append(first[1:], len(times)) - 1
+    by_length = np.lexsort((lengths, stretch))  # stretches stay where they are
+    kept = np.unique(np.concatenate([first, last, by_length[first], by_length[last]]))
+    return times[kept], lengths[kept]

@@ -9,14 +9,16 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.adapt import check_policy, make_policy
+from thalweg.errors import PlanError
 from thalweg.kernels.answer import Bits, Raised
 from thalweg.kernels.columns import Columns, Rows
 from thalweg.kernels.filter_chain import FilterChain
 from thalweg.plan import FilterPlan, Predicate, find_column
 from thalweg.runtime.filter_loop import FilterLoop
 from thalweg.runtime.local.virtual.clock import Clock
-from thalweg.runtime.local.virtual.costs import Cost, Price, price, prices
+from thalweg.runtime.local.virtual.costs import Costs, Price, check_costs, price, prices
 from thalweg.runtime.local.virtual.operator import Operator, one_by_one
+from thalweg.runtime.settings import DEFAULT_POLICY
 
 PORT = "in"
 
@@ -44,25 +46,31 @@ class PricedFilterChain(FilterChain):
 class Selection(Operator):
     """Rows that pass all predicates.
 
-    `cost`: of a predicate for a row (the C_sigma of rate-based, section 3.2), one for all or by name. `move`: of an
-    arriving row, and `result`: of a row that passes, besides."""
+    `reads`: the source or operator they come from. `costs`: an arriving row costs move and handling, each predicate it
+    is tried by `predicate` (by name), each row that passes `result`. `policy` as of `tw.filter`."""
 
     def __init__(
         self,
         name: str,
         reads: str,
         *predicates: Predicate,
-        cost: Cost | Mapping[str, Cost] = 0,
-        move: Cost = 0,
-        result: Cost = 0,
-        policy: str = "written",
+        costs: Costs = Costs(),  # noqa: B008 - frozen
+        policy: str = DEFAULT_POLICY,
         **profile: Any,
     ) -> None:
+        if not isinstance(reads, str):
+            raise PlanError(f"reads={reads!r}: must be the name of a source or of an operator")
+        check_costs(costs)
         self.name, self.reads = name, {PORT: reads}
         self.plan = FilterPlan(predicates)
-        self._prices = prices(cost, self.plan.pipeline.names, "cost")
-        self._move, self._result = price(move, "move"), price(result, "result")
+        self._prices = prices(costs.predicate, self.plan.pipeline.names, "predicate")
+        self._arrival = [price(cost) for cost in (costs.move, costs.handling)]
+        self._result = price(costs.result)
         self._policy, self._profile = policy, check_policy(policy, **profile)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.plan.pipeline.names)
+        return f"Selection({self.name!r}, {names}, reads {self.reads[PORT]}, policy {self._policy!r})"
 
     def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock, rng: np.random.Generator) -> pa.Schema:
         """Begin anew."""
@@ -76,7 +84,8 @@ class Selection(Operator):
 
     def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The rows that pass."""
-        self.clock.advance(rows.num_rows * self._move(self.clock()))
+        for cost in self._arrival:
+            self.clock.advance(rows.num_rows * cost(self.clock()))
         keep = self.loop.process(rows.select(self._found).rename_columns(list(self.plan.columns)))
         yield from one_by_one(rows.filter(pa.array(keep)), self._result, self.clock)
 

@@ -15,8 +15,8 @@ Under the wall clock there is one server, this process: sources wait for their i
 
 >>> import pyarrow as pa
 >>> from thalweg.plan import predicate
->>> from thalweg.runtime.local.virtual import Selection, Source, regular
->>> small = Selection("small", "numbers", predicate(lambda n: n < 3, "n", name="below_3"), cost=2)
+>>> from thalweg.runtime.local.virtual import Costs, Selection, Source, regular
+>>> small = Selection("small", "numbers", predicate(lambda n: n < 3, "n", name="below_3"), costs=Costs(predicate=2))
 >>> trace = simulate({"numbers": Source(pa.table({"n": [1, 2, 3]}), regular(1))}, small)
 >>> trace.results.to_pylist()  # arrived at 1, 2 and 3; each takes 2
 [{'time': 3.0, 'operator': 'small', 'rows': 1, 'total': 1}, {'time': 5.0, 'operator': 'small', 'rows': 1, 'total': 2}]
@@ -30,9 +30,11 @@ import heapq
 import itertools
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.window_length import Length
@@ -40,15 +42,18 @@ from thalweg.runtime.local.virtual.clock import Clock, VirtualClock
 from thalweg.runtime.local.virtual.operator import Coming, Operator, size
 from thalweg.runtime.local.virtual.source import Source
 from thalweg.runtime.local.virtual.station import Entry, Station
-from thalweg.runtime.local.virtual.ticks import ticks
+from thalweg.runtime.local.virtual.ticks import UNIT, instant, ticks
 from thalweg.runtime.local.virtual.trace import Recorder, Trace
 from thalweg.runtime.watermark import END
+
+Operators = Operator | Iterable["Operators"]
 
 
 def simulate(
     sources: Mapping[str, Source],
-    operators: Operator | Iterable[Operator],
+    operators: Operators,
     *,
+    start: float | datetime | None = None,
     until: Length | None = None,
     every: Length | None = None,
     cpus: int | None = None,
@@ -58,18 +63,26 @@ def simulate(
 ) -> Trace:
     """Run until all is drained, or until a time.
 
+    `start`: where time begins; None: at the first arrival that a column tells, at 0 where there is none. Processes such
+    as `poisson` begin there; `until`, and all times that are recorded, are counted from there.
     `every`: how often queues, windows and rates are recorded, besides at the end. `cpus`: None: a server for every
     operator. `clock`: a `WallClock()` for real time; None: a virtual one. `keep`: the rows of results, besides their
-    number. Results are what operators give that nobody reads."""
-    listed = [operators] if isinstance(operators, Operator) else list(operators)
+    number. Results are what operators give that nobody reads. Operators may be given one within another, such as a
+    tree of joins among others: `[tree_join(...), Selection(...)]`."""
+    _check_sources(sources)
+    listed = list(_flat(operators))
+    if not listed:
+        raise PlanError("operators: there are none")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise PlanError(f"seed={seed!r}: must be a whole number, 0 or more")
     if cpus is not None and (isinstance(cpus, bool) or not isinstance(cpus, int) or cpus < 1):
         raise PlanError(f"cpus={cpus!r}: must be a whole number, 1 or more, or None: a server for every operator")
     interval = None if every is None else ticks(every, "every")
     if interval == 0:
         raise PlanError(f"every={every!r}: must be longer than nothing")
-    return _Run(
-        sources, listed, None if until is None else ticks(until, "until"), interval, cpus, seed, clock, keep
-    ).trace()
+    begin = None if start is None else instant(start)
+    end = None if until is None else ticks(until, "until")
+    return _Run(sources, listed, begin, end, interval, cpus, seed, clock, keep).trace()
 
 
 _ARRIVAL, _OUTPUT, _DONE = range(3)
@@ -77,8 +90,8 @@ _ARRIVAL, _OUTPUT, _DONE = range(3)
 
 class _Run:
     def __init__(
-        self, sources: Mapping[str, Source], operators: list[Operator], until: int | None, every: int | None,
-        cpus: int | None, seed: int, clock: Clock | None, keep: bool,
+        self, sources: Mapping[str, Source], operators: list[Operator], start: int | None, until: int | None,
+        every: int | None, cpus: int | None, seed: int, clock: Clock | None, keep: bool,
     ) -> None:  # fmt: skip
         self._until = until
         self._wall = clock if clock is not None and clock.real else None
@@ -100,8 +113,8 @@ class _Run:
             for port, name in station.operator.reads.items():
                 readers = self._entrances[name] if name in sources else self._stations[name].readers
                 readers.append((station, port))
-        self._arriving = {name: source.arriving(_seeded(seed, name)) for name, source in sources.items()}
-        self._recorder = Recorder(self._stations, schemas, every, keep)
+        self._start_at, self._arriving = _from_the_start(sources, start, seed)
+        self._recorder = Recorder(self._stations, schemas, self._start_at, every, keep)
 
     def trace(self) -> Trace:
         """Run."""
@@ -127,7 +140,7 @@ class _Run:
     def _next_arrival(self, name: str) -> None:
         following = next(self._arriving[name], None)
         if following is not None:
-            self._push(following[0], _ARRIVAL, name, following[1])
+            self._push(following[0] - self._start_at, _ARRIVAL, name, following[1])
             return
         for station, port in self._entrances[name]:
             self._deliver(station, port, mark=END)
@@ -191,6 +204,59 @@ class _Run:
 def _seeded(seed: int, name: str) -> np.random.Generator:
     # by name, so that one source more does not change what the others do
     return np.random.default_rng([seed, zlib.crc32(name.encode())])
+
+
+def _check_sources(sources: Any) -> None:
+    if not isinstance(sources, Mapping):
+        raise PlanError(
+            f"sources: must be a mapping of names to sources, {{'a': Source(...)}}, not {type(sources).__name__}"
+        )
+    for name, source in sources.items():
+        if not isinstance(source, Source):
+            raise PlanError(
+                f"the source {name!r} is a {type(source).__name__}, which does not say when its rows arrive: write "
+                "Source(rows, poisson(rate)), or Source(rows, 'column of times')"
+            )
+
+
+def _flat(operators: Any) -> Iterator[Operator]:
+    if isinstance(operators, Operator):
+        yield operators
+    elif isinstance(operators, Iterable) and not isinstance(operators, (str, bytes, Mapping)):
+        for one in operators:
+            yield from _flat(one)
+    else:
+        raise PlanError(
+            f"operators: {operators!r} is none; give a Selection, a MultiwayJoin, a tree_join, or a list of them"
+        )
+
+
+Arriving = Iterator[tuple[int, pa.RecordBatch]]
+
+
+def _from_the_start(sources: Mapping[str, Source], start: int | None, seed: int) -> tuple[int, Mapping[str, Arriving]]:
+    """Where time begins, in ticks, and what arrives from there on, by source."""
+    kinds = {source.dated: name for name, source in sources.items() if source.dated}
+    if len(kinds) > 1:  # time would begin at the numbers, years before the others
+        (kind, name), (other_kind, other) = kinds.items()
+        raise PlanError(f"arrivals: {name!r} goes by {kind}, {other!r} by {other_kind}; cast one of the columns")
+    arriving: dict[str, Arriving] = {}
+    first: dict[str, int] = {}
+    for name, source in sources.items():
+        if source.dated:
+            rest = source.arriving(_seeded(seed, name))
+            head = next(rest, None)
+            arriving[name] = rest if head is None else itertools.chain([head], rest)
+            if head is not None:
+                first[name] = head[0]
+    begin = min(first.values(), default=0) if start is None else start
+    for name, at in first.items():
+        if at < begin:
+            raise PlanError(f"start={begin / UNIT:g}: the first row of {name!r} arrives before that, at {at / UNIT:g}")
+    for name, source in sources.items():
+        if not source.dated:
+            arriving[name] = source.arriving(_seeded(seed, name), begin)
+    return begin, {name: arriving[name] for name in sources}
 
 
 def _in_order(sources: Mapping[str, Source], operators: list[Operator]) -> Iterator[Operator]:

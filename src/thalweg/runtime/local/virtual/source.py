@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -38,10 +39,10 @@ class Source:
         at_once: int | None = 1,
         schema: pa.Schema | None = None,
     ) -> None:
-        """`arrivals`: a process, or the column that says when a row arrives (in time units, or as a timestamp, counted
-        from 1970). `stamp`: a column, added or written over, for the instant of arrival, as the time of rows that have
-        none of their own. `at_once`: rows that arrive together; None: a batch as it is given. `schema`: of tuples and
-        dicts; batches bring theirs."""
+        """`arrivals`: a process, or the column that says when a row arrives (in time units, or as a timestamp).
+        `stamp`: a column, added or written over, for the instant of arrival, as the time of rows that have none of
+        their own. `at_once`: rows that arrive together; None: a batch as it is given. `schema`: of tuples and dicts;
+        batches bring theirs."""
         if at_once is not None and (isinstance(at_once, bool) or not isinstance(at_once, int) or at_once < 1):
             raise PlanError(f"at_once={at_once!r}: must be a whole number of rows, 1 or more, or None")
         if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, (pa.Table, pa.RecordBatch, Iterable)):
@@ -57,24 +58,46 @@ class Source:
             schema = first.schema
         if isinstance(arrivals, str) and arrivals not in schema.names:
             raise PlanError(f"arrivals={arrivals!r}: no such column{nearest(arrivals, schema.names)}")
+        if isinstance(arrivals, str):
+            kind = schema.field(arrivals).type
+            if not (pa.types.is_timestamp(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+                raise PlanError(
+                    f"arrivals={arrivals!r}: the column is {kind}; a time is a timestamp or a number, cast it"
+                )
+        elif isinstance(arrivals, type) or not hasattr(arrivals, "instants"):
+            raise PlanError(
+                f"arrivals={arrivals!r}: must be poisson(rate), regular(rate), replayed(gaps), scripted(times), or the "
+                "name of a column"
+            )
         self.arrivals, self.at_once, self.stamp = arrivals, at_once, stamp
         self._rows, self._given = rows, schema
         if stamp is not None:
             schema = pa.schema([*(field for field in schema if field.name != stamp), pa.field(stamp, STAMP)])
         self.schema = schema
 
-    def arriving(self, rng: np.random.Generator) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Instants in ticks, and the rows of each."""
+    def __repr__(self) -> str:
+        when = f"at {self.arrivals}" if isinstance(self.arrivals, str) else repr(self.arrivals)
+        return f"Source({', '.join(self.schema.names)}; {when})"
+
+    @property
+    def dated(self) -> str | None:
+        """What its rows say themselves when they arrive by, `timestamps` or `numbers`; None: they do not."""
+        if not isinstance(self.arrivals, str):
+            return None
+        return "timestamps" if pa.types.is_timestamp(self._given.field(self.arrivals).type) else "numbers"
+
+    def arriving(self, rng: np.random.Generator, start: int = 0) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Instants in ticks, and the rows of each. A process begins at `start`; columns say what they say."""
         together: Iterable[tuple[int, pa.RecordBatch]]
         if isinstance(self.arrivals, str):
             column = self.arrivals
             together = ((_instant(part.column(column)), part) for part in self._parts())
         else:
-            together = zip(self.arrivals.instants(rng), self._parts(), strict=False)
-        last = 0
+            together = zip((start + at for at in self.arrivals.instants(rng)), self._parts(), strict=False)
+        last: int | None = None
         for at, part in together:
-            if at < last:
-                raise PlanError(f"arrivals={self.arrivals!r}: a row arrives before the one it follows, or before 0")
+            if last is not None and at < last:
+                raise PlanError(f"arrivals={self.arrivals!r}: a row arrives before the one it follows; sort the rows")
             last = at
             yield at, self._stamped(part, at)
 
@@ -126,4 +149,6 @@ def _instant(times: pa.Array) -> int:
     if pa.types.is_timestamp(times.type):
         return int(times.cast(pa.int64()).to_numpy().max()) * TICK_NS[times.type.unit]
     largest = times.to_numpy().max()
+    if not math.isfinite(largest):
+        raise PlanError(f"arrivals=: a row arrives at {largest}, which is no time")
     return int(largest) * UNIT if pa.types.is_integer(times.type) else round(float(largest) * UNIT)

@@ -5,6 +5,7 @@ Mean queue lengths are exact integrals over time, not means of samples: they are
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,6 +43,8 @@ class Station:
         self.began = 0
         """To serve what is being served, or was last."""
         self._area = self._changed = 0
+        self.queue_times, self.queue_lengths = array("q"), array("q")
+        """Whenever the length of the queue changed, what it was once all of that instant had happened."""
         self.orders = dict(operator.orders())
 
     def put(self, entry: Entry, now: int) -> None:
@@ -84,3 +87,8 @@ class Station:
         self._area += self.waiting * (now - self._changed)
         self._changed = now
         self.waiting += by
+        if by and self.queue_times and self.queue_times[-1] == now:
+            self.queue_lengths[-1] = self.waiting
+        elif by:
+            self.queue_times.append(now)
+            self.queue_lengths.append(self.waiting)

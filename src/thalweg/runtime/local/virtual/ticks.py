@@ -10,7 +10,7 @@ paper counts in where they are numbers. Whole numbers add up without rounding, s
 from __future__ import annotations
 
 import math
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from thalweg.errors import PlanError
 from thalweg.plan.window_length import Length, length_of
@@ -26,3 +26,17 @@ def ticks(length: Length, what: str = "length") -> int:
     if isinstance(length, bool) or not isinstance(length, (int, float)) or not 0 <= length < math.inf:
         raise PlanError(f"{what}={length!r}: must be a number of time units, 0 or more, or text such as '5 ms'")
     return length * UNIT if isinstance(length, int) else round(length * UNIT)
+
+
+def instant(at: float | datetime, what: str = "start") -> int:
+    """Ticks since 0, which is 1970 where times are timestamps.
+
+    >>> instant(1.5), instant(datetime(1970, 1, 1, 0, 1))
+    (1500000000, 60000000000)
+    """
+    if isinstance(at, datetime):
+        since = (at if at.tzinfo else at.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
+        return (since.days * 86_400 + since.seconds) * UNIT + since.microseconds * 1000
+    if isinstance(at, bool) or not isinstance(at, (int, float)) or not math.isfinite(at):
+        raise PlanError(f"{what}={at!r}: must be a number of time units or a datetime")
+    return at * UNIT if isinstance(at, int) else round(at * UNIT)

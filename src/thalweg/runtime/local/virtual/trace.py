@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from thalweg.errors import PlanError
@@ -20,8 +21,7 @@ from thalweg.runtime.local.virtual.ticks import UNIT
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One operator at one time. Times are in time units, counts in rows, since the beginning where nothing else is
-    said."""
+    """One operator at one time. Times are in time units, counts in rows, since the start where nothing else is said."""
 
     time: float
     operator: str
@@ -31,8 +31,9 @@ class Sample:
     queue: int
     """Waiting now, without what is being served."""
     most_queued: int
+    """So far, also if only for an instant: a row that finds the server idle counts until it is taken."""
     mean_queue: float
-    """Over all the time so far."""
+    """Over all the time since the start."""
     mean_wait: float
     """Of rows whose service has begun, from their coming to that."""
     busy: float
@@ -58,6 +59,7 @@ class Reordered:
 _SAMPLES = pa.schema(
     [(f.name, {"int": pa.int64(), "float": pa.float64(), "str": pa.string()}[str(f.type)]) for f in fields(Sample)]
 )
+_QUEUES = pa.schema([("time", pa.float64()), ("operator", pa.string()), ("queue", pa.int64())])
 _RESULTS = pa.schema([("time", pa.float64()), ("operator", pa.string()), ("rows", pa.int64()), ("total", pa.int64())])
 
 
@@ -66,16 +68,34 @@ class Trace:
 
     def __init__(
         self,
+        start: float,
         end: float,
         samples: list[Sample],
         results: list[tuple[float, str, int, int]],
         reordered: list[Reordered],
+        queues: pa.Table,
         rows: Mapping[str, pa.Table] | None,
     ) -> None:
+        self.start = start
+        """Where time began, in time units; all other times are counted from there. Where sources go by timestamps:
+        seconds after 1970."""
         self.end = end
-        """When it ended, in time units."""
+        """When it ended."""
         self.reordered = tuple(reordered)
+        self.queues = queues
+        """One row whenever the queue of an operator changed: how many rows wait from then on. One operator after the
+        other."""
         self._samples, self._results, self._rows = samples, results, rows
+
+    def __repr__(self) -> str:
+        """The end, and what each operator had done by then."""
+        lines = [f"Trace: {self.count():,} results in {self.end:g} time units"]
+        for name, last in self.final.items():
+            lines.append(
+                f"  {name}: {last.arrived:,} arrived, {last.emitted:,} emitted, {last.queue:,} waiting "
+                f"(at most {last.most_queued:,}), busy {last.busy / self.end if self.end else 0:.0%}"
+            )
+        return "\n".join(lines)
 
     @property
     def samples(self) -> pa.Table:
@@ -112,7 +132,7 @@ class Trace:
 
     def to_json_lines(self) -> bytes:
         """Everything but the rows: one object a line, with its `kind`."""
-        lines: list[Mapping[str, Any]] = [{"kind": "end", "time": self.end}]
+        lines: list[Mapping[str, Any]] = [{"kind": "start", "time": self.start}, {"kind": "end", "time": self.end}]
         lines += [{"kind": "sample", **asdict(sample)} for sample in self._samples]
         lines += [{"kind": "order", **asdict(change)} for change in self.reordered]
         lines += [{"kind": "results", "time": t, "operator": o, "rows": n, "total": total}
@@ -130,9 +150,10 @@ class Recorder:
     """Writes down what a run does."""
 
     def __init__(
-        self, stations: Mapping[str, Station], schemas: Mapping[str, pa.Schema], every: int | None, keep: bool
-    ) -> None:
-        self._stations, self._schemas = stations, schemas
+        self, stations: Mapping[str, Station], schemas: Mapping[str, pa.Schema], start: int, every: int | None,
+        keep: bool,
+    ) -> None:  # fmt: skip
+        self._stations, self._schemas, self._start = stations, schemas, start
         self._every = self._next = every
         self._samples: list[Sample] = []
         self._results: list[tuple[float, str, int, int]] = []
@@ -169,7 +190,8 @@ class Recorder:
         rows = None
         if self._kept is not None:
             rows = {name: pa.Table.from_batches(kept, self._schemas[name]) for name, kept in self._kept.items()}
-        return Trace(end / UNIT, self._samples, self._results, self._reordered, rows)
+        queues = pa.concat_tables([_queue(name, station) for name, station in self._stations.items()])
+        return Trace(self._start / UNIT, end / UNIT, self._samples, self._results, self._reordered, queues, rows)
 
     def _sample(self, now: int) -> None:
         for name, station in self._stations.items():
@@ -188,3 +210,9 @@ class Recorder:
                     window_rows, window_bytes, station.operator.late(),
                 )
             )  # fmt: skip
+
+
+def _queue(name: str, station: Station) -> pa.Table:
+    times = np.array(station.queue_times, np.int64) / UNIT
+    names = pa.repeat(pa.scalar(name), len(times))
+    return pa.table([times, names, np.array(station.queue_lengths, np.int64)], schema=_QUEUES)

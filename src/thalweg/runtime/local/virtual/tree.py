@@ -17,18 +17,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.errors import PlanError
+from thalweg.errors import PlanError, nearest
 from thalweg.kernels.binary_join import LEFT, RIGHT
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_shape import Shape, check_shape, streams_of, to_text
 from thalweg.plan.window_length import Length
-from thalweg.runtime.join_binding import JoinBinding
 from thalweg.runtime.local.virtual.clock import Clock
-from thalweg.runtime.local.virtual.costs import Costs, price
-from thalweg.runtime.local.virtual.operator import Coming, Operator, one_by_one, size
+from thalweg.runtime.local.virtual.costs import Costs, check_costs, price
+from thalweg.runtime.local.virtual.operator import Coming, Operator, one_by_one, read_by, size
+from thalweg.runtime.local.virtual.windows import bind
 from thalweg.runtime.tree_loop import Node, Part, TreeLoop
 from thalweg.runtime.watermark import END
 
+METHODS = ("hash", "loops")
 LONG_AGO = -(2**63)
 
 
@@ -49,18 +50,36 @@ def tree_join(
 
     `methods`: `hash` or `loops`. `costs`, `methods`: one for all joins, or by part of the tree."""
     plan = JoinPlan.of(on, window, time, lateness)
+    shape = _pairs(shape)
     check_shape(shape, plan.graph)
     parts = list(_parts(shape))
+    if not isinstance(costs, Mapping) or any(isinstance(part, str) for part in costs):
+        check_costs(costs)  # a join is a pair, so text is no part of a tree
     for given in (costs, methods):
         for part in given if isinstance(given, Mapping) else ():
             if part not in parts:
                 raise PlanError(f"{part!r} is no part of the tree {to_text(shape)}")
-    tree = _Tree(plan, shape, methods, {alias: (reads or {}).get(alias, alias) for alias in plan.graph.aliases})
+    tree = _Tree(plan, shape, methods, read_by(plan.graph.aliases, reads))
     for part in parts:
-        own = costs if isinstance(costs, Costs) else costs.get(part, Costs())
-        method = methods if isinstance(methods, str) else methods.get(part, "hash")
+        own = (
+            check_costs(costs.get(part, Costs()), f"costs of {to_text(part)}") if isinstance(costs, Mapping) else costs
+        )
+        method = methods.get(part, "hash") if isinstance(methods, Mapping) else methods
+        if method not in METHODS:
+            raise PlanError(
+                f"methods: {method!r}{nearest(str(method), METHODS)}; a join is one of {', '.join(METHODS)}"
+            )
         tree.joins[part] = TreeNode(name if part == shape else to_text(part), part, tree, own, method)
     return tuple(tree.joins.values())
+
+
+def _pairs(shape: Any) -> Shape:
+    """Of names, or of other pairs; lists will do."""
+    if isinstance(shape, str):
+        return shape
+    if not isinstance(shape, (tuple, list)) or len(shape) != 2:
+        raise PlanError(f"shape: {shape!r} is no pair; write a tree of pairs such as (('a', 'b'), 'c')")
+    return _pairs(shape[0]), _pairs(shape[1])
 
 
 def _parts(shape: Shape) -> Iterator[tuple[Shape, Shape]]:
@@ -90,7 +109,7 @@ class _Tree:
 
     def bind(self) -> None:
         """All columns are known."""
-        self.loop = TreeLoop(JoinBinding.of(self.plan, self.schemas), self.shape, self.methods)
+        self.loop = TreeLoop(bind(self.plan, self.schemas), self.shape, self.methods)
         self.mark = LONG_AGO
         for part, node in zip(self.joins, self.loop.nodes, strict=True):
             assert node.streams == streams_of(part), "both go from the leaves up"
@@ -110,7 +129,7 @@ class TreeNode(Operator):
     """One join of a tree."""
 
     def __init__(self, name: str, part: tuple[Shape, Shape], tree: _Tree, costs: Costs, method: str) -> None:
-        self.name, self._tree, self._part = name, tree, part
+        self.name, self._tree, self._part, self._method = name, tree, part, method
         self._alias = {side: below for side, below in zip((LEFT, RIGHT), part, strict=True) if isinstance(below, str)}
         self.reads = {
             side: tree.reads[below] if isinstance(below, str) else tree.joins[below].name
@@ -124,6 +143,10 @@ class TreeNode(Operator):
         self._arrival = [price(cost) for cost in words]
         self._comp = price(costs.comp if method == "loops" else 0)
         self._result = price(costs.result)
+
+    def __repr__(self) -> str:
+        left, right = self.reads.values()
+        return f"TreeNode({self.name!r}, {to_text(self._part)}, reads {left}, {right}, by {self._method})"
 
     def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock, rng: np.random.Generator) -> pa.Schema:
         """Begin anew; the last join of the tree sets up what they have in common."""

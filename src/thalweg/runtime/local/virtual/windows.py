@@ -1,0 +1,39 @@
+"""Windows and lateness of simulated joins: there, numbers count time units also where times are timestamps.
+
+Joins elsewhere refuse plain numbers for timestamps, which have no unit to count in. Here a time unit is
+their second.
+
+>>> plan = JoinPlan.of("a.k = b.k", 0.5, "ts", "2 ms")
+>>> times = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("ms"))])
+>>> bound = bind(plan, {"a": times, "b": times})
+>>> bound.windows["a"], bound.lateness["a"]
+(500, 2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+
+from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.window_length import Length
+from thalweg.runtime.join_binding import JoinBinding
+from thalweg.runtime.local.virtual.ticks import ticks
+
+
+def bind(plan: JoinPlan, schemas: Mapping[str, pa.Schema]) -> JoinBinding:
+    """A plan met with the columns of its streams."""
+
+    def in_time(lengths: Mapping[str, Length], what: str) -> Mapping[str, Length]:
+        found = dict(lengths)
+        for alias, length in lengths.items():
+            at = schemas[alias].get_field_index(plan.times[alias])
+            timed = at >= 0 and pa.types.is_timestamp(schemas[alias].field(at).type)
+            if timed and isinstance(length, (int, float)) and not isinstance(length, bool):
+                found[alias] = f"{ticks(length, f'{what} of {alias}')} ns"
+        return found
+
+    timed = replace(plan, windows=in_time(plan.windows, "window"), lateness=in_time(plan.lateness, "lateness"))
+    return JoinBinding.of(timed, schemas)
