@@ -25,7 +25,7 @@ SLICES = st.sampled_from([None, 1, 2, 7])
 SEEDS = st.integers(0, 2**32)
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(case=cases(), policy=st.sampled_from(POLICIES), slice_rows=SLICES, seed=SEEDS, data=st.data())
 def test_a_join_over_batches(case: Case, policy: str, slice_rows: int | None, seed: int, data: st.DataObject):
     join = tw.join(**case.arguments, policy=policy, slice_rows=slice_rows, seed=seed)
@@ -76,7 +76,7 @@ def interleaved(case: Case, r: random.Random) -> list[tuple[str, pa.RecordBatch]
     return [(alias, next(left[alias])) for alias in turns]
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(
     case=cases(),
     seed=SEEDS,
@@ -139,7 +139,7 @@ def live(rows: pa.RecordBatch, case: Case, alias: str, loop: JoinLoop) -> list[i
     return sorted(i for i in ids if mark is None or (ticks[i] or 0) + window >= mark)
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(case=cases(), seed=SEEDS, data=st.data())
 def test_trees_of_binary_joins(case: Case, seed: int, data: st.DataObject):
     r = random.Random(seed)
@@ -164,7 +164,7 @@ def poor_words(hashes: np.ndarray, words: np.ndarray) -> None:
     hashes[:] = (hashes ^ words) & 1
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(case=cases(), seed=SEEDS, data=st.data())
 def test_keys_whose_hashes_collide_are_not_equal(case: Case, seed: int, data: st.DataObject):
     r = random.Random(seed)

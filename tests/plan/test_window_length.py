@@ -42,7 +42,11 @@ def test_in_ticks(length: object, unit: str | None, ticks: int):
 
 @given(number=st.integers(0, 10_000), word=st.sampled_from(sorted(UNITS_NS)), unit=st.sampled_from(sorted(TICK_NS)))
 def test_any_unit_in_any_other(number: int, word: str, unit: str):
-    assert length_of(f"{number} {word}", unit) == number * UNITS_NS[word] // TICK_NS[unit]
+    ticks = number * UNITS_NS[word] // TICK_NS[unit]
+    if ticks >= 2**61:  # some 73 years of nanoseconds
+        assert "longer than the time column can tell" in str(told(f"{number} {word}", unit))
+        return
+    assert length_of(f"{number} {word}", unit) == ticks
     assert length_of(f"{number} {word}s", unit) == length_of(f"{number}{word.upper()}", unit)
 
 

@@ -40,7 +40,7 @@ def disordered(draw, disorder: int):
                     schema=pa.schema([("k", pa.int64()), ("t", pa.int64())]))  # fmt: skip
 
 
-@settings(max_examples=120)
+@settings(max_examples=80)
 @given(st.data())
 def test_results_are_those_of_the_finished_data(data):
     count = data.draw(st.integers(2, 4))
