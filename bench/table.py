@@ -28,8 +28,8 @@ def targets(lines: Iterable[Line]) -> list[str]:
             usual = line.get("a_greedy_with_defaults")
             rows.append(
                 f"| {line['scenario']} | {line['where']} | {line['target']} | {'yes' if line['reached'] else '**no**'} "
-                f"| {_short(line['value'])} | {_short(line['limit'])} | {line['policy']} "
-                f"| {'' if usual is None else _short(usual)} |"
+                f"| {short(line['value'])} | {short(line['limit'])} | {line['policy']} "
+                f"| {'' if usual is None else short(usual)} |"
             )
     return rows
 
@@ -43,7 +43,7 @@ def variants(lines: Iterable[Line]) -> list[str]:
     for line in lines:
         if "variant" in line:
             ratios = (line["ratio_to"].get(name) for name in AGAINST)
-            told = " | ".join("" if value is None else _short(value) for value in ratios)
+            told = " | ".join("" if value is None else short(value) for value in ratios)
             rows.append(
                 f"| {line['scenario']} | {line['where']} | {line['variant']} | {line['seconds_median']:.2f} | {told} "
                 f"| {line['cost_weighted_units_per_row']:.2f} |"
@@ -51,7 +51,12 @@ def variants(lines: Iterable[Line]) -> list[str]:
     return rows
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
+    """As people read it.
+
+    >>> short(1_234_567.8), short(0.98765)
+    ('1,234,568', '0.99')
+    """
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.2f}"
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.table import short
+
 Line = dict[str, Any]
 GROWING = ("window-", "streams-")
 BEGIN, END = "<!-- tables -->", "<!-- end of tables -->"
@@ -59,7 +61,7 @@ def _targets(lines: list[Line]) -> list[str]:
         if "reached" in line:
             told = "yes" if line["reached"] else "**no**"
             cells = [line["scenario"], line["policy"], line["target"], told]
-            rows.append(f"| {' | '.join([*cells, _short(line['value']), _short(line['limit'])])} |")
+            rows.append(f"| {' | '.join([*cells, short(line['value']), short(line['limit'])])} |")
     return rows
 
 
@@ -67,7 +69,7 @@ def _compared(lines: list[Line]) -> list[str]:
     rows = ["| scenario | `auto`'s | ratio |", "|---|---|---:|"]
     compared = (line for line in lines if "target" in line and "reached" not in line)
     rows += [
-        f"| {line['scenario']} | {line['target']} | {_short(line['value'])} |"
+        f"| {line['scenario']} | {line['target']} | {short(line['value'])} |"
         for line in compared
         if not line["scenario"].startswith(GROWING)
     ]
@@ -101,10 +103,6 @@ def _growing(lines: list[Line], kind: str) -> list[str]:
             f"| {line['random_read_ns']:.1f} |"
         )
     return rows
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.2f}"
 
 
 if __name__ == "__main__":

@@ -257,6 +257,17 @@ def find_paths(levels, checks, check_of, root_keys, times, ends, alive, found): 
     return looked[0]
 
 
+@numba.njit(cache=True, inline="always")
+def _fill(out, begun, count, i, state, last):  # type: ignore[no-untyped-def]
+    """Results from `begun` on differ in their last level only: the root's row and the other levels' are the same."""
+    for result in range(begun, count):
+        out[0, result] = i
+    for level in range(last):
+        chosen = state[CHOSEN, level]
+        for result in range(begun, count):
+            out[level + 1, result] = chosen
+
+
 @numba.njit(cache=True)
 def put_together(  # type: ignore[no-untyped-def]
     levels, checks, check_of, root_keys, times, ends, rows, starts, state, resume, out, latest, most
@@ -311,12 +322,7 @@ def put_together(  # type: ignore[no-untyped-def]
                         count += 1
                 row = ring[place, OLDER]
             looked[0] += seen
-            for result in range(begun, count):
-                out[0, result] = i
-            for level in range(last):
-                chosen = state[CHOSEN, level]
-                for result in range(begun, count):
-                    out[level + 1, result] = chosen
+            _fill(out, begun, count, i, state, last)
             if stopped:
                 state[NEXT, last] = row
                 break
@@ -400,12 +406,7 @@ def put_star_together(  # type: ignore[no-untyped-def]
                     out[last + 1, count] = partners[0, place]
                     latest[count] = later
                     count += 1
-            for result in range(begun, count):
-                out[0, result] = i
-            for level in range(last):
-                chosen = state[CHOSEN, level]
-                for result in range(begun, count):
-                    out[level + 1, result] = chosen
+            _fill(out, begun, count, i, state, last)
             if stopped:
                 resume[0], resume[1], resume[2] = at, depth, made
                 return count, looked, partners

@@ -93,8 +93,6 @@ class WindowStore:
         self.keys = tuple(keys)
         self.window = window
         self.low = self.high = 0
-        self.version = 0
-        """Grows when indexes have moved in memory."""
         self._capacity = LEAST
         self.indexes = {key: HashIndex.empty(LEAST) for key in self.keys}
         self._columns: list[StoredColumn] = [stored(f.type, LEAST) for f in schema]
@@ -188,7 +186,6 @@ class WindowStore:
             move(old.ring, numbers, new.ring, new.heads, new.shift, self.low)
             self.indexes[key] = new
         self._capacity = capacity
-        self.version += 1
 
     def _pack(self, before: int) -> None:
         """Drop expired rows that stand behind live ones, when they are many."""
@@ -209,7 +206,6 @@ class WindowStore:
             move(old.ring, live, new.ring, new.heads, new.shift, first)
             self.indexes[key] = new
         self.low, self.high = first, first + len(live)
-        self.version += 1
 
     def changes(self) -> Changes:
         """What a snapshot must add and remove since the last call."""
