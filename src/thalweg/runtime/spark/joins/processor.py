@@ -15,10 +15,10 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
-from thalweg.runtime.join_loop import JoinLoop
 from thalweg.runtime.join_packing import one_batch, unpacked
 from thalweg.runtime.join_state import KeptJoin, pieces
-from thalweg.runtime.spark.joins.task import WORK, JoinTask, memory_share
+from thalweg.runtime.spark.joins.task import JoinTask, memory_share
+from thalweg.runtime.spark.task_name import name_of
 
 _WARM: OrderedDict[tuple[str, str, int], KeptJoin] = OrderedDict()
 """By the join put on DataFrames, the streaming query and the bucket; the one unused for longest goes first."""
@@ -75,18 +75,20 @@ class JoinProcessor(StatefulProcessor):
         place = (task.identity, query, bucket)
         # taken out while it works: a copy that was left half way is never used again
         kept = KeptJoin.open(store, task.query, _WARM.pop(place, None), lambda: task.loop(snapshots=True))
-        now_ms = timerValues.getCurrentProcessingTimeInMs()
-        for out in run_round(task, kept, rows, now_ms):
+        active = dict(kept.head.active)
+        for out in run_round(task, kept, rows, timerValues.getCurrentProcessingTimeInMs(), active):
             yield _frame(out)
-        kept.keep(store, kept.head.active)
+        kept.keep(store, active)
+        for out in task.work(kept.loop, bucket, name_of(context), kept):
+            yield _frame(out)
         _keep_warm(place, kept)
 
     def close(self) -> None:
         """Nothing is open."""
 
 
-def run_round(task: JoinTask, kept: KeptJoin, packed: Iterator[pd.DataFrame], now_ms: int) -> Iterator[pa.RecordBatch]:
-    """The rows of one micro-batch that fell to one bucket."""
+def run_round(task: JoinTask, kept: KeptJoin, packed: Iterator[pd.DataFrame], now_ms: int, active: dict[str, int]) -> Iterator[pa.RecordBatch]:
+    """The rows of one micro-batch that fell to one bucket. `active`: when rows of each stream last came."""
     loop, aliases = kept.loop, task.binding.plan.graph.aliases
     marks = loop.watermarks
     if task.max_ahead is not None:
@@ -110,6 +112,11 @@ def run_round(task: JoinTask, kept: KeptJoin, packed: Iterator[pd.DataFrame], no
             yield task.results(out)
     for alias, told in latest.items():
         marks.seen(alias, told)
+    for alias in task.binding.plan.streams:
+        if alias in latest or alias not in active:
+            active[alias] = now_ms
+    if task.idle_after is not None:
+        marks.idle = frozenset(alias for alias, last in active.items() if now_ms - last > task.idle_after)
     loop.end_round()
     yield from task.lost(loop)
 

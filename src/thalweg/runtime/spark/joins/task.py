@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from thalweg.plan.partitioning import Partitioning
 from thalweg.runtime.join_binding import JoinBinding
 from thalweg.runtime.join_loop import JoinLoop
+from thalweg.runtime.join_record import encode
 from thalweg.runtime.join_settings import JoinSettings
+from thalweg.runtime.join_state import KeptJoin
 
 WORK = "__thalweg_work"
 """The column of the result that carries what was done, on rows of its own."""
@@ -28,9 +33,7 @@ class JoinTask:
     settings: JoinSettings
     buckets: tuple[int, ...]
     """Ids."""
-    replicated: tuple[str, ...]
-    query: str
-    """In words: what a checkpoint must be of."""
+    partitioning: Partitioning
     identity: str
     tables: dict[str, bytes]
     """As Arrow streams."""
@@ -40,6 +43,17 @@ class JoinTask:
     idle_after: int | None = None
     """Milliseconds."""
 
+    @cached_property
+    def query(self) -> str:
+        """In words, a line for each thing: what a checkpoint must be of. Lateness, policy and limits may change."""
+        binding, plan = self.binding, self.binding.plan
+        lines = [f"on {' '.join(plan.on.split())}", f"{len(self.buckets)} buckets by class {self.partitioning.key}"]
+        for alias in plan.streams:
+            stored = ", ".join(f"{field.name} {field.type}" for field in binding.stored[alias])
+            lines.append(f"{alias}: window of {binding.windows[alias]} ticks, time {plan.times[alias]}, stored {stored}")
+        lines += [f"{alias}: table" for alias in plan.tables]
+        return "\n".join(lines)
+
     def loop(self, *, snapshots: bool) -> JoinLoop:
         """A fresh one."""
         settings = self.settings
@@ -47,6 +61,7 @@ class JoinTask:
             self.binding, settings.policy, settings.profile, time.perf_counter_ns, np.random.default_rng(settings.seed),
             slice_rows=settings.slice_rows, most_matches=settings.max_matches,
             most_bytes=settings.max_bytes or memory_share(), snapshots=snapshots,
+            tables={alias: pa.ipc.open_stream(data).read_all() for alias, data in self.tables.items()},
         )  # fmt: skip
         if self.tagged:
             loop.intake.set_aside = []
@@ -70,6 +85,21 @@ class JoinTask:
         return pa.RecordBatch.from_arrays(
             [columns.get(field.name, pa.nulls(rows, field.type)) for field in self.output()], schema=self.output()
         )
+
+    def work(self, loop: JoinLoop, bucket: int, task: Mapping[str, Any], kept: KeptJoin | None = None) -> Iterator[pa.RecordBatch]:
+        """What was done since the last call, on a row of its own."""
+        if bucket != self.buckets[0]:
+            for alias in self.partitioning.replicated:  # the first bucket counts the rows that all of them got
+                loop.counts[alias].not_ours()
+        extras = {}
+        for alias in loop.streams:
+            extras[alias] = {"replicated": alias in self.partitioning.replicated}
+            if kept is not None:
+                chunks, size = kept.in_store(alias)
+                extras[alias] |= {"state_chunks": chunks, "state_bytes": size, "reloaded": kept.reloaded[alias]}
+                kept.reloaded[alias] = 0
+        text = encode(loop, worker=f"bucket {self.buckets.index(bucket)}", task=task, extras=extras)
+        yield self.row(**{WORK: pa.array([text])})
 
     def lost(self, loop: JoinLoop) -> list[pa.RecordBatch]:
         """The rows set aside since the last call."""
