@@ -92,6 +92,11 @@ class Join:
         self._passes = itertools.count(1)
         self._lines = JsonLines(settings.events) if settings.events is not None else None
 
+    def __call__(self, /, **streams: Any) -> Any:
+        from thalweg.runtime.spark.joins import attach
+
+        return attach(self._plan, self._settings, streams, self._sink())
+
     def over(self, /, **streams: Source) -> Iterator[pa.RecordBatch]:
         """The results over iterables of Arrow batches, tables, or whatever gives such batches (a ``pyarrow.dataset``, a
         Polars DataFrame, a DuckDB relation), one a stream, without Spark.

@@ -31,6 +31,8 @@ class StreamCounts:
     """Ticks by which a row was late, at most."""
     filtered: int = 0
     """Dropped by a condition on this stream alone."""
+    ahead: int = 0
+    """Of a time later than is believed: joined, but the watermark does not follow them."""
     no_time: int = 0
     no_key: int = 0
     """A null among its keys, or a value no partner can have: never in a result."""
@@ -47,6 +49,15 @@ class StreamCounts:
     most_matches: int = 0
     hottest: str = ""
     """The keys of the row with the most results."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """Rows of a stream that are not joined."""
+
+    stream: str
+    why: str
+    batch: pa.RecordBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +78,8 @@ class JoinIntake:
         self.binding = binding
         self.watermarks = Watermarks(binding.lateness)
         self.counts = {alias: StreamCounts() for alias in binding.plan.graph.aliases}
+        self.set_aside: list[SetAside] | None = None
+        """Rows that were late or had no time, where somebody asks for them."""
         self._checks = {
             alias: [Check(residual) for residual in binding.plan.residuals if residual.streams == (alias,)]
             for alias in binding.plan.graph.aliases
@@ -80,15 +93,20 @@ class JoinIntake:
         times, known = self.binding.times(alias, batch)
         if known is not None:
             counts.no_time += batch.num_rows - int(known.sum())
+            self._put_aside(alias, "no time", batch, ~known)
             batch, times = only(batch, known), times[known]
         if not batch.num_rows:
             return None
-        self.watermarks.seen(alias, int(times.max()))
+        latest, bound = int(times.max()), self.watermarks.bound
+        self.watermarks.seen(alias, latest)
+        if bound is not None and latest > bound:
+            counts.ahead += int((times > bound).sum())
         mark = self.watermarks.query
         if mark is not None and int(times.min()) < mark:
             in_time = times >= mark
             counts.late += batch.num_rows - int(in_time.sum())
             counts.most_late = max(counts.most_late, mark - int(times.min()))
+            self._put_aside(alias, "late", batch, ~in_time)
             batch, times = only(batch, in_time), times[in_time]
         for check in self._checks[alias]:  # rows that cannot be in a result need no place in a window
             passed = check({(a, n): batch.column(n) for a, n in check.residual.columns})
@@ -103,6 +121,10 @@ class JoinIntake:
         if not batch.num_rows:
             return None
         return Admitted(batch, keys, times, ends_of(times, self.binding.windows[alias]))
+
+    def _put_aside(self, alias: str, why: str, batch: pa.RecordBatch, rows: NDArray[np.bool_]) -> None:
+        if self.set_aside is not None:
+            self.set_aside.append(SetAside(alias, why, only(batch, rows)))
 
 
 def only(batch: pa.RecordBatch, rows: NDArray[np.bool_]) -> pa.RecordBatch:

@@ -46,6 +46,7 @@ class JoinLoop:
         *,
         slice_rows: int | None = None,
         most_matches: int = MOST_MATCHES,
+        most_bytes: int | None = None,
         results: int = RESULTS,
         snapshots: bool = False,
         chain: Callable[[JoinTree, Mapping[str, WindowStore], Callable[[], int]], ProbeChain] = ProbeChain,
@@ -54,8 +55,10 @@ class JoinLoop:
         warm_up()
         graph = binding.plan.graph
         self.binding = binding
+        self.streams = graph.aliases
         self.clock = clock
         self.most_matches = most_matches
+        self.most_bytes = most_bytes
         self.results = results
         self.intake = JoinIntake(binding)
         self.watermarks = self.intake.watermarks
@@ -91,6 +94,7 @@ class JoinLoop:
                 yield from self._put_together(alias, batch, rows, kept, order)
         begun = self.clock()
         store, counts = self.stores[alias], self.counts[alias]
+        self._refuse_too_much(batch.nbytes)
         store.insert(batch, admitted.keys, admitted.times, admitted.ends)
         counts.most_rows, counts.most_bytes = max(counts.most_rows, len(store)), max(counts.most_bytes, store.nbytes)
         self._worked(alias, begun)
@@ -107,8 +111,12 @@ class JoinLoop:
         self.watermarks.end_round()
         mark = self.watermarks.query
         if mark is not None and mark != before:
-            for alias, store in self.stores.items():
-                self.counts[alias].expired += store.expire(mark)
+            self.expire(mark)
+
+    def expire(self, before: int) -> None:
+        """No row older than that will come any more: forget what can have no partner."""
+        for alias, store in self.stores.items():
+            self.counts[alias].expired += store.expire(before)
 
     def _put_together(
         self, alias: str, batch: pa.RecordBatch, rows: ProbeRows, kept: Any, order: tuple[str, ...]
@@ -142,6 +150,17 @@ class JoinLoop:
         ns = self.clock() - begun
         self.counts[alias].putting_ns += ns
         self.loops[alias].worked(ns)
+
+    def _refuse_too_much(self, more: int) -> None:
+        if self.most_bytes is None:
+            return
+        held = {alias: store.nbytes for alias, store in self.stores.items()}
+        if sum(held.values()) + more > self.most_bytes:
+            told = ", ".join(f"{alias} {held[alias] / 1e6:,.0f} MB in {len(self.stores[alias]):,} rows" for alias in held)
+            raise JoinLimitError(
+                f"the windows would hold more than {self.most_bytes / 1e6:,.0f} MB of memory ({told}): make windows "
+                "shorter, select= fewer columns, spread the join over more buckets=, or raise max_bytes="
+            )
 
     def _named_keys(self, alias: str, batch: pa.RecordBatch, row: int) -> str:
         graph = self.binding.plan.graph
