@@ -13,9 +13,9 @@ def joined(run: str = "r", stream: str = "a", bucket: int = 0, **changes: Any) -
     """What one bucket did with the rows of one stream."""
     values = {
         "run": run, "kind": "stream", "batch": 0, "worker": f"bucket {bucket}", "policy": "auto", "stream": stream,
-        "others": OTHERS[stream], "order": OTHERS[stream], "rows": 100, "late": 0, "no_time": 0, "no_key": 0, "kept": 50,
-        "results": 70, "evaluated": (100, 80), "passed": (80, 50), "profiled": (3, 4), "profile_tuples": 4, "looked": 9,
-        "total_ns": 1000, "profiling_ns": 100, "reoptimizing_ns": 10, "expired": 5, "window_rows": 20,
+        "others": OTHERS[stream], "order": OTHERS[stream], "rows": 100, "late": 0, "no_time": 0, "no_key": 0,
+        "kept": 50, "results": 70, "evaluated": (100, 80), "passed": (80, 50), "profiled": (3, 4), "profile_tuples": 4,
+        "looked": 9, "total_ns": 1000, "profiling_ns": 100, "reoptimizing_ns": 10, "expired": 5, "window_rows": 20,
         "window_bytes": 2_000, "watermark": 1_000, "most_matches": 1, "hottest": "k=1", "limit": 1_000,
     }  # fmt: skip
     return JoinObserved(**{**values, **changes})
