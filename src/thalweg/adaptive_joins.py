@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from thalweg.events import JsonLines, Record
@@ -27,6 +27,7 @@ def join(
     lateness: Length | Mapping[str, Length] = "0 seconds",
     policy: str = "auto",
     *,
+    select: Sequence[str] | None = None,
     budget: float | None = None,
     max_matches: int | None = None,
     slice_rows: int | None = None,
@@ -51,18 +52,24 @@ def join(
         entry a stream. Where times are whole numbers, a whole number.
     time
         The column with a row's time, or a dict with one entry a stream: timestamps, or whole numbers.
+
+        What a dict of windows or of times leaves out is a table: its rows have no time and join with rows of any time.
     lateness
         How far a stream may be out of order. A row older than the query's watermark (the least, over the streams, of
         the largest time read minus the lateness) is late: counted, and not joined.
     policy, budget
         As for :func:`thalweg.filters`: the probe of a window is a filter, and each stream has an order of its own.
         ``"written"`` probes in the order of `on`.
+    select
+        The columns of the result: ``["a.price", "b.*", "event_time"]``; None: all. Windows hold only what is selected
+        or compared by value.
     max_matches
         Matches a single row may have by its keys, ten million by default; more is an error that names them.
     slice_rows, seed, events
         As for :func:`thalweg.filters`.
 
-    The result has the columns ``<stream>_<column>`` and ``event_time``, the largest of the times. Dictionary-encoded
+    The result has the columns ``<stream>_<column>``, those of `select` in its order, and ``event_time``, the largest of
+    the times, last unless it is listed. Dictionary-encoded
     columns and views come as the plain text, bytes or numbers they stand for.
 
     >>> import pyarrow as pa, thalweg as tw
@@ -72,7 +79,7 @@ def join(
     >>> [row for batch in j.over(a=clicks, b=buys) for row in batch.to_pylist()]
     [{'a_k': 'x', 'a_t': 100, 'b_k': 'x', 'b_t': 105, 'event_time': 105}]
     """
-    plan = JoinPlan.of(on, window, time, lateness)
+    plan = JoinPlan.of(on, window, time, lateness, select)
     given = {
         "policy": policy, "budget": budget, "max_matches": max_matches, "slice_rows": slice_rows, "seed": seed,
         "events": events,
@@ -96,8 +103,9 @@ class Join:
         """The results over iterables of Arrow batches, tables, or whatever gives such batches (a ``pyarrow.dataset``, a
         Polars DataFrame, a DuckDB relation), one a stream, without Spark.
 
-        They are read as results are asked for, the stream that is furthest behind in time first; every call of this is
-        a pass of its own, which learns from zero. A pass without results gives one empty batch, for its columns."""
+        They are read as results are asked for, the stream that is furthest behind in time first, but tables wholly
+        before any other rows are joined; every call of this is a pass of its own, which learns from zero. A pass
+        without results gives one empty batch, for its columns."""
         from thalweg.runtime.local.joins import join_batches
 
         run = f"local pass {next(self._passes)} of {self._identity[:8]}"

@@ -182,6 +182,8 @@ class JoinObserved:
     most_rows: int = 0
     """That its window held at once so far."""
     most_bytes: int = 0
+    table: bool = False
+    """A table is probed and never probes: it has rows and what is held of them, the rest is zero."""
 
 
 Record = JoinObserved | Observed | VerdictGiven | Switched | NativeObserved

@@ -19,12 +19,13 @@ NEAR = 0.1
 NOTHING = "Nothing has run yet: read what j.over(a=..., b=...) gives."
 _SUMS = ("rows", "late", "no_time", "no_key", "kept", "results", "profile_tuples", "looked", "total_ns", "profiling_ns",
          "reoptimizing_ns", "expired", "filtered")  # fmt: skip
+_OF_TABLES = ("rows", "window_rows", "window_bytes", "no_key", "filtered")
 _LISTS = ("evaluated", "passed", "profiled")
 
 
 @dataclass(slots=True)
 class StreamReport:
-    """Of one stream. Lists go with `others`, the streams its rows are probed for."""
+    """Of one stream or table. Lists go with `others`, the streams its rows are probed for; a table probes for none."""
 
     stream: str
     others: tuple[str, ...]
@@ -82,6 +83,7 @@ class JoinSection:
     kind: str
     policy: str
     streams: dict[str, StreamReport] = field(default_factory=dict)
+    tables: dict[str, StreamReport] = field(default_factory=dict)
     switches: deque[SwitchReport] = field(default_factory=lambda: deque(maxlen=LATEST_SWITCHES))
     all_switches: int = 0
 
@@ -95,6 +97,7 @@ class JoinSection:
         return {
             "run": self.run, "kind": self.kind, "policy": self.policy, "results": self.results,
             "streams": {alias: asdict(stream) for alias, stream in self.streams.items()},
+            "tables": {a: {name: getattr(table, name) for name in _OF_TABLES} for a, table in self.tables.items()},
             "switches": self.all_switches, "latest_switches": [asdict(switch) for switch in self.switches],
         }  # fmt: skip
 
@@ -114,6 +117,10 @@ class JoinSection:
                     f"{s.stream}: a row ({s.hottest}) had {s.most_matches:,} matches by its keys; more than "
                     f"{s.limit:,} (max_matches) fail the join"
                 )
+        for t in self.tables.values():
+            held = f"{many(t.window_rows, 'row')} held, {t.window_bytes / 1e6:,.1f} MB"
+            left = [(t.no_key, "with a key that equals nothing"), (t.filtered, "dropped by a condition on this table")]
+            told.append(", ".join([f"{t.stream}: a table, {held}", *(f"{n:,} {what}" for n, what in left if n)]))
         total = sum(s.total_ns for s in self.streams.values()) or 1
         shares = ", ".join(
             f"{name} {100 * sum(getattr(s, f'{field_}_ns') for s in self.streams.values()) / total:.1f} %"
@@ -218,8 +225,8 @@ class JoinTally:
             section = self._sections.setdefault(record.run, JoinSection(record.run, "local", ""))
             if isinstance(record, JoinObserved):
                 section.kind, section.policy = record.kind, record.policy
-                stream = section.streams.setdefault(record.stream, StreamReport(record.stream, record.others))
-                stream.add(record)
+                among = section.tables if record.table else section.streams
+                among.setdefault(record.stream, StreamReport(record.stream, record.others)).add(record)
                 section.all_switches += record.omitted_switches
             elif isinstance(record, VerdictGiven):
                 section.all_switches += 1

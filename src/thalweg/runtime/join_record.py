@@ -1,4 +1,4 @@
-"""What a join did, as event records: one a stream, and two a switch of its probing order."""
+"""What a join did, as event records: one a stream, two a switch of its probing order, and one a table."""
 
 from __future__ import annotations
 
@@ -40,6 +40,19 @@ def records_of(loop: JoinLoop, *, run: str, kind: str, batch: int | None, worker
             most_late=counts.most_late, most_rows=counts.most_rows, most_bytes=counts.most_bytes,
             most_matches=counts.most_matches, hottest=counts.hottest,
         )  # fmt: skip
+    for alias in loop.binding.plan.tables:
+        counts, store = loop.counts[alias], loop.stores[alias]
+        records.append(
+            JoinObserved(
+                run=run, kind=kind, batch=batch, worker=worker, policy=policy, stream=alias, table=True,
+                others=(), order=(), rows=counts.rows, filtered=counts.filtered, no_key=counts.no_key,
+                window_rows=len(store), window_bytes=store.nbytes, most_rows=len(store), most_bytes=store.nbytes,
+                late=0, no_time=0, kept=0, results=0, evaluated=(), passed=(), profiled=(), profile_tuples=0, looked=0,
+                total_ns=0, profiling_ns=0, reoptimizing_ns=0, expired=0, watermark=None, most_matches=0, hottest="",
+                limit=loop.most_matches,
+            )
+        )  # fmt: skip
+        loop.counts[alias] = StreamCounts()
     return records
 
 
