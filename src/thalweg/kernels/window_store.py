@@ -220,6 +220,11 @@ class WindowStore:
         removed, self._removed = tuple(self._removed), []
         return Changes(added, removed)
 
+    def forget_changes(self) -> None:
+        """What was inserted is known elsewhere, and no snapshot needs it."""
+        self._unsaved.clear()
+        self._chunk_ends.clear()
+
     def _hidden(self) -> list[str]:
         ends = [_END] if self.window is None else []
         return [_TIME, *ends, *(f"{_KEY}{n}" for n in range(len(self.keys)))]

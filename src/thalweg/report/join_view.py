@@ -64,6 +64,7 @@ def _table(section: JoinSection) -> list[tuple[str, ...]]:
 def facts(section: JoinSection) -> list[str]:
     """Sentences about what is no number of the table."""
     told = [fact for stream in section.streams.values() for fact in _facts_of(stream, section.buckets)]
+    told += [_table_fact(table) for table in section.tables.values()]
     told += _furthest_behind(section)
     streams = section.streams.values()
     chunks = sum(s.state_chunks for s in streams)
@@ -107,6 +108,14 @@ def _facts_of(s: StreamReport, buckets: int) -> list[str]:
             f"{s.limit:,} (max_matches) fail the join"
         )
     return told
+
+
+def _table_fact(t: StreamReport) -> str:
+    held = f"{many(t.window_rows, 'row')} held, {t.window_bytes / 1e6:,.1f} MB"
+    if len(t.buckets) > 1:
+        held += f", in {len(t.buckets)} buckets together"
+    left = [(t.no_key, "with a key that equals nothing"), (t.filtered, "dropped by a condition on this table")]
+    return ", ".join([f"{t.stream}: a table, {held}", *(f"{n:,} {what}" for n, what in left if n)])
 
 
 def _furthest_behind(section: JoinSection) -> list[str]:

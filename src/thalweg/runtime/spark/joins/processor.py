@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from thalweg.runtime.join_packing import one_batch, unpacked
 from thalweg.runtime.join_state import KeptJoin, pieces
@@ -65,7 +65,7 @@ class JoinProcessor(StatefulProcessor):
         """Called for every task."""
         self._store = SparkChunks(handle)
 
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802
         """A round of one bucket."""
         task, store = self._task, self._store
         assert store is not None
@@ -78,6 +78,8 @@ class JoinProcessor(StatefulProcessor):
         active = dict(kept.head.active)
         for out in run_round(task, kept, rows, timerValues.getCurrentProcessingTimeInMs(), active):
             yield _frame(out)
+        for out in task.lost(kept.loop, bucket):
+            yield _frame(out)
         kept.keep(store, active)
         for out in task.work(kept.loop, bucket, name_of(context), kept):
             yield _frame(out)
@@ -87,7 +89,9 @@ class JoinProcessor(StatefulProcessor):
         """Nothing is open."""
 
 
-def run_round(task: JoinTask, kept: KeptJoin, packed: Iterator[pd.DataFrame], now_ms: int, active: dict[str, int]) -> Iterator[pa.RecordBatch]:
+def run_round(
+    task: JoinTask, kept: KeptJoin, packed: Iterator[pd.DataFrame], now_ms: int, active: dict[str, int]
+) -> Iterator[pa.RecordBatch]:
     """The rows of one micro-batch that fell to one bucket. `active`: when rows of each stream last came."""
     loop, aliases = kept.loop, task.binding.plan.graph.aliases
     marks = loop.watermarks
@@ -118,7 +122,6 @@ def run_round(task: JoinTask, kept: KeptJoin, packed: Iterator[pd.DataFrame], no
     if task.idle_after is not None:
         marks.idle = frozenset(alias for alias, last in active.items() if now_ms - last > task.idle_after)
     loop.end_round()
-    yield from task.lost(loop)
 
 
 def _frame(batch: pa.RecordBatch) -> pd.DataFrame:

@@ -50,7 +50,9 @@ class JoinTask:
         lines = [f"on {' '.join(plan.on.split())}", f"{len(self.buckets)} buckets by class {self.partitioning.key}"]
         for alias in plan.streams:
             stored = ", ".join(f"{field.name} {field.type}" for field in binding.stored[alias])
-            lines.append(f"{alias}: window of {binding.windows[alias]} ticks, time {plan.times[alias]}, stored {stored}")
+            lines.append(
+                f"{alias}: window of {binding.windows[alias]} ticks, time {plan.times[alias]}, stored {stored}"
+            )
         lines += [f"{alias}: table" for alias in plan.tables]
         return "\n".join(lines)
 
@@ -86,12 +88,14 @@ class JoinTask:
             [columns.get(field.name, pa.nulls(rows, field.type)) for field in self.output()], schema=self.output()
         )
 
-    def work(self, loop: JoinLoop, bucket: int, task: Mapping[str, Any], kept: KeptJoin | None = None) -> Iterator[pa.RecordBatch]:
+    def work(
+        self, loop: JoinLoop, bucket: int, task: Mapping[str, Any], kept: KeptJoin | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """What was done since the last call, on a row of its own."""
         if bucket != self.buckets[0]:
             for alias in self.partitioning.replicated:  # the first bucket counts the rows that all of them got
-                loop.counts[alias].not_ours()
-        extras = {}
+                loop.counts[alias].counted_elsewhere()
+        extras: dict[str, dict[str, Any]] = {}
         for alias in loop.streams:
             extras[alias] = {"replicated": alias in self.partitioning.replicated}
             if kept is not None:
@@ -101,11 +105,13 @@ class JoinTask:
         text = encode(loop, worker=f"bucket {self.buckets.index(bucket)}", task=task, extras=extras)
         yield self.row(**{WORK: pa.array([text])})
 
-    def lost(self, loop: JoinLoop) -> list[pa.RecordBatch]:
+    def lost(self, loop: JoinLoop, bucket: int) -> list[pa.RecordBatch]:
         """The rows set aside since the last call."""
         aside, loop.intake.set_aside = loop.intake.set_aside or [], [] if self.tagged else None
         made = []
         for part in aside:
+            if part.stream in self.partitioning.replicated and bucket != self.buckets[0]:
+                continue  # every bucket had them
             columns = {f"{part.stream}_{name}": part.batch.column(name) for name in part.batch.schema.names}
             known = {field.name for field in self.output()}
             rows = part.batch.num_rows
