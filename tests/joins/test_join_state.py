@@ -57,7 +57,7 @@ def rounds_of(case: Case, r: random.Random) -> list[Round]:
     return [turns[start:end] for start, end in itertools.pairwise(edges)]
 
 
-def check_store(store: DictChunks, kept: KeptJoin) -> None:
+def check_store(store: DictChunks, kept: KeptJoin, tables: Mapping[str, pa.Table] | None = None) -> None:
     """It holds chunks with live rows and no others, and the copy knows their sizes."""
     head = Head.read(store.data or b"")
     mark = kept.loop.watermarks.query
@@ -68,8 +68,10 @@ def check_store(store: DictChunks, kept: KeptJoin) -> None:
         assert all(low <= number < end for stream, number in store.chunks if stream == alias)
     if mark is not None:
         for (alias, _), data in store.chunks.items():
-            latest = max(pa.ipc.open_stream(data).read_all()["\0time"].to_pylist())
-            assert latest + kept.loop.binding.windows[alias] >= mark
+            window = loop_of(kept.loop.binding, tables=tables).stores[alias]
+            window.restore({0: data})
+            window.expire(mark)
+            assert len(window)
 
 
 def packed(case: Case, rows: Round, buckets: int, key: int, together: int) -> list[list[dict[str, Any]]]:
@@ -97,7 +99,7 @@ def run_packed(kept: KeptJoin, rows: list[dict[str, Any]]) -> list[pa.RecordBatc
     return out
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(
     case=cases(),
     seed=st.integers(0, 2**32),
@@ -145,7 +147,7 @@ def test_any_schedule_of_processes_and_faults(
                     break
                 out += run_packed(kept, rows)
                 kept.keep(store)
-                check_store(store, kept)
+                check_store(store, kept, case.tables)
                 warm[place] = kept
             if fault.startswith("fails"):  # what it wrote is thrown away, the copies are there
                 continue
@@ -190,14 +192,12 @@ def test_a_process_that_starts_when_chunks_are_gone_uses_no_number_again():
 @pytest.mark.parametrize("behind", [1, ANCESTORS - 1, ANCESTORS, ANCESTORS + 1, 2 * ANCESTORS])
 def test_a_copy_that_is_behind_reads_what_came_since_and_one_far_behind_reads_everything(behind: int):
     binding, store = two_streams(), DictChunks()
-    reads = []
     old, _ = step(store, None, binding, [("a", rows_of([n], [0])) for n in range(5)])
     other: KeptJoin | None = None
     for n in range(behind):
         other, _ = step(store, other, binding, [("a", rows_of([100 + n], [0]))])
     store.reads = 0
     again, found = step(store, old, binding, [("b", rows_of([7], [9]))])
-    reads.append(store.reads)
     assert sorted(found) == [(n, 7) for n in [*range(5), *range(100, 100 + behind)]]
     assert (again is old, store.reads) == ((True, behind) if behind <= ANCESTORS else (False, 5 + behind))
     assert again.reloaded["a"] == store.reads
@@ -216,7 +216,7 @@ def test_a_round_writes_what_is_new_and_reads_nothing_and_state_stays_bounded():
         # rows of the same time, of the one before and of 5 before; b's is 10 and 5 older than two of a
         assert len(found) == (2 if n == 0 else 2 + 2 + 1)
         sizes.append((len(store.chunks), sum(map(len, store.chunks.values())) + len(store.data or b"")))
-    assert max(sizes[50:]) <= max(sizes[100:]) or max(s[0] for s in sizes) <= 8
+    assert max(chunks for chunks, _ in sizes) == 4  # two rounds of each stream
     assert max(size for _, size in sizes[200:]) <= 1.05 * max(size for _, size in sizes[100:200])
 
 
@@ -248,7 +248,9 @@ def test_a_store_of_another_join_is_refused_and_left_as_it_is():
     binding, store = two_streams(), DictChunks()
     step(store, None, binding, [("a", rows_of([1], [1]))])
     before = store.copy()
-    with pytest.raises(CheckpointError, match=r"it had 'the only one'; now there is 'a\.k = b\.m'.*checkpoint of its own"):
+    with pytest.raises(
+        CheckpointError, match=r"it had 'the only one'; now there is 'a\.k = b\.m'.*checkpoint of its own"
+    ):
         KeptJoin.open(store, "a.k = b.m", None, lambda: loop_of(binding))
     assert store.data == before.data
     assert store.chunks == before.chunks
