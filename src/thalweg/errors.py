@@ -31,6 +31,10 @@ class JoinLimitError(ThalwegError, RuntimeError):
     """One row of a join has more results than `max_matches` allows."""
 
 
+class CheckpointError(ThalwegError, RuntimeError):
+    """A checkpoint was written by another query than the one that is started from it."""
+
+
 class WorkerDiedError(PredicateError):
     """The Python workers that ran this task before died in a predicate."""
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.report.test_report import observed
 from thalweg.events import Observed, Record, VerdictGiven
 from thalweg.report import Tally, fold
-from thalweg.report.tally import LATEST_BATCHES, MOST_EARLY
+from thalweg.report.runs import LATEST_BATCHES, MOST_EARLY
 
 
 def told(query: str, start: int, chain: str, batch: int, rows: int) -> list[Record]:
@@ -81,4 +81,4 @@ def test_verdicts_whose_observation_never_comes_are_forgotten_in_the_end():
     tally = Tally()
     for start in range(1_000):
         tally.add(told("q", start, "c", 0, 10)[0])
-    assert len(tally._early) <= MOST_EARLY
+    assert len(tally._runs._early) <= MOST_EARLY

@@ -15,9 +15,9 @@ from tests.events.some_records import records_of_a_run
 from thalweg.adapt import POLICIES, takes
 from thalweg.events import Observed, Record, VerdictGiven, read, to_json
 from thalweg.report import Report, Tally, fold
-from thalweg.report.report import SHOWN_IN_FULL
+from thalweg.report.run_report import SHOWN_IN_FULL
+from thalweg.report.runs import MOST_SECTIONS
 from thalweg.report.section import LATEST_SWITCHES
-from thalweg.report.tally import MOST_SECTIONS
 
 
 def observed(run: str = "r", **changes) -> Observed:

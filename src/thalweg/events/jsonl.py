@@ -58,7 +58,7 @@ def read(path: str | os.PathLike[str]) -> Iterator[Record]:
     last: dict[tuple[str | None, int | None], str | None] = {}
     with contextlib.suppress(ThalwegError):  # a line that is no record is told when its turn comes
         for record in _all(path):
-            if isinstance(record, Observed | NativeObserved):
+            if isinstance(record, Observed | NativeObserved | JoinObserved):
                 last[record.query, record.batch] = record.start
     for record in _all(path):
         if record.query is None or last.get((record.query, record.batch), record.start) == record.start:

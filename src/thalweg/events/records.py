@@ -136,6 +136,7 @@ class JoinObserved:
     """`stream`, `batch` or `local`."""
     batch: int | None
     worker: str
+    """On Spark the bucket, such as `bucket 3`, which outlives the processes that serve it."""
     policy: str
     stream: str
     others: tuple[str, ...]
@@ -182,6 +183,19 @@ class JoinObserved:
     most_rows: int = 0
     """That its window held at once so far."""
     most_bytes: int = 0
+    ahead: int = 0
+    """Further in the future than is believed: joined, but the watermark did not follow."""
+    state_bytes: int = 0
+    """Of this stream's chunks in the state store, now."""
+    state_chunks: int = 0
+    reloaded: int = 0
+    """Chunks read back from the state store."""
+    query_name: str | None = None
+    """What the user called the streaming query."""
+    replicated: bool = False
+    """Its rows are held by every bucket, and counted by one of them."""
+    table: bool = False
+    """A table is probed and never probes: it has rows and what is held of them, the rest is zero."""
 
 
 Record = JoinObserved | Observed | VerdictGiven | Switched | NativeObserved

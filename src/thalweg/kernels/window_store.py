@@ -12,7 +12,7 @@ others, or a window has passed; then the store is looked through, and packed if 
 
 Snapshots are made of chunks, one a call of `insert`: `changes()` gives the bytes of those added since it was last
 called and the numbers of those that have no live row any more. A store restored from the chunks that are left holds
-the same live rows.
+the same live rows; one that was behind catches up with the chunks it has not seen.
 
 >>> import pyarrow as pa
 >>> store = WindowStore(pa.schema([("k", pa.int64())]), keys=[(0,)], window=10)
@@ -207,6 +207,11 @@ class WindowStore:
             self.indexes[key] = new
         self.low, self.high = first, first + len(live)
 
+    @property
+    def next_chunk(self) -> int:
+        """The number of the chunk that is made next."""
+        return self._next_chunk
+
     def changes(self) -> Changes:
         """What a snapshot must add and remove since the last call."""
         assert self._snapshots, "made without snapshots=True"
@@ -214,6 +219,11 @@ class WindowStore:
         self._unsaved.clear()
         removed, self._removed = tuple(self._removed), []
         return Changes(added, removed)
+
+    def forget_changes(self) -> None:
+        """What was inserted is known elsewhere, and no snapshot needs it."""
+        self._unsaved.clear()
+        self._chunk_ends.clear()
 
     def _hidden(self) -> list[str]:
         ends = [_END] if self.window is None else []
@@ -231,10 +241,11 @@ class WindowStore:
         return data
 
     def restore(self, chunks: Mapping[int, bytes] | Iterable[tuple[int, bytes]]) -> None:
-        """Take over the chunks of a snapshot; the store must be new. Rows that had expired come back where their
-        chunk had live ones, and expire again."""
-        assert self.high == 0, "restored before anything is inserted"
+        """Take over chunks of a snapshot: all of them by a new store, those that came since by one that held what was
+        there before. Rows that had expired come back where their chunk had live ones, and expire again."""
         numbered: list[tuple[int, Any]] = sorted(dict(chunks).items())
+        assert not self._unsaved, "what was inserted is in no snapshot"
+        assert not numbered or numbered[0][0] >= self._next_chunk, "chunks are taken over once"
         hidden = self._hidden()
         for number, data in numbered:
             whole = pa.ipc.open_stream(data).read_next_batch()
@@ -247,7 +258,8 @@ class WindowStore:
             self._next_chunk = number
             self.insert(batch, dict(zip(self.keys, words, strict=True)), times, ends)
             self._unsaved.clear()
-        self._next_chunk = numbered[-1][0] + 1 if numbered else 0
+        if numbered:
+            self._next_chunk = numbered[-1][0] + 1
 
 
 def ends_of(times: Words, window: int) -> Words:

@@ -56,7 +56,9 @@ class JoinGraph:
             touched = [members for members in found if any(end in members for end in ends)]
             merged = [member for members in touched for member in members]
             merged += [end for end in dict.fromkeys(ends) if end not in merged]
-            found = [members for members in found if members not in touched] + [merged]
+            place = found.index(touched[0]) if touched else len(found)
+            found = [members for members in found if members not in touched]
+            found.insert(place, merged)  # classes stay in the order they are first written
         classes, within = [], []
         for members in found:
             first: dict[str, str] = {}

@@ -60,6 +60,34 @@ class SwitchReport:
     after: tuple[str, ...]
     reason: str
 
+    @classmethod
+    def of(cls, verdict: VerdictGiven) -> SwitchReport:
+        """A verdict is applied at once."""
+        return cls(verdict.batch, verdict.worker, verdict.at_row, verdict.before, verdict.after, verdict.reason)
+
+
+def span(*batches: int | None) -> tuple[int | None, int | None]:
+    """The first and the last of micro-batches; None is none.
+
+    >>> span(3, None, 1), span(None)
+    ((1, 3), (None, None))
+    """
+    some = [batch for batch in batches if batch is not None]
+    return min(some, default=None), max(some, default=None)
+
+
+def query_words(run: str, query_name: str | None) -> str:
+    """A streaming query by its name, or the beginnings of its ids; `run` has them whole.
+
+    >>> query_words("0123456789 run abcdefghij chain 89abcdef", None), query_words("q run r chain c", "orders")
+    ('01234567, start abcdefgh', 'orders, start r')
+    """
+    query, _, rest = run.partition(" run ")
+    start = rest.partition(" chain ")[0]
+    if not start:
+        return query_name or run
+    return f"{query_name or query[:SHORT]}, start {start[:SHORT]}"
+
 
 @dataclass(slots=True)
 class Section:
@@ -154,12 +182,7 @@ class Section:
         return f"{self.rows:,} rows of {self.run} in this process"
 
     def _query(self) -> str:
-        """The query by its name, or the beginnings of its ids; `run` has them whole."""
-        query, _, rest = self.run.partition(" run ")
-        start = rest.partition(" chain ")[0]
-        if not start:
-            return self.query_name or self.run
-        return f"{self.query_name or query[:SHORT]}, start {start[:SHORT]}"
+        return query_words(self.run, self.query_name)
 
     def add(self, record: Record) -> None:
         """Fold in one record of this run."""
@@ -173,9 +196,7 @@ class Section:
             self.native.add(record)
         elif isinstance(record, VerdictGiven):
             self.switch_count += 1
-            self.switches.append(
-                SwitchReport(record.batch, record.worker, record.at_row, record.before, record.after, record.reason)
-            )
+            self.switches.append(SwitchReport.of(record))
 
     def _observe(self, seen: Observed) -> None:
         self._sum(seen)
@@ -184,9 +205,7 @@ class Section:
             self.workers.add(seen.worker)
         self._remember_orders({seen.worker: (seen.batch, seen.order)})
         self.query_name = seen.query_name or self.query_name
-        if seen.batch is not None:
-            self.first_batch = seen.batch if self.first_batch is None else min(self.first_batch, seen.batch)
-            self.last_batch = seen.batch if self.last_batch is None else max(self.last_batch, seen.batch)
+        self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, seen.batch)
 
     def take_in(self, later: Section) -> None:
         """Add what a later part of the same run holds."""
@@ -201,8 +220,7 @@ class Section:
             self.workers.update(later.workers)
         self._remember_orders(later.orders)
         self.query_name = later.query_name or self.query_name
-        batches = [b for b in (self.first_batch, self.last_batch, later.first_batch, later.last_batch) if b is not None]
-        self.first_batch, self.last_batch = min(batches, default=None), max(batches, default=None)
+        self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, later.first_batch, later.last_batch)
 
     def _remember_orders(self, latest: dict[str, tuple[int | None, tuple[str, ...]]]) -> None:
         for worker, told in latest.items():

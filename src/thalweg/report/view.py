@@ -105,7 +105,7 @@ def in_one_line(section: Section) -> str:
     return f"{section.run}: kept {section.kept:,} of {section.rows:,} rows{order}"
 
 
-_CELL = "padding:2px 12px;text-align:{align}"
+CELL = "padding:2px 12px;text-align:{align}"
 _BAR = ";background:linear-gradient(to right,rgba(70,130,180,.35) {share:.0f}%,transparent {share:.0f}%)"
 
 
@@ -115,7 +115,7 @@ def as_html(section: Section) -> str:
     def line(row: tuple[str, ...], tag: str, share: float | None = None) -> str:
         cells = []
         for i, cell in enumerate(row):
-            style = _CELL.format(align="left" if i == 1 else "right")
+            style = CELL.format(align="left" if i == 1 else "right")
             if i == _HEAD.index("rows seen") and share is not None:
                 style += _BAR.format(share=100 * share)
             cells.append(f'<{tag} style="{style}">{html.escape(cell)}</{tag}>')

@@ -16,7 +16,7 @@ from thalweg.kernels.residual import Check
 from thalweg.kernels.window_store import ends_of
 from thalweg.plan.join_graph import Key
 from thalweg.runtime.join_binding import JoinBinding
-from thalweg.runtime.watermark import Watermarks
+from thalweg.runtime.watermark import BEGINNING, END, Watermarks
 
 Words = NDArray[np.int64]
 
@@ -31,6 +31,8 @@ class StreamCounts:
     """Ticks by which a row was late, at most."""
     filtered: int = 0
     """Dropped by a condition on this stream alone."""
+    ahead: int = 0
+    """Of a time later than is believed: joined, but the watermark does not follow them."""
     no_time: int = 0
     no_key: int = 0
     """A null among its keys, or a value no partner can have: never in a result."""
@@ -47,6 +49,19 @@ class StreamCounts:
     most_matches: int = 0
     hottest: str = ""
     """The keys of the row with the most results."""
+
+    def counted_elsewhere(self) -> None:
+        """Of rows that several have: who joins them says what came of it, one says how many there were."""
+        self.rows = self.late = self.filtered = self.ahead = self.no_time = self.no_key = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """Rows of a stream that are not joined."""
+
+    stream: str
+    why: str
+    batch: pa.RecordBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +82,8 @@ class JoinIntake:
         self.binding = binding
         self.watermarks = Watermarks(binding.lateness)
         self.counts = {alias: StreamCounts() for alias in binding.plan.graph.aliases}
+        self.set_aside: list[SetAside] | None = None
+        """Rows that were late or had no time, where somebody asks for them."""
         self._checks = {
             alias: [Check(residual) for residual in binding.plan.residuals if residual.streams == (alias,)]
             for alias in binding.plan.graph.aliases
@@ -80,16 +97,32 @@ class JoinIntake:
         times, known = self.binding.times(alias, batch)
         if known is not None:
             counts.no_time += batch.num_rows - int(known.sum())
+            self._put_aside(alias, "no time", batch, ~known)
             batch, times = only(batch, known), times[known]
         if not batch.num_rows:
             return None
-        self.watermarks.seen(alias, int(times.max()))
+        latest, bound = int(times.max()), self.watermarks.bound
+        self.watermarks.seen(alias, latest)
+        if bound is not None and latest > bound:
+            counts.ahead += int((times > bound).sum())
         mark = self.watermarks.query
         if mark is not None and int(times.min()) < mark:
             in_time = times >= mark
             counts.late += batch.num_rows - int(in_time.sum())
             counts.most_late = max(counts.most_late, mark - int(times.min()))
+            self._put_aside(alias, "late", batch, ~in_time)
             batch, times = only(batch, in_time), times[in_time]
+        return self._with_partners(alias, batch, times)
+
+    def admit_table(self, alias: str, batch: pa.RecordBatch) -> Admitted | None:
+        """Rows of a table: without a time, they join with rows of any."""
+        self.counts[alias].rows += batch.num_rows
+        batch = self.binding.plain(alias, batch)
+        return self._with_partners(alias, batch, np.full(batch.num_rows, BEGINNING, np.int64))
+
+    def _with_partners(self, alias: str, batch: pa.RecordBatch, times: Words) -> Admitted | None:
+        """Those with nothing against them but what other streams hold."""
+        counts = self.counts[alias]
         for check in self._checks[alias]:  # rows that cannot be in a result need no place in a window
             passed = check({(a, n): batch.column(n) for a, n in check.residual.columns})
             if not passed.all():
@@ -102,7 +135,13 @@ class JoinIntake:
             keys = {key: words[usable] for key, words in keys.items()}
         if not batch.num_rows:
             return None
-        return Admitted(batch, keys, times, ends_of(times, self.binding.windows[alias]))
+        window = self.binding.windows.get(alias)
+        ends = np.full(len(times), END, np.int64) if window is None else ends_of(times, window)
+        return Admitted(batch, keys, times, ends)
+
+    def _put_aside(self, alias: str, why: str, batch: pa.RecordBatch, rows: NDArray[np.bool_]) -> None:
+        if self.set_aside is not None:
+            self.set_aside.append(SetAside(alias, why, only(batch, rows)))
 
 
 def only(batch: pa.RecordBatch, rows: NDArray[np.bool_]) -> pa.RecordBatch:

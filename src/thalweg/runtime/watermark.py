@@ -2,7 +2,8 @@
 
 A stream's watermark is the largest time of its finished rounds, minus its lateness; the query's is the least of them.
 A row is late when its time is strictly below the query's watermark at the start of its round. A stream that has ended
-holds nobody back.
+holds nobody back, nor does one that was let go because it is idle; the query's watermark never goes back. Times beyond
+`bound` are not believed: they move watermarks to the bound and no further.
 
 >>> marks = Watermarks({"a": 0, "b": 10})
 >>> marks.seen("a", 100); marks.seen("b", 105)
@@ -17,6 +18,7 @@ holds nobody back.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 END = 2**63 - 1
 """Later than any row: every stream has ended."""
@@ -33,9 +35,15 @@ class Watermarks:
         self.streams: dict[str, int | None] = dict.fromkeys(lateness)
         """The watermark of each stream; None: nothing seen yet."""
         self.query: int | None = None
+        self.bound: int | None = None
+        """The latest time that is believed; None: any."""
+        self.idle: frozenset[str] = frozenset()
+        """Streams that nobody waits for."""
 
     def seen(self, stream: str, latest: int) -> None:
         """A row of that time was read in this round."""
+        if self.bound is not None:
+            latest = min(latest, self.bound)
         before = self._seen[stream]
         self._seen[stream] = latest if before is None else max(before, latest)
 
@@ -52,6 +60,17 @@ class Watermarks:
         for stream, seen in self._seen.items():
             if seen is not None:
                 self.streams[stream] = max(seen - self._lateness[stream], BEGINNING)
-        known = [mark for mark in self.streams.values() if mark is not None]
-        if len(known) == len(self.streams):
-            self.query = min(known)
+        waited_for = [mark for stream, mark in self.streams.items() if stream not in self.idle]
+        known = [mark for mark in waited_for if mark is not None]
+        if known and len(known) == len(waited_for):
+            self.query = max(min(known), BEGINNING if self.query is None else self.query)
+
+    def snapshot(self) -> dict[str, Any]:
+        """What a restart needs, as JSON."""
+        return {"seen": self._seen, "query": self.query}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go on from there; streams it does not know of are as new."""
+        self._seen |= {stream: seen for stream, seen in snapshot["seen"].items() if stream in self._seen}
+        self.end_round()
+        self.query = snapshot["query"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from thalweg.events import Observed, Record, Switched, VerdictGiven
 from thalweg.plan import FilterPlan
-from thalweg.runtime.filter_loop import FilterLoop
+from thalweg.runtime.filter_loop import FilterLoop, Work
 
 MOST_SWITCHES = 50
 """Recorded one by one a record; a policy that thrashes must not flood the driver."""
@@ -18,7 +19,6 @@ MOST_SWITCHES = 50
 def encode(loop: FilterLoop, worker: str, task: Mapping[str, Any] | None = None) -> str:
     """Take the loop's work since the last call, as compact JSON; `task` says on whose behalf it was done."""
     work = loop.take_work()
-    told = work.switches[:MOST_SWITCHES]
     counters = {
         name: getattr(work, name)
         for name in (
@@ -26,17 +26,15 @@ def encode(loop: FilterLoop, worker: str, task: Mapping[str, Any] | None = None)
             "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns", "failed", "raised",
         )
     }  # fmt: skip
-    return json.dumps(
+    return compact(
         {
             **(task or {}),
             "worker": worker,
             "order": loop.order,
             "cost_ns": [None if math.isnan(c) else round(c, 1) for c in loop.cost_ns()],
-            "switches": [[s.at, s.before, s.after, s.reason] for s in told],
-            "omitted": len(work.switches) - len(told),
+            **switches_of(work),
             **counters,
-        },
-        separators=(",", ":"),
+        }
     )
 
 
@@ -46,22 +44,66 @@ def decode(
     """The event records of one encoded piece of work."""
     told: dict[str, Any] = json.loads(text)
     names = plan.pipeline.names
-    worker, switches = told.pop("worker"), told.pop("switches")
+    behalf = Behalf.taken(told, run, policy, batch)
+    switches, omitted = told.pop("switches"), told.pop("omitted")
     order = tuple(names[k] for k in told.pop("order"))
-    omitted = told.pop("omitted")
-    told.pop("task", None)
-    query, start, in_query = told.pop("query", None), told.pop("start", None), told.pop("batch", None)
-    batch = in_query if batch is None else batch
     counters: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in told.items()}
-    records: list[Record] = []
-    for at, before, after, reason in switches:
-        old, new = tuple(names[k] for k in before), tuple(names[k] for k in after)
-        records.append(VerdictGiven(run, batch, worker, policy, at, old, new, reason, query, start))
-        records.append(Switched(run, batch, worker, at, new, query, start))
-    records.append(
+    return [
+        *behalf.switch_records(switches, names),
         Observed(
-            run=run, kind=kind, batch=batch, worker=worker, policy=policy, predicates=names, order=order,
-            omitted_switches=omitted, query=query, start=start, query_name=query_name, **counters,
-        )
-    )  # fmt: skip
-    return records
+            kind=kind, predicates=names, order=order, omitted_switches=omitted, query_name=query_name,
+            **behalf.fields(), **counters,
+        ),
+    ]  # fmt: skip
+
+
+def compact(told: Mapping[str, Any]) -> str:
+    """JSON without blanks."""
+    return json.dumps(told, separators=(",", ":"))
+
+
+def switches_of(work: Work) -> dict[str, Any]:
+    """The first ones, and how many there were besides."""
+    told = work.switches[:MOST_SWITCHES]
+    return {
+        "switches": [[s.at, s.before, s.after, s.reason] for s in told],
+        "omitted": len(work.switches) - len(told),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Behalf:
+    """Who did a piece of work, and for what: the same in every record of it."""
+
+    run: str
+    batch: int | None
+    worker: str
+    policy: str
+    query: str | None = None
+    start: str | None = None
+
+    @classmethod
+    def taken(cls, told: dict[str, Any], run: str, policy: str, batch: int | None) -> Behalf:
+        """Out of an encoded piece of work, which keeps the rest. A batch that is given goes before what a task knew."""
+        told.pop("task", None)
+        in_query = told.pop("batch", None)
+        return cls(
+            run, in_query if batch is None else batch, told.pop("worker"), policy, told.pop("query", None),
+            told.pop("start", None),
+        )  # fmt: skip
+
+    def fields(self) -> dict[str, Any]:
+        """By name."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def switch_records(
+        self, switches: Sequence[Sequence[Any]], names: Sequence[str], within: str = ""
+    ) -> Iterator[Record]:
+        """Two a switch; `within` names a part of the worker's work."""
+        worker = f"{self.worker} {within}" if within else self.worker
+        for at, before, after, reason in switches:
+            old, new = (tuple(names[k] for k in order) for order in (before, after))
+            yield VerdictGiven(
+                self.run, self.batch, worker, self.policy, at, old, new, reason, self.query, self.start
+            )  # fmt: skip
+            yield Switched(self.run, self.batch, worker, at, new, self.query, self.start)

@@ -1,0 +1,178 @@
+"""What a join will do on Spark, told before anything runs: where rows go, what is held, what is probed first."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+
+from thalweg.plan.join_graph import JoinTree
+from thalweg.plan.partitioning import Partitioning
+from thalweg.plan.window_length import Length
+from thalweg.report.view import WIDTH
+from thalweg.report.words import listed, many
+from thalweg.runtime.join_binding import JoinBinding
+
+
+def explain_text(
+    binding: JoinBinding,
+    partitioning: Partitioning,
+    buckets: int,
+    partitions: int,
+    *,
+    policy: str = "auto",
+    streaming: bool = True,
+    given: Mapping[str, Sequence[str]] | None = None,
+    max_matches: int | None = None,
+    idle_after: Length | None = None,
+    limits: Sequence[str] = (),
+) -> str:
+    """Some 20 lines. `given`: the columns of the DataFrames, so that those can be told that are not read; `limits`:
+    further sentences."""
+    graph = binding.plan.graph
+    streams = [alias for alias in graph.aliases if alias not in partitioning.broadcast]
+    tables = f" and {many(len(partitioning.broadcast), 'table')}" if partitioning.broadcast else ""
+    parts = {
+        f"join of {many(len(streams), 'stream')}{tables} on {binding.plan.on}": [
+            *_streams(binding, streams, streaming),
+            *(f"{alias}: a table, without time or window" for alias in partitioning.broadcast),
+        ],
+        "where rows go": list(_places(partitioning, buckets, partitions, streaming)),
+        "what is held": [_held(binding, alias, given) for alias in graph.aliases],
+        f"in which order windows are probed, to begin with (policy {policy})": [
+            *(f"new rows of {alias}: {_probes(graph.tree(alias))}" for alias in streams),
+            *_follows(policy, len(graph.aliases)),
+            *_conditions(binding),
+        ],
+        "time": list(_time(streams, streaming, idle_after)),
+        "limits": [
+            *(
+                [f"a row with more than {max_matches:,} matches by its keys fails the join (max_matches=)"]
+                if max_matches is not None
+                else []
+            ),
+            *limits,
+        ],
+    }
+    lines: list[str] = []
+    for head, said in parts.items():
+        if said:
+            lines += [*_wrapped(head, 0), *(line for sentence in said for line in _wrapped(sentence, 2))]
+    return "\n".join(lines)
+
+
+def _wrapped(text: str, indent: int) -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 4), break_on_hyphens=False
+    )
+
+
+def _length(length: Length) -> str:
+    """As it was written; whole numbers are ticks."""
+    return str(length) if isinstance(length, (str, timedelta)) else f"{length:,} ticks"
+
+
+def _streams(binding: JoinBinding, streams: Sequence[str], streaming: bool) -> Iterator[str]:
+    """Those that are alike in one line."""
+    plan = binding.plan
+    alike: dict[str, list[str]] = {}
+    for alias in streams:
+        told = f"window {_length(plan.windows[alias])}, time {plan.times[alias]}"
+        if streaming:
+            late = binding.lateness[alias]
+            told += f", up to {_length(plan.lateness[alias])} out of order" if late else ", in order"
+        alike.setdefault(told, []).append(alias)
+    yield from (f"{', '.join(aliases)}: {told}" for told, aliases in alike.items())
+
+
+def _places(by: Partitioning, buckets: int, partitions: int, streaming: bool) -> Iterator[str]:
+    columns = listed([f"{alias}.{column}" for alias, column in by.columns.items()])
+    yield f"spread by {columns}: {by.reason}"
+    fixed = "; the checkpoint fixes them" if streaming else ""
+    yield f"{many(buckets, 'bucket')} over {many(partitions, 'partition')}{_fit(buckets, partitions)}{fixed}"
+    if by.replicated:
+        names = listed(by.replicated)
+        have, are = ("has", "is") if len(by.replicated) == 1 else ("have", "are")
+        if buckets == 1:
+            yield f"{names} {have} no such column, which costs nothing with one bucket"
+        else:
+            yield (
+                f"{names} {have} no such column and {are} replicated: every row of {names} is sent to and held by each "
+                f"of {buckets} buckets"
+            )
+    if by.broadcast:
+        yield f"{listed(by.broadcast)}: whole in every worker, before any row comes"
+
+
+def _fit(buckets: int, partitions: int) -> str:
+    if buckets > partitions:
+        return f", up to {math.ceil(buckets / partitions)} in one"
+    return f", of which {partitions - buckets} stay empty" if buckets < partitions else ""
+
+
+def _held(binding: JoinBinding, alias: str, given: Mapping[str, Sequence[str]] | None) -> str:
+    carried = list(binding.schemas[alias].names)
+    held = list(getattr(binding, "stored", binding.schemas)[alias].names)
+    only_words = [name for name in carried if name not in held]
+    dropped = [name for name in (given or {}).get(alias, ()) if name not in carried]
+    parts = [listed(held) if held else "no column"]
+    if only_words:
+        parts.append(f"{listed(only_words)} only as {'numbers' if len(only_words) > 1 else 'a number'} of its index")
+    if dropped:
+        parts.append(f"not read: {listed(dropped)}")
+    return f"{alias}: {'; '.join(parts)}"
+
+
+def _probes(tree: JoinTree) -> str:
+    pipeline = tree.pipeline()
+    told = []
+    for other in pipeline.label(pipeline.start):
+        keys = ", ".join(tree.graph.column_of[c][other] for c in tree.key(other))
+        parent = tree.parents[other]
+        told.append(f"{other} by {keys}" + (f" of {parent}" if parent != tree.root else ""))
+    return ", then ".join(told)
+
+
+def _follows(policy: str, streams: int) -> Iterator[str]:
+    if streams > 2 and policy != "written":
+        yield "each order follows the data, in each bucket by itself; what is joined does not depend on it"
+
+
+def _conditions(binding: JoinBinding) -> Iterator[str]:
+    graph = binding.plan.graph
+    alone = [r.text for r in binding.plan.residuals if len(r.streams) == 1]
+    alone += [f"{a}.{one} = {a}.{other}" for a, one, other in graph.within]
+    joint = [r.text for r in binding.plan.residuals if len(r.streams) > 1]
+    unused = sorted({c for root in graph.aliases for c in _left_to_check(graph.tree(root))})
+    classes = [" = ".join(f"{a}.{column}" for a, column in graph.column_of[c].items()) for c in unused]
+    if alone:
+        yield f"when its rows come: {' AND '.join(alone)}"
+    if joint:
+        yield f"when rows are put together: {' AND '.join(joint)}"
+    if classes:
+        yield f"when a cycle is closed: what probes did not look at of {', '.join(classes)}"
+
+
+def _left_to_check(tree: JoinTree) -> Iterator[int]:
+    """Classes that two streams have, neither above the other by it: every cycle leaves one."""
+    for c, members in enumerate(tree.graph.column_of):
+        reached = {alias for alias in members if alias in tree.parents and c in tree.key(alias)}
+        # each is tied to its parent by this class; those that are not tied to one begin anew
+        if len(members) - len(reached) > 1:
+            yield c
+
+
+def _time(streams: Sequence[str], streaming: bool, idle_after: Length | None) -> Iterator[str]:
+    if not streaming:
+        yield "finished data: read in the order of time, bucket by bucket; no row is late"
+        return
+    yield (
+        f"the watermark waits for the slowest of {listed(streams)}: the least of their largest times in finished "
+        "micro-batches, each less what it may be out of order"
+    )
+    yield "rows before the watermark are late: counted, not joined; rows leave a window when it has passed their end"
+    if idle_after is None:
+        yield "a stream without rows holds it back, and so the windows of all; idle_after= lets such a stream go"
+    else:
+        yield f"a stream without rows for {_length(idle_after)} is not waited for (idle_after=)"

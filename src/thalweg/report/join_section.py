@@ -1,0 +1,241 @@
+"""One query or pass of a join in a report: for each of its streams sums over event records, and what is held now."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from thalweg.errors import ThalwegError
+from thalweg.events import JoinObserved, Record, VerdictGiven
+from thalweg.report.section import LATEST_SWITCHES, SwitchReport, span
+
+SUMS = ("rows", "late", "no_time", "no_key", "kept", "results", "profile_tuples", "looked", "total_ns", "profiling_ns",
+        "reoptimizing_ns", "expired", "filtered", "ahead", "reloaded")  # fmt: skip
+SUMS_BY_OTHER = ("evaluated", "passed", "profiled")
+"""What `JoinObserved` and `StreamReport` have in common, by these names."""
+_NOW = ("order", "window_rows", "window_bytes", "state_bytes", "state_chunks", "most_rows", "most_bytes", "watermark")
+
+_OF_TABLES = ("window_rows", "window_bytes", "no_key", "filtered")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What one bucket, or a local pass, said last of one stream."""
+
+    order: tuple[str, ...]
+    window_rows: int
+    window_bytes: int
+    state_bytes: int
+    state_chunks: int
+    most_rows: int
+    most_bytes: int
+    watermark: int | None
+
+    @classmethod
+    def of(cls, record: JoinObserved) -> Held:
+        """Of the end of what the record tells."""
+        return cls(**{name: getattr(record, name) for name in _NOW})
+
+    def before(self, later: Held) -> Held:
+        """The later one, which may come from a process that never saw the window at its largest."""
+        values = {name: getattr(later, name) for name in _NOW}
+        values |= {name: max(getattr(self, name), values[name]) for name in ("most_rows", "most_bytes")}
+        return Held(**values)
+
+
+@dataclass(slots=True)
+class StreamReport:
+    """Of one stream. Lists go with `others`, the streams its rows are probed for."""
+
+    stream: str
+    others: tuple[str, ...]
+    rows: int = 0
+    late: int = 0
+    no_time: int = 0
+    no_key: int = 0
+    kept: int = 0
+    results: int = 0
+    evaluated: list[int] = field(default_factory=list)
+    passed: list[int] = field(default_factory=list)
+    profiled: list[int] = field(default_factory=list)
+    profile_tuples: int = 0
+    looked: int = 0
+    total_ns: int = 0
+    profiling_ns: int = 0
+    reoptimizing_ns: int = 0
+    expired: int = 0
+    filtered: int = 0
+    ahead: int = 0
+    reloaded: int = 0
+    most_late: int = 0
+    most_matches: int = 0
+    hottest: str = ""
+    limit: int = 0
+    replicated: bool = False
+    """Held by every bucket, and counted by one of them."""
+    buckets: dict[str, Held] = field(default_factory=dict)
+    """By worker; as many as the join has buckets, so bounded."""
+
+    def add(self, record: JoinObserved) -> None:
+        """Sums grow; what is said of now is replaced."""
+        if record.others != self.others:
+            raise ThalwegError(
+                f"run {record.run}: {self.stream} is joined with {self.others} and with {record.others}: not one run"
+            )
+        self._fold(record, {record.worker: Held.of(record)})
+
+    def take_in(self, later: StreamReport) -> None:
+        """Add what a later part of the same run holds."""
+        self._fold(later, later.buckets)
+
+    def _fold(self, later: JoinObserved | StreamReport, held: Mapping[str, Held]) -> None:
+        for name in SUMS:
+            setattr(self, name, getattr(self, name) + getattr(later, name))
+        none = [0] * len(self.others)
+        for name in SUMS_BY_OTHER:
+            sums = zip(getattr(self, name) or none, getattr(later, name) or none, strict=True)
+            setattr(self, name, [a + b for a, b in sums])
+        self.most_late = max(self.most_late, later.most_late)
+        if later.most_matches >= self.most_matches:
+            self.most_matches, self.hottest = later.most_matches, later.hottest or self.hottest
+        self.limit = later.limit or self.limit
+        self.replicated = self.replicated or later.replicated
+        for worker, now in held.items():
+            self.buckets[worker] = self.buckets[worker].before(now) if worker in self.buckets else now
+
+    def _sum(self, name: str) -> int:
+        return sum(getattr(held, name) for held in self.buckets.values())
+
+    @property
+    def window_rows(self) -> int:
+        """Held now, by all buckets."""
+        return self._sum("window_rows")
+
+    @property
+    def window_bytes(self) -> int:
+        """Of memory, now."""
+        return self._sum("window_bytes")
+
+    @property
+    def state_bytes(self) -> int:
+        """Of its chunks in the state store, now."""
+        return self._sum("state_bytes")
+
+    @property
+    def state_chunks(self) -> int:
+        """As many as there are now."""
+        return self._sum("state_chunks")
+
+    @property
+    def most_rows(self) -> int:
+        """That windows held. Buckets need not have held their most at one time: all together never held more."""
+        return self._sum("most_rows")
+
+    @property
+    def most_bytes(self) -> int:
+        """As `most_rows`."""
+        return self._sum("most_bytes")
+
+    @property
+    def watermark(self) -> int | None:
+        """The least of the buckets'; None: none has one, or the stream has ended."""
+        return min((h.watermark for h in self.buckets.values() if h.watermark is not None), default=None)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """In which most buckets probe now."""
+        orders = Counter(held.order for held in self.buckets.values())
+        return orders.most_common(1)[0][0] if orders else ()
+
+    @property
+    def other_orders(self) -> int:
+        """Buckets that probe in another order than that."""
+        order = self.order
+        return sum(1 for held in self.buckets.values() if held.order != order)
+
+    @property
+    def fullest(self) -> tuple[str, int]:
+        """The bucket that holds most rows now, and how many."""
+        return max(((w, held.window_rows) for w, held in self.buckets.items()), key=lambda b: b[1], default=("", 0))
+
+    @property
+    def probes(self) -> int:
+        """Made for ordinary work and to learn something."""
+        return sum(self.evaluated) + sum(self.profiled)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        whole = asdict(self)
+        whole["others"], whole["buckets"] = list(self.others), len(self.buckets)
+        return {
+            **whole, **{name: getattr(self, name) for name in _NOW}, "order": list(self.order),
+            "buckets_with_another_order": self.other_orders, "fullest_bucket_rows": self.fullest[1],
+        }  # fmt: skip
+
+
+@dataclass(slots=True)
+class JoinSection:
+    """One pass or query."""
+
+    run: str
+    kind: str
+    policy: str
+    streams: dict[str, StreamReport] = field(default_factory=dict)
+    tables: dict[str, StreamReport] = field(default_factory=dict)
+    switches: deque[SwitchReport] = field(default_factory=lambda: deque(maxlen=LATEST_SWITCHES))
+    all_switches: int = 0
+    first_batch: int | None = None
+    last_batch: int | None = None
+    query_name: str | None = None
+    """What the user called the streaming query."""
+
+    @property
+    def results(self) -> int:
+        """Put together so far."""
+        return sum(stream.results for stream in self.streams.values())
+
+    @property
+    def buckets(self) -> int:
+        """That have told something; 1 locally."""
+        return max((len(stream.buckets) for stream in self.streams.values()), default=0)
+
+    def add(self, record: Record) -> None:
+        """Fold in one record of this run."""
+        if isinstance(record, JoinObserved):
+            self._stream(record.stream, record.others, record.table).add(record)
+            self.all_switches += record.omitted_switches
+            self.query_name = record.query_name or self.query_name
+            self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, record.batch)
+        elif isinstance(record, VerdictGiven):
+            self.all_switches += 1
+            self.switches.append(SwitchReport.of(record))
+
+    def take_in(self, later: JoinSection) -> None:
+        """Add what a later part of the same run holds."""
+        for alias, stream in later.streams.items():
+            self._stream(alias, stream.others).take_in(stream)
+        for alias, table in later.tables.items():
+            self._stream(alias, table.others, table=True).take_in(table)
+        self.all_switches += later.all_switches
+        self.switches.extend(later.switches)
+        self.query_name = later.query_name or self.query_name
+        self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, later.first_batch, later.last_batch)
+
+    def _stream(self, alias: str, others: tuple[str, ...], table: bool = False) -> StreamReport:
+        return (self.tables if table else self.streams).setdefault(alias, StreamReport(alias, others))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "run": self.run, "kind": self.kind, "policy": self.policy, "results": self.results,
+            "streams": {alias: stream.to_dict() for alias, stream in self.streams.items()},
+            "tables": {a: {name: getattr(table, name) for name in _OF_TABLES} for a, table in self.tables.items()},
+            "buckets": self.buckets, "first_batch": self.first_batch, "last_batch": self.last_batch,
+            "switches": self.all_switches,
+            "latest_switches": [
+                {**asdict(s), "before": list(s.before), "after": list(s.after)} for s in self.switches
+            ],
+            **({"query_name": self.query_name} if self.query_name is not None else {}),
+        }  # fmt: skip

@@ -1,0 +1,182 @@
+"""A section of a join's report as text for a terminal and as HTML for a notebook."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+
+from thalweg.report.join_section import JoinSection, StreamReport
+from thalweg.report.section import SwitchReport, query_words
+from thalweg.report.view import CELL, WIDTH
+from thalweg.report.words import many, what_moved
+
+NEAR = 0.1
+"""A row that has had this share of the results it may have is worth a word."""
+SKEWED = 2
+"""A bucket with that many times its share of a window is worth a word,"""
+SKEWED_ROWS = 10_000
+"""when the window has so many rows."""
+
+_HEAD = ("stream", "rows", "with partners", "results", "probes (share that finds one)", "in window", "most", "memory")
+_LEFT = (0, 4)
+"""Columns with words."""
+
+
+def title(section: JoinSection) -> str:
+    """Whose numbers these are."""
+    run = section.run
+    if section.kind == "stream":
+        run = f"streaming query {query_words(run, section.query_name)}"
+        if section.first_batch is not None:
+            run += f", micro-batches {section.first_batch} to {section.last_batch}"
+    elif section.kind == "batch":
+        run += ", the first action on this DataFrame (Spark observes only that one)"
+    where = f" in {many(section.buckets, 'bucket')}" if section.kind != "local" else ""
+    return f"{run}: {many(section.results, 'result')}{where}, policy {section.policy}"
+
+
+def in_one_line(section: JoinSection) -> str:
+    """For a run that others have followed."""
+    rows = ", ".join(f"{s.stream} {s.rows:,}" for s in section.streams.values())
+    return f"{title(section)}; rows: {rows}"
+
+
+def _probe(stream: StreamReport, other: str) -> str:
+    k = stream.others.index(other)
+    seen = stream.evaluated[k]
+    return f"{other} {100 * stream.passed[k] / seen:.0f} %" if seen else other
+
+
+def _table(section: JoinSection) -> list[tuple[str, ...]]:
+    stored = any(s.state_bytes for s in section.streams.values())
+    head = (*_HEAD, "state store") if stored else _HEAD
+    lines = [
+        (
+            s.stream, f"{s.rows:,}", f"{s.kept:,}", f"{s.results:,}", " > ".join(_probe(s, other) for other in s.order),
+            f"{s.window_rows:,}", f"{s.most_rows:,}", f"{s.most_bytes / 1e6:,.1f} MB",
+            *([f"{s.state_bytes / 1e6:,.1f} MB"] if stored else []),
+        )
+        for s in section.streams.values()
+    ]  # fmt: skip
+    return [head, *lines]
+
+
+def facts(section: JoinSection) -> list[str]:
+    """Sentences about what is no number of the table."""
+    told = [fact for stream in section.streams.values() for fact in _facts_of(stream, section.buckets)]
+    told += [_table_fact(table) for table in section.tables.values()]
+    told += _furthest_behind(section)
+    streams = section.streams.values()
+    chunks = sum(s.state_chunks for s in streams)
+    if chunks:
+        reloaded = sum(s.reloaded for s in streams)
+        back = f"; {many(reloaded, 'chunk')} read back, where a worker did not know the windows" if reloaded else ""
+        told.append(f"{sum(s.state_bytes for s in streams) / 1e6:,.1f} MB of state in {many(chunks, 'chunk')}{back}")
+    total = sum(s.total_ns for s in streams) or 1
+    shares = ", ".join(
+        f"{name} {100 * sum(getattr(s, field_) for s in streams) / total:.1f} %"
+        for name, field_ in (("profiling", "profiling_ns"), ("re-optimizing", "reoptimizing_ns"))
+    )
+    told.append(f"{total / 1e9:.2f} s, of which {shares}; {many(section.all_switches, 'switch', 'switches')}")
+    return told
+
+
+def _facts_of(s: StreamReport, buckets: int) -> list[str]:
+    counted = [
+        (s.late, f"late, by up to {s.most_late:,} ticks of its time, not joined"),
+        (s.no_time, "without a time, not joined"),
+        (s.no_key, "with a key that equals nothing, not joined"),
+        (s.filtered, "dropped by a condition on this stream"),
+        (s.ahead, "further in the future than is believed: joined, but the watermark did not follow"),
+    ]
+    told = [f"{s.stream}: {many(count, 'row')} {what}" for count, what in counted if count]
+    if s.replicated and buckets > 1:
+        told.append(
+            f"{s.stream}: held in each of {buckets} buckets, and so counted in its window; its rows are counted once"
+        )
+    worker, rows = s.fullest
+    if not s.replicated and s.window_rows >= SKEWED_ROWS and rows * len(s.buckets) > SKEWED * s.window_rows:
+        told.append(
+            f"{s.stream}: {worker} of {buckets} holds {100 * rows / s.window_rows:.0f} % of its window: a key is far "
+            "more common than others, or keys are few"
+        )
+    if s.other_orders:
+        told.append(f"{s.stream}: the order of probes differs in {s.other_orders} of {len(s.buckets)} buckets")
+    if s.most_matches > NEAR * s.limit:
+        told.append(
+            f"{s.stream}: a row ({s.hottest}) had {s.most_matches:,} matches by its keys; more than "
+            f"{s.limit:,} (max_matches) fail the join"
+        )
+    return told
+
+
+def _table_fact(t: StreamReport) -> str:
+    held = f"{many(t.window_rows, 'row')} held, {t.window_bytes / 1e6:,.1f} MB"
+    if len(t.buckets) > 1:
+        held += f", in {len(t.buckets)} buckets together"
+    left = [(t.no_key, "with a key that equals nothing"), (t.filtered, "dropped by a condition on this table")]
+    return ", ".join([f"{t.stream}: a table, {held}", *(f"{n:,} {what}" for n, what in left if n)])
+
+
+def _furthest_behind(section: JoinSection) -> list[str]:
+    """For streams that go on: windows wait for the slowest."""
+    if section.kind != "stream":
+        return []
+    marks = {s.stream: s.watermark for s in section.streams.values() if s.watermark is not None}
+    if len(marks) < 2 or len(set(marks.values())) == 1:
+        return []
+    last, first = min(marks, key=marks.__getitem__), max(marks, key=marks.__getitem__)
+    return [f"watermark: {last} is furthest behind, {marks[first] - marks[last]:,} ticks of time behind {first}"]
+
+
+def _switch_lines(section: JoinSection) -> list[str]:
+    return [
+        f"{_place(section, s)}, row {s.at_row:,}: {what_moved(s.before, s.after)}: {s.reason}" for s in section.switches
+    ]
+
+
+def _place(section: JoinSection, switch: SwitchReport) -> str:
+    """Where it was made: workers are told with the stream, as `bucket 3 a`."""
+    stream = max((s for s in section.streams if switch.worker.endswith(f" {s}")), key=len, default="")
+    worker = switch.worker.removesuffix(f" {stream}")
+    place = stream if section.kind == "local" and stream else f"{stream} in {worker}" if stream else worker
+    return place if switch.batch is None else f"batch {switch.batch}, {place}"
+
+
+def as_text(section: JoinSection) -> str:
+    """A table and the facts."""
+    rows = _table(section)
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [title(section)]
+    for row in rows:
+        cells = [c.ljust(w) if i in _LEFT else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
+        lines.append("  " + "  ".join(cells).rstrip())
+    for indent, said in ((2, facts(section)), (4, _switch_lines(section))):
+        for fact in said:
+            lines += textwrap.wrap(
+                fact, max(WIDTH, len(lines[1])), initial_indent=" " * indent, subsequent_indent=" " * (indent + 2),
+                break_on_hyphens=False,
+            )  # fmt: skip
+    return "\n".join(lines)
+
+
+def as_html(section: JoinSection) -> str:
+    """Inline styles only, which notebooks keep."""
+
+    def line(row: tuple[str, ...], tag: str) -> str:
+        cells = (
+            f'<{tag} style="{CELL.format(align="left" if i in _LEFT else "right")}">{html.escape(cell)}</{tag}>'
+            for i, cell in enumerate(row)
+        )
+        return "<tr>" + "".join(cells) + "</tr>"
+
+    head, *body = _table(section)
+    table = line(head, "th") + "".join(line(row, "td") for row in body)
+    told = "<br>".join(html.escape(fact) for fact in facts(section))
+    switches = "".join(f"<li>{html.escape(text)}</li>" for text in _switch_lines(section))
+    shown = " open" if len(section.switches) <= 3 else ""
+    count = many(section.all_switches, "switch", "switches")
+    return (
+        f'<p>{html.escape(title(section))}</p><table style="border-collapse:collapse">{table}</table><p>{told}</p>'
+        f"<details{shown}><summary>{count}</summary><ol>{switches}</ol></details>"
+    )

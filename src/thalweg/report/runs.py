@@ -1,0 +1,116 @@
+"""Runs of queries, folded from event records, each micro-batch once: what the reports of filters and joins share.
+
+What is observed of a micro-batch replaces what an earlier start of the query had observed of it, also when the earlier
+start tells late. Memory is bounded: so many runs, and of each its latest micro-batches apart and the sum of those
+before.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+from thalweg.events import JoinObserved, NativeObserved, Observed, Record
+
+MOST_SECTIONS = 100
+"""Runs remembered; the oldest is forgotten first."""
+LATEST_BATCHES = 32
+"""Micro-batches a run that can still be taken out of the sums, when a restart runs them again. Spark runs the last one
+again; more only when somebody removes more of its checkpoint."""
+MOST_EARLY = 100
+"""Runs of which only verdicts have come; their first observation may never come."""
+
+Observation = Observed | NativeObserved | JoinObserved
+"""Records that say what was done; others say what was decided."""
+S = TypeVar("S", bound="Part")
+
+
+class Part(Protocol):
+    """Sums over records of one run."""
+
+    def add(self, record: Record) -> None:
+        """One record more."""
+        ...
+
+    def take_in(self: S, later: S) -> None:
+        """Add what a later part of the same run holds."""
+        ...
+
+
+class _Run(Generic[S]):
+    """The latest micro-batches apart, and the sum of those before."""
+
+    def __init__(self, first: Observation, number: int, empty: Callable[[], S]) -> None:
+        self.query, self.start = first.query, first.start
+        self.number = number
+        """Starts of a query that were heard of later are later."""
+        self._empty = empty
+        self._before = empty()
+        self._latest: deque[tuple[int | None, S]] = deque()
+
+    def add(self, record: Record) -> None:
+        if not self._latest or self._latest[-1][0] != record.batch:
+            self._latest.append((record.batch, self._empty()))
+            if len(self._latest) > LATEST_BATCHES:
+                self._before.take_in(self._latest.popleft()[1])
+        self._latest[-1][1].add(record)
+
+    def has(self, batch: int) -> bool:
+        return any(part[0] == batch for part in self._latest)
+
+    def forget(self, batch: int) -> None:
+        self._latest = deque(part for part in self._latest if part[0] != batch)
+
+    def section(self) -> S:
+        whole = self._empty()
+        for part in (self._before, *(section for _, section in self._latest)):
+            whole.take_in(part)
+        return whole
+
+
+class Runs(Generic[S]):
+    """Folds records into sections, from any thread. `begin` makes an empty section for a run, from its first record."""
+
+    def __init__(self, begin: Callable[[Observation], S]) -> None:
+        self._begin = begin
+        self._runs: OrderedDict[str, _Run[S]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._early: OrderedDict[str, list[Record]] = OrderedDict()
+        self._left_out = 0
+        self._numbers = itertools.count()
+
+    def add(self, record: Record) -> None:
+        """One record more. Verdicts come before the first observation of their run and wait for it."""
+        with self._lock:
+            run = self._runs.get(record.run)
+            if run is None:
+                if not isinstance(record, Observation):
+                    self._early.setdefault(record.run, []).append(record)
+                    while len(self._early) > MOST_EARLY:
+                        self._early.popitem(last=False)
+                    return
+                run = self._runs[record.run] = self._new(record)
+                for early in self._early.pop(record.run, ()):
+                    run.add(early)
+                while len(self._runs) > MOST_SECTIONS:
+                    self._runs.popitem(last=False)
+                    self._left_out += 1
+            if record.query is not None and record.batch is not None:
+                others = [r for r in self._runs.values() if r.query == record.query and r.start != record.start]
+                if any(other.number > run.number and other.has(record.batch) for other in others):
+                    return
+                for other in others if isinstance(record, Observation) else ():
+                    other.forget(record.batch)
+            run.add(record)
+            self._runs.move_to_end(record.run)  # the run unused for longest is forgotten first
+
+    def _new(self, first: Observation) -> _Run[S]:
+        return _Run(first, next(self._numbers), lambda: self._begin(first))
+
+    def sections(self) -> tuple[list[S], int]:
+        """A copy of what is known now, one section a run, and how many runs are not remembered any more."""
+        with self._lock:
+            return [run.section() for run in self._runs.values()], self._left_out

@@ -1,0 +1,118 @@
+"""Rows of a stream packed for the buckets of a join: few rows of bytes travel, instead of many of columns.
+
+A stream that has a column of the class by which the join is partitioned is spread over the buckets by it; any other is
+sent to every bucket. The last rows of a task tell every bucket the latest time the task has seen, so that all buckets
+have the same watermark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from thalweg.kernels.columns import take_rows
+from thalweg.kernels.spreading import spread
+from thalweg.runtime.join_binding import JoinBinding
+from thalweg.runtime.watermark import BEGINNING
+
+PACKED = pa.schema(
+    [
+        ("bucket", pa.int32()),
+        ("stream", pa.int32()),
+        ("first", pa.int64()),
+        ("latest", pa.int64()),
+        ("chunk", pa.binary()),
+    ]
+)
+"""`first`: the least time of a chunk's rows; `latest`: the largest time its task has seen, told once a task and
+bucket."""
+TOGETHER_ROWS = 200_000
+TOGETHER_BYTES = 16 << 20
+"""Rows are packed when as many are together."""
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Of one stream."""
+
+    binding: JoinBinding
+    alias: str
+    key: int | None
+    """The class that rows are spread by; None: every bucket gets all of them."""
+    buckets: tuple[int, ...]
+    """Their ids."""
+
+    def pack(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Batches of `PACKED`."""
+        waiting: list[pa.RecordBatch] = []
+        rows = size = 0
+        latest: int | None = None
+        some = False
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            some = True
+            batch = self.binding.plain(self.alias, batch)
+            times, known = self.binding.times(self.alias, batch)
+            times = times if known is None else times[known]
+            if len(times):
+                latest = max(int(times.max()), BEGINNING if latest is None else latest)
+            waiting.append(batch)
+            rows, size = rows + batch.num_rows, size + batch.nbytes
+            if rows >= TOGETHER_ROWS or size >= TOGETHER_BYTES:
+                yield self._packed(waiting, None, False)
+                waiting, rows, size = [], 0, 0
+        if some:
+            yield self._packed(waiting, latest, True)
+
+    def _packed(self, waiting: list[pa.RecordBatch], latest: int | None, last: bool) -> pa.RecordBatch:
+        buckets, firsts, chunks = [], [], []
+        for bucket, rows in zip(self.buckets, self._parts(waiting), strict=True):
+            if rows is not None or last:
+                buckets.append(bucket)
+                firsts.append(None if rows is None else self._first(rows))
+                chunks.append(None if rows is None else memoryview(rows.serialize()))
+        number = self.binding.plan.graph.aliases.index(self.alias)
+        n = len(buckets)
+        return pa.RecordBatch.from_arrays(
+            [
+                pa.array(buckets, pa.int32()), pa.array([number] * n, pa.int32()), pa.array(firsts, pa.int64()),
+                pa.array([latest] * n, pa.int64()), pa.array(chunks, pa.binary()),
+            ],
+            schema=PACKED,
+        )  # fmt: skip
+
+    def _parts(self, waiting: list[pa.RecordBatch]) -> list[pa.RecordBatch | None]:
+        """By bucket; None: no rows."""
+        if not waiting:
+            return [None] * len(self.buckets)
+        whole = waiting[0] if len(waiting) == 1 else one_batch(waiting)
+        if self.key is None or len(self.buckets) == 1:
+            return [whole] * len(self.buckets)
+        graph = self.binding.plan.graph
+        words, _ = self.binding.kinds[self.key].words(whole.column(graph.column_of[self.key][self.alias]))
+        order, ends = spread(words, len(self.buckets))
+        spread_rows = pa.RecordBatch.from_arrays([take_rows(c, order) for c in whole.columns], schema=whole.schema)
+        starts = [0, *ends[:-1].tolist()]
+        return [
+            spread_rows.slice(start, end - start) if end > start else None
+            for start, end in zip(starts, ends.tolist(), strict=True)
+        ]
+
+    def _first(self, rows: pa.RecordBatch) -> int:
+        """Before all others where one has no time."""
+        times, known = self.binding.times(self.alias, rows)
+        return int(times.min()) if known is None else BEGINNING
+
+
+def one_batch(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """End to end."""
+    (whole,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return whole
+
+
+def unpacked(binding: JoinBinding, alias: str, chunk: bytes) -> pa.RecordBatch:
+    """The rows of a chunk."""
+    return pa.ipc.read_record_batch(pa.py_buffer(chunk), binding.schemas[alias])

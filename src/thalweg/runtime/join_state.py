@@ -1,0 +1,216 @@
+"""The windows of a join in a store of bytes that is carried from round to round, and a warm copy in this process.
+
+A store holds, for each stream, chunks of rows by number, which are added and removed and never written again, and one
+head: which chunks there are, watermarks, what policies have learned, and the *version*, a name that every round draws
+anew, with those of the rounds before it.
+
+Guarantee: a warm copy is used only when its version is the store's, or one before it: then what the copy holds is what
+the store held at that time, and the chunks that came since are read. A copy that saw a round which was not kept (its
+task failed, the micro-batch is run again) has a version the store does not know, and is thrown away. So it does not
+matter which process gets the next round.
+Cost: a round writes what is new, and reads what this process has not seen.
+
+>>> from thalweg.runtime.join_state import Head
+>>> head = Head.begin("a.k = b.k, ...").next({"a": (0, 1)}, {}, {})
+>>> again = Head.read(head.bytes())
+>>> again == head, again.next({}, {}, {}).knows(head.version), head.knows(again.next({}, {}, {}).version)
+(True, True, False)
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from thalweg.errors import CheckpointError, PlanError
+from thalweg.runtime.join_loop import JoinLoop
+from thalweg.runtime.watermark import BEGINNING
+
+ANCESTORS = 64
+"""Rounds a warm copy may be behind; with more it reads everything."""
+CHUNK_BYTES = 8 << 20
+"""About; larger ones are cut."""
+
+
+class ChunkStore(Protocol):
+    """Where the bytes are: a state store of Spark, or a dict."""
+
+    def head(self) -> bytes | None:
+        """None: nothing was ever written."""
+        ...
+
+    def set_head(self, data: bytes) -> None:
+        """Replaces it."""
+        ...
+
+    def chunk(self, stream: str, number: int) -> bytes | None:
+        """None: it was removed."""
+        ...
+
+    def add(self, stream: str, number: int, data: bytes) -> None:
+        """A number that was never used."""
+        ...
+
+    def remove(self, stream: str, number: int) -> None:
+        """One that was added."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What is known of the chunks, as JSON."""
+
+    query: str
+    """Of which the windows are, in words: another query cannot use them."""
+    version: str
+    ancestors: tuple[str, ...]
+    chunks: Mapping[str, tuple[int, int]]
+    """By stream: chunks are from this number to before that one, some of them removed."""
+    marks: Mapping[str, Any]
+    learned: Mapping[str, Any]
+    active: Mapping[str, int]
+    """When rows of a stream last came, by the clock, in ms."""
+
+    @classmethod
+    def begin(cls, query: str) -> Head:
+        """Of empty windows."""
+        return cls(query, _version(), (), {}, {}, {}, {})
+
+    @classmethod
+    def read(cls, data: bytes) -> Head:
+        """As `bytes` wrote it."""
+        told = json.loads(data)
+        return cls(
+            told["query"], told["version"], tuple(told["ancestors"]),
+            {alias: (low, end) for alias, (low, end) in told["chunks"].items()}, told["marks"], told["learned"],
+            told["active"],
+        )  # fmt: skip
+
+    def bytes(self) -> bytes:
+        """For a store."""
+        return json.dumps(asdict(self), separators=(",", ":")).encode()
+
+    def knows(self, version: str) -> bool:
+        """Whether a copy of that version holds what was here, then or now."""
+        return version == self.version or version in self.ancestors
+
+    def next(
+        self,
+        chunks: Mapping[str, tuple[int, int]],
+        marks: Mapping[str, Any],
+        learned: Mapping[str, Any],
+        active: Mapping[str, int] | None = None,
+    ) -> Head:
+        """After one more round."""
+        ancestors = (*self.ancestors, self.version)[-ANCESTORS:]
+        active = self.active if active is None else active
+        return Head(self.query, _version(), ancestors, chunks, marks, learned, active)
+
+
+class KeptJoin:
+    """A loop whose windows are in a store."""
+
+    def __init__(self, loop: JoinLoop, head: Head) -> None:
+        self.loop = loop
+        self.head = head
+        self._sizes: dict[str, dict[int, int]] = {alias: {} for alias in loop.streams}
+        self.reloaded = dict.fromkeys(loop.streams, 0)
+        """Chunks read from the store since this was last taken."""
+
+    @classmethod
+    def open(cls, store: ChunkStore, query: str, warm: KeptJoin | None, fresh: Callable[[], JoinLoop]) -> KeptJoin:
+        """The windows as the store has them. `query`: what they must be of."""
+        data = store.head()
+        if data is None:
+            kept = cls(fresh(), Head.begin(query))
+            store.set_head(kept.head.bytes())
+            return kept
+        head = Head.read(data)
+        if head.query != query:
+            raise CheckpointError(
+                f"this checkpoint was written by another join: {_difference(head.query, query)}. Go on with the old "
+                "one, or give the new one a checkpoint of its own"
+            )
+        if warm is not None and warm.head.version == head.version:
+            return warm
+        if warm is None or not head.knows(warm.head.version):
+            warm = cls(fresh(), Head.begin(query))
+        warm._catch_up(store, head)
+        return warm
+
+    def _catch_up(self, store: ChunkStore, head: Head) -> None:
+        loop = self.loop
+        self.head = head
+        loop.watermarks.restore(head.marks) if head.marks else None
+        mark = loop.watermarks.query
+        for alias, (low, end) in head.chunks.items():
+            window, sizes = loop.stores[alias], self._sizes[alias]
+            for number in range(max(low, window.next_chunk), end):
+                data = store.chunk(alias, number)
+                if data is not None:
+                    window.restore([(number, data)])
+                    sizes[number] = len(data)
+                    self.reloaded[alias] += 1
+            window.expire(BEGINNING if mark is None else mark)
+            self._forget(alias, window.changes().removed)
+        for alias, learned in head.learned.items():
+            try:
+                loop.loops[alias].restore(learned)
+            except (PlanError, KeyError, ValueError, TypeError):
+                continue  # learned under another policy: it begins anew, in the order it has
+
+    def keep(self, store: ChunkStore, active: Mapping[str, int] | None = None) -> None:
+        """Write what the last round changed."""
+        loop = self.loop
+        chunks = {}
+        for alias in loop.streams:
+            window, sizes = loop.stores[alias], self._sizes[alias]
+            changes = window.changes()
+            for number, data in changes.added.items():
+                store.add(alias, number, data)
+                sizes[number] = len(data)
+            for number in changes.removed:
+                store.remove(alias, number)
+            self._forget(alias, changes.removed)
+            chunks[alias] = (min(sizes, default=window.next_chunk), window.next_chunk)
+        learned = {alias: probing.snapshot() for alias, probing in loop.loops.items()}
+        self.head = self.head.next(chunks, loop.watermarks.snapshot(), learned, active)
+        store.set_head(self.head.bytes())
+
+    def _forget(self, alias: str, numbers: tuple[int, ...]) -> None:
+        for number in numbers:
+            self._sizes[alias].pop(number, None)
+
+    def in_store(self, alias: str) -> tuple[int, int]:
+        """Chunks of a stream and their bytes."""
+        return len(self._sizes[alias]), sum(self._sizes[alias].values())
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the copy."""
+        return sum(store.nbytes for store in self.loop.stores.values())
+
+
+def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """A batch in parts that make chunks of bounded size."""
+    parts = max(1, -(-batch.nbytes // CHUNK_BYTES))
+    rows = max(1, -(-batch.num_rows // parts))
+    yield from (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
+
+
+def _version() -> str:
+    return secrets.token_hex(8)
+
+
+def _difference(old: str, new: str) -> str:
+    """Of two texts of lines: those that are not in both."""
+    before, after = old.splitlines(), new.splitlines()
+    told = [f"it had {line!r}" for line in before if line not in after] + [
+        f"now there is {line!r}" for line in after if line not in before
+    ]
+    return "; ".join(told) or "its streams are written in another order"

@@ -1,0 +1,215 @@
+"""A join put on DataFrames.
+
+Streams: each gets Spark's watermark, is packed for the buckets and united with the others; a bucket's rows meet its
+windows in `transformWithState`. Finished DataFrames: the same packing, sorted by time, and windows that live as long as
+a task. What was done comes back on rows of its own, which `observe` brings to the driver.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial, reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import DataType, StringType, StructField, StructType
+
+from thalweg.errors import PlanError, nearest
+from thalweg.events import Record
+from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.join_select import EVENT_TIME
+from thalweg.plan.partitioning import Partitioning
+from thalweg.plan.window_length import length_of
+from thalweg.runtime.join_binding import JoinBinding
+from thalweg.runtime.join_packing import Packing
+from thalweg.runtime.join_record import decode
+from thalweg.runtime.join_settings import JoinSettings
+from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
+from thalweg.runtime.spark.joins.bucket_ids import bucket_ids
+from thalweg.runtime.spark.joins.finished import join_finished
+from thalweg.runtime.spark.joins.marked import marked, quoted
+from thalweg.runtime.spark.joins.processor import JoinProcessor
+from thalweg.runtime.spark.joins.requirements import demand
+from thalweg.runtime.spark.joins.task import WORK, JoinTask
+from thalweg.runtime.spark.stream_watch import watch
+from thalweg.runtime.spark.task_name import last_attempts
+from thalweg.runtime.spark.worker_python import warn_of_another_python
+
+PACKED = "bucket int, stream int, first long, latest long, chunk binary"
+MOST_TABLE_BYTES = 256 << 20
+"""Of a table, which every worker holds."""
+PARALLELISM = 8
+"""Where nobody can tell how many tasks run at once."""
+
+
+@dataclass(frozen=True)
+class Laid:
+    """A join laid out over DataFrames; nothing runs yet."""
+
+    streaming: bool
+    binding: JoinBinding
+    partitioning: Partitioning
+    buckets: tuple[int, ...]
+    partitions: int
+
+
+def lay_out(plan: JoinPlan, settings: JoinSettings, frames: Mapping[str, DataFrame]) -> Laid:
+    """How it will run; refuses what cannot."""
+    _check(plan, frames)
+    streaming = any(df.isStreaming for df in frames.values())
+    if streaming:
+        finished = [alias for alias in plan.streams if not frames[alias].isStreaming]
+        plan = plan.with_tables(finished) if finished else plan
+        for alias in plan.tables:
+            if frames[alias].isStreaming:
+                raise PlanError(
+                    f"{alias} is a stream, and window= and time= say nothing of it: add {alias!r}: ... to both"
+                )
+    spark = next(iter(frames.values())).sparkSession
+    if streaming:
+        demand(spark)
+    # times are told in UTC within the join, whatever the zone of the session
+    binding = JoinBinding.of(plan, {a: to_arrow_schema(frames[a].schema, timezone="UTC") for a in plan.graph.aliases})
+    if streaming and not pa.types.is_timestamp(binding.time_type):
+        raise PlanError("time=: on Spark streams a time is a TIMESTAMP or TIMESTAMP_NTZ; F.timestamp_micros makes one")
+    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
+    count = settings.buckets or min(_parallelism(frames), partitions)
+    partitions = partitions if streaming else count
+    sizes = None if streaming else _sizes({a: frames[a] for a in plan.streams})
+    return Laid(
+        streaming, binding, Partitioning.of(plan.graph, plan.tables, sizes), bucket_ids(count, partitions), partitions
+    )  # fmt: skip
+
+
+def attach(
+    plan: JoinPlan,
+    settings: JoinSettings,
+    frames: Mapping[str, DataFrame],
+    sink: Callable[[Record], None],
+    *,
+    tagged: bool = False,
+) -> tuple[DataFrame, Fetch | None]:
+    """The joined DataFrame and, where it is finished, what fetches what its first action observed. `tagged`: with the
+    rows that are not joined because they came late or had no time."""
+    laid = lay_out(plan, settings, frames)
+    binding = laid.binding
+    plan = binding.plan
+    any_df = next(iter(frames.values()))
+    warn_of_another_python(any_df)
+    ahead, idle = (
+        None if length is None else length_of(length, unit)
+        for length, unit in ((settings.max_ahead, "us"), (settings.idle_after, "ms"))
+    )
+    identity = uuid.uuid4().hex
+    task = JoinTask(
+        binding, settings, laid.buckets, laid.partitioning, identity,
+        {alias: _read(alias, frames[alias], binding) for alias in plan.tables}, tagged, ahead, idle,
+    )  # fmt: skip
+    packed = []
+    for alias in plan.streams:
+        df = frames[alias]
+        if laid.streaming:
+            df = marked(df, plan.times[alias], binding.lateness[alias], ahead)
+        df = df.select(*(F.col(quoted(name)) for name in binding.schemas[alias].names))
+        key = laid.partitioning.key if alias in laid.partitioning.columns else None
+        packed.append(_packed(df, Packing(binding, alias, key, laid.buckets)))
+    together = reduce(DataFrame.union, packed)
+    columns = _columns(task, frames)
+    metric = f"thalweg_{identity}"
+    work = F.collect_list(F.col(WORK)).alias("work")
+
+    def tell(run: str, batch: int | None, texts: list[str], name: str | None = None) -> None:
+        kind = "batch" if batch is None else "stream"
+        for text in last_attempts(texts):
+            for record in decode(text, policy=settings.policy, run=run, kind=kind, batch=batch, query_name=name):
+                sink(record)
+
+    fetch = None
+    if laid.streaming:
+        joined = together.groupBy("bucket").transformWithStateInPandas(
+            JoinProcessor(task), columns, "Append", "EventTime",
+            # what is set aside is older than the watermark, and a column that carries it may hold nothing older
+            eventTimeColumnName="" if tagged else EVENT_TIME,
+        )  # fmt: skip
+        watch(any_df.sparkSession, metric, tell)
+        observed = joined.observe(metric, work)
+    else:
+        observation = Observation(metric)
+        spread = together.repartition(len(laid.buckets), "bucket").sortWithinPartitions("bucket", "first")
+        observed = spread.mapInArrow(partial(join_finished, task), columns).observe(observation, work)
+        fetch = Fetch(observation, partial(tell, f"batch {identity[:8]}", None))
+        if settings.events is not None:
+            fetch_without_being_asked(fetch)
+    return observed.filter(F.col(WORK).isNull()).drop(WORK), fetch
+
+
+def _packed(df: DataFrame, packing: Packing) -> DataFrame:
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return packing.pack(batches)
+
+    return df.mapInArrow(pack, PACKED)
+
+
+def _columns(task: JoinTask, frames: Mapping[str, DataFrame]) -> StructType:
+    """Of what comes out, as Spark's types."""
+    times: list[DataType] = [frames[a].schema[c].dataType for a, c in task.binding.plan.times.items()]
+    types = {
+        field.name: frames[alias].schema[column].dataType if alias else times[0]
+        for field, (alias, column) in zip(task.binding.output, task.binding.columns, strict=True)
+    }
+    return StructType([StructField(f.name, types.get(f.name, StringType())) for f in task.output()])
+
+
+def _check(plan: JoinPlan, frames: Mapping[str, DataFrame]) -> None:
+    aliases = plan.graph.aliases
+    for alias, df in frames.items():
+        if alias not in aliases:
+            raise PlanError(f"{alias!r} is no stream of on={plan.on!r}{nearest(alias, aliases)}")
+        if not (hasattr(df, "isStreaming") and hasattr(df, "mapInArrow")):
+            raise PlanError(
+                f"{alias}: {type(df).__name__} is no DataFrame of Spark; Arrow batches and tables are joined by "
+                "j.over(...)"
+            )
+    missing = [alias for alias in aliases if alias not in frames]
+    if missing:
+        raise PlanError(f"no DataFrame is given for {', '.join(missing)}: j({missing[0]}=df, ...)")
+
+
+def _parallelism(frames: Mapping[str, DataFrame]) -> int:
+    """Tasks that run at once."""
+    df = next(iter(frames.values()))
+    if hasattr(df, "_jdf"):
+        return df.sparkSession.sparkContext.defaultParallelism
+    master = df.sparkSession.conf.get("spark.master", None) or ""
+    if found := re.fullmatch(r"local\[(\d+).*\]", master):
+        return int(found[1])
+    return int(df.sparkSession.conf.get("spark.default.parallelism", None) or PARALLELISM)
+
+
+def _sizes(frames: Mapping[str, DataFrame]) -> Mapping[str, int] | None:
+    """What Spark estimates of finished DataFrames, in bytes; None: it does not tell."""
+    if not all(hasattr(df, "_jdf") for df in frames.values()):
+        return None
+    stats = {a: df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes() for a, df in frames.items()}
+    sizes = {a: int(str(size)) for a, size in stats.items()}
+    return sizes if all(size < 2**62 for size in sizes.values()) else None  # it says 2^63 - 1 where it knows nothing
+
+
+def _read(alias: str, df: DataFrame, binding: JoinBinding) -> bytes:
+    """A table's rows, as they are now."""
+    table = df.select(*(F.col(quoted(name)) for name in binding.schemas[alias].names)).toArrow()
+    if table.nbytes > MOST_TABLE_BYTES:
+        raise PlanError(
+            f"{alias} is a table of {table.nbytes / 1e6:,.0f} MB, and every worker would hold it; at most "
+            f"{MOST_TABLE_BYTES >> 20} MB: join it with Spark's own join before, or filter it"
+        )
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data

@@ -1,0 +1,54 @@
+"""Ids of buckets that Spark spreads evenly over its partitions.
+
+Spark hashes the grouping key to a partition, so buckets 0, 1, 2... may share a partition while others stay empty. The
+ids are the first whole numbers that fill the partitions evenly; fewer buckets have the first of more buckets' ids, so
+that a checkpoint written with another number is found out.
+
+>>> bucket_ids(2, 2), bucket_ids(4, 4)
+((0, 3), (0, 1, 2, 6))
+>>> [partition_of(i, 4) for i in bucket_ids(4, 4)]
+[3, 0, 1, 2]
+"""
+
+from __future__ import annotations
+
+import itertools
+
+SEED = 42
+"""Spark's, for partitioning."""
+_WORD = 0xFFFFFFFF
+
+
+def bucket_ids(buckets: int, partitions: int) -> tuple[int, ...]:
+    """That many, for that many partitions."""
+    ids: list[int] = []
+    held = [0] * partitions
+    for candidate in itertools.count():
+        if len(ids) == buckets:
+            return tuple(ids)
+        partition = partition_of(candidate, partitions)
+        if held[partition] <= len(ids) // partitions:
+            held[partition] += 1
+            ids.append(candidate)
+    raise AssertionError("unreachable")
+
+
+def partition_of(number: int, partitions: int) -> int:
+    """Where Spark puts rows grouped by this INT: MurmurHash3 (x86, 32 bits; Appleby, 2011) of it, modulo."""
+    signed = _murmur3(number)
+    signed -= (signed & 0x80000000) << 1
+    return signed % partitions
+
+
+def _murmur3(number: int) -> int:
+    k = (number & _WORD) * 0xCC9E2D51 & _WORD
+    k = _rotated(k, 15) * 0x1B873593 & _WORD
+    h = (_rotated(SEED ^ k, 13) * 5 + 0xE6546B64) & _WORD
+    h ^= 4  # bytes
+    h = (h ^ (h >> 16)) * 0x85EBCA6B & _WORD
+    h = (h ^ (h >> 13)) * 0xC2B2AE35 & _WORD
+    return h ^ (h >> 16)
+
+
+def _rotated(word: int, bits: int) -> int:
+    return (word << bits | word >> (32 - bits)) & _WORD

@@ -1,0 +1,47 @@
+"""A join of finished DataFrames: a bucket's chunks by their first time, in one task.
+
+No row is late, since all are there. When a chunk is done, no row older than the first of the next chunk can come, and
+windows forget by that: where rows lie in order of time, a task holds the windows and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from thalweg.runtime.join_loop import JoinLoop
+from thalweg.runtime.join_packing import unpacked
+from thalweg.runtime.spark.joins.task import JoinTask
+from thalweg.runtime.spark.task_name import name_of
+
+
+def join_finished(task: JoinTask, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Of packed rows, sorted by bucket and first time."""
+    aliases = task.binding.plan.graph.aliases
+    loop: JoinLoop | None = None
+    bucket = -1
+    told_for = name_of(TaskContext.get())
+    for row in _chunks(batches):
+        if loop is None or row["bucket"] != bucket:
+            if loop is not None:
+                yield from task.work(loop, bucket, told_for)
+            loop, bucket = task.loop(snapshots=False), row["bucket"]
+        loop.expire(row["first"])
+        alias = aliases[row["stream"]]
+        for out in loop.process(alias, unpacked(task.binding, alias, row["chunk"])):
+            yield task.results(out)
+        yield from task.lost(loop, bucket)
+    if loop is not None:
+        yield from task.work(loop, bucket, told_for)
+
+
+def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    """One at a time: they are large."""
+    for batch in batches:
+        for number in range(batch.num_rows):
+            row = {name: batch.column(name)[number] for name in ("bucket", "stream", "first", "chunk")}
+            if row["chunk"].is_valid:
+                yield {name: value.as_buffer() if name == "chunk" else value.as_py() for name, value in row.items()}

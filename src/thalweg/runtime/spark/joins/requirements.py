@@ -1,0 +1,52 @@
+"""What joins of streaming DataFrames need of Spark, asked for before anything runs: never set behind a user's back."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from pyspark.sql import DataFrame, SparkSession
+
+from thalweg.errors import PlanError
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
+
+
+def demand(spark: SparkSession) -> None:
+    """Refuses a session in which the join would fail, or lose rows."""
+    provider = spark.conf.get(PROVIDER, None) or "the default"
+    if not provider.endswith("RocksDBStateStoreProvider"):
+        raise PlanError(
+            f"a join of streams keeps its windows in Spark's RocksDB state store, and this session uses {provider}: "
+            f'spark.conf.set("{PROVIDER}", "{ROCKSDB}") before the query is started'
+        )
+    if (spark.conf.get(POLICY, None) or "min").lower() != "min":
+        raise PlanError(
+            f"{POLICY} is {spark.conf.get(POLICY)!r}: the fastest stream's watermark would make others' rows late; "
+            f'spark.conf.set("{POLICY}", "min")'
+        )
+    missing = [name for name, module in (("protobuf", "google.protobuf"), ("pandas", "pandas")) if not _there(module)]
+    if missing:
+        raise PlanError(
+            f"transformWithState of PySpark needs {' and '.join(missing)}, which this Python does not have: "
+            "pip install 'thalweg[spark]'"
+        )
+    if not hasattr(DataFrame, "groupBy") or not _has_transform():
+        raise PlanError(
+            "this PySpark has no transformWithStateInPandas: Thalweg needs PySpark 4.1 or newer, "
+            "pip install 'thalweg[spark]'"
+        )
+
+
+def _there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package it is in
+        return False
+
+
+def _has_transform() -> bool:
+    from pyspark.sql import GroupedData
+
+    return hasattr(GroupedData, "transformWithStateInPandas")
