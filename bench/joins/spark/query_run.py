@@ -7,8 +7,9 @@ The sink is Spark's `noop`: every row is made and nothing is kept. Results are c
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,6 @@ from pyspark.sql import functions as F
 
 from bench.joins.spark.expected import Results, checksum
 
-FIXED = ("latestOffset", "getBatch", "walCommit", "commitOffsets")
-"""What a batch costs before and after its work, planning apart."""
 ALWAYS = {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
 """No batch without rows at the end: inner joins give nothing there."""
 _CHECKED = "bench_checked"
@@ -46,31 +45,45 @@ class BatchTold:
         return self.durations["triggerExecution"]
 
     @property
-    def ended(self) -> float:
-        """Seconds since 1970."""
-        return self.begun + self.ms / 1000
+    def fixed_ms(self) -> int:
+        """What is neither work nor planning: offsets, logs, commits."""
+        return self.ms - self.durations.get("addBatch", 0) - self.durations.get("queryPlanning", 0)
 
 
-def run(spark: SparkSession, results: DataFrame, settings: Mapping[str, str], checkpoint: Path) -> list[BatchTold]:
-    """To its end. Settings are those of the session while the query starts, and are taken back."""
-    aliases = [name.removesuffix("_id") for name in results.columns if name.endswith("_id")]
-    checked = results.observe(_CHECKED, F.count(F.lit(1)).alias("rows"), F.expr(f"{checksum(aliases)} AS value"))
-    before = {name: spark.conf.get(name, None) for name in (*ALWAYS, *settings)}
-    for name, value in {**ALWAYS, **settings}.items():
-        spark.conf.set(name, value)
-    try:
+def run(
+    spark: SparkSession, build: Callable[[], DataFrame], settings: Mapping[str, str], checkpoint: Path
+) -> list[BatchTold]:
+    """To its end. Settings are those of the session until the query has started, and are taken back."""
+    cores = {"spark.sql.shuffle.partitions": str(spark.sparkContext.defaultParallelism)}
+    with configured(spark, {**ALWAYS, **cores, **settings}):
+        results = build()
+        aliases = [name.removesuffix("_id") for name in results.columns if name.endswith("_id")]
         query = (
-            checked.writeStream.format("noop")
+            results.observe(_CHECKED, F.count(F.lit(1)).alias("rows"), F.expr(f"{checksum(aliases)} AS value"))
+            .writeStream.format("noop")
             .option("checkpointLocation", str(checkpoint))
             .trigger(availableNow=True)
             .start()
         )
-    finally:
-        for name, usual in before.items():
-            spark.conf.unset(name) if usual is None else spark.conf.set(name, usual)
     query.awaitTermination()
     told = [_told(json.loads(progress.json)) for progress in query.recentProgress]
     return with_checkpoint_bytes([batch for batch in told if batch.rows], checkpoint)
+
+
+@contextmanager
+def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """The session has these settings meanwhile; a query that is started keeps them."""
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, usual in before.items():
+            if usual is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, usual)
 
 
 def with_checkpoint_bytes(batches: list[BatchTold], checkpoint: Path) -> list[BatchTold]:
@@ -82,12 +95,8 @@ def with_checkpoint_bytes(batches: list[BatchTold], checkpoint: Path) -> list[Ba
     for n, batch in enumerate(batches):
         until = batches[n + 1].begun if n + 1 < len(batches) else float("inf")
         size = sum(size for written, size in files if (batch.begun if n else 0.0) <= written < until)
-        counted.append(BatchTold(**{**_fields(batch), "checkpoint_bytes": size}))
+        counted.append(replace(batch, checkpoint_bytes=size))
     return counted
-
-
-def _fields(batch: BatchTold) -> dict[str, Any]:
-    return {name: getattr(batch, name) for name in BatchTold.__dataclass_fields__}
 
 
 def _told(progress: dict[str, Any]) -> BatchTold:

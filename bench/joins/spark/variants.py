@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,8 @@ import thalweg as tw
 from bench.joins.spark.by_hand import joined
 from bench.joins.spark.query_run import BatchTold, run
 from bench.joins.spark.stream_files import StreamFiles
+from bench.spark_variants import TOLD_WITHIN_S
+from thalweg.events import JoinObserved, read
 
 SPARK, ROCKSDB, OURS, AGAIN = "spark", "spark-rocksdb", "ours", "ours again"
 _PROVIDERS = "org.apache.spark.sql.execution.streaming.state"
@@ -36,44 +39,53 @@ class Ran:
     """One run of one variant."""
 
     batches: list[BatchTold]
-    window_bytes: int | None = None
-    """Of ours: what all windows hold in the workers' memory at the end."""
-    kernel_ms: float | None = None
-    """Of ours: what its loops told, all workers together, for all batches."""
+    told: tuple[JoinObserved, ...] = ()
+    """What ours told of each batch, bucket and stream."""
+
+    def window_bytes(self, batch: int) -> int:
+        """Of ours: what all windows took in the workers' memory when the batch was done."""
+        return sum(record.window_bytes for record in self.told if record.batch == batch)
 
 
 @dataclass(frozen=True)
 class SparkVariant:
-    """A name, and the query over a scenario's files."""
+    """A name, and the query over a scenario's files, which may tell what it does."""
 
     name: str
-    build: Callable[[SparkSession, StreamFiles], tuple[DataFrame, tw.Join | None]]
+    build: Callable[[SparkSession, StreamFiles, Path], DataFrame]
     settings: dict[str, str] = field(default_factory=dict)
 
     def run(self, spark: SparkSession, files: StreamFiles) -> Ran:
         """Once, with a checkpoint of its own that is gone afterwards."""
         with tempfile.TemporaryDirectory(prefix="thalweg-bench-", dir=files.folder) as folder:
-            results, join = self.build(spark, files)
-            batches = run(spark, results, self.settings, Path(folder))
-        return Ran(batches, *_told(join)) if join is not None else Ran(batches)
+            events = Path(folder) / "events.jsonl"
+            batches = run(spark, lambda: self.build(spark, files, events), self.settings, Path(folder) / "checkpoint")
+            return Ran(batches, tuple(_told(events, len(batches))) if self.name in (OURS, AGAIN) else ())
 
 
-def by_hand(spark: SparkSession, files: StreamFiles) -> tuple[DataFrame, None]:
+def by_hand(spark: SparkSession, files: StreamFiles, events: Path) -> DataFrame:
     """Spark's own."""
-    return joined(files.scenario, files.streams(spark)), None
+    return joined(files.scenario, files.streams(spark))
 
 
-def ours(spark: SparkSession, files: StreamFiles) -> tuple[DataFrame, tw.Join]:
-    """As a user writes it."""
+def ours(spark: SparkSession, files: StreamFiles, events: Path) -> DataFrame:
+    """As a user writes it, who has an eye on it."""
     scenario = files.scenario
-    join = tw.join(on=scenario.on, window=scenario.window, time="ts")
-    return join(**files.streams(spark)), join
+    made: DataFrame = tw.join(on=scenario.on, window=scenario.window, time="ts", events=events)(**files.streams(spark))
+    return made
 
 
-def _told(join: tw.Join) -> tuple[int, float]:
-    sections = join.report().sections
-    streams = [stream for section in sections for stream in section.streams.values()]
-    return sum(stream.window_bytes for stream in streams), sum(stream.total_ns for stream in streams) / 1e6
+def _told(events: Path, batches: int) -> list[JoinObserved]:
+    """What a query observed arrives a moment after it ends."""
+    deadline = time.monotonic() + TOLD_WITHIN_S
+    before: list[JoinObserved] = []
+    while True:
+        records = [record for record in read(events) if isinstance(record, JoinObserved)] if events.exists() else []
+        if records == before and len({record.batch for record in records}) >= batches:
+            return records
+        assert time.monotonic() < deadline, "Spark did not deliver what the query observed"
+        before = records
+        time.sleep(0.1)
 
 
 VARIANTS = {
