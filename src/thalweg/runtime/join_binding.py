@@ -17,6 +17,7 @@ from thalweg.errors import PlanError, nearest
 from thalweg.kernels.key_words import KeyKind, same
 from thalweg.kernels.plain_columns import can_be_gathered, plain, plain_schema
 from thalweg.kernels.residual import Check
+from thalweg.kernels.window_store import WordsOf
 from thalweg.plan.join_graph import Key
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_select import TIME, Column, result_name, selected
@@ -133,6 +134,16 @@ class JoinBinding:
                 combine(combined, words[c])
             keys[key] = combined
         return keys, usable
+
+    def words_of(self, alias: str) -> WordsOf | None:
+        """Times and keys from the columns that windows hold; None: these are not enough."""
+        graph = self.plan.graph
+        asked = {graph.column_of[c][alias] for c in graph.classes_of(alias)} | {
+            column for a, *columns in graph.within if a == alias for column in columns
+        }
+        if alias not in self.plan.times or not asked | {self.plan.times[alias]} <= set(self.stored[alias].names):
+            return None
+        return lambda batch: (self.times(alias, batch)[0], self.keys(alias, batch)[0])
 
     @cached_property
     def key_sets(self) -> Mapping[str, tuple[Key, ...]]:

@@ -66,9 +66,12 @@ class JoinLoop:
         self.watermarks = self.intake.watermarks
         self.counts = self.intake.counts
         self.stores = {
-            a: WindowStore(binding.stored[a], binding.key_sets[a], binding.windows.get(a), snapshots=snapshots)
+            a: WindowStore(
+                binding.stored[a], binding.key_sets[a], binding.windows.get(a), snapshots=snapshots,
+                words=binding.words_of(a),
+            )
             for a in graph.aliases
-        }
+        }  # fmt: skip
         self.trees = {a: graph.tree(a) for a in streams}
         self.chains = {a: chain(self.trees[a], self.stores, clock) for a in streams}
         self.loops: dict[str, FilterLoop] = {}

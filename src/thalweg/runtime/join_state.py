@@ -133,8 +133,8 @@ class KeptJoin:
         head = Head.read(data)
         if head.query != query:
             raise CheckpointError(
-                f"this checkpoint was written by another join: {_difference(head.query, query)}. Go on with the old "
-                "one, or give the new one a checkpoint of its own"
+                f"this checkpoint was written by another join: {_difference(head.query, query)}. Start it as it "
+                "was (buckets= and spark.sql.shuffle.partitions included), or give the new one a checkpoint of its own"
             )
         if warm is not None and warm.head.version == head.version:
             return warm

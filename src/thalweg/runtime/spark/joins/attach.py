@@ -32,7 +32,7 @@ from thalweg.runtime.join_settings import JoinSettings
 from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
 from thalweg.runtime.spark.joins.bucket_ids import bucket_ids
 from thalweg.runtime.spark.joins.finished import join_finished
-from thalweg.runtime.spark.joins.marked import marked, quoted
+from thalweg.runtime.spark.joins.marked import has_watermark, marked, quoted
 from thalweg.runtime.spark.joins.processor import JoinProcessor
 from thalweg.runtime.spark.joins.requirements import demand
 from thalweg.runtime.spark.joins.task import WORK, JoinTask
@@ -106,14 +106,15 @@ def attach(
         for length, unit in ((settings.max_ahead, "us"), (settings.idle_after, "ms"))
     )
     identity = uuid.uuid4().hex
+    followed = tuple(alias for alias, time in plan.times.items() if has_watermark(frames[alias], time))
     task = JoinTask(
         binding, settings, laid.buckets, laid.partitioning, identity,
-        {alias: _read(alias, frames[alias], binding) for alias in plan.tables}, tagged, ahead, idle,
+        {alias: _read(alias, frames[alias], binding) for alias in plan.tables}, followed, tagged, ahead, idle,
     )  # fmt: skip
     packed = []
     for alias in plan.streams:
         df = frames[alias]
-        if laid.streaming:
+        if laid.streaming and alias not in followed:
             df = marked(df, plan.times[alias], binding.lateness[alias], ahead)
         df = df.select(*(F.col(quoted(name)) for name in binding.schemas[alias].names))
         key = laid.partitioning.key if alias in laid.partitioning.columns else None

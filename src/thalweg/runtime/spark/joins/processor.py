@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -76,7 +77,8 @@ class JoinProcessor(StatefulProcessor):
         # taken out while it works: a copy that was left half way is never used again
         kept = KeptJoin.open(store, task.query, _WARM.pop(place, None), lambda: task.loop(snapshots=True))
         active = dict(kept.head.active)
-        for out in run_round(task, kept, rows, timerValues.getCurrentProcessingTimeInMs(), active):
+        clock = Clock(timerValues.getCurrentProcessingTimeInMs(), timerValues.getCurrentWatermarkInMs())
+        for out in run_round(task, kept, rows, clock, active):
             yield _frame(out)
         for out in task.lost(kept.loop, bucket):
             yield _frame(out)
@@ -89,14 +91,28 @@ class JoinProcessor(StatefulProcessor):
         """Nothing is open."""
 
 
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Of a micro-batch, the same when it is run again."""
+
+    now_ms: int
+    watermark_ms: int
+    """Spark's; 0: it has none yet."""
+
+
 def run_round(
-    task: JoinTask, kept: KeptJoin, packed: Iterator[pd.DataFrame], now_ms: int, active: dict[str, int]
+    task: JoinTask, kept: KeptJoin, packed: Iterator[pd.DataFrame], clock: Clock, active: dict[str, int]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one micro-batch that fell to one bucket. `active`: when rows of each stream last came."""
     loop, aliases = kept.loop, task.binding.plan.graph.aliases
     marks = loop.watermarks
+    now_ms = clock.now_ms
     if task.max_ahead is not None:
-        marks.bound = now_ms * 1000 + task.max_ahead
+        marks.bound = 1000 * now_ms + task.max_ahead
+    for alias in task.followed:
+        marks.give(alias, 1000 * clock.watermark_ms if clock.watermark_ms > 0 else None)
+    if task.followed:
+        loop.end_round()  # Spark's is of the rounds before this one, as ours are
     came: dict[str, list[pa.RecordBatch]] = {}
     latest: dict[str, int] = {}
     for frame in packed:

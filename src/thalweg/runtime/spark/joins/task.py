@@ -37,6 +37,8 @@ class JoinTask:
     identity: str
     tables: dict[str, bytes]
     """As Arrow streams."""
+    followed: tuple[str, ...] = ()
+    """Streams whose watermark is Spark's."""
     tagged: bool = False
     max_ahead: int | None = None
     """Ticks."""
@@ -47,7 +49,8 @@ class JoinTask:
     def query(self) -> str:
         """In words, a line for each thing: what a checkpoint must be of. Lateness, policy and limits may change."""
         binding, plan = self.binding, self.binding.plan
-        lines = [f"on {' '.join(plan.on.split())}", f"{len(self.buckets)} buckets by class {self.partitioning.key}"]
+        by = " = ".join(f"{alias}.{column}" for alias, column in self.partitioning.columns.items())
+        lines = [f"on {' '.join(plan.on.split())}", f"buckets {self.buckets} by {by}"]
         for alias in plan.streams:
             stored = ", ".join(f"{field.name} {field.type}" for field in binding.stored[alias])
             lines.append(
