@@ -5,19 +5,25 @@ from __future__ import annotations
 import itertools
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from thalweg.events import JsonLines, Record
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.window_length import Length
 from thalweg.report import JoinReport, JoinTally
+from thalweg.report.join_explain import explain_text
 from thalweg.runtime.join_settings import JoinSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from thalweg.runtime.local.joins import Source
+    from thalweg.runtime.spark.first_action import Fetch
+
+MOST_PENDING = 1000
+"""Finished DataFrames whose first action is waited for; in a `foreachBatch` nobody may ever ask for a report."""
 
 
 def join(
@@ -27,8 +33,13 @@ def join(
     lateness: Length | Mapping[str, Length] = "0 seconds",
     policy: str = "auto",
     *,
+    select: Sequence[str] | None = None,
     budget: float | None = None,
     max_matches: int | None = None,
+    max_bytes: int | None = None,
+    buckets: int | None = None,
+    max_ahead: Length | None = "1 day",
+    idle_after: Length | None = None,
     slice_rows: int | None = None,
     seed: int | None = None,
     events: str | os.PathLike[str] | None = None,
@@ -51,18 +62,36 @@ def join(
         entry a stream. Where times are whole numbers, a whole number.
     time
         The column with a row's time, or a dict with one entry a stream: timestamps, or whole numbers.
+
+        What a dict of windows or of times leaves out is a table: its rows have no time and join with rows of any time.
     lateness
         How far a stream may be out of order. A row older than the query's watermark (the least, over the streams, of
         the largest time read minus the lateness) is late: counted, and not joined.
     policy, budget
         As for :func:`thalweg.filters`: the probe of a window is a filter, and each stream has an order of its own.
         ``"written"`` probes in the order of `on`.
+    select
+        The columns of the result: ``["a.price", "b.*", "event_time"]``; None: all. Windows hold only what is selected
+        or compared by value.
     max_matches
         Matches a single row may have by its keys, ten million by default; more is an error that names them.
+    max_bytes
+        Memory that the windows of a join may hold, on Spark those of one bucket; more is an error. By default half of
+        the machine's, shared by its cores.
+    buckets
+        On Spark, the parts in which windows are held and joined at once; by default as many as tasks run at once. A
+        checkpoint keeps the number it was begun with.
+    max_ahead
+        On Spark streams: a row whose time is further ahead of the clock is joined, but does not move the watermark, so
+        that one wrong row does not make all others late. None: any time is believed.
+    idle_after
+        On Spark streams: a stream without rows for that long is not waited for any more. It can change the answer: its
+        next rows may be late. By default every stream is waited for, however long.
     slice_rows, seed, events
         As for :func:`thalweg.filters`.
 
-    The result has the columns ``<stream>_<column>`` and ``event_time``, the largest of the times. Dictionary-encoded
+    The result has the columns ``<stream>_<column>``, those of `select` in its order, and ``event_time``, the largest of
+    the times, last unless it is listed. Dictionary-encoded
     columns and views come as the plain text, bytes or numbers they stand for.
 
     >>> import pyarrow as pa, thalweg as tw
@@ -72,17 +101,19 @@ def join(
     >>> [row for batch in j.over(a=clicks, b=buys) for row in batch.to_pylist()]
     [{'a_k': 'x', 'a_t': 100, 'b_k': 'x', 'b_t': 105, 'event_time': 105}]
     """
-    plan = JoinPlan.of(on, window, time, lateness)
+    plan = JoinPlan.of(on, window, time, lateness, select)
     given = {
-        "policy": policy, "budget": budget, "max_matches": max_matches, "slice_rows": slice_rows, "seed": seed,
+        "policy": policy, "budget": budget, "max_matches": max_matches, "max_bytes": max_bytes,
+        "buckets": buckets, "idle_after": idle_after, "slice_rows": slice_rows, "seed": seed,
         "events": events,
     }  # fmt: skip
-    settings = JoinSettings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    settings = JoinSettings(**{name: value for name, value in given.items() if value is not None}, max_ahead=max_ahead)  # type: ignore[arg-type]
     return Join(plan, settings)
 
 
 class Join:
-    """Apply it to Arrow batches with ``j.over(a=..., b=...)``; ask ``j.report()``."""
+    """Apply it to DataFrames with ``j(a=A, b=B)``, or to Arrow batches with ``j.over(a=..., b=...)``; ask
+    ``j.report()`` and ``j.explain(a=A, b=B)``."""
 
     def __init__(self, plan: JoinPlan, settings: JoinSettings) -> None:
         self._plan = plan
@@ -90,19 +121,50 @@ class Join:
         self._tally = JoinTally()
         self._identity = uuid.uuid4().hex
         self._passes = itertools.count(1)
+        self._fetches: deque[Fetch] = deque(maxlen=MOST_PENDING)
         self._lines = JsonLines(settings.events) if settings.events is not None else None
 
     def __call__(self, /, **streams: Any) -> Any:
+        """The joined DataFrame of Spark DataFrames, one a stream, streaming or finished.
+
+        A finished DataFrame beside streaming ones is a table: it has no time and no window, is read when this is
+        called, and held by every worker."""
+        return self._attached(streams, tagged=False)
+
+    def tagged(self, /, **streams: Any) -> Any:
+        """As a call, and with the rows that are not joined because they came late or had no time: they have their own
+        columns, null in all others, and say why in the column ``lost``, which is null in results. `event_time` carries
+        no watermark here."""
+        return self._attached(streams, tagged=True)
+
+    def _attached(self, streams: Mapping[str, Any], *, tagged: bool) -> Any:
         from thalweg.runtime.spark.joins import attach
 
-        return attach(self._plan, self._settings, streams, self._sink())
+        joined, fetch = attach(self._plan, self._settings, streams, self._sink(), tagged=tagged)
+        if fetch is not None:
+            self._fetches.append(fetch)
+        return joined
+
+    def explain(self, /, **streams: Any) -> None:
+        """Print how these DataFrames will be joined: what is partitioned by what, what is replicated, what is kept."""
+        from thalweg.runtime.spark.joins import lay_out
+
+        laid, settings = lay_out(self._plan, self._settings, streams), self._settings
+        print(
+            explain_text(
+                laid.binding, laid.partitioning, len(laid.buckets), laid.partitions, policy=settings.policy,
+                streaming=laid.streaming, given={alias: df.columns for alias, df in streams.items()},
+                max_matches=settings.max_matches, idle_after=settings.idle_after,
+            )
+        )  # fmt: skip
 
     def over(self, /, **streams: Source) -> Iterator[pa.RecordBatch]:
         """The results over iterables of Arrow batches, tables, or whatever gives such batches (a ``pyarrow.dataset``, a
         Polars DataFrame, a DuckDB relation), one a stream, without Spark.
 
-        They are read as results are asked for, the stream that is furthest behind in time first; every call of this is
-        a pass of its own, which learns from zero. A pass without results gives one empty batch, for its columns."""
+        They are read as results are asked for, the stream that is furthest behind in time first, but tables wholly
+        before any other rows are joined; every call of this is a pass of its own, which learns from zero. A pass
+        without results gives one empty batch, for its columns."""
         from thalweg.runtime.local.joins import join_batches
 
         run = f"local pass {next(self._passes)} of {self._identity[:8]}"
@@ -110,7 +172,9 @@ class Join:
 
     def report(self) -> JoinReport:
         """What has been counted so far, one section a pass."""
-        return self._tally.report()
+        waiting = [fetch for fetch in self._fetches if not fetch()]
+        unobserved = sum(1 for fetch in self._fetches if fetch.ended and not fetch.observed)
+        return self._tally.report(len(waiting), unobserved)
 
     def _sink(self) -> Callable[[Record], None]:
         def both(record: Record) -> None:

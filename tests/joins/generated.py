@@ -129,9 +129,16 @@ class Case:
 
     on: str
     streams: dict[str, Stream]
+    """And tables, in the order `on` names them."""
     windows: dict[str, int]
+    """Of streams; what has none is a table."""
     unit: str | None
     """Of the ticks; None: whole numbers."""
+    select: list[str] | None = None
+    columns: list[tuple[str, str]] | None = None
+    """What is selected, alias and name, in the order of the result; its time is ("", "event_time")."""
+    times_by_stream: bool = False
+    """Whether `time` is a dict, too."""
 
     def length(self, ticks: int) -> int | str:
         """As a user would write it."""
@@ -143,36 +150,60 @@ class Case:
         return {
             "on": self.on,
             "window": {alias: self.length(window) for alias, window in self.windows.items()},
-            "time": "t",
-            "lateness": {alias: self.length(stream.lateness) for alias, stream in self.streams.items()},
+            "time": dict.fromkeys(self.windows, "t") if self.times_by_stream else "t",
+            "lateness": {alias: self.length(self.streams[alias].lateness) for alias in self.windows},
+            "select": self.select,
         }
+
+    @property
+    def tables(self) -> dict[str, pa.Table]:
+        """By alias."""
+        streams = {alias: stream for alias, stream in self.streams.items() if alias not in self.windows}
+        return {a: pa.Table.from_batches(stream.batches, stream.table.schema) for a, stream in streams.items()}
 
     @property
     def binding(self) -> JoinBinding:
         """For the loops below the public face."""
         return JoinBinding.of(JoinPlan.of(**self.arguments), {a: s.table.schema for a, s in self.streams.items()})
 
-    def expected(self) -> list[tuple[int, ...]]:
-        """By DuckDB."""
-        return expected_ids(
+    def expected(self) -> list[tuple[Any, ...]]:
+        """By DuckDB: row numbers and largest times. Where columns are selected: their values in these rows, as text,
+        since ids need not be among them, and NaN is NaN there."""
+        ids = expected_ids(
             {a: s.table for a, s in self.streams.items()}, {a: s.ticks for a, s in self.streams.items()}, self.on,
             self.windows,
         )  # fmt: skip
+        if self.columns is None:
+            return list(ids)
+        values = {
+            (a, name): s.table[name].to_pylist() for a, s in self.streams.items() for name in s.table.column_names
+        }
+        place = {alias: n for n, alias in enumerate(self.streams)}
+        return sorted(
+            tuple(repr(values[a, name][row[place[a]]] if a else row[-1]) for a, name in self.columns) for row in ids
+        )
 
-    def found(self, out: list[pa.RecordBatch]) -> list[tuple[int, ...]]:
-        """Row numbers and largest times, sorted; every other column must be that of the row with that number."""
+    def found(self, out: list[pa.RecordBatch]) -> list[tuple[Any, ...]]:
+        """What `expected` tells, sorted. Without select, every column must be that of the row with that number."""
         if len(out) != 1:  # a join without results gives one empty batch, for its columns
             assert all(batch.num_rows for batch in out)
+        if self.columns is not None:
+            names = [f"{alias}_{name}" if alias else name for alias, name in self.columns]
+            assert all(batch.schema.names == names for batch in out)
         if not sum(batch.num_rows for batch in out):
             return []
         made = pa.Table.from_batches(out)
+        times = made["event_time"].cast(pa.int64()).to_pylist()
+        if self.columns is not None:
+            values = [times if name == "event_time" else made[name].to_pylist() for name in names]
+            return sorted(tuple(map(repr, row)) for row in zip(*values, strict=True))
         ids = [made[f"{alias}_id"].to_pylist() for alias in self.streams]
         for (alias, stream), rows in zip(self.streams.items(), ids, strict=True):
             for name in stream.table.column_names:
                 values = stream.table[name].to_pylist()
                 # as text: NaN is NaN there
                 assert repr(made[f"{alias}_{name}"].to_pylist()) == repr([values[i] for i in rows]), name
-        return sorted(zip(*ids, made["event_time"].cast(pa.int64()).to_pylist(), strict=True))
+        return sorted(zip(*ids, times, strict=True))
 
 
 @st.composite
@@ -243,23 +274,48 @@ def cases(draw: st.DrawFn) -> Case:
         names = r.sample(list(columns), len(columns))
         tables[first] = pa.table({name: columns[name] for name in names}), ticks, step, lateness
 
-    finest = max((tables[owner[a]][2] for a in aliases), default=1)
+    timeless = draw(st.sets(st.sampled_from(aliases), max_size=len(aliases) - 1)) if draw(st.booleans()) else set()
+    timed = [alias for alias in aliases if alias not in timeless]
+    finest = max(tables[owner[a]][2] for a in timed)
     streams = {}
-    steps = {a: finest // tables[owner[a]][2] for a in aliases}  # ticks of the finest unit in one of its own
+    # ticks of the finest unit in one of its own; for tables nobody asks
+    steps = {a: max(finest // tables[owner[a]][2], 1) for a in aliases}
     for alias in aliases:
         table, ticks, _, lateness = tables[owner[alias]]
         step = steps[alias]
         scaled = [None if tick is None else tick * step for tick in ticks]
         streams[alias] = Stream(table, scaled, cut(r, table), lateness * step)
-    windows = {
-        alias: r.choice([0, 0, 1, 3, 10, 40]) * steps[r.choice(aliases)] + r.choice([0, 0, 1]) for alias in aliases
-    }
+    windows = {alias: r.choice([0, 0, 1, 3, 10, 40]) * steps[r.choice(timed)] + r.choice([0, 0, 1]) for alias in timed}
     units = [name for name, ns in _NS.items() if 10**9 // ns == finest]
     # in the order `on` names the streams, as results have them
     graph = JoinPlan.of(" AND ".join(conditions), 0, "t", 0).graph
     streams = {alias: streams[alias] for alias in graph.aliases}
-    windows = {alias: windows[alias] for alias in graph.aliases}
-    return Case(" AND ".join(conditions), streams, windows, None if unit is None else units[0])
+    windows = {alias: windows[alias] for alias in graph.aliases if alias in windows}
+    select, columns = _selected(r, streams) if draw(st.booleans()) else (None, None)
+    return Case(
+        " AND ".join(conditions), streams, windows, None if unit is None else units[0], select, columns,
+        r.random() < 0.5,
+    )  # fmt: skip
+
+
+def _selected(r: random.Random, streams: dict[str, Stream]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Some columns of some streams, as a user may write them, and what that is."""
+    entries: list[tuple[str, list[tuple[str, str]]]] = []
+    for alias, stream in streams.items():
+        names = stream.table.column_names
+        how = r.choice(["none", "all", "some", "some", "some"])
+        if how == "all":
+            entries.append((f"{alias}.*", [(alias, name) for name in names]))
+        elif how == "some":
+            some = r.sample(names, r.randint(0, min(3, len(names))))
+            entries += [(f"{alias}{r.choice('._')}{name}", [(alias, name)]) for name in some]
+    r.shuffle(entries)
+    time = ("event_time", [("", "event_time")])
+    listed = not entries or r.random() < 0.5
+    if listed:
+        entries.insert(r.randint(0, len(entries)), time)
+    columns = [column for _, found in entries for column in found] + ([] if listed else time[1])
+    return [text for text, _ in entries], columns
 
 
 def _keys(r: random.Random, family: str, domain: list[Any], count: int) -> pa.Array:

@@ -42,15 +42,16 @@ def expected_ids(
     tables: Mapping[str, pa.Table], ticks: Mapping[str, Sequence[int | None]], on: str, windows: Mapping[str, int]
 ) -> list[tuple[int, ...]]:
     """The row numbers that make a result, one a stream, and its largest time; sorted. DuckDB sees the columns of `on`
-    and the times in ticks, all of one unit; so payloads may be of types it does not have."""
+    and the times in ticks, all of one unit; so payloads may be of types it does not have. What has no window is a
+    table, whose rows have no time."""
     connection = duckdb.connect(":memory:", config={"threads": 1})
     for alias, table in tables.items():
         named = [name for name in table.column_names if f"{alias}.{name}" in on]
         columns = {name: _told(table[name].combine_chunks()) for name in named}
         columns |= {"id__": pa.array(range(table.num_rows), pa.int64()), TICKS: pa.array(ticks[alias], pa.int64())}
         connection.register(alias, pa.table(columns))
-    latest = f"greatest({', '.join(f'{alias}.{TICKS}' for alias in tables)})"
-    within = [f"{alias}.{TICKS} IS NOT NULL AND {latest} - {alias}.{TICKS} <= {windows[alias]}" for alias in tables]
+    latest = f"greatest({', '.join(f'{alias}.{TICKS}' for alias in windows)})"
+    within = [f"{a}.{TICKS} IS NOT NULL AND {latest} - {a}.{TICKS} <= {window}" for a, window in windows.items()]
     ids = ", ".join(f"{alias}.id__" for alias in tables)
     sql = f"SELECT {ids}, {latest} FROM {', '.join(tables)} WHERE ({on}) AND {' AND '.join(within)}"
     found: list[tuple[int, ...]] = connection.execute(sql).fetchall()

@@ -79,7 +79,11 @@ def test_conditions(on: Any, parts: list[str]):
         ({"time": {"a": "t", "b": "when"}}, ["time=", "b has no column 'when'"]),
         ({"time": None}, ["time of a=None", "name of the column"]),
         ({"time": {"a": "t", "b": 3}}, ["time of b=3", "name of the column"]),
-        ({"time": {"a": "t"}}, ["time: nothing is said for b"]),
+        (
+            {"time": {"a": "t"}, "window": {"a": 1, "b": 1}},
+            ["time: nothing is said for b", "add 'b': ... to time", "leave it out of both"],
+        ),
+        ({"time": {"a": "t", "b": "t"}, "window": {"b": 1}}, ["window: nothing is said for a", "to window"]),
         ({"a": pa.table([[1], [2], [3]], names=["k", "k", "t"])}, ["several columns 'k'", "rename"]),
         ({"a": pa.table([[1], [2], [3]], names=["k", "t", "t"])}, ["several columns 't'", "rename"]),
         ({"a": pa.table({"k": [1], "t": ["noon"]})}, ["a.t is string", "cast"]),
@@ -133,7 +137,7 @@ def test_types_that_are_no_keys(kind: pa.DataType):
         (None, ["None", "length of time"]),
         ([1], ["[1]", "length of time"]),
         ({"a": 1, "bb": 1}, ["window: 'bb' is no stream", "a, b"]),
-        ({"a": 1}, ["window: nothing is said for b"]),
+        ({}, ["all are tables", "at least one stream"]),
         ({1: 1}, ["window: 1 is no stream"]),
     ],
 )
@@ -162,6 +166,52 @@ def test_windows_over_timestamps(window: Any, parts: list[str]):
 def test_lateness_is_a_length_too():
     told(lambda: joined(lateness=-2), "lateness of a=-2", "not be negative")
     told(lambda: joined(lateness={"a": 1, "c": 2}), "lateness: 'c' is no stream")
+    told(lambda: joined(lateness={"a": 1}), "lateness: nothing is said for b", "add 'b'", "window as a dict")
+    told(lambda: joined(window={"a": 1}, lateness={"a": 1, "b": 1}), "lateness: b is a table", "leave it out")
+
+
+@pytest.mark.parametrize(
+    ("select", "parts"),
+    [
+        ("a.k", ["select='a.k'", "must be a list"]),
+        ({"a.k"}, ["must be a list"]),
+        (7, ["select=7", "must be a list"]),
+        ([], ["names no column", "['event_time']"]),
+        (["a.k", 7], ["7 is no column"]),
+        (["a.k", ""], ["'' is no column"]),
+        (["a.k", None], ["None is no column"]),
+        (["a.k", "b.k", "a.k"], ["'a.k' is listed twice"]),
+        (["event_time", "event_time"], ["'event_time' is listed twice"]),
+        (["k"], ["'k' names no stream", "write 'a.k'"]),
+        (["*"], ["'*' names no stream"]),
+        (["c.k"], ["'c' of 'c.k' is no stream", "a, b"]),
+        (["aa.*"], ["'aa' of 'aa.*' is no stream", "did you mean 'a'"]),
+    ],
+)
+def test_selections_that_no_columns_are_needed_to_refuse(select: Any, parts: list[str]):
+    told(lambda: tw.join(on="a.k = b.k", window=1, time="t", select=select), *parts)
+
+
+@pytest.mark.parametrize(
+    ("select", "parts"),
+    [
+        (["a.kk"], ["a has no column 'kk'", "did you mean 'k'", "it has k, t"]),
+        (["b_tt"], ["'b_tt' is no column of the result", "did you mean 'b_t'", "a_k, a_t, b_k, b_t"]),
+        (["a.k", "a.*"], ["'a.k' and 'a.*' both give a.k", "leave one out"]),
+        (["a.k", "a_k"], ["'a.k' and 'a_k' both give a.k"]),
+        (["a.`k`", "a.k"], ["'a.`k`' and 'a.k' both give a.k"]),
+    ],
+)
+def test_selections_that_fit_no_columns(select: list[str], parts: list[str]):
+    join = tw.join(on="a.k = b.k", window=1, time="t", lateness=0, select=select)
+    told(lambda: join.over(a=ROWS, b=ROWS), *parts)
+
+
+def test_a_selection_of_one_of_two_columns_with_one_name():
+    twice = pa.table([[1], [2], [3], [4]], names=["k", "x", "x", "t"])
+    told(lambda: joined(a=twice, select=["a.x"]), "a has several columns 'x'", "rename")
+    told(lambda: joined(a=twice), "a.x and a.x would both be 'a_x'", "rename")
+    assert joined(a=twice, b=pa.table({"k": [1], "t": [4]}), select=["a.k"]) == [{"a_k": 1, "event_time": 4}]
 
 
 @pytest.mark.parametrize(
@@ -183,6 +233,11 @@ def test_two_columns_with_one_name_in_the_result():
     join = tw.join(on="a.b_k = a_b.k", window=1, time="t", lateness=0)
     tables = {"a": pa.table({"b_k": [1], "t": [1]}), "a_b": ROWS}
     told(lambda: join.over(**tables), "a.b_k and a_b.k", "'a_b_k'", "rename")
+    both = {"on": "a.b_k = a_b.k", "window": 1, "time": "t", "lateness": 0}
+    told(lambda: tw.join(**both, select=["a_b_k"]).over(**tables), "'a_b_k'", "write 'a.b_k' or 'a_b.k'")
+    told(lambda: tw.join(**both, select=["a.b_k", "a_b.k"]).over(**tables), "a.b_k and a_b.k", "rename")
+    (one,) = tw.join(**both, select=["a_b.k"]).over(**tables)
+    assert one.to_pylist() == [{"a_b_k": 1, "event_time": 1}]
     join = tw.join(on="event.k = b.k", window=1, time={"event": "time", "b": "t"}, lateness=0)
     told(lambda: join.over(event=pa.table({"k": [1], "time": [1]}), b=ROWS), "event.time", "'event_time'", "rename")
 
@@ -326,6 +381,7 @@ def test_empty_streams(empty: Any):
     assert joined(a=empty) == []
     assert joined(b=empty) == []
     assert joined(a=empty, b=empty) == []
+    assert joined(b=empty, window={"a": 1}) == []  # a table
 
 
 def test_empty_batches_between_others():
@@ -355,7 +411,9 @@ def test_dictionaries_that_differ_from_batch_to_batch():
 
 def test_a_column_that_nobody_can_gather_rows_of():
     kind = pa.map_(pa.string(), pa.string_view())
-    told(lambda: joined(a=ROWS.append_column("m", pa.nulls(2, kind))), f"a.m is {kind}", "cast or drop it")
+    rows = ROWS.append_column("m", pa.nulls(2, kind))
+    told(lambda: joined(a=rows), f"a.m is {kind}", "cast or drop it")
+    assert len(joined(a=rows, select=["a.k"])) == 2  # nobody has to
 
 
 def test_unions_are_payload_too():

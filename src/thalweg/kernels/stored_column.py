@@ -146,6 +146,9 @@ class ArrowColumn:
         """Rows `first` and following."""
         if not self._rows:
             self._first = self._low = first
+        if any(buffer is not None and buffer.parent is not None for buffer in array.buffers()):
+            # a part of a larger buffer, as of a message with all columns of a batch: holding it would hold them all
+            array = pa.concat_arrays([array])
         self._parts.append(array)
         self._rows += len(array)
 

@@ -25,7 +25,7 @@ the same live rows; one that was behind catches up with the chunks it has not se
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,7 @@ CACHE_LINE = 64
 _TIME, _END, _KEY = "\0time", "\0end", "\0key"
 
 Words = NDArray[np.int64]
+WordsOf = Callable[[pa.RecordBatch], tuple[Words, Mapping[Key, Words]]]
 
 
 @dataclass(slots=True)
@@ -85,10 +86,17 @@ class WindowStore:
     """Rows in the order they came, numbered from 0."""
 
     def __init__(
-        self, schema: pa.Schema, keys: Sequence[Key], window: int | None = None, *, snapshots: bool = False
+        self,
+        schema: pa.Schema,
+        keys: Sequence[Key],
+        window: int | None = None,
+        *,
+        snapshots: bool = False,
+        words: WordsOf | None = None,
     ) -> None:
         """`window`: a row's end is its time and that much; None: ends are given with the rows. `snapshots`: remember
-        what `changes` will ask for."""
+        what `changes` will ask for. `words`: the times and keys of rows, where they follow from the columns and the
+        window; None: snapshots hold them too."""
         self.schema = schema
         self.keys = tuple(keys)
         self.window = window
@@ -99,6 +107,7 @@ class WindowStore:
         self._looked_through = LEAST  # rows at that time
         self._looked_at: int | None = None  # the time given to `expire` then
         self._snapshots = snapshots
+        self._words = words if window is not None else None
         self._unsaved: dict[int, tuple[pa.RecordBatch, list[Words]]] = {}  # chunks that are in no snapshot yet
         self._chunk_ends: list[tuple[int, int]] = []  # a heap of the last end of each chunk, and its number
         self._next_chunk = 0
@@ -131,6 +140,8 @@ class WindowStore:
         self.high += batch.num_rows
         if self._snapshots:
             words = [times, *([ends] if self.window is None else []), *(keys[key] for key in self.keys)]
+            if self._words is not None:
+                words = []
             self._unsaved[self._next_chunk] = batch, words
             heapq.heappush(self._chunk_ends, (int(ends.max()), self._next_chunk))
             self._next_chunk += 1
@@ -220,7 +231,14 @@ class WindowStore:
         removed, self._removed = tuple(self._removed), []
         return Changes(added, removed)
 
+    def forget_changes(self) -> None:
+        """What was inserted is known elsewhere, and no snapshot needs it."""
+        self._unsaved.clear()
+        self._chunk_ends.clear()
+
     def _hidden(self) -> list[str]:
+        if self._words is not None:
+            return []
         ends = [_END] if self.window is None else []
         return [_TIME, *ends, *(f"{_KEY}{n}" for n in range(len(self.keys)))]
 
@@ -235,26 +253,29 @@ class WindowStore:
         data: bytes = sink.getvalue().to_pybytes()
         return data
 
-    def restore(self, chunks: Mapping[int, bytes] | Iterable[tuple[int, bytes]]) -> None:
+    def restore(self, chunks: Mapping[int, bytes] | Iterable[tuple[int, bytes]], end: int = 0) -> None:
         """Take over chunks of a snapshot: all of them by a new store, those that came since by one that held what was
-        there before. Rows that had expired come back where their chunk had live ones, and expire again."""
+        there before. Rows that had expired come back where their chunk had live ones, and expire again. `end`: numbers
+        before it have been used, also those of chunks that are gone, and are not used again."""
         numbered: list[tuple[int, Any]] = sorted(dict(chunks).items())
         assert not self._unsaved, "what was inserted is in no snapshot"
         assert not numbered or numbered[0][0] >= self._next_chunk, "chunks are taken over once"
         hidden = self._hidden()
         for number, data in numbered:
             whole = pa.ipc.open_stream(data).read_next_batch()
-            words = [whole.column(name).to_numpy() for name in hidden]
             batch = whole.select(self.schema.names)
-            times, words = words[0], words[1:]
             ends = None
-            if self.window is None:
-                ends, words = words[0], words[1:]
+            if self._words is not None:
+                times, keys = self._words(batch)
+            else:
+                times, *words = [whole.column(name).to_numpy() for name in hidden]
+                if self.window is None:
+                    ends, *words = words
+                keys = dict(zip(self.keys, words, strict=True))
             self._next_chunk = number
-            self.insert(batch, dict(zip(self.keys, words, strict=True)), times, ends)
+            self.insert(batch, keys, times, ends)
             self._unsaved.clear()
-        if numbered:
-            self._next_chunk = numbered[-1][0] + 1
+        self._next_chunk = max(end, numbered[-1][0] + 1 if numbered else self._next_chunk)
 
 
 def ends_of(times: Words, window: int) -> Words:

@@ -1,14 +1,23 @@
-"""What a windowed join asks for: streams, conditions, windows, times, lateness. Frozen; nothing runs."""
+"""What a windowed join asks for: streams, tables, conditions, windows, times, lateness, columns. Frozen; nothing runs.
+
+A stream has a time and a window. What neither `window` nor `time` says anything about, where they are dicts, is a
+table: its rows have no time and join with rows of any time.
+
+>>> plan = JoinPlan.of("a.k = b.k AND a.user = users.id", {"a": 10, "b": 20}, "ts", 0)
+>>> plan.streams, plan.tables
+(('a', 'b'), ('users',))
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.join_condition import Residual, parse
 from thalweg.plan.join_graph import JoinGraph
+from thalweg.plan.join_select import check_select
 from thalweg.plan.window_length import Length
 
 T = TypeVar("T")
@@ -16,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class JoinPlan:
-    """Mappings have one entry a stream."""
+    """Mappings have one entry a stream, and none for tables."""
 
     on: str
     graph: JoinGraph
@@ -26,6 +35,10 @@ class JoinPlan:
     times: Mapping[str, str]
     """The time column of each."""
     lateness: Mapping[str, Length]
+    select: tuple[str, ...] | None = None
+    """The columns of the result, as written; None: all."""
+    named: Mapping[str, str] = field(default_factory=dict)
+    """Aliases that a dict names, so that they are streams, and which of the arguments does."""
 
     @classmethod
     def of(
@@ -34,30 +47,104 @@ class JoinPlan:
         window: Length | Mapping[str, Length],
         time: str | Mapping[str, str],
         lateness: Length | Mapping[str, Length],
+        select: Sequence[str] | None = None,
     ) -> JoinPlan:
         """As a user writes it."""
         equalities, residuals, aliases = parse(on)
         graph = JoinGraph.of(equalities, aliases)
-        times = _by_stream("time", time, graph.aliases)
+        given = {"window": window, "time": time, "lateness": lateness}
+        named: dict[str, str] = {}
+        for name, value in given.items():
+            for alias in value if isinstance(value, Mapping) else ():
+                _demand(name, alias, graph.aliases)
+                named.setdefault(alias, name)
+        streams = _streams(graph.aliases, window, time)
+        if isinstance(lateness, Mapping):
+            for alias in lateness:
+                if alias not in streams:
+                    raise PlanError(
+                        f"lateness: {alias} is a table, since window and time say nothing of it, and never late; "
+                        f"leave it out of lateness, or add {alias!r}: ... to the others"
+                    )
+            missing = [alias for alias in streams if alias not in lateness]
+            if missing:
+                raise PlanError(
+                    f"lateness: nothing is said for {', '.join(missing)}; add {missing[0]!r}: ..., or, if "
+                    f"{missing[0]} is a table without time, write window as a dict too, without it"
+                )
+        times = _by_stream(time, streams)
         for alias, column in times.items():
             if not isinstance(column, str) or not column:
                 raise PlanError(f"time of {alias}={column!r}: must be the name of the column with a row's time")
         return cls(
-            on, graph, residuals,
-            _by_stream("window", window, graph.aliases),
-            times,
-            _by_stream("lateness", lateness, graph.aliases),
+            on, graph, residuals, _by_stream(window, streams), times, _by_stream(lateness, streams),
+            check_select(select, graph.aliases), named,
         )  # fmt: skip
 
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """With a time and a window, in the order `on` names them."""
+        return tuple(alias for alias in self.graph.aliases if alias in self.times)
 
-def _by_stream(name: str, value: T | Mapping[str, T], aliases: tuple[str, ...]) -> Mapping[str, T]:
-    if not isinstance(value, Mapping):
-        return dict.fromkeys(aliases, value)
-    for alias in value:
-        if alias not in aliases:
-            hint = nearest(str(alias), aliases)
-            raise PlanError(f"{name}: {alias!r} is no stream of on={hint}; its streams are {', '.join(aliases)}")
-    missing = [alias for alias in aliases if alias not in value]
-    if missing:
-        raise PlanError(f"{name}: nothing is said for {', '.join(missing)}; add {missing[0]!r}: ...")
-    return {alias: value[alias] for alias in aliases}
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Without."""
+        return tuple(alias for alias in self.graph.aliases if alias not in self.times)
+
+    def with_tables(self, aliases: Iterable[str]) -> JoinPlan:
+        """These are tables too, though one window or one time was written for all.
+
+        >>> JoinPlan.of("a.k = b.k", 10, "ts", 0).with_tables(["b"]).tables
+        ('b',)
+        """
+        tables = set(self.tables)
+        for alias in aliases:
+            if alias not in self.graph.aliases:
+                raise PlanError(f"{alias!r} is no stream of on={self.on!r}{nearest(str(alias), self.graph.aliases)}")
+            if alias in self.named:
+                raise PlanError(
+                    f"{alias} is to be a table, but {self.named[alias]} says something of it; a table has no time: "
+                    f"leave {alias} out of {self.named[alias]}"
+                )
+            tables.add(alias)
+        streams = tuple(alias for alias in self.graph.aliases if alias not in tables)
+        _demand_stream(streams)
+        return replace(
+            self,
+            windows=_by_stream(self.windows, streams),
+            times=_by_stream(self.times, streams),
+            lateness=_by_stream(self.lateness, streams),
+        )
+
+
+def _streams(
+    aliases: tuple[str, ...], window: Length | Mapping[str, Length], time: str | Mapping[str, str]
+) -> tuple[str, ...]:
+    """Those that every dict of the two names."""
+    dicts = {name: value for name, value in (("window", window), ("time", time)) if isinstance(value, Mapping)}
+    for alias in aliases:
+        says = [name for name, value in dicts.items() if alias in value]
+        if len(says) == 1 < len(dicts):
+            (silent,) = (name for name in dicts if name not in says)
+            raise PlanError(
+                f"{silent}: nothing is said for {alias}, but {says[0]} says something; add {alias!r}: ... to {silent}, "
+                f"or, if {alias} is a table without time, leave it out of both"
+            )
+    streams = tuple(alias for alias in aliases if all(alias in value for value in dicts.values()))
+    _demand_stream(streams)
+    return streams
+
+
+def _demand_stream(streams: tuple[str, ...]) -> None:
+    if not streams:
+        raise PlanError("all are tables: at least one stream must have a window and a time; add it to window and time")
+
+
+def _demand(name: str, alias: str, aliases: tuple[str, ...]) -> None:
+    if alias not in aliases:
+        hint = nearest(str(alias), aliases)
+        raise PlanError(f"{name}: {alias!r} is no stream of on={hint}; its streams are {', '.join(aliases)}")
+
+
+def _by_stream(value: T | Mapping[str, T], streams: tuple[str, ...]) -> Mapping[str, T]:
+    return {alias: value[alias] if isinstance(value, Mapping) else value for alias in streams}

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from thalweg.errors import PlanError
 from thalweg.plan.join_graph import JoinGraph
@@ -18,6 +18,14 @@ Shape = str | tuple["Shape", "Shape"]
 def streams_of(shape: Shape) -> tuple[str, ...]:
     """From left to right."""
     return (shape,) if isinstance(shape, str) else (*streams_of(shape[0]), *streams_of(shape[1]))
+
+
+def nodes_of(shape: Shape) -> Iterator[tuple[Shape, Shape]]:
+    """The joins, from the leaves up."""
+    if not isinstance(shape, str):
+        for part in shape:
+            yield from nodes_of(part)
+        yield shape
 
 
 def to_text(shape: Shape) -> str:

@@ -5,7 +5,7 @@ Everything a user can get wrong about columns is told here, before any row is re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,43 +17,51 @@ from thalweg.errors import PlanError, nearest
 from thalweg.kernels.key_words import KeyKind, same
 from thalweg.kernels.plain_columns import can_be_gathered, plain, plain_schema
 from thalweg.kernels.residual import Check
+from thalweg.kernels.window_store import WordsOf
 from thalweg.plan.join_graph import Key
 from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.join_select import TIME, Column, result_name, selected
 from thalweg.plan.window_length import length_of
 
 Words = NDArray[np.int64]
 Bits = NDArray[np.bool_]
-EVENT_TIME = "event_time"
 _UNITS = ("s", "ms", "us", "ns")
 
 
 @dataclass(frozen=True)
 class JoinBinding:
-    """A plan and the schema of each of its streams."""
+    """A plan and the schema of each of its streams and tables."""
 
     plan: JoinPlan
     schemas: Mapping[str, pa.Schema]
-    """As windows and results hold the columns: see `plain_columns`."""
+    """The columns that rows must bring, in the types in which windows and results hold them: see `plain_columns`."""
     time_type: pa.DataType
     """Of `event_time`: the finest of the streams' times."""
     windows: Mapping[str, int]
+    """Of streams; tables have none."""
     lateness: Mapping[str, int]
     kinds: tuple[KeyKind, ...]
     """By class."""
+    columns: tuple[Column, ...]
+    """Of the result, in its order."""
     output: pa.Schema
 
     @classmethod
     def of(cls, plan: JoinPlan, schemas: Mapping[str, pa.Schema]) -> JoinBinding:
         """Refuses what does not fit."""
         graph = plan.graph
-        for alias in graph.aliases:
-            named = [column for members in graph.column_of for a, column in members.items() if a == alias]
-            named += [column for a, *columns in graph.within for column in columns if a == alias]
-            named += [column for r in plan.residuals for a, column in r.columns if a == alias]
-            for column in named:
-                _demand(schemas[alias], alias, column, "on=")
-            _demand(schemas[alias], alias, plan.times[alias], "time=")
-            for field in plain_schema(schemas[alias]):
+        needed = {alias: _asked_for(plan, alias, schemas[alias]) for alias in graph.aliases}
+        columns = selected(plan.select, {alias: schemas[alias].names for alias in graph.aliases})
+        for alias, column in columns:
+            if alias:
+                _demand(schemas[alias], alias, column, "select=")
+                needed[alias].add(column)
+        plain_schemas = {
+            alias: plain_schema(pa.schema([field for field in schemas[alias] if field.name in names]))
+            for alias, names in needed.items()
+        }
+        for alias, schema in plain_schemas.items():
+            for field in schema:
                 if not can_be_gathered(field.type):
                     raise PlanError(
                         f"{alias}.{field.name} is {field.type}, of which Arrow gathers no rows: cast or drop it"
@@ -62,24 +70,30 @@ class JoinBinding:
             KeyKind.of([(f"{a}.{c}", schemas[a].field(c).type) for a, c in members.items()])
             for members in graph.column_of
         )
-        for alias, *columns in graph.within:
-            KeyKind.of([(f"{alias}.{c}", schemas[alias].field(c).type) for c in columns])
-        time_type = _time_type({f"{a}.{plan.times[a]}": schemas[a].field(plan.times[a]).type for a in graph.aliases})
+        for alias, *within in graph.within:
+            KeyKind.of([(f"{alias}.{c}", schemas[alias].field(c).type) for c in within])
+        time_type = _time_type({f"{a}.{c}": schemas[a].field(c).type for a, c in plan.times.items()})
         unit = time_type.unit if pa.types.is_timestamp(time_type) else None
-        plain_schemas = {alias: plain_schema(schemas[alias]) for alias in graph.aliases}
         for residual in plan.residuals:  # on no rows: what cannot be evaluated at all is told before any is read
             Check(residual)({(a, c): pa.array([], plain_schemas[a].field(c).type) for a, c in residual.columns})
+        types = [time_type if column == TIME else plain_schemas[column[0]].field(column[1]).type for column in columns]
         return cls(
             plan, plain_schemas, time_type,
-            {a: length_of(plan.windows[a], unit, f"window of {a}") for a in graph.aliases},
-            {a: length_of(plan.lateness[a], unit, f"lateness of {a}") for a in graph.aliases},
-            kinds, _output(graph.aliases, plain_schemas, time_type),
+            {a: length_of(length, unit, f"window of {a}") for a, length in plan.windows.items()},
+            {a: length_of(length, unit, f"lateness of {a}") for a, length in plan.lateness.items()},
+            kinds, columns, pa.schema(list(zip(map(result_name, columns), types, strict=True))),
         )  # fmt: skip
 
     def plain(self, alias: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """A batch with the types of `schemas`."""
+        """A batch with the columns and types of `schemas`; it may bring more."""
         schema = self.schemas[alias]
+        if batch.schema.names != schema.names:
+            batch = batch.select(schema.names)
         return batch if batch.schema.types == schema.types else plain(batch, schema)
+
+    def held(self, alias: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """What a window holds of rows."""
+        return batch if self.stored[alias] is self.schemas[alias] else batch.select(self.stored[alias].names)
 
     def times(self, alias: str, batch: pa.RecordBatch) -> tuple[Words, Bits | None]:
         """The time of each row in ticks, and where there is one; None: everywhere."""
@@ -121,6 +135,16 @@ class JoinBinding:
             keys[key] = combined
         return keys, usable
 
+    def words_of(self, alias: str) -> WordsOf | None:
+        """Times and keys from the columns that windows hold; None: these are not enough."""
+        graph = self.plan.graph
+        asked = {graph.column_of[c][alias] for c in graph.classes_of(alias)} | {
+            column for a, *columns in graph.within if a == alias for column in columns
+        }
+        if alias not in self.plan.times or not asked | {self.plan.times[alias]} <= set(self.stored[alias].names):
+            return None
+        return lambda batch: (self.times(alias, batch)[0], self.keys(alias, batch)[0])
+
     @cached_property
     def key_sets(self) -> Mapping[str, tuple[Key, ...]]:
         """By stream."""
@@ -132,6 +156,36 @@ class JoinBinding:
         ones, and those that are part of a key of several."""
         parts = {c for keys in self.key_sets.values() for key in keys if len(key) > 1 for c in key}
         return tuple(c for c, kind in enumerate(self.kinds) if not kind.exact or c in parts)
+
+    @cached_property
+    def stored(self) -> Mapping[str, pa.Schema]:
+        """What windows hold, by stream and table: columns of the result, and what is compared by value when rows have
+        been put together. Times and other keys are in the indexes."""
+        return {alias: self.stored_with(alias, self.hashed) for alias in self.plan.graph.aliases}
+
+    def stored_with(self, alias: str, hashed: Iterable[int]) -> pa.Schema:
+        """If these classes are compared by value."""
+        if self.plan.select is None:
+            return self.schemas[alias]
+        names = {column for a, column in self.columns if a == alias}
+        names |= {c for r in self.plan.residuals if len(r.streams) > 1 for a, c in r.columns if a == alias}
+        by_class = self.plan.graph.column_of
+        names |= {by_class[c][alias] for c in hashed if alias in by_class[c]}
+        return pa.schema([field for field in self.schemas[alias] if field.name in names])
+
+
+def _asked_for(plan: JoinPlan, alias: str, schema: pa.Schema) -> set[str]:
+    """The columns of conditions and the time."""
+    graph = plan.graph
+    named = [column for members in graph.column_of for a, column in members.items() if a == alias]
+    named += [column for a, *columns in graph.within for column in columns if a == alias]
+    named += [column for r in plan.residuals for a, column in r.columns if a == alias]
+    for column in named:
+        _demand(schema, alias, column, "on=")
+    if alias in plan.times:
+        _demand(schema, alias, plan.times[alias], "time=")
+        named.append(plan.times[alias])
+    return set(named)
 
 
 def _demand(schema: pa.Schema, alias: str, column: str, where: str) -> None:
@@ -153,22 +207,6 @@ def _time_type(types: Mapping[str, pa.DataType]) -> pa.DataType:
     if pa.types.is_integer(types[first]):
         return pa.int64()
     return pa.timestamp(max((kind.unit for kind in types.values()), key=_UNITS.index), types[first].tz)
-
-
-def _output(aliases: tuple[str, ...], schemas: Mapping[str, pa.Schema], time_type: pa.DataType) -> pa.Schema:
-    fields: dict[str, tuple[str, pa.DataType]] = {}
-    for alias in aliases:
-        for field in schemas[alias]:
-            name = f"{alias}_{field.name}"
-            if name in fields:
-                raise PlanError(
-                    f"{fields[name][0]} and {alias}.{field.name} would both be {name!r} in the result; rename one"
-                )
-            fields[name] = f"{alias}.{field.name}", field.type
-    if EVENT_TIME in fields:
-        raise PlanError(f"{fields[EVENT_TIME][0]} would be {EVENT_TIME!r} in the result, which is its time; rename it")
-    fields[EVENT_TIME] = "", time_type
-    return pa.schema([(name, kind) for name, (_, kind) in fields.items()])
 
 
 def _raw(array: pa.Array) -> Words:

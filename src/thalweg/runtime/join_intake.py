@@ -16,7 +16,7 @@ from thalweg.kernels.residual import Check
 from thalweg.kernels.window_store import ends_of
 from thalweg.plan.join_graph import Key
 from thalweg.runtime.join_binding import JoinBinding
-from thalweg.runtime.watermark import Watermarks
+from thalweg.runtime.watermark import BEGINNING, END, Watermarks
 
 Words = NDArray[np.int64]
 
@@ -49,6 +49,10 @@ class StreamCounts:
     most_matches: int = 0
     hottest: str = ""
     """The keys of the row with the most results."""
+
+    def counted_elsewhere(self) -> None:
+        """Of rows that several have: who joins them says what came of it, one says how many there were."""
+        self.rows = self.late = self.filtered = self.ahead = self.no_time = self.no_key = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,17 @@ class JoinIntake:
             counts.most_late = max(counts.most_late, mark - int(times.min()))
             self._put_aside(alias, "late", batch, ~in_time)
             batch, times = only(batch, in_time), times[in_time]
+        return self._with_partners(alias, batch, times)
+
+    def admit_table(self, alias: str, batch: pa.RecordBatch) -> Admitted | None:
+        """Rows of a table: without a time, they join with rows of any."""
+        self.counts[alias].rows += batch.num_rows
+        batch = self.binding.plain(alias, batch)
+        return self._with_partners(alias, batch, np.full(batch.num_rows, BEGINNING, np.int64))
+
+    def _with_partners(self, alias: str, batch: pa.RecordBatch, times: Words) -> Admitted | None:
+        """Those with nothing against them but what other streams hold."""
+        counts = self.counts[alias]
         for check in self._checks[alias]:  # rows that cannot be in a result need no place in a window
             passed = check({(a, n): batch.column(n) for a, n in check.residual.columns})
             if not passed.all():
@@ -120,7 +135,9 @@ class JoinIntake:
             keys = {key: words[usable] for key, words in keys.items()}
         if not batch.num_rows:
             return None
-        return Admitted(batch, keys, times, ends_of(times, self.binding.windows[alias]))
+        window = self.binding.windows.get(alias)
+        ends = np.full(len(times), END, np.int64) if window is None else ends_of(times, window)
+        return Admitted(batch, keys, times, ends)
 
     def _put_aside(self, alias: str, why: str, batch: pa.RecordBatch, rows: NDArray[np.bool_]) -> None:
         if self.set_aside is not None:

@@ -50,12 +50,14 @@ class JoinLoop:
         results: int = RESULTS,
         snapshots: bool = False,
         chain: Callable[[JoinTree, Mapping[str, WindowStore], Callable[[], int]], ProbeChain] = ProbeChain,
+        tables: Mapping[str, pa.RecordBatch | pa.Table] | None = None,
     ) -> None:
-        """`chain`: what probes; another one may count time of its own, as a simulation does."""
+        """`chain`: what probes; another one may count time of its own, as a simulation does. `tables`: the rows of the
+        plan's tables; whoever makes the loop again gives them again, they are in no snapshot."""
         warm_up()
-        graph = binding.plan.graph
+        graph, streams = binding.plan.graph, binding.plan.streams
         self.binding = binding
-        self.streams = graph.aliases
+        self.streams = streams
         self.clock = clock
         self.most_matches = most_matches
         self.most_bytes = most_bytes
@@ -64,17 +66,21 @@ class JoinLoop:
         self.watermarks = self.intake.watermarks
         self.counts = self.intake.counts
         self.stores = {
-            a: WindowStore(binding.schemas[a], binding.key_sets[a], binding.windows[a], snapshots=snapshots)
+            a: WindowStore(
+                binding.stored[a], binding.key_sets[a], binding.windows.get(a), snapshots=snapshots,
+                words=binding.words_of(a),
+            )
             for a in graph.aliases
-        }
-        self.trees = {a: graph.tree(a) for a in graph.aliases}
-        self.chains = {a: chain(self.trees[a], self.stores, clock) for a in graph.aliases}
+        }  # fmt: skip
+        self.trees = {a: graph.tree(a) for a in streams}
+        self.chains = {a: chain(self.trees[a], self.stores, clock) for a in streams}
         self.loops: dict[str, FilterLoop] = {}
         for a, probes in self.chains.items():
             seeded = np.random.default_rng(rng.integers(2**63))
             adapted = make_policy(policy, probes.pipeline, profile, seeded)
             self.loops[a] = FilterLoop(probes, adapted, seeded, slice_rows)
         self.output = JoinOutput(binding)
+        self._hold(tables or {})
 
     def process(self, alias: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The results that come with these rows. All of them must be taken before the next rows are given."""
@@ -94,8 +100,9 @@ class JoinLoop:
                 yield from self._put_together(alias, batch, rows, kept, order)
         begun = self.clock()
         store, counts = self.stores[alias], self.counts[alias]
-        self._refuse_too_much(batch.nbytes)
-        store.insert(batch, admitted.keys, admitted.times, admitted.ends)
+        held = self.binding.held(alias, batch)
+        self._refuse_too_much(held.nbytes)
+        store.insert(held, admitted.keys, admitted.times, admitted.ends)
         counts.most_rows, counts.most_bytes = max(counts.most_rows, len(store)), max(counts.most_bytes, store.nbytes)
         self._worked(alias, begun)
 
@@ -115,8 +122,21 @@ class JoinLoop:
 
     def expire(self, before: int) -> None:
         """No row older than that will come any more: forget what can have no partner."""
-        for alias, store in self.stores.items():
-            self.counts[alias].expired += store.expire(before)
+        for alias in self.streams:
+            self.counts[alias].expired += self.stores[alias].expire(before)
+
+    def _hold(self, tables: Mapping[str, pa.RecordBatch | pa.Table]) -> None:
+        """Rows of tables are there before any row of a stream comes, and stay."""
+        assert sorted(tables) == sorted(self.binding.plan.tables), "the rows of every table of the plan, and no others"
+        for alias, rows in tables.items():
+            store, counts = self.stores[alias], self.counts[alias]
+            for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
+                admitted = self.intake.admit_table(alias, batch)
+                if admitted is not None:
+                    held = self.binding.held(alias, admitted.batch)
+                    store.insert(held, admitted.keys, admitted.times, admitted.ends)
+            store.forget_changes()
+            counts.most_rows, counts.most_bytes = len(store), store.nbytes
 
     def _put_together(
         self, alias: str, batch: pa.RecordBatch, rows: ProbeRows, kept: Any, order: tuple[str, ...]
@@ -156,7 +176,9 @@ class JoinLoop:
             return
         held = {alias: store.nbytes for alias, store in self.stores.items()}
         if sum(held.values()) + more > self.most_bytes:
-            told = ", ".join(f"{alias} {held[alias] / 1e6:,.0f} MB in {len(self.stores[alias]):,} rows" for alias in held)
+            told = ", ".join(
+                f"{alias} {held[alias] / 1e6:,.0f} MB in {len(self.stores[alias]):,} rows" for alias in held
+            )
             raise JoinLimitError(
                 f"the windows would hold more than {self.most_bytes / 1e6:,.0f} MB of memory ({told}): make windows "
                 "shorter, select= fewer columns, spread the join over more buckets=, or raise max_bytes="

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from thalweg.kernels.key_words import same
 from thalweg.kernels.residual import Check
+from thalweg.plan.join_select import TIME
 from thalweg.runtime.join_binding import JoinBinding
 from thalweg.runtime.join_intake import only
 
@@ -55,9 +56,9 @@ class JoinOutput:
         for check in self._checks:
             passed = check({(a, n): once(a, n) for a, n in check.residual.columns})
             right = passed if right is None else right & passed
-        arrays = [once(alias, field.name) for alias, schema in binding.schemas.items() for field in schema]
         times = pa.Array.from_buffers(binding.time_type, len(latest), [None, pa.py_buffer(latest)])
-        out = pa.RecordBatch.from_arrays([*arrays, times], schema=binding.output)
+        arrays = [times if (alias, name) == TIME else once(alias, name) for alias, name in binding.columns]
+        out = pa.RecordBatch.from_arrays(arrays, schema=binding.output)
         return out if right is None or right.all() else only(out, right)
 
     def _equal_columns(self, root: str) -> Mapping[tuple[str, str], tuple[str, str]]:
@@ -65,11 +66,14 @@ class JoinOutput:
         whose equal words are equal values, and of one type."""
         binding = self.binding
         found: dict[tuple[str, str], tuple[str, str]] = {}
+        held = {a: binding.stored_with(a, self._hashed).names for a in binding.plan.graph.aliases}
+        held[root] = binding.schemas[root].names  # its rows have just come
         for c, columns in enumerate(binding.plan.graph.column_of):
             if c in self._hashed:
                 continue
             first: dict[pa.DataType, tuple[str, str]] = {}
             for member in sorted(columns.items(), key=lambda member: member[0] != root):
-                kind = binding.schemas[member[0]].field(member[1]).type
-                found[member] = first.setdefault(kind, member)
+                if member[1] in held[member[0]]:
+                    kind = binding.schemas[member[0]].field(member[1]).type
+                    found[member] = first.setdefault(kind, member)
         return found

@@ -18,7 +18,13 @@ from thalweg.runtime.join_binding import JoinBinding
 from thalweg.runtime.watermark import BEGINNING
 
 PACKED = pa.schema(
-    [("bucket", pa.int32()), ("stream", pa.int32()), ("first", pa.int64()), ("latest", pa.int64()), ("chunk", pa.binary())]
+    [
+        ("bucket", pa.int32()),
+        ("stream", pa.int32()),
+        ("first", pa.int64()),
+        ("latest", pa.int64()),
+        ("chunk", pa.binary()),
+    ]
 )
 """`first`: the least time of a chunk's rows; `latest`: the largest time its task has seen, told once a task and
 bucket."""

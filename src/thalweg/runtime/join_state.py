@@ -1,4 +1,4 @@
-"""The windows of a join in a store of bytes that is carried from round to round, and a warm copy of them in this process.
+"""The windows of a join in a store of bytes that is carried from round to round, and a warm copy in this process.
 
 A store holds, for each stream, chunks of rows by number, which are added and removed and never written again, and one
 head: which chunks there are, watermarks, what policies have learned, and the *version*, a name that every round draws
@@ -86,8 +86,9 @@ class Head:
         """As `bytes` wrote it."""
         told = json.loads(data)
         return cls(
-            told["query"], told["version"], tuple(told["ancestors"]), {a: (c[0], c[1]) for a, c in told["chunks"].items()},
-            told["marks"], told["learned"], told["active"],
+            told["query"], told["version"], tuple(told["ancestors"]),
+            {alias: (low, end) for alias, (low, end) in told["chunks"].items()}, told["marks"], told["learned"],
+            told["active"],
         )  # fmt: skip
 
     def bytes(self) -> bytes:
@@ -132,8 +133,8 @@ class KeptJoin:
         head = Head.read(data)
         if head.query != query:
             raise CheckpointError(
-                f"this checkpoint was written by another join: {_difference(head.query, query)}. Go on with the old one, "
-                "or give the new one a checkpoint of its own"
+                f"this checkpoint was written by another join: {_difference(head.query, query)}. Start it as it "
+                "was (buckets= and spark.sql.shuffle.partitions included), or give the new one a checkpoint of its own"
             )
         if warm is not None and warm.head.version == head.version:
             return warm
@@ -155,6 +156,8 @@ class KeptJoin:
                     window.restore([(number, data)])
                     sizes[number] = len(data)
                     self.reloaded[alias] += 1
+            # copies elsewhere read on from the number they have come to: a number that is used again is not seen there
+            window.restore((), end)
             window.expire(BEGINNING if mark is None else mark)
             self._forget(alias, window.changes().removed)
         for alias, learned in head.learned.items():

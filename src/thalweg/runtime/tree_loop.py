@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from thalweg.kernels.binary_join import LEFT, RIGHT, BinaryJoin
 from thalweg.kernels.columns import as_index
-from thalweg.plan.join_shape import Shape, check_shape, streams_of
+from thalweg.plan.join_graph import JoinGraph
+from thalweg.plan.join_shape import Shape, check_shape, nodes_of, streams_of
 from thalweg.runtime.join_binding import JoinBinding
-from thalweg.runtime.join_intake import JoinIntake
+from thalweg.runtime.join_intake import Admitted, JoinIntake
 from thalweg.runtime.join_output import JoinOutput
 
 Words = NDArray[np.int64]
@@ -47,12 +48,7 @@ class Node:
 
     def __init__(self, shape: tuple[Shape, Shape], schemas: tuple[pa.Schema, pa.Schema], binding: JoinBinding,
                  method: str) -> None:  # fmt: skip
-        graph = binding.plan.graph
-        sides = [streams_of(part) for part in shape]
-        self.classes = tuple(
-            c for c, members in enumerate(graph.column_of)
-            if all(any(alias in members for alias in side) for side in sides)
-        )  # fmt: skip
+        self.classes = _classes(shape, binding.plan.graph)
         self.join = BinaryJoin(*schemas, method)
         self.parent: tuple[Node, str] | None = None
         origin: dict[str, tuple[str, int]] = {}
@@ -83,8 +79,15 @@ class Node:
 class TreeLoop:
     """State that outlives batches: the nodes' windows, watermarks."""
 
-    def __init__(self, binding: JoinBinding, shape: Shape, methods: Mapping[Shape, str] | str = "hash") -> None:
-        """`methods`: `hash` or `loops`, for all nodes or by their shapes."""
+    def __init__(
+        self,
+        binding: JoinBinding,
+        shape: Shape,
+        methods: Mapping[Shape, str] | str = "hash",
+        *,
+        tables: Mapping[str, pa.RecordBatch | pa.Table] | None = None,
+    ) -> None:
+        """`methods`: `hash` or `loops`, for all nodes or by their shapes. `tables`: the rows of the plan's tables."""
         check_shape(shape, binding.plan.graph)
         self.binding = binding
         self.shape = shape
@@ -94,10 +97,13 @@ class TreeLoop:
         self.nodes: list[Node] = []
         self.leaves: dict[str, tuple[Node, str]] = {}
         """Where the rows of each stream go."""
-        self._build(shape, methods)
-        combined = {c for node in self.nodes if len(node.classes) > 1 for c in node.classes}
+        keys = [_classes(node, binding.plan.graph) for node in nodes_of(shape)]
+        combined = {c for key in keys if len(key) > 1 for c in key}
         inexact = {c for c, kind in enumerate(binding.kinds) if not kind.exact}
-        self.output = JoinOutput(binding, sorted(combined | inexact))
+        self._hashed = sorted(combined | inexact)
+        self._build(shape, methods)
+        self.output = JoinOutput(binding, self._hashed)
+        self._hold(tables or {})
 
     def process(self, alias: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The results that come with these rows. All of them must be taken before the next rows are given."""
@@ -113,11 +119,23 @@ class TreeLoop:
     def enter(self, alias: str, batch: pa.RecordBatch) -> Part | None:
         """Rows as the stream's leaf takes them; None: none of them can have partners."""
         admitted = self.intake.admit(alias, batch)
-        if admitted is None:
-            return None
-        words = self._words(alias, admitted.batch)
-        whole = pa.RecordBatch.from_arrays([*admitted.batch.columns, *words], schema=self._leaf_schema(alias))
+        return None if admitted is None else self._part(alias, admitted)
+
+    def _part(self, alias: str, admitted: Admitted) -> Part:
+        columns = [admitted.batch.column(field.name) for field in self.binding.stored_with(alias, self._hashed)]
+        columns += self._words(alias, admitted.batch)
+        whole = pa.RecordBatch.from_arrays(columns, schema=self._leaf_schema(alias))
         return Part(whole, admitted.times, admitted.ends)
+
+    def _hold(self, tables: Mapping[str, pa.RecordBatch | pa.Table]) -> None:
+        """Rows of tables are there, and joined with each other, before any row of a stream comes."""
+        assert sorted(tables) == sorted(self.binding.plan.tables), "the rows of every table of the plan, and no others"
+        for alias, rows in tables.items():
+            for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
+                admitted = self.intake.admit_table(alias, batch)
+                if admitted is not None:
+                    for _ in self._up(*self.leaves[alias], self._part(alias, admitted)):
+                        raise AssertionError("a result has a row of a stream")
 
     def leave(self, part: Part) -> pa.RecordBatch:
         """What the root has put together as results, but for what fails a check of values."""
@@ -165,7 +183,7 @@ class TreeLoop:
         return node.schema, node
 
     def _leaf_schema(self, alias: str) -> pa.Schema:
-        columns = [(f"{alias}\0{field.name}", field.type) for field in self.binding.schemas[alias]]
+        columns = [(f"{alias}\0{field.name}", field.type) for field in self.binding.stored_with(alias, self._hashed)]
         words = [(f"{_WORD}{c}", pa.int64()) for c in self.binding.plan.graph.classes_of(alias)]
         return pa.schema([*columns, *words])
 
@@ -175,6 +193,15 @@ class TreeLoop:
             pa.array(self.binding.kinds[c].words(batch.column(graph.column_of[c][alias]))[0])
             for c in graph.classes_of(alias)
         ]
+
+
+def _classes(shape: tuple[Shape, Shape], graph: JoinGraph) -> tuple[int, ...]:
+    """What both inputs of a node have, and it compares."""
+    sides = [streams_of(part) for part in shape]
+    return tuple(
+        c for c, members in enumerate(graph.column_of)
+        if all(any(alias in members for alias in side) for side in sides)
+    )  # fmt: skip
 
 
 def key_of(words: list[Words]) -> Words:

@@ -3,7 +3,8 @@
 A stream's watermark is the largest time of its finished rounds, minus its lateness; the query's is the least of them.
 A row is late when its time is strictly below the query's watermark at the start of its round. A stream that has ended
 holds nobody back, nor does one that was let go because it is idle; the query's watermark never goes back. Times beyond
-`bound` are not believed: they move watermarks to the bound and no further.
+`bound` are not believed: they move watermarks to the bound and no further. The watermark of a stream may be given
+from outside: then its rows do not move it.
 
 >>> marks = Watermarks({"a": 0, "b": 10})
 >>> marks.seen("a", 100); marks.seen("b", 105)
@@ -39,13 +40,21 @@ class Watermarks:
         """The latest time that is believed; None: any."""
         self.idle: frozenset[str] = frozenset()
         """Streams that nobody waits for."""
+        self._given: set[str] = set()
 
     def seen(self, stream: str, latest: int) -> None:
         """A row of that time was read in this round."""
+        if stream in self._given:
+            return
         if self.bound is not None:
             latest = min(latest, self.bound)
         before = self._seen[stream]
         self._seen[stream] = latest if before is None else max(before, latest)
+
+    def give(self, stream: str, mark: int | None) -> None:
+        """What its watermark is from the end of this round on; None: not known yet."""
+        self._given.add(stream)
+        self._seen[stream] = None if mark is None else mark + self._lateness[stream]
 
     def latest(self, stream: str) -> int | None:
         """The largest time read; None: nothing yet."""

@@ -2,6 +2,7 @@
 
 The stream whose next rows are the oldest is read next, so that no window has to hold more than it must. Every batch is
 a round; a batch of more than `ROUND_ROWS` rows is several, since a window must be able to forget while it is read.
+Tables are read wholly before any stream.
 """
 
 from __future__ import annotations
@@ -34,12 +35,15 @@ Source: TypeAlias = Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch
 
 
 def make_join_loop(
-    binding: JoinBinding, settings: JoinSettings, clock: Callable[[], int] = time.perf_counter_ns
+    binding: JoinBinding,
+    settings: JoinSettings,
+    clock: Callable[[], int] = time.perf_counter_ns,
+    tables: Mapping[str, pa.Table] | None = None,
 ) -> JoinLoop:
     """A fresh loop."""
     return JoinLoop(
         binding, settings.policy, settings.profile, clock, np.random.default_rng(settings.seed),
-        slice_rows=settings.slice_rows, most_matches=settings.max_matches,
+        slice_rows=settings.slice_rows, most_matches=settings.max_matches, tables=tables,
     )  # fmt: skip
 
 
@@ -70,7 +74,9 @@ def _joined(
     if len(schemas) < len(sources):
         return  # a stream without a batch has no columns, and no rows to join with
     binding = JoinBinding.of(plan, {alias: schemas[alias] for alias in plan.graph.aliases})
-    loop = make_join_loop(binding, settings)
+    tables = {a: _whole(a, waiting.pop(a, None), sources.pop(a), schemas[a]) for a in plan.tables}
+    loop = make_join_loop(binding, settings, tables=tables)
+    del tables  # what the join needs of them it holds now
     begins = {alias: loop.begins(alias, batch) for alias, batch in waiting.items()}
     lost = _Lost()
     unreported, report_at, some = 0, 1, False
@@ -90,11 +96,7 @@ def _joined(
                 some = True
                 yield out
             for following in sources[alias]:
-                if _told(following.schema) != _told(schemas[alias]):
-                    raise PlanError(
-                        f"the batches of {alias} differ in their columns: {_told(following.schema)} after "
-                        f"{_told(schemas[alias])}; cast them to one schema"
-                    )
+                _alike(alias, following, schemas[alias])
                 waiting[alias], begins[alias] = following, loop.begins(alias, following)
                 break
             else:
@@ -156,6 +158,22 @@ def _batches(alias: str, source: Any) -> Iterator[pa.RecordBatch]:
             yield batch
         else:
             yield from (batch.slice(start, ROUND_ROWS) for start in range(0, rows, ROUND_ROWS))
+
+
+def _whole(alias: str, first: pa.RecordBatch | None, rest: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """A table; its batches may differ in whether columns may have nulls."""
+    batches = [_alike(alias, batch, schema) for batch in rest]
+    batches = batches if first is None else [first, *batches]
+    return pa.Table.from_batches([pa.RecordBatch.from_arrays(b.columns, schema=schema) for b in batches], schema)
+
+
+def _alike(alias: str, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    if _told(batch.schema) != _told(schema):
+        raise PlanError(
+            f"the batches of {alias} differ in their columns: {_told(batch.schema)} after {_told(schema)}; cast them "
+            "to one schema"
+        )
+    return batch
 
 
 def _empty(binding: JoinBinding) -> pa.RecordBatch:

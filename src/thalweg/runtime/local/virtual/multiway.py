@@ -13,13 +13,12 @@ from thalweg.adapt import check_policy
 from thalweg.kernels.probe_chain import Bits, ProbeChain, ProbeRows
 from thalweg.kernels.window_store import WindowStore
 from thalweg.plan.join_graph import JoinTree
-from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.window_length import Length
 from thalweg.runtime.join_loop import JoinLoop
 from thalweg.runtime.local.virtual.clock import Clock
 from thalweg.runtime.local.virtual.costs import Costs, Price, check_costs, price, prices
 from thalweg.runtime.local.virtual.operator import Operator, one_by_one, read_by
-from thalweg.runtime.local.virtual.windows import bind
+from thalweg.runtime.local.virtual.windows import bind, plan_of
 from thalweg.runtime.settings import DEFAULT_POLICY
 from thalweg.runtime.watermark import END
 
@@ -62,7 +61,7 @@ class MultiwayJoin(Operator):
         **profile: Any,
     ) -> None:
         self.name = name
-        self.plan = JoinPlan.of(on, window, time, lateness)
+        self.plan = plan_of(on, window, time, lateness)
         aliases = self.plan.graph.aliases
         self.reads = read_by(aliases, reads)
         check_costs(costs)

@@ -20,12 +20,12 @@ import pyarrow as pa
 from thalweg.errors import PlanError, nearest
 from thalweg.kernels.binary_join import LEFT, RIGHT
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.join_shape import Shape, check_shape, streams_of, to_text
+from thalweg.plan.join_shape import Shape, check_shape, nodes_of, streams_of, to_text
 from thalweg.plan.window_length import Length
 from thalweg.runtime.local.virtual.clock import Clock
 from thalweg.runtime.local.virtual.costs import Costs, check_costs, price
 from thalweg.runtime.local.virtual.operator import Coming, Operator, one_by_one, read_by, size
-from thalweg.runtime.local.virtual.windows import bind
+from thalweg.runtime.local.virtual.windows import bind, plan_of
 from thalweg.runtime.tree_loop import Node, Part, TreeLoop
 from thalweg.runtime.watermark import END
 
@@ -49,10 +49,10 @@ def tree_join(
     their part of the tree.
 
     `methods`: `hash` or `loops`. `costs`, `methods`: one for all joins, or by part of the tree."""
-    plan = JoinPlan.of(on, window, time, lateness)
+    plan = plan_of(on, window, time, lateness)
     shape = _pairs(shape)
     check_shape(shape, plan.graph)
-    parts = list(_parts(shape))
+    parts = list(nodes_of(shape))
     if not isinstance(costs, Mapping) or any(isinstance(part, str) for part in costs):
         check_costs(costs)  # a join is a pair, so text is no part of a tree
     for given in (costs, methods):
@@ -80,13 +80,6 @@ def _pairs(shape: Any) -> Shape:
     if not isinstance(shape, (tuple, list)) or len(shape) != 2:
         raise PlanError(f"shape: {shape!r} is no pair; write a tree of pairs such as (('a', 'b'), 'c')")
     return _pairs(shape[0]), _pairs(shape[1])
-
-
-def _parts(shape: Shape) -> Iterator[tuple[Shape, Shape]]:
-    if not isinstance(shape, str):
-        for part in shape:
-            yield from _parts(part)
-        yield shape
 
 
 @dataclass

@@ -17,10 +17,25 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from thalweg.errors import PlanError
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.window_length import Length
 from thalweg.runtime.join_binding import JoinBinding
 from thalweg.runtime.local.virtual.ticks import ticks
+
+
+def plan_of(
+    on: str,
+    window: Length | Mapping[str, Length],
+    time: str | Mapping[str, str],
+    lateness: Length | Mapping[str, Length],
+) -> JoinPlan:
+    """As a user writes it; everything that is simulated arrives at some time, so there are no tables."""
+    plan = JoinPlan.of(on, window, time, lateness)
+    if plan.tables:
+        table = plan.tables[0]
+        raise PlanError(f"window, time: nothing is said for {table}, and simulated joins take no tables; add {table!r}")
+    return plan
 
 
 def bind(plan: JoinPlan, schemas: Mapping[str, pa.Schema]) -> JoinBinding:

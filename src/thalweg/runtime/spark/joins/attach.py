@@ -12,10 +12,9 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, StringType, StructField, StructType
@@ -23,19 +22,20 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType
 from thalweg.errors import PlanError, nearest
 from thalweg.events import Record
 from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.join_select import EVENT_TIME
 from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.window_length import length_of
-from thalweg.runtime.join_binding import EVENT_TIME, JoinBinding
+from thalweg.runtime.join_binding import JoinBinding
 from thalweg.runtime.join_packing import Packing
 from thalweg.runtime.join_record import decode
 from thalweg.runtime.join_settings import JoinSettings
 from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
 from thalweg.runtime.spark.joins.bucket_ids import bucket_ids
 from thalweg.runtime.spark.joins.finished import join_finished
-from thalweg.runtime.spark.joins.marked import marked, quoted
+from thalweg.runtime.spark.joins.marked import has_watermark, marked, quoted
 from thalweg.runtime.spark.joins.processor import JoinProcessor
 from thalweg.runtime.spark.joins.requirements import demand
-from thalweg.runtime.spark.joins.task import LOST, WORK, JoinTask
+from thalweg.runtime.spark.joins.task import WORK, JoinTask
 from thalweg.runtime.spark.stream_watch import watch
 from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker_python import warn_of_another_python
@@ -68,7 +68,7 @@ def lay_out(plan: JoinPlan, settings: JoinSettings, frames: Mapping[str, DataFra
         for alias in plan.tables:
             if frames[alias].isStreaming:
                 raise PlanError(
-                    f"{alias} is a stream, and neither window= nor time= says anything of it: add {alias!r}: ... to both"
+                    f"{alias} is a stream, and window= and time= say nothing of it: add {alias!r}: ... to both"
                 )
     spark = next(iter(frames.values())).sparkSession
     if streaming:
@@ -106,14 +106,15 @@ def attach(
         for length, unit in ((settings.max_ahead, "us"), (settings.idle_after, "ms"))
     )
     identity = uuid.uuid4().hex
+    followed = tuple(alias for alias, time in plan.times.items() if has_watermark(frames[alias], time))
     task = JoinTask(
         binding, settings, laid.buckets, laid.partitioning, identity,
-        {alias: _read(alias, frames[alias], binding) for alias in plan.tables}, tagged, ahead, idle,
+        {alias: _read(alias, frames[alias], binding) for alias in plan.tables}, followed, tagged, ahead, idle,
     )  # fmt: skip
     packed = []
     for alias in plan.streams:
         df = frames[alias]
-        if laid.streaming:
+        if laid.streaming and alias not in followed:
             df = marked(df, plan.times[alias], binding.lateness[alias], ahead)
         df = df.select(*(F.col(quoted(name)) for name in binding.schemas[alias].names))
         key = laid.partitioning.key if alias in laid.partitioning.columns else None

@@ -33,7 +33,7 @@ def join_finished(task: JoinTask, batches: Iterator[pa.RecordBatch]) -> Iterator
         alias = aliases[row["stream"]]
         for out in loop.process(alias, unpacked(task.binding, alias, row["chunk"])):
             yield task.results(out)
-        yield from task.lost(loop)
+        yield from task.lost(loop, bucket)
     if loop is not None:
         yield from task.work(loop, bucket, told_for)
 

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampNTZType
 
 MARK = "__thalweg_mark"
+_DELAY = "spark.watermarkDelayMs"
 _EPOCH, _EPOCH_NTZ = "TIMESTAMP'1970-01-01 00:00:00Z'", "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
 
@@ -18,9 +19,16 @@ def marked(df: DataFrame, time: str, lateness: int, ahead: int | None) -> DataFr
     """`lateness` and `ahead` in microseconds; times further ahead of the clock than that do not move the watermark."""
     mark = instant(df, time)
     if ahead is not None:
-        mark = F.least(mark, F.current_timestamp() + F.expr(f"INTERVAL {ahead} MICROSECONDS"))
+        latest = F.current_timestamp() + F.expr(f"INTERVAL {ahead} MICROSECONDS")
+        mark = F.when(mark > latest, latest).otherwise(mark)  # not `least`, which takes the other for a null
     wait_ms = -(-lateness // 1000)
     return df.withColumn(MARK, mark).withWatermark(MARK, f"{wait_ms} milliseconds").drop(MARK)
+
+
+def has_watermark(df: DataFrame, time: str) -> bool:
+    """Whether the column carries one already: of the user, or of a stateful operator, behind which Spark allows no
+    other."""
+    return _DELAY in (df.schema[time].metadata or {})
 
 
 def instant(df: DataFrame, time: str) -> Column:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from thalweg.runtime.join_packing import one_batch, unpacked
 from thalweg.runtime.join_state import KeptJoin, pieces
@@ -65,7 +66,7 @@ class JoinProcessor(StatefulProcessor):
         """Called for every task."""
         self._store = SparkChunks(handle)
 
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802
         """A round of one bucket."""
         task, store = self._task, self._store
         assert store is not None
@@ -76,7 +77,10 @@ class JoinProcessor(StatefulProcessor):
         # taken out while it works: a copy that was left half way is never used again
         kept = KeptJoin.open(store, task.query, _WARM.pop(place, None), lambda: task.loop(snapshots=True))
         active = dict(kept.head.active)
-        for out in run_round(task, kept, rows, timerValues.getCurrentProcessingTimeInMs(), active):
+        clock = Clock(timerValues.getCurrentProcessingTimeInMs(), timerValues.getCurrentWatermarkInMs())
+        for out in run_round(task, kept, rows, clock, active):
+            yield _frame(out)
+        for out in task.lost(kept.loop, bucket):
             yield _frame(out)
         kept.keep(store, active)
         for out in task.work(kept.loop, bucket, name_of(context), kept):
@@ -87,12 +91,28 @@ class JoinProcessor(StatefulProcessor):
         """Nothing is open."""
 
 
-def run_round(task: JoinTask, kept: KeptJoin, packed: Iterator[pd.DataFrame], now_ms: int, active: dict[str, int]) -> Iterator[pa.RecordBatch]:
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Of a micro-batch, the same when it is run again."""
+
+    now_ms: int
+    watermark_ms: int
+    """Spark's; 0: it has none yet."""
+
+
+def run_round(
+    task: JoinTask, kept: KeptJoin, packed: Iterator[pd.DataFrame], clock: Clock, active: dict[str, int]
+) -> Iterator[pa.RecordBatch]:
     """The rows of one micro-batch that fell to one bucket. `active`: when rows of each stream last came."""
     loop, aliases = kept.loop, task.binding.plan.graph.aliases
     marks = loop.watermarks
+    now_ms = clock.now_ms
     if task.max_ahead is not None:
-        marks.bound = now_ms * 1000 + task.max_ahead
+        marks.bound = 1000 * now_ms + task.max_ahead
+    for alias in task.followed:
+        marks.give(alias, 1000 * clock.watermark_ms if clock.watermark_ms > 0 else None)
+    if task.followed:
+        loop.end_round()  # Spark's is of the rounds before this one, as ours are
     came: dict[str, list[pa.RecordBatch]] = {}
     latest: dict[str, int] = {}
     for frame in packed:
@@ -118,7 +138,6 @@ def run_round(task: JoinTask, kept: KeptJoin, packed: Iterator[pd.DataFrame], no
     if task.idle_after is not None:
         marks.idle = frozenset(alias for alias, last in active.items() if now_ms - last > task.idle_after)
     loop.end_round()
-    yield from task.lost(loop)
 
 
 def _frame(batch: pa.RecordBatch) -> pd.DataFrame:

@@ -23,7 +23,7 @@ def demand(spark: SparkSession) -> None:
         )
     if (spark.conf.get(POLICY, None) or "min").lower() != "min":
         raise PlanError(
-            f"{POLICY} is {spark.conf.get(POLICY)!r}: the fastest stream's watermark would make rows of the others late; "
+            f"{POLICY} is {spark.conf.get(POLICY)!r}: the fastest stream's watermark would make others' rows late; "
             f'spark.conf.set("{POLICY}", "min")'
         )
     missing = [name for name, module in (("protobuf", "google.protobuf"), ("pandas", "pandas")) if not _there(module)]

@@ -37,6 +37,8 @@ class JoinTask:
     identity: str
     tables: dict[str, bytes]
     """As Arrow streams."""
+    followed: tuple[str, ...] = ()
+    """Streams whose watermark is Spark's."""
     tagged: bool = False
     max_ahead: int | None = None
     """Ticks."""
@@ -47,10 +49,13 @@ class JoinTask:
     def query(self) -> str:
         """In words, a line for each thing: what a checkpoint must be of. Lateness, policy and limits may change."""
         binding, plan = self.binding, self.binding.plan
-        lines = [f"on {' '.join(plan.on.split())}", f"{len(self.buckets)} buckets by class {self.partitioning.key}"]
+        by = " = ".join(f"{alias}.{column}" for alias, column in self.partitioning.columns.items())
+        lines = [f"on {' '.join(plan.on.split())}", f"buckets {self.buckets} by {by}"]
         for alias in plan.streams:
             stored = ", ".join(f"{field.name} {field.type}" for field in binding.stored[alias])
-            lines.append(f"{alias}: window of {binding.windows[alias]} ticks, time {plan.times[alias]}, stored {stored}")
+            lines.append(
+                f"{alias}: window of {binding.windows[alias]} ticks, time {plan.times[alias]}, stored {stored}"
+            )
         lines += [f"{alias}: table" for alias in plan.tables]
         return "\n".join(lines)
 
@@ -86,12 +91,14 @@ class JoinTask:
             [columns.get(field.name, pa.nulls(rows, field.type)) for field in self.output()], schema=self.output()
         )
 
-    def work(self, loop: JoinLoop, bucket: int, task: Mapping[str, Any], kept: KeptJoin | None = None) -> Iterator[pa.RecordBatch]:
+    def work(
+        self, loop: JoinLoop, bucket: int, task: Mapping[str, Any], kept: KeptJoin | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """What was done since the last call, on a row of its own."""
         if bucket != self.buckets[0]:
             for alias in self.partitioning.replicated:  # the first bucket counts the rows that all of them got
-                loop.counts[alias].not_ours()
-        extras = {}
+                loop.counts[alias].counted_elsewhere()
+        extras: dict[str, dict[str, Any]] = {}
         for alias in loop.streams:
             extras[alias] = {"replicated": alias in self.partitioning.replicated}
             if kept is not None:
@@ -101,11 +108,13 @@ class JoinTask:
         text = encode(loop, worker=f"bucket {self.buckets.index(bucket)}", task=task, extras=extras)
         yield self.row(**{WORK: pa.array([text])})
 
-    def lost(self, loop: JoinLoop) -> list[pa.RecordBatch]:
+    def lost(self, loop: JoinLoop, bucket: int) -> list[pa.RecordBatch]:
         """The rows set aside since the last call."""
         aside, loop.intake.set_aside = loop.intake.set_aside or [], [] if self.tagged else None
         made = []
         for part in aside:
+            if part.stream in self.partitioning.replicated and bucket != self.buckets[0]:
+                continue  # every bucket had them
             columns = {f"{part.stream}_{name}": part.batch.column(name) for name in part.batch.schema.names}
             known = {field.name for field in self.output()}
             rows = part.batch.num_rows
