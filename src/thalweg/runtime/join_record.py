@@ -69,7 +69,7 @@ def _taken(loop: JoinLoop, extras: Extras) -> list[dict[str, Any]]:
             most_late=counts.most_late, most_rows=counts.most_rows, most_bytes=counts.most_bytes,
             most_matches=counts.most_matches, hottest=counts.hottest,
         )  # fmt: skip
-    for alias in getattr(loop.binding.plan, "tables", ()):
+    for alias in loop.binding.plan.tables:
         counts, store = loop.counts[alias], loop.stores[alias]
         told = {
             "rows": counts.rows, "filtered": counts.filtered, "no_key": counts.no_key, "window_rows": len(store),
