@@ -183,8 +183,6 @@ class JoinObserved:
     most_rows: int = 0
     """That its window held at once so far."""
     most_bytes: int = 0
-    table: bool = False
-    """A table is probed and never probes: it has rows and what is held of them, the rest is zero."""
     ahead: int = 0
     """Further in the future than is believed: joined, but the watermark did not follow."""
     state_bytes: int = 0
