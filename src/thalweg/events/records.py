@@ -194,6 +194,8 @@ class JoinObserved:
     """What the user called the streaming query."""
     replicated: bool = False
     """Its rows are held by every bucket, and counted by one of them."""
+    table: bool = False
+    """A table is probed and never probes: it has rows and what is held of them, the rest is zero."""
 
 
 Record = JoinObserved | Observed | VerdictGiven | Switched | NativeObserved
