@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
@@ -48,21 +48,23 @@ Transform = Callable[[DataFrame], DataFrame]
 
 
 @contextmanager
-def session() -> Iterator[SparkSession]:
-    """Two cores, nothing else: workers import this package and Thalweg from where this process has them."""
+def session(settings: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+    """Two cores, and what is given: workers import this package and Thalweg from where this process has them."""
     found = [str(Path(__file__).parents[1]), str(Path(tw.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, found))
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    spark = (
+    builder = (
         SparkSession.builder.master("local[2]")
         .appName("thalweg-bench")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.ui.enabled", False)
         .config("spark.ui.showConsoleProgress", False)
-        .getOrCreate()
     )
+    for name, value in (settings or {}).items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     try:
         yield spark

@@ -1,0 +1,1 @@
+"""Windowed joins as streaming queries, against Spark's own joins: `python -m bench.joins.spark`."""

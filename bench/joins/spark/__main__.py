@@ -1,0 +1,109 @@
+"""`python -m bench.joins.spark`: windowed joins as streaming queries, against Spark's own joins, as JSON lines.
+
+One line a variant, then one a target; progress goes to standard error. All variants run in one JVM, in interleaved
+rounds: a round is a whole query of every variant over the same files. The exit code says whether every batch of every
+variant gave the results that DuckDB gives: a missed target is a measurement, a wrong row is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.filters import machine, tell
+from bench.joins.spark.agenda import AGENDA, QUICK_BATCHES, QUICK_ROWS, Item
+from bench.joins.spark.expected import Results, expected
+from bench.joins.spark.measured import BENCH, Measured
+from bench.joins.spark.stream_files import StreamFiles
+from bench.joins.spark.targets import targets
+from bench.joins.spark.variants import VARIANTS, Ran
+from bench.rounds import WrongResultError, progress
+from bench.spark_variants import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MEMORY = {"spark.driver.memory": "6g"}
+"""Spark's own join of large batches holds some gigabytes on the heap."""
+
+
+def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = None) -> int:
+    """Run what was asked for; a session that is given is used and left open."""
+    asked = _parser().parse_args(arguments)
+    tell({"bench": BENCH, "machine": machine()})
+    done: dict[str, Measured] = {}
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="thalweg-bench-")))
+        if spark is None:
+            progress("starting Spark")
+            spark = stack.enter_context(session(MEMORY))
+        for name in dict.fromkeys(asked.scenario or AGENDA):
+            item = AGENDA[name]
+            rows = asked.rows or (QUICK_ROWS if asked.quick else item.rows)
+            batches = asked.batches or (QUICK_BATCHES if asked.quick else item.batches)
+            rounds = asked.rounds or (1 if asked.quick else item.rounds)
+            try:
+                if not asked.quick:
+                    measure(spark, item, QUICK_ROWS, QUICK_BATCHES, 1, folder / f"{name}-warm")
+                done[name] = measure(spark, item, rows, batches, rounds, folder / name)
+            except WrongResultError as wrong:
+                tell({"bench": BENCH, "scenario": name, "error": str(wrong)})
+                return 1
+            for line in done[name].lines():
+                tell(line)
+    for line in targets(done):
+        tell(line)
+    return 0
+
+
+def measure(spark: SparkSession, item: Item, rows: int, batches: int, rounds: int, folder: Path) -> Measured:
+    """Every variant once a round, in an order drawn anew."""
+    scenario = item.make(rows)
+    files = StreamFiles(scenario, batches, folder)
+    known = expected(files)
+    rng = np.random.default_rng(rounds)
+    runs: dict[str, list[Ran]] = {name: [] for name in item.variants}
+    for number in range(rounds):
+        for k in rng.permutation(len(item.variants)):
+            name = item.variants[k]
+            ran = VARIANTS[name].run(spark, files)
+            demand(name, ran, known)
+            runs[name].append(ran)
+            took = " ".join(f"{batch.ms}" for batch in ran.batches)
+            progress(f"{scenario.name}, {rows:,} rows: round {number + 1} of {rounds}, {name}: {took} ms")
+    return Measured(scenario, runs, known)
+
+
+def demand(name: str, ran: Ran, known: list[Results]) -> None:
+    """Every batch has the results it must have."""
+    if len(ran.batches) != len(known):
+        raise WrongResultError(f"{name}: {len(ran.batches)} batches, not {len(known)}")
+    for batch, results in zip(ran.batches, known, strict=True):
+        if batch.results != results:
+            raise WrongResultError(f"{name}, batch {batch.number}: (rows, checksum) is {batch.results}, not {results}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench.joins.spark", description=__doc__)
+    parser.add_argument("--scenario", action="append", choices=AGENDA, help="may be repeated; all when left out")
+    parser.add_argument("--rounds", type=int, help="of every variant; each scenario has its own number")
+    parser.add_argument("--batches", type=int, help="of every run; each scenario has its own number")
+    parser.add_argument("--rows", type=int, help="of each stream in each batch; each scenario has its own number")
+    parser.add_argument(
+        "--quick", action="store_true", help="few rows, one round: shows that it runs, measures nothing"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    # ended from outside, it still stops Spark and removes its files
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""What is run: for each name on the command line its scenario, how long, and what is compared on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from bench.joins.spark.scenario import StreamScenario, chain, star, three_way
+from bench.joins.spark.variants import AGAIN, OURS, ROCKSDB, SPARK
+
+UNSTEADY = 2
+"""Batches that are left out: windows fill, and what runs for the first time is compiled."""
+SMALL, LARGE, STAR, CHAIN, LONG = "three-way", "three-way-large", "star", "chain", "hundred"
+QUICK_ROWS, QUICK_BATCHES = 300, 3
+
+
+@dataclass(frozen=True)
+class Item:
+    """A scenario, and the batches and rounds of every variant."""
+
+    make: Callable[[int], StreamScenario]
+    rows: int
+    """Of each stream in each batch."""
+    batches: int
+    rounds: int
+    variants: tuple[str, ...] = (SPARK, OURS, AGAIN)
+
+
+AGENDA = {
+    SMALL: Item(partial(three_way, name=SMALL), 30_000, 8, 3, (SPARK, ROCKSDB, OURS, AGAIN)),
+    LARGE: Item(partial(three_way, name=LARGE), 300_000, 4, 1),
+    STAR: Item(star, 30_000, 6, 2),
+    CHAIN: Item(chain, 30_000, 6, 2),
+    LONG: Item(partial(three_way, name=LONG), 30_000, 100, 1, (OURS,)),
+}
+"""Spark's joins take a minute for a large batch: one round must do. RocksDB is compared where it takes seconds."""

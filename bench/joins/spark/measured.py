@@ -1,0 +1,106 @@
+"""What the rounds of one scenario came to: a JSON line a variant, and the numbers that targets ask for."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bench.joins.spark.agenda import UNSTEADY
+from bench.joins.spark.expected import Results
+from bench.joins.spark.query_run import BatchTold
+from bench.joins.spark.scenario import StreamScenario
+from bench.joins.spark.slope import Slope, slope_of
+from bench.joins.spark.variants import AGAIN, OURS, ROCKSDB, SPARK, VARIANTS, Ran
+
+BENCH = "joins on spark"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Times are those of the wall, of whole batches, as Spark tells them."""
+
+    scenario: StreamScenario
+    runs: dict[str, list[Ran]]
+    """By variant: one a round."""
+    expected: list[Results]
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """One a variant. Ratios are this variant's time over the other's in the same round: below 1 is faster."""
+        results = sum(rows for rows, _ in self.expected[UNSTEADY:])
+        for name, rounds in self.runs.items():
+            times = [batch.ms for batch in self.steady(name)]
+            slope = self.slope(name)
+            yield {
+                "bench": BENCH,
+                "scenario": self.scenario.name,
+                "about": self.scenario.about,
+                "variant": name,
+                "settings": VARIANTS[name].settings,
+                "streams": len(self.scenario.aliases),
+                "batch_rows": self.scenario.batch_rows,
+                "rounds": len(rounds),
+                "batches": len(rounds[0].batches),
+                "left_out": UNSTEADY,
+                "results_per_row": round(results / self.scenario.batch_rows / len(self.expected[UNSTEADY:]), 3),
+                "batch_ms_median": statistics.median(times),
+                "spread": [min(times), max(times)],
+                "rows_per_second": round(self.rows_per_second(name)),
+                "work_ms": self.median(name, lambda batch: batch.durations.get("addBatch", 0)),
+                "planning_ms": self.median(name, lambda batch: batch.durations.get("queryPlanning", 0)),
+                "fixed_ms": self.median(name, lambda batch: batch.fixed_ms),
+                "durations_ms": {
+                    part: self.median(name, lambda batch, part=part: batch.durations.get(part, 0))
+                    for part in rounds[0].batches[-1].durations
+                },
+                "checkpoint_bytes_per_batch": round(self.checkpoint_bytes(name)),
+                "state_rows": self.steady(name)[-1].state_rows,
+                "state_bytes": self.median(name, lambda batch: batch.state_bytes),
+                **({"window_bytes": rounds[-1].window_bytes(rounds[-1].batches[-1].number)} if rounds[-1].told else {}),
+                "ratio_to": {to: [round(value, 4) for value in self.ratio(name, to)] for to in self.runs if to != name},
+                "slope_ms_per_batch": [round(slope.ms, 3), round(slope.error, 3)],
+                "times_ms": [[batch.ms for batch in ran.batches] for ran in rounds],
+            }  # fmt: skip
+
+    def steady(self, name: str) -> list[BatchTold]:
+        """Batches of all rounds that count."""
+        return [batch for ran in self.runs[name] for batch in ran.batches[UNSTEADY:]]
+
+    def median(self, name: str, what: Callable[[BatchTold], float]) -> float:
+        """Over the batches that count."""
+        return statistics.median(what(batch) for batch in self.steady(name))
+
+    def rows_per_second(self, name: str) -> float:
+        """Of all streams together, in the median batch."""
+        return 1000 * self.scenario.batch_rows / self.median(name, lambda batch: batch.ms)
+
+    def checkpoint_bytes(self, name: str) -> float:
+        """The mean of the batches that count: snapshots are written now and then."""
+        return statistics.mean(batch.checkpoint_bytes for batch in self.steady(name))
+
+    def ratio(self, name: str, to: str) -> tuple[float, float, float]:
+        """The median, least and greatest of the rounds' ratios: below 1 is faster."""
+        found = [
+            _median_ms(mine) / _median_ms(other) for mine, other in zip(self.runs[name], self.runs[to], strict=True)
+        ]
+        return statistics.median(found), min(found), max(found)
+
+    def fastest_of_spark(self) -> str | None:
+        """None: Spark's own joins did not run."""
+        return min((name for name in (SPARK, ROCKSDB) if name in self.runs), key=self._ms, default=None)
+
+    def aa(self) -> tuple[float, float] | None:
+        """The least and the greatest ratio of ours to itself: what is within is noise."""
+        return self.ratio(AGAIN, OURS)[1:] if AGAIN in self.runs else None
+
+    def slope(self, name: str) -> Slope:
+        """Of the last round."""
+        return slope_of([batch.ms for batch in self.runs[name][-1].batches[UNSTEADY:]])
+
+    def _ms(self, name: str) -> float:
+        return self.median(name, lambda batch: batch.ms)
+
+
+def _median_ms(ran: Ran) -> float:
+    return statistics.median(batch.ms for batch in ran.batches[UNSTEADY:])

@@ -1,0 +1,115 @@
+"""One streaming query over all files of a scenario, batch by batch, and what Spark tells of each batch.
+
+The sink is Spark's `noop`: every row is made and nothing is kept. Results are counted and summed on the way by
+`observe`, the same for every variant, so that no run goes unchecked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from bench.joins.spark.expected import Results, checksum
+
+ALWAYS = {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
+"""No batch without rows at the end: inner joins give nothing there."""
+_CHECKED = "bench_checked"
+
+
+@dataclass(frozen=True)
+class BatchTold:
+    """Of one micro-batch. Times in milliseconds."""
+
+    number: int
+    rows: int
+    results: Results
+    durations: Mapping[str, int]
+    begun: float
+    """Seconds since 1970."""
+    state_rows: int
+    state_bytes: int
+    """As Spark's state stores tell: in memory, and in RocksDB's files."""
+    checkpoint_bytes: int = 0
+
+    @property
+    def ms(self) -> int:
+        """All of it."""
+        return self.durations["triggerExecution"]
+
+    @property
+    def fixed_ms(self) -> int:
+        """What is neither work nor planning: offsets, logs, commits."""
+        return self.ms - self.durations.get("addBatch", 0) - self.durations.get("queryPlanning", 0)
+
+
+def run(
+    spark: SparkSession, build: Callable[[], DataFrame], settings: Mapping[str, str], checkpoint: Path
+) -> list[BatchTold]:
+    """To its end. Settings are those of the session until the query has started, and are taken back."""
+    cores = {"spark.sql.shuffle.partitions": str(spark.sparkContext.defaultParallelism)}
+    with configured(spark, {**ALWAYS, **cores, **settings}):
+        results = build()
+        aliases = [name.removesuffix("_id") for name in results.columns if name.endswith("_id")]
+        query = (
+            results.observe(_CHECKED, F.count(F.lit(1)).alias("rows"), F.expr(f"{checksum(aliases)} AS value"))
+            .writeStream.format("noop")
+            .option("checkpointLocation", str(checkpoint))
+            .trigger(availableNow=True)
+            .start()
+        )
+    query.awaitTermination()
+    told = [_told(json.loads(progress.json)) for progress in query.recentProgress]
+    return with_checkpoint_bytes([batch for batch in told if batch.rows], checkpoint)
+
+
+@contextmanager
+def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """The session has these settings meanwhile; a query that is started keeps them."""
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, usual in before.items():
+            if usual is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, usual)
+
+
+def with_checkpoint_bytes(batches: list[BatchTold], checkpoint: Path) -> list[BatchTold]:
+    """Files belong to the batch in whose time they were last written: with fewer than 100 batches Spark deletes none.
+    The checksums that Hadoop puts beside files on a local disk are left out."""
+    found = ((path.stat(), path.name) for path in checkpoint.rglob("*") if path.is_file())
+    files = [(stat.st_mtime, stat.st_size) for stat, name in found if not name.endswith(".crc")]
+    counted = []
+    for n, batch in enumerate(batches):
+        until = batches[n + 1].begun if n + 1 < len(batches) else float("inf")
+        size = sum(size for written, size in files if (batch.begun if n else 0.0) <= written < until)
+        counted.append(replace(batch, checkpoint_bytes=size))
+    return counted
+
+
+def _told(progress: dict[str, Any]) -> BatchTold:
+    operators = progress["stateOperators"]
+    # RocksDB's size of files is told once a store, though a batch names the operator's stores together
+    files = sum(operator["customMetrics"].get("rocksdbSstFileSize", 0) for operator in operators)
+    checked = progress.get("observedMetrics", {}).get(_CHECKED, {})
+    return BatchTold(
+        number=progress["batchId"],
+        rows=progress["numInputRows"],
+        results=(int(checked.get("rows") or 0), int(checked.get("value") or 0)),
+        durations=progress["durationMs"],
+        begun=datetime.fromisoformat(progress["timestamp"].replace("Z", "+00:00")).timestamp(),
+        state_rows=sum(operator["numRowsTotal"] for operator in operators),
+        state_bytes=sum(operator["memoryUsedBytes"] for operator in operators) + files,
+    )

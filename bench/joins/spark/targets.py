@@ -1,0 +1,48 @@
+"""What is to be reached, judged from what was measured; a missed one is printed as such. Spark's joins are taken with
+whichever state store made them faster, and with whichever wrote less."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bench.joins.spark.agenda import CHAIN, LARGE, LONG, SMALL, STAR
+from bench.joins.spark.measured import BENCH, Measured
+from bench.joins.spark.slope import ERRORS
+from bench.joins.spark.variants import OURS, ROCKSDB, SPARK
+
+TIMES_SPARK = {SMALL: 5.0, LARGE: 15.0, STAR: None, CHAIN: None}
+"""None: nothing was asked for, the ratio is told."""
+STAR_OF_THREE_WAY = 0.5
+
+Line = dict[str, Any]
+
+
+def targets(done: Mapping[str, Measured]) -> list[Line]:
+    """Of all scenarios that ran, by name."""
+    lines = []
+    for name, limit in TIMES_SPARK.items():
+        if name in done and (fastest := done[name].fastest_of_spark()) is not None:
+            measured = done[name]
+            ratio, low, high = measured.ratio(fastest, OURS)
+            spread = {"against": fastest, "spread": [round(low, 2), round(high, 2)], "aa": measured.aa()}
+            lines.append({**_line(name, "times as fast as Spark's join", ratio, limit, least=True), **spread})
+            least = min(measured.checkpoint_bytes(store) for store in (SPARK, ROCKSDB) if store in measured.runs)
+            value = measured.checkpoint_bytes(OURS) / least
+            lines.append(_line(name, "checkpoint bytes over those of Spark's join", value, 1.0 if limit else None))
+    if SMALL in done and STAR in done:
+        value = done[STAR].rows_per_second(OURS) / done[SMALL].rows_per_second(OURS)
+        lines.append(_line(STAR, "rate over that of three-way", value, STAR_OF_THREE_WAY, least=True))
+    if LONG in done:
+        slope = done[LONG].slope(OURS)
+        told = _line(LONG, "growth of a batch's time a batch, ms", slope.ms, round(ERRORS * slope.error, 4))
+        lines.append({**told, "error": round(slope.error, 4)})
+    return lines
+
+
+def _line(scenario: str, target: str, value: float, limit: float | None, *, least: bool = False) -> Line:
+    """`least`: the value must not be below the limit; otherwise not above."""
+    judged: Line = {}
+    if limit is not None:
+        judged = {"reached": bool(value >= limit if least else value <= limit), "limit": limit}
+    return {"bench": BENCH, "scenario": scenario, "target": target, "value": round(value, 4), **judged}

@@ -1,0 +1,99 @@
+"""What is compared: Spark's own joins and ours, each with the state store that suits it.
+
+- `spark`: Spark's joins by hand, with its default state store, which holds everything on the heap.
+- `spark-rocksdb`: the same with RocksDB and its changelog. Tried once with the other formats of Spark 4.3's join state
+  too: see docs/benchmarks-joins.md.
+- `ours`: `tw.join(...)` as it comes. `ours again`: the A/A control.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+import thalweg as tw
+from bench.joins.spark.by_hand import joined
+from bench.joins.spark.query_run import BatchTold, run
+from bench.joins.spark.stream_files import StreamFiles
+from bench.spark_variants import TOLD_WITHIN_S
+from thalweg.events import JoinObserved, read
+
+SPARK, ROCKSDB, OURS, AGAIN = "spark", "spark-rocksdb", "ours", "ours again"
+_PROVIDERS = "org.apache.spark.sql.execution.streaming.state"
+ON_HEAP = {"spark.sql.streaming.stateStore.providerClass": f"{_PROVIDERS}.HDFSBackedStateStoreProvider"}
+IN_ROCKSDB = {
+    "spark.sql.streaming.stateStore.providerClass": f"{_PROVIDERS}.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+JOIN_FORMAT = {"spark.sql.streaming.join.stateFormatVersion": "4"}
+"""The format of Spark's join state that was the fastest with RocksDB."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One run of one variant."""
+
+    batches: list[BatchTold]
+    told: tuple[JoinObserved, ...] = ()
+    """What ours told of each batch, bucket and stream."""
+
+    def window_bytes(self, batch: int) -> int:
+        """Of ours: what all windows took in the workers' memory when the batch was done."""
+        return sum(record.window_bytes for record in self.told if record.batch == batch)
+
+
+@dataclass(frozen=True)
+class SparkVariant:
+    """A name, and the query over a scenario's files, which may tell what it does."""
+
+    name: str
+    build: Callable[[SparkSession, StreamFiles, Path], DataFrame]
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def run(self, spark: SparkSession, files: StreamFiles) -> Ran:
+        """Once, with a checkpoint of its own that is gone afterwards."""
+        with tempfile.TemporaryDirectory(prefix="thalweg-bench-", dir=files.folder) as folder:
+            events = Path(folder) / "events.jsonl"
+            batches = run(spark, lambda: self.build(spark, files, events), self.settings, Path(folder) / "checkpoint")
+            return Ran(batches, tuple(_told(events, len(batches))) if self.name in (OURS, AGAIN) else ())
+
+
+def by_hand(spark: SparkSession, files: StreamFiles, events: Path) -> DataFrame:
+    """Spark's own."""
+    return joined(files.scenario, files.streams(spark))
+
+
+def ours(spark: SparkSession, files: StreamFiles, events: Path) -> DataFrame:
+    """As a user writes it, who has an eye on it."""
+    scenario = files.scenario
+    made: DataFrame = tw.join(on=scenario.on, window=scenario.window, time="ts", events=events)(**files.streams(spark))
+    return made
+
+
+def _told(events: Path, batches: int) -> list[JoinObserved]:
+    """What a query observed arrives a moment after it ends."""
+    deadline = time.monotonic() + TOLD_WITHIN_S
+    before: list[JoinObserved] = []
+    while True:
+        records = [record for record in read(events) if isinstance(record, JoinObserved)] if events.exists() else []
+        if records == before and len({record.batch for record in records}) >= batches:
+            return records
+        assert time.monotonic() < deadline, "Spark did not deliver what the query observed"
+        before = records
+        time.sleep(0.1)
+
+
+VARIANTS = {
+    variant.name: variant
+    for variant in (
+        SparkVariant(SPARK, by_hand, ON_HEAP),
+        SparkVariant(ROCKSDB, by_hand, {**IN_ROCKSDB, **JOIN_FORMAT}),
+        SparkVariant(OURS, ours, IN_ROCKSDB),
+        SparkVariant(AGAIN, ours, IN_ROCKSDB),
+    )
+}
