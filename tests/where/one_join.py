@@ -17,10 +17,12 @@ import thalweg as tw
 from tests.where.join_files import ALIASES, LATENESS, ON, SCHEMA, WINDOWS
 from tests.where.one_query import session
 
-ROCKSDB = {
+SETTINGS = {
+    # not that of the data, and one in which some times occur twice
+    "spark.sql.session.timeZone": "America/New_York",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    )
+    ),
 }
 
 
@@ -68,8 +70,10 @@ def counts(j: tw.Join, rows: int, seconds: float = 30.0) -> dict[str, Any]:
 
 
 def in_batch(spark, folder: Path) -> dict[str, Any]:
+    """Their times as TIMESTAMP, of the session's zone."""
     j = join()
-    out = results(j(**{alias: spark.read.schema(SCHEMA).parquet(str(folder / "in" / alias)) for alias in ALIASES}))
+    frames = {alias: spark.read.schema(SCHEMA).parquet(str(folder / "in" / alias)) for alias in ALIASES}
+    out = results(j(**{alias: df.withColumn("ts", df["ts"].cast("timestamp")) for alias, df in frames.items()}))
     return {"results": out, "counts": counts(j, 1)}
 
 
@@ -85,7 +89,7 @@ def in_stream(spark, folder: Path, rows: int) -> dict[str, Any]:
 
 def main(folder: str, where: str = "", *settings: str) -> None:
     """Ends without `spark.stop()`, as many programs do."""
-    spark = session(where, ROCKSDB | dict(setting.split("=", 1) for setting in settings))
+    spark = session(where, SETTINGS | dict(setting.split("=", 1) for setting in settings))
     place = Path(folder)
     rows = sum(spark.read.parquet(str(place / "in" / alias)).count() for alias in ALIASES)
     told = {"spark": spark.version, "session": type(spark).__module__, "rows": rows}
