@@ -112,12 +112,12 @@ def attach(
     )  # fmt: skip
     packed = []
     for alias in plan.streams:
-        df = frames[alias]
-        if laid.streaming and alias not in followed:
-            df = marked(df, plan.times[alias], binding.lateness[alias], ahead)
-        df = df.select(*(F.col(quoted(name)) for name in binding.schemas[alias].names))
+        df = frames[alias].select(*(F.col(quoted(name)) for name in binding.schemas[alias].names))
         key = laid.partitioning.key if alias in laid.partitioning.columns else None
-        packed.append(_packed(df, Packing(binding, alias, key, laid.buckets)))
+        df = _packed(df, Packing(binding, alias, key, laid.buckets))
+        if laid.streaming and alias not in followed:
+            df = marked(df, binding.lateness[alias], ahead)
+        packed.append(df)
     together = reduce(DataFrame.union, packed)
     columns = _columns(task, frames)
     metric = f"thalweg_{identity}"
