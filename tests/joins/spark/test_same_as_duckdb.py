@@ -16,7 +16,7 @@ import thalweg as tw
 from tests.joins.generated import POLICIES, Case
 from tests.joins.oracle import expected_ids
 from tests.joins.spark.generated import cases_for_spark, cut_into_files
-from tests.joins.spark.streams import BEGIN_US, UTC, Files, results, run, streaming
+from tests.joins.spark.streams import BEGIN_US, UTC, Files, frame, results, run, streaming
 from tests.runtime.spark.waiting import wait_until
 
 SEEDS = st.integers(0, 2**32)
@@ -38,7 +38,7 @@ def test_streams_stopped_and_started_again(
     streams = {alias: Files(folder / alias, case.streams[alias].table.schema) for alias in case.windows}
     cut = {alias: cut_into_files(r, case.streams[alias].table, STARTS) for alias in streams}
     frames = streaming(spark, streams)
-    frames |= {a: spark.createDataFrame(s.table) for a, s in case.streams.items() if a not in case.windows}
+    frames |= {a: frame(spark, s.table) for a, s in case.streams.items() if a not in case.windows}
     joined = join(**frames)
     for start in range(STARTS):
         for alias, files in streams.items():
@@ -62,7 +62,7 @@ def test_streams_stopped_and_started_again(
 )
 def test_finished_data(spark, case: Case, policy: str, buckets: int | None):
     join = tw.join(**case.arguments, policy=policy, buckets=buckets, seed=1)
-    out = join(**{alias: spark.createDataFrame(stream.table) for alias, stream in case.streams.items()})
+    out = join(**{alias: frame(spark, stream.table) for alias, stream in case.streams.items()})
     expected = case.expected()
     assert case.found(out.toArrow().combine_chunks().to_batches()) == expected
     assert sum(section.results for section in join.report().sections) == len(expected)
