@@ -30,7 +30,7 @@ def rows(seconds: Sequence[float | None], keys: Sequence[Any] | None = None, *, 
     return pa.table(
         {
             "ts": pa.array(ticks, pa.int64()).cast(UTC),
-            "k": pa.array([1] * len(seconds) if keys is None else keys),
+            "k": pa.array([1] * len(seconds), pa.int64()) if keys is None else pa.array(keys),
             "id": pa.array(range(first_id, first_id + len(seconds)), pa.int64()),
         }
     )

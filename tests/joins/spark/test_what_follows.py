@@ -24,7 +24,7 @@ def seconds(times: list[float], kind: pa.DataType = UTC) -> pa.Table:
 @pytest.mark.parametrize("kind", [UTC, NTZ], ids=["timestamp", "ntz"])
 def test_a_window_aggregate_has_the_windows_that_are_closed(spark, tmp_path: Path, kind: pa.DataType):
     tables = {"a": seconds([n / 2 for n in range(100)], kind), "b": seconds([n / 3 for n in range(120)], kind)}
-    joined = expected(tables, "a.k = b.k", dict.fromkeys(tables, WINDOW_US))
+    joined = expected(tables, "a.k = b.k", dict.fromkeys(tables, WINDOW_US), time="ts")
     assert joined.num_rows > 100
     mark = BEGIN_US + 119 * 10**6 // 3 - 2 * 10**6  # the last of b, which is behind a, and its lateness
     counts = (
@@ -54,7 +54,8 @@ def test_two_joins_in_a_row(spark, tmp_path: Path):
     frames = streaming(spark, streams)
     first = tw.join(on="a.k = b.k", window="3 seconds", time="ts")
     second = tw.join(
-        on="ab.a_k = c.k", window="3 seconds", time={"ab": "event_time", "c": "ts"}, lateness={"ab": "20 seconds"},
+        on="ab.a_k = c.k", window="3 seconds", time={"ab": "event_time", "c": "ts"},
+        lateness={"ab": "20 seconds", "c": "0 seconds"},
         select=["ab.a_id", "ab.b_id", "c.id"],
     )  # fmt: skip
     run(second(ab=first(a=frames["a"], b=frames["b"]), c=frames["c"]), tmp_path)
