@@ -18,7 +18,8 @@ def marked(df: DataFrame, time: str, lateness: int, ahead: int | None) -> DataFr
     """`lateness` and `ahead` in microseconds; times further ahead of the clock than that do not move the watermark."""
     mark = instant(df, time)
     if ahead is not None:
-        mark = F.least(mark, F.current_timestamp() + F.expr(f"INTERVAL {ahead} MICROSECONDS"))
+        # null does not move it; nor may the bound, since the rows that come after are older than that
+        mark = F.when(mark <= F.current_timestamp() + F.expr(f"INTERVAL {ahead} MICROSECONDS"), mark)
     wait_ms = -(-lateness // 1000)
     return df.withColumn(MARK, mark).withWatermark(MARK, f"{wait_ms} milliseconds").drop(MARK)
 
