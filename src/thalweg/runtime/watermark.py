@@ -55,6 +55,10 @@ class Watermarks:
         """No more rows will come."""
         self._seen[stream] = END + self._lateness[stream]
 
+    def not_before(self, mark: int) -> None:
+        """Somebody else, who is believed, says that the query's watermark is there already."""
+        self.query = mark if self.query is None else max(mark, self.query)
+
     def end_round(self) -> None:
         """What was seen counts from now on."""
         for stream, seen in self._seen.items():

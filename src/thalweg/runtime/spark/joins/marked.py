@@ -1,7 +1,8 @@
 """A stream with the watermark that Spark keeps of it, so that a window aggregate can follow the join.
 
-The join itself does not use Spark's: it knows the latest time of each stream to the microsecond, and of streams that
-are idle, and Spark's is never ahead of it.
+The join has a watermark of its own: it knows the latest time of each stream to the microsecond, and of streams that are
+idle. Spark's is ahead of it only where a stream came with a watermark that its user set, which Spark does not let us set
+again; then the join follows Spark's, since its results may not be older than that.
 """
 
 from __future__ import annotations
@@ -11,11 +12,16 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampNTZType
 
 MARK = "__thalweg_mark"
+WATERMARK = "spark.watermarkDelayMs"
+"""Where Spark notes it, in the metadata of the column."""
 _EPOCH, _EPOCH_NTZ = "TIMESTAMP'1970-01-01 00:00:00Z'", "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
 
 def marked(df: DataFrame, time: str, lateness: int, ahead: int | None) -> DataFrame:
-    """`lateness` and `ahead` in microseconds; times further ahead of the clock than that do not move the watermark."""
+    """`lateness` and `ahead` in microseconds; times further ahead of the clock than that do not move the watermark. What
+    has a watermark keeps it: a join's result, or what its user marked."""
+    if any(WATERMARK in field.metadata for field in df.schema):
+        return df
     mark = instant(df, time)
     if ahead is not None:
         # null does not move it; nor may the bound, since the rows that come after are older than that

@@ -76,6 +76,8 @@ class JoinProcessor(StatefulProcessor):
         # taken out while it works: a copy that was left half way is never used again
         kept = KeptJoin.open(store, task.query, _WARM.pop(place, None), lambda: task.loop(snapshots=True))
         active = dict(kept.head.active)
+        if (mark_ms := timerValues.getCurrentWatermarkInMs()) > 0:  # before Spark knows one it says 0
+            kept.loop.watermarks.not_before(mark_ms * 1000)
         for out in run_round(task, kept, rows, timerValues.getCurrentProcessingTimeInMs(), active):
             yield _frame(out)
         for out in task.lost(kept.loop, bucket):
