@@ -10,24 +10,29 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from thalweg.errors import PlanError
+
 MARK = "__thalweg_mark"
 _DELAY = "spark.watermarkDelayMs"
 
 
-def marked(packed: DataFrame, lateness: int, ahead: int | None) -> DataFrame:
-    """`lateness` and `ahead` in microseconds; times further ahead of the clock than that do not move the watermark."""
-    mark = F.timestamp_micros(F.col("latest"))
-    if ahead is not None:
-        latest = F.current_timestamp() + F.expr(f"INTERVAL {ahead} MICROSECONDS")
-        mark = F.when(mark > latest, latest).otherwise(mark)  # not `least`, which takes the other for a null
+def marked(packed: DataFrame, lateness: int) -> DataFrame:
+    """`lateness` in microseconds."""
     wait_ms = -(-lateness // 1000)
+    mark = F.timestamp_micros(F.col("latest"))
     return packed.withColumn(MARK, mark).withWatermark(MARK, f"{wait_ms} milliseconds").drop(MARK)
 
 
-def has_watermark(df: DataFrame, time: str) -> bool:
-    """Whether the column carries one already: of the user, or of a stateful operator, behind which Spark allows no
-    other."""
-    return _DELAY in (df.schema[time].metadata or {})
+def has_watermark(alias: str, df: DataFrame, time: str) -> bool:
+    """Whether the time carries one already: of the user, or of another join. Spark fails a query that sets a second one
+    behind it, and that only in its second micro-batch."""
+    carried = [field.name for field in df.schema if _DELAY in (field.metadata or {})]
+    if carried and time not in carried:
+        raise PlanError(
+            f"{alias} has a watermark on {carried[0]}, and its time= is {time}: Spark keeps one watermark of a stream; "
+            f"set it on {time}, or leave it to the join, whose lateness= it is"
+        )
+    return bool(carried)
 
 
 def quoted(column: str) -> str:

@@ -105,7 +105,7 @@ def run_round(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one micro-batch that fell to one bucket. `active`: when rows of each stream last came."""
     loop, aliases = kept.loop, task.binding.plan.graph.aliases
-    marks = loop.watermarks
+    marks, loop.intake.told = loop.watermarks, True
     now_ms = clock.now_ms
     if task.max_ahead is not None:
         marks.bound = 1000 * now_ms + task.max_ahead
@@ -126,6 +126,7 @@ def run_round(
     for _, alias, part in sorted(parts, key=lambda part: part[0]):
         for out in loop.process(alias, part):
             yield task.results(out)
+    marks.bound = None  # who told the latest times has looked whether to believe them
     for alias, told in latest.items():
         marks.seen(alias, told)
     for alias in task.binding.plan.streams:
