@@ -1,4 +1,4 @@
-"""What the one query must answer, wherever it ran."""
+"""What the one query and the one join must answer, wherever they ran."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.where.input_files import ROWS, expected_ids
+from tests.where.join_files import ALIASES, expected_results
 
 
 def check_answer(told: dict[str, Any], folder: Path) -> None:
@@ -18,3 +19,13 @@ def check_answer(told: dict[str, Any], folder: Path) -> None:
         (section,) = told[kind]["sections"]
         assert (section["kind"], section["rows"], section["kept"]) == (kind, ROWS, len(expected))
         assert section["switches"] > 0
+
+
+def check_join(told: dict[str, Any], folder: Path) -> None:
+    """The results DuckDB finds in the same files, every row counted once and none late."""
+    expected = expected_results(folder / "in")
+    assert expected
+    rows = dict.fromkeys(ALIASES, told["rows"] // len(ALIASES))
+    for kind in ("batch", "stream"):
+        assert told[kind]["results"] == expected
+        assert told[kind]["counts"] == {"rows": rows, "late": 0, "results": len(expected)}

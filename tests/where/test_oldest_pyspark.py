@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.where import lost_workers, one_query
+from tests.where import lost_workers, one_join, one_query
 from tests.where.input_files import ROWS, expected_ids, write_files
+from tests.where.join_files import write_streams
 from tests.where.processes import QUIET, REPOSITORY, SOURCE, answer, environment
-from tests.where.same_answer import check_answer
+from tests.where.same_answer import check_answer, check_join
 
 pytestmark = pytest.mark.spark
 
@@ -38,6 +39,18 @@ def test_the_same_query_on_pyspark_4_1(oldest: Path, tmp_path: Path):
     )
     assert told["spark"].startswith("4.1.")
     check_answer(told, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_same_join_on_pyspark_4_1(oldest: Path, tmp_path: Path):
+    write_streams(tmp_path / "in", 3)
+    env = environment(tmp_path, PYTHONPATH=os.pathsep.join([str(oldest), str(SOURCE), str(REPOSITORY)]))
+    settings = [f"{key}={value}" for key, value in QUIET.items()]
+    command = [sys.executable, one_join.__file__, str(tmp_path), "local[2]", *settings]
+    told = answer(command, tmp_path / "program.out", env, seconds=170)
+    assert told["spark"].startswith("4.1.")
+    check_join(told, tmp_path)
 
 
 def test_a_lost_executor_counts_nothing_twice_on_pyspark_4_1(oldest: Path, tmp_path: Path):

@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests.where import lost_workers, one_query
+from tests.where import lost_join_workers, lost_workers, one_query
 from tests.where.input_files import ROWS, expected_ids, write_files
-from tests.where.processes import QUIET, SOURCE, answer, environment, listens_beyond_loopback
+from tests.where.join_files import ALIASES, ROWS_A_FILE, expected_results, write_streams
+from tests.where.processes import QUIET, REPOSITORY, SOURCE, answer, environment, listens_beyond_loopback
 from tests.where.same_answer import check_answer
 from tests.where.standalone_cluster import SPARK_HOME, WORKERS, Cluster, standalone_cluster
 
@@ -40,11 +41,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             assert not listens_beyond_loopback(process.pid)
 
 
-def submit(cluster: Cluster, script: Any, folder: Path, env: dict[str, str | None], *words: str) -> dict[str, Any]:
+def submit(
+    cluster: Cluster, script: Any, folder: Path, env: dict[str, str | None], *words: str, seconds: float = 120.0
+) -> dict[str, Any]:
     """What the script answers; `words` go to `spark-submit`."""
     settings = [word for key, value in ON_CLUSTER.items() for word in ("--conf", f"{key}={value}")]
     command = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", cluster.master, *settings, *words]
-    return answer([*command, script.__file__, str(folder)], folder / "driver.out", environment(folder, **env))
+    return answer([*command, script.__file__, str(folder)], folder / "driver.out", environment(folder, **env), seconds)
 
 
 def check(told: dict[str, Any], folder: Path, cluster: Cluster) -> None:
@@ -107,3 +110,15 @@ def test_lost_workers_and_executors_change_nothing(cluster: Cluster, tmp_path: P
         assert told[case]["ids"] == expected, case
         for counted in (told[case]["report"], told[case]["events"]):
             assert counted == {"rows": ROWS, "kept": len(expected)}, case
+
+
+def test_a_join_that_loses_workers_and_an_executor_with_its_state(cluster: Cluster, tmp_path: Path):
+    files = 5
+    write_streams(tmp_path / "in", files)
+    words = ["--conf", f"spark.executorEnv.PYTHONPATH={SOURCE}:{REPOSITORY}"]
+    told = submit(cluster, lost_join_workers, tmp_path, {}, *words, seconds=200)
+    assert told["killed"] == [f"{batch}.killed" for batch in lost_join_workers.KILLS]
+    expected = expected_results(tmp_path / "in")
+    assert told["results"] == expected
+    rows = dict.fromkeys(ALIASES, files * ROWS_A_FILE)
+    assert told["counts"] == {"rows": rows, "late": 0, "results": len(expected)}
