@@ -53,6 +53,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.ui.enabled", False)  # nobody looks, and it takes a port
         .config("spark.ui.showConsoleProgress", False)  # its bars are written over pytest's output
         .config("spark.sql.session.timeZone", "UTC")  # timestamps mean the same on every machine
+        .config(  # joins of streams keep their windows there
+            "spark.sql.streaming.stateStore.providerClass",
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+        )
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))  # not in the working directory
         .config("spark.local.dir", str(scratch / "local"))  # shuffle files go away with the test's other files
         .getOrCreate()

@@ -253,9 +253,10 @@ class WindowStore:
         data: bytes = sink.getvalue().to_pybytes()
         return data
 
-    def restore(self, chunks: Mapping[int, bytes] | Iterable[tuple[int, bytes]]) -> None:
+    def restore(self, chunks: Mapping[int, bytes] | Iterable[tuple[int, bytes]], end: int = 0) -> None:
         """Take over chunks of a snapshot: all of them by a new store, those that came since by one that held what was
-        there before. Rows that had expired come back where their chunk had live ones, and expire again."""
+        there before. Rows that had expired come back where their chunk had live ones, and expire again. `end`: numbers
+        before it have been used, also those of chunks that are gone, and are not used again."""
         numbered: list[tuple[int, Any]] = sorted(dict(chunks).items())
         assert not self._unsaved, "what was inserted is in no snapshot"
         assert not numbered or numbered[0][0] >= self._next_chunk, "chunks are taken over once"
@@ -274,8 +275,7 @@ class WindowStore:
             self._next_chunk = number
             self.insert(batch, keys, times, ends)
             self._unsaved.clear()
-        if numbered:
-            self._next_chunk = numbered[-1][0] + 1
+        self._next_chunk = max(end, numbered[-1][0] + 1 if numbered else self._next_chunk)
 
 
 def ends_of(times: Words, window: int) -> Words:

@@ -4,7 +4,7 @@ A report is folded from event records and from nothing else. Its size is bounded
 """
 
 from thalweg.report.join_report import JoinReport, JoinTally
-from thalweg.report.join_section import JoinSection, StreamReport
+from thalweg.report.join_section import JoinSection, StreamReport, TableReport
 from thalweg.report.report import Report
 from thalweg.report.section import PredicateReport, Section, SwitchReport
 from thalweg.report.tally import Tally, fold
@@ -18,6 +18,7 @@ __all__ = [
     "Section",
     "StreamReport",
     "SwitchReport",
+    "TableReport",
     "Tally",
     "fold",
 ]

@@ -17,8 +17,6 @@ SUMS_BY_OTHER = ("evaluated", "passed", "profiled")
 """What `JoinObserved` and `StreamReport` have in common, by these names."""
 _NOW = ("order", "window_rows", "window_bytes", "state_bytes", "state_chunks", "most_rows", "most_bytes", "watermark")
 
-_OF_TABLES = ("window_rows", "window_bytes", "no_key", "filtered")
-
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -176,6 +174,24 @@ class StreamReport:
 
 
 @dataclass(slots=True)
+class TableReport:
+    """Of one table. Every bucket holds it whole, and a new worker reads it again, so nothing is summed."""
+
+    table: str
+    rows: int = 0
+    window_rows: int = 0
+    """Held."""
+    window_bytes: int = 0
+    no_key: int = 0
+    filtered: int = 0
+
+    def take_in(self, later: JoinObserved | TableReport) -> None:
+        """The most that was told."""
+        for name in ("rows", "window_rows", "window_bytes", "no_key", "filtered"):
+            setattr(self, name, max(getattr(self, name), getattr(later, name)))
+
+
+@dataclass(slots=True)
 class JoinSection:
     """One pass or query."""
 
@@ -183,7 +199,7 @@ class JoinSection:
     kind: str
     policy: str
     streams: dict[str, StreamReport] = field(default_factory=dict)
-    tables: dict[str, StreamReport] = field(default_factory=dict)
+    tables: dict[str, TableReport] = field(default_factory=dict)
     switches: deque[SwitchReport] = field(default_factory=lambda: deque(maxlen=LATEST_SWITCHES))
     all_switches: int = 0
     first_batch: int | None = None
@@ -204,7 +220,10 @@ class JoinSection:
     def add(self, record: Record) -> None:
         """Fold in one record of this run."""
         if isinstance(record, JoinObserved):
-            self._stream(record.stream, record.others, record.table).add(record)
+            if record.table:
+                self.tables.setdefault(record.stream, TableReport(record.stream)).take_in(record)
+            else:
+                self._stream(record.stream, record.others).add(record)
             self.all_switches += record.omitted_switches
             self.query_name = record.query_name or self.query_name
             self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, record.batch)
@@ -217,21 +236,21 @@ class JoinSection:
         for alias, stream in later.streams.items():
             self._stream(alias, stream.others).take_in(stream)
         for alias, table in later.tables.items():
-            self._stream(alias, table.others, table=True).take_in(table)
+            self.tables.setdefault(alias, TableReport(alias)).take_in(table)
         self.all_switches += later.all_switches
         self.switches.extend(later.switches)
         self.query_name = later.query_name or self.query_name
         self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, later.first_batch, later.last_batch)
 
-    def _stream(self, alias: str, others: tuple[str, ...], table: bool = False) -> StreamReport:
-        return (self.tables if table else self.streams).setdefault(alias, StreamReport(alias, others))
+    def _stream(self, alias: str, others: tuple[str, ...]) -> StreamReport:
+        return self.streams.setdefault(alias, StreamReport(alias, others))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {
             "run": self.run, "kind": self.kind, "policy": self.policy, "results": self.results,
             "streams": {alias: stream.to_dict() for alias, stream in self.streams.items()},
-            "tables": {a: {name: getattr(table, name) for name in _OF_TABLES} for a, table in self.tables.items()},
+            "tables": {alias: asdict(table) for alias, table in self.tables.items()},
             "buckets": self.buckets, "first_batch": self.first_batch, "last_batch": self.last_batch,
             "switches": self.all_switches,
             "latest_switches": [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import textwrap
 
-from thalweg.report.join_section import JoinSection, StreamReport
+from thalweg.report.join_section import JoinSection, StreamReport, TableReport
 from thalweg.report.section import SwitchReport, query_words
 from thalweg.report.view import CELL, WIDTH
 from thalweg.report.words import many, what_moved
@@ -64,7 +64,7 @@ def _table(section: JoinSection) -> list[tuple[str, ...]]:
 def facts(section: JoinSection) -> list[str]:
     """Sentences about what is no number of the table."""
     told = [fact for stream in section.streams.values() for fact in _facts_of(stream, section.buckets)]
-    told += [_table_fact(table) for table in section.tables.values()]
+    told += [_fact_of_table(table, section.buckets) for table in section.tables.values()]
     told += _furthest_behind(section)
     streams = section.streams.values()
     chunks = sum(s.state_chunks for s in streams)
@@ -110,12 +110,11 @@ def _facts_of(s: StreamReport, buckets: int) -> list[str]:
     return told
 
 
-def _table_fact(t: StreamReport) -> str:
-    held = f"{many(t.window_rows, 'row')} held, {t.window_bytes / 1e6:,.1f} MB"
-    if len(t.buckets) > 1:
-        held += f", in {len(t.buckets)} buckets together"
+def _fact_of_table(t: TableReport, buckets: int) -> str:
+    where = f" in each of {buckets} buckets" if buckets > 1 else ""
+    held = f"{many(t.window_rows, 'row')} held{where}, {t.window_bytes / 1e6:,.1f} MB{' each' if where else ''}"
     left = [(t.no_key, "with a key that equals nothing"), (t.filtered, "dropped by a condition on this table")]
-    return ", ".join([f"{t.stream}: a table, {held}", *(f"{n:,} {what}" for n, what in left if n)])
+    return ", ".join([f"{t.table}: a table, {held}", *(f"{n:,} {what}" for n, what in left if n)])
 
 
 def _furthest_behind(section: JoinSection) -> list[str]:

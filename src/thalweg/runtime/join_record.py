@@ -53,10 +53,10 @@ def _taken(loop: JoinLoop, extras: Extras) -> list[dict[str, Any]]:
         looked, chain.looked = chain.looked, 0
         told: dict[str, Any] = {
             "rows": counts.rows, "late": counts.late, "most_late": counts.most_late, "filtered": counts.filtered,
-            "most_rows": counts.most_rows, "most_bytes": counts.most_bytes, "no_time": counts.no_time,
-            "ahead": counts.ahead, "no_key": counts.no_key, "kept": work.kept, "results": counts.results,
-            "evaluated": work.evaluated,
-            "passed": work.passed, "profiled": work.profiled, "profile_tuples": work.profile_tuples,
+            "ahead": counts.ahead, "no_time": counts.no_time, "no_key": counts.no_key, "most_rows": counts.most_rows,
+            "most_bytes": counts.most_bytes, "kept": work.kept, "results": counts.results,
+            "evaluated": work.evaluated, "passed": work.passed, "profiled": work.profiled,
+            "profile_tuples": work.profile_tuples,
             "looked": looked + counts.looked, "total_ns": work.total_ns + counts.putting_ns,
             "profiling_ns": work.profiling_ns, "reoptimizing_ns": work.reoptimizing_ns, "expired": counts.expired,
             "window_rows": len(store), "window_bytes": store.nbytes, "most_matches": counts.most_matches,
@@ -73,11 +73,10 @@ def _taken(loop: JoinLoop, extras: Extras) -> list[dict[str, Any]]:
         counts, store = loop.counts[alias], loop.stores[alias]
         told = {
             "rows": counts.rows, "filtered": counts.filtered, "no_key": counts.no_key, "window_rows": len(store),
-            "window_bytes": store.nbytes, "most_rows": len(store), "most_bytes": store.nbytes, "table": True,
-            "limit": loop.most_matches,
+            "window_bytes": store.nbytes, "most_rows": len(store), "most_bytes": store.nbytes,
+            "limit": loop.most_matches, **extras.get(alias, {}),
         }  # fmt: skip
-        some = {name: value for name, value in told.items() if _is_some(name, value)}
-        taken.append({"stream": alias, "others": (), "order": (), **some})
+        taken.append({"stream": alias, "table": True, "others": (), "order": (), **told})
         loop.counts[alias] = StreamCounts()
     return taken
 

@@ -156,6 +156,8 @@ class KeptJoin:
                     window.restore([(number, data)])
                     sizes[number] = len(data)
                     self.reloaded[alias] += 1
+            # copies elsewhere read on from the number they have come to: a number that is used again is not seen there
+            window.restore((), end)
             window.expire(BEGINNING if mark is None else mark)
             self._forget(alias, window.changes().removed)
         for alias, learned in head.learned.items():

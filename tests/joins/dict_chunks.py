@@ -1,0 +1,36 @@
+"""A store of chunks as a state store of Spark is one: a round works on a copy, which is kept when the round is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class DictChunks:
+    """In dicts. Refuses what a `ChunkStore` must never be asked for."""
+
+    data: bytes | None = None
+    chunks: dict[tuple[str, int], bytes] = field(default_factory=dict)
+    used: set[tuple[str, int]] = field(default_factory=set)
+    reads: int = 0
+
+    def copy(self) -> DictChunks:
+        return DictChunks(self.data, dict(self.chunks), set(self.used))
+
+    def head(self) -> bytes | None:
+        return self.data
+
+    def set_head(self, data: bytes) -> None:
+        self.data = data
+
+    def chunk(self, stream: str, number: int) -> bytes | None:
+        self.reads += 1
+        return self.chunks.get((stream, number))
+
+    def add(self, stream: str, number: int, data: bytes) -> None:
+        assert (stream, number) not in self.used, f"chunk {number} of {stream} is written a second time"
+        self.used.add((stream, number))
+        self.chunks[stream, number] = data
+
+    def remove(self, stream: str, number: int) -> None:
+        del self.chunks[stream, number]  # one that was added, and is removed once

@@ -1,0 +1,108 @@
+"""Streams of files for joins on Spark: written in order, read one file a micro-batch, results in a file sink."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+BEGIN = datetime(2024, 3, 10, tzinfo=timezone.utc)
+"""Second 0 of the times in tests."""
+BEGIN_US = int(BEGIN.timestamp()) * 10**6
+UTC = pa.timestamp("us", "UTC")
+NTZ = pa.timestamp("us")
+
+
+def at(second: float) -> datetime:
+    """As results have it where the time zone of the session is UTC."""
+    return (BEGIN + timedelta(seconds=second)).replace(tzinfo=None)
+
+
+def rows(seconds: Sequence[float | None], keys: Sequence[Any] | None = None, *, first_id: int = 0) -> pa.Table:
+    """With time `ts`, key `k` (1 everywhere unless given) and number `id`."""
+    ticks = [None if s is None else BEGIN_US + round(s * 1e6) for s in seconds]
+    return pa.table(
+        {
+            "ts": pa.array(ticks, pa.int64()).cast(UTC),
+            "k": pa.array([1] * len(seconds) if keys is None else keys),
+            "id": pa.array(range(first_id, first_id + len(seconds)), pa.int64()),
+        }
+    )
+
+
+class Files:
+    """A stream, as a folder of Parquet files. A micro-batch reads one of them, in the order in which they were added;
+    an empty one makes a stream sit out a micro-batch."""
+
+    def __init__(self, folder: Path, schema: pa.Schema) -> None:
+        self.folder, self.schema, self.count = folder, schema, 0
+        folder.mkdir(parents=True)
+
+    def add(self, table: pa.Table) -> None:
+        """One more file."""
+        assert table.schema == self.schema
+        aside = self.folder / f".{self.count}"
+        pq.write_table(table, aside)
+        os.utime(aside, (1_000_000 + self.count, 1_000_000 + self.count))
+        aside.rename(self.folder / f"part-{self.count:03}.parquet")
+        self.count += 1
+
+    def stream(self, spark):
+        """What is there, and what will be."""
+        schema = spark.createDataFrame(self.schema.empty_table()).schema
+        return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(self.folder))
+
+    def finished(self, spark):
+        """What is there."""
+        schema = spark.createDataFrame(self.schema.empty_table()).schema
+        return spark.read.schema(schema).parquet(str(self.folder))
+
+
+def files(folder: Path, batches: Mapping[str, Sequence[pa.Table]]) -> dict[str, Files]:
+    """Streams of these files."""
+    made = {}
+    for alias, tables in batches.items():
+        made[alias] = Files(folder / alias, tables[0].schema)
+        for table in tables:
+            made[alias].add(table)
+    return made
+
+
+def streaming(spark, streams: Mapping[str, Files]) -> dict[str, Any]:
+    """To be joined."""
+    return {alias: each.stream(spark) for alias, each in streams.items()}
+
+
+def start(df, folder: Path, name: str = "out"):
+    """A query that ends when everything that is there has been read."""
+    return (
+        df.writeStream.format("parquet")
+        .option("path", str(folder / name))
+        .option("checkpointLocation", str(folder / f"{name}-checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+
+
+def run(df, folder: Path, name: str = "out") -> None:
+    """To the end of what is there."""
+    query = start(df, folder, name)
+    try:
+        assert query.awaitTermination(120)
+    finally:
+        query.stop()
+
+
+def results(spark, folder: Path, name: str = "out") -> pa.Table:
+    """What the sink holds."""
+    return spark.read.parquet(str(folder / name)).toArrow()
+
+
+def ids(table: pa.Table, aliases: str) -> list[tuple[int, ...]]:
+    """The numbers of the rows of each result; sorted, so that what comes twice is seen."""
+    return sorted(zip(*(table[f"{alias}_id"].to_pylist() for alias in aliases), strict=True))

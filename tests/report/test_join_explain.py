@@ -1,0 +1,141 @@
+"""What `explain` says of a join before it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.partitioning import Partitioning
+from thalweg.report.join_explain import explain_text
+from thalweg.runtime.join_binding import JoinBinding
+
+STAR = "orders.id = payments.order AND orders.id = parcels.order"
+CHAIN = "a.x = b.x AND b.y = c.y AND c.z = d.z"
+CYCLE = "a.x = b.x AND b.y = c.y AND c.z = a.z"
+
+
+def explained(on: str, window: Any = "10 seconds", lateness: Any = "0 seconds", **changes: Any) -> str:
+    """Every column that is named is a number; times are timestamps."""
+    plan = JoinPlan.of(on, window, "ts", lateness)
+    graph = plan.graph
+    columns = {
+        alias: {graph.column_of[c][alias]: pa.int64() for c in graph.classes_of(alias)} for alias in graph.aliases
+    }
+    for residual in plan.residuals:
+        for alias, column in residual.columns:
+            columns[alias][column] = pa.int64()
+    schemas = {alias: pa.schema({**of, "ts": pa.timestamp("us")}) for alias, of in columns.items()}
+    values = {"buckets": 4, "partitions": 4, **changes}
+    by = Partitioning.of(graph, values.pop("tables", ()), values.pop("sizes", None))
+    return explain_text(JoinBinding.of(plan, schemas), by, **values)
+
+
+def words(text: str) -> str:
+    """Without the places where lines were broken."""
+    return " ".join(text.split())
+
+
+def test_a_star():
+    text = explained(
+        STAR + " AND orders.price < payments.amount AND orders.region = 3",
+        {"orders": "1 minute", "payments": "30 seconds", "parcels": "30 seconds"},
+        {"orders": "0 seconds", "payments": "5 seconds", "parcels": "0 seconds"},
+        given={"orders": ["id", "price", "region", "ts", "comment", "address"]},
+        max_matches=1000,
+        limits=["a bucket may hold 100 MB"],
+    )
+    said = text.splitlines()
+    for line in (
+        "  orders: window 1 minute, time ts, in order",
+        "  payments: window 30 seconds, time ts, up to 5 seconds out of order",
+        "  parcels: window 30 seconds, time ts, in order",
+        "  spread by orders.id, payments.order and parcels.order: the only columns that must be equal",
+        "  4 buckets over 4 partitions; the checkpoint fixes them",
+        "  orders: id, price, region and ts; not read: comment and address",
+        "  new rows of payments: orders by id, then parcels by order",
+        "  when its rows come: orders.region = 3",
+        "  when rows are put together: orders.price < payments.amount",
+        "  a row with more than 1,000 matches by its keys fails the join (max_matches=)",
+        "  a bucket may hold 100 MB",
+    ):
+        assert line in said, text
+    assert "waits for the slowest of orders, payments and parcels" in words(text)
+    assert "follows the data" in text
+    assert "replicated" not in text
+    assert "cycle" not in text
+
+
+def test_a_chain_tells_what_replicating_costs():
+    text = explained(CHAIN, buckets=8, partitions=3)
+    assert "a, b, c, d: window 10 seconds, time ts, in order" in text
+    assert "spread by a.x and b.x" in text
+    assert "8 buckets over 3 partitions, up to 3 in one" in text
+    assert (
+        "c and d have no such column and are replicated: every row of c and d is sent to and held by each of 8 buckets"
+        in words(text)
+    )
+    assert "new rows of d: c by z, then b by y of c, then a by x of b" in text
+    assert "costs nothing with one bucket" in words(explained(CHAIN, buckets=1))
+
+
+def test_a_cycle_leaves_a_comparison_for_the_end():
+    text = explained(CYCLE, buckets=2, idle_after="1 minute")
+    assert "c has no such column and is replicated: every row of c is sent to and held by each of 2 buckets" in words(
+        text
+    )
+    assert "2 buckets over 4 partitions, of which 2 stay empty" in text
+    assert "when a cycle is closed: what probes did not look at of a.x = b.x, b.y = c.y, c.z = a.z" in words(text)
+    assert "a stream without rows for 1 minute is not waited for" in text
+    assert "cycle" not in explained("a.k = b.k AND b.k = c.k AND c.k = a.k")  # one class, which every probe looks at
+
+
+def test_finished_data_has_no_late_rows_and_no_checkpoint():
+    text = explained(STAR, streaming=False)
+    assert "no row is late" in text
+    for word in ("checkpoint", "watermark", "in order\n", "idle"):
+        assert word not in text
+
+
+def test_tables_and_sizes():
+    text = explained(CHAIN, tables=["c", "d"])
+    assert "join of 2 streams and 2 tables on" in text
+    assert "c: a table, without time or window" in text
+    assert "c and d: whole in every worker, before any row comes" in text
+    assert "replicated" not in text
+    assert "new rows of c" not in text
+    assert "spread by c.z and d.z: its streams have 20 of 22 rows" in words(
+        explained(CHAIN, sizes={"a": 1, "b": 1, "c": 10, "d": 10})
+    )
+
+
+def test_an_order_that_stands_is_not_said_to_follow():
+    assert "follows" not in explained(STAR, policy="written")
+    assert "follows" not in explained("a.k = b.k")  # nothing to order
+    assert "policy sweep" in explained(STAR, policy="sweep")
+
+
+@pytest.mark.parametrize("on", [STAR, CHAIN, CYCLE])
+def test_it_is_some_twenty_lines_that_fit_a_terminal(on: str):
+    lines = explained(on, max_matches=10_000_000, policy="a-greedy").splitlines()
+    assert 15 <= len(lines) <= 30
+    assert max(map(len, lines)) <= 100
+
+
+def test_columns_that_only_the_index_has_are_told():
+    class Pruned:
+        """What a binding with select= says."""
+
+        def __init__(self, binding: JoinBinding) -> None:
+            self.plan, self.schemas, self.lateness = binding.plan, binding.schemas, binding.lateness
+            self.stored = {"a": pa.schema([("v", pa.int64())]), "b": pa.schema([])}
+
+    plan = JoinPlan.of("a.k = b.k", "10 seconds", "ts", "0 seconds")
+    row = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("ts", pa.timestamp("us"))])
+    binding = JoinBinding.of(plan, {"a": row, "b": row.remove(1)})
+    given = {"a": [*row.names, "payload"], "b": ["k", "ts"]}
+    text = explain_text(Pruned(binding), Partitioning.of(plan.graph), 2, 2, given=given)  # type: ignore[arg-type]
+    assert "  a: v; k and ts only as numbers of its index; not read: payload" in text.splitlines()
+    assert "  b: no column; k and ts only as numbers of its index" in text.splitlines()
