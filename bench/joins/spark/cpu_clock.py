@@ -17,7 +17,7 @@ class CpuClock:
     one that waited for it."""
 
     def __init__(self) -> None:
-        self._read: list[tuple[float, float]] = []
+        self._read: list[tuple[float, float, float]] = []
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
 
@@ -29,24 +29,28 @@ class CpuClock:
         self._over.set()
         self._thread.join()
 
-    def seconds(self, begin: float, end: float) -> float:
-        """Between two moments, told as seconds since 1970."""
-        moments, spent = zip(*self._read, strict=True)
-        early, late = np.interp([begin, end], moments, spent)
-        return float(late - early)
+    def ms(self, begin: float, end: float) -> tuple[float, float]:
+        """Of the JVM and of Python between two moments, which are told as seconds since 1970."""
+        moments, jvm, python = zip(*self._read, strict=True)
+        return tuple(1000 * float(np.diff(np.interp([begin, end], moments, spent))[0]) for spent in (jvm, python))  # type: ignore[return-value]
 
     def _follow(self) -> None:
-        this = psutil.Process()
-        while True:
-            self._read.append((time.time(), sum(map(_spent, this.children(recursive=True)))))
-            if self._over.wait(EVERY_S):
-                self._read.append((time.time(), sum(map(_spent, this.children(recursive=True)))))
-                return
+        over = False
+        while not over:
+            over = self._over.wait(EVERY_S) if self._read else False
+            self._read.append((time.time(), *_spent()))
 
 
-def _spent(process: psutil.Process) -> float:
-    try:
-        times = process.cpu_times()
-    except psutil.Error:  # it has ended
-        return 0.0
-    return float(times.user + times.system + times.children_user + times.children_system)
+def _spent() -> tuple[float, float]:
+    jvm = python = 0.0
+    for process in psutil.Process().children(recursive=True):
+        try:
+            times, name = process.cpu_times(), process.name()
+        except psutil.Error:  # it has ended
+            continue
+        if name == "java":
+            jvm += times.user + times.system
+            python += times.children_user + times.children_system  # it has no other children
+        else:
+            python += times.user + times.system + times.children_user + times.children_system
+    return jvm, python

@@ -48,6 +48,7 @@ class Measured:
                 "spread": [min(times), max(times)],
                 "rows_per_second": round(self.rows_per_second(name)),
                 "cpu_ms": round(self.median(name, lambda batch: batch.cpu_ms)),
+                "python_cpu_ms": round(self.median(name, lambda batch: batch.python_ms)),
                 "work_ms": self.median(name, lambda batch: batch.durations.get("addBatch", 0)),
                 "planning_ms": self.median(name, lambda batch: batch.durations.get("queryPlanning", 0)),
                 "fixed_ms": self.median(name, lambda batch: batch.fixed_ms),

@@ -39,13 +39,19 @@ class BatchTold:
     state_bytes: int
     """As Spark's state stores tell: in memory, and in RocksDB's files."""
     checkpoint_bytes: int = 0
-    cpu_ms: float = 0.0
-    """Of the JVM and the Python workers."""
+    jvm_ms: float = 0.0
+    python_ms: float = 0.0
+    """CPU times of the JVM and of its Python workers."""
 
     @property
     def ms(self) -> int:
         """All of it."""
         return self.durations["triggerExecution"]
+
+    @property
+    def cpu_ms(self) -> float:
+        """Of the JVM and its Python workers."""
+        return self.jvm_ms + self.python_ms
 
     @property
     def fixed_ms(self) -> int:
@@ -70,11 +76,10 @@ def run(
         )
         query.awaitTermination()
     told = [_told(json.loads(progress.json)) for progress in query.recentProgress]
-    batches = [
-        replace(batch, cpu_ms=1000 * clock.seconds(batch.begun, batch.begun + batch.ms / 1000))
-        for batch in told
-        if batch.rows
-    ]
+    batches = []
+    for batch in (batch for batch in told if batch.rows):
+        jvm_ms, python_ms = clock.ms(batch.begun, batch.begun + batch.ms / 1000)
+        batches.append(replace(batch, jvm_ms=jvm_ms, python_ms=python_ms))
     return with_checkpoint_bytes(batches, checkpoint)
 
 
