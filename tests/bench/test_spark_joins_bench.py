@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("duckdb")
@@ -19,7 +20,7 @@ from bench.joins.spark.agenda import LARGE, LONG, SMALL, STAR
 from bench.joins.spark.expected import checksum, expected
 from bench.joins.spark.measured import Measured
 from bench.joins.spark.query_run import BatchTold
-from bench.joins.spark.scenario import SHARES, StreamScenario, chain, star, three_way
+from bench.joins.spark.scenario import BATCH_US, SHARES, StreamScenario, chain, star, three_way
 from bench.joins.spark.stream_files import StreamFiles
 from bench.joins.spark.targets import targets
 from bench.joins.spark.variants import AGAIN, OURS, ROCKSDB, SPARK, VARIANTS, Ran, by_hand
@@ -137,15 +138,17 @@ def _mixed(ids: list[int]) -> int:
 
 
 def test_the_share_of_a_star_s_rows_that_find_a_partner_is_that_of_the_window() -> None:
-    scenario = star(500)
-    keys = {alias: scenario.table(alias, 0).column("k").to_pylist() for alias in SHARES}
+    rows = 20_000
+    scenario = star(rows)
+    keys = {alias: scenario.table(alias, 1).column("k").to_numpy() for alias in SHARES}
     for other, share in SHARES.items():
-        window = round(500 * share)
+        last = np.empty(rows, int)
+        last[keys[other]] = np.arange(rows)
         for alias in SHARES.keys() - {other}:
-            # rows of the second batch, evenly spaced; the other stream's rows that are not older than its window
-            both = keys[other] * 2
-            hits = sum(key in set(both[500 + n - window : 500 + n + 1]) for n, key in enumerate(keys[alias]))
-            assert hits / 500 == pytest.approx(share, abs=0.01)
+            # evenly spaced, and the same keys again after as many rows: so much older is the other stream's row
+            age = (np.arange(rows) - last[keys[alias]]) % rows
+            found = np.mean(age * BATCH_US // rows <= scenario.windows_us[other])
+            assert found == pytest.approx(share, abs=0.015)  # four standard deviations
 
 
 def test_targets_are_judged_from_the_numbers() -> None:

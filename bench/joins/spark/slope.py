@@ -17,9 +17,9 @@ class Slope:
 
     >>> fitted = slope_of([10.0, 12.0, 11.0, 13.0, 15.0, 14.0])
     >>> round(fitted.ms, 3), round(fitted.error, 3), fitted.grows
-    (0.886, 0.222, True)
-    >>> slope_of([10.0, 12.0, 11.0, 10.0, 12.0, 11.0])
-    Slope(ms=0.0857142857142857, error=0.22056560118436456)
+    (0.886, 0.232, True)
+    >>> slope_of([10.0, 12.0, 11.0, 10.0, 12.0, 11.0]).grows
+    False
     """
 
     ms: float
