@@ -88,7 +88,7 @@ class Packing:
         """By bucket; None: no rows."""
         if not waiting:
             return [None] * len(self.buckets)
-        whole = waiting[0] if len(waiting) == 1 else one_batch(waiting)
+        whole = one_batch(waiting)
         if self.key is None or len(self.buckets) == 1:
             return [whole] * len(self.buckets)
         graph = self.binding.plan.graph
@@ -108,7 +108,9 @@ class Packing:
 
 
 def one_batch(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """End to end."""
+    """End to end; together they must be far below 2 GB."""
+    if len(batches) == 1:
+        return batches[0]
     (whole,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
     return whole
 

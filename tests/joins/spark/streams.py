@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-BEGIN = datetime(2024, 3, 10, tzinfo=timezone.utc)
+BEGIN = datetime(2024, 3, 10, tzinfo=UTC)
 """Second 0 of the times in tests."""
 BEGIN_US = int(BEGIN.timestamp()) * 10**6
 UTC = pa.timestamp("us", "UTC")

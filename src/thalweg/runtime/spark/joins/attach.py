@@ -16,7 +16,6 @@ from functools import partial, reduce
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from thalweg.errors import PlanError, nearest
@@ -30,6 +29,7 @@ from thalweg.runtime.join_packing import Packing
 from thalweg.runtime.join_record import decode
 from thalweg.runtime.join_settings import JoinSettings
 from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
+from thalweg.runtime.spark.joins.arrow_schema import arrow_schema
 from thalweg.runtime.spark.joins.bucket_ids import bucket_ids
 from thalweg.runtime.spark.joins.finished import join_finished
 from thalweg.runtime.spark.joins.marked import has_watermark, marked, quoted
@@ -73,8 +73,7 @@ def lay_out(plan: JoinPlan, settings: JoinSettings, frames: Mapping[str, DataFra
     spark = next(iter(frames.values())).sparkSession
     if streaming:
         demand(spark)
-    # times are told in UTC within the join, whatever the zone of the session
-    binding = JoinBinding.of(plan, {a: to_arrow_schema(frames[a].schema, timezone="UTC") for a in plan.graph.aliases})
+    binding = JoinBinding.of(plan, {a: arrow_schema(frames[a]) for a in plan.graph.aliases})
     if streaming and not pa.types.is_timestamp(binding.time_type):
         raise PlanError("time=: on Spark streams a time is a TIMESTAMP or TIMESTAMP_NTZ; F.timestamp_micros makes one")
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
@@ -113,12 +112,12 @@ def attach(
     )  # fmt: skip
     packed = []
     for alias in plan.streams:
-        df = frames[alias]
-        if laid.streaming and alias not in followed:
-            df = marked(df, plan.times[alias], binding.lateness[alias], ahead)
-        df = df.select(*(F.col(quoted(name)) for name in binding.schemas[alias].names))
+        df = frames[alias].select(*(F.col(quoted(name)) for name in binding.schemas[alias].names))
         key = laid.partitioning.key if alias in laid.partitioning.columns else None
-        packed.append(_packed(df, Packing(binding, alias, key, laid.buckets)))
+        df = _packed(df, Packing(binding, alias, key, laid.buckets))
+        if laid.streaming and alias not in followed:
+            df = marked(df, binding.lateness[alias], ahead)
+        packed.append(df)
     together = reduce(DataFrame.union, packed)
     columns = _columns(task, frames)
     metric = f"thalweg_{identity}"

@@ -1,42 +1,33 @@
-"""A stream with the watermark that Spark keeps of it, so that a window aggregate can follow the join.
+"""A stream's packed rows with the watermark that Spark keeps of it, so that a window aggregate can follow the join.
 
-The join itself does not use Spark's: it knows the latest time of each stream to the microsecond, and of streams that
-are idle, and Spark's is never ahead of it.
+Packed rows tell the latest time of their task, so Spark looks at a few rows instead of all, and TIMESTAMP_NTZ, which it
+takes no watermark of, needs no way of its own. The join itself does not use Spark's: it knows the latest time of each
+stream to the microsecond, and of streams that are idle, and Spark's is never ahead of it.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import TimestampNTZType
 
 MARK = "__thalweg_mark"
 _DELAY = "spark.watermarkDelayMs"
-_EPOCH, _EPOCH_NTZ = "TIMESTAMP'1970-01-01 00:00:00Z'", "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
 
-def marked(df: DataFrame, time: str, lateness: int, ahead: int | None) -> DataFrame:
+def marked(packed: DataFrame, lateness: int, ahead: int | None) -> DataFrame:
     """`lateness` and `ahead` in microseconds; times further ahead of the clock than that do not move the watermark."""
-    mark = instant(df, time)
+    mark = F.timestamp_micros(F.col("latest"))
     if ahead is not None:
         latest = F.current_timestamp() + F.expr(f"INTERVAL {ahead} MICROSECONDS")
         mark = F.when(mark > latest, latest).otherwise(mark)  # not `least`, which takes the other for a null
     wait_ms = -(-lateness // 1000)
-    return df.withColumn(MARK, mark).withWatermark(MARK, f"{wait_ms} milliseconds").drop(MARK)
+    return packed.withColumn(MARK, mark).withWatermark(MARK, f"{wait_ms} milliseconds").drop(MARK)
 
 
 def has_watermark(df: DataFrame, time: str) -> bool:
     """Whether the column carries one already: of the user, or of a stateful operator, behind which Spark allows no
     other."""
     return _DELAY in (df.schema[time].metadata or {})
-
-
-def instant(df: DataFrame, time: str) -> Column:
-    """The time as TIMESTAMP, which alone carries a watermark; TIMESTAMP_NTZ is taken as UTC. Not by a cast, which goes
-    through the time zone of the session, where some times occur twice and some never."""
-    if isinstance(df.schema[time].dataType, TimestampNTZType):
-        return F.expr(f"{_EPOCH} + ({quoted(time)} - {_EPOCH_NTZ})")
-    return F.col(quoted(time))
 
 
 def quoted(column: str) -> str:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from thalweg.runtime.join_packing import one_batch, unpacked
+from thalweg.runtime.join_packing import unpacked
 from thalweg.runtime.join_state import KeptJoin, pieces
 from thalweg.runtime.spark.joins.task import JoinTask, memory_share
 from thalweg.runtime.spark.task_name import name_of
@@ -122,11 +122,7 @@ def run_round(
                 came.setdefault(alias, []).append(unpacked(task.binding, alias, chunk))
             if not pd.isna(told):
                 latest[alias] = max(int(told), latest.get(alias, int(told)))
-    parts = [
-        (loop.begins(alias, part), alias, part)
-        for alias, batches in came.items()
-        for part in pieces(batches[0] if len(batches) == 1 else one_batch(batches))
-    ]
+    parts = [(loop.begins(alias, part), alias, part) for alias, batches in came.items() for part in pieces(batches)]
     for _, alias, part in sorted(parts, key=lambda part: part[0]):
         for out in loop.process(alias, part):
             yield task.results(out)

@@ -1,0 +1,100 @@
+"""The join that must give the same rows wherever it runs: of finished files, and of streams of them.
+
+    python one_join.py FOLDER [MASTER, or remote:ADDRESS for Spark Connect [KEY=VALUE of Spark's configuration ...]]
+
+prints one JSON object: what came out of both, and what the reports counted.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import thalweg as tw
+from tests.where.join_files import ALIASES, LATENESS, ON, SCHEMA, WINDOWS
+from tests.where.one_query import session
+
+SETTINGS = {
+    # not that of the data, and one in which some times occur twice
+    "spark.sql.session.timeZone": "America/New_York",
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+}
+
+
+def join(**settings: Any) -> tw.Join:
+    return tw.join(on=ON, window=WINDOWS, time="ts", lateness=LATENESS, **settings)
+
+
+def streams(spark, folder: Path) -> dict[str, Any]:
+    """A file of each a micro-batch."""
+    reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+    return {alias: reader.parquet(str(folder / "in" / alias)) for alias in ALIASES}
+
+
+def results(df) -> list[list[int]]:
+    return sorted([row.a_id, row.b_id, row.c_id] for row in df.select("a_id", "b_id", "c_id").collect())
+
+
+def start(spark, folder: Path, j: tw.Join):
+    """To the end of what is there, into files."""
+    sink = j(**streams(spark, folder)).writeStream.option("checkpointLocation", str(folder / "checkpoint"))
+    return sink.option("path", str(folder / "out")).trigger(availableNow=True).start()
+
+
+def found(spark, folder: Path) -> list[list[int]]:
+    """As the sink's own log says: files that a killed driver left are not in it."""
+    return results(spark.read.parquet(str(folder / "out")))
+
+
+def counts(j: tw.Join, rows: int, seconds: float = 30.0) -> dict[str, Any]:
+    """What the report says, once it knows of so many rows: what a stream observed arrives a moment later."""
+
+    def counted() -> dict[str, Any]:
+        report = j.report()
+        by_stream = {
+            alias: sum(section.streams[alias].rows for section in report.sections if alias in section.streams)
+            for alias in ALIASES
+        }
+        late = sum(stream.late for section in report.sections for stream in section.streams.values())
+        return {"rows": by_stream, "late": late, "results": sum(section.results for section in report.sections)}
+
+    until = time.monotonic() + seconds
+    while sum(counted()["rows"].values()) < rows and time.monotonic() < until:
+        time.sleep(0.05)
+    return counted()
+
+
+def in_batch(spark, folder: Path) -> dict[str, Any]:
+    """Their times as TIMESTAMP, of the session's zone."""
+    j = join()
+    frames = {alias: spark.read.schema(SCHEMA).parquet(str(folder / "in" / alias)) for alias in ALIASES}
+    out = results(j(**{alias: df.withColumn("ts", df["ts"].cast("timestamp")) for alias, df in frames.items()}))
+    return {"results": out, "counts": counts(j, 1)}
+
+
+def in_stream(spark, folder: Path, rows: int) -> dict[str, Any]:
+    j = join()
+    query = start(spark, folder, j)
+    try:
+        assert query.awaitTermination(120), "the stream did not end"
+    finally:
+        query.stop()
+    return {"results": found(spark, folder), "counts": counts(j, rows)}
+
+
+def main(folder: str, where: str = "", *settings: str) -> None:
+    """Ends without `spark.stop()`, as many programs do."""
+    spark = session(where, SETTINGS | dict(setting.split("=", 1) for setting in settings))
+    place = Path(folder)
+    rows = sum(spark.read.parquet(str(place / "in" / alias)).count() for alias in ALIASES)
+    told = {"spark": spark.version, "session": type(spark).__module__, "rows": rows}
+    print(json.dumps({**told, "batch": in_batch(spark, place), "stream": in_stream(spark, place, rows)}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
