@@ -3,6 +3,7 @@ query started anew in between; and over finished DataFrames."""
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
 
@@ -95,7 +96,7 @@ def test_streams_in_order_lose_nothing_however_their_files_align(spark, tmp_path
     for start in range(2):
         for alias, table in tables.items():
             edges = places[alias][start]
-            for begin, end in zip(edges, edges[1:], strict=False):
+            for begin, end in itertools.pairwise(edges):
                 streams[alias].add(table.slice(begin, end - begin))
         run(join(**streaming(spark, streams)), tmp_path)
     found = results(spark, tmp_path)

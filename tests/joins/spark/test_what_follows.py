@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import duckdb
@@ -35,7 +36,7 @@ def test_a_window_aggregate_has_the_windows_that_are_closed(spark, tmp_path: Pat
     assert 0 < len(closed) < len(counts)
     streams = {alias: Files(tmp_path / alias, table.schema) for alias, table in tables.items()}
     for alias, edges in (("a", [0, 70, 100]), ("b", [0, 40, 90, 120])):
-        for start, end in zip(edges, edges[1:], strict=False):
+        for start, end in itertools.pairwise(edges):
             streams[alias].add(tables[alias].slice(start, end - start))
     join = tw.join(on="a.k = b.k", window="3 seconds", time="ts", lateness="2 seconds")
     counted = join(**streaming(spark, streams)).groupBy(F.window("event_time", "10 seconds")).count()

@@ -120,7 +120,7 @@ def run_round(
             alias = aliases[stream]
             if chunk is not None:
                 came.setdefault(alias, []).append(unpacked(task.binding, alias, chunk))
-            if not pd.isna(told):
+            if not pd.isna(told):  # among nulls it is a float, which is exact until the year 2255
                 latest[alias] = max(int(told), latest.get(alias, int(told)))
     parts = [(loop.begins(alias, part), alias, part) for alias, batches in came.items() for part in pieces(batches)]
     for _, alias, part in sorted(parts, key=lambda part: part[0]):
