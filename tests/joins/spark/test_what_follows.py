@@ -29,7 +29,7 @@ def test_a_window_aggregate_has_the_windows_that_are_closed(spark, tmp_path: Pat
     assert joined.num_rows > 100
     mark = BEGIN_US + 119 * 10**6 // 3 - 2 * 10**6  # the last of b, which is behind a, and its lateness
     counts = (
-        duckdb.sql("SELECT epoch_us(event_time) // 10000000 * 10000000 AS s, count(*) FROM joined GROUP BY s ORDER BY s")
+        duckdb.sql("SELECT epoch_us(event_time) // 10000000 * 10000000, count(*) FROM joined GROUP BY 1 ORDER BY 1")
         .fetchall()
     )  # fmt: skip
     closed = [(start, count) for start, count in counts if start + 10**7 <= mark]
