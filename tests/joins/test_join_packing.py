@@ -83,7 +83,7 @@ def check_times(case: Case, alias: str, packing: Packing, rows: list[dict[str, A
     for row in rows:
         assert packing.binding.plan.graph.aliases[row["stream"]] == alias
         if row["chunk"] is None:
-            assert row["first"] is None
+            assert row["first"] == BEGINNING
             continue
         numbers = unpacked(packing.binding, alias, row["chunk"]).column("id").to_pylist()
         ticks = [stream.ticks[i] for i in numbers]
