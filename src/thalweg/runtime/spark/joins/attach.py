@@ -82,7 +82,8 @@ def lay_out(plan: JoinPlan, settings: JoinSettings, frames: Mapping[str, DataFra
     partitions = partitions if streaming else count
     sizes = None if streaming else _sizes({a: frames[a] for a in plan.streams})
     return Laid(
-        streaming, binding, Partitioning.of(plan.graph, plan.tables, sizes), bucket_ids(count, partitions), partitions
+        streaming, binding, Partitioning.of(plan.graph, plan.tables, sizes, "bytes"), bucket_ids(count, partitions),
+        partitions,
     )  # fmt: skip
 
 
