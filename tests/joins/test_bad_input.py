@@ -328,12 +328,26 @@ def test_late_rows_are_counted_and_not_joined():
     b = [pa.record_batch({"k": [1], "t": [t]}) for t in (120, 131, 160)]
     join = tw.join(on="a.k = b.k", window=1000, time="t", lateness={"a": 10, "b": 0})
     # read: a 100, b 120, a 130 (before b 131): the watermark is min(130 - 10, 120); a 119 is late and 120 is not
-    with pytest.warns(UserWarning, match=r"1 of 5 rows of a were late and not joined, by up to 1 ticks"):
+    with pytest.warns(UserWarning, match=r"1 of 5 rows of a were late and not joined, by up to 1 tick of time: "):
         times = {(row["a_t"], row["b_t"]) for batch in join.over(a=a, b=b) for row in batch.to_pylist()}
     assert times == {(x, y) for x in (100, 130, 120, 150) for y in (120, 131, 160)}
     counted = join.report().sections[0].streams
     assert (counted["a"].rows, counted["a"].late, counted["b"].late) == (5, 1, 0)
-    assert "a: 1 row late, by up to 1 ticks of its time, not joined" in str(join.report())
+    assert "a: 1 row late, by up to 1 tick of time, not joined" in str(join.report())
+
+
+def test_late_rows_of_timestamps_are_told_in_units_of_time():
+    a = [pa.record_batch({"k": [1], "t": pa.array([t], pa.timestamp("ms"))}) for t in (0, 200_000, 106_300)]
+    b = [pa.record_batch({"k": [1], "t": pa.array([t], pa.timestamp("s"))}) for t in (100, 300)]
+    join = tw.join(on="a.k = b.k", window="1 hour", time="t", lateness={"a": "0 seconds", "b": "100 seconds"})
+    # read: a 0, b 100, a 200, a 106.3 (before b 300): the watermark is min(200, 100 - 100) until b 300 is read
+    assert sum(batch.num_rows for batch in join.over(a=a, b=b)) == 6
+    join = tw.join(on="a.k = b.k", window="1 hour", time="t", lateness="0 seconds")
+    b = [pa.record_batch({"k": [1], "t": pa.array([t], pa.timestamp("s"))}) for t in (199, 300)]
+    # read: a 0, b 199 (before a 200), a 200: the watermark is min(200, 199), and a 106.3 is late by 92.7 s
+    with pytest.warns(UserWarning, match=r"1 of 3 rows of a were late and not joined, by up to 92\.7 s: it is not in"):
+        assert sum(batch.num_rows for batch in join.over(a=a, b=b)) == 4
+    assert "a: 1 row late, by up to 92.7 s, not joined" in str(join.report())
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.decimal128(20, 0), pa.date32(), pa.bool_(), pa.binary()])

@@ -155,6 +155,21 @@ def test_a_watermark_of_nothing_seen_and_one_of_a_stream_that_has_ended_are_none
     assert [record.watermark for record in seen.values()] == [0, None, None]
 
 
+@pytest.mark.parametrize(
+    ("kind", "tick_ns"),
+    [(pa.timestamp("us", "UTC"), 1_000), (pa.timestamp("s"), 10**9), (pa.timestamp("ns"), 1), (pa.int32(), None)],
+)
+def test_how_long_a_tick_is(kind: pa.DataType, tick_ns: int | None):
+    plan = JoinPlan.of("a.k = b.k", 5 if tick_ns is None else "5 seconds", "t", 0 if tick_ns is None else "0 seconds")
+    schema = pa.schema([("k", pa.int64()), ("t", kind)])
+    loop = JoinLoop(
+        JoinBinding.of(plan, dict.fromkeys("ab", schema)), "written", None, lambda: 0, np.random.default_rng(3)
+    )
+    records = decode(encode(loop, worker="w"), policy="written", run="r", kind="stream", batch=0)
+    assert [record.tick_ns for record in by_stream(records).values()] == [tick_ns, tick_ns]
+    assert [from_json(to_json(record)) for record in records] == records
+
+
 def test_every_record_survives_json():
     text = encode(loop_that_worked(slice_rows=16), worker="w", task={"query": "q", "start": "s", "batch": 1})
     records = decode(text, policy="p", run="r", kind="stream", batch=1, query_name="n")

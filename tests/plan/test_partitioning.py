@@ -52,6 +52,7 @@ def test_sizes_count_where_they_are_known_for_all():
     by = Partitioning.of(graph, sizes=large)
     assert (by.columns, by.replicated) == ({"a": "x", "b": "x"}, ("c", "d"))
     assert by.reason == "its streams have 1,000,005 of 1,000,025 rows, more than of any other"
+    assert "1,000,005 of 1,000,025 bytes, more" in Partitioning.of(graph, sizes=large, unit="bytes").reason
     del large["d"]
     assert Partitioning.of(graph, sizes=large) == Partitioning.of(graph)
     assert Partitioning.of(graph, ["d"], large).columns == {"a": "x", "b": "x"}  # a table's size is not asked for

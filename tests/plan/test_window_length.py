@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thalweg.errors import PlanError
-from thalweg.plan.window_length import TICK_NS, UNITS_NS, length_of
+from thalweg.plan.window_length import TICK_NS, UNITS_NS, in_words, length_of
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,41 @@ def test_any_unit_in_any_other(number: int, word: str, unit: str):
         return
     assert length_of(f"{number} {word}", unit) == ticks
     assert length_of(f"{number} {word}s", unit) == length_of(f"{number}{word.upper()}", unit)
+
+
+_ONE_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "d": 86_400 * 10**9}
+
+
+@given(ticks=st.integers(0, 10**4) | st.integers(0, 2**63), unit=st.sampled_from(sorted(TICK_NS)))
+def test_what_is_told_is_as_near_as_its_last_unit(ticks: int, unit: str):
+    """Read back by hand: a tenth of a short unit, or one of the smaller of two."""
+    ns, words = ticks * TICK_NS[unit], in_words(ticks, TICK_NS[unit]).replace("µ", "u").replace(",", "").split()
+    back = sum(round(10 * float(number)) * _ONE_NS[name] // 10 for number, name in zip(*[iter(words)] * 2, strict=True))
+    below = {"min": "s", "h": "min", "d": "h"}
+    error = _ONE_NS[below[words[1]]] / 2 if words[1] in below else _ONE_NS[words[1]] / 20
+    assert abs(back - ns) <= error
+    assert len(words) in (2, 4)
+    assert float(words[0]) < {"s": 120, "min": 60, "h": 24, "d": float("inf")}.get(words[1], 1000)
+
+
+@pytest.mark.parametrize(
+    ("ticks", "tick_ns", "words"),
+    [
+        (93_719_920_000, 1_000, "1 d 2 h"),
+        (93_719, 1, "93.7 µs"),
+        (10, 10**9, "10 s"),
+        (120, 10**9, "2 min"),
+        (123, 10**9, "2 min 3 s"),
+        (3_599, 10**9, "59 min 59 s"),
+        (3_600_000, 10**6, "1 h"),
+        (1_000_000 * 86_400, 10**9, "1,000,000 d"),
+        (1, 1, "1 ns"),
+        (0, None, "0 ticks of time"),
+        (6_541, None, "6,541 ticks of time"),
+    ],
+)
+def test_lengths_in_words(ticks: int, tick_ns: int | None, words: str):
+    assert in_words(ticks, tick_ns) == words
 
 
 def told(length: object, unit: str | None) -> int | str:

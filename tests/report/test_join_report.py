@@ -117,7 +117,7 @@ def test_the_text_names_what_a_person_asks_for():
     ]  # fmt: skip
     for fact in (
         "a: the order of probes differs in 1 of 4 buckets",
-        "b: 3 rows late, by up to 7 ticks of its time, not joined",
+        "b: 3 rows late, by up to 7 ticks of time, not joined",
         "b: 1 row without a time, not joined",
         "b: 2 rows with a key that equals nothing, not joined",
         "b: 4 rows dropped by a condition on this stream",
@@ -131,6 +131,21 @@ def test_the_text_names_what_a_person_asks_for():
         assert sum(fact in line for line in lines) == 1, fact
     assert "b: the order" not in text
     assert "b: held in each" not in text
+
+
+def test_lengths_of_time_are_told_in_its_units_where_these_are_known():
+    late, late_again = {"late": 3, "most_late": 93_719_920}, {"late": 1, "most_late": 5}
+    told = [
+        joined(RUN, "a", watermark=7_380_000_000, tick_ns=1_000),
+        joined(RUN, "b", watermark=6_541, tick_ns=1_000, **late),
+        joined(RUN, "b", batch=1, watermark=6_541, tick_ns=1_000, **late_again),
+    ]
+    text = str(report_of(*told))
+    assert "b: 4 rows late, by up to 93.7 s, not joined" in text
+    assert "watermark: b is furthest behind, 2 h 3 min behind a" in text
+    assert report_of(*told).to_dict()["sections"][0]["streams"]["b"]["tick_ns"] == 1_000
+    many_batches = [joined(RUN, "b", batch=n, tick_ns=1_000, **late) for n in range(3 * LATEST_BATCHES)]
+    assert "by up to 93.7 s, not joined" in str(report_of(*many_batches))  # also of what was folded long ago
 
 
 def test_finished_dataframes_and_local_passes_are_named_as_such():

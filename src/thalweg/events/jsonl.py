@@ -24,7 +24,7 @@ from thalweg.events.records import JoinObserved, NativeObserved, Observed, Recor
 
 _BEGINS = '{"event": "'
 """Every line does."""
-_IF_ANY = ("query", "start", "query_name")
+_IF_ANY = ("query", "start", "query_name", "tick_ns")
 """Left out where there is none."""
 _KINDS: dict[str, type[Any]] = {
     kind.event: kind for kind in (Observed, VerdictGiven, Switched, NativeObserved, JoinObserved)

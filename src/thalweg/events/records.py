@@ -196,6 +196,8 @@ class JoinObserved:
     """Its rows are held by every bucket, and counted by one of them."""
     table: bool = False
     """A table is probed and never probes: it has rows and what is held of them, the rest is zero."""
+    tick_ns: int | None = None
+    """How long a tick of time is; None: times are whole numbers, and nobody knows."""
 
 
 Record = JoinObserved | Observed | VerdictGiven | Switched | NativeObserved

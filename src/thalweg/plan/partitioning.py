@@ -5,8 +5,8 @@ bucket when every stream that has such a column is spread by it. A stream withou
 every bucket, since partners may wait in any. Each result is found once, in the bucket of its value. Tables are
 *broadcast*: they are where the join is, before any row comes.
 
-So the class is wanted that leaves least to be replicated: that of the most rows, where the sizes of all streams are
-known, else that of the most streams; of equals the one written first.
+So the class is wanted that leaves least to be replicated: that of the most rows or bytes, where the sizes of all
+streams are known, else that of the most streams; of equals the one written first.
 
 >>> from thalweg.plan.join_graph import JoinGraph
 >>> graph = JoinGraph.of([("a", "x", "b", "x"), ("b", "y", "c", "y"), ("c", "y", "d", "y")])
@@ -50,8 +50,14 @@ class Partitioning:
     """Why this class."""
 
     @classmethod
-    def of(cls, graph: JoinGraph, tables: Iterable[str] = (), sizes: Mapping[str, int] | None = None) -> Partitioning:
-        """`sizes`: rows, or anything else in proportion, of each stream; used where they are known for all."""
+    def of(
+        cls,
+        graph: JoinGraph,
+        tables: Iterable[str] = (),
+        sizes: Mapping[str, int] | None = None,
+        unit: str = "rows",
+    ) -> Partitioning:
+        """`sizes`: of each stream, in rows or in another `unit`; used where they are known for all."""
         broadcast = tuple(alias for alias in graph.aliases if alias in set(tables))
         streams = [alias for alias in graph.aliases if alias not in broadcast]
         if not streams:
@@ -70,16 +76,19 @@ class Partitioning:
             columns={alias: graph.column_of[best][alias] for alias in streams if alias in covered[best]},
             replicated=tuple(alias for alias in streams if alias not in covered[best]),
             broadcast=broadcast,
-            reason=_reason(covered[best], streams, sizes, len(covered), equals),
+            reason=_reason(covered[best], streams, sizes, unit, len(covered), equals),
         )
 
 
-def _reason(covered: list[str], streams: list[str], sizes: Mapping[str, int] | None, classes: int, equals: int) -> str:
+def _reason(
+    covered: list[str], streams: list[str], sizes: Mapping[str, int] | None, unit: str, classes: int, equals: int
+) -> str:
     if classes == 1:
         return "the only columns that must be equal"
     first = ", as many as of others, and it is written first" if equals > 1 else ", more than of any other"
     if len(covered) == len(streams):
         return "all streams have it" + (", and of such it is written first" if equals > 1 else "")
     if sizes is not None:
-        return f"its streams have {sum(sizes[a] for a in covered):,} of {sum(sizes[a] for a in streams):,} rows{first}"
+        some, all_ = sum(sizes[a] for a in covered), sum(sizes[a] for a in streams)
+        return f"its streams have {some:,} of {all_:,} {unit}{first}"
     return f"columns of {len(covered)} of {len(streams)} streams{first}"

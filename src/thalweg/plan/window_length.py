@@ -2,6 +2,11 @@
 
 >>> length_of("10 seconds", "us"), length_of("1 hour 5 minutes", "ms"), length_of(7, None)
 (10000000, 3900000, 7)
+
+And ticks as people read them:
+
+>>> in_words(93_719_920, 1_000), in_words(6_541, 1_000), in_words(7_380, 10**9), in_words(7, None)
+('93.7 s', '6.5 ms', '2 h 3 min', '7 ticks of time')
 """
 
 from __future__ import annotations
@@ -23,6 +28,10 @@ SHORT = {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "sec
          "h": "hour", "d": "day"}  # fmt: skip
 TICK_NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 """Of Arrow's timestamps."""
+_FEW = (("ns", 1, 1000), ("µs", 10**3, 1000), ("ms", 10**6, 1000), ("s", 10**9, 120))
+"""Units, their ns, and how many of them are told in the next one."""
+_MANY = (("min", "s", 10**9, 60, 60), ("h", "min", 60 * 10**9, 60, 24), ("d", "h", 3600 * 10**9, 24, None))
+"""A unit, the one below it, ns of that, how many of it are one of the first, and as above."""
 
 Length = str | int | float | timedelta
 """NumPy's whole numbers and timedelta64 serve too."""
@@ -57,6 +66,30 @@ def length_of(length: Length, unit: str | None, what: str = "window") -> int:
         raise PlanError(f"{what}={length!r}: longer than the time column can tell; give less than 2^61 of its ticks")
     # a window counts what is within it, and times are whole ticks, so what is left over can hold nothing
     return int(ticks)
+
+
+def in_words(ticks: int, tick_ns: int | None) -> str:
+    """For a sentence; None: the time column holds whole numbers, and nobody knows how long one is.
+
+    >>> in_words(0, 1), in_words(999_949, 1), in_words(999_950, 1), in_words(119_949, 10**6), in_words(119_950, 10**6)
+    ('0 s', '999.9 µs', '1 ms', '119.9 s', '2 min')
+    >>> in_words(86_399, 10**9), in_words(90_000_000, 10**6), in_words(1, None)
+    ('1 d', '1 d 1 h', '1 tick of time')
+    """
+    if tick_ns is None:
+        return f"{ticks:,} {'tick' if ticks == 1 else 'ticks'} of time"
+    ns = ticks * tick_ns
+    if not ns:
+        return "0 s"
+    for unit, unit_ns, end in _FEW:
+        tenths = (10 * ns + unit_ns // 2) // unit_ns
+        if tenths < 10 * end:
+            return f"{tenths / 10:g} {unit}"
+    for unit, part, part_ns, parts, most in _MANY:
+        whole, rest = divmod((ns + part_ns // 2) // part_ns, parts)
+        if most is None or whole < most:
+            break
+    return f"{whole:,} {unit} {rest} {part}" if rest else f"{whole:,} {unit}"
 
 
 def _nanoseconds(text: str, what: str) -> int:

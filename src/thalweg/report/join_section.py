@@ -71,6 +71,8 @@ class StreamReport:
     most_matches: int = 0
     hottest: str = ""
     limit: int = 0
+    tick_ns: int | None = None
+    """How long a tick of its time is; None: nobody knows."""
     replicated: bool = False
     """Held by every bucket, and counted by one of them."""
     buckets: dict[str, Held] = field(default_factory=dict)
@@ -98,7 +100,7 @@ class StreamReport:
         self.most_late = max(self.most_late, later.most_late)
         if later.most_matches >= self.most_matches:
             self.most_matches, self.hottest = later.most_matches, later.hottest or self.hottest
-        self.limit = later.limit or self.limit
+        self.limit, self.tick_ns = later.limit or self.limit, later.tick_ns or self.tick_ns
         self.replicated = self.replicated or later.replicated
         for worker, now in held.items():
             self.buckets[worker] = self.buckets[worker].before(now) if worker in self.buckets else now

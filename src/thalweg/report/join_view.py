@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import textwrap
 
+from thalweg.plan.window_length import in_words
 from thalweg.report.join_section import JoinSection, StreamReport, TableReport
 from thalweg.report.section import SwitchReport, query_words
 from thalweg.report.view import CELL, WIDTH
@@ -83,7 +84,7 @@ def facts(section: JoinSection) -> list[str]:
 
 def _facts_of(s: StreamReport, buckets: int) -> list[str]:
     counted = [
-        (s.late, f"late, by up to {s.most_late:,} ticks of its time, not joined"),
+        (s.late, f"late, by up to {in_words(s.most_late, s.tick_ns)}, not joined"),
         (s.no_time, "without a time, not joined"),
         (s.no_key, "with a key that equals nothing, not joined"),
         (s.filtered, "dropped by a condition on this stream"),
@@ -125,7 +126,8 @@ def _furthest_behind(section: JoinSection) -> list[str]:
     if len(marks) < 2 or len(set(marks.values())) == 1:
         return []
     last, first = min(marks, key=marks.__getitem__), max(marks, key=marks.__getitem__)
-    return [f"watermark: {last} is furthest behind, {marks[first] - marks[last]:,} ticks of time behind {first}"]
+    by = in_words(marks[first] - marks[last], section.streams[last].tick_ns)
+    return [f"watermark: {last} is furthest behind, {by} behind {first}"]
 
 
 def _switch_lines(section: JoinSection) -> list[str]:

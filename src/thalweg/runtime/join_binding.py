@@ -21,7 +21,7 @@ from thalweg.kernels.window_store import WordsOf
 from thalweg.plan.join_graph import Key
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_select import TIME, Column, result_name, selected
-from thalweg.plan.window_length import length_of
+from thalweg.plan.window_length import TICK_NS, length_of
 
 Words = NDArray[np.int64]
 Bits = NDArray[np.bool_]
@@ -144,6 +144,11 @@ class JoinBinding:
         if alias not in self.plan.times or not asked | {self.plan.times[alias]} <= set(self.stored[alias].names):
             return None
         return lambda batch: (self.times(alias, batch)[0], self.keys(alias, batch)[0])
+
+    @property
+    def tick_ns(self) -> int | None:
+        """How long a tick is; None: times are whole numbers, and nobody knows."""
+        return TICK_NS[self.time_type.unit] if pa.types.is_timestamp(self.time_type) else None
 
     @cached_property
     def key_sets(self) -> Mapping[str, tuple[Key, ...]]:

@@ -61,7 +61,7 @@ def _taken(loop: JoinLoop, extras: Extras) -> list[dict[str, Any]]:
             "profiling_ns": work.profiling_ns, "reoptimizing_ns": work.reoptimizing_ns, "expired": counts.expired,
             "window_rows": len(store), "window_bytes": store.nbytes, "most_matches": counts.most_matches,
             "hottest": counts.hottest, "limit": loop.most_matches, "watermark": _told(loop.watermarks.streams[alias]),
-            **switches_of(work), **extras.get(alias, {}),
+            "tick_ns": loop.binding.tick_ns, **switches_of(work), **extras.get(alias, {}),
         }  # fmt: skip
         some = {name: value for name, value in told.items() if _is_some(name, value)}
         taken.append({"stream": alias, "others": probing.chain.pipeline.names, "order": probing.order, **some})

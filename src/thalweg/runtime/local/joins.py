@@ -19,6 +19,7 @@ import pyarrow as pa
 from thalweg.errors import PlanError, nearest
 from thalweg.events import Record
 from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.window_length import in_words
 from thalweg.runtime.join_binding import JoinBinding
 from thalweg.runtime.join_loop import JoinLoop
 from thalweg.runtime.join_record import records_of
@@ -186,14 +187,14 @@ class _Lost:
     def __init__(self) -> None:
         self._rows: Counter[str] = Counter()
         self._late: Counter[str] = Counter()
-        self._by: dict[str, int] = {}
+        self._by: dict[str, str] = {}
 
     def add(self, loop: JoinLoop) -> None:
         """What was counted since the last report."""
         for alias, counts in loop.counts.items():
             self._rows[alias] += counts.rows
             self._late[alias] += counts.late
-            self._by[alias] = counts.most_late
+            self._by[alias] = in_words(counts.most_late, loop.binding.tick_ns)
 
     def sentences(self) -> Iterator[str]:
         """Of streams that lost too much."""
@@ -201,7 +202,7 @@ class _Lost:
             if late > WORTH_A_WARNING * self._rows[alias]:
                 yield (
                     f"{late:,} of {self._rows[alias]:,} rows of {alias} were late and not joined, by up to "
-                    f"{self._by[alias]:,} ticks of its time: it is not in order, raise its lateness="
+                    f"{self._by[alias]}: it is not in order, raise its lateness="
                 )
 
 

@@ -87,8 +87,8 @@ def lay_out(plan: JoinPlan, settings: JoinSettings, frames: Mapping[str, DataFra
     sizes = None if streaming else _sizes({a: frames[a] for a in plan.streams})
     followed = [a for a, column in plan.times.items() if streaming and has_watermark(a, frames[a], column)]
     return Laid(
-        streaming, binding, Partitioning.of(plan.graph, plan.tables, sizes), bucket_ids(count, partitions), partitions,
-        tuple(followed),
+        streaming, binding, Partitioning.of(plan.graph, plan.tables, sizes, "bytes"), bucket_ids(count, partitions),
+        partitions, tuple(followed),
     )  # fmt: skip
 
 
