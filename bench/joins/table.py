@@ -29,11 +29,14 @@ def main(arguments: Sequence[str]) -> int:
     if asked.into is None:
         print(made)
         return 0
-    page = asked.into.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
-    after = rest.split(END)[1]
-    asked.into.write_text(f"{before}{BEGIN}\n\n{made}\n\n{END}{after}", encoding="utf-8")
+    put(asked.into, BEGIN, END, made)
     return 0
+
+
+def put(page: Path, begin: str, end: str, made: str) -> None:
+    """In place of what stands between the marks."""
+    before, rest = page.read_text(encoding="utf-8").split(begin)
+    page.write_text(f"{before}{begin}\n\n{made}\n\n{end}{rest.split(end)[1]}", encoding="utf-8")
 
 
 def tables(lines: Iterable[Line]) -> list[str]:

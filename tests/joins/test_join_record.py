@@ -67,6 +67,7 @@ def test_the_text_says_what_the_records_say(rounds: int):
 def test_the_records_are_what_the_loop_counted():
     loop = loop_that_worked()
     held = {alias: (len(store), store.nbytes) for alias, store in loop.stores.items()}
+    looked = {alias: chain.looked for alias, chain in loop.chains.items()}
     counts, works = dict(loop.counts), {alias: one.work for alias, one in loop.loops.items()}
     text = encode(loop, worker="bucket 3")
     seen = by_stream(decode(text, policy="a-greedy", run="r", kind="stream", batch=7))
@@ -80,7 +81,10 @@ def test_the_records_are_what_the_loop_counted():
             assert list(getattr(record, name)) == getattr(works[alias], name)
         assert (record.kept, record.results) == (works[alias].kept, counts[alias].results)
         assert record.limit == loop.most_matches
+        assert record.looked == looked[alias] + counts[alias].looked
+        assert record.total_ns == works[alias].total_ns + counts[alias].putting_ns
     assert sum(record.results for record in seen.values()) > 0
+    assert min(sum(looked.values()), sum(count.looked for count in counts.values())) > 0
     assert [(seen[s].rows, seen[s].late, seen[s].no_time, seen[s].no_key) for s in "ab"] == [
         (1803, 1, 1, 1),  # three more: of time 0 after the watermark, of no key, of no time
         (1800, 0, 0, 0),
@@ -130,6 +134,14 @@ def test_what_only_a_carrier_knows_is_given_by_stream():
         assert getattr(seen["a"], name) == value
     assert (seen["b"].watermark, seen["b"].replicated, seen["b"].rows) == (0, False, 1800)
     assert (seen["c"].state_bytes, seen["c"].replicated) == (0, False)
+
+
+def test_rows_further_in_the_future_than_is_believed_are_told():
+    loop = loop_that_worked(0)
+    loop.watermarks.bound = 100
+    list(loop.process("a", pa.record_batch([[1, 2, 3], [100, 101, 10**6]], schema=SCHEMA)))
+    seen = by_stream(decode(encode(loop, worker="w"), policy="p", run="r", kind="stream", batch=0))
+    assert [record.ahead for record in seen.values()] == [2, 0, 0]
 
 
 def test_a_watermark_of_nothing_seen_and_one_of_a_stream_that_has_ended_are_none():

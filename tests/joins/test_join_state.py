@@ -256,13 +256,13 @@ def test_a_store_of_another_join_is_refused_and_left_as_it_is():
     assert store.chunks == before.chunks
 
 
-def test_a_large_batch_is_cut_into_chunks_of_bounded_size(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(join_state, "CHUNK_BYTES", 1000)
-    batch = rows_of(list(range(1000)), [0] * 1000)
-    parts = list(pieces(batch))
-    assert pa.Table.from_batches(parts) == pa.Table.from_batches([batch])
-    assert all(part.num_rows * 24 < 1100 for part in parts)
-    assert list(pieces(batch.slice(0, 0))) == []
+def test_chunks_are_of_bounded_size_and_not_of_a_few_rows_each():
+    batches = [rows_of(list(range(n)), [0] * n) for n in (3, 1, 1000, 2, 40)]
+    parts = list(pieces(batches, most=1000))
+    assert pa.Table.from_batches(parts).to_pylist() == pa.Table.from_batches(batches).to_pylist()
+    assert all(part.nbytes < 1100 for part in parts)
+    assert sum(1 for part in parts if part.nbytes < 500) <= 3
+    assert list(pieces([])) == []
 
 
 def test_thousands_of_rows_with_processes_that_come_and_go():

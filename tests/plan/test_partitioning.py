@@ -92,17 +92,17 @@ def test_no_other_class_covers_more(drawn: tuple[list[str], list[tuple[str, str,
 def test_the_rows_of_a_result_meet_in_one_bucket(case: Case, buckets: int, seed: int):
     """Whichever function spreads the words of keys; results are those of DuckDB."""
     binding = case.binding
-    by = Partitioning.of(binding.plan.graph)
+    by = Partitioning.of(binding.plan.graph, binding.plan.tables)
     places: dict[str, list[set[int]]] = {}
     for alias, stream in case.streams.items():
-        if alias in by.replicated:
-            places[alias] = [set(range(buckets))] * stream.table.num_rows
+        table = stream.table.combine_chunks()
+        if alias not in by.columns:
+            places[alias] = [set(range(buckets))] * table.num_rows
             continue
-        rows = stream.table.combine_chunks().to_batches()
-        batch = binding.plain(alias, rows[0]) if rows else None
-        words = [] if batch is None else binding.kinds[by.key].words(batch.column(by.columns[alias]))[0].tolist()
+        rows = [binding.plain(alias, batch) for batch in table.to_batches()]
+        words = [w for batch in rows for w in binding.kinds[by.key].words(batch.column(by.columns[alias]))[0].tolist()]
         places[alias] = [{hash((word, seed)) % buckets} for word in words]
-    for result in case.expected():
+    for result in case.expected_ids():
         ids = dict(zip(case.streams, result[:-1], strict=True))
         meeting = set.intersection(*(places[alias][row] for alias, row in ids.items()))
         assert len(meeting) == 1

@@ -125,17 +125,9 @@ def test_it_is_some_twenty_lines_that_fit_a_terminal(on: str):
 
 
 def test_columns_that_only_the_index_has_are_told():
-    class Pruned:
-        """What a binding with select= says."""
-
-        def __init__(self, binding: JoinBinding) -> None:
-            self.plan, self.schemas, self.lateness = binding.plan, binding.schemas, binding.lateness
-            self.stored = {"a": pa.schema([("v", pa.int64())]), "b": pa.schema([])}
-
-    plan = JoinPlan.of("a.k = b.k", "10 seconds", "ts", "0 seconds")
-    row = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("ts", pa.timestamp("us"))])
-    binding = JoinBinding.of(plan, {"a": row, "b": row.remove(1)})
-    given = {"a": [*row.names, "payload"], "b": ["k", "ts"]}
-    text = explain_text(Pruned(binding), Partitioning.of(plan.graph), 2, 2, given=given)  # type: ignore[arg-type]
+    plan = JoinPlan.of("a.k = b.k", "10 seconds", "ts", "0 seconds", select=["a.v"])
+    row = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("ts", pa.timestamp("us")), ("payload", pa.string())])
+    binding = JoinBinding.of(plan, {"a": row, "b": row})
+    text = explain_text(binding, Partitioning.of(plan.graph), 2, 2, given=dict.fromkeys("ab", row.names))
     assert "  a: v; k and ts only as numbers of its index; not read: payload" in text.splitlines()
-    assert "  b: no column; k and ts only as numbers of its index" in text.splitlines()
+    assert "  b: no column; k and ts only as numbers of its index; not read: v and payload" in text.splitlines()

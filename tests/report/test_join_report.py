@@ -310,6 +310,14 @@ def test_each_tally_leaves_the_records_of_the_other(mixed: Path):
     assert [section.results for section in report_of(*records).sections] == [140, 280]
 
 
+def test_a_file_is_read_without_what_an_earlier_start_said_of_a_batch(tmp_path: Path):
+    lines = JsonLines(tmp_path / "events.jsonl")
+    written = [*told(0, 0, 10), *told(0, 1, 20), *told(1, 1, 30)]
+    for record in written:
+        lines.write(record)
+    assert list(read(lines.path)) == [*written[:3], *written[6:]]
+
+
 def test_the_events_file_of_a_join_folds_to_the_live_report(tmp_path: Path):
     path = tmp_path / "events.jsonl"
     join = tw.join(on="a.k = b.k", window=5, time="t", lateness=0, events=path)

@@ -22,6 +22,7 @@ from bench.filters import machine, tell
 from bench.joins.spark.agenda import AGENDA, QUICK_BATCHES, QUICK_ROWS, Item
 from bench.joins.spark.expected import Results, expected
 from bench.joins.spark.measured import BENCH, Measured
+from bench.joins.spark.profile import profile
 from bench.joins.spark.stream_files import StreamFiles
 from bench.joins.spark.targets import targets
 from bench.joins.spark.variants import VARIANTS, Ran
@@ -50,6 +51,10 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
             rows = asked.rows or (QUICK_ROWS if asked.quick else item.rows)
             batches = asked.batches or (QUICK_BATCHES if asked.quick else item.batches)
             rounds = asked.rounds or (1 if asked.quick else item.rounds)
+            if asked.profile:
+                for line in profile(spark, item, rows, batches, folder / name):
+                    tell(line)
+                continue
             try:
                 if not asked.quick:
                     measure(spark, item, QUICK_ROWS, QUICK_BATCHES, 1, folder / f"{name}-warm")
@@ -94,6 +99,7 @@ def demand(name: str, ran: Ran, known: list[Results]) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.joins.spark", description=__doc__)
     parser.add_argument("--scenario", action="append", choices=AGENDA, help="may be repeated; all when left out")
+    parser.add_argument("--profile", action="store_true", help="of ours alone: where the CPU time of a batch goes")
     parser.add_argument("--rounds", type=int, help="of every variant; each scenario has its own number")
     parser.add_argument("--batches", type=int, help="of every run; each scenario has its own number")
     parser.add_argument("--rows", type=int, help="of each stream in each batch; each scenario has its own number")

@@ -1,9 +1,9 @@
 """Spark's own stream-stream joins, as a careful user writes them.
 
 A watermark on every stream; in every join the equality, and for each pair of streams the interval that the windows
-mean, so that Spark drops old rows of both sides; the order and shape of the joins with the least state. Spark allows one
-event-time column in a join's input, so all but one become plain timestamps in between. Of columns that are
-equal only one goes on.
+mean, so that Spark drops old rows of both sides; the order and shape of the joins with the least state. Spark allows
+one event-time column in a join's input, so all but one become plain timestamps in between. Of columns that are equal
+only one goes on.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def _side(scenario: StreamScenario, tree: Tree, streams: Mapping[str, DataFrame]
 
 
 def _near(scenario: StreamScenario, left: _Side, right: _Side) -> list[str]:
-    lengths = scenario.windows_us
+    lengths = {alias: f"INTERVAL {ticks} MICROSECONDS" for alias, ticks in scenario.windows_us.items()}
     return [
-        f"{b}_ts >= {a}_ts - INTERVAL {lengths[b]} MICROSECONDS AND {b}_ts <= {a}_ts + INTERVAL {lengths[a]} MICROSECONDS"
+        f"{b}_ts >= {a}_ts - {lengths[b]} AND {b}_ts <= {a}_ts + {lengths[a]}"
         for a in left.aliases
         for b in right.aliases
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.joins.spark.scenario import BATCH_US, BEGIN_US, StreamScenario
+from bench.joins.spark.scenario import BATCH_US, BEGIN_US, StreamScenario, leaves
 from bench.joins.spark.stream_files import StreamFiles
 
 _MERSENNE = 2**31 - 1
@@ -43,8 +43,8 @@ def expected(files: StreamFiles) -> list[Results]:
 
 
 def sql(scenario: StreamScenario, begin_us: int) -> str:
-    """Stream after stream, in the order of the tree, which connects them; every pair of times as soon as both are there."""
-    order = _leaves(scenario.tree)
+    """Stream after stream, in the order of the tree; every pair of times as soon as both are there."""
+    order = leaves(scenario.tree)
     steps = []
     for n, alias in enumerate(order):
         names = ", ".join(f"{name} AS {alias}_{name}" for name in ("id", *scenario.draws[alias]))
@@ -53,9 +53,7 @@ def sql(scenario: StreamScenario, begin_us: int) -> str:
             steps.append(f"step0 AS MATERIALIZED (SELECT * FROM {rows})")
             continue
         conditions = [*_equal(scenario, order[:n], alias), *_near(scenario, order[:n], alias)]
-        steps.append(
-            f"step{n} AS MATERIALIZED (SELECT * FROM step{n - 1} JOIN {rows} ON {' AND '.join(conditions)})"
-        )
+        steps.append(f"step{n} AS MATERIALIZED (SELECT * FROM step{n - 1} JOIN {rows} ON {' AND '.join(conditions)})")
     latest = f"greatest({', '.join(f'{alias}_us' for alias in order)})"
     return (
         f"WITH {', '.join(steps)} SELECT count(*), {checksum(scenario.aliases)} FROM step{len(order) - 1} "
@@ -76,10 +74,4 @@ def _equal(scenario: StreamScenario, left: Sequence[str], alias: str) -> list[st
 
 def _near(scenario: StreamScenario, left: Sequence[str], alias: str) -> list[str]:
     lengths = scenario.windows_us
-    return [
-        f"{alias}_us BETWEEN {other}_us - {lengths[alias]} AND {other}_us + {lengths[other]}" for other in left
-    ]
-
-
-def _leaves(tree: object) -> list[str]:
-    return [tree] if isinstance(tree, str) else [leaf for side in tree for leaf in _leaves(side)]  # type: ignore[attr-defined]
+    return [f"{alias}_us BETWEEN {other}_us - {lengths[alias]} AND {other}_us + {lengths[other]}" for other in left]

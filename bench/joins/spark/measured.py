@@ -47,6 +47,8 @@ class Measured:
                 "batch_ms_median": statistics.median(times),
                 "spread": [min(times), max(times)],
                 "rows_per_second": round(self.rows_per_second(name)),
+                "cpu_ms": round(self.median(name, lambda batch: batch.cpu_ms)),
+                "python_cpu_ms": round(self.median(name, lambda batch: batch.python_ms)),
                 "work_ms": self.median(name, lambda batch: batch.durations.get("addBatch", 0)),
                 "planning_ms": self.median(name, lambda batch: batch.durations.get("queryPlanning", 0)),
                 "fixed_ms": self.median(name, lambda batch: batch.fixed_ms),
@@ -54,12 +56,14 @@ class Measured:
                     part: self.median(name, lambda batch, part=part: batch.durations.get(part, 0))
                     for part in rounds[0].batches[-1].durations
                 },
+                **({"aa_spread": [round(value, 4) for value in aa]} if (aa := self.aa()) else {}),
                 "checkpoint_bytes_per_batch": round(self.checkpoint_bytes(name)),
                 "state_rows": self.steady(name)[-1].state_rows,
                 "state_bytes": self.median(name, lambda batch: batch.state_bytes),
                 **({"window_bytes": rounds[-1].window_bytes(rounds[-1].batches[-1].number)} if rounds[-1].told else {}),
                 "ratio_to": {to: [round(value, 4) for value in self.ratio(name, to)] for to in self.runs if to != name},
-                "slope_ms_per_batch": [round(slope.ms, 3), round(slope.error, 3)],
+                "cpu_ratio_to": {to: round(self.cpu_ratio(name, to), 4) for to in self.runs if to != name},
+                **({"slope_ms_per_batch": round(slope.ms, 3), "slope_error": round(slope.error, 3)} if slope else {}),
                 "times_ms": [[batch.ms for batch in ran.batches] for ran in rounds],
             }  # fmt: skip
 
@@ -86,6 +90,10 @@ class Measured:
         ]
         return statistics.median(found), min(found), max(found)
 
+    def cpu_ratio(self, name: str, to: str) -> float:
+        """Of the CPU times of the median batches."""
+        return self.median(name, lambda batch: batch.cpu_ms) / self.median(to, lambda batch: batch.cpu_ms)
+
     def fastest_of_spark(self) -> str | None:
         """None: Spark's own joins did not run."""
         return min((name for name in (SPARK, ROCKSDB) if name in self.runs), key=self._ms, default=None)
@@ -94,8 +102,8 @@ class Measured:
         """The least and the greatest ratio of ours to itself: what is within is noise."""
         return self.ratio(AGAIN, OURS)[1:] if AGAIN in self.runs else None
 
-    def slope(self, name: str) -> Slope:
-        """Of the last round."""
+    def slope(self, name: str) -> Slope | None:
+        """Of the last round; None: it is too short."""
         return slope_of([batch.ms for batch in self.runs[name][-1].batches[UNSTEADY:]])
 
     def _ms(self, name: str) -> float:

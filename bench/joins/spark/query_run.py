@@ -17,6 +17,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from bench.joins.spark.cpu_clock import CpuClock
 from bench.joins.spark.expected import Results, checksum
 
 ALWAYS = {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
@@ -38,11 +39,19 @@ class BatchTold:
     state_bytes: int
     """As Spark's state stores tell: in memory, and in RocksDB's files."""
     checkpoint_bytes: int = 0
+    jvm_ms: float = 0.0
+    python_ms: float = 0.0
+    """CPU times of the JVM and of its Python workers."""
 
     @property
     def ms(self) -> int:
         """All of it."""
         return self.durations["triggerExecution"]
+
+    @property
+    def cpu_ms(self) -> float:
+        """Of the JVM and its Python workers."""
+        return self.jvm_ms + self.python_ms
 
     @property
     def fixed_ms(self) -> int:
@@ -53,9 +62,9 @@ class BatchTold:
 def run(
     spark: SparkSession, build: Callable[[], DataFrame], settings: Mapping[str, str], checkpoint: Path
 ) -> list[BatchTold]:
-    """To its end. Settings are those of the session until the query has started, and are taken back."""
+    """To its end. Settings are those of the session meanwhile."""
     cores = {"spark.sql.shuffle.partitions": str(spark.sparkContext.defaultParallelism)}
-    with configured(spark, {**ALWAYS, **cores, **settings}):
+    with CpuClock() as clock, configured(spark, {**ALWAYS, **cores, **settings}):
         results = build()
         aliases = [name.removesuffix("_id") for name in results.columns if name.endswith("_id")]
         query = (
@@ -65,14 +74,18 @@ def run(
             .trigger(availableNow=True)
             .start()
         )
-    query.awaitTermination()
+        query.awaitTermination()
     told = [_told(json.loads(progress.json)) for progress in query.recentProgress]
-    return with_checkpoint_bytes([batch for batch in told if batch.rows], checkpoint)
+    batches = []
+    for batch in (batch for batch in told if batch.rows):
+        jvm_ms, python_ms = clock.ms(batch.begun, batch.begun + batch.ms / 1000)
+        batches.append(replace(batch, jvm_ms=jvm_ms, python_ms=python_ms))
+    return with_checkpoint_bytes(batches, checkpoint)
 
 
 @contextmanager
 def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """The session has these settings meanwhile; a query that is started keeps them."""
+    """The session has these settings meanwhile."""
     before = {name: spark.conf.get(name, None) for name in settings}
     for name, value in settings.items():
         spark.conf.set(name, value)

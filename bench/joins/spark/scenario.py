@@ -104,7 +104,7 @@ def three_way(rows: int, name: str = "three-way") -> StreamScenario:
 
 
 def star(rows: int) -> StreamScenario:
-    """The shortest windows first, since fewest rows find a partner there; their times go on, since they expire first."""
+    """The shortest windows first: fewest rows find a partner there. The times of the shortest go on: they end first."""
     order = sorted(SHARES, key=SHARES.__getitem__)
     tree: Tree = order[0]
     for alias in order[1:]:
@@ -118,7 +118,8 @@ def star(rows: int) -> StreamScenario:
         tree,
         {frozenset(order[:n]): order[0] for n in range(2, len(order))},
         even=True,
-        about=f"{rows:,} keys, each once in 10 seconds; windows of " + ", ".join(f"{10 * s:g} s" for s in SHARES.values()),
+        about=f"{rows:,} keys, each once in 10 seconds; windows of "
+        + ", ".join(f"{10 * s:g} s" for s in SHARES.values()),
     )
 
 
@@ -135,6 +136,15 @@ def chain(rows: int) -> StreamScenario:
         {frozenset("ab"): "b", frozenset("cd"): "c"},
         about=f"{rows:,} keys and rows a window",
     )
+
+
+def leaves(tree: Tree) -> list[str]:
+    """The streams of a tree, from left to right.
+
+    >>> leaves((("a", "b"), "c"))
+    ['a', 'b', 'c']
+    """
+    return [tree] if isinstance(tree, str) else [leaf for side in tree for leaf in leaves(side)]
 
 
 def uniform(keys: int) -> Draw:

@@ -17,7 +17,7 @@ class Slope:
 
     >>> fitted = slope_of([10.0, 12.0, 11.0, 13.0, 15.0, 14.0])
     >>> round(fitted.ms, 3), round(fitted.error, 3), fitted.grows
-    (0.886, 0.222, True)
+    (0.886, 0.232, True)
     >>> slope_of([10.0, 12.0, 11.0, 10.0, 12.0, 11.0]).grows
     False
     """
@@ -32,10 +32,12 @@ class Slope:
         return self.ms > ERRORS * self.error
 
 
-def slope_of(times_ms: Sequence[float]) -> Slope:
-    """Of three batches or more."""
+def slope_of(times_ms: Sequence[float]) -> Slope | None:
+    """None: of two batches or fewer nothing can be said."""
     y = np.asarray(times_ms, float)
+    if len(y) < 3:
+        return None
     x = np.arange(len(y)) - (len(y) - 1) / 2
     slope = float(x @ y / (x @ x))
     rest = y - y.mean() - slope * x
-    return Slope(slope, float(np.sqrt(rest @ rest / max(len(y) - 2, 1) / (x @ x))))
+    return Slope(slope, float(np.sqrt(rest @ rest / (len(y) - 2) / (x @ x))))

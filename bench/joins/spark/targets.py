@@ -25,7 +25,8 @@ def targets(done: Mapping[str, Measured]) -> list[Line]:
         if name in done and (fastest := done[name].fastest_of_spark()) is not None:
             measured = done[name]
             ratio, low, high = measured.ratio(fastest, OURS)
-            spread = {"against": fastest, "spread": [round(low, 2), round(high, 2)], "aa": measured.aa()}
+            cpu = measured.cpu_ratio(fastest, OURS)
+            spread = {"against": fastest, "spread": [round(low, 2), round(high, 2)], "of_cpu_time": round(cpu, 2)}
             lines.append({**_line(name, "times as fast as Spark's join", ratio, limit, least=True), **spread})
             least = min(measured.checkpoint_bytes(store) for store in (SPARK, ROCKSDB) if store in measured.runs)
             value = measured.checkpoint_bytes(OURS) / least
@@ -33,8 +34,7 @@ def targets(done: Mapping[str, Measured]) -> list[Line]:
     if SMALL in done and STAR in done:
         value = done[STAR].rows_per_second(OURS) / done[SMALL].rows_per_second(OURS)
         lines.append(_line(STAR, "rate over that of three-way", value, STAR_OF_THREE_WAY, least=True))
-    if LONG in done:
-        slope = done[LONG].slope(OURS)
+    if LONG in done and (slope := done[LONG].slope(OURS)) is not None:
         told = _line(LONG, "growth of a batch's time a batch, ms", slope.ms, round(ERRORS * slope.error, 4))
         lines.append({**told, "error": round(slope.error, 4)})
     return lines

@@ -31,7 +31,7 @@ IN_ROCKSDB = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
 JOIN_FORMAT = {"spark.sql.streaming.join.stateFormatVersion": "4"}
-"""The format of Spark's join state that was the fastest with RocksDB."""
+"""Made to let go of old rows faster; tried once, it was no slower than the default."""
 
 
 @dataclass(frozen=True)

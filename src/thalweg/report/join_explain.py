@@ -113,7 +113,7 @@ def _fit(buckets: int, partitions: int) -> str:
 
 def _held(binding: JoinBinding, alias: str, given: Mapping[str, Sequence[str]] | None) -> str:
     carried = list(binding.schemas[alias].names)
-    held = list(getattr(binding, "stored", binding.schemas)[alias].names)
+    held = list(binding.stored[alias].names)
     only_words = [name for name in carried if name not in held]
     dropped = [name for name in (given or {}).get(alias, ()) if name not in carried]
     parts = [listed(held) if held else "no column"]

@@ -8,7 +8,7 @@ import textwrap
 from thalweg.report.join_section import JoinSection, StreamReport, TableReport
 from thalweg.report.section import SwitchReport, query_words
 from thalweg.report.view import CELL, WIDTH
-from thalweg.report.words import many, what_moved
+from thalweg.report.words import many, size, what_moved
 
 NEAR = 0.1
 """A row that has had this share of the results it may have is worth a word."""
@@ -54,7 +54,7 @@ def _table(section: JoinSection) -> list[tuple[str, ...]]:
         (
             s.stream, f"{s.rows:,}", f"{s.kept:,}", f"{s.results:,}", " > ".join(_probe(s, other) for other in s.order),
             f"{s.window_rows:,}", f"{s.most_rows:,}", f"{s.most_bytes / 1e6:,.1f} MB",
-            *([f"{s.state_bytes / 1e6:,.1f} MB"] if stored else []),
+            *([size(s.state_bytes)] if stored else []),
         )
         for s in section.streams.values()
     ]  # fmt: skip
@@ -71,7 +71,7 @@ def facts(section: JoinSection) -> list[str]:
     if chunks:
         reloaded = sum(s.reloaded for s in streams)
         back = f"; {many(reloaded, 'chunk')} read back, where a worker did not know the windows" if reloaded else ""
-        told.append(f"{sum(s.state_bytes for s in streams) / 1e6:,.1f} MB of state in {many(chunks, 'chunk')}{back}")
+        told.append(f"{size(sum(s.state_bytes for s in streams))} of state in {many(chunks, 'chunk')}{back}")
     total = sum(s.total_ns for s in streams) or 1
     shares = ", ".join(
         f"{name} {100 * sum(getattr(s, field_) for s in streams) / total:.1f} %"

@@ -82,6 +82,8 @@ class JoinIntake:
         self.binding = binding
         self.watermarks = Watermarks(binding.lateness)
         self.counts = {alias: StreamCounts() for alias in binding.plan.graph.aliases}
+        self.told = False
+        """Whether somebody who sees all rows of a stream tells the latest time, as Spark's buckets do not."""
         self.set_aside: list[SetAside] | None = None
         """Rows that were late or had no time, where somebody asks for them."""
         self._checks = {
@@ -101,10 +103,11 @@ class JoinIntake:
             batch, times = only(batch, known), times[known]
         if not batch.num_rows:
             return None
-        latest, bound = int(times.max()), self.watermarks.bound
-        self.watermarks.seen(alias, latest)
-        if bound is not None and latest > bound:
-            counts.ahead += int((times > bound).sum())
+        bound = self.watermarks.bound
+        latest, beyond = latest_of(times, bound)
+        counts.ahead += beyond
+        if latest is not None and not self.told:
+            self.watermarks.seen(alias, latest)
         mark = self.watermarks.query
         if mark is not None and int(times.min()) < mark:
             in_time = times >= mark
@@ -142,6 +145,18 @@ class JoinIntake:
     def _put_aside(self, alias: str, why: str, batch: pa.RecordBatch, rows: NDArray[np.bool_]) -> None:
         if self.set_aside is not None:
             self.set_aside.append(SetAside(alias, why, only(batch, rows)))
+
+
+def latest_of(times: Words, bound: int | None) -> tuple[int | None, int]:
+    """The largest time that is believed, if any is, and how many are beyond the bound.
+
+    >>> latest_of(np.array([3, 9, 5]), None), latest_of(np.array([3, 9, 5]), 6), latest_of(np.array([9]), 6)
+    ((9, 0), (5, 1), (None, 1))
+    """
+    if len(times) and bound is not None and int(times.max()) > bound:
+        believed = times[times <= bound]
+        return (int(believed.max()) if len(believed) else None), len(times) - len(believed)
+    return (int(times.max()) if len(times) else None), 0
 
 
 def only(batch: pa.RecordBatch, rows: NDArray[np.bool_]) -> pa.RecordBatch:

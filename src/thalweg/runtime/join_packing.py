@@ -15,6 +15,7 @@ import pyarrow as pa
 from thalweg.kernels.columns import take_rows
 from thalweg.kernels.spreading import spread
 from thalweg.runtime.join_binding import JoinBinding
+from thalweg.runtime.join_intake import latest_of
 from thalweg.runtime.watermark import BEGINNING
 
 PACKED = pa.schema(
@@ -26,8 +27,8 @@ PACKED = pa.schema(
         ("chunk", pa.binary()),
     ]
 )
-"""`first`: the least time of a chunk's rows; `latest`: the largest time its task has seen, told once a task and
-bucket."""
+"""`first`: the least time of a chunk's rows; `latest`: the largest time its task has seen and believes, told
+once a task and bucket."""
 TOGETHER_ROWS = 200_000
 TOGETHER_BYTES = 16 << 20
 """Rows are packed when as many are together."""
@@ -44,8 +45,8 @@ class Packing:
     buckets: tuple[int, ...]
     """Their ids."""
 
-    def pack(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Batches of `PACKED`."""
+    def pack(self, batches: Iterable[pa.RecordBatch], bound: int | None = None) -> Iterator[pa.RecordBatch]:
+        """Batches of `PACKED`. `bound`: the latest time that is believed, as for watermarks; None: any."""
         waiting: list[pa.RecordBatch] = []
         rows = size = 0
         latest: int | None = None
@@ -56,9 +57,9 @@ class Packing:
             some = True
             batch = self.binding.plain(self.alias, batch)
             times, known = self.binding.times(self.alias, batch)
-            times = times if known is None else times[known]
-            if len(times):
-                latest = max(int(times.max()), BEGINNING if latest is None else latest)
+            believed, _ = latest_of(times if known is None else times[known], bound)
+            if believed is not None:
+                latest = max(believed, BEGINNING if latest is None else latest)
             waiting.append(batch)
             rows, size = rows + batch.num_rows, size + batch.nbytes
             if rows >= TOGETHER_ROWS or size >= TOGETHER_BYTES:
@@ -88,7 +89,7 @@ class Packing:
         """By bucket; None: no rows."""
         if not waiting:
             return [None] * len(self.buckets)
-        whole = waiting[0] if len(waiting) == 1 else one_batch(waiting)
+        whole = one_batch(waiting)
         if self.key is None or len(self.buckets) == 1:
             return [whole] * len(self.buckets)
         graph = self.binding.plan.graph
@@ -108,7 +109,9 @@ class Packing:
 
 
 def one_batch(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """End to end."""
+    """End to end; together they must be far below 2 GB."""
+    if len(batches) == 1:
+        return batches[0]
     (whole,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
     return whole
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -29,6 +29,7 @@ import pyarrow as pa
 
 from thalweg.errors import CheckpointError, PlanError
 from thalweg.runtime.join_loop import JoinLoop
+from thalweg.runtime.join_packing import one_batch
 from thalweg.runtime.watermark import BEGINNING
 
 ANCESTORS = 64
@@ -198,11 +199,25 @@ class KeptJoin:
         return sum(store.nbytes for store in self.loop.stores.values())
 
 
-def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """A batch in parts that make chunks of bounded size."""
-    parts = max(1, -(-batch.nbytes // CHUNK_BYTES))
-    rows = max(1, -(-batch.num_rows // parts))
-    yield from (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
+def pieces(batches: Iterable[pa.RecordBatch], most: int = CHUNK_BYTES) -> Iterator[pa.RecordBatch]:
+    """The same rows in few batches that make chunks of bounded size: small ones together, large ones cut.
+
+    >>> [p.num_rows for p in pieces([pa.record_batch({"k": [0] * n}) for n in (2, 3, 100)], most=160)]
+    [5, 20, 20, 20, 20, 20]
+    """
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        if waiting and sum(b.nbytes for b in waiting) + batch.nbytes > most:
+            yield one_batch(waiting)
+            waiting = []
+        parts = max(1, -(-batch.nbytes // most))
+        rows = max(1, -(-batch.num_rows // parts))
+        if parts > 1:
+            yield from (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
+        else:
+            waiting.append(batch)
+    if waiting:
+        yield one_batch(waiting)
 
 
 def _version() -> str:

@@ -3,8 +3,8 @@
 A stream's watermark is the largest time of its finished rounds, minus its lateness; the query's is the least of them.
 A row is late when its time is strictly below the query's watermark at the start of its round. A stream that has ended
 holds nobody back, nor does one that was let go because it is idle; the query's watermark never goes back. Times beyond
-`bound` are not believed: they move watermarks to the bound and no further. The watermark of a stream may be given
-from outside: then its rows do not move it.
+`bound` are not believed: watermarks do not follow them at all, since the rows that come after are older. The watermark
+of a stream may be given from outside: then its rows do not move it.
 
 >>> marks = Watermarks({"a": 0, "b": 10})
 >>> marks.seen("a", 100); marks.seen("b", 105)
@@ -44,10 +44,8 @@ class Watermarks:
 
     def seen(self, stream: str, latest: int) -> None:
         """A row of that time was read in this round."""
-        if stream in self._given:
+        if stream in self._given or (self.bound is not None and latest > self.bound):
             return
-        if self.bound is not None:
-            latest = min(latest, self.bound)
         before = self._seen[stream]
         self._seen[stream] = latest if before is None else max(before, latest)
 

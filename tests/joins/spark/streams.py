@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql.pandas.types import from_arrow_schema
 
-BEGIN = datetime(2024, 3, 10, tzinfo=timezone.utc)
+BEGIN = datetime(2024, 3, 10, tzinfo=UTC)
 """Second 0 of the times in tests."""
 BEGIN_US = int(BEGIN.timestamp()) * 10**6
 UTC = pa.timestamp("us", "UTC")
@@ -29,7 +30,7 @@ def rows(seconds: Sequence[float | None], keys: Sequence[Any] | None = None, *, 
     return pa.table(
         {
             "ts": pa.array(ticks, pa.int64()).cast(UTC),
-            "k": pa.array([1] * len(seconds) if keys is None else keys),
+            "k": pa.array([1] * len(seconds), pa.int64()) if keys is None else pa.array(keys),
             "id": pa.array(range(first_id, first_id + len(seconds)), pa.int64()),
         }
     )
@@ -54,13 +55,20 @@ class Files:
 
     def stream(self, spark):
         """What is there, and what will be."""
-        schema = spark.createDataFrame(self.schema.empty_table()).schema
-        return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(self.folder))
+        return spark.readStream.schema(_of_spark(self.schema)).option("maxFilesPerTrigger", 1).parquet(str(self.folder))
 
     def finished(self, spark):
         """What is there."""
-        schema = spark.createDataFrame(self.schema.empty_table()).schema
-        return spark.read.schema(schema).parquet(str(self.folder))
+        return spark.read.schema(_of_spark(self.schema)).parquet(str(self.folder))
+
+
+def frame(spark, table: pa.Table):
+    """Finished; timestamps without a zone are TIMESTAMP_NTZ."""
+    return spark.createDataFrame(table, _of_spark(table.schema))
+
+
+def _of_spark(schema: pa.Schema):
+    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 
 def files(folder: Path, batches: Mapping[str, Sequence[pa.Table]]) -> dict[str, Files]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import thalweg as tw
 from tests.joins.spark.streams import files, ids, results, rows, run, streaming
 from tests.runtime.spark.waiting import wait_until
@@ -65,3 +67,53 @@ def test_late_rows_and_rows_without_time_are_counted_and_set_aside(spark, tmp_pa
     (section,) = join.report().sections
     told = {alias: (stream.rows, stream.late, stream.no_time) for alias, stream in section.streams.items()}
     assert told == {"a": (10, 4, 1), "b": (11, 2, 1)}
+
+
+FAR = 80 * 365 * 86_400
+
+
+@pytest.mark.parametrize("max_ahead", ["1 day", None])
+def test_a_row_far_in_the_future_is_joined_and_nobody_follows_it(spark, tmp_path: Path, max_ahead: str | None):
+    """Both streams have one; then `b` is ahead of `a`, which is in order."""
+    streams = files(
+        tmp_path,
+        {
+            "a": [rows([0, FAR, 10]), rows([], first_id=3), rows([20, 30], first_id=3)],
+            "b": [rows([1, FAR]), rows([28, 30], first_id=2), rows([60], first_id=4)],
+        },
+    )
+    join = tw.join(on="a.k = b.k", window="5 seconds", time="ts", max_ahead=max_ahead)
+    run(join(**streaming(spark, streams)), tmp_path)
+    followed = max_ahead is None
+    joined = [(0, 0), (1, 1)] if followed else [(0, 0), (1, 1), (4, 2), (4, 3)]
+    assert ids(results(spark, tmp_path), "ab") == joined
+    wait_until(lambda: sum(s.results for s in join.report().sections) == len(joined), "all results in the report")
+    wait_until(lambda: _counted(join, "rows") == {"a": 5, "b": 5}, "all rows in the report")
+    assert _counted(join, "late") == ({"a": 2, "b": 3} if followed else {"a": 0, "b": 0})
+    assert _counted(join, "ahead") == ({"a": 0, "b": 0} if followed else {"a": 1, "b": 1})
+
+
+@pytest.mark.parametrize("idle_after", ["1 hour", "1 millisecond"])
+def test_a_stream_that_stops_is_let_go_only_when_asked(spark, tmp_path: Path, idle_after: str):
+    """`b` has nothing in the second micro-batch, before which the query is started anew, and is late in the third."""
+    streams = files(tmp_path, {"a": [rows([0, 1])], "b": [rows([0])]})
+    join = tw.join(on="a.k = b.k", window="5 seconds", time="ts", idle_after=idle_after)
+    run(join(**streaming(spark, streams)), tmp_path)
+    for alias, times in (("a", [[48, 100], []]), ("b", [[], [50]])):
+        for n, each in enumerate(times):
+            streams[alias].add(rows(each, first_id=2 + 2 * n - (alias == "b")))
+    run(join(**streaming(spark, streams)), tmp_path)
+    let_go = idle_after == "1 millisecond"
+    assert ids(results(spark, tmp_path), "ab") == ([(0, 0), (1, 0)] if let_go else [(0, 0), (1, 0), (2, 3)])
+    wait_until(lambda: _counted(join, "rows") == {"a": 4, "b": 2}, "all rows in the report")
+    assert _counted(join, "late") == {"a": 0, "b": int(let_go)}
+    last = join.report().sections[-1]
+    # of seconds 0, 1, 48 and 100 the watermark of 100 leaves one; that of 50, which `b` brings, leaves two
+    assert {alias: stream.window_rows for alias, stream in last.streams.items()} == (
+        {"a": 1, "b": 0} if let_go else {"a": 2, "b": 1}
+    )
+
+
+def _counted(join: tw.Join, name: str) -> dict[str, int]:
+    sections = join.report().sections
+    return {alias: sum(getattr(s.streams[alias], name) for s in sections if alias in s.streams) for alias in "ab"}

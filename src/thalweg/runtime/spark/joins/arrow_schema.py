@@ -1,4 +1,4 @@
-"""The columns of a DataFrame as Arrow's types; times are told in UTC within a join, whatever the zone of the session."""
+"""The columns of a DataFrame as Arrow's types; times are in UTC within a join, whatever the zone of the session."""
 
 from __future__ import annotations
 

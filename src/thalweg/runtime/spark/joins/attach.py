@@ -8,6 +8,7 @@ a task. What was done comes back on rows of its own, which `observe` brings to t
 from __future__ import annotations
 
 import re
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -105,19 +106,19 @@ def attach(
         for length, unit in ((settings.max_ahead, "us"), (settings.idle_after, "ms"))
     )
     identity = uuid.uuid4().hex
-    followed = tuple(alias for alias, time in plan.times.items() if has_watermark(frames[alias], time))
+    followed = tuple(alias for alias, column in plan.times.items() if has_watermark(alias, frames[alias], column))
     task = JoinTask(
         binding, settings, laid.buckets, laid.partitioning, identity,
         {alias: _read(alias, frames[alias], binding) for alias in plan.tables}, followed, tagged, ahead, idle,
     )  # fmt: skip
     packed = []
     for alias in plan.streams:
-        df = frames[alias]
-        if laid.streaming and alias not in followed:
-            df = marked(df, plan.times[alias], binding.lateness[alias], ahead)
-        df = df.select(*(F.col(quoted(name)) for name in binding.schemas[alias].names))
+        df = frames[alias].select(*(F.col(quoted(name)) for name in binding.schemas[alias].names))
         key = laid.partitioning.key if alias in laid.partitioning.columns else None
-        packed.append(_packed(df, Packing(binding, alias, key, laid.buckets)))
+        df = _packed(df, Packing(binding, alias, key, laid.buckets), ahead if laid.streaming else None)
+        if laid.streaming and alias not in followed:
+            df = marked(df, binding.lateness[alias])
+        packed.append(df)
     together = reduce(DataFrame.union, packed)
     columns = _columns(task, frames)
     metric = f"thalweg_{identity}"
@@ -148,9 +149,11 @@ def attach(
     return observed.filter(F.col(WORK).isNull()).drop(WORK), fetch
 
 
-def _packed(df: DataFrame, packing: Packing) -> DataFrame:
+def _packed(df: DataFrame, packing: Packing, ahead: int | None) -> DataFrame:
+    """`ahead`: in microseconds, how far ahead of the clock a time is believed; None: as far as it likes."""
+
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return packing.pack(batches)
+        return packing.pack(batches, None if ahead is None else time.time_ns() // 1000 + ahead)
 
     return df.mapInArrow(pack, PACKED)
 

@@ -1,42 +1,38 @@
-"""A stream with the watermark that Spark keeps of it, so that a window aggregate can follow the join.
+"""A stream's packed rows with the watermark that Spark keeps of it, so that a window aggregate can follow the join.
 
-The join itself does not use Spark's: it knows the latest time of each stream to the microsecond, and of streams that
-are idle, and Spark's is never ahead of it.
+Packed rows tell the latest time of their task, so Spark looks at a few rows instead of all, and TIMESTAMP_NTZ, which it
+takes no watermark of, needs no way of its own. The join itself does not use Spark's: it knows the latest time of each
+stream to the microsecond, and of streams that are idle, and Spark's is never ahead of it.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import TimestampNTZType
+
+from thalweg.errors import PlanError
 
 MARK = "__thalweg_mark"
 _DELAY = "spark.watermarkDelayMs"
-_EPOCH, _EPOCH_NTZ = "TIMESTAMP'1970-01-01 00:00:00Z'", "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
 
-def marked(df: DataFrame, time: str, lateness: int, ahead: int | None) -> DataFrame:
-    """`lateness` and `ahead` in microseconds; times further ahead of the clock than that do not move the watermark."""
-    mark = instant(df, time)
-    if ahead is not None:
-        latest = F.current_timestamp() + F.expr(f"INTERVAL {ahead} MICROSECONDS")
-        mark = F.when(mark > latest, latest).otherwise(mark)  # not `least`, which takes the other for a null
+def marked(packed: DataFrame, lateness: int) -> DataFrame:
+    """`lateness` in microseconds."""
     wait_ms = -(-lateness // 1000)
-    return df.withColumn(MARK, mark).withWatermark(MARK, f"{wait_ms} milliseconds").drop(MARK)
+    mark = F.timestamp_micros(F.col("latest"))
+    return packed.withColumn(MARK, mark).withWatermark(MARK, f"{wait_ms} milliseconds").drop(MARK)
 
 
-def has_watermark(df: DataFrame, time: str) -> bool:
-    """Whether the column carries one already: of the user, or of a stateful operator, behind which Spark allows no
-    other."""
-    return _DELAY in (df.schema[time].metadata or {})
-
-
-def instant(df: DataFrame, time: str) -> Column:
-    """The time as TIMESTAMP, which alone carries a watermark; TIMESTAMP_NTZ is taken as UTC. Not by a cast, which goes
-    through the time zone of the session, where some times occur twice and some never."""
-    if isinstance(df.schema[time].dataType, TimestampNTZType):
-        return F.expr(f"{_EPOCH} + ({quoted(time)} - {_EPOCH_NTZ})")
-    return F.col(quoted(time))
+def has_watermark(alias: str, df: DataFrame, time: str) -> bool:
+    """Whether the time carries one already: of the user, or of another join. Spark fails a query that sets a second one
+    behind it, and that only in its second micro-batch."""
+    carried = [field.name for field in df.schema if _DELAY in (field.metadata or {})]
+    if carried and time not in carried:
+        raise PlanError(
+            f"{alias} has a watermark on {carried[0]}, and its time= is {time}: Spark keeps one watermark of a stream; "
+            f"set it on {time}, or leave it to the join, whose lateness= it is"
+        )
+    return bool(carried)
 
 
 def quoted(column: str) -> str:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from thalweg.runtime.join_packing import one_batch, unpacked
+from thalweg.runtime.join_packing import unpacked
 from thalweg.runtime.join_state import KeptJoin, pieces
 from thalweg.runtime.spark.joins.task import JoinTask, memory_share
 from thalweg.runtime.spark.task_name import name_of
@@ -105,7 +105,7 @@ def run_round(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one micro-batch that fell to one bucket. `active`: when rows of each stream last came."""
     loop, aliases = kept.loop, task.binding.plan.graph.aliases
-    marks = loop.watermarks
+    marks, loop.intake.told = loop.watermarks, True
     now_ms = clock.now_ms
     if task.max_ahead is not None:
         marks.bound = 1000 * now_ms + task.max_ahead
@@ -120,16 +120,13 @@ def run_round(
             alias = aliases[stream]
             if chunk is not None:
                 came.setdefault(alias, []).append(unpacked(task.binding, alias, chunk))
-            if not pd.isna(told):
+            if not pd.isna(told):  # among nulls it is a float, which is exact until the year 2255
                 latest[alias] = max(int(told), latest.get(alias, int(told)))
-    parts = [
-        (loop.begins(alias, part), alias, part)
-        for alias, batches in came.items()
-        for part in pieces(batches[0] if len(batches) == 1 else one_batch(batches))
-    ]
+    parts = [(loop.begins(alias, part), alias, part) for alias, batches in came.items() for part in pieces(batches)]
     for _, alias, part in sorted(parts, key=lambda part: part[0]):
         for out in loop.process(alias, part):
             yield task.results(out)
+    marks.bound = None  # who told the latest times has looked whether to believe them
     for alias, told in latest.items():
         marks.seen(alias, told)
     for alias in task.binding.plan.streams:

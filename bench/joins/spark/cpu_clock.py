@@ -1,0 +1,56 @@
+"""CPU time of Spark: of the JVM and its Python workers, so that other work on the machine disturbs less."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+
+import numpy as np
+import psutil
+
+EVERY_S = 0.1
+
+
+class CpuClock:
+    """Reads all processes below this one, now and then, while it is entered; a process that has ended is told by the
+    one that waited for it."""
+
+    def __init__(self) -> None:
+        self._read: list[tuple[float, float, float]] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+
+    def __enter__(self) -> CpuClock:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def ms(self, begin: float, end: float) -> tuple[float, float]:
+        """Of the JVM and of Python between two moments, which are told as seconds since 1970."""
+        moments, jvm, python = zip(*self._read, strict=True)
+        return tuple(1000 * float(np.diff(np.interp([begin, end], moments, spent))[0]) for spent in (jvm, python))  # type: ignore[return-value]
+
+    def _follow(self) -> None:
+        over = False
+        while not over:
+            over = self._over.wait(EVERY_S) if self._read else False
+            self._read.append((time.time(), *_spent()))
+
+
+def _spent() -> tuple[float, float]:
+    jvm = python = 0.0
+    for process in psutil.Process().children(recursive=True):
+        try:
+            times, name = process.cpu_times(), process.name()
+        except psutil.Error:  # it has ended
+            continue
+        if name == "java":
+            jvm += times.user + times.system
+            python += times.children_user + times.children_system  # it has no other children
+        else:
+            python += times.user + times.system + times.children_user + times.children_system
+    return jvm, python

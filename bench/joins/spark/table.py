@@ -1,0 +1,124 @@
+"""`python -m bench.joins.spark.table RUN.jsonl ...`: what runs on Spark printed, as the tables of
+docs/benchmarks-joins.md."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.joins.table import put
+from bench.table import short
+
+Line = dict[str, Any]
+BEGIN, END = "<!-- tables of joins on spark -->", "<!-- end of tables of joins on spark -->"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the tables of one or several files, or put them into a page."""
+    parser = argparse.ArgumentParser(prog="python -m bench.joins.spark.table", description=__doc__)
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN.jsonl")
+    parser.add_argument(
+        "--into", type=Path, metavar="PAGE", help=f"replace what stands between {BEGIN} and {END} there"
+    )
+    asked = parser.parse_args(arguments)
+    lines = [json.loads(text) for path in asked.runs for text in path.read_text(encoding="utf-8").splitlines()]
+    made = "\n".join(tables(lines))
+    if asked.into is None:
+        print(made)
+    else:
+        put(asked.into, BEGIN, END, made)
+    return 0
+
+
+def tables(lines: Iterable[Line]) -> list[str]:
+    """All of them, with their titles; those of which a run told nothing are left out."""
+    lines = list(lines)
+    found = _machine(lines)
+    for title, rows in (
+        ("Targets on Spark", _targets(lines)),
+        ("Rates on Spark", _rates(lines)),
+        ("What a batch costs", _costs(lines)),
+        ("Where a batch's CPU time goes", _profile(lines)),
+    ):
+        if len(rows) > 2:
+            found += ["", f"### {title}", "", *rows]
+    return found
+
+
+def _machine(lines: list[Line]) -> list[str]:
+    """What the numbers depend on, and how far two runs of the same thing were apart."""
+    told = next(line["machine"] for line in lines if "machine" in line)
+    words = "; ".join(f"{name} {value}" for name, value in told.items())
+    spreads = [line["aa_spread"] for line in lines if "aa_spread" in line]
+    apart = ""
+    if spreads:
+        low, high = min(low for low, _ in spreads), max(high for _, high in spreads)
+        apart = f" `ours` over itself in the same round: {low:.2f} to {high:.2f} on the wall."
+    return [f"{words}.{apart}"]
+
+
+def _targets(lines: list[Line]) -> list[str]:
+    rows = [
+        "| scenario | target | reached | measured | limit | spread | of CPU time |",
+        "|---|---|---|---:|---:|---|---:|",
+    ]
+    for line in lines:
+        if "target" in line:
+            told = {True: "yes", False: "**no**", None: ""}[line.get("reached")]
+            limit = short(line["limit"]) if "limit" in line else ""
+            spread = " to ".join(short(value) for value in line.get("spread", ()))
+            cpu = short(line["of_cpu_time"]) if "of_cpu_time" in line else ""
+            cells = [line["scenario"], line["target"], told, short(line["value"]), limit, spread, cpu]
+            rows.append(f"| {' | '.join(cells)} |")
+    return rows
+
+
+def _rates(lines: list[Line]) -> list[str]:
+    rows = [
+        "| scenario | rows a batch | results a row | variant | rows/s | ms a batch | / ours | CPU ms | CPU / ours |"
+    ]
+    rows.append("|---|---:|---:|---|---:|---:|---:|---:|---:|")
+    for line in _variants(lines):
+        to_ours = line["ratio_to"].get("ours", [1.0])[0]
+        cpu = line["cpu_ratio_to"].get("ours", 1.0)
+        rows.append(
+            f"| {line['scenario']} | {line['batch_rows']:,} | {line['results_per_row']:.2f} | {line['variant']} "
+            f"| {line['rows_per_second']:,} | {line['batch_ms_median']:,.0f} | {to_ours:.2f} "
+            f"| {line['cpu_ms']:,} | {cpu:.2f} |"
+        )
+    return rows
+
+
+def _costs(lines: list[Line]) -> list[str]:
+    head = ("scenario", "variant", "work, ms", "planning, ms", "offsets, logs, ms", "checkpoint, MB", "state, MB")
+    rows = [f"| {' | '.join(head)} | windows, MB |", "|---|---|---:|---:|---:|---:|---:|---:|"]
+    for line in _variants(lines):
+        windows = f"{line['window_bytes'] / 1e6:.1f}" if "window_bytes" in line else ""
+        rows.append(
+            f"| {line['scenario']} | {line['variant']} | {line['work_ms']:,.0f} | {line['planning_ms']:,.0f} "
+            f"| {line['fixed_ms']:,.0f} | {line['checkpoint_bytes_per_batch'] / 1e6:.2f} "
+            f"| {line['state_bytes'] / 1e6:.1f} | {windows} |"
+        )
+    return rows
+
+
+def _profile(lines: list[Line]) -> list[str]:
+    rows = ["| scenario | part | CPU ms a batch | share |", "|---|---|---:|---:|"]
+    rows += [
+        f"| {line['scenario']} | {line['part']} | {line['cpu_ms']:,.1f} | {100 * line['share']:.1f} % |"
+        for line in lines
+        if "part" in line
+    ]
+    return rows
+
+
+def _variants(lines: list[Line]) -> list[Line]:
+    return [line for line in lines if "variant" in line]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

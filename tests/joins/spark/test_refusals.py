@@ -1,0 +1,122 @@
+"""What a join on Spark refuses, and the remedy each refusal names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import functions as F
+
+import thalweg as tw
+from tests.joins.spark.streams import files, rows, run, start, streaming
+from thalweg.errors import PlanError
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+HDFS = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
+
+
+@pytest.fixture
+def pair(spark):
+    """Two streams with `ts`, `k` and a whole number `n`."""
+    ticks = spark.readStream.format("rate").load().select(F.col("timestamp").alias("ts"), F.col("value").alias("k"))
+    return {"a": ticks, "b": ticks}
+
+
+@pytest.fixture
+def conf(spark) -> Iterator:
+    """Sets what is put back afterwards."""
+    before = {}
+
+    def put(name: str, value: str) -> None:
+        before[name] = spark.conf.get(name, None)
+        spark.conf.set(name, value)
+
+    yield put
+    for name, value in before.items():
+        spark.conf.set(name, value) if value is not None else spark.conf.unset(name)
+
+
+def simple(**settings) -> tw.Join:
+    return tw.join(on="a.k = b.k", **{"window": "5 seconds", "time": "ts", **settings})
+
+
+def test_a_state_store_that_cannot_hold_the_windows(pair, conf):
+    conf(PROVIDER, HDFS)
+    with pytest.raises(PlanError, match=r"uses \S+HDFSBackedStateStoreProvider.*spark\.conf\.set\(.*RocksDB"):
+        simple()(**pair)
+
+
+def test_a_watermark_that_follows_the_fastest_stream(pair, conf):
+    conf(POLICY, "max")
+    with pytest.raises(PlanError, match=r'is \'max\'.*late.*spark\.conf\.set\("\S+", "min"\)'):
+        simple()(**pair)
+
+
+def test_whole_numbers_as_times_of_streams(pair):
+    with pytest.raises(PlanError, match=r"time=.*TIMESTAMP or TIMESTAMP_NTZ; F\.timestamp_micros makes one"):
+        simple(time="k", window=5)(**pair)
+
+
+def test_streams_that_do_not_fit_the_conditions(spark, pair):
+    join = simple()
+    with pytest.raises(PlanError, match=r"'bb' is no stream of on='a\.k = b\.k'.*did you mean 'b'"):
+        join(**pair, bb=pair["b"])
+    with pytest.raises(PlanError, match=r"no DataFrame is given for b: j\(b=df"):
+        join(a=pair["a"])
+    with pytest.raises(PlanError, match=r"b: Table is no DataFrame of Spark.*j\.over\("):
+        join(a=pair["a"], b=pa.table({"k": [1]}))
+    with pytest.raises(PlanError, match=r"on=: b has no column 'k'.*it has ts, key"):
+        join(a=pair["a"], b=pair["b"].withColumnRenamed("k", "key"))
+
+
+def test_a_stream_as_a_table(pair):
+    with pytest.raises(PlanError, match=r"b is a stream, and window= and time= say nothing of it: add 'b': \.\.\."):
+        simple(window={"a": "5 seconds"})(**pair)
+    with pytest.raises(PlanError, match="time="):
+        simple().explain(a=pair["a"], b=pair["b"].withColumn("ts", F.lit("noon")))
+
+
+def failure(df, folder: Path) -> str:
+    """What a query that cannot run says."""
+    query = start(df, folder)
+    with pytest.raises(StreamingQueryException) as failed:
+        query.awaitTermination(120)
+    return str(failed.value)
+
+
+def test_a_checkpoint_of_another_join(spark, tmp_path: Path):
+    streams = files(tmp_path, {alias: [rows([0, 1])] for alias in "ab"})
+    run(simple(buckets=2)(**streaming(spark, streams)), tmp_path)
+    for files_of_one in streams.values():
+        files_of_one.add(rows([2], first_id=2))
+    others = {
+        "it had 'a: window of 5000000 ticks.*now there is 'a: window of 6000000 ticks": {"window": "6 seconds"},
+        "it had '2 buckets by class 0'; now there is '3 buckets by class 0'": {"buckets": 3},
+        "it had 'a: .*stored .*id int64.*now there is 'a: [^']*stored k int64'": {"select": ["a.k", "b.*"]},
+    }
+    for said, settings in others.items():
+        error = failure(simple(**{"buckets": 2, **settings})(**streaming(spark, streams)), tmp_path)
+        assert re.search(f"written by another join: {said}", error), error
+        assert "give the new one a checkpoint of its own" in error
+    # lateness and policy may change, and nothing was lost by the attempts
+    run(simple(buckets=2, lateness="1 second", policy="written")(**streaming(spark, streams)), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"max_matches": 30}, r"one row of [ab] \(k='common'\) has more than 30 matches.*filter it out.*max_matches="),
+        ({"max_bytes": 2000}, r"more than 0 MB of memory \(a .* rows, b .* rows\).*make windows shorter.*max_bytes="),
+    ],
+)
+def test_limits_fail_the_query_and_say_at_what(spark, tmp_path: Path, settings: dict[str, int], said: str):
+    keys = ["common"] * 40 + [f"key {n}" for n in range(60)]
+    streams = files(tmp_path, {alias: [rows([0] * 100, keys)] for alias in "ab"})
+    error = failure(simple(**settings)(**streaming(spark, streams)), tmp_path)
+    assert "JoinLimitError" in error
+    assert re.search(said, error.replace("\n", " ")), error
