@@ -99,7 +99,7 @@ def run_packed(kept: KeptJoin, rows: list[dict[str, Any]]) -> list[pa.RecordBatc
     return out
 
 
-@settings(max_examples=60)
+@settings(max_examples=50)
 @given(
     case=cases(),
     seed=st.integers(0, 2**32),
