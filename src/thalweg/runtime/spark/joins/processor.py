@@ -20,6 +20,7 @@ from thalweg.runtime.join_packing import unpacked
 from thalweg.runtime.join_state import KeptJoin, pieces
 from thalweg.runtime.spark.joins.task import JoinTask, memory_share
 from thalweg.runtime.spark.task_name import name_of
+from thalweg.runtime.spark.worker_heap import settle
 
 _WARM: OrderedDict[tuple[str, str, int], KeptJoin] = OrderedDict()
 """By the join put on DataFrames, the streaming query and the bucket; the one unused for longest goes first."""
@@ -86,6 +87,7 @@ class JoinProcessor(StatefulProcessor):
         for out in task.work(kept.loop, bucket, name_of(context), kept):
             yield _frame(out)
         _keep_warm(place, kept)
+        settle()
 
     def close(self) -> None:
         """Nothing is open."""
