@@ -39,6 +39,7 @@ from thalweg.runtime.spark.joins.requirements import demand
 from thalweg.runtime.spark.joins.task import WORK, JoinTask
 from thalweg.runtime.spark.stream_watch import watch
 from thalweg.runtime.spark.task_name import last_attempts
+from thalweg.runtime.spark.worker_heap import settle
 from thalweg.runtime.spark.worker_python import warn_of_another_python
 
 PACKED = "bucket int, stream int, first long, latest long, chunk binary"
@@ -162,7 +163,8 @@ def _packed(df: DataFrame, packing: Packing, ahead: int | None) -> DataFrame:
     """`ahead`: in microseconds, how far ahead of the clock a time is believed; None: as far as it likes."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return packing.pack(batches, ahead)
+        yield from packing.pack(batches, ahead)
+        settle()
 
     return df.mapInArrow(pack, PACKED)
 

@@ -22,6 +22,7 @@ from thalweg.runtime.join_state import KeptJoin, pieces
 from thalweg.runtime.spark.joins.memory_share import memory_share
 from thalweg.runtime.spark.joins.task import JoinTask
 from thalweg.runtime.spark.task_name import name_of
+from thalweg.runtime.spark.worker_heap import settle
 from thalweg.runtime.watermark import BEGINNING, END
 
 
@@ -102,6 +103,7 @@ class JoinProcessor(StatefulProcessor):
         for out in task.work(kept.loop, bucket, name, kept):
             yield _frame(out)
         _keep_warm(place, kept)
+        settle()
 
     def close(self) -> None:
         """Nothing is open."""
