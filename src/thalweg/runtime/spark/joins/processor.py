@@ -77,7 +77,7 @@ class JoinProcessor(StatefulProcessor):
         kept = KeptJoin.open(store, task.query, _WARM.pop(place, None), lambda: task.loop(snapshots=True))
         active = dict(kept.head.active)
         if (mark_ms := timerValues.getCurrentWatermarkInMs()) > 0:  # before Spark knows one it says 0
-            kept.loop.watermarks.not_before(mark_ms * 1000)
+            kept.loop.watermarks.not_before(mark_ms * 1000 + 1)  # to Spark, what is equal is late, too
         for out in run_round(task, kept, rows, timerValues.getCurrentProcessingTimeInMs(), active):
             yield _frame(out)
         for out in task.lost(kept.loop, bucket):
@@ -127,8 +127,14 @@ def run_round(
 
 
 def _frame(batch: pa.RecordBatch) -> pd.DataFrame:
-    """Backed by the Arrow arrays themselves: PySpark takes them as they are."""
-    return pa.Table.from_batches([batch]).to_pandas(types_mapper=pd.ArrowDtype)
+    """Backed by the Arrow arrays themselves: PySpark takes them as they are. But through lists, maps and structs it walks
+    row by row, and knows no null but None there."""
+    frame: pd.DataFrame = pa.Table.from_batches([batch]).to_pandas(types_mapper=pd.ArrowDtype)
+    for field in batch.schema:
+        if pa.types.is_nested(field.type):
+            values = batch.column(field.name).to_pylist(maps_as_pydicts="strict")
+            frame[field.name] = pd.Series(values, dtype=object)
+    return frame
 
 
 def _keep_warm(place: tuple[str, str, int], kept: KeptJoin) -> None:
