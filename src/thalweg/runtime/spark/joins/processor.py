@@ -165,13 +165,14 @@ def run_round(
 
 
 def _frame(batch: pa.RecordBatch) -> pd.DataFrame:
-    """Backed by the Arrow arrays themselves: PySpark takes them as they are."""
-    return pa.Table.from_batches([batch]).to_pandas(types_mapper=_backed, maps_as_pydicts="strict")
-
-
-def _backed(kind: pa.DataType) -> pd.ArrowDtype | None:
-    """Nested values PySpark converts one by one, and for that they must be Python's."""
-    return None if pa.types.is_nested(kind) else pd.ArrowDtype(kind)
+    """Backed by the Arrow arrays themselves: PySpark takes them as they are. But lists, maps and structs it walks through
+    row by row, and knows no null but None there."""
+    frame: pd.DataFrame = pa.Table.from_batches([batch]).to_pandas(types_mapper=pd.ArrowDtype)
+    for field in batch.schema:
+        if pa.types.is_nested(field.type):
+            values = batch.column(field.name).to_pylist(maps_as_pydicts="strict")
+            frame[field.name] = pd.Series(values, dtype=object)
+    return frame
 
 
 def _keep_warm(place: Place, kept: KeptJoin) -> None:
