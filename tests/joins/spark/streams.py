@@ -97,11 +97,11 @@ def start(df, folder: Path, name: str = "out"):
     )
 
 
-def run(df, folder: Path, name: str = "out") -> None:
+def run(df, folder: Path, name: str = "out", seconds: float = 120.0) -> None:
     """To the end of what is there."""
     query = start(df, folder, name)
     try:
-        assert query.awaitTermination(120)
+        assert query.awaitTermination(seconds)
     finally:
         query.stop()
 

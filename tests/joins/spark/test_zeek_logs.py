@@ -77,7 +77,7 @@ def test_hosts_that_ask_for_a_name_connect_to_it_and_are_weird(spark, tmp_path: 
     r = random.Random(5)
     streams = files(tmp_path / "in", {alias: cut(table, r) for alias, table in tables.items()})
     j = join()
-    run(j(**streaming(spark, streams)), tmp_path)
+    run(j(**streaming(spark, streams)), tmp_path, seconds=250)
     assert told(results(spark, tmp_path)) == right
     rows = sum(table.num_rows for table in tables.values())
     wait_until(lambda: sum(s.rows for s in j.report().sections[0].streams.values()) == rows, "all rows counted")
