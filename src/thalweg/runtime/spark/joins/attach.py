@@ -57,6 +57,8 @@ class Laid:
     partitioning: Partitioning
     buckets: tuple[int, ...]
     partitions: int
+    followed: tuple[str, ...] = ()
+    """Streams whose time has a watermark already, of Spark's."""
 
 
 def lay_out(plan: JoinPlan, settings: JoinSettings, frames: Mapping[str, DataFrame]) -> Laid:
@@ -84,6 +86,7 @@ def lay_out(plan: JoinPlan, settings: JoinSettings, frames: Mapping[str, DataFra
     return Laid(
         streaming, binding, Partitioning.of(plan.graph, plan.tables, sizes, "bytes"), bucket_ids(count, partitions),
         partitions,
+        tuple(alias for alias, column in plan.times.items() if has_watermark(alias, frames[alias], column)),
     )  # fmt: skip
 
 
@@ -107,17 +110,16 @@ def attach(
         for length, unit in ((settings.max_ahead, "us"), (settings.idle_after, "ms"))
     )
     identity = uuid.uuid4().hex
-    followed = tuple(alias for alias, column in plan.times.items() if has_watermark(alias, frames[alias], column))
     task = JoinTask(
         binding, settings, laid.buckets, laid.partitioning, identity,
-        {alias: _read(alias, frames[alias], binding) for alias in plan.tables}, followed, tagged, ahead, idle,
+        {alias: _read(alias, frames[alias], binding) for alias in plan.tables}, laid.followed, tagged, ahead, idle,
     )  # fmt: skip
     packed = []
     for alias in plan.streams:
         df = frames[alias].select(*(F.col(quoted(name)) for name in binding.schemas[alias].names))
         key = laid.partitioning.key if alias in laid.partitioning.columns else None
         df = _packed(df, Packing(binding, alias, key, laid.buckets), ahead if laid.streaming else None)
-        if laid.streaming and alias not in followed:
+        if laid.streaming and alias not in laid.followed:
             df = marked(df, binding.lateness[alias])
         packed.append(df)
     together = reduce(DataFrame.union, packed)
