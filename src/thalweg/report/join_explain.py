@@ -177,9 +177,8 @@ def _left_to_check(tree: JoinTree) -> Iterator[int]:
 
 
 def _memory(max_bytes: int | None) -> str:
-    if max_bytes is None:
-        return "windows of a bucket that need more than a core's share of half a machine's memory fail the join (max_bytes=)"
-    return f"windows of a bucket that need more than {size(max_bytes)} of memory fail the join (max_bytes=)"
+    most = "a core's share of half a machine's memory" if max_bytes is None else f"{size(max_bytes)} of memory"
+    return f"windows of a bucket that need more than {most} fail the join (max_bytes=)"
 
 
 def _time(
