@@ -73,7 +73,7 @@ def test_every_row_is_in_its_bucket_and_partners_meet(case: Case, buckets: int, 
 def check_times(case: Case, alias: str, packing: Packing, rows: list[dict[str, Any]]) -> None:
     stream = case.streams[alias]
     known = [tick for tick in stream.ticks if tick is not None]
-    told = [row for row in rows if row["latest"] is not None]
+    told = [row for row in rows if row["latest"] != BEGINNING]
     if not stream.table.num_rows:
         assert rows == []
     elif known:  # every bucket hears how far the stream is, once, also one without rows
@@ -83,7 +83,7 @@ def check_times(case: Case, alias: str, packing: Packing, rows: list[dict[str, A
     for row in rows:
         assert packing.binding.plan.graph.aliases[row["stream"]] == alias
         if row["chunk"] is None:
-            assert row["first"] is None
+            assert row["first"] == BEGINNING
             continue
         numbers = unpacked(packing.binding, alias, row["chunk"]).column("id").to_pylist()
         ticks = [stream.ticks[i] for i in numbers]
@@ -139,7 +139,7 @@ def test_nothing_is_told_of_nothing():
 
 def test_rows_without_time_are_there_and_tell_of_none():
     rows = packed(packing_of(), [some([1, 2], [None, None])])
-    assert {row["latest"] for row in rows} == {None}
+    assert {row["latest"] for row in rows} == {BEGINNING}
     assert [i for _, i in ids(packing_of(), rows)] in ([1, 2], [2, 1])
     assert {row["first"] for row in rows if row["chunk"] is not None} == {BEGINNING}
 
@@ -158,6 +158,6 @@ def test_what_comes_together_is_packed_together_and_bounded(monkeypatch: pytest.
     monkeypatch.setattr(join_packing, "TOGETHER_ROWS", 100)
     rows = packed(one, batches)
     assert len([row for row in rows if row["chunk"] is not None]) == 10
-    assert [row["latest"] for row in rows if row["latest"] is not None] == [990]
+    assert [row["latest"] for row in rows if row["latest"] != BEGINNING] == [990]
     monkeypatch.setattr(join_packing, "TOGETHER_BYTES", 1)
     assert len([row for row in packed(one, batches) if row["chunk"] is not None]) == 100

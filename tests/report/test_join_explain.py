@@ -98,6 +98,7 @@ def test_a_cycle_leaves_a_comparison_for_the_end():
 def test_finished_data_has_no_late_rows_and_no_checkpoint():
     text = explained(STAR, streaming=False)
     assert "no row is late" in text
+    assert "a bucket whose windows need more than" in text
     for word in ("checkpoint", "watermark", "in order\n", "idle", "max_ahead"):
         assert word not in text
 
@@ -119,10 +120,16 @@ def test_tables_and_sizes():
 
 def test_memory_and_times_ahead_of_the_clock():
     text = words(explained(STAR, max_bytes=1_500_000, max_ahead="1 day"))
-    assert "windows of a bucket that need more than 1.5 MB of memory fail the join (max_bytes=)" in text
+    assert (
+        "a bucket whose windows, or rows of one micro-batch, need more than 1.5 MB of memory fails the join "
+        "(max_bytes=)" in text
+    )
     assert "times more than 1 day ahead of the clock do not move it (max_ahead=)" in text
     by_default = words(explained(STAR))
-    assert "more than a core's share of half a machine's memory fail the join (max_bytes=)" in by_default
+    assert (
+        "more than a core's share of half of a machine's or container's memory fails the join (max_bytes=)"
+        in by_default
+    )
     assert "times ahead of the clock are believed, however far" in by_default
 
 

@@ -19,6 +19,8 @@ WINDOWS = {alias: f"{seconds} seconds" for alias, seconds in SECONDS.items()}
 LATENESS = "2 seconds"
 SCHEMA = "k string, m long, ts timestamp_ntz, id long"
 ROWS_A_FILE, SECONDS_A_FILE = 250, 30
+BEGIN = 1_700_000_000
+"""In seconds."""
 
 
 def write_streams(folder: Path, files: int, first: int = 0) -> Path:
@@ -28,7 +30,7 @@ def write_streams(folder: Path, files: int, first: int = 0) -> Path:
         (folder / alias).mkdir(parents=True, exist_ok=True)
         for number in range(first, first + files):
             # each stream is cut at its own places
-            start = number * SECONDS_A_FILE + 4 * ALIASES.index(alias)
+            start = BEGIN + number * SECONDS_A_FILE + 4 * ALIASES.index(alias)
             times = sorted(start + rng.random() * SECONDS_A_FILE for _ in range(ROWS_A_FILE))
             ticks = [int(1e6 * (time - 2 * rng.random())) for time in times]
             skewed = [min(int(rng.paretovariate(0.6)), 60) for _ in range(ROWS_A_FILE)]

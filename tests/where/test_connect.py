@@ -25,7 +25,7 @@ def test_the_same_query_over_connect(tmp_path: Path):
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_same_join_over_connect(tmp_path: Path):
-    write_streams(tmp_path / "in", 3)
+    write_streams(tmp_path / "in", 2)
     check_join(over_connect(one_join, tmp_path, seconds=170), tmp_path)
 
 

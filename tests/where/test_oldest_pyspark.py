@@ -44,7 +44,7 @@ def test_the_same_query_on_pyspark_4_1(oldest: Path, tmp_path: Path):
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_same_join_on_pyspark_4_1(oldest: Path, tmp_path: Path):
-    write_streams(tmp_path / "in", 3)
+    write_streams(tmp_path / "in", 2)
     env = environment(tmp_path, PYTHONPATH=os.pathsep.join([str(oldest), str(SOURCE), str(REPOSITORY)]))
     settings = [f"{key}={value}" for key, value in QUIET.items()]
     command = [sys.executable, one_join.__file__, str(tmp_path), "local[2]", *settings]

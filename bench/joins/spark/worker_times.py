@@ -93,10 +93,10 @@ class TimedPacking(Packing):
 
     folder: Path = Path()
 
-    def pack(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def pack(self, batches: Iterable[pa.RecordBatch], bound: int | None = None) -> Iterator[pa.RecordBatch]:
         """As ever."""
         watch = Stopwatch(PACKING)
-        for out in super().pack(watch.waiting(ROWS_IN, batches)):
+        for out in super().pack(watch.waiting(ROWS_IN, batches), bound):
             with watch.on(CHUNKS_OUT):
                 yield out
         watch.leave(self.folder)

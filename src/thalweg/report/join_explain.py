@@ -58,7 +58,7 @@ def explain_text(
                 if max_matches is not None
                 else []
             ),
-            _memory(max_bytes),
+            _memory(max_bytes, streaming),
             *limits,
         ],
     }
@@ -176,9 +176,14 @@ def _left_to_check(tree: JoinTree) -> Iterator[int]:
             yield c
 
 
-def _memory(max_bytes: int | None) -> str:
-    most = "a core's share of half a machine's memory" if max_bytes is None else f"{size(max_bytes)} of memory"
-    return f"windows of a bucket that need more than {most} fail the join (max_bytes=)"
+def _memory(max_bytes: int | None, streaming: bool) -> str:
+    most = (
+        "a core's share of half of a machine's or container's memory"
+        if max_bytes is None
+        else f"{size(max_bytes)} of memory"
+    )
+    what = "windows, or rows of one micro-batch," if streaming else "windows"
+    return f"a bucket whose {what} need more than {most} fails the join (max_bytes=)"
 
 
 def _time(

@@ -50,10 +50,11 @@ class JoinLoop:
         results: int = RESULTS,
         snapshots: bool = False,
         chain: Callable[[JoinTree, Mapping[str, WindowStore], Callable[[], int]], ProbeChain] = ProbeChain,
-        tables: Mapping[str, pa.RecordBatch | pa.Table] | None = None,
+        tables: Mapping[str, pa.RecordBatch | pa.Table | WindowStore] | None = None,
     ) -> None:
         """`chain`: what probes; another one may count time of its own, as a simulation does. `tables`: the rows of the
-        plan's tables; whoever makes the loop again gives them again, they are in no snapshot."""
+        plan's tables, or what another loop made of them, since they do not change; whoever makes the loop again gives
+        them again, they are in no snapshot."""
         warm_up()
         graph, streams = binding.plan.graph, binding.plan.streams
         self.binding = binding
@@ -72,6 +73,7 @@ class JoinLoop:
             )
             for a in graph.aliases
         }  # fmt: skip
+        self.stores |= {a: rows for a, rows in (tables or {}).items() if isinstance(rows, WindowStore)}
         self.trees = {a: graph.tree(a) for a in streams}
         self.chains = {a: chain(self.trees[a], self.stores, clock) for a in streams}
         self.loops: dict[str, FilterLoop] = {}
@@ -98,6 +100,8 @@ class JoinLoop:
             if len(kept):
                 order = tuple(loop.chain.pipeline.names[k] for k in loop.order)
                 yield from self._put_together(alias, batch, rows, kept, order)
+        if len(self.streams) == 1:
+            return  # nobody will ever look for these rows
         begun = self.clock()
         store, counts = self.stores[alias], self.counts[alias]
         held = self.binding.held(alias, batch)
@@ -125,10 +129,12 @@ class JoinLoop:
         for alias in self.streams:
             self.counts[alias].expired += self.stores[alias].expire(before)
 
-    def _hold(self, tables: Mapping[str, pa.RecordBatch | pa.Table]) -> None:
+    def _hold(self, tables: Mapping[str, pa.RecordBatch | pa.Table | WindowStore]) -> None:
         """Rows of tables are there before any row of a stream comes, and stay."""
         assert sorted(tables) == sorted(self.binding.plan.tables), "the rows of every table of the plan, and no others"
         for alias, rows in tables.items():
+            if isinstance(rows, WindowStore):
+                continue
             store, counts = self.stores[alias], self.counts[alias]
             for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
                 admitted = self.intake.admit_table(alias, batch)
@@ -174,7 +180,7 @@ class JoinLoop:
     def _refuse_too_much(self, more: int) -> None:
         if self.most_bytes is None:
             return
-        held = {alias: store.nbytes for alias, store in self.stores.items()}
+        held = {alias: self.stores[alias].nbytes for alias in self.streams}
         if sum(held.values()) + more > self.most_bytes:
             told = ", ".join(
                 f"{alias} {held[alias] / 1e6:,.0f} MB in {len(self.stores[alias]):,} rows" for alias in held

@@ -27,8 +27,10 @@ PACKED = pa.schema(
         ("chunk", pa.binary()),
     ]
 )
-"""`first`: the least time of a chunk's rows; `latest`: the largest time its task has seen and believes, told
-once a task and bucket."""
+"""`first`: the least time of a chunk's rows; `latest`: the largest time its task has seen and believes, told once a
+task and bucket, else `BEGINNING` (among nulls PySpark would make it a float)."""
+NOW = "__thalweg_now"
+"""The time by the clock, the same in all rows of a micro-batch, also when it is run again."""
 TOGETHER_ROWS = 200_000
 TOGETHER_BYTES = 16 << 20
 """Rows are packed when as many are together."""
@@ -45,38 +47,52 @@ class Packing:
     buckets: tuple[int, ...]
     """Their ids."""
 
-    def pack(self, batches: Iterable[pa.RecordBatch], bound: int | None = None) -> Iterator[pa.RecordBatch]:
-        """Batches of `PACKED`. `bound`: the latest time that is believed, as for watermarks; None: any."""
+    def pack(self, batches: Iterable[pa.RecordBatch], ahead: int | None = None) -> Iterator[pa.RecordBatch]:
+        """Batches of `PACKED`. `ahead`: how far ahead of the column `NOW` a time is believed; None: any is."""
         waiting: list[pa.RecordBatch] = []
         rows = size = 0
-        latest: int | None = None
+        latest = BEGINNING
         some = False
         for batch in batches:
             if not batch.num_rows:
                 continue
             some = True
+            bound = None if ahead is None else batch.column(NOW)[0].value + ahead
             batch = self.binding.plain(self.alias, batch)
             times, known = self.binding.times(self.alias, batch)
             believed, _ = latest_of(times if known is None else times[known], bound)
-            if believed is not None:
-                latest = max(believed, BEGINNING if latest is None else latest)
+            latest = latest if believed is None else max(believed, latest)
             waiting.append(batch)
             rows, size = rows + batch.num_rows, size + batch.nbytes
             if rows >= TOGETHER_ROWS or size >= TOGETHER_BYTES:
-                yield self._packed(waiting, None, False)
+                yield from self._packed(waiting, BEGINNING, False)
                 waiting, rows, size = [], 0, 0
         if some:
-            yield self._packed(waiting, latest, True)
+            yield from self._packed(waiting, latest, True)
 
-    def _packed(self, waiting: list[pa.RecordBatch], latest: int | None, last: bool) -> pa.RecordBatch:
-        buckets, firsts, chunks = [], [], []
-        for bucket, rows in zip(self.buckets, self._parts(waiting), strict=True):
-            if rows is not None or last:
-                buckets.append(bucket)
-                firsts.append(None if rows is None else self._first(rows))
-                chunks.append(None if rows is None else memoryview(rows.serialize()))
+    def _packed(self, waiting: list[pa.RecordBatch], latest: int, last: bool) -> Iterator[pa.RecordBatch]:
         number = self.binding.plan.graph.aliases.index(self.alias)
-        n = len(buckets)
+        made: list[tuple[int, int, memoryview | None]] = []
+        size = 0
+        before: tuple[pa.RecordBatch | None, int, memoryview | None] = None, BEGINNING, None
+        for bucket, rows in zip(self.buckets, self._parts(waiting), strict=True):
+            if rows is None and not last:
+                continue
+            if rows is not before[0]:  # a stream that every bucket gets is written once
+                before = (
+                    (None, BEGINNING, None) if rows is None else (rows, self._first(rows), memoryview(rows.serialize()))
+                )
+            made.append((bucket, *before[1:]))
+            size += 0 if before[2] is None else before[2].nbytes
+            if size >= TOGETHER_BYTES:
+                yield self._rows(number, made, latest)
+                made, size = [], 0
+        if made:
+            yield self._rows(number, made, latest)
+
+    def _rows(self, number: int, made: list[tuple[int, int, memoryview | None]], latest: int) -> pa.RecordBatch:
+        buckets, firsts, chunks = zip(*made, strict=True)
+        n = len(made)
         return pa.RecordBatch.from_arrays(
             [
                 pa.array(buckets, pa.int32()), pa.array([number] * n, pa.int32()), pa.array(firsts, pa.int64()),

@@ -10,8 +10,8 @@ task failed, the micro-batch is run again) has a version the store does not know
 matter which process gets the next round.
 Cost: a round writes what is new, and reads what this process has not seen.
 
->>> from thalweg.runtime.join_state import Head
->>> head = Head.begin("a.k = b.k, ...").next({"a": (0, 1)}, {}, {})
+>>> from thalweg.runtime.join_state import Head, runs
+>>> head = Head.begin("a.k = b.k, ...").next({"a": runs([0, 1, 5], 9)}, {}, {})
 >>> again = Head.read(head.bytes())
 >>> again == head, again.next({}, {}, {}).knows(head.version), head.knows(again.next({}, {}, {}).version)
 (True, True, False)
@@ -36,6 +36,10 @@ ANCESTORS = 64
 """Rounds a warm copy may be behind; with more it reads everything."""
 CHUNK_BYTES = 8 << 20
 """About; larger ones are cut."""
+
+
+Runs = tuple[tuple[int, int], ...]
+"""Numbers from one to before another; the last run, which may be empty, ends at the number that is used next."""
 
 
 class ChunkStore(Protocol):
@@ -70,12 +74,14 @@ class Head:
     """Of which the windows are, in words: another query cannot use them."""
     version: str
     ancestors: tuple[str, ...]
-    chunks: Mapping[str, tuple[int, int]]
-    """By stream: chunks are from this number to before that one, some of them removed."""
+    chunks: Mapping[str, Runs]
+    """By stream: the numbers of the chunks that are there."""
     marks: Mapping[str, Any]
     learned: Mapping[str, Any]
     active: Mapping[str, int]
     """When rows of a stream last came, by the clock, in ms."""
+    start: str | None = None
+    """Of the query, which wrote it: the clock runs on while a query does not."""
 
     @classmethod
     def begin(cls, query: str) -> Head:
@@ -88,8 +94,8 @@ class Head:
         told = json.loads(data)
         return cls(
             told["query"], told["version"], tuple(told["ancestors"]),
-            {alias: (low, end) for alias, (low, end) in told["chunks"].items()}, told["marks"], told["learned"],
-            told["active"],
+            {alias: tuple((low, end) for low, end in found) for alias, found in told["chunks"].items()},
+            told["marks"], told["learned"], told["active"], told["start"],
         )  # fmt: skip
 
     def bytes(self) -> bytes:
@@ -102,15 +108,16 @@ class Head:
 
     def next(
         self,
-        chunks: Mapping[str, tuple[int, int]],
+        chunks: Mapping[str, Runs],
         marks: Mapping[str, Any],
         learned: Mapping[str, Any],
         active: Mapping[str, int] | None = None,
+        start: str | None = None,
     ) -> Head:
         """After one more round."""
         ancestors = (*self.ancestors, self.version)[-ANCESTORS:]
         active = self.active if active is None else active
-        return Head(self.query, _version(), ancestors, chunks, marks, learned, active)
+        return Head(self.query, _version(), ancestors, chunks, marks, learned, active, start)
 
 
 class KeptJoin:
@@ -149,16 +156,16 @@ class KeptJoin:
         self.head = head
         loop.watermarks.restore(head.marks) if head.marks else None
         mark = loop.watermarks.query
-        for alias, (low, end) in head.chunks.items():
+        for alias, there in head.chunks.items():
             window, sizes = loop.stores[alias], self._sizes[alias]
-            for number in range(max(low, window.next_chunk), end):
+            for number in (n for low, end in there for n in range(max(low, window.next_chunk), end)):
                 data = store.chunk(alias, number)
                 if data is not None:
                     window.restore([(number, data)])
                     sizes[number] = len(data)
                     self.reloaded[alias] += 1
             # copies elsewhere read on from the number they have come to: a number that is used again is not seen there
-            window.restore((), end)
+            window.restore((), there[-1][1])
             window.expire(BEGINNING if mark is None else mark)
             self._forget(alias, window.changes().removed)
         for alias, learned in head.learned.items():
@@ -167,10 +174,12 @@ class KeptJoin:
             except (PlanError, KeyError, ValueError, TypeError):
                 continue  # learned under another policy: it begins anew, in the order it has
 
-    def keep(self, store: ChunkStore, active: Mapping[str, int] | None = None) -> None:
+    def keep(
+        self, store: ChunkStore, active: Mapping[str, int] | None = None, start: str | None = None
+    ) -> None:  # fmt: skip
         """Write what the last round changed."""
         loop = self.loop
-        chunks = {}
+        chunks: dict[str, Runs] = {}
         for alias in loop.streams:
             window, sizes = loop.stores[alias], self._sizes[alias]
             changes = window.changes()
@@ -180,9 +189,9 @@ class KeptJoin:
             for number in changes.removed:
                 store.remove(alias, number)
             self._forget(alias, changes.removed)
-            chunks[alias] = (min(sizes, default=window.next_chunk), window.next_chunk)
+            chunks[alias] = runs(sizes, window.next_chunk)
         learned = {alias: probing.snapshot() for alias, probing in loop.loops.items()}
-        self.head = self.head.next(chunks, loop.watermarks.snapshot(), learned, active)
+        self.head = self.head.next(chunks, loop.watermarks.snapshot(), learned, active, start)
         store.set_head(self.head.bytes())
 
     def _forget(self, alias: str, numbers: tuple[int, ...]) -> None:
@@ -218,6 +227,23 @@ def pieces(batches: Iterable[pa.RecordBatch], most: int = CHUNK_BYTES) -> Iterat
             waiting.append(batch)
     if waiting:
         yield one_batch(waiting)
+
+
+def runs(numbers: Iterable[int], end: int) -> Runs:
+    """Few, since chunks come and go in about one order.
+
+    >>> runs([5, 3, 4, 9], 12), runs([5], 6), runs([], 7)
+    (((3, 6), (9, 10), (12, 12)), ((5, 6),), ((7, 7),))
+    """
+    found: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if found and found[-1][1] == number:
+            found[-1] = found[-1][0], number + 1
+        else:
+            found.append((number, number + 1))
+    if not found or found[-1][1] != end:
+        found.append((end, end))
+    return tuple(found)
 
 
 def _version() -> str:

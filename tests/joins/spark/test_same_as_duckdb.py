@@ -69,13 +69,14 @@ def test_finished_data(spark, case: Case, policy: str, buckets: int | None):
     assert sum(section.results for section in join.report().sections) == len(expected)
 
 
-WINDOWS = {"a": 3000, "b": 800, "c": 2000}
+WINDOWS = {"a": 3000, "b": 1000, "c": 2000}
 ON = "a.k = b.k AND b.m = c.m"
 
 
 def in_order(rng: np.random.Generator, rows: int, names: str) -> pa.Table:
-    """Times of microseconds, some of them equal."""
-    times = BEGIN_US + np.sort(rng.integers(0, 20_000, rows))
+    """Times of whole milliseconds, as Spark's watermarks are, and so few that files begin with the time that the one
+    before ended with."""
+    times = BEGIN_US + np.sort(rng.integers(0, 20, rows)) * 1000
     columns = {name: rng.integers(0, 60, rows) for name in names}
     return pa.table({**columns, "t": pa.array(times).cast(UTC), "id": np.arange(rows)})
 

@@ -7,15 +7,15 @@ a task. What was done comes back on rows of its own, which `observe` brings to t
 
 from __future__ import annotations
 
+import os
 import re
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
@@ -26,11 +26,11 @@ from thalweg.plan.join_select import EVENT_TIME
 from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.window_length import length_of
 from thalweg.runtime.join_binding import JoinBinding
-from thalweg.runtime.join_packing import Packing
+from thalweg.runtime.join_packing import NOW, Packing
 from thalweg.runtime.join_record import decode
 from thalweg.runtime.join_settings import JoinSettings
 from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
-from thalweg.runtime.spark.joins.arrow_schema import arrow_schema
+from thalweg.runtime.spark.joins.arrow_schema import arrow_schema, refuse_uncarried
 from thalweg.runtime.spark.joins.bucket_ids import bucket_ids
 from thalweg.runtime.spark.joins.finished import join_finished
 from thalweg.runtime.spark.joins.marked import has_watermark, marked, quoted
@@ -39,11 +39,12 @@ from thalweg.runtime.spark.joins.requirements import demand
 from thalweg.runtime.spark.joins.task import WORK, JoinTask
 from thalweg.runtime.spark.stream_watch import watch
 from thalweg.runtime.spark.task_name import last_attempts
+from thalweg.runtime.spark.worker_heap import settle
 from thalweg.runtime.spark.worker_python import warn_of_another_python
 
 PACKED = "bucket int, stream int, first long, latest long, chunk binary"
-MOST_TABLE_BYTES = 256 << 20
-"""Of a table, which every worker holds."""
+MOST_TABLE_BYTES, MOST_TABLE_ROWS = 256 << 20, 10_000_000
+"""Of a table, which every worker holds, and which travels with the task."""
 PARALLELISM = 8
 """Where nobody can tell how many tasks run at once."""
 
@@ -57,8 +58,8 @@ class Laid:
     partitioning: Partitioning
     buckets: tuple[int, ...]
     partitions: int
-    followed: tuple[str, ...] = ()
-    """Streams whose time has a watermark already, of Spark's."""
+    followed: tuple[str, ...]
+    """Streams that have a watermark of their own."""
 
 
 def lay_out(plan: JoinPlan, settings: JoinSettings, frames: Mapping[str, DataFrame]) -> Laid:
@@ -76,17 +77,19 @@ def lay_out(plan: JoinPlan, settings: JoinSettings, frames: Mapping[str, DataFra
     spark = next(iter(frames.values())).sparkSession
     if streaming:
         demand(spark)
+    for alias in plan.graph.aliases:
+        refuse_uncarried(alias, frames[alias], plan.select, streaming)
     binding = JoinBinding.of(plan, {a: arrow_schema(frames[a]) for a in plan.graph.aliases})
     if streaming and not pa.types.is_timestamp(binding.time_type):
         raise PlanError("time=: on Spark streams a time is a TIMESTAMP or TIMESTAMP_NTZ; F.timestamp_micros makes one")
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
-    count = settings.buckets or min(_parallelism(frames), partitions)
+    count = settings.buckets or min(_parallelism(spark), partitions)
     partitions = partitions if streaming else count
     sizes = None if streaming else _sizes({a: frames[a] for a in plan.streams})
+    followed = [a for a, column in plan.times.items() if streaming and has_watermark(a, frames[a], column)]
     return Laid(
         streaming, binding, Partitioning.of(plan.graph, plan.tables, sizes, "bytes"), bucket_ids(count, partitions),
-        partitions,
-        tuple(alias for alias, column in plan.times.items() if has_watermark(alias, frames[alias], column)),
+        partitions, tuple(followed),
     )  # fmt: skip
 
 
@@ -117,6 +120,10 @@ def attach(
     packed = []
     for alias in plan.streams:
         df = frames[alias].select(*(F.col(quoted(name)) for name in binding.schemas[alias].names))
+        if not laid.streaming:
+            df = df.sortWithinPartitions(F.col(quoted(plan.times[alias])))  # windows forget what lies in order
+        elif ahead is not None:
+            df = df.withColumn(NOW, F.current_timestamp())
         key = laid.partitioning.key if alias in laid.partitioning.columns else None
         df = _packed(df, Packing(binding, alias, key, laid.buckets), ahead if laid.streaming else None)
         if laid.streaming and alias not in laid.followed:
@@ -156,7 +163,8 @@ def _packed(df: DataFrame, packing: Packing, ahead: int | None) -> DataFrame:
     """`ahead`: in microseconds, how far ahead of the clock a time is believed; None: as far as it likes."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return packing.pack(batches, None if ahead is None else time.time_ns() // 1000 + ahead)
+        yield from packing.pack(batches, ahead)
+        settle()
 
     return df.mapInArrow(pack, PACKED)
 
@@ -166,9 +174,9 @@ def _columns(task: JoinTask, frames: Mapping[str, DataFrame]) -> StructType:
     times: list[DataType] = [frames[a].schema[c].dataType for a, c in task.binding.plan.times.items()]
     types = {
         field.name: frames[alias].schema[column].dataType if alias else times[0]
-        for field, (alias, column) in zip(task.binding.output, task.binding.columns, strict=True)
+        for field, (alias, column) in zip(task.output, task.columns, strict=False)
     }
-    return StructType([StructField(f.name, types.get(f.name, StringType())) for f in task.output()])
+    return StructType([StructField(f.name, types.get(f.name, StringType())) for f in task.output])
 
 
 def _check(plan: JoinPlan, frames: Mapping[str, DataFrame]) -> None:
@@ -186,15 +194,23 @@ def _check(plan: JoinPlan, frames: Mapping[str, DataFrame]) -> None:
         raise PlanError(f"no DataFrame is given for {', '.join(missing)}: j({missing[0]}=df, ...)")
 
 
-def _parallelism(frames: Mapping[str, DataFrame]) -> int:
-    """Tasks that run at once."""
-    df = next(iter(frames.values()))
-    if hasattr(df, "_jdf"):
-        return df.sparkSession.sparkContext.defaultParallelism
-    master = df.sparkSession.conf.get("spark.master", None) or ""
-    if found := re.fullmatch(r"local\[(\d+).*\]", master):
-        return int(found[1])
-    return int(df.sparkSession.conf.get("spark.default.parallelism", None) or PARALLELISM)
+def _parallelism(spark: SparkSession) -> int:
+    """Tasks that run at once, as far as the configuration tells: not what Spark counts, which on a cluster depends on
+    the executors that are there at the moment, while a checkpoint must find its buckets again."""
+
+    def asked(key: str) -> int | None:
+        found = spark.conf.get(f"spark.{key}", None)
+        return int(found) if found else None
+
+    if (parallelism := asked("default.parallelism")) is not None:
+        return parallelism
+    master = spark.conf.get("spark.master", None) or ""
+    if found := re.match(r"local(?:\[(\d+|\*))?", master):
+        return {None: 1, "*": os.cpu_count() or 1}.get(found[1]) or int(found[1])
+    executors, cores = asked("executor.instances"), asked("executor.cores")
+    if executors is not None and cores is not None:
+        return executors * cores
+    return asked("cores.max") or PARALLELISM
 
 
 def _sizes(frames: Mapping[str, DataFrame]) -> Mapping[str, int] | None:
@@ -208,11 +224,13 @@ def _sizes(frames: Mapping[str, DataFrame]) -> Mapping[str, int] | None:
 
 def _read(alias: str, df: DataFrame, binding: JoinBinding) -> bytes:
     """A table's rows, as they are now."""
-    table = df.select(*(F.col(quoted(name)) for name in binding.schemas[alias].names)).toArrow()
-    if table.nbytes > MOST_TABLE_BYTES:
+    wanted = df.select(*(F.col(quoted(name)) for name in binding.schemas[alias].names))
+    table = wanted.limit(MOST_TABLE_ROWS + 1).toArrow()
+    if table.nbytes > MOST_TABLE_BYTES or table.num_rows > MOST_TABLE_ROWS:
         raise PlanError(
-            f"{alias} is a table of {table.nbytes / 1e6:,.0f} MB, and every worker would hold it; at most "
-            f"{MOST_TABLE_BYTES >> 20} MB: join it with Spark's own join before, or filter it"
+            f"{alias} is a table of {table.nbytes / 1e6:,.0f} MB and {table.num_rows:,} rows or more, and every worker "
+            f"would hold it; at most {MOST_TABLE_BYTES >> 20} MB and {MOST_TABLE_ROWS:,} rows: join it with Spark's "
+            "own join before, filter it, or select= fewer columns"
         )
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:

@@ -11,15 +11,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from thalweg.errors import PlanError
+from thalweg.runtime.watermark import BEGINNING
 
 MARK = "__thalweg_mark"
 _DELAY = "spark.watermarkDelayMs"
 
 
 def marked(packed: DataFrame, lateness: int) -> DataFrame:
-    """`lateness` in microseconds."""
-    wait_ms = -(-lateness // 1000)
-    mark = F.timestamp_micros(F.col("latest"))
+    """`lateness` in microseconds. Spark lets nothing out that is as old as its watermark, which is in milliseconds, and
+    for us such rows are in time: so it waits a millisecond more."""
+    wait_ms = -(-lateness // 1000) + 1
+    mark = F.when(F.col("latest") > BEGINNING, F.timestamp_micros(F.col("latest")))
     return packed.withColumn(MARK, mark).withWatermark(MARK, f"{wait_ms} milliseconds").drop(MARK)
 
 

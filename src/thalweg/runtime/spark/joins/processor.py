@@ -9,20 +9,35 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from thalweg.errors import JoinLimitError
 from thalweg.runtime.join_packing import unpacked
 from thalweg.runtime.join_state import KeptJoin, pieces
-from thalweg.runtime.spark.joins.task import JoinTask, memory_share
+from thalweg.runtime.spark.joins.memory_share import memory_share
+from thalweg.runtime.spark.joins.task import JoinTask
 from thalweg.runtime.spark.task_name import name_of
+from thalweg.runtime.spark.worker_heap import settle
+from thalweg.runtime.watermark import BEGINNING, END
 
-_WARM: OrderedDict[tuple[str, str, int], KeptJoin] = OrderedDict()
-"""By the join put on DataFrames, the streaming query and the bucket; the one unused for longest goes first."""
+
+class Place(NamedTuple):
+    """Whose windows they are."""
+
+    query: str
+    start: str
+    join: str
+    """Put on DataFrames: a query may have several."""
+    bucket: int
+
+
+_WARM: OrderedDict[Place, KeptJoin] = OrderedDict()
+"""The one unused for longest goes first."""
 
 
 class SparkChunks:
@@ -72,20 +87,23 @@ class JoinProcessor(StatefulProcessor):
         assert store is not None
         bucket = int(key[0])
         context = TaskContext.get()
-        query = (context.getLocalProperty("sql.streaming.queryId") if context else None) or ""
-        place = (task.identity, query, bucket)
+        name = name_of(context)
+        start = name.get("start")
+        place = Place(name.get("query", ""), start or "", task.identity, bucket)
         # taken out while it works: a copy that was left half way is never used again
         kept = KeptJoin.open(store, task.query, _WARM.pop(place, None), lambda: task.loop(snapshots=True))
-        active = dict(kept.head.active)
+        # a stream that had no rows while the query did not run was not idle
+        active = dict(kept.head.active) if kept.head.start == start else {}
         clock = Clock(timerValues.getCurrentProcessingTimeInMs(), timerValues.getCurrentWatermarkInMs())
         for out in run_round(task, kept, rows, clock, active):
             yield _frame(out)
         for out in task.lost(kept.loop, bucket):
             yield _frame(out)
-        kept.keep(store, active)
-        for out in task.work(kept.loop, bucket, name_of(context), kept):
+        kept.keep(store, active, start)
+        for out in task.work(kept.loop, bucket, name, kept):
             yield _frame(out)
         _keep_warm(place, kept)
+        settle()
 
     def close(self) -> None:
         """Nothing is open."""
@@ -110,17 +128,26 @@ def run_round(
     if task.max_ahead is not None:
         marks.bound = 1000 * now_ms + task.max_ahead
     for alias in task.followed:
-        marks.give(alias, 1000 * clock.watermark_ms if clock.watermark_ms > 0 else None)
+        # what is as old as Spark's watermark is late for Spark
+        marks.give(alias, 1000 * (clock.watermark_ms + 1) if clock.watermark_ms > 0 else None)
     if task.followed:
         loop.end_round()  # Spark's is of the rounds before this one, as ours are
     came: dict[str, list[pa.RecordBatch]] = {}
     latest: dict[str, int] = {}
+    size, most = 0, loop.most_bytes or END
     for frame in packed:
         for stream, told, chunk in zip(frame["stream"], frame["latest"], frame["chunk"], strict=True):
             alias = aliases[stream]
             if chunk is not None:
+                size += len(chunk)
+                if size > most:
+                    raise JoinLimitError(
+                        f"a micro-batch brings one of {len(task.buckets)} buckets more than {most / 1e6:,.0f} MB: read "
+                        "less at a time (maxFilesPerTrigger, maxBytesPerTrigger, maxOffsetsPerTrigger), spread the "
+                        "join over more buckets=, or raise max_bytes="
+                    )
                 came.setdefault(alias, []).append(unpacked(task.binding, alias, chunk))
-            if not pd.isna(told):  # among nulls it is a float, which is exact until the year 2255
+            if told > BEGINNING:
                 latest[alias] = max(int(told), latest.get(alias, int(told)))
     parts = [(loop.begins(alias, part), alias, part) for alias, batches in came.items() for part in pieces(batches)]
     for _, alias, part in sorted(parts, key=lambda part: part[0]):
@@ -138,11 +165,19 @@ def run_round(
 
 
 def _frame(batch: pa.RecordBatch) -> pd.DataFrame:
-    """Backed by the Arrow arrays themselves: PySpark takes them as they are."""
-    return pa.Table.from_batches([batch]).to_pandas(types_mapper=pd.ArrowDtype)
+    """Backed by the Arrow arrays themselves: PySpark takes them as they are. But lists, maps and structs it walks through
+    row by row, and knows no null but None there."""
+    frame: pd.DataFrame = pa.Table.from_batches([batch]).to_pandas(types_mapper=pd.ArrowDtype)
+    for field in batch.schema:
+        if pa.types.is_nested(field.type):
+            values = batch.column(field.name).to_pylist(maps_as_pydicts="strict")
+            frame[field.name] = pd.Series(values, dtype=object)
+    return frame
 
 
-def _keep_warm(place: tuple[str, str, int], kept: KeptJoin) -> None:
+def _keep_warm(place: Place, kept: KeptJoin) -> None:
+    for other in [p for p in _WARM if p.query == place.query and p.start != place.start]:
+        del _WARM[other]  # of a start of the query that has ended
     _WARM[place] = kept
     held = sum(copy.nbytes for copy in _WARM.values())
     while held > memory_share() and len(_WARM) > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from thalweg.errors import PlanError
 
@@ -32,7 +32,7 @@ def demand(spark: SparkSession) -> None:
             f"transformWithState of PySpark needs {' and '.join(missing)}, which this Python does not have: "
             "pip install 'thalweg[spark]'"
         )
-    if not hasattr(DataFrame, "groupBy") or not _has_transform():
+    if not _has_transform():
         raise PlanError(
             "this PySpark has no transformWithStateInPandas: Thalweg needs PySpark 4.1 or newer, "
             "pip install 'thalweg[spark]'"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,13 +12,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thalweg.kernels.window_store import WindowStore
 from thalweg.plan.partitioning import Partitioning
 from thalweg.runtime.join_binding import JoinBinding
 from thalweg.runtime.join_loop import JoinLoop
 from thalweg.runtime.join_record import encode
 from thalweg.runtime.join_settings import JoinSettings
 from thalweg.runtime.join_state import KeptJoin
+from thalweg.runtime.spark.joins.memory_share import memory_share
 
+FORMAT = "format 1"
+"""Of chunks, of hashes and of what buckets they lead to: what another number wrote cannot be used."""
 WORK = "__thalweg_work"
 """The column of the result that carries what was done, on rows of its own."""
 LOST = "lost"
@@ -50,7 +54,8 @@ class JoinTask:
         """In words, a line for each thing: what a checkpoint must be of. Lateness, policy and limits may change."""
         binding, plan = self.binding, self.binding.plan
         by = " = ".join(f"{alias}.{column}" for alias, column in self.partitioning.columns.items())
-        lines = [f"on {' '.join(plan.on.split())}", f"buckets {self.buckets} by {by}"]
+        ids = ", ".join(map(str, self.buckets))
+        lines = [FORMAT, f"on {' '.join(plan.on.split())}", f"buckets={len(self.buckets)}, their ids {ids}, by {by}"]
         for alias in plan.streams:
             stored = ", ".join(f"{field.name} {field.type}" for field in binding.stored[alias])
             lines.append(
@@ -66,29 +71,43 @@ class JoinTask:
             self.binding, settings.policy, settings.profile, time.perf_counter_ns, np.random.default_rng(settings.seed),
             slice_rows=settings.slice_rows, most_matches=settings.max_matches,
             most_bytes=settings.max_bytes or memory_share(), snapshots=snapshots,
-            tables={alias: pa.ipc.open_stream(data).read_all() for alias, data in self.tables.items()},
+            tables=_TABLES.get(self.identity) or {a: pa.ipc.open_stream(t).read_all() for a, t in self.tables.items()},
         )  # fmt: skip
+        if self.tables:
+            _TABLES[self.identity] = {alias: loop.stores[alias] for alias in self.tables}
+            while len(_TABLES) > MOST_JOINS_WITH_TABLES:
+                _TABLES.popitem(last=False)
         if self.tagged:
             loop.intake.set_aside = []
         return loop
 
+    @cached_property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """Streams and columns of what comes out; for rows that are set aside also those that results do not have."""
+        binding = self.binding
+        carried = [(a, name) for a in binding.plan.streams for name in binding.schemas[a].names] if self.tagged else []
+        return (*binding.columns, *(column for column in carried if column not in binding.columns))
+
+    @cached_property
     def output(self) -> pa.Schema:
         """Of what comes out of the join, the work among it."""
         fields = list(self.binding.output)
+        for alias, name in self.columns[len(fields) :]:
+            fields.append(self.binding.schemas[alias].field(name).with_name(f"{alias}_{name}"))
         if self.tagged:
             fields.append(pa.field(LOST, pa.string()))
         return pa.schema([*fields, pa.field(WORK, pa.string())])
 
     def results(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """With the columns of `output`."""
-        schema = self.output()
+        schema = self.output
         nothing = [pa.nulls(batch.num_rows, field.type) for field in list(schema)[batch.num_columns :]]
         return pa.RecordBatch.from_arrays([*batch.columns, *nothing], schema=schema)
 
     def row(self, rows: int = 1, **columns: Any) -> pa.RecordBatch:
         """Null but for these columns."""
         return pa.RecordBatch.from_arrays(
-            [columns.get(field.name, pa.nulls(rows, field.type)) for field in self.output()], schema=self.output()
+            [columns.get(field.name, pa.nulls(rows, field.type)) for field in self.output], schema=self.output
         )
 
     def work(
@@ -116,14 +135,11 @@ class JoinTask:
             if part.stream in self.partitioning.replicated and bucket != self.buckets[0]:
                 continue  # every bucket had them
             columns = {f"{part.stream}_{name}": part.batch.column(name) for name in part.batch.schema.names}
-            known = {field.name for field in self.output()}
             rows = part.batch.num_rows
-            kept = {name: column for name, column in columns.items() if name in known}
-            made.append(self.row(rows, **kept, **{LOST: pa.array([f"{part.stream}: {part.why}"] * rows)}))
+            made.append(self.row(rows, **columns, **{LOST: pa.array([f"{part.stream}: {part.why}"] * rows)}))
         return made
 
 
-def memory_share() -> int:
-    """Half of the machine's memory, shared by its cores."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return memory // 2 // (os.cpu_count() or 1)
+_TABLES: OrderedDict[str, dict[str, WindowStore]] = OrderedDict()
+"""By the join put on DataFrames: what one bucket made of its tables serves the others of this process."""
+MOST_JOINS_WITH_TABLES = 4

@@ -1,0 +1,47 @@
+"""A worker's heap is frozen when it is large, so that collecting garbage after every task is cheap."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from thalweg.runtime.spark import worker_heap
+
+
+class Thing:
+    """Something that can be watched."""
+
+
+@pytest.fixture
+def thawed() -> Iterator[None]:
+    gc.collect()
+    gc.freeze()  # what other tests left is none of our business
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("thawed")
+def test_much_is_frozen_little_is_not_and_what_nobody_needs_is_freed() -> None:
+    assert not worker_heap.settle()
+    before = gc.get_freeze_count()
+    things = [Thing() for _ in range(worker_heap.ENOUGH_OBJECTS)]
+    assert worker_heap.settle()
+    assert gc.get_freeze_count() >= before + worker_heap.ENOUGH_OBJECTS
+    assert not worker_heap.settle()
+    gone = weakref.ref(things[0])
+    del things
+    assert gone() is None
+
+
+@pytest.mark.usefixtures("thawed")
+def test_a_heap_that_never_stops_growing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_heap, "_times", iter([0, worker_heap.MOST_TIMES]))
+    monkeypatch.setattr(worker_heap, "ENOUGH_OBJECTS", 10)
+    first = [Thing() for _ in range(20)]
+    assert worker_heap.settle()
+    second = [Thing() for _ in range(20)]
+    assert not worker_heap.settle()
+    assert len(first) == len(second)
