@@ -154,7 +154,8 @@ class Join:
             explain_text(
                 laid.binding, laid.partitioning, len(laid.buckets), laid.partitions, policy=settings.policy,
                 streaming=laid.streaming, given={alias: df.columns for alias, df in streams.items()},
-                max_matches=settings.max_matches, idle_after=settings.idle_after,
+                max_matches=settings.max_matches, max_bytes=settings.max_bytes, max_ahead=settings.max_ahead,
+                idle_after=settings.idle_after, followed=laid.followed,
             )
         )  # fmt: skip
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+import thalweg as tw
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.partitioning import Partitioning
 from thalweg.report.join_explain import explain_text
@@ -29,7 +32,7 @@ def explained(on: str, window: Any = "10 seconds", lateness: Any = "0 seconds", 
             columns[alias][column] = pa.int64()
     schemas = {alias: pa.schema({**of, "ts": pa.timestamp("us")}) for alias, of in columns.items()}
     values = {"buckets": 4, "partitions": 4, **changes}
-    by = Partitioning.of(graph, values.pop("tables", ()), values.pop("sizes", None))
+    by = Partitioning.of(graph, values.pop("tables", ()), values.pop("sizes", None), values.pop("unit", "rows"))
     return explain_text(JoinBinding.of(plan, schemas), by, **values)
 
 
@@ -95,7 +98,8 @@ def test_a_cycle_leaves_a_comparison_for_the_end():
 def test_finished_data_has_no_late_rows_and_no_checkpoint():
     text = explained(STAR, streaming=False)
     assert "no row is late" in text
-    for word in ("checkpoint", "watermark", "in order\n", "idle"):
+    assert "a bucket whose windows need more than" in text
+    for word in ("checkpoint", "watermark", "in order\n", "idle", "max_ahead"):
         assert word not in text
 
 
@@ -103,12 +107,84 @@ def test_tables_and_sizes():
     text = explained(CHAIN, tables=["c", "d"])
     assert "join of 2 streams and 2 tables on" in text
     assert "c: a table, without time or window" in text
-    assert "c and d: whole in every worker, before any row comes" in text
+    assert "c and d: held once by every worker, whole, before any row comes" in text
     assert "replicated" not in text
     assert "new rows of c" not in text
     assert "spread by c.z and d.z: its streams have 20 of 22 rows" in words(
         explained(CHAIN, sizes={"a": 1, "b": 1, "c": 10, "d": 10})
     )
+    assert "its streams have 20 of 22 bytes" in words(
+        explained(CHAIN, sizes={"a": 1, "b": 1, "c": 10, "d": 10}, unit="bytes")
+    )
+
+
+def test_memory_and_times_ahead_of_the_clock():
+    text = words(explained(STAR, max_bytes=1_500_000, max_ahead="1 day"))
+    assert (
+        "a bucket whose windows, or rows of one micro-batch, need more than 1.5 MB of memory fails the join "
+        "(max_bytes=)" in text
+    )
+    assert "times more than 1 day ahead of the clock do not move it (max_ahead=)" in text
+    by_default = words(explained(STAR))
+    assert (
+        "more than a core's share of half of a machine's or container's memory fails the join (max_bytes=)"
+        in by_default
+    )
+    assert "times ahead of the clock are believed, however far" in by_default
+
+
+def test_a_watermark_that_spark_has_already_is_followed():
+    text = explained(CHAIN, lateness="5 seconds", followed=["b"], max_ahead="1 day", idle_after="1 hour")
+    said = words(text)
+    assert "  a, c, d: window 10 seconds, time ts, up to 5 seconds out of order" in text.splitlines()
+    assert "b: window 10 seconds, time ts, whose watermark in Spark is followed; lateness= is not used" in said
+    assert "each less what it may be out of order; of b it is the one of Spark" in said
+    assert "times of a, c and d more than 1 day ahead of the clock do not move it" in said
+    assert "a stream without rows for 1 hour is not waited for (idle_after=), but Spark waits for it" in said
+    of_all = words(explained(CHAIN, lateness="5 seconds", followed=list("abcd"), max_ahead="1 day"))
+    assert "a, b, c, d: window 10 seconds, time ts, whose watermark in Spark is followed" in of_all
+    assert "the watermark is the one of Spark, which waits for the slowest of a, b, c and d" in of_all
+    for word in ("out of order", "in order", "ahead of the clock"):  # nobody looks at these
+        assert word not in of_all
+    assert "Spark" not in explained(CHAIN)
+    assert "Spark" not in explained(CHAIN, followed=["b"], streaming=False)
+
+
+@pytest.mark.parametrize("window", [timedelta(seconds=90), np.timedelta64(90, "s"), np.timedelta64(90_000, "ms")])
+def test_lengths_that_are_no_text(window: Any):
+    assert "a, b: window 90 s, time ts, in order" in explained("a.k = b.k", window, timedelta(0))
+    assert "up to 90 s out of order" in explained("a.k = b.k", "1 hour", window)
+    text = words(explained("a.k = b.k", max_ahead=window, idle_after=window))
+    assert "times more than 90 s ahead" in text
+    assert "without rows for 90 s" in text
+
+
+def test_what_a_join_was_made_with_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Without Spark: only the layout is asked of it."""
+    joins = pytest.importorskip("thalweg.runtime.spark.joins")
+    attach = pytest.importorskip("thalweg.runtime.spark.joins.attach")
+
+    class Frame:
+        columns = ("k", "ts", "more")
+
+    def lay_out(plan: JoinPlan, settings: Any, frames: Any) -> Any:
+        row = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us"))])
+        binding = JoinBinding.of(plan, dict.fromkeys(frames, row))
+        return attach.Laid(True, binding, Partitioning.of(plan.graph), (0, 1), 2, followed=("b",))
+
+    monkeypatch.setattr(joins, "lay_out", lay_out)
+    join = tw.join(
+        on="a.k = b.k", window="5 seconds", time="ts", lateness="2 seconds", max_matches=77, max_bytes=2_000,
+        max_ahead="3 hours", idle_after="4 hours", policy="sweep", select=["a.k"],
+    )  # fmt: skip
+    join.explain(a=Frame(), b=Frame())
+    text = words(capsys.readouterr().out)
+    for told in (
+        "a: window 5 seconds, time ts, up to 2 seconds out of order", "b: window 5 seconds, time ts, whose watermark",
+        "more than 77 matches", "more than 2.0 kB", "times of a more than 3 hours", "without rows for 4 hours",
+        "policy sweep", "2 buckets over 2 partitions", "not read: more",
+    ):  # fmt: skip
+        assert told in text
 
 
 def test_an_order_that_stands_is_not_said_to_follow():

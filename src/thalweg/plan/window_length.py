@@ -30,7 +30,7 @@ TICK_NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 """Of Arrow's timestamps."""
 _FEW = (("ns", 1, 1000), ("µs", 10**3, 1000), ("ms", 10**6, 1000), ("s", 10**9, 120))
 """Units, their ns, and how many of them are told in the next one."""
-_MANY = (("min", "s", 10**9, 60, 60), ("h", "min", 60 * 10**9, 60, 24), ("d", "h", 3600 * 10**9, 24, None))
+_MANY = (("min", "s", 10**9, 60, 60), ("h", "min", 60 * 10**9, 60, 24), ("d", "h", 3600 * 10**9, 24, math.inf))
 """A unit, the one below it, ns of that, how many of it are one of the first, and as above."""
 
 Length = str | int | float | timedelta
@@ -87,9 +87,10 @@ def in_words(ticks: int, tick_ns: int | None) -> str:
             return f"{tenths / 10:g} {unit}"
     for unit, part, part_ns, parts, most in _MANY:
         whole, rest = divmod((ns + part_ns // 2) // part_ns, parts)
-        if most is None or whole < most:
+        words = f"{whole:,} {unit} {rest} {part}" if rest else f"{whole:,} {unit}"
+        if whole < most:
             break
-    return f"{whole:,} {unit} {rest} {part}" if rest else f"{whole:,} {unit}"
+    return words
 
 
 def _nanoseconds(text: str, what: str) -> int:

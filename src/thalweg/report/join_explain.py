@@ -7,11 +7,13 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 
+import numpy as np
+
 from thalweg.plan.join_graph import JoinTree
 from thalweg.plan.partitioning import Partitioning
-from thalweg.plan.window_length import Length
+from thalweg.plan.window_length import Length, in_words, length_of
 from thalweg.report.view import WIDTH
-from thalweg.report.words import listed, many
+from thalweg.report.words import listed, many, size
 from thalweg.runtime.join_binding import JoinBinding
 
 
@@ -25,17 +27,21 @@ def explain_text(
     streaming: bool = True,
     given: Mapping[str, Sequence[str]] | None = None,
     max_matches: int | None = None,
+    max_bytes: int | None = None,
+    max_ahead: Length | None = None,
     idle_after: Length | None = None,
+    followed: Sequence[str] = (),
     limits: Sequence[str] = (),
 ) -> str:
-    """Some 20 lines. `given`: the columns of the DataFrames, so that those can be told that are not read; `limits`:
-    further sentences."""
+    """Some 20 lines. `given`: the columns of the DataFrames, so that those can be told that are not read; `followed`:
+    streams whose time has a watermark of Spark's already; `limits`: further sentences. The others as in
+    `JoinSettings`."""
     graph = binding.plan.graph
     streams = [alias for alias in graph.aliases if alias not in partitioning.broadcast]
     tables = f" and {many(len(partitioning.broadcast), 'table')}" if partitioning.broadcast else ""
     parts = {
         f"join of {many(len(streams), 'stream')}{tables} on {binding.plan.on}": [
-            *_streams(binding, streams, streaming),
+            *_streams(binding, streams, streaming, followed),
             *(f"{alias}: a table, without time or window" for alias in partitioning.broadcast),
         ],
         "where rows go": list(_places(partitioning, buckets, partitions, streaming)),
@@ -45,13 +51,14 @@ def explain_text(
             *_follows(policy, len(graph.aliases)),
             *_conditions(binding),
         ],
-        "time": list(_time(streams, streaming, idle_after)),
+        "time": list(_time(streams, streaming, followed, max_ahead, idle_after)),
         "limits": [
             *(
                 [f"a row with more than {max_matches:,} matches by its keys fails the join (max_matches=)"]
                 if max_matches is not None
                 else []
             ),
+            _memory(max_bytes, streaming),
             *limits,
         ],
     }
@@ -70,16 +77,22 @@ def _wrapped(text: str, indent: int) -> list[str]:
 
 def _length(length: Length) -> str:
     """As it was written; whole numbers are ticks."""
-    return str(length) if isinstance(length, (str, timedelta)) else f"{length:,} ticks"
+    if isinstance(length, str):
+        return length
+    if isinstance(length, (timedelta, np.timedelta64)):
+        return in_words(length_of(length, "us"), 1000)
+    return many(int(length), "tick")
 
 
-def _streams(binding: JoinBinding, streams: Sequence[str], streaming: bool) -> Iterator[str]:
+def _streams(binding: JoinBinding, streams: Sequence[str], streaming: bool, followed: Sequence[str]) -> Iterator[str]:
     """Those that are alike in one line."""
     plan = binding.plan
     alike: dict[str, list[str]] = {}
     for alias in streams:
         told = f"window {_length(plan.windows[alias])}, time {plan.times[alias]}"
-        if streaming:
+        if streaming and alias in followed:
+            told += ", whose watermark in Spark is followed; lateness= is not used"
+        elif streaming:
             late = binding.lateness[alias]
             told += f", up to {_length(plan.lateness[alias])} out of order" if late else ", in order"
         alike.setdefault(told, []).append(alias)
@@ -102,7 +115,7 @@ def _places(by: Partitioning, buckets: int, partitions: int, streaming: bool) ->
                 f"of {buckets} buckets"
             )
     if by.broadcast:
-        yield f"{listed(by.broadcast)}: whole in every worker, before any row comes"
+        yield f"{listed(by.broadcast)}: held once by every worker, whole, before any row comes"
 
 
 def _fit(buckets: int, partitions: int) -> str:
@@ -163,16 +176,44 @@ def _left_to_check(tree: JoinTree) -> Iterator[int]:
             yield c
 
 
-def _time(streams: Sequence[str], streaming: bool, idle_after: Length | None) -> Iterator[str]:
+def _memory(max_bytes: int | None, streaming: bool) -> str:
+    most = (
+        "a core's share of half of a machine's or container's memory"
+        if max_bytes is None
+        else f"{size(max_bytes)} of memory"
+    )
+    what = "windows, or rows of one micro-batch," if streaming else "windows"
+    return f"a bucket whose {what} need more than {most} fails the join (max_bytes=)"
+
+
+def _time(
+    streams: Sequence[str],
+    streaming: bool,
+    followed: Sequence[str],
+    max_ahead: Length | None,
+    idle_after: Length | None,
+) -> Iterator[str]:
     if not streaming:
         yield "finished data: read in the order of time, bucket by bucket; no row is late"
         return
-    yield (
-        f"the watermark waits for the slowest of {listed(streams)}: the least of their largest times in finished "
-        "micro-batches, each less what it may be out of order"
-    )
+    own = [alias for alias in streams if alias not in followed]
+    theirs = listed([alias for alias in streams if alias in followed])
+    if own:
+        but = f"; of {theirs} it is the one of Spark" if theirs else ""
+        yield (
+            f"the watermark waits for the slowest of {listed(streams)}: the least of their largest times in finished "
+            f"micro-batches, each less what it may be out of order{but}"
+        )
+    else:
+        yield f"the watermark is the one of Spark, which waits for the slowest of {theirs}"
     yield "rows before the watermark are late: counted, not joined; rows leave a window when it has passed their end"
+    if own and max_ahead is None:
+        yield "times ahead of the clock are believed, however far: one wrong row can make all others late (max_ahead=)"
+    elif own and max_ahead is not None:
+        whose = f" of {listed(own)}" if theirs else ""
+        yield f"times{whose} more than {_length(max_ahead)} ahead of the clock do not move it (max_ahead=)"
     if idle_after is None:
         yield "a stream without rows holds it back, and so the windows of all; idle_after= lets such a stream go"
     else:
-        yield f"a stream without rows for {_length(idle_after)} is not waited for (idle_after=)"
+        but = ", but Spark waits for it" if theirs else ""
+        yield f"a stream without rows for {_length(idle_after)} is not waited for (idle_after=){but}"

@@ -177,7 +177,7 @@ class StreamReport:
 
 @dataclass(slots=True)
 class TableReport:
-    """Of one table. Every bucket holds it whole, and a new worker reads it again, so nothing is summed."""
+    """Of one table. Every worker holds it whole, and every bucket tells it, so nothing is summed."""
 
     table: str
     rows: int = 0

@@ -65,7 +65,7 @@ def _table(section: JoinSection) -> list[tuple[str, ...]]:
 def facts(section: JoinSection) -> list[str]:
     """Sentences about what is no number of the table."""
     told = [fact for stream in section.streams.values() for fact in _facts_of(stream, section.buckets)]
-    told += [_fact_of_table(table, section.buckets) for table in section.tables.values()]
+    told += [_fact_of_table(table, section.kind) for table in section.tables.values()]
     told += _furthest_behind(section)
     streams = section.streams.values()
     chunks = sum(s.state_chunks for s in streams)
@@ -111,9 +111,9 @@ def _facts_of(s: StreamReport, buckets: int) -> list[str]:
     return told
 
 
-def _fact_of_table(t: TableReport, buckets: int) -> str:
-    where = f" in each of {buckets} buckets" if buckets > 1 else ""
-    held = f"{many(t.window_rows, 'row')} held{where}, {t.window_bytes / 1e6:,.1f} MB{' each' if where else ''}"
+def _fact_of_table(t: TableReport, kind: str) -> str:
+    where = " once by every worker" if kind != "local" else ""
+    held = f"{many(t.window_rows, 'row')} held{where}, {t.window_bytes / 1e6:,.1f} MB"
     left = [(t.no_key, "with a key that equals nothing"), (t.filtered, "dropped by a condition on this table")]
     return ", ".join([f"{t.table}: a table, {held}", *(f"{n:,} {what}" for n, what in left if n)])
 

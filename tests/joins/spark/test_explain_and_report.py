@@ -29,6 +29,12 @@ def test_explain(spark, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert any(line.startswith("  c has no such column and is replicated") for line in lines)
     assert any(line.startswith("  a: id; ") and line.endswith("not read: m") for line in lines)
     assert "  a stream without rows for 1 hour is not waited for (idle_after=)" in lines
+    assert "  times more than 1 day ahead of the clock do not move it (max_ahead=)" in lines
+    frames = streaming(spark, streams)
+    join.explain(**{**frames, "b": frames["b"].withWatermark("ts", "9 seconds")})
+    lines = capsys.readouterr().out.splitlines()
+    assert "  a, c: window 5 seconds, time ts, up to 2 seconds out of order" in lines
+    assert "  b: window 5 seconds, time ts, whose watermark in Spark is followed; lateness= is not used" in lines
     join.explain(**{alias: each.finished(spark) for alias, each in streams.items()})
     lines = capsys.readouterr().out.splitlines()
     assert "  3 buckets over 3 partitions" in lines
