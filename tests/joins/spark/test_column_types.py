@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timezone
+from datetime import UTC as UTC_ZONE
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 import thalweg as tw
 from tests.joins.spark.streams import UTC, files, results, rows, run, streaming
 
-NOON = datetime(2024, 3, 10, 12, tzinfo=timezone.utc)
+NOON = datetime(2024, 3, 10, 12, tzinfo=UTC_ZONE)
 COLUMNS = {
     "bytes": pa.array([b"\0a", None, b""], pa.binary()),
     "day": pa.array([date(2024, 2, 29), None, date(1969, 1, 1)]),

@@ -3,13 +3,14 @@ query started anew in between; and over finished DataFrames."""
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import thalweg as tw
@@ -21,9 +22,11 @@ from tests.runtime.spark.waiting import wait_until
 
 SEEDS = st.integers(0, 2**32)
 STARTS = 2
+# no shrinking: an example takes seconds, and a failing one is printed whole
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 
 
-@settings(max_examples=4)
+@settings(max_examples=4, phases=PHASES)
 @given(
     case=cases_for_spark(streaming=True),
     seed=SEEDS,
@@ -54,7 +57,7 @@ def test_streams_stopped_and_started_again(
     assert all(stream.late == 0 for section in join.report().sections for stream in section.streams.values())
 
 
-@settings(max_examples=12)
+@settings(max_examples=12, phases=PHASES)
 @given(
     case=cases_for_spark(streaming=False),
     policy=st.sampled_from(POLICIES),
@@ -96,7 +99,7 @@ def test_streams_in_order_lose_nothing_however_their_files_align(spark, tmp_path
     for start in range(2):
         for alias, table in tables.items():
             edges = places[alias][start]
-            for begin, end in zip(edges, edges[1:], strict=False):
+            for begin, end in itertools.pairwise(edges):
                 streams[alias].add(table.slice(begin, end - begin))
         run(join(**streaming(spark, streams)), tmp_path)
     found = results(spark, tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import duckdb
@@ -27,15 +28,13 @@ def test_a_window_aggregate_has_the_windows_that_are_closed(spark, tmp_path: Pat
     joined = expected(tables, "a.k = b.k", dict.fromkeys(tables, WINDOW_US), time="ts")
     assert joined.num_rows > 100
     mark = BEGIN_US + 119 * 10**6 // 3 - 2 * 10**6  # the last of b, which is behind a, and its lateness
-    counts = (
-        duckdb.sql("SELECT epoch_us(event_time) // 10000000 * 10000000 AS s, count(*) FROM joined GROUP BY s ORDER BY s")
-        .fetchall()
-    )  # fmt: skip
+    tens = "epoch_us(event_time) // 10000000 * 10000000"
+    counts = duckdb.sql(f"SELECT {tens} AS start, count(*) FROM joined GROUP BY start ORDER BY start").fetchall()
     closed = [(start, count) for start, count in counts if start + 10**7 <= mark]
     assert 0 < len(closed) < len(counts)
     streams = {alias: Files(tmp_path / alias, table.schema) for alias, table in tables.items()}
     for alias, edges in (("a", [0, 70, 100]), ("b", [0, 40, 90, 120])):
-        for start, end in zip(edges, edges[1:], strict=False):
+        for start, end in itertools.pairwise(edges):
             streams[alias].add(tables[alias].slice(start, end - start))
     join = tw.join(on="a.k = b.k", window="3 seconds", time="ts", lateness="2 seconds")
     counted = join(**streaming(spark, streams)).groupBy(F.window("event_time", "10 seconds")).count()

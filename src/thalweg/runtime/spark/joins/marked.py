@@ -1,8 +1,8 @@
 """A stream with the watermark that Spark keeps of it, so that a window aggregate can follow the join.
 
-The join has a watermark of its own: it knows the latest time of each stream to the microsecond, and of streams that are
-idle. Spark's is ahead of it only where a stream came with a watermark that its user set, which Spark does not let us set
-again; then the join follows Spark's, since its results may not be older than that.
+The join has a watermark of its own: it knows the latest time of each stream to the microsecond, and of streams that
+are idle. Spark's is ahead of it only where a stream came with a watermark that its user set, which Spark does not let
+us set again; then the join follows Spark's, since its results may not be older than that.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _EPOCH, _EPOCH_NTZ = "TIMESTAMP'1970-01-01 00:00:00Z'", "TIMESTAMP_NTZ'1970-01-0
 
 
 def marked(df: DataFrame, time: str, lateness: int, ahead: int | None) -> DataFrame:
-    """`lateness` and `ahead` in microseconds; times further ahead of the clock than that do not move the watermark. What
-    has a watermark keeps it: a join's result, or what its user marked."""
+    """`lateness` and `ahead` in microseconds; times further ahead of the clock than that do not move the watermark.
+    What has a watermark keeps it: a join's result, or what its user marked."""
     if any(WATERMARK in field.metadata for field in df.schema):
         return df
     mark = instant(df, time)

@@ -127,8 +127,8 @@ def run_round(
 
 
 def _frame(batch: pa.RecordBatch) -> pd.DataFrame:
-    """Backed by the Arrow arrays themselves: PySpark takes them as they are. But through lists, maps and structs it walks
-    row by row, and knows no null but None there."""
+    """Backed by the Arrow arrays themselves: PySpark takes them as they are. But through lists, maps and structs it
+    walks row by row, and knows no null but None there."""
     frame: pd.DataFrame = pa.Table.from_batches([batch]).to_pandas(types_mapper=pd.ArrowDtype)
     for field in batch.schema:
         if pa.types.is_nested(field.type):
