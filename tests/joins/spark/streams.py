@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC as UTC_ZONE
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import from_arrow_schema
 
-BEGIN = datetime(2024, 3, 10, tzinfo=UTC)
+BEGIN = datetime(2024, 3, 10, tzinfo=UTC_ZONE)
 """Second 0 of the times in tests."""
 BEGIN_US = int(BEGIN.timestamp()) * 10**6
 UTC = pa.timestamp("us", "UTC")
 NTZ = pa.timestamp("us")
-
-
-def at(second: float) -> datetime:
-    """As results have it where the time zone of the session is UTC."""
-    return (BEGIN + timedelta(seconds=second)).replace(tzinfo=None)
 
 
 def rows(seconds: Sequence[float | None], keys: Sequence[Any] | None = None, *, first_id: int = 0) -> pa.Table:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC as UTC_ZONE
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
 import thalweg as tw
 from tests.joins.spark.streams import UTC, files, results, rows, run, streaming
 
-NOON = datetime(2024, 3, 10, 12, tzinfo=ZoneInfo("UTC"))
+NOON = datetime(2024, 3, 10, 12, tzinfo=UTC_ZONE)
 COLUMNS = {
     "bytes": pa.array([b"\0a", None, b""], pa.binary()),
     "day": pa.array([date(2024, 2, 29), None, date(1969, 1, 1)]),

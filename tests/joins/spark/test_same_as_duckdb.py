@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import thalweg as tw
@@ -22,9 +22,11 @@ from tests.runtime.spark.waiting import wait_until
 
 SEEDS = st.integers(0, 2**32)
 STARTS = 2
+# no shrinking: an example takes seconds, and a failing one is printed whole
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 
 
-@settings(max_examples=4)
+@settings(max_examples=4, phases=PHASES)
 @given(
     case=cases_for_spark(streaming=True),
     seed=SEEDS,
@@ -55,7 +57,7 @@ def test_streams_stopped_and_started_again(
     assert all(stream.late == 0 for section in join.report().sections for stream in section.streams.values())
 
 
-@settings(max_examples=12)
+@settings(max_examples=12, phases=PHASES)
 @given(
     case=cases_for_spark(streaming=False),
     policy=st.sampled_from(POLICIES),
