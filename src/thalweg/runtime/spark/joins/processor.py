@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from thalweg.errors import JoinLimitError
 from thalweg.runtime.join_packing import unpacked
@@ -24,6 +25,11 @@ from thalweg.runtime.spark.joins.task import JoinTask
 from thalweg.runtime.spark.task_name import name_of
 from thalweg.runtime.spark.worker_heap import settle
 from thalweg.runtime.watermark import BEGINNING, END
+
+
+VALUE = StructType([StructField("value", BinaryType())])
+KEY = StructType([StructField("stream", StringType()), StructField("number", LongType())])
+"""Not as text, which PySpark would send to the JVM to be parsed, for every task."""
 
 
 class Place(NamedTuple):
@@ -44,8 +50,8 @@ class SparkChunks:
     """The state of the bucket whose rows are being handled, as a store of bytes."""
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
-        self._head = handle.getValueState("head", "value binary")
-        self._chunks = handle.getMapState("chunks", "stream string, number long", "value binary")
+        self._head = handle.getValueState("head", VALUE)
+        self._chunks = handle.getMapState("chunks", KEY, VALUE)
 
     def head(self) -> bytes | None:
         """None: nothing was ever written."""
