@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import json
 import threading
 import warnings
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
+from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
@@ -53,24 +55,54 @@ class _Listener(StreamingQueryListener):
         """What it observed has been told."""
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-        """A micro-batch is done."""
+        """A micro-batch is done, on Connect."""
         progress = event.progress
-        for metric, row in progress.observedMetrics.items():
+        self.progressed(
+            {
+                "id": str(progress.id), "runId": str(progress.runId), "name": progress.name,
+                "batchId": int(progress.batchId), "observedMetrics": progress.observedMetrics,
+            }
+        )  # fmt: skip
+
+    def progressed(self, progress: Mapping[str, Any]) -> None:
+        """A micro-batch is done; as Spark tells of it in JSON."""
+        query, start, batch = progress["id"], progress["runId"], progress["batchId"]
+        for metric, row in (progress.get("observedMetrics") or {}).items():
             told = self.told.get(metric)
             if told is None:
                 continue
             # progress also comes without a new batch; a batch run again after a restart is told, and replaces the first
             with self._lock:
-                seen = self._latest.get((metric, str(progress.runId)), -1)
-                if progress.batchId <= seen:
+                if batch <= self._latest.get((metric, start), -1):
                     continue
-                self._latest[metric, str(progress.runId)] = progress.batchId
-            told(
-                run_name(str(progress.id), str(progress.runId), metric),
-                int(progress.batchId),
-                list(row["work"] or ()),
-                progress.name or None,
-            )
+                self._latest[metric, start] = batch
+            told(run_name(query, start, metric), batch, list(row["work"] or ()), progress.get("name") or None)
+
+
+class _JavaEvents:
+    """What the JVM calls on classic Spark. PySpark's own would make Python objects of all that an event holds, one call
+    into the JVM for each value, and look for a class in every jar: some 50 ms of a core for each micro-batch."""
+
+    def __init__(self, listener: _Listener) -> None:
+        self._listener = listener
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802  (Spark's name)
+        """Nothing is observed yet."""
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802
+        """Nothing was observed."""
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+        """What it observed has been told."""
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+        """A micro-batch is done."""
+        self._listener.progressed(json.loads(event.progress().json()))
+
+    class Java:
+        """For Py4J."""
+
+        implements: ClassVar = ["org.apache.spark.sql.streaming.PythonStreamingQueryListener"]
 
 
 _LISTENERS: WeakKeyDictionary[SparkSession, _Listener] = WeakKeyDictionary()
@@ -83,6 +115,11 @@ def watch(spark: SparkSession, metric: str, told: Told) -> None:
         listener = _LISTENERS.get(spark)
         if listener is None:
             listener = _LISTENERS[spark] = _Listener()
+            if hasattr(spark, "_jsparkSession"):
+                gateway = spark.sparkContext._gateway
+                ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+                wrapper = gateway.jvm.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper  # type: ignore[union-attr]
+                listener._jlistenerobj = wrapper(_JavaEvents(listener))  # where PySpark keeps its own
             spark.streams.addListener(listener)
             if hasattr(spark, "_jsparkSession"):
                 atexit.register(_forget, weakref.ref(spark), listener)

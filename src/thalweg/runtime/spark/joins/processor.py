@@ -26,7 +26,6 @@ from thalweg.runtime.spark.task_name import name_of
 from thalweg.runtime.spark.worker_heap import settle
 from thalweg.runtime.watermark import BEGINNING, END
 
-
 VALUE = StructType([StructField("value", BinaryType())])
 KEY = StructType([StructField("stream", StringType()), StructField("number", LongType())])
 """Not as text, which PySpark would send to the JVM to be parsed, for every task."""
