@@ -13,19 +13,20 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bench.filters import machine, tell
-from bench.joins.spark.agenda import AGENDA, QUICK_BATCHES, QUICK_ROWS, Item
+from bench.joins.spark.agenda import AGENDA, PROFILED, QUICK_BATCHES, QUICK_ROWS, WARM_BATCHES, Item
 from bench.joins.spark.expected import Results, expected
 from bench.joins.spark.measured import BENCH, Measured
 from bench.joins.spark.profile import profile
 from bench.joins.spark.stream_files import StreamFiles
 from bench.joins.spark.targets import targets
-from bench.joins.spark.variants import VARIANTS, Ran
+from bench.joins.spark.variants import OURS, VARIANTS, Ran
 from bench.rounds import WrongResultError, progress
 from bench.spark_variants import session
 
@@ -46,18 +47,21 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
         if spark is None:
             progress("starting Spark")
             spark = stack.enter_context(session(MEMORY))
-        for name in dict.fromkeys(asked.scenario or AGENDA):
+        warm_batches = WARM_BATCHES
+        for name in dict.fromkeys(asked.scenario or (PROFILED if asked.profile else AGENDA)):
             item = AGENDA[name]
             rows = asked.rows or (QUICK_ROWS if asked.quick else item.rows)
             batches = asked.batches or (QUICK_BATCHES if asked.quick else item.batches)
             rounds = asked.rounds or (1 if asked.quick else item.rounds)
-            if asked.profile:
-                for line in profile(spark, item, rows, batches, folder / name):
-                    tell(line)
-                continue
             try:
                 if not asked.quick:
-                    measure(spark, item, QUICK_ROWS, QUICK_BATCHES, 1, folder / f"{name}-warm")
+                    warm = item if not asked.profile else replace(item, variants=(OURS,))
+                    measure(spark, warm, QUICK_ROWS, warm_batches, 1, folder / f"{name}-warm")
+                    warm_batches = QUICK_BATCHES
+                if asked.profile:
+                    for line in profile(spark, item, rows, batches, folder / f"{name}-profile"):
+                        tell(line)
+                    continue
                 done[name] = measure(spark, item, rows, batches, rounds, folder / name)
             except WrongResultError as wrong:
                 tell({"bench": BENCH, "scenario": name, "error": str(wrong)})

@@ -17,42 +17,42 @@ from pyspark.sql import SparkSession
 from bench.joins.spark.agenda import UNSTEADY, Item
 from bench.joins.spark.measured import BENCH
 from bench.joins.spark.stream_files import StreamFiles
-from bench.joins.spark.variants import OURS, VARIANTS, Ran
+from bench.joins.spark.variants import OURS, VARIANTS
 from bench.joins.spark.worker_times import PARTS, timed, times
+from bench.rounds import progress
 
 FEW_ROWS = 10
-FIXED, JVM, PYTHON = "Spark's fixed cost: a batch of ten rows a stream", "JVM, rows and results", "PySpark in workers"
+FIXED_JVM, FIXED_PYTHON = "fixed: JVM", "fixed: Python workers"
+JVM, PYTHON = "JVM, for rows and results", "PySpark in the workers"
 
 
 def profile(spark: SparkSession, item: Item, rows: int, batches: int, folder: Path) -> Iterator[dict[str, Any]]:
     """Of `ours` alone."""
-    name = item.make(rows).name
-    few = VARIANTS[OURS].run(spark, StreamFiles(item.make(FEW_ROWS), batches, folder / "few"))
     files = StreamFiles(item.make(rows), batches, folder / "all")
-    with tempfile.TemporaryDirectory(prefix="thalweg-bench-") as left:
-        with timed(Path(left)):
-            ran = VARIANTS[OURS].run(spark, files)
-        found = times(Path(left))
-    steady = [batch.number for batch in ran.batches[UNSTEADY:]]
-    parts = {part: statistics.median(found[number][part] for number in steady) for part in PARTS}
-    jvm, python, wall = (_median(ran, what) for what in ("jvm_ms", "python_ms", "ms"))
-    few_jvm, few_python, few_wall = (_median(few, what) for what in ("jvm_ms", "python_ms", "ms"))
+    few = _timed(spark, StreamFiles(item.make(FEW_ROWS), batches, folder / "few"))
+    all_rows = _timed(spark, files)
+    parts = {part: all_rows[part] - few[part] for part in all_rows}
+    python = parts["python_ms"] - sum(parts[part] for part in PARTS)
     whole = {
-        FIXED: few_jvm + few_python,
-        JVM: jvm - few_jvm,
-        PYTHON: python - few_python - sum(parts.values()),
-        **parts,
-    }
+        FIXED_JVM: few["jvm_ms"], FIXED_PYTHON: few["python_ms"], JVM: parts["jvm_ms"], PYTHON: python,
+        **{part: parts[part] for part in PARTS},
+    }  # fmt: skip
+    spent = sum(whole.values())
+    told = {"bench": BENCH, "scenario": files.scenario.name}
     for part, ms in whole.items():
-        yield {
-            "bench": BENCH, "scenario": name, "part": part, "cpu_ms": round(ms, 1),
-            "share": round(ms / (jvm + python), 4),
-        }  # fmt: skip
+        yield {**told, "part": part, "cpu_ms": round(ms, 1), "share": round(ms / spent, 4)}
     yield {
-        "bench": BENCH, "scenario": name, "part": "all", "cpu_ms": round(jvm + python, 1), "share": 1.0,
-        "batch_ms": wall, "batch_ms_of_ten_rows": few_wall, "batch_rows": files.scenario.batch_rows,
+        **told, "part": "all", "cpu_ms": round(spent, 1), "share": 1.0, "batch_ms": all_rows["ms"],
+        "batch_ms_of_ten_rows": few["ms"], "batch_rows": files.scenario.batch_rows,
     }  # fmt: skip
 
 
-def _median(ran: Ran, what: str) -> float:
-    return statistics.median(getattr(batch, what) for batch in ran.batches[UNSTEADY:])
+def _timed(spark: SparkSession, files: StreamFiles) -> dict[str, float]:
+    """The median of each part over the batches that count."""
+    with tempfile.TemporaryDirectory(prefix="thalweg-bench-") as left:
+        with timed(Path(left)):
+            batches = VARIANTS[OURS].run(spark, files).batches[UNSTEADY:]
+        found = times(Path(left))
+    progress(f"profile, {files.scenario.rows:,} rows: {' '.join(str(batch.ms) for batch in batches)} ms")
+    whole = {what: statistics.median(getattr(b, what) for b in batches) for what in ("ms", "jvm_ms", "python_ms")}
+    return whole | {part: statistics.median(found[batch.number][part] for batch in batches) for part in PARTS}
