@@ -26,7 +26,7 @@ STARTS = 2
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 
 
-@settings(max_examples=4, phases=PHASES)
+@settings(max_examples=2, phases=PHASES)
 @given(
     case=cases_for_spark(streaming=True),
     seed=SEEDS,
@@ -57,7 +57,7 @@ def test_streams_stopped_and_started_again(
     assert all(stream.late == 0 for section in join.report().sections for stream in section.streams.values())
 
 
-@settings(max_examples=12, phases=PHASES)
+@settings(max_examples=8, phases=PHASES)
 @given(
     case=cases_for_spark(streaming=False),
     policy=st.sampled_from(POLICIES),

@@ -118,7 +118,7 @@ def test_copies_that_are_too_large_together_go_the_oldest_first(task: JoinTask, 
     first, second = Worker(replace(task, identity="first")), Worker(replace(task, identity="second"))
     list(first.round(a=[1]))
     list(second.round(a=[1]))
-    assert [place[0] for place in processor._WARM] == ["second"]
+    assert [place.join for place in processor._WARM] == ["second"]
     assert list(first.round(b=[2])) == [(1, 2)]  # read back
     assert first.state.reads == 1
 
