@@ -61,7 +61,8 @@ def join(
         How much older than the newest row of a result a row may be: ``"10 seconds"``, a timedelta, or a dict with one
         entry a stream. Where times are whole numbers, a whole number.
     time
-        The column with a row's time, or a dict with one entry a stream: timestamps, or whole numbers.
+        The column with a row's time, or a dict with one entry a stream: timestamps, or whole numbers (not in streams of
+        Spark).
 
         What a dict of windows or of times leaves out is a table: its rows have no time and join with rows of any time.
     lateness
@@ -80,7 +81,7 @@ def join(
         the machine's, shared by its cores.
     buckets
         On Spark, the parts in which windows are held and joined at once; by default as many as tasks run at once. A
-        checkpoint keeps the number it was begun with.
+        checkpoint refuses another number than it was begun with: say it where the machine may change.
     max_ahead
         On Spark streams: a row whose time is further ahead of the clock is joined, but does not move the watermark, so
         that one wrong row does not make all others late. None: any time is believed.
@@ -127,7 +128,8 @@ class Join:
     def __call__(self, /, **streams: Any) -> Any:
         """The joined DataFrame of Spark DataFrames, one a stream, streaming or finished.
 
-        A finished DataFrame beside streaming ones is a table: it has no time and no window, is read when this is
+        Streams need the RocksDB state store (docs/joins.md) and come out in append mode. A finished DataFrame beside
+        streaming ones is a table: it has no time and no window, is read when this is
         called, and held by every worker."""
         return self._attached(streams, tagged=False)
 

@@ -75,7 +75,7 @@ def test_a_chain_tells_what_replicating_costs():
     text = explained(CHAIN, buckets=8, partitions=3)
     assert "a, b, c, d: window 10 seconds, time ts, in order" in text
     assert "spread by a.x and b.x" in text
-    assert "8 buckets over 3 partitions, up to 3 in one" in text
+    assert "8 buckets over 3 partitions, at least 3 in one" in text
     assert (
         "c and d have no such column and are replicated: every row of c and d is sent to and held by each of 8 buckets"
         in words(text)

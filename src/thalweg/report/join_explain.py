@@ -120,7 +120,7 @@ def _places(by: Partitioning, buckets: int, partitions: int, streaming: bool) ->
 
 def _fit(buckets: int, partitions: int) -> str:
     if buckets > partitions:
-        return f", up to {math.ceil(buckets / partitions)} in one"
+        return f", at least {math.ceil(buckets / partitions)} in one"
     return f", of which {partitions - buckets} stay empty" if buckets < partitions else ""
 
 

@@ -20,6 +20,7 @@ Cost: a round writes what is new, and reads what this process has not seen.
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -142,7 +143,7 @@ class KeptJoin:
         if head.query != query:
             raise CheckpointError(
                 f"this checkpoint was written by another join: {_difference(head.query, query)}. Start it as it "
-                "was (buckets= and spark.sql.shuffle.partitions included), or give the new one a checkpoint of its own"
+                f"was{_same_buckets(head.query)}, or give the new one a checkpoint of its own"
             )
         if warm is not None and warm.head.version == head.version:
             return warm
@@ -248,6 +249,12 @@ def runs(numbers: Iterable[int], end: int) -> Runs:
 
 def _version() -> str:
     return secrets.token_hex(8)
+
+
+def _same_buckets(query: str) -> str:
+    """The number is often nobody's choice: it follows the machine."""
+    found = re.search(r"^buckets=\d+", query, re.MULTILINE)
+    return f", with {found[0]}" if found else ""
 
 
 def _difference(old: str, new: str) -> str:

@@ -24,7 +24,7 @@ def test_explain(spark, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     lines = capsys.readouterr().out.splitlines()
     assert f"join of 3 streams on {ON}" in lines
     assert "  a, b, c: window 5 seconds, time ts, up to 2 seconds out of order" in lines
-    assert "  3 buckets over 2 partitions, up to 2 in one; the checkpoint fixes them" in lines
+    assert "  3 buckets over 2 partitions, at least 2 in one; the checkpoint fixes them" in lines
     assert next(line for line in lines if "spread by" in line).startswith("  spread by a.k and b.k: ")
     assert any(line.startswith("  c has no such column and is replicated") for line in lines)
     assert any(line.startswith("  a: id; ") and line.endswith("not read: m") for line in lines)

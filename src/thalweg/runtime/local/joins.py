@@ -128,6 +128,8 @@ def _checked(plan: JoinPlan, streams: Mapping[str, Source]) -> dict[str, pa.Sche
         raise PlanError(f"no data is given for {', '.join(missing)}: over({missing[0]}=batches, ...)")
     schemas = {}
     for alias, source in streams.items():
+        if type(source).__module__.partition(".")[0] == "pyspark":
+            raise PlanError(f"{alias} is a DataFrame of Spark: j({alias}=df, ...) joins those, over() joins Arrow data")
         if isinstance(source, (pa.Table, pa.RecordBatch)):
             schemas[alias] = source.schema
         elif not (hasattr(source, "to_batches") or hasattr(source, "__arrow_c_stream__")) and (

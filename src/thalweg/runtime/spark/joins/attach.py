@@ -71,9 +71,7 @@ def lay_out(plan: JoinPlan, settings: JoinSettings, frames: Mapping[str, DataFra
         plan = plan.with_tables(finished) if finished else plan
         for alias in plan.tables:
             if frames[alias].isStreaming:
-                raise PlanError(
-                    f"{alias} is a stream, and window= and time= say nothing of it: add {alias!r}: ... to both"
-                )
+                raise PlanError(f"{alias} is a stream, and window= or time= leaves it out: add {alias!r}: ... there")
     spark = next(iter(frames.values())).sparkSession
     if streaming:
         demand(spark)
@@ -88,7 +86,7 @@ def lay_out(plan: JoinPlan, settings: JoinSettings, frames: Mapping[str, DataFra
     sizes = None if streaming else _sizes({a: frames[a] for a in plan.streams})
     followed = [a for a, column in plan.times.items() if streaming and has_watermark(a, frames[a], column)]
     return Laid(
-        streaming, binding, Partitioning.of(plan.graph, plan.tables, sizes, "bytes"), bucket_ids(count, partitions),
+        streaming, binding, Partitioning.of(plan.graph, plan.tables, sizes, "bytes"), bucket_ids(count),
         partitions, tuple(followed),
     )  # fmt: skip
 
@@ -118,7 +116,8 @@ def attach(
         {alias: _read(alias, frames[alias], binding) for alias in plan.tables}, laid.followed, tagged, ahead, idle,
     )  # fmt: skip
     packed = []
-    for alias in plan.streams:
+    # sorted: a checkpoint knows sources by their place, and conditions may be written in another order
+    for alias in sorted(plan.streams):
         df = frames[alias].select(*(F.col(quoted(name)) for name in binding.schemas[alias].names))
         if not laid.streaming:
             df = df.sortWithinPartitions(F.col(quoted(plan.times[alias])))  # windows forget what lies in order
@@ -186,8 +185,8 @@ def _check(plan: JoinPlan, frames: Mapping[str, DataFrame]) -> None:
             raise PlanError(f"{alias!r} is no stream of on={plan.on!r}{nearest(alias, aliases)}")
         if not (hasattr(df, "isStreaming") and hasattr(df, "mapInArrow")):
             raise PlanError(
-                f"{alias}: {type(df).__name__} is no DataFrame of Spark; Arrow batches and tables are joined by "
-                "j.over(...)"
+                f"{alias}: a {type(df).__module__.partition('.')[0]} {type(df).__name__} is no DataFrame of Spark: "
+                f"spark.createDataFrame(...) makes one; without Spark join all of them by j.over({alias}=..., ...)"
             )
     missing = [alias for alias in aliases if alias not in frames]
     if missing:

@@ -1,13 +1,14 @@
 """Ids of buckets that Spark spreads evenly over its partitions.
 
 Spark hashes the grouping key to a partition, so buckets 0, 1, 2... may share a partition while others stay empty. The
-ids are the first whole numbers that fill the partitions evenly; fewer buckets have the first of more buckets' ids, so
-that a checkpoint written with another number is found out.
+ids are the first whole numbers that fill as many partitions as there are buckets, one each: so also any multiple of
+them. They do not depend on the number of partitions, which the checkpoint knows, and not the one who starts a query
+from it. Every number of buckets has 0 among its ids, so that a checkpoint written with another number is found out.
 
->>> bucket_ids(2, 2), bucket_ids(4, 4)
-((0, 3), (0, 1, 2, 6))
->>> [partition_of(i, 4) for i in bucket_ids(4, 4)]
-[3, 0, 1, 2]
+>>> bucket_ids(2), bucket_ids(4)
+((0, 2), (0, 2, 6, 12))
+>>> [partition_of(i, 4) for i in bucket_ids(4)]
+[3, 2, 1, 0]
 """
 
 from __future__ import annotations
@@ -19,17 +20,13 @@ SEED = 42
 _WORD = 0xFFFFFFFF
 
 
-def bucket_ids(buckets: int, partitions: int) -> tuple[int, ...]:
-    """That many, for that many partitions."""
-    ids: list[int] = []
-    held = [0] * partitions
+def bucket_ids(buckets: int) -> tuple[int, ...]:
+    """That many."""
+    ids: dict[int, int] = {}
     for candidate in itertools.count():
         if len(ids) == buckets:
-            return tuple(ids)
-        partition = partition_of(candidate, partitions)
-        if held[partition] <= len(ids) // partitions:
-            held[partition] += 1
-            ids.append(candidate)
+            return tuple(ids.values())
+        ids.setdefault(partition_of(candidate, buckets), candidate)
     raise AssertionError("unreachable")
 
 
