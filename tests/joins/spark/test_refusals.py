@@ -96,9 +96,7 @@ def test_a_checkpoint_of_another_join(spark, tmp_path: Path):
         files_of_one.add(rows([2], first_id=2))
     others = {
         "it had 'a: window of 5000000 ticks.*now there is 'a: window of 6000000 ticks": {"window": "6 seconds"},
-        "it had 'buckets=2 by a.k = b.k'; now there is 'buckets=3 .*as it was, with buckets=2": {
-            "buckets": 3
-        },
+        "it had 'buckets=2 by a.k = b.k'; now there is 'buckets=3 .*as it was, with buckets=2": {"buckets": 3},
         "it had 'a: .*stored .*id int64.*now there is 'a: [^']*stored k int64'": {"select": ["a.k", "b.*"]},
     }
     for said, settings in others.items():
