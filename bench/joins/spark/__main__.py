@@ -33,7 +33,7 @@ from bench.spark_variants import session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MEMORY = {"spark.driver.memory": "6g"}
+MEMORY = {"spark.driver.memory": "12g"}
 """Spark's own join of large batches holds some gigabytes on the heap."""
 
 

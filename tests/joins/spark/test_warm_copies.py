@@ -42,10 +42,12 @@ class Worker:
     state: DictChunks = field(default_factory=DictChunks)
 
     def round(self, **ids: list[int]) -> Iterator[tuple[int, int]]:
-        """The results of rows of time 0, as they come; the state is kept at the end."""
+        """The results of rows of one time, as they come; the state is kept at the end."""
         packed = []
         for alias, numbers in ids.items():
-            rows = pa.record_batch([[1] * len(numbers), pa.array([0] * len(numbers), SCHEMA.types[1]), numbers], SCHEMA)
+            rows = pa.record_batch(
+                [[1] * len(numbers), pa.array([10**15] * len(numbers), SCHEMA.types[1]), numbers], SCHEMA
+            )
             packed += [batch.to_pandas() for batch in Packing(self.task.binding, alias, 0, (0,)).pack([rows])]
         attempt = self.state.copy()
         worker = JoinProcessor(self.task)
