@@ -22,6 +22,7 @@ from bench.joins.spark.expected import Results, checksum
 
 ALWAYS = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.streaming.numRecentProgressUpdates": "1000",  # of a hundred batches and the last, empty one, too
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
