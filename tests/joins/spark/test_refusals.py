@@ -12,7 +12,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
 
 import thalweg as tw
-from tests.joins.spark.streams import files, rows, run, start, streaming
+from tests.joins.spark.streams import files, ids, results, rows, run, start, streaming
 from thalweg.errors import PlanError
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -42,7 +42,7 @@ def conf(spark) -> Iterator:
 
 
 def simple(**settings) -> tw.Join:
-    return tw.join(on="a.k = b.k", **{"window": "5 seconds", "time": "ts", **settings})
+    return tw.join(**{"on": "a.k = b.k", "window": "5 seconds", "time": "ts", **settings})
 
 
 def test_a_state_store_that_cannot_hold_the_windows(pair, conf):
@@ -97,6 +97,8 @@ def test_a_checkpoint_of_another_join(spark, tmp_path: Path):
     others = {
         "it had 'a: window of 5000000 ticks.*now there is 'a: window of 6000000 ticks": {"window": "6 seconds"},
         "it had 'buckets=2 by a.k = b.k'; now there is 'buckets=3 .*as it was, with buckets=2": {"buckets": 3},
+        # sources must stay in their places, or the checkpoint is of no use to the join that wrote it either
+        "it had 'on a.k = b.k'.*now there is 'on b.k = a.k'": {"on": "b.k = a.k"},
         "it had 'a: .*stored .*id int64.*now there is 'a: [^']*stored k int64'": {"select": ["a.k", "b.*"]},
     }
     for said, settings in others.items():
@@ -105,6 +107,7 @@ def test_a_checkpoint_of_another_join(spark, tmp_path: Path):
         assert "give the new one a checkpoint of its own" in error
     # lateness and policy may change, and nothing was lost by the attempts
     run(simple(buckets=2, lateness="1 second", policy="written")(**streaming(spark, streams)), tmp_path)
+    assert ids(results(spark, tmp_path), "ab") == [(a, b) for a in range(3) for b in range(3)]
 
 
 @pytest.mark.parametrize(
