@@ -14,6 +14,19 @@ class PlanError(ThalwegError, ValueError):
     """What was asked for cannot be run: a wrong name, a cycle, a bad setting. Raised before any row is read."""
 
 
+class SqlError(PlanError):
+    """A query's text cannot be run; `line` and `column`, from 1, say where."""
+
+    def __init__(self, sentence: str, line: int, column: int, shown: str = "") -> None:
+        self.sentence, self.line, self.column = sentence, line, column
+        mark = f"\n  {shown}\n  {' ' * (column - 1)}^" if shown.strip() else ""
+        super().__init__(f"line {line}, column {column}: {sentence}{mark}")
+        self._given = (sentence, line, column, shown)
+
+    def __reduce__(self) -> tuple[type[SqlError], tuple[str, int, int, str]]:
+        return SqlError, self._given
+
+
 class PredicateError(ThalwegError, RuntimeError):
     """A predicate's set-up raised, or it returned something that is not one truth value a row."""
 

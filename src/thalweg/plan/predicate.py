@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Protocol, overload
@@ -11,6 +10,7 @@ from typing import Any, NoReturn, Protocol, overload
 from thalweg.errors import PlanError
 from thalweg.plan.native_predicate import NativePredicate, native_predicate
 from thalweg.plan.native_text import is_column
+from thalweg.plan.user_function import cannot_take
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,31 +164,18 @@ def _check_arguments(
 ) -> None:
     """Refuse what certainly cannot be called so. What a decorator hides behind *args is not looked into."""
     gets = [*(["the value of setup"] if setup is not None else []), *columns]
-    if (taken := _cannot_take(func, len(gets))) is not None:
+    if (taken := cannot_take(func, len(gets))) is not None:
         hint = ""
-        if setup is not None and _cannot_take(func, len(columns)) is None:
+        if setup is not None and cannot_take(func, len(columns)) is None:
             hint = ". What setup returns is its first argument"
-        elif setup is None and _cannot_take(func, len(columns) + 1) is None:
+        elif setup is None and cannot_take(func, len(columns) + 1) is None:
             hint = ". Its first argument may come from setup="
         raise PlanError(
             f"predicate {label!r} gets {len(gets)} argument{'s' if len(gets) > 1 else ''} ({', '.join(gets)}) and its "
             f"function takes {taken}: name one column an argument{hint}"
         )
-    if setup is not None and (taken := _cannot_take(setup, 0)) is not None:
+    if setup is not None and (taken := cannot_take(setup, 0)) is not None:
         raise PlanError(f"predicate {label!r}: setup is called without arguments and takes {taken}; use a partial")
-
-
-def _cannot_take(func: Callable[..., Any], count: int) -> str | None:
-    """Its parameters, when it cannot be called with so many values; None: it can, or nobody knows (builtins)."""
-    try:
-        signature = inspect.signature(func, follow_wrapped=False)
-    except (ValueError, TypeError):
-        return None
-    try:
-        signature.bind(*range(count))
-    except TypeError:
-        return f"({', '.join(signature.parameters)})"
-    return None
 
 
 def _name_of(func: Callable[..., Any]) -> str:

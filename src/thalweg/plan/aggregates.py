@@ -1,0 +1,40 @@
+"""Aggregate functions: what they take and give, as in Spark.
+
+>>> import pyarrow as pa
+>>> from thalweg.plan.expression import Ref
+>>> aggregate("sum", Ref("s", "x", pa.int32()), False, print).type
+DataType(int64)
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from thalweg.plan.expression import Aggregate, Expression, text_of
+from thalweg.plan.functions import Refuse
+from thalweg.plan.type_rules import is_number, sql_name
+
+AGGREGATES = ("count", "sum", "avg", "min", "max")
+is_ = pa.types
+
+
+def aggregate(function: str, argument: Expression | None, distinct: bool, refuse: Refuse) -> Aggregate:
+    """Typed."""
+    if distinct and function != "count":
+        refuse(f"DISTINCT is understood in count alone, not in {function}")
+    if function == "count" or argument is None:
+        return Aggregate(function, argument, pa.int64(), distinct)
+    kind, told = argument.type, text_of(argument)
+    if function in ("sum", "avg") and not is_number(kind):
+        refuse(f"{function} takes a number, and {told} is {sql_name(kind)}")
+    if function == "avg":
+        if is_.is_decimal(kind):
+            refuse(f"avg of a DECIMAL is not understood here; write avg(CAST({told} AS DOUBLE))")
+        return Aggregate(function, argument, pa.float64())
+    if function == "sum":
+        if is_.is_decimal(kind):
+            return Aggregate(function, argument, pa.decimal128(min(kind.precision + 10, 38), kind.scale))
+        return Aggregate(function, argument, pa.float64() if is_.is_floating(kind) else pa.int64())
+    if not (is_.is_primitive(kind) or is_.is_string(kind) or is_.is_decimal(kind)):
+        refuse(f"{function} takes numbers, text and times, and {told} is {sql_name(kind)}")
+    return Aggregate(function, argument, kind)

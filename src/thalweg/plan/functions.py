@@ -1,0 +1,313 @@
+"""The built-in functions and operators of the language: what they take, what they give, whether they can raise.
+
+What each does is Spark's ANSI mode; on Spark it is Spark that does it (`expression_text`), in this process
+`kernels/expressions`.
+
+>>> import pyarrow as pa
+>>> typed("add", (Ref("s", "x", pa.int32()), Value(1, pa.int64())), print).type
+DataType(int64)
+>>> _ = typed("upper", (Ref("s", "x", pa.int32()),), print)
+upper takes a STRING, and s.x is INT; write CAST(s.x AS STRING)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import pyarrow as pa
+
+from thalweg.plan.expression import Call, Expression, Ref, UserCall, Value, call, text_of, walk
+from thalweg.plan.type_rules import arithmetic, as_decimal, common, common_of, is_number, sql_name
+
+is_ = pa.types
+Refuse = Callable[[str], object]
+"""Raises, with the place in the text."""
+_WANTED = {
+    "text": ("a STRING", lambda kind: is_.is_string(kind)),
+    "number": ("a number", is_number),
+    "whole": ("a whole number", lambda kind: is_.is_integer(kind)),
+    "boolean": ("a BOOLEAN", lambda kind: is_.is_boolean(kind)),
+    "time": ("a TIMESTAMP", lambda kind: is_.is_timestamp(kind)),
+    "date": ("a TIMESTAMP or DATE", lambda kind: is_.is_timestamp(kind) or is_.is_date(kind)),
+}
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function with plain parameters; operators and others with rules of their own are below."""
+
+    takes: tuple[str, ...]
+    gives: pa.DataType | str
+    """A type, or "same": the first argument's."""
+    optional: int = 0
+    """How many of the last parameters may be left out."""
+
+
+FUNCTIONS = {
+    "upper": Function(("text",), pa.string()),
+    "lower": Function(("text",), pa.string()),
+    "trim": Function(("text",), pa.string()),
+    "ltrim": Function(("text",), pa.string()),
+    "rtrim": Function(("text",), pa.string()),
+    "length": Function(("text",), pa.int32()),
+    "substring": Function(("text", "whole", "whole"), pa.string(), 1),
+    "replace": Function(("text", "text", "text"), pa.string()),
+    "startswith": Function(("text", "text"), pa.bool_()),
+    "endswith": Function(("text", "text"), pa.bool_()),
+    "contains": Function(("text", "text"), pa.bool_()),
+    "instr": Function(("text", "text"), pa.int32()),
+    "like": Function(("text", "text", "text"), pa.bool_(), 1),
+    "rlike": Function(("text", "text"), pa.bool_()),
+    "abs": Function(("number",), "same"),
+    "negate": Function(("number",), "same"),
+    "sqrt": Function(("number",), pa.float64()),
+    "exp": Function(("number",), pa.float64()),
+    "ln": Function(("number",), pa.float64()),
+    "power": Function(("number", "number"), pa.float64()),
+    "floor": Function(("number",), pa.int64()),
+    "ceil": Function(("number",), pa.int64()),
+    "round": Function(("number", "whole"), "same", 1),
+    "year": Function(("date",), pa.int32()),
+    "month": Function(("date",), pa.int32()),
+    "day": Function(("date",), pa.int32()),
+    "hour": Function(("time",), pa.int32()),
+    "minute": Function(("time",), pa.int32()),
+    "second": Function(("time",), pa.int32()),
+    "date_trunc": Function(("text", "time"), pa.null()),
+    "and": Function(("boolean", "boolean"), pa.bool_()),
+    "or": Function(("boolean", "boolean"), pa.bool_()),
+    "not": Function(("boolean",), pa.bool_()),
+}  # fmt: skip
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "same")
+ARITHMETIC = ("add", "subtract", "multiply", "divide", "int_divide", "mod")
+SIGNS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "same": "<=>", "add": "+",
+         "subtract": "-", "multiply": "*", "divide": "/", "int_divide": "DIV", "mod": "%", "and": "AND", "or": "OR",
+         "negate": "-", "not": "NOT"}  # fmt: skip
+OTHERS = ("concat", "coalesce", "greatest", "least", "case", "in", "is_null", "cast", "widen")
+TRUNCATED = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond")
+"""What `date_trunc` knows."""
+LITERALS = {"like": (1, 2), "rlike": (1,), "round": (1,), "date_trunc": (0,)}
+"""Arguments that must be written as literals, by number."""
+
+
+def typed(name: str, arguments: Sequence[Expression], refuse: Refuse) -> Call:
+    """A call whose arguments have the types the function works with; what does not fit is refused."""
+    args = tuple(arguments)
+    for n in LITERALS.get(name, ()):
+        if n < len(args) and not (isinstance(args[n], Value) and args[n].value is not None):  # type: ignore[union-attr]
+            refuse(f"{name}: {text_of(args[n])} must be a literal, as in {_EXAMPLES[name]}")
+    if name in COMPARISONS:
+        return _comparison(name, args, refuse)
+    if name in ARITHMETIC:
+        return _arithmetic(name, args, refuse)
+    if name in FUNCTIONS:
+        return _plain(name, FUNCTIONS[name], args, refuse)
+    if name == "is_null":
+        return call(name, args, pa.bool_())
+    if name == "concat":
+        return call(name, tuple(_fits("concat", "text", a, refuse) for a in args), pa.string())
+    if name in ("coalesce", "greatest", "least"):
+        if name != "coalesce" and len(args) < 2:
+            refuse(f"{name} takes at least two values")
+        made = _alike(name, args, refuse)
+        return call(name, made, made[0].type)
+    if name == "in":
+        return call(name, _alike("IN", args, refuse), pa.bool_())
+    assert name == "case", name
+    return _case(args, refuse)
+
+
+_EXAMPLES = {"like": "x LIKE 'a%'", "rlike": "x RLIKE 'a+'", "round": "round(x, 2)", "date_trunc": "date_trunc('hour', ts)"}
+
+
+def widened(expression: Expression, kind: pa.DataType) -> Expression:
+    """In a type that can tell all of its values; a literal is changed at once."""
+    if expression.type == kind:
+        return expression
+    if isinstance(expression, Value):
+        value = expression.value
+        if value is None:
+            return Value(None, kind)
+        if is_.is_floating(kind) and isinstance(value, int | Decimal):
+            return Value(float(value), kind)
+        if is_.is_decimal(kind) and isinstance(value, int):
+            return Value(Decimal(value), kind)
+        if is_number(kind):
+            return Value(value, kind)
+    return call("widen", (expression,), kind)
+
+
+def can_raise(expression: Expression) -> bool:
+    """Whether some row may make it raise, in Spark's ANSI mode."""
+    return any(_raises(part) for part in walk(expression))
+
+
+def _raises(part: Expression) -> bool:
+    if isinstance(part, UserCall):
+        return not part.safe
+    if not isinstance(part, Call):
+        return False
+    if part.function == "cast":
+        return not is_.is_string(part.type)
+    if part.function in ("divide", "int_divide", "mod"):
+        by = part.arguments[1]
+        known = isinstance(by, Value) and by.value not in (None, 0)
+        return not known or (part.function == "int_divide" and isinstance(by, Value) and by.value == -1)
+    if part.function in ("add", "subtract", "multiply", "negate", "abs"):
+        return not is_.is_floating(part.type)
+    return part.function == "round" and not is_.is_floating(part.type)
+
+
+def _plain(name: str, function: Function, args: tuple[Expression, ...], refuse: Refuse) -> Call:
+    least, most = len(function.takes) - function.optional, len(function.takes)
+    if not least <= len(args) <= most:
+        takes = str(most) if least == most else f"{least} or {most}"
+        refuse(f"{name} takes {takes} argument{'' if takes == '1' else 's'}, not {len(args)}")
+    made = tuple(_fits(name, wanted, a, refuse) for wanted, a in zip(function.takes, args, strict=False))
+    kind = made[0].type if function.gives == "same" else function.gives
+    if name in ("sqrt", "exp", "ln", "power"):
+        made = tuple(widened(a, pa.float64()) for a in made)
+    elif name in ("floor", "ceil", "round") and is_.is_decimal(made[0].type):
+        refuse(f"{name} of a DECIMAL is not understood here; write {name}(CAST({text_of(made[0])} AS DOUBLE))")
+    elif name == "substring":
+        made = (made[0], *(widened(a, pa.int32()) if not _wide(a) else refuse_wide(name, a, refuse) for a in made[1:]))
+    elif name == "date_trunc":
+        kind = made[1].type
+        unit = made[0].value if isinstance(made[0], Value) else None
+        if str(unit).lower() not in TRUNCATED:
+            refuse(f"date_trunc knows no {unit!r}; it knows {', '.join(TRUNCATED)}")
+        made = (Value(str(unit).lower(), pa.string()), made[1])
+    elif name == "rlike":
+        _check_pattern(made[1], refuse)
+    return call(name, made, kind)
+
+
+def refuse_wide(name: str, argument: Expression, refuse: Refuse) -> Expression:
+    """Places in a text are INT."""
+    refuse(f"{name}: {text_of(argument)} is BIGINT, and places are INT; write CAST({text_of(argument)} AS INT)")
+    return argument
+
+
+def _wide(argument: Expression) -> bool:
+    if isinstance(argument, Value) and isinstance(argument.value, int):
+        return not -(2**31) <= argument.value < 2**31
+    return bool(argument.type == pa.int64())
+
+
+def _check_pattern(pattern: Expression, refuse: Refuse) -> None:
+    import pyarrow.compute as pc
+
+    assert isinstance(pattern, Value)
+    try:
+        pc.match_substring_regex(pa.array([""]), str(pattern.value))
+    except pa.ArrowInvalid as error:
+        refuse(f"rlike: {pattern.value!r} is no regular expression that both runtimes understand: {error}")
+
+
+def _fits(name: str, wanted: str, argument: Expression, refuse: Refuse) -> Expression:
+    words, fits = _WANTED[wanted]
+    if is_.is_null(argument.type):
+        kinds = {"text": pa.string(), "number": pa.int32(), "whole": pa.int32(), "boolean": pa.bool_(),
+                 "time": pa.timestamp("us"), "date": pa.timestamp("us")}  # fmt: skip
+        return Value(None, kinds[wanted])
+    if not fits(argument.type):
+        remedy = {"text": "STRING", "boolean": "BOOLEAN", "time": "TIMESTAMP", "date": "DATE"}.get(wanted, "DOUBLE")
+        sign = SIGNS.get(name, name)
+        way = "compare it with something" if wanted == "boolean" else f"write CAST({text_of(argument)} AS {remedy})"
+        refuse(f"{sign} takes {words}, and {text_of(argument)} is {sql_name(argument.type)}; {way}")
+    return argument
+
+
+def _alike(name: str, args: tuple[Expression, ...], refuse: Refuse) -> tuple[Expression, ...]:
+    """Of one type."""
+    args = _literal_times(args, refuse)
+    kind = common_of([a.type for a in args])
+    if kind is None:
+        told = ", ".join(f"{text_of(a)} is {sql_name(a.type)}" for a in args)
+        refuse(f"{SIGNS.get(name, name)}: {told}; CAST one of them")
+        return args
+    return tuple(widened(a, kind) for a in args)
+
+
+def _literal_times(args: tuple[Expression, ...], refuse: Refuse) -> tuple[Expression, ...]:
+    """Text that is written beside a time or a date is that time."""
+    from thalweg.plan.literals import time_of
+
+    kinds = [a.type for a in args if is_.is_timestamp(a.type) or is_.is_date(a.type)]
+    if not kinds:
+        return args
+    return tuple(
+        time_of(str(a.value), kinds[0], refuse)
+        if isinstance(a, Value) and is_.is_string(a.type) and a.value is not None
+        else a
+        for a in args
+    )
+
+
+def _comparison(name: str, args: tuple[Expression, ...], refuse: Refuse) -> Call:
+    made = _alike(name, args, refuse)
+    if not (is_number(made[0].type) or is_.is_primitive(made[0].type) or is_.is_string(made[0].type)
+            or is_.is_binary(made[0].type) or is_.is_null(made[0].type)):  # fmt: skip
+        refuse(f"{text_of(made[0])} is {made[0].type}, which is not compared")
+    return call(name, made, pa.bool_())
+
+
+def _arithmetic(name: str, args: tuple[Expression, ...], refuse: Refuse) -> Call:
+    one, other = args
+    if name in ("add", "subtract") and (moved := _moved(name, one, other, refuse)) is not None:
+        return moved
+    one, other = (_fits(name, "number", a, refuse) for a in args)
+    kind = common(one.type, other.type)
+    if name == "divide" and kind is not None:
+        if is_.is_decimal(kind):
+            refuse(f"/ of DECIMALs is not understood here; write CAST({text_of(one)} AS DOUBLE) / ..., or 2e0 for 2.0")
+        kind = pa.float64()
+    if name == "int_divide" and (kind is None or not is_.is_integer(kind)):
+        refuse("DIV takes whole numbers; / divides others")
+    if name == "mod" and kind is not None and is_.is_decimal(kind):
+        refuse(f"% of DECIMALs is not understood here; write CAST({text_of(one)} AS DOUBLE) % ...")
+    if kind is not None and is_.is_decimal(kind):
+        one, other = _exact(one), _exact(other)
+        found = arithmetic(name, one.type, other.type)
+        if found is not None:
+            return call(name, (one, other), found)
+        kind = None
+    if kind is None:
+        refuse(f"{text_of(one)} {SIGNS[name]} {text_of(other)} has more than 38 digits; CAST one of them AS DOUBLE")
+        kind = pa.float64()
+    made = (widened(one, kind), widened(other, kind))
+    return call(name, made, pa.int64() if name == "int_divide" else kind)
+
+
+def _exact(expression: Expression) -> Expression:
+    """A whole number as a decimal; a literal has the digits it is written with."""
+    if is_.is_decimal(expression.type):
+        return expression
+    if isinstance(expression, Value) and isinstance(expression.value, int):
+        return Value(Decimal(expression.value), pa.decimal128(max(len(str(abs(expression.value))), 1), 0))
+    return widened(expression, as_decimal(expression.type))
+
+
+def _moved(name: str, one: Expression, other: Expression, refuse: Refuse) -> Call | None:
+    """Times and lengths of time."""
+    for a, b in ((one, other), (other, one)):
+        if is_.is_duration(b.type) and is_.is_timestamp(a.type) and (name == "add" or a is one):
+            return call(name, (a, b), a.type)
+    if is_.is_duration(one.type) and is_.is_duration(other.type):
+        made = _alike(name, (one, other), refuse)
+        return call(name, made, made[0].type)
+    if name == "subtract" and (is_.is_timestamp(one.type) or is_.is_timestamp(other.type)):
+        made = _alike(name, (one, other), refuse)
+        if is_.is_timestamp(made[0].type):
+            return call(name, made, pa.duration(made[0].type.unit))
+    return None
+
+
+def _case(args: tuple[Expression, ...], refuse: Refuse) -> Call:
+    """Condition, value, condition, value, ..., else."""
+    conditions = tuple(_fits("CASE", "boolean", a, refuse) for a in args[:-1:2])
+    values = _alike("CASE", (*args[1::2], args[-1]), refuse)
+    flat = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair]
+    return call("case", (*flat, values[-1]), values[-1].type)

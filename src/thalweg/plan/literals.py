@@ -1,0 +1,89 @@
+"""Literals: what is written in a query, or given for a `:parameter`, as a typed value.
+
+>>> value_of(5), value_of("x").type, value_of(2**40).type
+(Value(value=5, type=DataType(int32)), DataType(string), DataType(int64))
+>>> number("0.25").type, number("25e-2").type
+(Decimal128Type(decimal128(2, 2)), DataType(double))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import pyarrow as pa
+
+from thalweg.plan.expression import Scalar, Value
+from thalweg.plan.type_rules import sql_name
+
+
+def number(text: str) -> Value | None:
+    """As Spark reads it: 0.2 is a decimal, 2e-1 is a double; None: it has more digits than Spark tells."""
+    if text.isdigit():
+        return _whole(int(text))
+    if "e" in text.lower():
+        return Value(float(text), pa.float64())
+    return _decimal(Decimal(text))
+
+
+def value_of(given: object) -> Value | None:
+    """A value of Python's; None: there is no such literal."""
+    if given is None:
+        return Value(None, pa.null())
+    if isinstance(given, bool):
+        return Value(given, pa.bool_())
+    if isinstance(given, int):
+        return _whole(given)
+    if isinstance(given, float):
+        return Value(given, pa.float64())
+    if isinstance(given, Decimal):
+        return _decimal(given)
+    if isinstance(given, str):
+        return Value(given, pa.string())
+    if isinstance(given, datetime):
+        return Value(given if given.tzinfo is None else given.astimezone(UTC),
+                     pa.timestamp("us", None if given.tzinfo is None else "UTC"))  # fmt: skip
+    if isinstance(given, date):
+        return Value(given, pa.date32())
+    if isinstance(given, timedelta):
+        return Value(given, pa.duration("us"))
+    return None
+
+
+def time_of(text: str, kind: pa.DataType, refuse: Callable[[str], object]) -> Value:
+    """Text as a time or date; without a zone it is UTC."""
+    made: Scalar = None
+    try:
+        if pa.types.is_date(kind):
+            made = date.fromisoformat(text.strip())
+        else:
+            made = datetime.fromisoformat(text.strip())
+            zone = kind.tz is not None
+            if made.tzinfo is not None:
+                made = made.astimezone(UTC)
+            made = made.replace(tzinfo=UTC if zone else None)
+            if not pa.types.is_timestamp(kind) or kind.unit != "us":
+                kind = pa.timestamp("us", kind.tz)
+    except ValueError:
+        way = "'2026-01-31'" if pa.types.is_date(kind) else "'2026-01-31 12:30:00'"
+        refuse(f"{text!r} is no {sql_name(kind)}; write it as {way}")
+    return Value(made, kind)
+
+
+def _whole(value: int) -> Value | None:
+    if -(2**31) <= value < 2**31:
+        return Value(value, pa.int32())
+    if -(2**63) <= value < 2**63:
+        return Value(value, pa.int64())
+    return _decimal(Decimal(value))
+
+
+def _decimal(value: Decimal) -> Value | None:
+    if not value.is_finite():
+        return None
+    sign, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    scale = max(-exponent, 0)
+    count = max(len(digits) + max(exponent, 0), scale)
+    return Value(value, pa.decimal128(count, scale)) if count <= 38 else None

@@ -1,0 +1,104 @@
+"""A continuous query, read and checked: sources with their windows, conditions, groups, outputs. Frozen; nothing runs.
+
+This is what was asked, not how it is done: `optimizer` turns it into a plan.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from thalweg.plan.expression import Aggregate, Expression, structure
+from thalweg.plan.relation import Relation
+from thalweg.plan.window import GroupWindow, StreamWindow
+
+WINDOW_START, WINDOW_END = "window_start", "window_end"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A stream or table under the name the query gives it."""
+
+    alias: str
+    relation: Relation
+    window: StreamWindow | None = None
+    """None: a table, or a stream that nothing is kept of."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A conjunct of WHERE or ON."""
+
+    expression: Expression
+    text: str
+    """As the user wrote it."""
+    place: int
+    """Among all conjuncts, in the order they are written."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column of the result."""
+
+    name: str
+    expression: Expression
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """GROUP BY: windows, and further keys. Without keys a window is one group."""
+
+    window: GroupWindow
+    keys: tuple[Expression, ...]
+    aggregates: tuple[Aggregate, ...]
+    """Each once; those of the outputs and of HAVING."""
+    having: Expression | None = None
+
+
+@dataclass(frozen=True)
+class Query:
+    """All of it. With a grouping, outputs and HAVING speak of keys, aggregates and the window's bounds alone."""
+
+    text: str
+    sources: tuple[Source, ...]
+    conditions: tuple[Condition, ...]
+    outputs: tuple[Output, ...]
+    grouping: Grouping | None = None
+
+    @property
+    def streams(self) -> tuple[Source, ...]:
+        """Those with a time."""
+        return tuple(source for source in self.sources if source.relation.is_stream)
+
+    def source(self, alias: str) -> Source:
+        """By its alias."""
+        return next(source for source in self.sources if source.alias == alias)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the result."""
+        return pa.schema([pa.field(output.name, output.expression.type) for output in self.outputs])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The same for the same question in every process: a checkpoint is bound to it. Blanks and comments in the
+        text do not count, nor do the data behind the names."""
+        grouping = self.grouping
+        asked = {
+            "sources": [
+                [s.alias, s.relation.name, s.relation.time, s.relation.lateness_us, str(s.window)] for s in self.sources
+            ],
+            "conditions": [structure(condition.expression) for condition in self.conditions],
+            "outputs": [[output.name, structure(output.expression)] for output in self.outputs],
+            "grouping": grouping
+            and [
+                str(grouping.window), [structure(key) for key in grouping.keys],
+                [structure(aggregate) for aggregate in grouping.aggregates],
+                grouping.having and structure(grouping.having),
+            ],
+        }  # fmt: skip
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]

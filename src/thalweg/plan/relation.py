@@ -1,0 +1,61 @@
+"""What a session knows by name: streams, tables and functions. Frozen; the data itself is the runtime's.
+
+Names match without regard to case and keep their spelling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A stream, which has a time, or a table, which has none."""
+
+    name: str
+    schema: pa.Schema
+    time: str | None = None
+    lateness_us: int = 0
+    statistics: Statistics | None = None
+
+    @property
+    def is_stream(self) -> bool:
+        """Unbounded, whatever its data are."""
+        return self.time is not None
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What the user declares of a relation."""
+
+    rows_per_second: float | None = None
+    """Of a stream."""
+    rows: float | None = None
+    """Of a table."""
+    distinct: Mapping[str, float] = field(default_factory=dict)
+    """Different values, by column."""
+
+
+@dataclass(frozen=True)
+class UserFunction:
+    """A function of the user's, as `session.function` got it."""
+
+    name: str
+    func: Callable[..., Any]
+    returns: pa.DataType
+    vectorized: bool = False
+    cost_us: float | None = None
+    """Of a row, in microseconds; None: nobody knows yet."""
+    safe: bool = False
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All of them; keys are names in lower case."""
+
+    relations: Mapping[str, Relation] = field(default_factory=dict)
+    functions: Mapping[str, UserFunction] = field(default_factory=dict)

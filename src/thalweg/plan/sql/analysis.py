@@ -1,0 +1,278 @@
+"""A query's text into a `Query`: names and types found, windows given to their streams, groups checked.
+
+>>> import pyarrow as pa
+>>> from thalweg.plan.relation import Catalog, Relation
+>>> tcp = Relation("tcp", pa.schema({"ts": pa.timestamp("us"), "size": pa.int32()}), "ts")
+>>> query = read_query("SELECT size * 2 AS twice FROM tcp WHERE size > :least", Catalog({"tcp": tcp}), {"least": 5})
+>>> query.schema.names, query.conditions[0].text
+(['twice'], 'tcp.size > 5')
+>>> read_query("SELECT sise FROM tcp", Catalog({"tcp": tcp}), {})
+Traceback (most recent call last):
+thalweg.errors.SqlError: line 1, column 8: there is no column 'sise' (did you mean 'size'?); tcp has ts, size
+  SELECT sise FROM tcp
+         ^
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from thalweg.errors import PlanError, nearest
+from thalweg.plan.expression import Aggregate, Bound, Expression, Ref, Value, children, text_of, walk
+from thalweg.plan.query import Condition, Grouping, Output, Query, Source
+from thalweg.plan.relation import Catalog
+from thalweg.plan.sql.clauses import Clauses, demand, end_of, read_clauses
+from thalweg.plan.sql.expressions import ExpressionReader
+from thalweg.plan.sql.names import Names, find
+from thalweg.plan.sql.source_text import offset_of
+from thalweg.plan.type_rules import plain_type
+from thalweg.plan.window import GroupWindow, StreamWindow
+
+
+def read_query(text: str, catalog: Catalog, parameters: Mapping[str, object]) -> Query:
+    """Or the error that says where and why not."""
+    if not isinstance(text, str) or not text.strip():
+        raise PlanError(f"a query is text, not {text!r}: s.query('SELECT ... FROM a stream')")
+    clauses = read_clauses(text)
+    sources = _sources(clauses, catalog)
+    names = Names(clauses.source, sources)
+    reader = ExpressionReader(clauses.source, names, catalog.functions, parameters)
+    read = [reader.boolean(node, "WHERE") for node in clauses.conditions]
+    conditions = tuple(Condition(expression, text_of(expression), place) for place, expression in enumerate(read))
+    query = _selected(clauses, sources, names, reader, conditions)
+    unused = [name for name in parameters if name not in reader.used]
+    if unused:
+        raise PlanError(f"args= has {unused[0]!r}, and the query has no :{unused[0]}; leave it out")
+    return query
+
+
+def _sources(clauses: Clauses, catalog: Catalog) -> tuple[Source, ...]:
+    windows = _windows_of(clauses)
+    made: dict[str, Source] = {}
+    trailing_used = False
+    for n, table in enumerate(clauses.tables):
+        name = table.this.name
+        relation = catalog.relations.get(name.lower())
+        if relation is None:
+            known = [r.name for r in catalog.relations.values()]
+            has = f"there are {', '.join(known)}" if known else "register it: s.stream(...) or s.table(...)"
+            clauses.source.refuse(table, f"there is no stream or table {name!r}{nearest(name, known)}; {has}")
+        alias = table.alias or name
+        if find(alias, made) is not None or any(alias.lower() == other.lower() for other in made):
+            clauses.source.refuse(table, f"two are called {alias!r}; give one another name: {name} AS {alias}2")
+        window = windows.get(n)
+        if not relation.is_stream:
+            if window is not None:
+                clauses.source.refuse(table, f"{relation.name} is a table, and tables take no window; leave it out")
+        elif window is None and clauses.windows.trailing is not None:
+            window, trailing_used = clauses.windows.trailing[1], True
+        made[alias] = Source(alias, relation, window)
+    if clauses.windows.trailing is not None and not trailing_used:
+        raise clauses.source.error(
+            clauses.windows.trailing[0], "every stream has a window of its own, so that this one is for none; leave it out"
+        )
+    if not any(source.relation.is_stream for source in made.values()):
+        clauses.source.refuse(
+            clauses.tables[0], "these are tables alone; a continuous query reads at least one stream: s.stream(...)"
+        )
+    return tuple(made.values())
+
+
+def _windows_of(clauses: Clauses) -> dict[int, StreamWindow]:
+    """By the number of the table they stand behind."""
+    ends = [end_of(table) for table in clauses.tables]
+    starts = [offset_of(table) for table in clauses.tables]
+    found: dict[int, StreamWindow] = {}
+    for offset, window in clauses.windows.streams:
+        # behind a name and before its alias, or behind both
+        behind = [n for n in range(len(ends)) if starts[n] < offset]
+        n = max(behind, key=lambda k: starts[k], default=None)
+        between = clauses.windows.text[ends[n] + 1 : offset] if n is not None and offset > ends[n] else ""
+        if n is None or between.strip():
+            raise clauses.source.error(offset, f"{window} stands behind no stream; write it behind a name in FROM")
+        if n in found:
+            raise clauses.source.error(offset, f"{window} is the second window of one stream; leave one out")
+        found[n] = window
+    return found
+
+
+def _selected(
+    clauses: Clauses, sources: tuple[Source, ...], names: Names, reader: ExpressionReader,
+    conditions: tuple[Condition, ...],
+) -> Query:  # fmt: skip
+    aggregates: list[Aggregate] = []
+    grouped = clauses.groups is not None or clauses.having is not None or _has_aggregate(clauses.outputs)
+    if grouped:
+        reader.aggregates = aggregates
+        streams = [source for source in sources if source.relation.is_stream]
+        first = streams[0].relation
+        names.bounds = _time_type(streams) or plain_type(first.schema.field(first.time).type)
+    outputs: dict[str, Output] = {}
+    for node in clauses.outputs:
+        for output in _outputs(clauses, node, names, reader):
+            if any(name.lower() == output.name.lower() for name in outputs):
+                clauses.source.refuse(node, f"two columns of the result are {output.name!r}; name one: ... AS another")
+            outputs[output.name] = output
+    grouping = None
+    if grouped:
+        names.outputs = {name: output.expression for name, output in outputs.items()}
+        grouping = _grouping(clauses, sources, reader, aggregates)
+        for node, expression in _grouped_parts(clauses, list(outputs.values()), grouping):
+            _check_grouped(clauses, node, expression, grouping.keys)
+    else:
+        _check_windows(clauses, sources)
+    return Query(clauses.source.text, sources, conditions, tuple(outputs.values()), grouping)
+
+
+def _time_type(streams: list[Source]) -> pa.DataType | None:
+    """Of a result's time: the finest."""
+    units = ("s", "ms", "us", "ns")
+    kinds = [plain_type(s.relation.schema.field(s.relation.time).type) for s in streams]
+    if not all(pa.types.is_timestamp(kind) for kind in kinds):
+        return None
+    return pa.timestamp(max((kind.unit for kind in kinds), key=units.index), kinds[0].tz)
+
+
+def _outputs(clauses: Clauses, node: Any, names: Names, reader: ExpressionReader) -> Iterator[Output]:
+    from sqlglot import exp
+
+    several = len(names.sources) > 1
+    if isinstance(node, exp.Star):
+        demand(clauses.source, node, set(), "*")
+        for alias, source in names.sources.items():
+            for field in source.relation.schema:
+                name = f"{alias}_{field.name}" if several else field.name
+                yield Output(name, Ref(alias, field.name, plain_type(field.type)))
+        return
+    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+        demand(clauses.source, node.this, set(), "*")
+        alias = names.alias(node, node.table)
+        for field in names.sources[alias].relation.schema:
+            yield Output(field.name, Ref(alias, field.name, plain_type(field.type)))
+        return
+    inner, name = node, None
+    if isinstance(node, exp.Alias):
+        demand(clauses.source, node, {"this", "alias"}, "AS")
+        inner, name = node.this, node.alias
+    expression = reader.read(inner)
+    if name is None:
+        name = expression.column if isinstance(expression, Ref) else text_of(expression)
+        if isinstance(expression, Value):
+            name = str(inner.sql(dialect="spark"))
+    yield Output(name, expression)
+
+
+def _grouping(
+    clauses: Clauses, sources: tuple[Source, ...], reader: ExpressionReader, aggregates: list[Aggregate]
+) -> Grouping:
+    having = None if clauses.having is None else reader.boolean(clauses.having, "HAVING")
+    reader.aggregates = None
+    windows: list[tuple[Any, GroupWindow]] = []
+    keys: list[Expression] = []
+    for node in clauses.groups or ():
+        word = str(node.this).upper() if type(node).__name__ == "Anonymous" else ""
+        if word in ("TUMBLE", "HOP"):
+            window = _group_window(clauses, word)
+            if windows:
+                clauses.source.refuse(node, "groups have one window; leave one of TUMBLE and HOP out")
+            windows.append((node, window))
+            continue
+        if type(node).__name__ == "Literal":
+            clauses.source.refuse(node, "GROUP BY takes expressions, not places in the list; write the expression")
+        key = reader.read(node)
+        if isinstance(key, Bound):
+            continue  # window_start need not stand in GROUP BY, but may
+        if any(isinstance(part, Aggregate) for part in walk(key)):
+            clauses.source.refuse(node, f"{text_of(key)} is an aggregate, and groups are made before; group by a column")
+        if key not in keys:
+            keys.append(key)
+    window = windows[0][1] if windows else None
+    return Grouping(
+        _checked_window(clauses, sources, window), tuple(keys), tuple(dict.fromkeys(aggregates)), having
+    )  # fmt: skip
+
+
+def _group_window(clauses: Clauses, word: str) -> GroupWindow:
+    found = list(clauses.windows.groups.values())
+    if len(found) != 1:
+        raise clauses.source.error(
+            0, f"GROUP BY has one window with its length: {word}(10 MINUTES{', 1 MINUTE' if word == 'HOP' else ''})"
+        )
+    return found[0]
+
+
+def _checked_window(clauses: Clauses, sources: tuple[Source, ...], window: GroupWindow | None) -> GroupWindow:
+    """The windows of the groups: GROUP BY's, or of one stream its own."""
+    streams = [(n, s) for n, s in enumerate(sources) if s.relation.is_stream]
+    if len(streams) > 1:
+        _check_windows(clauses, sources)
+        if window is None:
+            clauses.source.refuse(
+                clauses.tables[0], "the windows of streams are the join's; say which groups: GROUP BY TUMBLE(10 MINUTES)"
+            )
+        return window
+    n, stream = streams[0]
+    own = stream.window
+    if window is not None:
+        if own is not None:
+            clauses.source.refuse(
+                clauses.tables[n], f"{stream.alias} has the window {own} and GROUP BY has {window}; leave one out"
+            )
+        return window
+    if own is None:
+        clauses.source.refuse(
+            clauses.tables[n],
+            f"an aggregate over a stream needs a window, or it would never end: {stream.relation.name} [RANGE 1 MINUTE]",
+        )
+    if own.length_us is None:
+        clauses.source.refuse(
+            clauses.tables[n], f"{own} is no window of an aggregate; windows of time are: [RANGE 1 MINUTE]"
+        )
+    if not own.length_us:
+        clauses.source.refuse(clauses.tables[n], f"{own} is a moment, and a window of groups is longer: [RANGE 1 MINUTE]")
+    return GroupWindow(own.length_us, own.slide_us or own.length_us)
+
+
+def _check_windows(clauses: Clauses, sources: tuple[Source, ...]) -> None:
+    """Of a join, and of a query that keeps nothing."""
+    streams = [s for s in sources if s.relation.is_stream]
+    for n, source in enumerate(sources):
+        if source.window is not None and source.window.slide_us is not None:
+            clauses.source.refuse(
+                clauses.tables[n], f"SLIDE belongs to aggregates over one stream; write [RANGE ...] for {source.alias}"
+            )
+        if len(streams) > 1 and source.relation.is_stream and source.window is None:
+            clauses.source.refuse(
+                clauses.tables[n],
+                f"{source.alias} is joined and has no window, so that its rows would be kept for ever; write "
+                f"{source.relation.name} [RANGE 1 MINUTE], or WINDOW 1 MINUTE at the end",
+            )
+
+
+def _has_aggregate(outputs: tuple[Any, ...]) -> bool:
+    from sqlglot import exp
+
+    return any(part is not None for output in outputs for part in [next(output.find_all(exp.AggFunc), None)])
+
+
+def _grouped_parts(
+    clauses: Clauses, outputs: list[Output], grouping: Grouping
+) -> Iterator[tuple[Any, Expression]]:
+    place = clauses.outputs[0]
+    for n, output in enumerate(outputs):
+        yield clauses.outputs[n] if len(outputs) == len(clauses.outputs) else place, output.expression
+    if grouping.having is not None:
+        yield clauses.having, grouping.having
+
+
+def _check_grouped(clauses: Clauses, node: Any, expression: Expression, keys: tuple[Expression, ...]) -> None:
+    if expression in keys or isinstance(expression, Aggregate):
+        return
+    if isinstance(expression, Ref):
+        told = text_of(expression)
+        clauses.source.refuse(node, f"{told} is neither in GROUP BY nor in an aggregate; add it, or write max({told})")
+    for part in children(expression):
+        _check_grouped(clauses, node, part, keys)

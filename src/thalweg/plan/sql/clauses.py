@@ -1,0 +1,179 @@
+"""The clauses of a query, as sqlglot parsed them: what the language has, and everything else refused by name.
+
+Nothing that was parsed is ignored: of every node the parts that are understood are listed, and a node with others is
+refused at its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg.errors import SqlError
+from thalweg.plan.sql.source_text import SourceText, offset_of
+from thalweg.plan.sql.windows import Windows, find_windows
+
+_REMEDIES = {
+    "distinct": "SELECT DISTINCT would keep every row for ever; group over a window instead: GROUP BY the columns",
+    "limit": "LIMIT ends, and a stream does not; take the first rows of q.dataframe() instead",
+    "offset": "OFFSET has no meaning on a stream; leave it out",
+    "order": "ORDER BY would wait for the end of a stream; sort what was written",
+    "sort": "SORT BY is not part of the language; sort what was written",
+    "cluster": "CLUSTER BY is not part of the language; leave it out",
+    "distribute": "DISTRIBUTE BY is not part of the language; leave it out",
+    "with_": "WITH is not part of the language; register the inner query as a stream: s.stream(name, q.dataframe(), ...)",
+    "with": "WITH is not part of the language; register the inner query as a stream: s.stream(name, q.dataframe(), ...)",
+    "qualify": "QUALIFY needs window functions, which are not part of the language; leave it out",
+    "windows": "named windows are not part of the language; a stream's window is written [RANGE 60 SECONDS]",
+    "laterals": "LATERAL VIEW is not part of the language; explode before registering: s.stream(name, df.select(...))",
+    "hint": "hints are not part of the language; leave it out",
+    "into": "INTO is not part of the language; q.start(path=...) writes a result",
+    "sample": "TABLESAMPLE is not part of the language; sample before registering: df.sample(...)",
+    "pivots": "PIVOT is not part of the language; pivot q.dataframe() instead",
+    "locks": "FOR UPDATE is not part of the language; leave it out",
+}
+_JOINS = "only inner joins of streams are part of the language: JOIN ... ON, or a comma and WHERE"
+
+
+@dataclass(frozen=True)
+class Clauses:
+    """One SELECT; nodes are sqlglot's."""
+
+    source: SourceText
+    windows: Windows
+    outputs: tuple[Any, ...]
+    tables: tuple[Any, ...]
+    conditions: tuple[Any, ...]
+    """Conjuncts of ON and WHERE, in the order they are written."""
+    groups: tuple[Any, ...] | None
+    having: Any | None
+
+
+def read_clauses(text: str) -> Clauses:
+    """Parsed as Spark SQL, once the windows are out of the way."""
+    source = SourceText(text)
+    windows = find_windows(text)
+    select = _parsed(source, windows.text)
+    demand(source, select, {"expressions", "from_", "joins", "where", "group", "having", "operation_modifiers"}, "")
+    if select.args.get("operation_modifiers"):
+        source.refuse(select, "SELECT takes no modifiers here; leave them out")
+    if select.args.get("from_") is None:
+        source.refuse(select, "FROM is missing: a query reads at least one stream")
+    tables, on = [select.args["from_"].this], []
+    for join in select.args.get("joins") or ():
+        tables.append(_joined(source, join))
+        if join.args.get("on") is not None:
+            on.append(join.args["on"])
+    for table in list(tables):  # sqlglot hangs further joins on a table where parentheses or commas are mixed
+        for join in table.args.get("joins") or ():
+            source.refuse(join, f"joins in parentheses are not part of the language; {_JOINS}")
+        _check_table(source, table)
+    where = select.args.get("where")
+    conditions = [part for tree in (*on, *([where.this] if where else [])) for part in conjuncts(tree)]
+    group, having = select.args.get("group"), select.args.get("having")
+    if group is not None:
+        demand(source, group, {"expressions"}, "GROUP BY")
+    return Clauses(
+        source, windows, tuple(select.expressions), tuple(tables), tuple(conditions),
+        None if group is None else tuple(group.expressions), having.this if having is not None else None,
+    )  # fmt: skip
+
+
+def demand(source: SourceText, node: Any, known: set[str], what: str) -> None:
+    """Refuse a node that has parts which are not understood."""
+    for key, value in node.args.items():
+        if key in known or value is None or value is False or value == [] or value == "":
+            continue
+        part = value[0] if isinstance(value, list) else value
+        place = part if hasattr(part, "walk") else node
+        if hasattr(place, "walk") and not any("start" in p.meta for p in place.walk()):
+            place = node
+        word = what or type(node).__name__.upper()
+        source.refuse(place, _REMEDIES.get(key, f"{word} with {key.rstrip('_').upper()} is not part of the language"))
+
+
+def conjuncts(tree: Any) -> Iterator[Any]:
+    """What AND connects."""
+    from sqlglot import exp
+
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    if isinstance(tree, exp.And):
+        yield from conjuncts(tree.this)
+        yield from conjuncts(tree.expression)
+    else:
+        yield tree
+
+
+def _parsed(source: SourceText, text: str) -> Any:
+    import sqlglot
+    from sqlglot import exp
+
+    try:
+        statements = [statement for statement in sqlglot.parse(text, dialect="spark") if statement is not None]
+    except sqlglot.errors.SqlglotError as error:
+        raise _unreadable(source, error) from None
+    if not statements:
+        raise source.error(0, "there is no query; write SELECT ... FROM a stream")
+    if len(statements) > 1:
+        source.refuse(statements[1], "one query at a time: this is the second statement")
+    (select,) = statements
+    while isinstance(select, exp.Subquery) and set(k for k, v in select.args.items() if v) == {"this"}:
+        select = select.this
+    if not isinstance(select, exp.Select):
+        if isinstance(select, exp.SetOperation):
+            source.refuse(select, "UNION, EXCEPT and INTERSECT are not part of the language; unite before registering")
+        word = type(select).__name__.upper() if not isinstance(select, exp.Command) else str(select.this).upper()
+        source.refuse(select, f"{word} is not a query; write SELECT ... FROM a stream")
+    return select
+
+
+def _unreadable(source: SourceText, error: Any) -> SqlError:
+    told = (getattr(error, "errors", None) or [{}])[0]
+    line, column, near = told.get("line"), told.get("col"), told.get("highlight")
+    if line is None:
+        return source.error(0, f"this cannot be read: {str(error).splitlines()[0]}")
+    starts = [0]
+    for row in source.text.split("\n"):
+        starts.append(starts[-1] + len(row) + 1)
+    # sqlglot tells the column of a word's last letter
+    offset = starts[line - 1] + max(column - len(near or " "), 0)
+    why = str(told.get("description", "")).rstrip(".")
+    word = f" at {near!r}" if near else ""
+    hint = "; a name that is a word of SQL, or has blanks, stands in backticks"
+    return source.error(offset, f"this cannot be read{word}: {why[:1].lower()}{why[1:]}{hint}")
+
+
+def _joined(source: SourceText, join: Any) -> Any:
+    side, kind, method = (str(join.args.get(key) or "").upper() for key in ("side", "kind", "method"))
+    if side or method or kind not in ("", "INNER", "CROSS"):
+        source.refuse(join, f"{' '.join(w for w in (method, side, kind) if w)} JOIN is refused: {_JOINS}")
+    if join.args.get("using"):
+        column = join.args["using"][0].name
+        source.refuse(join, f"USING is not part of the language; write ON a.{column} = b.{column}")
+    demand(source, join, {"this", "on", "kind"}, "JOIN")
+    return join.this
+
+
+def _check_table(source: SourceText, table: Any) -> None:
+    from sqlglot import exp
+
+    if isinstance(table, exp.Subquery):
+        source.refuse(table, "a query in FROM is not part of the language; register it: s.stream(name, q.dataframe(), ...)")
+    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+        source.refuse(table, "FROM takes names of streams and tables that are registered; functions and VALUES are not")
+    for key in ("db", "catalog"):
+        if table.args.get(key) is not None:
+            source.refuse(table, f"{table.sql(dialect='spark')} is no name of a session's; register it under a plain one")
+    demand(source, table, {"this", "alias"}, "FROM")
+    alias = table.args.get("alias")
+    if alias is not None:
+        if alias.args.get("columns"):
+            source.refuse(alias, "columns are not renamed in FROM; write SELECT a.x AS y")
+        demand(source, alias, {"this"}, "AS")
+
+
+def end_of(table: Any) -> int:
+    """The last letter of a table and its alias."""
+    return max((part.meta["end"] for part in table.walk() if "end" in part.meta), default=offset_of(table))

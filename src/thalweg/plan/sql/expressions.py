@@ -1,0 +1,348 @@
+"""Expressions of a query's text: sqlglot's nodes with names resolved and types found, or refused at their place.
+
+What a node may have is listed for every class of node; a class that is not here is not part of the language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any, NoReturn, Protocol
+
+import pyarrow as pa
+
+from thalweg.errors import PlanError, nearest
+from thalweg.plan.aggregates import AGGREGATES, aggregate
+from thalweg.plan.expression import Call, Expression, UserCall, Value, call, text_of
+from thalweg.plan.functions import FUNCTIONS, typed
+from thalweg.plan.literals import number, time_of, value_of
+from thalweg.plan.relation import UserFunction
+from thalweg.plan.sql.clauses import demand
+from thalweg.plan.sql.source_text import SourceText
+from thalweg.plan.type_rules import is_number, sql_name, type_named
+from thalweg.plan.user_function import cannot_take
+from thalweg.plan.window_length import length_of
+
+_OPERATORS = {
+    "And": "and", "Or": "or", "EQ": "eq", "NEQ": "ne", "LT": "lt", "LTE": "le", "GT": "gt", "GTE": "ge",
+    "NullSafeEQ": "same", "Add": "add", "Sub": "subtract", "Mul": "multiply", "Div": "divide", "IntDiv": "int_divide",
+    "Mod": "mod", "Like": "like", "RegexpLike": "rlike", "DPipe": "concat",
+}  # fmt: skip
+"""With `this` and `expression`."""
+_SIMPLE: dict[str, tuple[str, tuple[str, ...]]] = {
+    "Upper": ("upper", ("this",)), "Lower": ("lower", ("this",)), "Length": ("length", ("this",)),
+    "Substring": ("substring", ("this", "start", "length")), "Replace": ("replace", ("this", "expression", "replacement")),
+    "StartsWith": ("startswith", ("this", "expression")), "EndsWith": ("endswith", ("this", "expression")),
+    "Contains": ("contains", ("this", "expression")), "StrPosition": ("instr", ("this", "substr")),
+    "Abs": ("abs", ("this",)), "Neg": ("negate", ("this",)), "Sqrt": ("sqrt", ("this",)), "Exp": ("exp", ("this",)),
+    "Ln": ("ln", ("this",)), "Pow": ("power", ("this", "expression")), "Floor": ("floor", ("this",)),
+    "Ceil": ("ceil", ("this",)), "Round": ("round", ("this", "decimals")), "Year": ("year", ("this",)),
+    "Month": ("month", ("this",)), "Day": ("day", ("this",)), "DayOfMonth": ("day", ("this",)),
+    "Hour": ("hour", ("this",)), "Minute": ("minute", ("this",)), "Second": ("second", ("this",)),
+    "Not": ("not", ("this",)),
+}  # fmt: skip
+"""Classes of sqlglot's whose parts are arguments as they stand."""
+_IGNORED = {"safe", "typed", "coalesce", "ignore_nulls", "big_int", "binary", "encoding"}
+"""Marks that sqlglot sets by itself for Spark, whatever was written."""
+NAMES = tuple(
+    sorted({*FUNCTIONS, "concat", "coalesce", "greatest", "least", "if", "nullif", "nvl", "ifnull", *AGGREGATES}
+           - {"and", "or", "not", "negate", "like", "rlike"})
+)  # fmt: skip
+"""Functions a person may write, for hints."""
+
+
+class Scope(Protocol):
+    """Where names are looked up."""
+
+    def column(self, node: Any) -> Expression:
+        """A column, or what else a bare name may stand for."""
+
+
+class ExpressionReader:
+    """Reads nodes of one query."""
+
+    def __init__(
+        self,
+        source: SourceText,
+        scope: Scope,
+        functions: Mapping[str, UserFunction],
+        parameters: Mapping[str, object],
+    ) -> None:
+        self.source, self.scope, self.functions, self.parameters = source, scope, functions, parameters
+        self.used: set[str] = set()
+        """Parameters that the query has."""
+        self.aggregates: list[Any] | None = None
+        """Where aggregates are allowed: those that were met."""
+
+    def read(self, node: Any) -> Expression:
+        """Typed."""
+        name = type(node).__name__
+        special: Callable[[Any], Expression] | None = getattr(self, f"_read_{name.lower()}", None)
+        if special is not None:
+            return special(node)
+        if name in _OPERATORS:
+            self._demand(node, {"this", "expression"})
+            return self._typed(node, _OPERATORS[name], [node.this, node.expression])
+        if name in _SIMPLE:
+            function, keys = _SIMPLE[name]
+            self._demand(node, set(keys))
+            return self._typed(node, function, [node.args[key] for key in keys if node.args.get(key) is not None])
+        from sqlglot import exp
+
+        if isinstance(node, exp.AggFunc):
+            return self._aggregate(node)
+        if isinstance(node, exp.Func):
+            word = node.sql_name().lower()
+            self._refuse(node, f"{word} is no function here{nearest(word, NAMES)}; register it: s.function(...)")
+        self._refuse(node, f"{node.sql(dialect='spark')} is not part of the language ({_words(name)})")
+
+    def boolean(self, node: Any, where: str) -> Expression:
+        """A condition."""
+        made = self.read(node)
+        if pa.types.is_null(made.type):
+            return Value(None, pa.bool_())
+        if not pa.types.is_boolean(made.type):
+            self._refuse(
+                node, f"{where}: {text_of(made)} is {sql_name(made.type)}, not true or false; compare it with something"
+            )
+        return made
+
+    def _typed(self, node: Any, function: str, parts: list[Any]) -> Call:
+        return typed(function, [self.read(part) for part in parts], lambda why: self._refuse(node, why))
+
+    def _demand(self, node: Any, keys: set[str]) -> None:
+        demand(self.source, node, keys | _IGNORED, _words(type(node).__name__))
+
+    def _refuse(self, node: Any, sentence: str) -> NoReturn:
+        self.source.refuse(node, sentence)
+
+    def _read_paren(self, node: Any) -> Expression:
+        return self.read(node.this)
+
+    def _read_column(self, node: Any) -> Expression:
+        return self.scope.column(node)
+
+    def _read_literal(self, node: Any) -> Expression:
+        if node.is_string:
+            return Value(node.this, pa.string())
+        found = number(node.this)
+        if found is None:
+            self._refuse(node, f"{node.this} has more than 38 digits; write it as a DOUBLE, 1e40")
+        return found
+
+    def _read_boolean(self, node: Any) -> Expression:
+        return Value(bool(node.this), pa.bool_())
+
+    def _read_null(self, node: Any) -> Expression:
+        return Value(None, pa.null())
+
+    def _read_neg(self, node: Any) -> Expression:
+        inner = self.read(node.this)
+        if isinstance(inner, Value) and isinstance(inner.value, int | float) and not isinstance(inner.value, bool):
+            negative = value_of(-inner.value)
+            if negative is not None:
+                return negative if isinstance(inner.value, int) else Value(-inner.value, inner.type)
+        return typed("negate", [inner], lambda why: self._refuse(node, why))
+
+    def _read_placeholder(self, node: Any) -> Expression:
+        name = str(node.this or "")
+        if not name:
+            self._refuse(node, "parameters have names here: write :limit and give args={'limit': ...}")
+        self.used.add(name)
+        if name not in self.parameters:
+            known = ", ".join(self.parameters) or "none"
+            self._refuse(node, f":{name} is given no value{nearest(name, self.parameters)}; args= has {known}")
+        found = value_of(self.parameters[name])
+        if found is None:
+            kind = type(self.parameters[name]).__name__
+            self._refuse(node, f":{name} is a {kind}; give a number, text, a truth value, a date or a time")
+        return found
+
+    def _read_between(self, node: Any) -> Expression:
+        self._demand(node, {"this", "low", "high"})
+        if node.args.get("symmetric"):
+            self._refuse(node, "BETWEEN SYMMETRIC is not part of the language; write x BETWEEN low AND high")
+        low = self._typed(node, "ge", [node.this, node.args["low"]])
+        high = self._typed(node, "le", [node.this, node.args["high"]])
+        return call("and", (low, high), pa.bool_())
+
+    def _read_in(self, node: Any) -> Expression:
+        if node.args.get("query") is not None:
+            self._refuse(node, "IN takes a list of values; a query inside is not part of the language: join instead")
+        self._demand(node, {"this", "expressions"})
+        return self._typed(node, "in", [node.this, *node.expressions])
+
+    def _read_is(self, node: Any) -> Expression:
+        self._demand(node, {"this", "expression"})
+        value, wanted = self.read(node.this), self.read(node.expression)
+        if not isinstance(wanted, Value) or not (wanted.value is None or isinstance(wanted.value, bool)):
+            self._refuse(node, "IS takes NULL, TRUE or FALSE")
+        if wanted.value is None:
+            return call("is_null", (value,), pa.bool_())
+        return typed("same", [value, wanted], lambda why: self._refuse(node, why))
+
+    def _read_escape(self, node: Any) -> Expression:
+        if type(node.this).__name__ != "Like":
+            self._refuse(node, "ESCAPE belongs to LIKE")
+        escape = node.expression
+        if not getattr(escape, "is_string", False) or len(escape.this) != 1:
+            self._refuse(node, "ESCAPE takes one character, as in x LIKE '10!%' ESCAPE '!'")
+        return self._typed(node, "like", [node.this.this, node.this.expression, escape])
+
+    def _read_concat(self, node: Any) -> Expression:
+        self._demand(node, {"expressions"})
+        return self._typed(node, "concat", node.expressions)
+
+    def _read_coalesce(self, node: Any) -> Expression:
+        self._demand(node, {"this", "expressions", "is_nvl"})
+        return self._typed(node, "coalesce", [node.this, *node.expressions])
+
+    def _read_greatest(self, node: Any) -> Expression:
+        self._demand(node, {"this", "expressions"})
+        return self._typed(node, "greatest", [node.this, *node.expressions])
+
+    def _read_least(self, node: Any) -> Expression:
+        self._demand(node, {"this", "expressions"})
+        return self._typed(node, "least", [node.this, *node.expressions])
+
+    def _read_nullif(self, node: Any) -> Expression:
+        self._demand(node, {"this", "expression"})
+        equal = self._typed(node, "eq", [node.this, node.expression])
+        value = self.read(node.this)
+        return typed("case", [equal, Value(None, value.type), value], lambda why: self._refuse(node, why))
+
+    def _read_if(self, node: Any) -> Expression:
+        self._demand(node, {"this", "true", "false"})
+        condition = self.boolean(node.this, "if")
+        other = node.args.get("false")
+        parts = [condition, self.read(node.args["true"]), self.read(other) if other else Value(None, pa.null())]
+        return typed("case", parts, lambda why: self._refuse(node, why))
+
+    def _read_case(self, node: Any) -> Expression:
+        self._demand(node, {"this", "ifs", "default"})
+        parts: list[Expression] = []
+        for branch in node.args["ifs"]:
+            if node.args.get("this") is not None:
+                parts.append(self._typed(branch, "eq", [node.this, branch.this]))
+            else:
+                parts.append(self.boolean(branch.this, "CASE"))
+            parts.append(self.read(branch.args["true"]))
+        default = node.args.get("default")
+        parts.append(self.read(default) if default is not None else Value(None, pa.null()))
+        return typed("case", parts, lambda why: self._refuse(node, why))
+
+    def _read_trim(self, node: Any) -> Expression:
+        self._demand(node, {"this", "position"})
+        which = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
+        return self._typed(node, which[str(node.args.get("position") or "").upper()], [node.this])
+
+    def _read_tsordstodate(self, node: Any) -> Expression:
+        """sqlglot puts it around what year() and the like take."""
+        return self.read(node.this)
+
+    def _read_timestamptrunc(self, node: Any) -> Expression:
+        self._demand(node, {"this", "unit"})
+        unit = Value(str(node.args["unit"].name).lower(), pa.string())
+        return typed("date_trunc", [unit, self.read(node.this)], lambda why: self._refuse(node, why))
+
+    def _read_extract(self, node: Any) -> Expression:
+        self._demand(node, {"this", "expression"})
+        part = str(node.this.name).lower()
+        if part not in ("year", "month", "day", "hour", "minute", "second"):
+            self._refuse(node, f"extract knows no {part}; it knows year, month, day, hour, minute and second")
+        return self._typed(node, part, [node.expression])
+
+    def _read_interval(self, node: Any) -> Expression:
+        value, unit = node.this, node.args.get("unit")
+        if value is None or not hasattr(value, "this") or (unit is not None and type(unit).__name__ != "Var"):
+            self._refuse(node, "a length of time is written INTERVAL '10' SECONDS")
+        text = str(value.this) if unit is None else f"{value.this} {unit.name}"
+        try:
+            micros = length_of(text.lstrip("-"), "us", "INTERVAL")
+        except PlanError as error:
+            self._refuse(node, str(error))
+        return Value(timedelta(microseconds=-micros if text.startswith("-") else micros), pa.duration("us"))
+
+    def _read_cast(self, node: Any) -> Expression:
+        return self._cast(node)
+
+    def _read_trycast(self, node: Any) -> Expression:
+        if node.args.get("safe"):
+            self._refuse(node, "try_cast is not part of the language; write CAST, which fails on a row it cannot cast")
+        return self._cast(node)
+
+    def _cast(self, node: Any) -> Expression:
+        self._demand(node, {"this", "to"})
+        wanted = node.args["to"].sql(dialect="spark")
+        kind = type_named(wanted)
+        if kind is None:
+            self._refuse(node, f"{wanted} is no type here; numbers, STRING, BOOLEAN, DATE and TIMESTAMP are")
+        value = self.read(node.this)
+        return cast(value, kind, lambda why: self._refuse(node, why))
+
+    def _read_anonymous(self, node: Any) -> Expression:
+        name = str(node.this)
+        found = self.functions.get(name.lower())
+        if found is None:
+            known = [*NAMES, *(function.name for function in self.functions.values())]
+            self._refuse(
+                node, f"there is no function {name!r}{nearest(name.lower(), known)}; register it: s.function({name!r}, ...)"
+            )
+        arguments = tuple(self.read(part) for part in node.expressions)
+        if (taken := cannot_take(found.func, len(arguments))) is not None:
+            self._refuse(node, f"{found.name} is given {len(arguments)} arguments, and its function takes {taken}")
+        return UserCall(found.name, arguments, found.returns, found.safe)
+
+    def _aggregate(self, node: Any) -> Expression:
+        word = node.sql_name().lower()
+        if word not in AGGREGATES:
+            self._refuse(node, f"{word} is no aggregate here{nearest(word, AGGREGATES)}; there are {', '.join(AGGREGATES)}")
+        if self.aggregates is None:
+            self._refuse(node, f"{word} stands where no group is: aggregates go into SELECT and HAVING, not into others")
+        self._demand(node, {"this", "expressions"})
+        inner, distinct = node.this, False
+        if type(inner).__name__ == "Distinct":
+            if len(inner.expressions) != 1 or inner.args.get("on"):
+                self._refuse(node, "DISTINCT takes one expression here")
+            inner, distinct = inner.expressions[0], True
+        if node.args.get("expressions"):
+            self._refuse(node, f"{word} takes one expression")
+        before, self.aggregates = self.aggregates, None
+        argument = None if type(inner).__name__ == "Star" else self.read(inner)
+        self.aggregates = before
+        if isinstance(argument, Value) and word == "count" and argument.value is not None and not distinct:
+            argument = None  # count(1)
+        made = aggregate(word, argument, distinct, lambda why: self._refuse(node, why))
+        self.aggregates.append(made)
+        return made
+
+
+def cast(value: Expression, kind: pa.DataType, refuse: Callable[[str], NoReturn]) -> Expression:
+    """As SQL's CAST; of literals at once where that is certain."""
+    is_ = pa.types
+    have = value.type
+    if have == kind:
+        return value
+    if isinstance(value, Value):
+        if value.value is None:
+            return Value(None, kind)
+        if is_.is_string(have) and (is_.is_timestamp(kind) or is_.is_date(kind)):
+            return time_of(str(value.value), kind, refuse)
+    between = is_number(have) and is_number(kind)
+    to_text = is_.is_string(kind) and (is_.is_integer(have) or is_.is_boolean(have) or is_.is_date(have))
+    from_text = is_.is_string(have) and (is_.is_integer(kind) or is_.is_floating(kind) or is_.is_decimal(kind)
+                                         or is_.is_boolean(kind))  # fmt: skip
+    times = (is_.is_timestamp(have) and is_.is_date(kind)) or (is_.is_date(have) and is_.is_timestamp(kind))
+    truth = (is_.is_boolean(have) and is_.is_integer(kind)) or (is_.is_integer(have) and is_.is_boolean(kind))
+    if is_.is_timestamp(have) and is_.is_timestamp(kind) and (have.tz is None) == (kind.tz is None):
+        return value
+    if not (between or to_text or from_text or times or truth or is_.is_null(have)):
+        refuse(
+            f"{text_of(value)} is {sql_name(have)} and is not cast to {sql_name(kind)} here, since the runtimes would "
+            "not agree; cast it before it is registered"
+        )
+    return call("cast", (value,), kind)
+
+
+def _words(name: str) -> str:
+    return "".join(f" {letter}" if letter.isupper() else letter.upper() for letter in name).strip().upper()

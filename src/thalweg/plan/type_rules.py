@@ -1,0 +1,153 @@
+"""Which types meet in an expression, and as what: Spark's ANSI mode over Arrow's types.
+
+Narrower than Spark in one point: text meets text alone. Spark would cast it to the other's type and fail on the first
+row where that is impossible; here CAST says so. (Literals are no such case: text beside a time is that time.)
+
+>>> common(pa.int32(), pa.int64()), common(pa.int64(), pa.float32()), common(pa.string(), pa.int32())
+(DataType(int64), DataType(double), None)
+>>> common(pa.decimal128(4, 2), pa.int32()), arithmetic("multiply", pa.decimal128(4, 2), pa.decimal128(3, 1))
+(Decimal128Type(decimal128(12, 2)), Decimal128Type(decimal128(8, 3)))
+
+Reference: Spark SQL guide, "ANSI Compliance", type promotion and precedence; the precision of decimals is that of its
+`DecimalPrecision` rule.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import pyarrow as pa
+
+is_ = pa.types
+MOST_DIGITS = 38
+_UNSIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0)}
+_UNITS = ("s", "ms", "us", "ns")
+_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
+"""Of a whole number as a decimal, in Spark."""
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """As expressions see a column: without encodings, views and unsigned numbers, which Spark does not have."""
+    if is_.is_dictionary(kind) or is_.is_run_end_encoded(kind):
+        return plain_type(kind.value_type)
+    if kind in _UNSIGNED:
+        return _UNSIGNED[kind]
+    if is_.is_large_string(kind) or kind == pa.string_view():
+        return pa.string()
+    if is_.is_large_binary(kind) or kind == pa.binary_view() or is_.is_fixed_size_binary(kind):
+        return pa.binary()
+    if is_.is_float16(kind):
+        return pa.float32()
+    if is_.is_date64(kind):
+        return pa.date32()
+    return kind
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whole, decimal or floating."""
+    return bool(is_.is_integer(kind) or is_.is_floating(kind) or is_.is_decimal(kind))
+
+
+def as_decimal(kind: pa.DataType) -> pa.DataType:
+    """A whole number's."""
+    return kind if is_.is_decimal(kind) else pa.decimal128(_DIGITS[kind], 0)
+
+
+def common(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """The type both can be told in; None: there is none."""
+    if one == other or is_.is_null(other):
+        return one
+    if is_.is_null(one):
+        return other
+    if is_number(one) and is_number(other):
+        return _number(one, other)
+    if is_.is_timestamp(one) and is_.is_timestamp(other):
+        if (one.tz is None) != (other.tz is None):
+            return None
+        return pa.timestamp(max(one.unit, other.unit, key=_UNITS.index), one.tz)
+    for a, b in ((one, other), (other, one)):
+        if is_.is_timestamp(a) and is_.is_date(b):
+            return a
+    if is_.is_duration(one) and is_.is_duration(other):
+        return pa.duration(max(one.unit, other.unit, key=_UNITS.index))
+    return None
+
+
+def common_of(kinds: list[pa.DataType]) -> pa.DataType | None:
+    """Of several."""
+
+    def meet(one: pa.DataType | None, other: pa.DataType) -> pa.DataType | None:
+        return None if one is None else common(one, other)
+
+    found: pa.DataType | None = reduce(meet, kinds)
+    return found
+
+
+def arithmetic(function: str, one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """Of two numbers of one family (whole, decimal, floating); None: more digits than a decimal has."""
+    if not is_.is_decimal(one):
+        return one
+    p1, s1, p2, s2 = one.precision, one.scale, other.precision, other.scale
+    if function in ("add", "subtract"):
+        scale = max(s1, s2)
+        digits = max(p1 - s1, p2 - s2) + scale + 1
+    elif function == "multiply":
+        scale, digits = s1 + s2, p1 + p2 + 1
+    else:
+        return None
+    return pa.decimal128(digits, scale) if digits <= MOST_DIGITS else None
+
+
+def _number(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    if is_.is_floating(one) or is_.is_floating(other):
+        both = is_.is_floating(one) and is_.is_floating(other)
+        return pa.float32() if both and pa.float64() not in (one, other) else pa.float64()
+    if is_.is_decimal(one) or is_.is_decimal(other):
+        a, b = as_decimal(one), as_decimal(other)
+        scale = max(a.scale, b.scale)
+        digits = max(a.precision - a.scale, b.precision - b.scale) + scale
+        return pa.decimal128(digits, scale) if digits <= MOST_DIGITS else None
+    return max(one, other, key=lambda kind: kind.bit_width)
+
+
+_NAMES = {
+    pa.bool_(): "BOOLEAN", pa.int8(): "TINYINT", pa.int16(): "SMALLINT", pa.int32(): "INT", pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT", pa.float64(): "DOUBLE", pa.string(): "STRING", pa.binary(): "BINARY", pa.date32(): "DATE",
+    pa.null(): "VOID",
+}  # fmt: skip
+
+
+def sql_name(kind: pa.DataType) -> str:
+    """As Spark SQL writes it.
+
+    >>> sql_name(pa.timestamp("us")), sql_name(pa.timestamp("us", "UTC")), sql_name(pa.decimal128(4, 2))
+    ('TIMESTAMP_NTZ', 'TIMESTAMP', 'DECIMAL(4, 2)')
+    """
+    if is_.is_decimal(kind):
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    if is_.is_timestamp(kind):
+        return "TIMESTAMP_NTZ" if kind.tz is None else "TIMESTAMP"
+    if is_.is_duration(kind):
+        return "INTERVAL DAY TO SECOND"
+    return _NAMES.get(kind, str(kind).upper())
+
+
+def type_named(text: str) -> pa.DataType | None:
+    """The Arrow type of a type of Spark SQL's; None: it is none that expressions here have.
+
+    >>> type_named("decimal(4, 2)"), type_named("boolean"), type_named("string"), type_named("array<int>")
+    (Decimal128Type(decimal128(4, 2)), DataType(bool), DataType(string), None)
+    """
+    import re
+
+    word = re.sub(r"\s+", " ", text.strip().lower())
+    if found := re.fullmatch(r"(?:decimal|dec|numeric)(?: ?\( ?(\d+) ?(?:, ?(\d+) ?)?\))?", word):
+        digits, scale = int(found[1] or 10), int(found[2] or 0)
+        return pa.decimal128(digits, scale) if 0 < digits <= MOST_DIGITS and scale <= digits else None
+    return {
+        "boolean": pa.bool_(), "tinyint": pa.int8(), "byte": pa.int8(), "smallint": pa.int16(), "short": pa.int16(),
+        "int": pa.int32(), "integer": pa.int32(), "bigint": pa.int64(), "long": pa.int64(), "float": pa.float32(),
+        "real": pa.float32(), "double": pa.float64(), "string": pa.string(), "binary": pa.binary(),
+        "date": pa.date32(), "timestamp": pa.timestamp("us", "UTC"), "timestamp_ltz": pa.timestamp("us", "UTC"),
+        "timestamp_ntz": pa.timestamp("us"),
+    }.get(word)  # fmt: skip
