@@ -1,0 +1,102 @@
+"""The join of all sources, from the conditions over two of them.
+
+An equality of two sources' expressions is a key; a side that is no column becomes one, which the scan computes. A
+comparison that cannot raise is checked where rows are put together; everything else is a filter over joined rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from thalweg.errors import PlanError
+from thalweg.plan.expression import Call, Expression, Ref, UserCall, aliases, text_of, walk
+from thalweg.plan.functions import COMPARISONS, can_raise
+from thalweg.plan.query import Condition
+from thalweg.plan.query_plan import Equality, JoinStep, Key, QueryPlan
+
+_CHECKED = {*COMPARISONS, "and", "or", "not", "is_null", "in", "widen"} - {"same"}
+"""What the join's own check of put-together rows understands."""
+
+
+def build_join(plan: QueryPlan) -> QueryPlan:
+    """Nothing to do for one source."""
+    if len(plan.scans) == 1:
+        return plan
+    equalities: list[Equality] = []
+    residuals: list[Condition] = []
+    stay: list[Condition] = []
+    for condition in plan.conditions:
+        sides = _sides(condition.expression)
+        if sides is not None and not (can_raise(condition.expression) and stay):
+            keys = []
+            for side in sides:
+                plan, key = _key(plan, side)
+                keys.append(key)
+            equalities.append(Equality(keys[0], keys[1], condition.text))
+        elif _is_checked(condition.expression):
+            residuals.append(condition)
+        else:
+            stay.append(condition)
+    _refuse_parts(plan, equalities)
+    order = tuple(scan.alias for scan in plan.scans)
+    return replace(plan, join=JoinStep(tuple(equalities), tuple(residuals), order), conditions=tuple(stay))
+
+
+def _sides(expression: Expression) -> tuple[Expression, Expression] | None:
+    """Of an equality between two sources."""
+    if not isinstance(expression, Call) or expression.function != "eq":
+        return None
+    one, other = expression.arguments
+    of = aliases(one), aliases(other)
+    if len(of[0]) != 1 or len(of[1]) != 1 or of[0] == of[1]:
+        return None
+    if can_raise(expression):
+        return None
+    return one, other
+
+
+def _key(plan: QueryPlan, side: Expression) -> tuple[QueryPlan, Key]:
+    inner = side
+    while isinstance(inner, Call) and inner.function == "widen" and not pa.types.is_decimal(inner.type):
+        inner = inner.arguments[0]  # keys of all widths are compared as they are
+    if isinstance(inner, Ref):
+        return plan, (inner.alias, inner.column)
+    (alias,) = aliases(side)
+    scan = plan.scan(alias)
+    for name, expression in scan.computed:
+        if expression == side:
+            return plan, (alias, name)
+    name = f"computed {len(scan.computed)}"
+    plan = plan.with_scan(replace(scan, computed=(*scan.computed, (name, side))))
+    return plan.noting(f"{text_of(side)} is computed before the join"), (alias, name)
+
+
+def _is_checked(expression: Expression) -> bool:
+    if can_raise(expression) or len(aliases(expression)) < 2:
+        return False
+    for part in walk(expression):
+        if isinstance(part, UserCall) or (isinstance(part, Call) and part.function not in _CHECKED):
+            return False
+        if pa.types.is_floating(part.type) or pa.types.is_decimal(part.type) or pa.types.is_duration(part.type):
+            return False  # NaN, and mixed scales: Spark's rules are kept by the filter over joined rows
+    return True
+
+
+def _refuse_parts(plan: QueryPlan, equalities: list[Equality]) -> None:
+    reached = {plan.scans[0].alias}
+    while True:
+        more = {
+            end[0] for e in equalities for end in (e.one, e.other) if e.one[0] in reached or e.other[0] in reached
+        }  # fmt: skip
+        if more <= reached:
+            break
+        reached |= more
+    apart = [scan.alias for scan in plan.scans if scan.alias not in reached]
+    if apart:
+        near = plan.scans[0].alias
+        raise PlanError(
+            f"{apart[0]} is joined with {near} by no equality, so that every row would meet every other; write "
+            f"{near}.x = {apart[0]}.y (an equality that can raise is checked on joined rows and connects nothing)"
+        )

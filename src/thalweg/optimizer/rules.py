@@ -1,0 +1,40 @@
+"""The rules in their order. A rule is a function from a plan to a plan; the last one changes nothing.
+
+One list serves `explain` and every runtime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from thalweg.optimizer.build_join import build_join
+from thalweg.optimizer.choose_order import choose_order
+from thalweg.optimizer.fold_constants import fold_constants
+from thalweg.optimizer.push_filters import push_filters
+from thalweg.optimizer.push_projections import push_projections
+from thalweg.optimizer.refuse_unrunnable import refuse_unrunnable
+from thalweg.optimizer.simplify_selections import simplify_selections
+from thalweg.optimizer.split_conjunctions import split_conjunctions
+from thalweg.plan.query import Query
+from thalweg.plan.query_plan import QueryPlan
+
+Rule = Callable[[QueryPlan], QueryPlan]
+
+RULES: tuple[tuple[Rule, str], ...] = (
+    (fold_constants, "first, so that later rules meet values where sums of values stood, and conditions that are TRUE go"),
+    (split_conjunctions, "folding may uncover ANDs; every later rule moves conjuncts one by one"),
+    (simplify_selections, "before conditions move: all that is said about a column is still in one place"),
+    (push_filters, "before the join is built, which takes only what no single source can decide"),
+    (build_join, "of what is left: equalities become keys, and some of their sides columns that scans compute"),
+    (choose_order, "needs the join's graph, and the filters of scans for its estimates"),
+    (push_projections, "when everything stands where it will be evaluated, and not before, it is known who reads what"),
+    (refuse_unrunnable, "last, on the plan that would run"),
+)
+
+
+def optimize(query: Query) -> QueryPlan:
+    """The first plan."""
+    plan = QueryPlan.of(query)
+    for rule, _ in RULES:
+        plan = rule(plan)
+    return plan

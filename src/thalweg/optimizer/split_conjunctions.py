@@ -1,0 +1,35 @@
+"""What AND connects becomes conditions of their own, in the order they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from thalweg.plan.expression import Call, Expression, text_of
+from thalweg.plan.query import Condition
+from thalweg.plan.query_plan import QueryPlan
+
+
+def split_conjunctions(plan: QueryPlan) -> QueryPlan:
+    """Places stay: parts of one conjunct share its place."""
+    conditions = tuple(
+        part for condition in plan.conditions for part in _parts(condition)
+    )  # fmt: skip
+    return replace(plan, conditions=conditions)
+
+
+def _parts(condition: Condition) -> Iterator[Condition]:
+    parts = list(_conjuncts(condition.expression))
+    if len(parts) == 1:
+        yield condition
+        return
+    for part in parts:
+        yield Condition(part, text_of(part), condition.place)
+
+
+def _conjuncts(expression: Expression) -> Iterator[Expression]:
+    if isinstance(expression, Call) and expression.function == "and":
+        for argument in expression.arguments:
+            yield from _conjuncts(argument)
+    else:
+        yield expression
