@@ -158,6 +158,8 @@ def _raises(part: Expression) -> bool:
         return not known or (part.function == "int_divide" and isinstance(by, Value) and by.value == -1)
     if part.function in ("add", "subtract", "multiply", "negate", "abs"):
         return not is_.is_floating(part.type)
+    if part.function in ("floor", "ceil"):
+        return not is_.is_integer(part.arguments[0].type)
     return part.function == "round" and not is_.is_floating(part.type)
 
 

@@ -1,4 +1,4 @@
-"""Expressions of SQL over Arrow arrays, as Spark's ANSI mode evaluates them: three-valued, checked, lazy in branches."""
+"""Expressions of SQL over Arrow arrays, as Spark's ANSI mode evaluates them: three-valued, checked, lazy."""
 
 from thalweg.kernels.expressions.condition import Condition
 from thalweg.kernels.expressions.evaluation import Evaluation, evaluate

@@ -82,7 +82,8 @@ def _decimal_to_decimal(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _decimal_to_whole(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    return pc.trunc(array).cast(kind)
+    # with room: Arrow takes 0.25 of two digits for one that does not fit
+    return pc.trunc(array.cast(pa.decimal256(_ROOMY, array.type.scale))).cast(kind)
 
 
 def _decimal_to_real(array: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -60,9 +60,7 @@ class Evaluation:
         return {**self.__dict__, "_step": None}
 
 
-def evaluate(
-    expression: Expression, column_of: ColumnOf, rows: int, functions: Mapping[str, UserFunction]
-) -> pa.Array:
+def evaluate(expression: Expression, column_of: ColumnOf, rows: int, functions: Mapping[str, UserFunction]) -> pa.Array:
     """One value a row, of the expression's type. For many batches keep an `Evaluation`."""
     return Evaluation(expression, functions)(column_of, rows)
 

@@ -5,7 +5,8 @@ a little less than 1.005. Where binary and written digits could disagree (next t
 
 >>> from thalweg.plan.expression import Ref, Value, call
 >>> x = Ref("s", "x", pa.float64())
->>> ROUNDING["round"](call("round", (x, Value(2, pa.int32())), x.type))([pa.array([1.005, -2.675, 1e300])], 3).to_pylist()
+>>> cents = ROUNDING["round"](call("round", (x, Value(2, pa.int32())), x.type))
+>>> cents([pa.array([1.005, -2.675, 1e300])], 3).to_pylist()
 [1.01, -2.68, 1e+300]
 """
 
@@ -98,7 +99,10 @@ def _to_whole(function: Callable[..., NDArray[np.float64]]) -> Maker:
         def kernel(values: Sequence[Any], rows: int) -> pa.Array:
             if is_.is_integer(values[0].type):
                 return full(values[0], rows).cast(pa.int64())
-            return arrow_of(to_long(function(numpy_of(values[0], rows).astype(np.float64))), pa.int64(), values)
+            numbers = function(numpy_of(values[0], rows).astype(np.float64))
+            if (np.abs(numbers) > 2.0**63).any():  # as in Spark, NaN gives 0, and 2**63 the greatest BIGINT
+                raise overflow(call)
+            return arrow_of(to_long(numbers), pa.int64(), values)
 
         return kernel
 

@@ -142,7 +142,9 @@ def _replace(call: Call) -> Kernel:
                 return texts
             return pc.replace_substring(texts, pattern=wanted.as_py(), replacement=instead.as_py())
         triples = zip(*(full(value, rows).to_pylist() for value in values), strict=True)
-        return pa.array([None if None in (t, w, i) else t.replace(w, i) if w else t for t, w, i in triples], pa.string())
+        # Python would put the replacement between all letters for an empty text
+        made = [None if None in row else row[0].replace(row[1], row[2]) if row[1] else row[0] for row in triples]
+        return pa.array(made, pa.string())
 
     return kernel
 

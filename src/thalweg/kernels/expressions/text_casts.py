@@ -22,7 +22,7 @@ _BLANKS = "".join(map(chr, range(33))) + "\x7f"
 """Blanks and control characters."""
 _WHOLE = r"\A[+-]?[0-9]+\z"
 _NUMBER = r"\A[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
-_REAL = rf"{_NUMBER}[dDfF]?\z|(?i)\A([+-]?(inf|infinity)|nan)\z"
+_REAL = rf"{_NUMBER}[dDfF]?\z|(?i)\A[+-]?(inf|infinity|nan)\z"
 _TRUE, _FALSE = pa.array(["t", "true", "y", "yes", "1"]), pa.array(["f", "false", "n", "no", "0"])
 
 
