@@ -40,6 +40,10 @@ class TimeLimitError(PredicateError):
     """A predicate did not answer on a slice within the time limit."""
 
 
+class ExpressionError(ThalwegError, ArithmeticError):
+    """An expression has no value on a row: a division by zero, an overflow, text that is no number."""
+
+
 class JoinLimitError(ThalwegError, RuntimeError):
     """One row of a join has more results than `max_matches` allows."""
 

@@ -48,18 +48,19 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
 def plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """A batch as the plain schema says."""
     columns = [
-        column if column.type == kind else _cast(column, kind)
+        column if column.type == kind else plain_array(column, kind)
         for column, kind in zip(batch.columns, schema.types, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
+def plain_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """One column of another encoding as a plain type."""
     if isinstance(array.type, pa.DictionaryType):
         # the dictionary first: values are gathered by index, which views refuse
-        words = array.dictionary if array.dictionary.type == kind else _cast(array.dictionary, kind)
+        words = array.dictionary if array.dictionary.type == kind else plain_array(array.dictionary, kind)
         return words.take(array.indices)
     if pa.types.is_run_end_encoded(array.type):
         values = pc.run_end_decode(array)
-        return values if values.type == kind else _cast(values, kind)
+        return values if values.type == kind else plain_array(values, kind)
     return array.cast(kind)

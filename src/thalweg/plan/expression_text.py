@@ -136,6 +136,8 @@ def spark_text(expression: Expression, name_of: NameOf) -> str:
         return f"{'NOT' if name == 'not' else '-'} {inner(args[0])}"
     if name in SIGNS:
         return f"{inner(args[0])} {SIGNS[name]} {inner(args[1])}"
+    if name == "date_trunc" and expression.type.tz is None:  # Spark would give it the session's zone
+        return f"CAST(date_trunc({', '.join(spark_text(a, name_of) for a in args)}) AS TIMESTAMP_NTZ)"
     return f"{name}({', '.join(spark_text(a, name_of) for a in args)})"
 
 

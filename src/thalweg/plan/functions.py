@@ -19,7 +19,8 @@ from decimal import Decimal
 import pyarrow as pa
 
 from thalweg.plan.expression import Call, Expression, Ref, UserCall, Value, call, text_of, walk
-from thalweg.plan.type_rules import arithmetic, as_decimal, common, common_of, is_number, sql_name
+from thalweg.plan.like_pattern import like_parts
+from thalweg.plan.type_rules import arithmetic, as_decimal, common, common_of, finer, is_number, sql_name
 
 is_ = pa.types
 Refuse = Callable[[str], object]
@@ -157,6 +158,8 @@ def _raises(part: Expression) -> bool:
         return not known or (part.function == "int_divide" and isinstance(by, Value) and by.value == -1)
     if part.function in ("add", "subtract", "multiply", "negate", "abs"):
         return not is_.is_floating(part.type)
+    if part.function in ("floor", "ceil"):
+        return not is_.is_integer(part.arguments[0].type)
     return part.function == "round" and not is_.is_floating(part.type)
 
 
@@ -181,6 +184,8 @@ def _plain(name: str, function: Function, args: tuple[Expression, ...], refuse: 
         made = (Value(str(unit).lower(), pa.string()), made[1])
     elif name == "rlike":
         _check_pattern(made[1], refuse)
+    elif name == "like":
+        _check_like(made[1:], refuse)
     return call(name, made, kind)
 
 
@@ -204,6 +209,14 @@ def _check_pattern(pattern: Expression, refuse: Refuse) -> None:
         pc.match_substring_regex(pa.array([""]), str(pattern.value))
     except pa.ArrowInvalid as error:
         refuse(f"rlike: {pattern.value!r} is no regular expression that both runtimes understand: {error}")
+
+
+def _check_like(given: Sequence[Expression], refuse: Refuse) -> None:
+    pattern, *escape = (str(part.value) for part in given if isinstance(part, Value))
+    try:
+        like_parts(pattern, *escape)
+    except ValueError as error:
+        refuse(f"LIKE {pattern!r}: {error}")
 
 
 def _fits(name: str, wanted: str, argument: Expression, refuse: Refuse) -> Expression:
@@ -294,7 +307,9 @@ def _moved(name: str, one: Expression, other: Expression, refuse: Refuse) -> Cal
     """Times and lengths of time."""
     for a, b in ((one, other), (other, one)):
         if is_.is_duration(b.type) and is_.is_timestamp(a.type) and (name == "add" or a is one):
-            return call(name, (a, b), a.type)
+            # of the finer unit, so that nothing is cut off
+            kind = pa.timestamp(finer(a.type.unit, b.type.unit), a.type.tz)
+            return call(name, (widened(a, kind), b), kind)
     if is_.is_duration(one.type) and is_.is_duration(other.type):
         made = _alike(name, (one, other), refuse)
         return call(name, made, made[0].type)

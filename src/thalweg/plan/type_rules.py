@@ -43,6 +43,11 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
+def finer(one: str, other: str) -> str:
+    """Of two units of time."""
+    return max(one, other, key=_UNITS.index)
+
+
 def is_number(kind: pa.DataType) -> bool:
     """Whole, decimal or floating."""
     return bool(is_.is_integer(kind) or is_.is_floating(kind) or is_.is_decimal(kind))
@@ -64,12 +69,12 @@ def common(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     if is_.is_timestamp(one) and is_.is_timestamp(other):
         if (one.tz is None) != (other.tz is None):
             return None
-        return pa.timestamp(max(one.unit, other.unit, key=_UNITS.index), one.tz)
+        return pa.timestamp(finer(one.unit, other.unit), one.tz)
     for a, b in ((one, other), (other, one)):
         if is_.is_timestamp(a) and is_.is_date(b):
             return a
     if is_.is_duration(one) and is_.is_duration(other):
-        return pa.duration(max(one.unit, other.unit, key=_UNITS.index))
+        return pa.duration(finer(one.unit, other.unit))
     return None
 
 

@@ -81,8 +81,8 @@ class ExpressionReader:
         if special is not None:
             return special(node)
         if name in _OPERATORS:
-            self._demand(node, {"this", "expression"})
-            return self._typed(node, _OPERATORS[name], [node.this, node.expression])
+            self._demand(node, {"this", "expression", "negate"} if name == "Like" else {"this", "expression"})
+            return self._negated(node, self._typed(node, _OPERATORS[name], [node.this, node.expression]))
         if name in _SIMPLE:
             function, keys = _SIMPLE[name]
             self._demand(node, set(keys))
@@ -109,6 +109,10 @@ class ExpressionReader:
 
     def _typed(self, node: Any, function: str, parts: list[Any]) -> Call:
         return typed(function, [self.read(part) for part in parts], lambda why: self._refuse(node, why))
+
+    def _negated(self, node: Any, made: Call) -> Call:
+        """NOT LIKE is a mark of LIKE's in sqlglot; other NOTs are nodes."""
+        return call("not", (made,), pa.bool_()) if node.args.get("negate") else made
 
     def _demand(self, node: Any, keys: set[str]) -> None:
         demand(self.source, node, keys | _IGNORED, _words(type(node).__name__))
@@ -187,7 +191,7 @@ class ExpressionReader:
         escape = node.expression
         if not getattr(escape, "is_string", False) or len(escape.this) != 1:
             self._refuse(node, "ESCAPE takes one character, as in x LIKE '10!%' ESCAPE '!'")
-        return self._typed(node, "like", [node.this.this, node.this.expression, escape])
+        return self._negated(node.this, self._typed(node, "like", [node.this.this, node.this.expression, escape]))
 
     def _read_concat(self, node: Any) -> Expression:
         self._demand(node, {"expressions"})

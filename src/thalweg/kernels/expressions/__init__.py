@@ -1,0 +1,6 @@
+"""Expressions of SQL over Arrow arrays, as Spark's ANSI mode evaluates them: three-valued, checked, lazy."""
+
+from thalweg.kernels.expressions.condition import Condition
+from thalweg.kernels.expressions.evaluation import Evaluation, evaluate
+
+__all__ = ["Condition", "Evaluation", "evaluate"]

@@ -1,0 +1,110 @@
+"""Sums, products and quotients that fail rather than give a wrong number: Spark's ANSI mode.
+
+>>> from thalweg.plan.expression import Ref, call
+>>> x = Ref("s", "x", pa.int8())
+>>> ARITHMETIC["add"](call("add", (x, x), pa.int8()))([pa.array([100], pa.int8())] * 2, 1)
+Traceback (most recent call last):
+thalweg.errors.ExpressionError: s.x + s.x overflows TINYINT; CAST to a wider type first
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from thalweg.errors import ExpressionError
+from thalweg.kernels.expressions.rows import Datum, Kernel, Maker, arrow_of, nowhere_null, numpy_of
+from thalweg.plan.expression import Call, text_of
+from thalweg.plan.type_rules import sql_name
+
+is_ = pa.types
+
+
+def overflow(call: Call) -> ExpressionError:
+    """No number of its type."""
+    wider = "" if call.type in (pa.int64(),) or not is_.is_integer(call.type) else "; CAST to a wider type first"
+    return ExpressionError(f"{text_of(call)} overflows {sql_name(call.type)}{wider}")
+
+
+def _checked(of_floats: Callable[..., Any], of_others: Callable[..., Any]) -> Maker:
+    def make(call: Call) -> Kernel:
+        if is_.is_floating(call.type):
+            return lambda values, rows: of_floats(*values)
+
+        def kernel(values: Sequence[Any], rows: int) -> pa.Array:
+            try:
+                return of_others(*_of_one_unit(values))
+            except pa.ArrowInvalid:
+                raise overflow(call) from None
+
+        return kernel
+
+    return make
+
+
+def _of_one_unit(values: Sequence[Any]) -> Sequence[Any]:
+    """A time and a length of time may come in different units; plans give the time the finer one."""
+    first = values[0]
+    if not is_.is_timestamp(first.type):
+        return values
+    return [first, *(v.cast(pa.duration(first.type.unit)) if is_.is_duration(v.type) else v for v in values[1:])]
+
+
+def _refuse_zero(call: Call, values: Sequence[Datum], rows: int) -> None:
+    by = values[1]
+    if isinstance(by, pa.Scalar):
+        zero = by.is_valid and by.as_py() == 0 and values[0].null_count < rows
+    else:
+        found = pc.equal(by, pa.scalar(0, by.type))
+        valid = nowhere_null(values[:1], rows)
+        zero = bool(pc.any(found if valid is None else pc.and_(found, pa.array(valid))).as_py())
+    if zero:
+        raise ExpressionError(f"division by zero in {text_of(call)}; write nullif({text_of(call.arguments[1])}, 0)")
+
+
+def _divide(call: Call) -> Kernel:
+    def kernel(values: Sequence[Any], rows: int) -> pa.Array:
+        _refuse_zero(call, values, rows)
+        return pc.divide(*values)
+
+    return kernel
+
+
+def _int_divide(call: Call) -> Kernel:
+    def kernel(values: Sequence[Any], rows: int) -> pa.Array:
+        _refuse_zero(call, values, rows)
+        try:
+            return pc.divide_checked(*(value.cast(pa.int64()) for value in values))
+        except pa.ArrowInvalid:
+            raise overflow(call) from None
+
+    return kernel
+
+
+def _mod(call: Call) -> Kernel:
+    """With the sign of what is divided."""
+
+    def kernel(values: Sequence[Any], rows: int) -> pa.Array:
+        _refuse_zero(call, values, rows)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            # the null scalar's filler: nothing is divided by zero
+            rest = np.fmod(numpy_of(values[0], rows), numpy_of(values[1], rows, 1))
+        return arrow_of(rest, call.type, values)
+
+    return kernel
+
+
+ARITHMETIC: dict[str, Maker] = {
+    "add": _checked(pc.add, pc.add_checked),
+    "subtract": _checked(pc.subtract, pc.subtract_checked),
+    "multiply": _checked(pc.multiply, pc.multiply_checked),
+    "negate": _checked(pc.negate, pc.negate_checked),
+    "abs": _checked(pc.abs, pc.abs_checked),
+    "divide": _divide,
+    "int_divide": _int_divide,
+    "mod": _mod,
+}

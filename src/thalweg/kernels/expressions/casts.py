@@ -1,0 +1,159 @@
+"""CAST between types, as Spark's ANSI mode does it: what does not fit fails, and names what it was.
+
+`widen` is the same where nothing can be lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from thalweg.errors import ExpressionError
+from thalweg.kernels.expressions.rounding import to_long
+from thalweg.kernels.expressions.rows import Kernel, Maker, arrow_of, full, numpy_of
+from thalweg.kernels.expressions.text_casts import boolean_of, decimal_of, real_of, whole_of
+from thalweg.kernels.expressions.times import utc
+from thalweg.plan.expression import Call
+from thalweg.plan.type_rules import sql_name
+
+is_ = pa.types
+Cast = Callable[[pa.Array, Call], pa.Array]
+_ROOMY = 76
+"""Digits of a decimal256."""
+
+
+def _does_not_fit(value: object, call: Call) -> ExpressionError:
+    from thalweg.plan.expression import text_of
+
+    shown = f"CAST({text_of(call.arguments[0])} AS {sql_name(call.type)})"
+    return ExpressionError(f"{value!s} does not fit in {sql_name(call.type)} in {shown}")
+
+
+def _first_that_fails(array: pa.Array, cast: Callable[[pa.Array], pa.Array], call: Call) -> ExpressionError:
+    """Only when one does: by halves."""
+    while len(array) > 1:
+        half = array.slice(0, len(array) // 2)
+        try:
+            cast(half)
+            array = array.slice(len(array) // 2)
+        except (pa.ArrowInvalid, InvalidOperation):
+            array = half
+    return _does_not_fit(array[0].as_py(), call)
+
+
+def _trying(cast: Callable[[pa.Array, pa.DataType], pa.Array]) -> Cast:
+    def tried(array: pa.Array, call: Call) -> pa.Array:
+        try:
+            return cast(array, call.type)
+        except (pa.ArrowInvalid, InvalidOperation):
+            raise _first_that_fails(array, lambda part: cast(part, call.type), call) from None
+
+    return tried
+
+
+def _real_to_whole(array: pa.Array, call: Call) -> pa.Array:
+    """What is behind the point is cut off. As in Spark, 2**63 itself is taken for the greatest BIGINT."""
+    numbers = numpy_of(array, len(array)).astype(np.float64)
+    half = 2.0 ** (call.type.bit_width - 1)
+    cut = np.trunc(numbers)
+    most = half if call.type == pa.int64() else half - 1
+    outside = ~((cut >= -half) & (cut <= most))
+    if outside.any():
+        raise _does_not_fit(numbers[outside][0], call)
+    return arrow_of(to_long(cut).astype(call.type.to_pandas_dtype()), call.type, [array])
+
+
+def _whole_to_decimal(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    return array.cast(pa.decimal256(20 + kind.scale, kind.scale)).cast(kind)
+
+
+def _decimal_to_decimal(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    have = array.type
+    if kind.scale < have.scale:
+        roomy = array.cast(pa.decimal256(_ROOMY, have.scale))
+        array = pc.round(roomy, ndigits=kind.scale, round_mode="half_towards_infinity")
+        return array.cast(pa.decimal256(_ROOMY, kind.scale)).cast(kind)
+    return array.cast(pa.decimal256(_ROOMY, kind.scale)).cast(kind)
+
+
+def _decimal_to_whole(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    # with room: Arrow takes 0.25 of two digits for one that does not fit
+    return pc.trunc(array.cast(pa.decimal256(_ROOMY, array.type.scale))).cast(kind)
+
+
+def _decimal_to_real(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """By its digits: the nearest there is, which a quotient of two doubles is not."""
+    return array.cast(pa.string()).cast(kind)
+
+
+def _real_to_decimal(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """By the digits it is written with; not by Arrow, which takes those it is stored with."""
+    context = Context(prec=_ROOMY * 6)
+    unit = Decimal(1).scaleb(-kind.scale)
+    values = array.cast(pa.float64()).to_pylist()
+    return pa.array(
+        [
+            None if v is None or not np.isfinite(v) else Decimal(repr(v)).quantize(unit, ROUND_HALF_UP, context)
+            for v in values
+        ],
+        kind,
+    )
+
+
+def _freely(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The nearest there is."""
+    return array.cast(kind, safe=False)
+
+
+def _plainly(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    return array.cast(kind)
+
+
+def _to_date(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    days = pc.floor_temporal(utc(array), unit="day")
+    return days.cast(kind, safe=False)
+
+
+def _found(have: pa.DataType, kind: pa.DataType) -> Cast:
+    if is_.is_string(have) and not is_.is_string(kind):
+        if is_.is_integer(kind):
+            return whole_of
+        if is_.is_floating(kind):
+            return real_of
+        return boolean_of if is_.is_boolean(kind) else decimal_of
+    if is_.is_floating(have) and is_.is_integer(kind):
+        return _real_to_whole
+    families = {
+        (is_.is_integer, is_.is_floating): _freely,
+        (is_.is_floating, is_.is_floating): _freely,
+        (is_.is_integer, is_.is_decimal): _whole_to_decimal,
+        (is_.is_decimal, is_.is_decimal): _decimal_to_decimal,
+        (is_.is_decimal, is_.is_integer): _decimal_to_whole,
+        (is_.is_decimal, is_.is_floating): _decimal_to_real,
+        (is_.is_floating, is_.is_decimal): _real_to_decimal,
+        (is_.is_timestamp, is_.is_date): _to_date,
+    }
+    for (one, other), cast in families.items():
+        if one(have) and other(kind):
+            return _trying(cast)
+    return _trying(_plainly)
+
+
+def _cast(call: Call) -> Kernel:
+    have, kind = call.arguments[0].type, call.type
+    if is_.is_null(have):
+        return lambda values, rows: pa.nulls(rows, kind)
+    cast = _found(have, kind)
+
+    def kernel(values: Sequence[Any], rows: int) -> pa.Array:
+        return cast(full(values[0], rows), call)
+
+    return kernel
+
+
+CASTS: dict[str, Maker] = {"cast": _cast, "widen": _cast}

@@ -1,0 +1,102 @@
+"""Evaluates expressions over Arrow arrays, exactly as Spark's ANSI mode would.
+
+An expression is made into steps once: a tree of closures that know their kernels.
+
+>>> from thalweg.plan.expression import Ref, call
+>>> x = Ref("s", "x", pa.int64())
+>>> evaluate(call("gt", (x, Value(1, pa.int64())), pa.bool_()), lambda ref: pa.array([1, 2, None]), 3, {}).to_pylist()
+[False, True, None]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from thalweg.kernels.expressions.arithmetic import ARITHMETIC
+from thalweg.kernels.expressions.branches import BRANCHES, strict
+from thalweg.kernels.expressions.casts import CASTS
+from thalweg.kernels.expressions.comparison import COMPARISONS, EXTREMES
+from thalweg.kernels.expressions.real_functions import REAL_FUNCTIONS
+from thalweg.kernels.expressions.rounding import ROUNDING
+from thalweg.kernels.expressions.rows import ColumnOf, Datum, Maker, Rows, Step, full
+from thalweg.kernels.expressions.text import TEXT
+from thalweg.kernels.expressions.times import TIMES
+from thalweg.kernels.expressions.user_calls import call_user
+from thalweg.plan.expression import Bound, Call, Expression, Ref, UserCall, Value, user_functions
+from thalweg.plan.relation import UserFunction
+
+KERNELS: dict[str, Maker] = {
+    **COMPARISONS, **EXTREMES, **ARITHMETIC, **REAL_FUNCTIONS, **ROUNDING, **TEXT, **TIMES, **CASTS,
+}  # fmt: skip
+"""By name; those that evaluate their arguments themselves are `BRANCHES`."""
+_ASK_ALL = frozenset({*EXTREMES, "same", "is_null"})
+"""Null is no end for these: they look at all arguments."""
+_BACKWARDS = frozenset({"divide", "int_divide", "mod"})
+"""Spark looks at what is divided by first."""
+
+
+class Evaluation:
+    """An expression, made ready when it is first asked for. Travels to workers, with the functions it calls."""
+
+    def __init__(self, expression: Expression, functions: Mapping[str, UserFunction]) -> None:
+        self.expression = expression
+        self.functions = {name: _function(name, functions) for name in user_functions(expression)}
+        self._step: Step | None = None
+
+    def __call__(self, column_of: ColumnOf, rows: int) -> pa.Array:
+        """One value a row, of the expression's type."""
+        if not rows:
+            return pa.array([], self.expression.type)
+        if self._step is None:
+            self._step = _step(self.expression, self.functions)
+        made = full(self._step(Rows(column_of, rows)), rows)
+        assert made.type == self.expression.type, (made.type, self.expression)
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_step": None}
+
+
+def evaluate(expression: Expression, column_of: ColumnOf, rows: int, functions: Mapping[str, UserFunction]) -> pa.Array:
+    """One value a row, of the expression's type. For many batches keep an `Evaluation`."""
+    return Evaluation(expression, functions)(column_of, rows)
+
+
+def _function(name: str, functions: Mapping[str, UserFunction]) -> UserFunction:
+    found = functions.get(name) or functions.get(name.lower())
+    assert found is not None, name
+    return found
+
+
+def _step(expression: Expression, functions: Mapping[str, UserFunction]) -> Step:
+    if isinstance(expression, Ref | Bound):
+        ref = expression
+        return lambda rows: rows.column(ref)
+    if isinstance(expression, Value):
+        scalar = pa.scalar(expression.value, expression.type)
+        return lambda rows: scalar
+    assert isinstance(expression, Call | UserCall), expression
+    steps = [_step(argument, functions) for argument in expression.arguments]
+    if isinstance(expression, UserCall):
+        return _user_step(functions[expression.function], steps)
+    name = expression.function
+    if name in BRANCHES:
+        return BRANCHES[name](expression, steps)
+    kernel = KERNELS[name](expression)
+    if name in _ASK_ALL or len(steps) < 2:
+
+        def plain(rows: Rows) -> Datum:
+            values = [step(rows) for step in steps]
+            if values and all(isinstance(value, pa.Scalar) for value in values):
+                values[0] = full(values[0], rows.count)
+            return kernel(values, rows.count)
+
+        return plain
+    return strict(expression.arguments, steps, kernel, name in _BACKWARDS)
+
+
+def _user_step(function: UserFunction, steps: list[Step]) -> Step:
+    return lambda rows: call_user(function, [full(step(rows), rows.count) for step in steps], rows.count)

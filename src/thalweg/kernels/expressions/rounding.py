@@ -1,0 +1,112 @@
+"""round, floor and ceil.
+
+A double is rounded by the digits it is written with, as Spark does it: round(1.005, 2) is 1.01, although the double is
+a little less than 1.005. Where binary and written digits could disagree (next to a half), Python's Decimal decides.
+
+>>> from thalweg.plan.expression import Ref, Value, call
+>>> x = Ref("s", "x", pa.float64())
+>>> cents = ROUNDING["round"](call("round", (x, Value(2, pa.int32())), x.type))
+>>> cents([pa.array([1.005, -2.675, 1e300])], 3).to_pylist()
+[1.01, -2.68, 1e+300]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from thalweg.kernels.expressions.arithmetic import overflow
+from thalweg.kernels.expressions.rows import Kernel, Maker, arrow_of, full, numpy_of
+from thalweg.plan.expression import Call, Value
+
+is_ = pa.types
+_EXACT_POWER = 22
+"""The greatest power of ten that is a double."""
+_NEAR = 2.0**-50
+"""Of a half, in parts of the number: a few times what the written digits and one product are off by."""
+
+
+def _round(call: Call) -> Kernel:
+    digits = 0
+    if len(call.arguments) > 1:
+        assert isinstance(call.arguments[1], Value)
+        digits = int(call.arguments[1].value)  # type: ignore[arg-type]
+    if is_.is_floating(call.type):
+        return lambda values, rows: _rounded(values[0], rows, digits, call.type)
+    if digits >= 0:
+        return lambda values, rows: full(values[0], rows)
+    return lambda values, rows: _rounded_whole(values[0], rows, -digits, call)
+
+
+def _rounded(value: Any, rows: int, digits: int, kind: pa.DataType) -> pa.Array:
+    numbers = numpy_of(value, rows).astype(np.float64)
+    if abs(digits) > _EXACT_POWER:
+        made, unsure = numbers.copy(), np.isfinite(numbers)
+    else:
+        power = 10.0 ** abs(digits)
+        with np.errstate(all="ignore"):
+            scaled = np.abs(numbers) * power if digits >= 0 else np.abs(numbers) / power
+            whole = np.floor(scaled)
+            rest = scaled - whole
+            made = np.copysign(whole + (rest > 0.5), numbers)
+            made = made / power if digits >= 0 else made * power
+            unsure = np.isfinite(numbers) & (np.abs(rest - 0.5) <= scaled * _NEAR)
+            # a whole number this large is rounded already, unless to tens
+            unsure |= np.isfinite(numbers) & (scaled >= 2.0**52) & (digits != 0)
+        made = np.where(np.isfinite(numbers), made, numbers)
+    with localcontext(Context(prec=700)):
+        unit = Decimal(1).scaleb(-digits)
+        for place in unsure.nonzero()[0].tolist():
+            made[place] = float(Decimal(repr(float(numbers[place]))).quantize(unit, ROUND_HALF_UP))
+    # Java's decimal has no negative zero
+    with np.errstate(over="ignore"):
+        return arrow_of(np.where(made == 0, 0.0, made).astype(kind.to_pandas_dtype()), kind, [value])
+
+
+def _rounded_whole(value: Any, rows: int, zeros: int, call: Call) -> pa.Array:
+    """To tens, hundreds...; magnitudes are unsigned, so that the next power of ten has room."""
+    numbers = numpy_of(value, rows).astype(np.int64)
+    if zeros > 19:
+        return arrow_of(np.zeros(rows, dtype=np.int64), call.type, [value])
+    negative = numbers < 0
+    size = np.where(negative, -(numbers + 1), numbers).astype(np.uint64) + negative.astype(np.uint64)
+    power = np.uint64(10**zeros)
+    rest = size % power
+    made = size - rest + np.where(rest >= power - rest, power, np.uint64(0))
+    most = np.uint64(2 ** (call.type.bit_width - 1))
+    if (made > most - np.where(negative, np.uint64(0), np.uint64(1))).any():
+        raise overflow(call)
+    signed = np.where(negative, np.uint64(0) - made, made).view(np.int64)
+    return arrow_of(signed.astype(call.type.to_pandas_dtype()), call.type, [value])
+
+
+def to_long(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    """As Java's: the nearest there is, and 0 for NaN."""
+    inside = np.nan_to_num(numbers, nan=0.0, posinf=2.0**63, neginf=-(2.0**63))
+    most = inside >= 2.0**63
+    made = np.where(most, 0.0, np.maximum(inside, -(2.0**63))).astype(np.int64)
+    made[most] = np.iinfo(np.int64).max
+    return made
+
+
+def _to_whole(function: Callable[..., NDArray[np.float64]]) -> Maker:
+    def make(call: Call) -> Kernel:
+        def kernel(values: Sequence[Any], rows: int) -> pa.Array:
+            if is_.is_integer(values[0].type):
+                return full(values[0], rows).cast(pa.int64())
+            numbers = function(numpy_of(values[0], rows).astype(np.float64))
+            if (np.abs(numbers) > 2.0**63).any():  # as in Spark, NaN gives 0, and 2**63 the greatest BIGINT
+                raise overflow(call)
+            return arrow_of(to_long(numbers), pa.int64(), values)
+
+        return kernel
+
+    return make
+
+
+ROUNDING: dict[str, Maker] = {"round": _round, "floor": _to_whole(np.floor), "ceil": _to_whole(np.ceil)}

@@ -1,0 +1,90 @@
+"""Text as numbers and truth values: what Spark reads, with blanks around it, and nothing else.
+
+>>> from thalweg.plan.expression import Ref, call
+>>> whole_of(pa.array([" +7 ", "4x"]), call("cast", (Ref("s", "x", pa.string()),), pa.int32()))
+Traceback (most recent call last):
+thalweg.errors.ExpressionError: '4x' is no INT in CAST(s.x AS INT)
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Context, Decimal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from thalweg.errors import ExpressionError
+from thalweg.kernels.expressions.rows import true_of
+from thalweg.plan.expression import Call, text_of
+from thalweg.plan.type_rules import sql_name
+
+_BLANKS = "".join(map(chr, range(33))) + "\x7f"
+"""Blanks and control characters."""
+_WHOLE = r"\A[+-]?[0-9]+\z"
+_NUMBER = r"\A[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+_REAL = rf"{_NUMBER}[dDfF]?\z|(?i)\A[+-]?(inf|infinity|nan)\z"
+_TRUE, _FALSE = pa.array(["t", "true", "y", "yes", "1"]), pa.array(["f", "false", "n", "no", "0"])
+
+
+def _is_none(text: object, call: Call) -> ExpressionError:
+    shown = f"CAST({text_of(call.arguments[0])} AS {sql_name(call.type)})"
+    return ExpressionError(f"{text!r} is no {sql_name(call.type)} in {shown}")
+
+
+def _trimmed(texts: pa.Array, pattern: str, call: Call) -> pa.Array:
+    trimmed = pc.ascii_trim(texts, characters=_BLANKS)
+    bad = true_of(pc.invert(pc.match_substring_regex(trimmed, pattern=pattern)))
+    if bad.any():
+        raise _is_none(texts[int(bad.argmax())].as_py(), call)
+    return trimmed
+
+
+def whole_of(texts: pa.Array, call: Call) -> pa.Array:
+    """Digits and a sign."""
+    digits = _trimmed(texts, _WHOLE, call)
+    # Arrow's reader knows neither a plus nor more zeros than digits
+    digits = pc.replace_substring_regex(digits, pattern=r"\A(-?)\+?0*([0-9])", replacement=r"\1\2")
+    try:
+        return digits.cast(call.type)
+    except pa.ArrowInvalid:
+        for place, word in enumerate(digits.to_pylist()):
+            if word is not None and not -(2 ** (call.type.bit_width - 1)) <= int(word) < 2 ** (call.type.bit_width - 1):
+                raise _is_none(texts[place].as_py(), call) from None
+        raise
+
+
+def real_of(texts: pa.Array, call: Call) -> pa.Array:
+    """With a point, an exponent; inf and nan in any case; Java's d or f at the end."""
+    words = pc.ascii_lower(_trimmed(texts, _REAL, call))
+    words = pc.replace_substring_regex(words, pattern=r"\A\+|([0-9.])[df]\z", replacement=r"\1")
+    return words.cast(call.type)
+
+
+def decimal_of(texts: pa.Array, call: Call) -> pa.Array:
+    """Half up to the digits there are. Arrow's own reader refuses to round."""
+    unit, context = Decimal(1).scaleb(-call.type.scale), Context(prec=400)
+    whole_digits = call.type.precision - call.type.scale
+    made: list[Decimal | None] = []
+    for place, word in enumerate(_trimmed(texts, rf"{_NUMBER}\z", call).to_pylist()):
+        if word is None:
+            made.append(None)
+            continue
+        value = Decimal(word)
+        if not value or value.adjusted() < -call.type.scale - 1:
+            value = Decimal(0)
+        elif value.adjusted() < whole_digits:
+            value = value.quantize(unit, ROUND_HALF_UP, context)
+        if value and value.adjusted() >= whole_digits:  # also when rounding made it 100.0
+            raise _is_none(texts[place].as_py(), call)
+        made.append(value)
+    return pa.array(made, call.type)
+
+
+def boolean_of(texts: pa.Array, call: Call) -> pa.Array:
+    """t, true, y, yes, 1 and their opposites, in any case."""
+    words = pc.ascii_lower(pc.ascii_trim(texts, characters=_BLANKS))
+    yes, no = pc.is_in(words, value_set=_TRUE), pc.is_in(words, value_set=_FALSE)
+    bad = true_of(pc.and_(pc.invert(pc.or_(yes, no)), words.is_valid()))
+    if bad.any():
+        raise _is_none(texts[int(bad.argmax())].as_py(), call)
+    return pc.if_else(words.is_valid(), yes, pa.scalar(None, pa.bool_()))

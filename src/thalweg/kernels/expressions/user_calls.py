@@ -1,0 +1,99 @@
+"""Calls of the user's functions: row by row with Python's values, or once with Arrow arrays.
+
+>>> from thalweg.plan.expression import Ref
+>>> double = UserFunction("double", lambda x: None if x is None else 2 * x, pa.int64())
+>>> call_user(double, [pa.array([1, None])], 2).to_pylist()
+[2, None]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.errors import PredicateError
+from thalweg.plan.relation import UserFunction
+from thalweg.plan.type_rules import is_number, plain_type, sql_name
+
+is_ = pa.types
+
+
+def call_user(function: UserFunction, arrays: Sequence[pa.Array], rows: int) -> pa.Array:
+    """Its results, in the type it was registered with."""
+    if not rows:
+        return pa.array([], function.returns)
+    if function.vectorized:
+        made = _array_of(function, function.func(*arrays))
+        if len(made) != rows:
+            raise PredicateError(
+                f"function {function.name!r} got {rows} rows and returned {len(made)} values; one a row is needed"
+            )
+    else:
+        values = [function.func(*row) for row in zip(*(a.to_pylist() for a in arrays), strict=True)] if arrays else [
+            function.func() for _ in range(rows)
+        ]  # fmt: skip
+        made = _listed(function, values)
+    return _declared(function, made)
+
+
+def _array_of(function: UserFunction, result: Any) -> pa.Array:
+    if isinstance(result, pa.ChunkedArray):
+        result = result.combine_chunks()
+    if isinstance(result, pa.Array):
+        return result
+    if isinstance(result, np.ndarray) and result.ndim != 1:
+        raise PredicateError(f"function {function.name!r} returned an array of {result.ndim} dimensions, not of one")
+    if not isinstance(result, list) and not (hasattr(result, "__array__") and hasattr(result, "__len__")):
+        raise PredicateError(
+            f"function {function.name!r} is vectorized and must return an array, one value a row; it returned "
+            f"{type(result).__name__}. It got whole columns, as Arrow arrays; for a function of one row's values leave "
+            "out vectorized=True"
+        )
+    return _listed(function, result)
+
+
+def _listed(function: UserFunction, values: Any) -> pa.Array:
+    """By what they are: told the type, Arrow would cut 1.5 to 1 without a word."""
+    try:
+        if isinstance(values, list) and is_.is_floating(function.returns):
+            return pa.array(values, function.returns)  # whole numbers among them too
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        kinds = sorted({type(value).__name__ for value in values if value is not None})
+        raise _wrong(function, f"values of {', '.join(kinds[:4])}") from None
+
+
+def _declared(function: UserFunction, made: pa.Array) -> pa.Array:
+    kind = function.returns
+    if made.type == kind:
+        return made
+    have = plain_type(made.type)
+    if not (is_.is_null(have) or have == kind or _family(have) == _family(kind) is not None):
+        raise _wrong(function, str(made.type))
+    try:
+        if is_.is_dictionary(made.type):
+            made = made.dictionary_decode()
+        if is_.is_floating(kind) and is_.is_integer(made.type):
+            return made.cast(kind, safe=False)
+        return made.cast(kind)
+    except pa.ArrowInvalid as error:
+        raise _wrong(function, f"{made.type} that does not fit ({error})") from None
+
+
+def _family(kind: pa.DataType) -> str | None:
+    if is_number(kind):
+        return "number"
+    for name in ("timestamp", "duration", "date", "string", "binary"):
+        if getattr(is_, f"is_{name}")(kind):
+            return name
+    return None
+
+
+def _wrong(function: UserFunction, what: str) -> PredicateError:
+    return PredicateError(
+        f"function {function.name!r} is registered to return {sql_name(function.returns)} and returned {what}; change "
+        "the function, or returns="
+    )

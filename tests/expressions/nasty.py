@@ -1,0 +1,198 @@
+"""A small table whose values break what is only almost right, and expressions on it by Spark and by Thalweg."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from thalweg.errors import ExpressionError
+from thalweg.kernels.expressions import evaluate
+from thalweg.plan.expression import Bound, Expression, Ref
+from thalweg.plan.expression_text import spark_text
+from thalweg.plan.relation import Catalog, Relation
+from thalweg.plan.sql.analysis import read_query
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_TIMES = [
+    "1970-01-01 00:00:00", "1969-12-31 23:59:59.999999", "2024-02-29 12:34:56.789", "1900-01-01 00:00:01", None,
+    "2026-12-31 23:59:59", "1582-10-15 00:00:00", "2000-01-03 00:00:00", "1969-12-28 12:00:00", "2038-01-19 03:14:08",
+    "0001-01-01 00:00:00", None,
+]  # fmt: skip
+_NTZ = [t and datetime.fromisoformat(t) for t in _TIMES]
+_D = Decimal
+TABLE = pa.table({
+    "id": pa.array(range(12), pa.int32()),
+    "t": pa.array([0, 1, -1, 127, -128, None, 5, -5, 7, 100, -3, 2], pa.int8()),
+    "h": pa.array([1, 0, 32767, -32768, None, 2, -7, 7, 10, 99, -10, 3], pa.int16()),
+    "i": pa.array([0, 2, -2, 2**31 - 1, -(2**31), 15, None, 25, -25, 7, -7, 1], pa.int32()),
+    "j": pa.array([3, 0, None, -1, -1, 10, 1, -10, 4, 2, 2, None], pa.int32()),
+    "l": pa.array([0, -1, 2**63 - 1, -(2**63), None, 2**53 + 1, 149, -150, 10**18, 3, -3, 1], pa.int64()),
+    "f": pa.array([0.0, -0.0, 1.5, -2.5, math.nan, math.inf, None, 3.4e38, 1e-40, 0.1, -math.inf, 2.0**24],
+                  pa.float32()),
+    "d": pa.array([0.0, math.nan, -0.0, 2.5, -2.5, None, math.inf, -math.inf, 1e300, 1.005, -0.4, 9.3e18],
+                  pa.float64()),
+    "e": pa.array([1.0, math.nan, 0.0, 0.5, -1.0, 2.0, math.nan, 1e-300, -1e300, 2.675, None, 1e9], pa.float64()),
+    "n": pa.array([_D("0.00"), _D("1.50"), _D("-1.50"), _D("99999999.99"), _D("-99999999.99"), None, _D("0.05"),
+                   _D("-0.05"), _D("2.45"), _D("127.50"), _D("12345.67"), _D("-0.01")], pa.decimal128(10, 2)),
+    "m": pa.array([_D("0.0000"), None, _D("12.3456"), _D("-12.3455"), _D("1e13"), _D("0.9999"), _D("-0.9999"), _D(1),
+                   _D("5.5"), _D("-5.5"), _D("12345678901234.5678"), _D("0.0001")], pa.decimal128(18, 4)),
+    "s": pa.array(["", "a", None, "Straße", " ab ", "a%b_c", "line\nbreak", "日本語テキスト", "ΑΣΟΣ ς", "\\x",
+                   "aaa", "𝒳y𝒵"]),
+    "u": pa.array(["", "", "a", "ß", "b", "%", "\n", "本", None, "\\", "aa", "y"]),
+    "w": pa.array(["1", " 42 ", "-7", "+8", "abc", "", None, "3.5", "1e3", "true", " NO\t", "99999999999"]),
+    "b": pa.array([True, False, None, True, False, None, True, False, None, True, True, False]),
+    "c": pa.array([True, True, True, False, False, False, None, None, None, False, True, False]),
+    "y": pa.array([None if t is None else t.date() for t in _NTZ], pa.date32()),
+    "z": pa.array([t and t.replace(tzinfo=UTC) for t in _NTZ], pa.timestamp("us", "UTC")),
+    "q": pa.array(_NTZ[3:] + _NTZ[:3], pa.timestamp("us")),
+    "g": pa.array([timedelta(0), timedelta(days=-1), None, timedelta(microseconds=1), timedelta(hours=36),
+                   timedelta(-500), timedelta(seconds=59), timedelta(days=1000), None,
+                    timedelta(1), timedelta(2), timedelta(3)],
+                  pa.duration("us")),
+})  # fmt: skip
+COLUMNS = {name: Ref("r", name, kind) for name, kind in zip(TABLE.column_names, TABLE.schema.types, strict=True)}
+_CATALOG = Catalog({"r": Relation("r", TABLE.schema, "z")})
+RAISED = "raised"
+
+
+@cache
+def read(text: str) -> Expression:
+    """As the analyser types it."""
+    return read_query(f"SELECT {text} AS x FROM r", _CATALOG, {}).outputs[0].expression
+
+
+def ours(expression: Expression, table: pa.Table = TABLE) -> pa.Array:
+    """Of all rows at once."""
+
+    def column(ref: Ref | Bound) -> pa.Array:
+        assert isinstance(ref, Ref)
+        return table[ref.column].combine_chunks()
+
+    return evaluate(expression, column, table.num_rows, {})
+
+
+def ours_by_row(expression: Expression) -> list[Any]:
+    """One row at a time: its value, or that it raised."""
+    made: list[Any] = []
+    for row in range(TABLE.num_rows):
+        try:
+            made.extend(told(ours(expression, TABLE.slice(row, 1))))
+        except ExpressionError:
+            made.append(RAISED)
+    return made
+
+
+class SparkSide:
+    """The same expressions by Spark."""
+
+    def __init__(self, session: SparkSession) -> None:
+        # What is asked is what an expression means, not which of its parts an optimizer may drop unseen.
+        rules = ["BooleanSimplification", "SimplifyConditionals", "NullPropagation", "ConstantFolding",
+                 "SimplifyBinaryComparison", "PushFoldableIntoBranches", "OptimizeIn", "ReorderAssociativeOperator",
+                 "ReplaceNullWithFalseInPredicate", "SimplifyCasts", "UnwrapCastInBinaryComparison",
+                 "LikeSimplification"]  # fmt: skip
+        self._rules = ",".join(f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in rules)
+        self.session = session
+        # pyspark takes a time without a zone for one with the session's, unless told
+        self.frame: DataFrame = session.createDataFrame(TABLE).withColumn("q", F.col("q").cast("timestamp_ntz"))
+
+    def values(self, expressions: Sequence[Expression], rows: Sequence[Sequence[int]]) -> list[pa.Array]:
+        """Each on rows of its own, and null on the others; raises what Spark raises."""
+        made = []
+        for n, (expression, reached) in enumerate(zip(expressions, rows, strict=True)):
+            text = spark_text(expression, lambda ref: f"`{ref.column}`")
+            if len(reached) < TABLE.num_rows:
+                text = f"CASE WHEN id IN ({', '.join(map(str, reached))}) THEN {text} END"
+            made.append(F.expr(text).alias(f"x{n}"))
+        self.session.conf.set("spark.sql.optimizer.excludedRules", self._rules)
+        try:
+            table = self.frame.select("id", *made).toArrow()
+        finally:
+            self.session.conf.unset("spark.sql.optimizer.excludedRules")
+        table = table.sort_by("id")
+        return [table[f"x{n}"].combine_chunks() for n in range(len(expressions))]
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Equal; of doubles that Java and C compute differently, the last digits are not compared."""
+    if isinstance(one, float) and isinstance(other, float):
+        return (math.isnan(one) and math.isnan(other)) or one == other or math.isclose(one, other, rel_tol=1e-13)
+    return type(one) is type(other) and one == other
+
+
+def told(values: pa.Array) -> list[Any]:
+    """For Python; times as numbers, since Python's end with the year 1."""
+    is_time = pa.types.is_timestamp(values.type) or pa.types.is_duration(values.type)
+    return (values.cast(pa.int64()) if is_time else _days(values)).to_pylist()
+
+
+def _days(values: pa.Array) -> pa.Array:
+    return values.cast(pa.int32()) if pa.types.is_date(values.type) else values
+
+
+def check(spark_side: SparkSide, expressions: Sequence[Expression]) -> None:
+    """Every row has the same value on both sides, of one type; where ours raises, so does Spark (asked of one row)."""
+    outcomes = [ours_by_row(expression) for expression in expressions]
+    fine = [[row for row, value in enumerate(outcome) if value is not RAISED] for outcome in outcomes]
+    some = [n for n, rows in enumerate(fine) if rows]
+    theirs = _by_halves(spark_side, [expressions[n] for n in some], [fine[n] for n in some])
+    for n, values in zip(some, theirs, strict=True):
+        whole = ours(expressions[n], TABLE.take(fine[n]))
+        same_type = whole.type == expressions[n].type and (whole.type == values.type or pa.types.is_null(whole.type))
+        assert same_type, f"{_text(expressions[n])} is {whole.type}, in Spark {values.type}"
+        for row, one, alone, other in zip(
+            fine[n], told(whole), [outcomes[n][row] for row in fine[n]], told(values.take(fine[n])), strict=True
+        ):
+            assert alike(one, other), f"{_text(expressions[n])} is {one!r}, in Spark {other!r}: {_row(row)}"
+            assert alike(one, alone), f"{_text(expressions[n])} is {one!r}, of one row alone {alone!r}: {_row(row)}"
+    for expression, outcome in zip(expressions, outcomes, strict=True):
+        if RAISED in outcome:
+            _check_raising(spark_side, expression, outcome.index(RAISED))
+
+
+def _check_raising(spark_side: SparkSide, expression: Expression, row: int) -> None:
+    try:
+        (values,) = spark_side.values([expression], [[row]])
+    except Exception as error:
+        if not _is_of_a_row(error):
+            raise
+    else:
+        raise AssertionError(f"{_text(expression)} raised; in Spark it is {values[row]}: {_row(row)}")
+
+
+def _by_halves(spark_side: SparkSide, expressions: list[Expression], rows: list[list[int]]) -> list[pa.Array]:
+    """All in one query; where that raises, whose fault it is."""
+    if not expressions:
+        return []
+    try:
+        return spark_side.values(expressions, rows)
+    except Exception as error:
+        if len(expressions) == 1:
+            raise AssertionError(f"{_text(expressions[0])} has values on {rows}; Spark: {str(error)[:600]}") from None
+    half = len(expressions) // 2
+    return _by_halves(spark_side, expressions[:half], rows[:half]) + _by_halves(
+        spark_side, expressions[half:], rows[half:]
+    )
+
+
+def _is_of_a_row(error: Exception) -> bool:
+    return any(word in str(error) for word in ("DIVIDE_BY_ZERO", "REMAINDER_BY_ZERO", "OVERFLOW", "CAST_INVALID_INPUT",
+                                               "NUMERIC_VALUE_OUT_OF_RANGE", "NUMERIC_OUT_OF_SUPPORTED_RANGE",
+                                               "overflow"))  # fmt: skip
+
+
+def _text(expression: Expression) -> str:
+    return spark_text(expression, lambda ref: ref.column)
+
+
+def _row(row: int) -> dict[str, Any]:
+    return {name: str(TABLE[name][row]) for name in TABLE.column_names}
