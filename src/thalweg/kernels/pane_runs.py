@@ -69,18 +69,17 @@ class PaneRuns:
         self._runs.append(run)
 
     def _merged(self, tables: list[pa.Table]) -> pa.Table:
-        table = merged(pa.concat_tables(tables), self._by, self._merges)
-        panes = words(table.column(PANE))
-        if (panes[1:] < panes[:-1]).any():
-            table = table.take(pa.array(panes.argsort(kind="stable")))
-        return table.combine_chunks()
+        return merged(pa.concat_tables(tables), self._by, self._merges).combine_chunks()
 
 
 def merged(table: pa.Table, by: Sequence[str], merges: Sequence[tuple[str, str]]) -> pa.Table:
-    """One row a group, in the order in which they first appear; null is a group."""
+    """One row a group, sorted by the first column, a whole number, and within that in an order of Arrow's own, which is
+    the same for the same rows. Null is a group."""
     groups = table.group_by(list(by), use_threads=False).aggregate(list(merges))
     groups = groups.select([*by, *(f"{name}_{how}" for name, how in merges)])
-    return groups.rename_columns([*by, *(name for name, _ in merges)])
+    groups = groups.rename_columns([*by, *(name for name, _ in merges)])
+    first = words(groups.column(by[0]))
+    return groups if (first[1:] >= first[:-1]).all() else groups.take(pa.array(first.argsort(kind="stable")))
 
 
 def words(column: pa.ChunkedArray) -> NDArray[np.int64]:

@@ -175,7 +175,7 @@ class WindowGroups:
         return rows.drop_columns(VALUE).append_column(_distinct(column), pa.array(np.ones(rows.num_rows, np.int64)))
 
     def _finished(self, parts: list[pa.Table]) -> pa.Table:
-        """Results. The first part has every group, sorted by window, so groups appear in that order."""
+        """Results, sorted by window. The first part has every group."""
         table = pa.concat_tables(parts, promote_options="default")
         if len(parts) > 1 or not self.panes.tumbling:
             counts = [
@@ -196,7 +196,9 @@ class WindowGroups:
     def _refuse_what_arrow_does_not_group(self) -> None:
         """Tried on a row of nulls, before any is read."""
         nulls = {field.name: pa.nulls(1, field.type) for field in self._schema}
-        tried = [(column, {VALUE: nulls[column]}, VALUE, []) for column in (*self.spec.keys, *self._distinct)] + [
+        tried: list[tuple[str, dict[str, pa.Array], str, list[tuple[str, str]]]] = [
+            (column, {VALUE: nulls[column]}, VALUE, []) for column in (*self.spec.keys, *self._distinct)
+        ] + [
             (
                 part.column,
                 {PANE: pa.array([0]), part.name: part.of(nulls[part.column])},
@@ -208,7 +210,7 @@ class WindowGroups:
         ]
         for column, columns, by, merges in tried:
             try:
-                merged(pa.table(columns), [by], merges)
+                pa.table(columns).group_by(by).aggregate(merges)
             except pa.ArrowNotImplementedError:
                 kind = self._schema.field(column).type
                 raise PlanError(f"{column} is {sql_name(kind)}, which cannot be grouped or compared: cast it") from None

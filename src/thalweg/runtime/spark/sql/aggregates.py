@@ -1,4 +1,4 @@
-"""Aggregates over windows of time, by Spark's own: `withWatermark`, `window`, `groupBy`. Finished data need no watermark.
+"""Aggregates over windows of time, by Spark's own operators. Finished data need no watermark.
 
 The windows and their groups are those of `kernels.window_groups`. Late rows are another matter. There, a row is late
 when its time is below the watermark, and it is then in no window. Spark looks at windows: it adds a row to those of its
