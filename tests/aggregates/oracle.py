@@ -63,5 +63,6 @@ def _of_duckdb(kind: pa.DataType) -> str:
         return f"TIMESTAMP{zoned}"
     return {
         pa.int64(): "BIGINT", pa.int32(): "INTEGER", pa.int16(): "SMALLINT", pa.int8(): "TINYINT",
-        pa.bool_(): "BOOLEAN", pa.float64(): "DOUBLE", pa.float32(): "FLOAT", pa.string(): "VARCHAR", pa.date32(): "DATE",
+        pa.bool_(): "BOOLEAN", pa.float64(): "DOUBLE", pa.float32(): "FLOAT", pa.string(): "VARCHAR",
+        pa.date32(): "DATE",
     }[kind]  # fmt: skip

@@ -34,7 +34,7 @@ def zone(spark):
     spark.conf.set(ZONE, "UTC")
 
 
-@settings(max_examples=12, suppress_health_check=FEW)
+@settings(max_examples=8, suppress_health_check=FEW)
 @given(case=cases(spark=True), zone_name=st.sampled_from(ZONES))
 def test_finished_data(spark, zone, case: Case, zone_name: str):
     zone(zone_name)
@@ -44,7 +44,7 @@ def test_finished_data(spark, zone, case: Case, zone_name: str):
     assert rows(in_ticks(out)) == case.expected()
 
 
-@settings(max_examples=5, suppress_health_check=FEW)
+@settings(max_examples=4, suppress_health_check=FEW)
 @given(case=cases(spark=True, begin=BEGIN_US), zone_name=st.sampled_from(ZONES))
 def test_streams(spark, zone, case: Case, zone_name: str):
     zone(zone_name)
@@ -72,8 +72,11 @@ def _types(schema: pa.Schema | pa.Table) -> list[tuple[str, str]]:
     return [(f.name, "timestamp" if pa.types.is_timestamp(f.type) and f.type.tz else str(f.type)) for f in fields]
 
 
-@pytest.mark.parametrize("kind", [NTZ, UTC, pa.int64()], ids=["ntz", "instants", "numbers"])
-@pytest.mark.parametrize("zone_name", ["America/New_York", "Asia/Kolkata"])
+@pytest.mark.parametrize(
+    ("kind", "zone_name"),
+    [(NTZ, ZONES[1]), (UTC, ZONES[1]), (UTC, ZONES[2]), (pa.int64(), ZONES[1])],
+    ids=["ntz", "instants", "half hours", "numbers"],
+)
 def test_windows_of_seven_minutes_in_a_zone_whose_hours_come_twice(
     spark, zone, tmp_path: Path, kind: pa.DataType, zone_name: str
 ):
@@ -93,8 +96,8 @@ def test_windows_of_seven_minutes_in_a_zone_whose_hours_come_twice(
         sums.setdefault(tick // (7 * MINUTE_US) * 7 * MINUTE_US, []).append(x)
     expected = sorted((start, start + 7 * MINUTE_US, sum(xs), len(xs)) for start, xs in sums.items())
     files = Files(tmp_path / "in", table.schema)
-    for start in range(0, table.num_rows, 60):
-        files.add(table.slice(start, 60))
+    for start in range(0, table.num_rows, 100):
+        files.add(table.slice(start, 100))
     streaming = aggregate(files.stream(spark), spec)
     name = {NTZ: "timestamp_ntz", UTC: "timestamp"}.get(kind, "bigint")
     assert streaming.dtypes == [("window_start", name), ("window_end", name), ("agg 0", "bigint"), ("agg 1", "bigint")]
@@ -109,7 +112,7 @@ def test_windows_of_seven_minutes_in_a_zone_whose_hours_come_twice(
 
 
 def test_a_watermark_that_is_there_already_is_followed(spark, tmp_path: Path):
-    ticks = [BEGIN_US + second * 10**6 for second in (0, 5, 61, 59, 130, 10, 190)]
+    ticks = [BEGIN_US + second * 10**6 for second in (0, 5, 61, 59, 130, 131, 10, 190)]
     table = pa.table({"t": pa.array(ticks, pa.int64()).cast(UTC)})
     files = Files(tmp_path / "in", table.schema)
     for n in range(len(ticks)):
@@ -119,7 +122,7 @@ def test_a_watermark_that_is_there_already_is_followed(spark, tmp_path: Path):
     spec = GroupSpec("t", GroupWindow(MINUTE_US, MINUTE_US), (), (COUNT,))
     run(aggregate(df, spec, watermarked=True), tmp_path)
     out = in_ticks(results(spark, tmp_path)).to_pylist()
-    # second 10 came when the watermark was at 70, and its window had ended; the watermark came to 130
+    # second 10 came when the watermark had been at 70 for two micro-batches; at the end it came to 130
     starts = [(row["window_start"] - BEGIN_US) // MINUTE_US for row in out]
     assert sorted(zip(starts, (row["agg 0"] for row in out), strict=True)) == [(0, 3), (1, 1)]
 

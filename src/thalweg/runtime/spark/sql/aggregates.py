@@ -2,10 +2,11 @@
 
 The windows and their groups are those of `kernels.window_groups`. Late rows are another matter. There, a row is late
 when its time is below the watermark, and it is then in no window. Spark looks at windows: it adds a row to those of its
-windows that end after the watermark and drops it from the others. So with the same watermark a late row of ours may
-still be counted here, and a row that is in time is never dropped by either. Spark's watermark is besides a whole number
-of milliseconds, rounded so that it is behind ours. What Spark drops it tells in the progress of the query, as
-`numRowsDroppedByWatermark`; rows without a time it drops and tells nowhere.
+windows that end after the watermark and drops it from the others; and for this it takes the watermark of the
+micro-batch before, while windows are given out by that of the micro-batch itself. So a row that is late there may still
+be counted here, and a row that is in time is dropped by neither. Spark's watermark is besides a whole number of
+milliseconds, rounded so that it is behind ours, and begins at 1970. What Spark drops it tells in the progress of the
+query, as `numRowsDroppedByWatermark`; rows without a time it drops and tells nowhere.
 
 Spark takes no watermark of TIMESTAMP_NTZ, and neither does it have windows of whole numbers: both are carried as the
 TIMESTAMP of as many microseconds since 1970, and come back as they were.
