@@ -70,7 +70,7 @@ def cases(draw: st.DrawFn, *, ordered: bool = True, spark: bool = False, begin: 
     jitter = r.choice([0, 3, 20])
     span = r.choice([5, 60, 2000])
     true = sorted(r.randint(-span if not begin else 0, span) for _ in range(count))
-    ticks: list[int | None] = [tick + r.randint(-jitter, 0) if begin == 0 else tick for tick in true]
+    ticks: list[int | None] = [tick + r.randint(-jitter, 0) for tick in true]
     if not ordered:
         r.shuffle(ticks)
     ticks = [None if r.random() < 0.05 else begin + tick for tick in ticks]  # type: ignore[operator]

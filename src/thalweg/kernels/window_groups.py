@@ -54,9 +54,8 @@ class WindowGroups:
         """The largest time of any row, also of late ones."""
         self._schema = pa.schema([(name, plain_type(schema.field(name).type)) for name in spec.columns])
         self._keys = [key_name(n) for n in range(len(spec.keys))]
-        self._parts: dict[str, Part] = {
-            part.name: part for part in parts_of(_COUNT, pa.int64())[0]
-        }  # groups without more
+        # counted whatever is asked: a group without aggregates is one too
+        self._parts: dict[str, Part] = {part.name: part for part in parts_of(_COUNT, pa.int64())[0]}
         self._results = []
         distinct: dict[str, PaneRuns] = {}
         for aggregate in spec.aggregates:
@@ -102,9 +101,9 @@ class WindowGroups:
         before, self.closed = self.closed, max(until, until if self.closed is None else self.closed)
         earliest = self._runs.earliest
         last = self.panes.last_closed(self.closed)
-        if earliest is None or earliest >= last + self.panes.length:
-            return self.output.empty_table()
         after = None if before is None else self.panes.last_closed(before)
+        if earliest is None or earliest >= last + self.panes.length or after == last:
+            return self.output.empty_table()
         tables = list(self._closing(after, last))
         for runs in (self._runs, *self._distinct.values()):
             runs.expire(last + self.panes.slide)  # the first window that is still open begins there

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import thalweg as tw
 from tests.aggregates.generated import Case, cases
 from tests.aggregates.oracle import in_ticks, rows
-from tests.joins.spark.streams import BEGIN_US, NTZ, UTC, Files, frame, results, run
+from tests.joins.spark.streams import BEGIN_US, NTZ, UTC, Files, frame, results, run, streaming
 from thalweg.errors import PlanError
 from thalweg.plan.group_spec import AggregateColumn, GroupSpec
 from thalweg.plan.window import GroupWindow
@@ -48,7 +50,7 @@ def test_finished_data(spark, zone, case: Case, zone_name: str):
 @given(case=cases(spark=True, begin=BEGIN_US), zone_name=st.sampled_from(ZONES))
 def test_streams(spark, zone, case: Case, zone_name: str):
     zone(zone_name)
-    # in milliseconds, as watermarks of Spark are: a window is as long as told, in ms
+    # in milliseconds, as watermarks of Spark are
     ticks = [None if tick is None else BEGIN_US + (tick - BEGIN_US) * 1000 for tick in case.ticks]
     window = GroupWindow(case.length * 1000, case.slide * 1000)
     plain = tuple(replace(a, distinct=False) for a in case.spec.aggregates)
@@ -58,12 +60,12 @@ def test_streams(spark, zone, case: Case, zone_name: str):
     case = replace(case, table=table, ticks=ticks, spec=spec, length=window.length_us, slide=window.slide_us)
     with tempfile.TemporaryDirectory() as folder:
         files = Files(Path(folder) / "in", table.schema)
-        for batch in case.batches[:4]:
+        for batch in case.batches[:2]:
             files.add(pa.Table.from_batches([batch]))
-        files.add(table.slice(sum(batch.num_rows for batch in case.batches[:4])))
-        run(aggregate(files.stream(spark), spec), Path(folder))
+        files.add(table.slice(sum(batch.num_rows for batch in case.batches[:2])))
+        run(aggregate(files.stream(spark), spec, case.lateness * 1000), Path(folder))
         out = in_ticks(results(spark, Path(folder)))
-    mark = max((tick for tick in ticks if tick is not None), default=BEGIN_US)
+    mark = max((tick for tick in ticks if tick is not None), default=BEGIN_US) - case.lateness * 1000
     assert rows(out) == [row for row in case.expected() if int(row[1]) <= mark]
 
 
@@ -98,10 +100,10 @@ def test_windows_of_seven_minutes_in_a_zone_whose_hours_come_twice(
     files = Files(tmp_path / "in", table.schema)
     for start in range(0, table.num_rows, 100):
         files.add(table.slice(start, 100))
-    streaming = aggregate(files.stream(spark), spec)
+    windows = aggregate(files.stream(spark), spec)
     name = {NTZ: "timestamp_ntz", UTC: "timestamp"}.get(kind, "bigint")
-    assert streaming.dtypes == [("window_start", name), ("window_end", name), ("agg 0", "bigint"), ("agg 1", "bigint")]
-    run(streaming, tmp_path)
+    assert windows.dtypes == [("window_start", name), ("window_end", name), ("agg 0", "bigint"), ("agg 1", "bigint")]
+    run(windows, tmp_path)
     passed = [row for row in expected if row[1] <= max(ticks)]
     assert len(passed) < len(expected)
     for out, rows_ in (
@@ -125,6 +127,31 @@ def test_a_watermark_that_is_there_already_is_followed(spark, tmp_path: Path):
     # second 10 came when the watermark had been at 70 for two micro-batches; at the end it came to 130
     starts = [(row["window_start"] - BEGIN_US) // MINUTE_US for row in out]
     assert sorted(zip(starts, (row["agg 0"] for row in out), strict=True)) == [(0, 3), (1, 1)]
+
+
+def test_after_a_join_its_watermark_is_followed(spark, tmp_path: Path):
+    """Of TIMESTAMP_NTZ, which Spark takes no watermark of from a user."""
+    ticks = [BEGIN_US + second * 10**6 for second in range(100)]
+    table = pa.table({"t": pa.array(ticks, pa.int64()).cast(NTZ), "k": [n % 3 for n in range(100)]})
+    streams = {alias: Files(tmp_path / alias, table.schema) for alias in "ab"}
+    for each in streams.values():
+        each.add(table.slice(0, 60))
+        each.add(table.slice(60))
+    joined = tw.join(on="a.k = b.k", window="10 seconds", time="t")(**streaming(spark, streams))
+    spec = GroupSpec("event_time", GroupWindow(30 * 10**6, 30 * 10**6), ("a_k",), (COUNT,))
+    df = aggregate(joined, spec, watermarked=has_watermark("ab", joined, "event_time"))
+    assert df.dtypes[:2] == [("window_start", "timestamp_ntz"), ("window_end", "timestamp_ntz")]
+    run(df, tmp_path)
+    expected = Counter(
+        ((BEGIN_US + max(i, j) * 10**6) // (30 * 10**6) * 30 * 10**6, i % 3)
+        for i in range(100)
+        for j in range(100)
+        if i % 3 == j % 3 and abs(i - j) <= 10
+    )
+    out = in_ticks(results(spark, tmp_path)).to_pylist()
+    found = {(row["window_start"], row["key 0"]): row["agg 0"] for row in out}
+    assert len(found) == len(out) == 9  # the watermark is at second 99 and has passed three windows
+    assert found == {group: count for group, count in expected.items() if group[0] + 30 * 10**6 <= ticks[-1]}
 
 
 def test_a_late_row_that_only_spark_counts(spark, tmp_path: Path):
