@@ -129,6 +129,7 @@ def test_a_watermark_that_is_there_already_is_followed(spark, tmp_path: Path):
     assert sorted(zip(starts, (row["agg 0"] for row in out), strict=True)) == [(0, 3), (1, 1)]
 
 
+@pytest.mark.slow
 def test_after_a_join_its_watermark_is_followed(spark, tmp_path: Path):
     """Of TIMESTAMP_NTZ, which Spark takes no watermark of from a user."""
     ticks = [BEGIN_US + second * 10**6 for second in range(100)]
