@@ -48,6 +48,10 @@ class JoinLimitError(ThalwegError, RuntimeError):
     """One row of a join has more results than `max_matches` allows."""
 
 
+class SumOverflowError(ThalwegError, OverflowError):
+    """A sum over the rows of a window is more than its type can tell."""
+
+
 class CheckpointError(ThalwegError, RuntimeError):
     """A checkpoint was written by another query than the one that is started from it."""
 

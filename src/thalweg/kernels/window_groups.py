@@ -1,0 +1,242 @@
+"""Aggregates of rows by windows of time and keys, each window given out once, when it has closed.
+
+Rows are aggregated by pane and key as they come (see `window_panes`), so what is held depends on how many groups are
+open and not on how many rows they have; only `count(DISTINCT x)` holds each different value. Null is a group of its
+own, as in SQL; so is NaN, and zero is one whatever its sign. A row whose time is before what has been closed is late:
+it is counted and not added, to no window, although some that cover its time may still be open. A row without a time is
+counted too, and in no window.
+
+>>> from thalweg.plan.window import GroupWindow
+>>> spec = GroupSpec("t", GroupWindow(10, 5), ("k",), (AggregateColumn("sum", "x", pa.int64()),))
+>>> rows = pa.record_batch({"t": [1, 7, 8, 21], "k": ["a", "a", "b", "a"], "x": [1, 2, 3, 4]})
+>>> groups = WindowGroups(spec, rows.schema)
+>>> groups.add(rows)
+>>> [tuple(row.values()) for row in groups.close(10).to_pylist()]
+[(-5, 5, 'a', 1), (0, 10, 'a', 3), (0, 10, 'b', 3)]
+>>> groups.add(rows.slice(1, 1)); groups.late
+1
+>>> [tuple(row.values()) for row in groups.close_all().to_pylist()]
+[(5, 15, 'a', 2), (5, 15, 'b', 3), (15, 25, 'a', 4), (20, 30, 'a', 4)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.errors import PlanError
+from thalweg.kernels.aggregate_parts import Part, parts_of, same_values
+from thalweg.kernels.pane_runs import PANE, PaneRuns, merged, words
+from thalweg.kernels.plain_columns import plain
+from thalweg.kernels.window_panes import LEAST, MOST, Panes, Words, ranges
+from thalweg.plan.group_spec import AggregateColumn, GroupSpec, key_name
+from thalweg.plan.type_rules import plain_type, sql_name
+
+WINDOW, VALUE = "window", "value"
+EXPANDED_ROWS = 1 << 20
+"""Of overlapping windows that are put together at once, or of one window if it alone has more."""
+_COUNT = AggregateColumn("count", None, pa.int64())
+
+
+class WindowGroups:
+    """State of one query. Times, and what is asked to be closed, are in ticks of the time column."""
+
+    def __init__(self, spec: GroupSpec, schema: pa.Schema) -> None:
+        self.spec = spec
+        self.output = spec.output(schema)
+        self.panes = Panes(*spec.ticks(schema.field(spec.time).type))
+        self.rows = self.late = self.most_late = self.no_time = 0
+        self.closed: int | None = None
+        """Windows that end here or before have been given out; rows before it are late."""
+        self.latest: int | None = None
+        """The largest time of any row, also of late ones."""
+        self._schema = pa.schema([(name, plain_type(schema.field(name).type)) for name in spec.columns])
+        self._keys = [key_name(n) for n in range(len(spec.keys))]
+        # counted whatever is asked: a group without aggregates is one too
+        self._parts: dict[str, Part] = {part.name: part for part in parts_of(_COUNT, pa.int64())[0]}
+        self._results = []
+        distinct: dict[str, PaneRuns] = {}
+        for aggregate in spec.aggregates:
+            if aggregate.distinct and aggregate.column is not None:
+                distinct[aggregate.column] = PaneRuns((PANE, *self._keys, VALUE), ())
+                self._results.append(([_distinct(aggregate.column)], _counted))
+                continue
+            kind = self._schema.field(aggregate.column or spec.time).type
+            parts, finish = parts_of(aggregate, kind)
+            self._parts |= {part.name: part for part in parts}
+            self._results.append(([part.name for part in parts], finish))
+        self._merges = [(part.name, part.merge) for part in self._parts.values()]
+        self._runs = PaneRuns((PANE, *self._keys), self._merges)
+        self._distinct = distinct
+        self._refuse_what_arrow_does_not_group()
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Rows, in any order; the batch may have other columns too."""
+        batch = plain(batch.select(self._schema.names), self._schema)
+        self.rows += batch.num_rows
+        times = batch.column(self.spec.time)
+        if times.null_count:
+            self.no_time += times.null_count
+            batch = batch.filter(times.is_valid())
+            times = batch.column(self.spec.time)
+        ticks = _ticks(times)
+        if len(ticks):
+            self.latest = max(int(ticks.max()), LEAST if self.latest is None else self.latest)
+        if self.closed is not None and len(ticks) and (least := int(ticks.min())) < self.closed:
+            in_time = ticks >= self.closed
+            self.late += len(ticks) - int(in_time.sum())
+            self.most_late = max(self.most_late, self.closed - least)
+            batch, ticks = batch.filter(pa.array(in_time)), ticks[in_time]
+        if not len(ticks):
+            return
+        if not self.panes.can_hold(int(ticks.min()), int(ticks.max())):
+            far = max(int(ticks.min()), int(ticks.max()), key=abs)
+            raise PlanError(f"{self.spec.time} has a row at {far} ticks: no {self.spec.window} holds it; filter it out")
+        self._add(batch, self.panes.of(ticks))
+
+    def close(self, until: int) -> pa.Table:
+        """The groups of windows that end there or before and have not been given out, sorted by window."""
+        before, self.closed = self.closed, max(until, until if self.closed is None else self.closed)
+        earliest = self._runs.earliest
+        last = self.panes.last_closed(self.closed)
+        after = None if before is None else self.panes.last_closed(before)
+        if earliest is None or earliest >= last + self.panes.length or after == last:
+            return self.output.empty_table()
+        tables = list(self._closing(after, last))
+        for runs in (self._runs, *self._distinct.values()):
+            runs.expire(last + self.panes.slide)  # the first window that is still open begins there
+        return pa.concat_tables([self.output.empty_table(), *tables])
+
+    def close_all(self) -> pa.Table:
+        """No more rows will come."""
+        return self.close(MOST)
+
+    def __len__(self) -> int:
+        """Rows of state: groups by pane, and distinct values."""
+        return len(self._runs) + sum(map(len, self._distinct.values()))
+
+    @property
+    def nbytes(self) -> int:
+        """Of the state."""
+        return self._runs.nbytes + sum(runs.nbytes for runs in self._distinct.values())
+
+    def _add(self, batch: pa.RecordBatch, panes: Words) -> None:
+        keys = {PANE: pa.array(panes)} | {
+            name: same_values(batch.column(key)) for name, key in zip(self._keys, self.spec.keys, strict=True)
+        }
+        parts = {part.name: part.of(batch.column(part.column or self.spec.time)) for part in self._parts.values()}
+        self._runs.add(pa.table(keys | parts))
+        for column, runs in self._distinct.items():
+            values = batch.column(column)
+            runs.add(pa.table(keys | {VALUE: same_values(values)}).filter(values.is_valid()))
+
+    def _closing(self, after: int | None, last: int) -> Iterator[pa.Table]:
+        """Of windows that begin after one and not after another."""
+        bound = last + self.panes.length
+        held = self._runs.before(bound)
+        assert held is not None  # the earliest pane is before it
+        distinct = {column: runs.before(bound) for column, runs in self._distinct.items()}
+        tables = {None: held} | {column: table for column, table in distinct.items() if table is not None}
+        panes = {name: words(table.column(PANE)) for name, table in tables.items()}
+        starts = self.panes.windows(np.unique(panes[None]), after, bound)
+        # a window is a slice of each table, since they are sorted by pane
+        slices = {
+            name: (np.searchsorted(each, starts), np.searchsorted(each, starts + self.panes.length))
+            for name, each in panes.items()
+        }
+        sizes = sum(ends - begins for begins, ends in slices.values())
+        if not len(starts):
+            return
+        steps = np.cumsum(sizes) // EXPANDED_ROWS
+        for some in np.split(np.arange(len(starts)), np.flatnonzero(np.diff(steps)) + 1):
+            parts = []
+            for name, table in tables.items():
+                begins, ends = (bounds[some] for bounds in slices[name])
+                rows = self._in_windows(table, starts[some], begins, ends - begins)
+                parts.append(rows if name is None else self._different(rows, name))
+            yield self._finished(parts)
+
+    def _in_windows(self, table: pa.Table, starts: Words, begins: Words, counts: Words) -> pa.Table:
+        """The rows of each window, under its name, one window after the other."""
+        windows = pa.array(np.repeat(starts, counts))
+        if self.panes.tumbling:
+            table = table.slice(int(begins[0]), len(windows))
+        else:
+            table = table.take(pa.array(ranges(begins, counts)))
+        return table.drop_columns(PANE).add_column(0, WINDOW, windows)
+
+    def _different(self, rows: pa.Table, column: str) -> pa.Table:
+        """One row a value, that counts as one."""
+        if not self.panes.tumbling:
+            rows = merged(rows, [WINDOW, *self._keys, VALUE], [])
+        return rows.drop_columns(VALUE).append_column(_distinct(column), pa.array(np.ones(rows.num_rows, np.int64)))
+
+    def _finished(self, parts: list[pa.Table]) -> pa.Table:
+        """Results, sorted by window. The first part has every group."""
+        table = pa.concat_tables(parts, promote_options="default")
+        if len(parts) > 1 or not self.panes.tumbling:
+            counts = [
+                (_distinct(column), "sum") for column in self._distinct if _distinct(column) in table.schema.names
+            ]
+            table = merged(table, [WINDOW, *self._keys], [*self._merges, *counts])
+        for column in self._distinct:
+            if _distinct(column) not in table.schema.names:
+                table = table.append_column(_distinct(column), pa.nulls(table.num_rows, pa.int64()))
+        table = table.combine_chunks()
+        starts = _array(table, WINDOW)
+        ends = pa.array(starts.to_numpy() + self.panes.length)
+        results = [finish(*(_array(table, name) for name in names)) for names, finish in self._results]
+        bounds = [_as_time(bound, self.output.types[0], self.spec) for bound in (starts, ends)]
+        columns = [*bounds, *(_array(table, key) for key in self._keys), *results]
+        return pa.Table.from_arrays(columns, schema=self.output)
+
+    def _refuse_what_arrow_does_not_group(self) -> None:
+        """Tried on a row of nulls, before any is read."""
+        nulls = {field.name: pa.nulls(1, field.type) for field in self._schema}
+        tried: list[tuple[str, dict[str, pa.Array], str, list[tuple[str, str]]]] = [
+            (column, {VALUE: nulls[column]}, VALUE, []) for column in (*self.spec.keys, *self._distinct)
+        ] + [
+            (
+                part.column,
+                {PANE: pa.array([0]), part.name: part.of(nulls[part.column])},
+                PANE,
+                [(part.name, part.merge)],
+            )
+            for part in self._parts.values()
+            if part.column is not None
+        ]
+        for column, columns, by, merges in tried:
+            try:
+                pa.table(columns).group_by(by).aggregate(merges)
+            except pa.ArrowNotImplementedError:
+                kind = self._schema.field(column).type
+                raise PlanError(f"{column} is {sql_name(kind)}, which cannot be grouped or compared: cast it") from None
+
+
+def _array(table: pa.Table, name: str) -> pa.Array:
+    column = table.column(name)
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _ticks(times: pa.Array) -> Words:
+    ticks: Words = times.cast(pa.int64()).to_numpy()
+    return ticks
+
+
+def _as_time(bounds: pa.Array, kind: pa.DataType, spec: GroupSpec) -> pa.Array:
+    try:
+        return bounds.cast(kind)
+    except pa.ArrowInvalid:
+        raise PlanError(
+            f"{spec.time} is {sql_name(kind)}, which cannot tell the bounds of its windows; cast it to BIGINT"
+        ) from None
+
+
+def _distinct(column: str) -> str:
+    return f"distinct of {column}"
+
+
+def _counted(counts: pa.Array) -> pa.Array:
+    return counts.fill_null(0)

@@ -1,0 +1,132 @@
+"""Groups of a query over windows of time, as columns: what aggregates take in and give out, on whatever engine.
+
+Expressions have been computed into columns before: keys are `key 0`, `key 1`, ..., the different arguments of the
+aggregates `arg 0`, `arg 1`, .... Results are the window's bounds, the keys, and `agg 0`, `agg 1`, ....
+
+>>> from thalweg.plan.expression import Aggregate, Ref
+>>> price, user = Ref("s", "price", pa.int32()), Ref("s", "user", pa.string())
+>>> asked = [Aggregate("sum", price, pa.int64()), Aggregate("max", price, pa.int32())]
+>>> asked.append(Aggregate("count", None, pa.int64()))
+>>> spec, computed = grouped_columns(Grouping(GroupWindow(10_000_000, 5_000_000), (user,), tuple(asked)), "ts")
+>>> sorted(computed), spec.keys, [aggregate.column for aggregate in spec.aggregates]
+(['arg 0', 'key 0'], ('key 0',), ['arg 0', 'arg 0', None])
+>>> spec.output(pa.schema({"ts": pa.timestamp("ms"), "key 0": pa.string(), "arg 0": pa.int32()})).names
+['window_start', 'window_end', 'key 0', 'agg 0', 'agg 1', 'agg 2']
+>>> spec.ticks(pa.timestamp("ms"))
+(10000, 5000)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from thalweg.errors import PlanError, nearest
+from thalweg.plan.expression import Expression, text_of
+from thalweg.plan.query import WINDOW_END, WINDOW_START, Grouping
+from thalweg.plan.type_rules import plain_type
+from thalweg.plan.window import GroupWindow
+from thalweg.plan.window_length import TICK_NS
+
+
+@dataclass(frozen=True)
+class AggregateColumn:
+    """An aggregate of a column."""
+
+    function: str
+    column: str | None
+    """None: rows are counted."""
+    type: pa.DataType
+    distinct: bool = False
+    text: str = ""
+    """As a person reads it."""
+
+    def __str__(self) -> str:
+        return self.text or f"{self.function}({'DISTINCT ' if self.distinct else ''}{self.column or '*'})"
+
+
+@dataclass(frozen=True)
+class GroupSpec:
+    """Windows of a time column, keys, and aggregates."""
+
+    time: str
+    window: GroupWindow
+    keys: tuple[str, ...]
+    aggregates: tuple[AggregateColumn, ...]
+
+    def __post_init__(self) -> None:
+        if not 0 < self.window.slide_us <= self.window.length_us:
+            raise PlanError(
+                f"{self.window}: a window begins at least as often as it is long, and is longer than nothing; write "
+                "HOP(10 MINUTES, 1 MINUTE)"
+            )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """That rows must bring, each once: time, keys, arguments."""
+        arguments = (aggregate.column for aggregate in self.aggregates if aggregate.column is not None)
+        return tuple(dict.fromkeys((self.time, *self.keys, *arguments)))
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Of the results."""
+        keys = (key_name(n) for n in range(len(self.keys)))
+        return (WINDOW_START, WINDOW_END, *keys, *(result_name(n) for n in range(len(self.aggregates))))
+
+    def output(self, schema: pa.Schema) -> pa.Schema:
+        """Of the results of rows of a schema, which must have the columns."""
+        self.check(schema)
+        time = plain_type(schema.field(self.time).type)
+        keys = (plain_type(schema.field(key).type) for key in self.keys)
+        types = (time, time, *keys, *(aggregate.type for aggregate in self.aggregates))
+        return pa.schema(list(zip(self.output_names, types, strict=True)))
+
+    def check(self, schema: pa.Schema) -> None:
+        """Refuse a schema without the columns, or with a time that is none."""
+        for column in self.columns:
+            if schema.get_field_index(column) < 0:
+                has = ", ".join(schema.names)
+                raise PlanError(
+                    f"there is no column {column!r}{nearest(column, schema.names)}, or several; there are {has}"
+                )
+        self.ticks(schema.field(self.time).type)
+
+    def ticks(self, time_type: pa.DataType) -> tuple[int, int]:
+        """Length and slide in the units of a time column; whole numbers are taken as microseconds since 1970."""
+        kind = plain_type(time_type)
+        if pa.types.is_integer(kind):
+            return self.window.length_us, self.window.slide_us
+        if not pa.types.is_timestamp(kind):
+            raise PlanError(f"{self.time} is {time_type}; a time is a timestamp or a whole number, cast it")
+        tick_ns = TICK_NS[kind.unit]
+        (length, left), (slide, over) = (
+            divmod(us * 1000, tick_ns) for us in (self.window.length_us, self.window.slide_us)
+        )
+        if left or over:
+            raise PlanError(f"{self.window} is no whole number of ticks of {self.time}, which is {time_type}; cast it")
+        return length, slide
+
+
+def key_name(n: int) -> str:
+    """Of a key's column, before and after."""
+    return f"key {n}"
+
+
+def result_name(n: int) -> str:
+    """Of an aggregate's column in the results."""
+    return f"agg {n}"
+
+
+def grouped_columns(grouping: Grouping, time: str) -> tuple[GroupSpec, dict[str, Expression]]:
+    """The specification over a time column, and what is to be computed into which column before."""
+    computed: dict[str, Expression] = {key_name(n): key for n, key in enumerate(grouping.keys)}
+    arguments: dict[Expression, str] = {}
+    aggregates = []
+    for each in grouping.aggregates:
+        column = None if each.argument is None else arguments.setdefault(each.argument, f"arg {len(arguments)}")
+        aggregates.append(AggregateColumn(each.function, column, each.type, each.distinct, text_of(each)))
+    computed |= {column: argument for argument, column in arguments.items()}
+    return GroupSpec(
+        time, grouping.window, tuple(map(key_name, range(len(grouping.keys)))), tuple(aggregates)
+    ), computed

@@ -1,0 +1,1 @@
+"""Parts of SQL queries that Spark's own operators do."""

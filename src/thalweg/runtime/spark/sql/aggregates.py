@@ -1,0 +1,104 @@
+"""Aggregates over windows of time, by Spark's own operators. Finished data need no watermark.
+
+The windows and their groups are those of `kernels.window_groups`. Late rows are another matter. There, a row is late
+when its time is below the watermark, and it is then in no window. Spark looks at windows: it adds a row to those of its
+windows that end after the watermark and drops it from the others; and for this it takes the watermark of the
+micro-batch before, while windows are given out by that of the micro-batch itself. So a row that is late there may still
+be counted here, and a row that is in time is dropped by neither. Spark's watermark is besides a whole number of
+milliseconds, rounded so that it is behind ours, and begins at 1970. What Spark drops it tells in the progress of the
+query, as `numRowsDroppedByWatermark`; rows without a time it drops and tells nowhere.
+
+Spark takes no watermark of TIMESTAMP_NTZ, and neither does it have windows of whole numbers: both are carried as the
+TIMESTAMP of as many microseconds since 1970, and come back as they were.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, IntegralType, TimestampNTZType, TimestampType
+
+from thalweg.errors import PlanError, nearest
+from thalweg.plan.group_spec import AggregateColumn, GroupSpec, key_name, result_name
+from thalweg.plan.query import WINDOW_END, WINDOW_START
+from thalweg.runtime.spark.joins.marked import quoted
+
+_TIME, _WINDOW = "__thalweg_time", "__thalweg_window"
+
+
+def aggregate(df: DataFrame, spec: GroupSpec, lateness_us: int = 0, watermarked: bool = False) -> DataFrame:
+    """The groups of the windows that the watermark has passed; of finished data, all. `watermarked`: the time carries a
+    watermark already, which is then the one that counts."""
+    kind = _time_type(df, spec)
+    if df.isStreaming:
+        _refuse_distinct(spec)
+    time = F.col(quoted(spec.time))
+    carried = time if watermarked or isinstance(kind, TimestampType) else _as_timestamp(time, kind)
+    keys = [F.col(quoted(key)).alias(key_name(n)) for n, key in enumerate(spec.keys)]
+    arguments = {a.column: F.col(quoted(a.column)) for a in spec.aggregates if a.column is not None}
+    # names of the input are the user's, and a key may be an argument or the time as well
+    inner = {column: f"arg {n}" for n, column in enumerate(arguments)}
+    rows = df.select(carried.alias(_TIME), *keys, *(arguments[column].alias(name) for column, name in inner.items()))
+    if df.isStreaming and not watermarked:
+        rows = rows.withWatermark(_TIME, f"{-(-lateness_us // 1000)} milliseconds")
+    window = F.window(
+        F.col(_TIME), f"{spec.window.length_us} microseconds", f"{spec.window.slide_us} microseconds"
+    ).alias(_WINDOW)
+    names = [key_name(n) for n in range(len(spec.keys))]
+    results = [_result(a, inner).alias(result_name(n)) for n, a in enumerate(spec.aggregates)]
+    # one at least, so that a query without any lists its groups
+    groups = rows.groupBy(window, *map(quoted, names)).agg(*(results or [F.count(F.lit(1)).alias("count")]))
+    back = (lambda bound: bound) if watermarked else (lambda bound: _from_timestamp(bound, kind))
+    bounds = ((WINDOW_START, "start"), (WINDOW_END, "end"))
+    return groups.select(
+        *(back(F.col(f"{_WINDOW}.{bound}")).alias(name) for name, bound in bounds),
+        *map(quoted, names), *(quoted(result_name(n)) for n in range(len(results))),
+    )  # fmt: skip
+
+
+def _result(aggregate: AggregateColumn, names: dict[str, str]) -> Column:
+    if aggregate.column is None:
+        return F.count(F.lit(1))
+    column = F.col(quoted(names[aggregate.column]))
+    if aggregate.distinct:
+        return F.count_distinct(column)
+    return {"count": F.count, "sum": F.sum, "avg": F.avg, "min": F.min, "max": F.max}[aggregate.function](column)
+
+
+def _time_type(df: DataFrame, spec: GroupSpec) -> DataType:
+    for column in spec.columns:
+        if column not in df.columns:
+            has = ", ".join(df.columns)
+            raise PlanError(f"there is no column {column!r}{nearest(column, df.columns)}; there are {has}")
+    kind = df.schema[spec.time].dataType
+    if not isinstance(kind, TimestampType | TimestampNTZType | IntegralType):
+        raise PlanError(f"{spec.time} is {kind.simpleString()}; a time is a timestamp or a whole number, cast it")
+    return kind
+
+
+def _refuse_distinct(spec: GroupSpec) -> None:
+    for each in spec.aggregates:
+        if each.distinct:
+            raise PlanError(
+                f"{each}: Spark counts no distinct values of a stream; write count(*) over a query grouped by the "
+                "column first, or run it on finished data"
+            )
+
+
+def _as_timestamp(time: Column, kind: DataType) -> Column:
+    """Of as many microseconds since 1970. Spark's `timestampdiff` reads TIMESTAMP_NTZ in the zone of the session, where
+    hours are missing and others come twice; parts of a time are read as they stand."""
+    if isinstance(kind, IntegralType):
+        return F.timestamp_micros(time)
+    day, hour, minute = F.unix_date(time.cast("date")), F.hour(time), F.minute(time)
+    seconds = (day.cast("long") * 24 + hour) * 3600 + minute * 60
+    return F.timestamp_micros(seconds * 1_000_000 + (F.date_part(F.lit("SECOND"), time) * 1_000_000).cast("long"))
+
+
+def _from_timestamp(time: Column, kind: DataType) -> Column:
+    if isinstance(kind, TimestampType):
+        return time
+    micros = F.unix_micros(time)
+    if isinstance(kind, IntegralType):
+        return micros.cast(kind)
+    return F.timestamp_add("MICROSECOND", micros, F.lit("1970-01-01 00:00:00").cast("timestamp_ntz"))
