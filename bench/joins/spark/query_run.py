@@ -83,12 +83,21 @@ def run(
             .start()
         )
         query.awaitTermination()
+    forget_state(spark)
     told = [_told(json.loads(progress.json)) for progress in query.recentProgress]
     batches = []
     for batch in (batch for batch in told if batch.rows):
         jvm_ms, python_ms = clock.ms(batch.begun, batch.begun + batch.ms / 1000)
         batches.append(replace(batch, jvm_ms=jvm_ms, python_ms=python_ms))
     return with_checkpoint_bytes(batches, checkpoint)
+
+
+def forget_state(spark: SparkSession) -> None:
+    """Spark keeps the state of a query that ended for a while; on the heap, the collector would go through it in the
+    runs of others."""
+    jvm: Any = spark._jvm
+    jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
+    jvm.System.gc()
 
 
 @contextmanager

@@ -30,7 +30,8 @@ PACKED = pa.schema(
 """`first`: the least time of a chunk's rows; `latest`: the largest time its task has seen and believes, told once a
 task and bucket, else `BEGINNING` (among nulls PySpark would make it a float)."""
 NOW = "__thalweg_now"
-"""The time by the clock, the same in all rows of a micro-batch, also when it is run again."""
+"""The time by the clock, or the day, the same in all rows of a micro-batch, also when it is run again."""
+DAY_US = 86_400_000_000
 TOGETHER_ROWS = 200_000
 TOGETHER_BYTES = 16 << 20
 """Rows are packed when as many are together."""
@@ -52,12 +53,14 @@ class Packing:
         waiting: list[pa.RecordBatch] = []
         rows = size = 0
         latest = BEGINNING
+        bound: int | None = None
         some = False
         for batch in batches:
             if not batch.num_rows:
                 continue
             some = True
-            bound = None if ahead is None else batch.column(NOW)[0].value + ahead
+            if ahead is not None and bound is None:
+                bound = _now(batch.column(NOW)[0]) + ahead
             batch = self.binding.plain(self.alias, batch)
             times, known = self.binding.times(self.alias, batch)
             believed, _ = latest_of(times if known is None else times[known], bound)
@@ -122,6 +125,11 @@ class Packing:
         """Before all others where one has no time."""
         times, known = self.binding.times(self.alias, rows)
         return int(times.min()) if known is None else BEGINNING
+
+
+def _now(told: pa.Scalar) -> int:
+    """In microseconds. Of a day: when it has ended everywhere, whatever its time zone is."""
+    return (told.value + 2) * DAY_US if pa.types.is_date(told.type) else int(told.value)
 
 
 def one_batch(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

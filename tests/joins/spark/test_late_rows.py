@@ -72,7 +72,7 @@ def test_late_rows_and_rows_without_time_are_counted_and_set_aside(spark, tmp_pa
 FAR = 80 * 365 * 86_400
 
 
-@pytest.mark.parametrize("max_ahead", ["1 day", None])
+@pytest.mark.parametrize("max_ahead", ["1 day", "1 hour", None])  # the clock's day, its time, and neither
 def test_a_row_far_in_the_future_is_joined_and_nobody_follows_it(spark, tmp_path: Path, max_ahead: str | None):
     """Both streams have one; then `b` is ahead of `a`, which is in order."""
     streams = files(
