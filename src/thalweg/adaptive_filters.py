@@ -118,6 +118,8 @@ class Filters:
         self._passes = itertools.count(1)
         self._identity = identity or uuid.uuid4().hex
         self._lock = threading.Lock()
+        self.listeners: list[Callable[[Record], None]] = []
+        """Hear every event record, as the report does."""
 
     def __call__(self, df: Any) -> Any:
         """The rows of a Spark DataFrame, batch or streaming, that pass; a plain DataFrame with the same columns."""
@@ -231,16 +233,19 @@ class Filters:
         return tuple(sentence(death, names) for death in found[-MOST_DEATHS:])
 
     def _sink(self, path: str | os.PathLike[str] | None) -> Callable[[Record], None]:
-        if path is None:
-            return self._tally.add
-        with self._lock:
-            lines = self._sinks.setdefault(str(path), JsonLines(path))
+        lines = None
+        if path is not None:
+            with self._lock:
+                lines = self._sinks.setdefault(str(path), JsonLines(path))
 
-        def both(record: Record) -> None:
+        def tell(record: Record) -> None:
             self._tally.add(record)
-            lines.write(record)
+            if lines is not None:
+                lines.write(record)
+            for listener in self.listeners:
+                listener(record)
 
-        return both
+        return tell
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy in another process (a `foreachBatch` on Connect) is the same filter set with a report of its own."""

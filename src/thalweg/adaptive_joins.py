@@ -125,6 +125,8 @@ class Join:
         self._passes = itertools.count(1)
         self._fetches: deque[Fetch] = deque(maxlen=MOST_PENDING)
         self._lines = JsonLines(settings.events) if settings.events is not None else None
+        self.listeners: list[Callable[[Record], None]] = []
+        """Hear every event record, as the report does."""
 
     def __call__(self, /, **streams: Any) -> Any:
         """The joined DataFrame of Spark DataFrames, one a stream, streaming or finished.
@@ -162,6 +164,16 @@ class Join:
             )
         )  # fmt: skip
 
+    def over_telling(
+        self, streams: Mapping[str, Source], watermark: Callable[[int | None], None]
+    ) -> Iterator[pa.RecordBatch]:
+        """As `over`; `watermark` hears the query's watermark, in ticks, after every round: what joins what comes out
+        must know when no older result can come."""
+        from thalweg.runtime.local.joins import join_batches
+
+        run = f"local pass {next(self._passes)} of {self._identity[:8]}"
+        return join_batches(self._plan, self._settings, streams, run, self._sink(), watermark)
+
     def over(self, /, **streams: Source) -> Iterator[pa.RecordBatch]:
         """The results over iterables of Arrow batches, tables, or whatever gives such batches (a ``pyarrow.dataset``, a
         Polars DataFrame, a DuckDB relation), one a stream, without Spark.
@@ -185,6 +197,8 @@ class Join:
             self._tally.add(record)
             if self._lines is not None:
                 self._lines.write(record)
+            for listener in self.listeners:
+                listener(record)
 
         return both
 

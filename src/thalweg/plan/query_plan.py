@@ -11,10 +11,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-import pyarrow as pa
-
 from thalweg.plan.expression import Aggregate, Bound, Expression, Ref, refs, structure
-from thalweg.plan.query import WINDOW_END, WINDOW_START, Condition, Output, Query, Source
+from thalweg.plan.group_spec import key_name, result_name
+from thalweg.plan.query import Condition, Output, Query, Source
 
 Key = tuple[str, str]
 """alias, column."""
@@ -117,21 +116,6 @@ def column_of(ref: Ref, joined: bool) -> str:
     return f"{ref.alias}_{ref.column}" if joined and ref.alias else ref.column
 
 
-def key_name(number: int) -> str:
-    """A group's key as a column."""
-    return f"key {number}"
-
-
-def argument_name(number: int) -> str:
-    """An aggregate's argument as a column."""
-    return f"arg {number}"
-
-
-def aggregate_name(number: int) -> str:
-    """An aggregate's value as a column."""
-    return f"agg {number}"
-
-
 def of_groups(expression: Expression, plan: QueryPlan) -> Expression:
     """An output or HAVING in terms of the columns that groups have."""
     grouping = plan.query.grouping
@@ -139,7 +123,7 @@ def of_groups(expression: Expression, plan: QueryPlan) -> Expression:
     if expression in grouping.keys:
         return Ref("", key_name(grouping.keys.index(expression)), expression.type)
     if isinstance(expression, Aggregate):
-        return Ref("", aggregate_name(grouping.aggregates.index(expression)), expression.type)
+        return Ref("", result_name(grouping.aggregates.index(expression)), expression.type)
     if isinstance(expression, Bound):
         return Ref("", expression.name, expression.type)
     parts = getattr(expression, "arguments", None)
@@ -151,16 +135,6 @@ def of_groups(expression: Expression, plan: QueryPlan) -> Expression:
 def group_outputs(plan: QueryPlan) -> tuple[Output, ...]:
     """Over the columns that groups have."""
     return tuple(Output(o.name, of_groups(o.expression, plan)) for o in plan.query.outputs)
-
-
-def group_schema(plan: QueryPlan, time_type: pa.DataType) -> pa.Schema:
-    """The columns that groups have."""
-    grouping = plan.query.grouping
-    assert grouping is not None
-    fields = [(WINDOW_START, time_type), (WINDOW_END, time_type)]
-    fields += [(key_name(n), key.type) for n, key in enumerate(grouping.keys)]
-    fields += [(aggregate_name(n), aggregate.type) for n, aggregate in enumerate(grouping.aggregates)]
-    return pa.schema(fields)
 
 
 def needed(expressions: tuple[Expression, ...], alias: str) -> tuple[str, ...]:

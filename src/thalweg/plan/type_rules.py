@@ -40,6 +40,8 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
         return pa.float32()
     if is_.is_date64(kind):
         return pa.date32()
+    if is_.is_timestamp(kind) and kind.tz is not None:
+        return pa.timestamp(kind.unit, "UTC")
     return kind
 
 

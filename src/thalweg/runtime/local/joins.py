@@ -49,13 +49,20 @@ def make_join_loop(
 
 
 def join_batches(
-    plan: JoinPlan, settings: JoinSettings, streams: Mapping[str, Source], run: str, sink: Callable[[Record], None]
+    plan: JoinPlan,
+    settings: JoinSettings,
+    streams: Mapping[str, Source],
+    run: str,
+    sink: Callable[[Record], None],
+    watermark: Callable[[int | None], None] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The results, in batches of bounded size. What can be checked at once is, before the first is asked for."""
+    """The results, in batches of bounded size. What can be checked at once is, before the first is asked for.
+    `watermark` hears the query's, in ticks, after every round."""
     known = _checked(plan, streams)
     if len(known) == len(streams):
         JoinBinding.of(plan, known)
-    return _joined(plan, settings, {a: _batches(a, source) for a, source in streams.items()}, known, run, sink)
+    sources = {alias: _batches(alias, source) for alias, source in streams.items()}
+    return _joined(plan, settings, sources, known, run, sink, watermark)
 
 
 def _joined(
@@ -65,6 +72,7 @@ def _joined(
     schemas: dict[str, pa.Schema],
     run: str,
     sink: Callable[[Record], None],
+    watermark: Callable[[int | None], None] | None,
 ) -> Iterator[pa.RecordBatch]:
     waiting: dict[str, pa.RecordBatch] = {}
     for alias, source in sources.items():
@@ -103,6 +111,8 @@ def _joined(
             else:
                 loop.watermarks.ended(alias)
             loop.end_round()
+            if watermark is not None:
+                watermark(loop.watermarks.query)
             unreported += batch.num_rows
             if unreported >= report_at:
                 unreported, report_at = 0, min(2 * report_at, TELL_EVERY_ROWS)

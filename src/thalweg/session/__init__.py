@@ -1,0 +1,6 @@
+"""Sessions: streams, tables and functions by name, and continuous queries over them, on Spark or in this process."""
+
+from thalweg.session.continuous_query import ContinuousQuery
+from thalweg.session.session import Session, session
+
+__all__ = ["ContinuousQuery", "Session", "session"]

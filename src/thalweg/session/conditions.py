@@ -1,0 +1,63 @@
+"""Conditions of a plan as predicates of an adaptive filter chain.
+
+Those in Spark's own words run in the JVM, before rows travel; the others run where Python does. One that can raise
+comes after all that are written before it, so that it sees no row they drop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from thalweg.kernels.expressions import Condition as Vectorized
+from thalweg.plan import NativePredicate, Predicate, predicate
+from thalweg.plan.expression import Ref, refs, user_functions
+from thalweg.plan.functions import can_raise
+from thalweg.plan.query import Condition
+from thalweg.plan.query_plan import column_of
+from thalweg.plan.relation import UserFunction
+
+Native = Callable[[Condition], Any]
+"""A Column of Spark's; None where conditions are evaluated in this process."""
+
+
+def predicates(
+    conditions: Sequence[Condition],
+    functions: Mapping[str, UserFunction],
+    joined: bool,
+    anything: Ref,
+    native: Native | None = None,
+) -> list[Predicate | NativePredicate]:
+    """One a condition. `anything` is a column that is there, for conditions that read none."""
+    made: list[Predicate | NativePredicate] = []
+    names = _names(conditions)
+    in_python: set[str] = set()
+    for n, condition in enumerate(conditions):
+        name = names[n]
+        before = names[:n] if can_raise(condition.expression) else []
+        if native is not None and not user_functions(condition.expression) and not in_python & set(before):
+            made.append(predicate(native(condition), name=name, after=before))
+            continue
+        in_python.add(name)
+        read = refs(condition.expression) or (anything,)
+        made.append(
+            predicate(
+                Vectorized(condition.expression, functions, read),
+                *(column_of(ref, joined) for ref in read),
+                name=name,
+                after=[guard for guard in before if native is None or guard in in_python],
+                vectorized=True,
+            )
+        )
+    return made
+
+
+def _names(conditions: Sequence[Condition]) -> list[str]:
+    """Their texts; a second of the same text gets a number."""
+    names: list[str] = []
+    for condition in conditions:
+        name, n = condition.text, 2
+        while name in names:
+            name, n = f"{condition.text} ({n})", n + 1
+        names.append(name)
+    return names

@@ -1,0 +1,42 @@
+"""The join of a plan as a `Join`: the same adaptive join that `tw.join` makes from text."""
+
+from __future__ import annotations
+
+from thalweg.adaptive_joins import Join
+from thalweg.plan.expression import refs
+from thalweg.plan.join_condition import Residual
+from thalweg.plan.join_graph import JoinGraph
+from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.query_plan import QueryPlan, needed
+from thalweg.plan.window_length import Length
+from thalweg.runtime.join_settings import JoinSettings
+
+
+def join_of(plan: QueryPlan, settings: JoinSettings) -> Join:
+    """Windows hold what somebody behind the join needs."""
+    assert plan.join is not None
+    step = plan.join
+    rank = {alias: n for n, alias in enumerate(step.order)}
+    equalities = sorted(
+        (sorted((e.one, e.other), key=lambda key: rank[key[0]]) for e in step.equalities),
+        key=lambda ends: [rank[end[0]] for end in ends],
+    )
+    graph = JoinGraph.of([(*one, *other) for one, other in equalities], step.order)
+    residuals = tuple(
+        Residual(c.text, tuple((ref.alias, ref.column) for ref in refs(c.expression))) for c in step.residuals
+    )
+    windows: dict[str, Length] = {}
+    times, lateness = {}, {}
+    for scan in plan.scans:
+        relation, window = scan.source.relation, scan.source.window
+        if relation.time is None:
+            continue
+        us = 0 if window is None or window.length_us is None else window.length_us
+        windows[scan.alias] = f"{us} microseconds"
+        times[scan.alias] = relation.time
+        lateness[scan.alias] = f"{relation.lateness_us} microseconds"
+    select = tuple(
+        f"{scan.alias}.{column}" for scan in plan.scans for column in needed(plan.behind, scan.alias)
+    )  # fmt: skip
+    on = " AND ".join([*(e.text for e in step.equalities), *(c.text for c in step.residuals)])
+    return Join(JoinPlan(on, graph, residuals, windows, times, lateness, select or ("event_time",)), settings)

@@ -1,0 +1,219 @@
+"""A plan carried out in this process: Arrow batches in, Arrow batches out, by the adaptive filters and joins."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from thalweg.adaptive_filters import Filters, filters
+from thalweg.adaptive_joins import Join
+from thalweg.events import Record
+from thalweg.kernels.expressions import Evaluation
+from thalweg.plan.expression import Bound, Expression, Ref
+from thalweg.plan.group_spec import grouped_columns
+from thalweg.plan.join_select import EVENT_TIME
+from thalweg.plan.query import Condition
+from thalweg.plan.query_plan import QueryPlan, Scan, column_of, group_outputs, of_groups
+from thalweg.plan.relation import UserFunction
+from thalweg.plan.type_rules import plain_type
+from thalweg.plan.window_length import TICK_NS
+from thalweg.runtime.join_settings import JoinSettings
+from thalweg.runtime.local.aggregates import GroupCounts, aggregate_batches
+from thalweg.runtime.local.joins import WORTH_A_WARNING
+from thalweg.session.conditions import predicates
+from thalweg.session.join_of_plan import join_of
+from thalweg.session.parts import Parts
+
+Batches = Iterator[pa.RecordBatch]
+Name = Callable[[Ref | Bound], str]
+
+
+@dataclass
+class LocalRun:
+    """One pass over the data; what it does is told by `parts`."""
+
+    plan: QueryPlan
+    functions: Mapping[str, UserFunction]
+    policy: str
+    data: Mapping[str, Callable[[], Iterable[pa.RecordBatch]]]
+    """By alias."""
+    listener: Callable[[Record], None]
+    parts: Parts = field(default_factory=Parts)
+
+    def batches(self) -> Batches:
+        """The results, as they are asked for; at least one batch, for the columns."""
+        plan, grouping = self.plan, self.plan.query.grouping
+        joined = plan.join is not None
+        watermark = _Watermark()
+        if joined:
+            rows = self._joined(watermark)
+        else:
+            rows = self._scanned(plan.scans[0], watermark)
+        if plan.conditions:
+            anything = self._anything()
+            rows = self._filtered(rows, plan.conditions, joined, anything, "joined rows")
+
+        def name(ref: Ref | Bound) -> str:
+            return column_of(ref, joined) if isinstance(ref, Ref) else ref.name
+
+        outputs = plan.query.outputs
+        if grouping is not None:
+            rows = self._grouped(rows, watermark, name)
+            if grouping.having is not None:
+                having = Evaluation(of_groups(grouping.having, plan), self.functions)
+                rows = (batch.filter(having(_columns(batch, lambda ref: _plain(ref)), batch.num_rows)) for batch in rows)
+            outputs, name = group_outputs(plan), _plain
+        return self._projected(rows, [(o.name, o.expression) for o in outputs], name)
+
+    def _scanned(self, scan: Scan, watermark: _Watermark | None = None) -> Batches:
+        rows: Iterable[pa.RecordBatch] = self.data[scan.alias]()
+        if watermark is not None and scan.source.relation.time is not None:
+            rows = watermark.follow(rows, scan.source.relation.time, scan.source.relation.lateness_us)
+        found = _selected(rows, scan.columns)
+        if scan.conditions:
+            first = scan.columns[0]
+            anything = Ref(scan.alias, first, plain_type(scan.source.relation.schema.field(first).type))
+            found = self._filtered(found, scan.conditions, False, anything, scan.alias)
+        if scan.computed:
+            found = self._with_computed(found, scan.computed)
+        return found
+
+    def _anything(self) -> Ref:
+        """A column that joined rows have."""
+        from thalweg.plan.query_plan import needed
+
+        for scan in self.plan.scans:
+            for column in needed(self.plan.behind, scan.alias):
+                return Ref(scan.alias, column, plain_type(scan.source.relation.schema.field(column).type))
+        return Ref("", EVENT_TIME, pa.timestamp("us"))
+
+    def _filtered(
+        self, rows: Batches, conditions: tuple[Condition, ...], joined: bool, anything: Ref, where: str
+    ) -> Batches:
+        made: Filters = filters(*predicates(conditions, self.functions, joined, anything), policy=self.policy)
+        made.listeners.append(self.listener)
+        self.parts.add(f"filter of {where}", made)
+        return made.over(rows)
+
+    def _joined(self, watermark: _Watermark) -> Batches:
+        join: Join = join_of(self.plan, JoinSettings(policy=self.policy))
+        join.listeners.append(self.listener)
+        self.parts.add("join", join)
+        return join.over_telling(
+            {scan.alias: self._joinable(scan) for scan in self.plan.scans}, watermark.hear
+        )
+
+    def _joinable(self, scan: Scan) -> pa.RecordBatchReader | Batches:
+        """With at least one batch, so that columns are known."""
+        rows = self._scanned(scan)
+        some = False
+        for batch in rows:
+            some = True
+            yield batch
+        if not some:
+            relation = scan.source.relation
+            fields = [relation.schema.field(name) for name in scan.columns]
+            fields += [pa.field(name, expression.type) for name, expression in scan.computed]
+            yield pa.RecordBatch.from_arrays([pa.array([], f.type) for f in fields], schema=pa.schema(fields))
+
+    def _with_computed(self, rows: Batches, computed: tuple[tuple[str, Expression], ...]) -> Batches:
+        evaluations = [(name, Evaluation(expression, self.functions)) for name, expression in computed]
+        for batch in rows:
+            for name, evaluation in evaluations:
+                batch = batch.append_column(name, evaluation(_columns(batch, _plain), batch.num_rows))
+            yield batch
+
+    def _grouped(self, rows: Batches, watermark: _Watermark, name: Name) -> Batches:
+        plan, grouping = self.plan, self.plan.query.grouping
+        assert grouping is not None
+        stream = plan.query.streams[0]
+        time = EVENT_TIME if plan.join is not None else stream.relation.time
+        assert time is not None
+        spec, computed = grouped_columns(grouping, time)
+        evaluations = [(column, Evaluation(expression, self.functions)) for column, expression in computed.items()]
+        counted: list[GroupCounts] = []
+
+        def prepared() -> Batches:
+            for batch in rows:
+                arrays = [evaluation(_columns(batch, name), batch.num_rows) for _, evaluation in evaluations]
+                names = [time, *(column for column, _ in evaluations)]
+                yield pa.RecordBatch.from_arrays([batch.column(time), *arrays], names=names)
+
+        time_type = plain_type(stream.relation.schema.field(stream.relation.time).type)
+        if plan.join is not None:
+            time_type = _finest(plan)
+        schema = pa.schema([(time, time_type), *((column, e.type) for column, e in computed.items())])
+        self.parts.groups = counted
+        yield from aggregate_batches(
+            prepared(), spec, 0, lambda counts: counted.__setitem__(slice(None), [counts]),
+            watermark=watermark.now, schema=schema,
+        )  # fmt: skip
+        if counted and counted[0].late > WORTH_A_WARNING * counted[0].rows:
+            warnings.warn(
+                f"{counted[0].late:,} of {counted[0].rows:,} rows came after their windows were closed and are in "
+                "none: the stream is not in order, raise its lateness=",
+                stacklevel=2,
+            )
+
+    def _projected(self, rows: Batches, outputs: list[tuple[str, Expression]], name: Name) -> Batches:
+        evaluations = [(column, Evaluation(expression, self.functions)) for column, expression in outputs]
+        schema = pa.schema([(column, expression.type) for column, expression in outputs])
+        some = False
+        for batch in rows:
+            if not batch.num_rows and some:
+                continue
+            some = True
+            arrays = [evaluation(_columns(batch, name), batch.num_rows) for _, evaluation in evaluations]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        if not some:
+            yield pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)
+
+
+class _Watermark:
+    """How far all streams have come, in ticks; of one stream found out on the way, of joined rows told by the join."""
+
+    def __init__(self) -> None:
+        self._now: int | None = None
+
+    def now(self) -> int | None:
+        """None: nothing is known."""
+        return self._now
+
+    def hear(self, ticks: int | None) -> None:
+        """Of a join."""
+        self._now = ticks
+
+    def follow(self, batches: Iterable[pa.RecordBatch], time: str, lateness_us: int) -> Batches:
+        """A batch counts when it has been worked off."""
+        latest: int | None = None
+        for batch in batches:
+            yield batch
+            column = batch.column(time)
+            if batch.num_rows and column.null_count < batch.num_rows:
+                most = int(np.int64(pc.max(column).value))
+                latest = most if latest is None else max(latest, most)
+                self._now = latest - lateness_us * 1000 // TICK_NS[column.type.unit]
+
+
+def _selected(batches: Iterable[pa.RecordBatch], columns: tuple[str, ...]) -> Batches:
+    for batch in batches:
+        yield batch.select(list(columns))
+
+
+def _columns(batch: pa.RecordBatch, name: Name) -> Callable[[Ref | Bound], pa.Array]:
+    return lambda ref: batch.column(name(ref))
+
+
+def _plain(ref: Ref | Bound) -> str:
+    return ref.column if isinstance(ref, Ref) else ref.name
+
+
+def _finest(plan: QueryPlan) -> pa.DataType:
+    units = ("s", "ms", "us", "ns")
+    kinds = [plain_type(s.relation.schema.field(s.relation.time).type) for s in plan.query.streams]
+    return pa.timestamp(max((kind.unit for kind in kinds), key=units.index), kinds[0].tz)

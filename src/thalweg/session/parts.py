@@ -1,0 +1,61 @@
+"""The adaptive parts of one run of a query, and what they report together."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field
+from typing import Any
+
+from thalweg.adaptive_filters import Filters
+from thalweg.adaptive_joins import Join
+from thalweg.report import JoinReport, Report
+
+
+@dataclass
+class Parts:
+    """By what they do, in the order rows meet them."""
+
+    named: dict[str, Filters | Join] = field(default_factory=dict)
+    groups: list[Any] = field(default_factory=list)
+    """Counts of the windows' groups, the latest."""
+
+    def add(self, name: str, part: Filters | Join) -> None:
+        """One more."""
+        self.named[name] = part
+
+    def report(self) -> QueryReport:
+        """What they have counted so far."""
+        return QueryReport(tuple((name, part.report()) for name, part in self.named.items()), tuple(self.groups))
+
+
+@dataclass(frozen=True, repr=False)
+class QueryReport:
+    """What the adaptive parts of a query did. `print(report)`, `report.to_dict()`, or the last line of a notebook
+    cell."""
+
+    parts: tuple[tuple[str, Report | JoinReport], ...]
+    groups: tuple[Any, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "parts": {name: report.to_dict() for name, report in self.parts},
+            "groups": [{k: getattr(g, k) for k in g.__slots__} for g in self.groups],
+        }
+
+    def __str__(self) -> str:
+        told = [f"{name}\n{'-' * len(name)}\n{report}" for name, report in self.parts]
+        told += [f"groups: {_of_groups(counts)}" for counts in self.groups]
+        return "\n\n".join(told) or "Nothing here adapts: the query is carried out as it is planned."
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        told = [f"<h4>{html.escape(name)}</h4>{report._repr_html_()}" for name, report in self.parts]
+        told += [f"<p>groups: {html.escape(_of_groups(counts))}</p>" for counts in self.groups]
+        return "".join(told) or f"<p>{html.escape(str(self))}</p>"
+
+
+def _of_groups(counts: Any) -> str:
+    late = f", {counts.late:,} late and in none" if counts.late else ""
+    return f"{counts.rows:,} rows in, {counts.results:,} groups out, at most {counts.most_held:,} held{late}"
