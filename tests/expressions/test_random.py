@@ -204,12 +204,12 @@ def test_same_as_spark(spark: SparkSession) -> None:
     """Many expressions a query: a query costs more than an expression."""
     side = SparkSide(spark)
 
-    @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     @given(st.integers(0, 2**32))
     def same(seed: int) -> None:
         writer = Writer(random.Random(seed))
         families = ["number", "truth", "text", "truth", "number", "zoned", "local", "day", "length", "whole"]
-        check(side, [writer.write(family, 3) for family in families * 3])
+        check(side, [writer.write(family, 3) for family in families * 2])
 
     same()
 

@@ -151,7 +151,8 @@ def _replace(call: Call) -> Kernel:
 
 def _like(call: Call) -> Kernel:
     pattern, *escape = (str(part.value) for part in call.arguments[1:] if isinstance(part, Value))
-    return lambda values, rows: LikePattern.read(pattern, *escape).matches(values[0])
+    wanted = LikePattern.read(pattern, *escape)
+    return lambda values, rows: wanted.matches(values[0])
 
 
 def _concat(call: Call) -> Kernel:
