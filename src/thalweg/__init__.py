@@ -8,13 +8,25 @@ tw.filters(isdigit)
 
 from thalweg.adaptive_filters import Filters, filters
 from thalweg.adaptive_joins import Join, join
-from thalweg.errors import FailedRowError, JoinLimitError, PlanError, PredicateError, ThalwegError, TimeLimitError
+from thalweg.errors import (
+    CheckpointError,
+    ExpressionError,
+    FailedRowError,
+    JoinLimitError,
+    PlanError,
+    PredicateError,
+    SqlError,
+    ThalwegError,
+    TimeLimitError,
+)
 from thalweg.plan import NativePredicate, Predicate, predicate
 from thalweg.report import JoinReport, Report
+from thalweg.session import ContinuousQuery, Session, session
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "FailedRowError", "Filters", "Join", "JoinLimitError", "JoinReport", "NativePredicate", "PlanError", "Predicate",
-    "PredicateError", "Report", "ThalwegError", "TimeLimitError", "filters", "join", "predicate",
+    "CheckpointError", "ContinuousQuery", "ExpressionError", "FailedRowError", "Filters", "Join", "JoinLimitError",
+    "JoinReport", "NativePredicate", "PlanError", "Predicate", "PredicateError", "Report", "Session", "SqlError",
+    "ThalwegError", "TimeLimitError", "filters", "join", "predicate", "session",
 ]  # fmt: skip

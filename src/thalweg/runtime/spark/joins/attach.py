@@ -81,7 +81,7 @@ def lay_out(plan: JoinPlan, settings: JoinSettings, frames: Mapping[str, DataFra
     if streaming and not pa.types.is_timestamp(binding.time_type):
         raise PlanError("time=: on Spark streams a time is a TIMESTAMP or TIMESTAMP_NTZ; F.timestamp_micros makes one")
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
-    count = settings.buckets or min(_parallelism(spark), partitions)
+    count = settings.buckets or min(parallelism(spark), partitions)
     partitions = partitions if streaming else count
     sizes = None if streaming else _sizes({a: frames[a] for a in plan.streams})
     followed = [a for a, column in plan.times.items() if streaming and has_watermark(a, frames[a], column)]
@@ -201,7 +201,7 @@ def _check(plan: JoinPlan, frames: Mapping[str, DataFrame]) -> None:
         raise PlanError(f"no DataFrame is given for {', '.join(missing)}: j({missing[0]}=df, ...)")
 
 
-def _parallelism(spark: SparkSession) -> int:
+def parallelism(spark: SparkSession) -> int:
     """Tasks that run at once, as far as the configuration tells: not what Spark counts, which on a cluster depends on
     the executors that are there at the moment, while a checkpoint must find its buckets again."""
 

@@ -1,0 +1,96 @@
+"""Trees of plans, as text, HTML, Graphviz and Mermaid.
+
+>>> tree = Node("Project", ("price",), (Node("Stream", ("stock AS s", "[RANGE 1 MINUTE]")),))
+>>> print(as_text(tree))
+Project price
+└─ Stream stock AS s
+     [RANGE 1 MINUTE]
+>>> print(as_mermaid(tree))
+flowchart BT
+  n0["Project<br/>price"]
+  n1["Stream<br/>stock AS s<br/>[RANGE 1 MINUTE]"]
+  n1 --> n0
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Node:
+    """An operator: what it is, what is to be said of it (the first beside its name), what it takes its rows from."""
+
+    name: str
+    details: tuple[str, ...] = ()
+    inputs: tuple[Node, ...] = ()
+
+
+def as_text(tree: Node) -> str:
+    """With lines for branches."""
+    return "\n".join(_lines(tree))
+
+
+def _lines(node: Node) -> Iterator[str]:
+    first, *more = node.details or ("",)
+    yield f"{node.name} {first}".rstrip()
+    bar = "│ " if node.inputs else "  "
+    for detail in more:
+        yield f"{bar}  {detail}"
+    for n, child in enumerate(node.inputs):
+        last = n == len(node.inputs) - 1
+        for k, line in enumerate(_lines(child)):
+            yield ("└─ " if last else "├─ ") + line if not k else ("   " if last else "│  ") + line
+
+
+def as_html(tree: Node) -> str:
+    """Nested lists, which every notebook shows."""
+    first, *more = node_details(tree)
+    inner = "".join(f"<br><small>{html.escape(detail)}</small>" for detail in more)
+    below = "".join(as_html(child) for child in tree.inputs)
+    head = f"<b>{html.escape(tree.name)}</b> {html.escape(first)}{inner}"
+    return f"<ul style='list-style:none;padding-left:1.2em;border-left:1px solid #ccc'><li>{head}{below}</li></ul>"
+
+
+def node_details(node: Node) -> tuple[str, ...]:
+    """At least one."""
+    return node.details or ("",)
+
+
+def as_graphviz(tree: Node) -> str:
+    """For `dot`; rows flow upwards."""
+    lines = ["digraph plan {", "  rankdir=BT;", '  node [shape=box, fontname="sans-serif"];']
+    for number, node, parent in _numbered(tree):
+        label = "\\n".join(_escaped(part) for part in (node.name, *node.details))
+        lines.append(f'  n{number} [label="{label}"];')
+        if parent is not None:
+            lines.append(f"  n{number} -> n{parent};")
+    return "\n".join([*lines, "}"])
+
+
+def as_mermaid(tree: Node) -> str:
+    """For Markdown pages that draw it."""
+    nodes, edges = [], []
+    for number, node, parent in _numbered(tree):
+        label = "<br/>".join(html.escape(part, quote=True).replace("&#x27;", "'") for part in (node.name, *node.details))
+        nodes.append(f'  n{number}["{label}"]')
+        if parent is not None:
+            edges.append(f"  n{number} --> n{parent}")
+    return "\n".join(["flowchart BT", *nodes, *edges])
+
+
+def _numbered(tree: Node) -> Iterator[tuple[int, Node, int | None]]:
+    """Each node with its number and its parent's."""
+    waiting: list[tuple[Node, int | None]] = [(tree, None)]
+    number = 0
+    while waiting:
+        node, parent = waiting.pop()
+        yield number, node, parent
+        waiting.extend((child, number) for child in reversed(node.inputs))
+        number += 1
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')

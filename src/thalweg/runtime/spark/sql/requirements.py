@@ -1,0 +1,43 @@
+"""What a query needs of a Spark session, told before anything runs."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from thalweg.errors import PlanError
+from thalweg.plan.expression import Call, walk
+from thalweg.plan.query_plan import QueryPlan
+
+_IN_A_ZONE = frozenset({"year", "month", "day", "hour", "minute", "second", "date_trunc", "cast"})
+"""What depends on the session's time zone, of a TIMESTAMP."""
+
+
+def demand(spark: SparkSession, plan: QueryPlan, streaming: bool) -> None:
+    """Refuse what would give other rows than elsewhere, or none."""
+    if (spark.conf.get("spark.sql.ansi.enabled", "true") or "true").lower() != "true":
+        raise PlanError(
+            "spark.sql.ansi.enabled is false: an overflow would be a wrong number and not an error, as it is elsewhere; "
+            "spark.conf.set('spark.sql.ansi.enabled', True)"
+        )
+    zone = spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
+    if zone not in ("UTC", "Etc/UTC", "Z", "GMT", "+00:00"):
+        for expression in (*plan.behind, *(c.expression for scan in plan.scans for c in scan.conditions)):
+            for part in walk(expression):
+                if isinstance(part, Call) and part.function in _IN_A_ZONE and any(map(_zoned, part.arguments)):
+                    raise PlanError(
+                        f"{part.function} of a TIMESTAMP would be read in {zone}, and elsewhere in UTC; "
+                        "spark.conf.set('spark.sql.session.timeZone', 'UTC'), or use TIMESTAMP_NTZ"
+                    )
+    for scan in plan.scans:
+        window = scan.source.window
+        if window is not None and window.rows is not None and plan.join is not None:
+            raise PlanError(
+                f"{scan.alias} {window}: on Spark the rows of a stream are in several places, and nobody knows the last "
+                f"{window.rows:,} of all; write a window of time, {scan.source.relation.name} [RANGE 1 MINUTE]"
+            )
+
+
+def _zoned(expression: object) -> bool:
+    kind = getattr(expression, "type", None)
+    return kind is not None and pa.types.is_timestamp(kind) and kind.tz is not None

@@ -1,0 +1,56 @@
+"""A query's results as a running query of Spark's, its plan pinned in the checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from thalweg.errors import PlanError
+from thalweg.runtime.spark.joins.attach import parallelism
+from thalweg.runtime.spark.sql.pinned import pin
+
+
+def start_stream(
+    spark: SparkSession,
+    run: Any,
+    kind: str,
+    path: str | None,
+    options: dict[str, str],
+    trigger: str | Mapping[str, Any] | None,
+    checkpoint: str | None,
+    name: str | None,
+    mine: dict[str, Any],
+) -> StreamingQuery:
+    """`run` is a `session.spark_run.SparkRun`; it takes the order and the buckets that the checkpoint was begun with."""
+    place = checkpoint or options.pop("checkpointLocation", None)
+    if place is not None:
+        plan = run.plan
+        if plan.join is not None:
+            partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
+            buckets = min(parallelism(spark), partitions)
+            mine = {**mine, "order": list(plan.join.order), "buckets": buckets}
+        pinned = pin(spark, place, mine)
+        if plan.join is not None:
+            run.plan = replace(plan, join=replace(plan.join, order=tuple(pinned["order"])))
+            run.buckets = int(pinned["buckets"])
+        options["checkpointLocation"] = place
+    elif path is not None and spark.conf.get("spark.sql.streaming.checkpointLocation", None) is None:
+        raise PlanError("start(path=...) needs checkpoint=..., a folder of its own: with it a restart loses no row")
+    writer = run.dataframe().writeStream.format(kind).options(**options).outputMode("append")
+    if name is not None:
+        writer = writer.queryName(name)
+    if trigger is not None:
+        writer = writer.trigger(**_trigger(trigger))
+    return writer.start(path) if path is not None else writer.start()
+
+
+def _trigger(trigger: str | Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(trigger, Mapping):
+        return dict(trigger)
+    if not isinstance(trigger, str):
+        raise PlanError(f"trigger={trigger!r}: write '10 seconds', 'availableNow', or a dict as writeStream.trigger takes")
+    return {"availableNow": True} if trigger.lower() == "availablenow" else {"processingTime": trigger}

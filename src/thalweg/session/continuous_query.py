@@ -1,0 +1,159 @@
+"""A query of a session: explained, given as a DataFrame or a table, or started."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from thalweg.errors import PlanError
+from thalweg.events import Record
+from thalweg.plan.query_plan import QueryPlan
+from thalweg.plan.relation import UserFunction
+from thalweg.session.explanation import Explanation, explanation
+from thalweg.session.handle import BatchRun, Handle, StreamRun
+from thalweg.session.local_run import LocalRun
+from thalweg.session.parts import Parts, QueryReport
+from thalweg.session.spark_run import SparkRun
+
+MOST_EVENTS = 10_000
+"""Remembered; older ones are let go."""
+
+
+class ContinuousQuery:
+    """``q.explain()``, ``q.dataframe()``, ``q.batches()`` (in this process), ``q.start(...)``; then ``q.report()`` and
+    ``q.events()``."""
+
+    def __init__(
+        self,
+        plan: QueryPlan,
+        functions: Mapping[str, UserFunction],
+        policy: str,
+        data: Mapping[str, Any],
+        *,
+        name: str | None,
+        spark: Any,
+        running: dict[str, Handle],
+    ) -> None:
+        self.plan = plan
+        self.name = name
+        self._functions, self._policy, self._data, self._spark = functions, policy, data, spark
+        self._running = running
+        self._parts = Parts()
+        self._events: deque[Record] = deque(maxlen=MOST_EVENTS)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the result."""
+        return self.plan.query.schema
+
+    def explain(self) -> Explanation:
+        """What will run, and of what ran what was counted: ``print(q.explain())``, or the last line of a cell."""
+        streaming = any(getattr(df, "isStreaming", False) for df in self._data.values())
+        where = "this process" if self._spark is None else "a Spark stream" if streaming else "Spark, on finished data"
+        return explanation(self.plan, self._functions, self._policy, where, self._parts.report())
+
+    def dataframe(self) -> Any:
+        """On Spark a DataFrame to go on with; in this process a table of all results."""
+        if self._spark is None:
+            return pa.Table.from_batches(list(self.batches()), self.schema)
+        run = SparkRun(self.plan, self._functions, self._policy, self._data, self._events.append)
+        made = run.dataframe()
+        self._parts = run.parts
+        return made
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """In this process: results as they are asked for. Every call is a pass of its own."""
+        if self._spark is not None:
+            raise PlanError("batches() is for sessions without Spark; q.dataframe() gives a DataFrame")
+        data = {alias: _reader(source) for alias, source in self._data.items()}
+        run = LocalRun(self.plan, self._functions, self._policy, data, self._events.append)
+        self._parts = run.parts
+        return run.batches()
+
+    def start(
+        self,
+        path: str | None = None,
+        format: str | None = None,
+        options: Mapping[str, str] | None = None,
+        trigger: str | Mapping[str, Any] | None = None,
+        checkpoint: str | None = None,
+    ) -> Handle:
+        """Write the results, in the background.
+
+        Parameters
+        ----------
+        path, format, options
+            Of the sink, as in Spark's ``writeStream``: ``format="parquet"`` by default where a path is given. In this
+            process parquet and csv.
+        trigger
+            ``"10 seconds"``, ``"availableNow"``, or what ``writeStream.trigger`` takes, as a dict.
+        checkpoint
+            The folder of a Spark stream's checkpoint. It is bound to this query: a restart goes on with the plan it was
+            begun with, another query is refused.
+        """
+        if self.name is not None and (other := self._running.get(self.name)) is not None and other.isActive:
+            raise PlanError(f"a query {self.name!r} is running: stop it first, or give this one another name=")
+        kind = format or ("parquet" if path is not None else None)
+        if kind is None:
+            raise PlanError("start() needs to know where results go: path=..., or format='console', 'memory', 'noop'")
+        if self._spark is not None and any(df.isStreaming for df in self._data.values()):
+            handle: Handle = self._stream(path, kind, dict(options or {}), trigger, checkpoint)
+        else:
+            for given, value in (("trigger", trigger), ("checkpoint", checkpoint)):
+                if value is not None:
+                    raise PlanError(f"{given}={value!r}: the data are finished, so that there is nothing to go on with")
+            handle = self._finished(path, kind, dict(options or {}))
+        if self.name is not None:
+            self._running[self.name] = handle
+        return handle
+
+    def _stream(
+        self, path: str | None, kind: str, options: dict[str, str], trigger: Any, checkpoint: str | None
+    ) -> StreamRun:
+        from thalweg.runtime.spark.sql.start import start_stream
+
+        run = SparkRun(self.plan, self._functions, self._policy, self._data, self._events.append)
+        query = start_stream(
+            self._spark, run, kind, path, options, trigger, checkpoint, self.name,
+            {"query": self.plan.query.fingerprint, "text": self.plan.query.text},
+        )  # fmt: skip
+        self._parts = run.parts
+        return StreamRun(self, query)
+
+    def _finished(self, path: str | None, kind: str, options: dict[str, str]) -> BatchRun:
+        work: Callable[[], None]
+        if self._spark is not None:
+            df = self.dataframe()
+            writer = df.write.format(kind).options(**options).mode(options.pop("mode", "error"))
+
+            def work() -> None:
+                writer.save(path) if path is not None else writer.save()
+
+            return BatchRun(self, work)
+        from thalweg.session.local_sink import write
+
+        return BatchRun(self, None, lambda told: write(self.batches(), self.schema, path, kind, options, told))
+
+    def report(self) -> QueryReport:
+        """What the adaptive parts of the latest run have counted so far. Never waits for a query."""
+        return self._parts.report()
+
+    def events(self) -> list[Record]:
+        """What was observed and decided, as plain records, the latest last."""
+        return list(self._events)
+
+    def __repr__(self) -> str:
+        text = " ".join(self.plan.query.text.split())
+        return f"ContinuousQuery({self.name or ''}{': ' if self.name else ''}{text})"
+
+
+def _reader(source: Any) -> Callable[[], Any]:
+    def batches() -> Any:
+        if isinstance(source, pa.RecordBatch):
+            return [source]
+        return source.to_batches() if hasattr(source, "to_batches") else source
+
+    return batches

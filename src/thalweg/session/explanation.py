@@ -1,0 +1,205 @@
+"""What a query will do, from the plan that will do it, and what was counted when it did."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from thalweg.plan.expression import Expression, text_of, user_functions
+from thalweg.plan.query import Condition, Query, Source
+from thalweg.plan.query_plan import QueryPlan, Scan
+from thalweg.plan.relation import UserFunction
+from thalweg.plan.window import as_written
+from thalweg.report import JoinReport, Report
+from thalweg.report.plan_tree import Node, as_graphviz, as_html, as_mermaid, as_text
+from thalweg.session.parts import QueryReport
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """``print(it)``, or the last line of a notebook cell; ``to_graphviz()`` and ``to_mermaid()`` draw the plan."""
+
+    where: str
+    logical: Node
+    physical: Node
+    estimates: tuple[str, ...]
+    adapts: tuple[str, ...]
+    notes: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    def to_graphviz(self) -> str:
+        """Of the physical plan, for `dot`."""
+        return as_graphviz(self.physical)
+
+    def to_mermaid(self) -> str:
+        """Of the physical plan, for Markdown."""
+        return as_mermaid(self.physical)
+
+    def _lists(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return (
+            ("Estimates", self.estimates), ("May adapt while it runs", self.adapts), ("Notes", self.notes),
+            ("Result", self.columns),
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        parts = [f"Asked\n{as_text(self.logical)}", f"Planned, for {self.where}\n{as_text(self.physical)}"]
+        parts += ["\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in self._lists() if lines]
+        return "\n\n".join(parts)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        parts = [f"<h4>Asked</h4>{as_html(self.logical)}"]
+        parts.append(f"<h4>Planned, for {html.escape(self.where)}</h4>{as_html(self.physical)}")
+        for title, lines in self._lists():
+            if lines:
+                items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
+                parts.append(f"<h4>{title}</h4><ul>{items}</ul>")
+        return "".join(parts)
+
+
+def explanation(
+    plan: QueryPlan, functions: Mapping[str, UserFunction], policy: str, where: str, report: QueryReport
+) -> Explanation:
+    """One pipeline: the plan is the one that runs."""
+    counted = _counted(report)
+    physical = _Physical(plan, functions, policy, where, counted)
+    estimates = tuple(
+        f"{alias}: {told}{f'; counted: {counted[alias]}' if alias in counted else ''}" for alias, told in plan.estimates.items()
+    )
+    columns = tuple(f"{field.name}: {field.type}" for field in plan.query.schema)
+    return Explanation(where, logical(plan.query), physical.tree(), estimates, physical.adapts(), plan.notes, columns)
+
+
+def logical(query: Query) -> Node:
+    """As it is written."""
+    inputs = tuple(Node("Stream" if s.relation.is_stream else "Table", (_of_source(s),)) for s in query.sources)
+    node = inputs[0] if len(inputs) == 1 else Node("Product", (), inputs)
+    if query.conditions:
+        node = Node("Where", tuple(c.text for c in query.conditions), (node,))
+    grouping = query.grouping
+    if grouping is not None:
+        node = Node("Group", (str(grouping.window), *map(text_of, (*grouping.keys, *grouping.aggregates))), (node,))
+        if grouping.having is not None:
+            node = Node("Having", (text_of(grouping.having),), (node,))
+    return Node("Select", tuple(_output(o.name, o.expression) for o in query.outputs), (node,))
+
+
+class _Physical:
+    def __init__(
+        self, plan: QueryPlan, functions: Mapping[str, UserFunction], policy: str, where: str, counted: Mapping[str, str]
+    ) -> None:
+        self.plan, self.functions, self.policy, self.counted = plan, functions, policy, counted
+        self.local = where == "this process"
+        self.where = where
+
+    def tree(self) -> Node:
+        plan, query = self.plan, self.plan.query
+        scans = tuple(self._scan(scan) for scan in plan.scans)
+        node = scans[0]
+        if plan.join is not None:
+            node = self._join(scans)
+        if plan.conditions:
+            node = self._filter(plan.conditions, node, "joined rows")
+        grouping = query.grouping
+        if grouping is not None:
+            by = "Arrow groups" if self.local else "Spark's window aggregate"
+            told = (by, str(grouping.window), *map(text_of, (*grouping.keys, *grouping.aggregates)))
+            node = Node("Aggregate", told, (node,))
+            if grouping.having is not None:
+                node = Node("Filter", (f"having {text_of(grouping.having)}",), (node,))
+        return Node("Project", tuple(_output(o.name, o.expression) for o in query.outputs), (node,))
+
+    def _scan(self, scan: Scan) -> Node:
+        kind = "Stream" if scan.source.relation.is_stream else "Table"
+        details = [_of_source(scan.source), f"reads {', '.join(scan.columns)}"]
+        late = scan.source.relation.lateness_us
+        if late:
+            details.append(f"up to {as_written(late).lower()} out of order")
+        if scan.source.window is not None and self.plan.join is None and self.plan.query.grouping is None:
+            details.append("its window bounds nothing: nothing is kept")
+        node = Node(kind, tuple(details))
+        if scan.conditions:
+            node = self._filter(scan.conditions, node, scan.alias)
+        if scan.computed:
+            node = Node("Compute", tuple(f"{text_of(e)} AS `{name}`" for name, e in scan.computed), (node,))
+        return node
+
+    def _filter(self, conditions: Sequence[Condition], node: Node, where: str) -> Node:
+        told = [self._condition(c) for c in conditions]
+        how = f"adaptive ({self.policy})" if len(conditions) > 1 else "one condition"
+        counted = [f"counted: {self.counted[f'filter of {where}']}"] if f"filter of {where}" in self.counted else []
+        return Node("Filter", (how, *told, *counted), (node,))
+
+    def _condition(self, condition: Condition) -> str:
+        called = user_functions(condition.expression)
+        if self.local:
+            place = "Python" if called else "Arrow"
+        else:
+            place = "Python" if called else "JVM"
+        costs = [f.cost_us for f in map(self._function, called) if f.cost_us is not None]
+        cost = f", {sum(costs):g} µs a row, declared" if costs else ""
+        return f"{condition.text}  ({place}{cost})"
+
+    def _function(self, name: str) -> UserFunction:
+        return self.functions[name.lower()]
+
+    def _join(self, scans: tuple[Node, ...]) -> Node:
+        step = self.plan.join
+        assert step is not None
+        on = [e.text for e in step.equalities] + [f"{c.text}  (checked on joined rows)" for c in step.residuals]
+        if self._spark_joins:
+            return Node("Join", ("Spark's own, with tables; nothing of the stream is kept", *on), scans)
+        counted = [f"counted: {self.counted['join']}"] if "join" in self.counted else []
+        return Node(
+            "Join", (f"adaptive, over windows ({self.policy})", *on, f"first order {', '.join(step.order)}: {step.why}", *counted),
+            scans,
+        )  # fmt: skip
+
+    @property
+    def _spark_joins(self) -> bool:
+        return not self.local and len(self.plan.query.streams) == 1
+
+    def adapts(self) -> tuple[str, ...]:
+        """What may change while it runs; the answer never does."""
+        told = [
+            f"the order of the {len(scan.conditions)} filters of {scan.alias}"
+            for scan in self.plan.scans
+            if len(scan.conditions) > 1
+        ]
+        if self.plan.join is not None and not self._spark_joins:
+            others = len(self.plan.scans) - 1
+            if others > 1:
+                told.append(f"for new rows of each stream, the order in which the other {others} windows are probed")
+        if len(self.plan.conditions) > 1:
+            told.append(f"the order of the {len(self.plan.conditions)} filters of joined rows")
+        return tuple(told) or ("nothing: there is one way to do it",)
+
+
+def _of_source(source: Source) -> str:
+    relation = source.relation
+    name = relation.name if relation.name == source.alias else f"{relation.name} AS {source.alias}"
+    return f"{name} {source.window}" if source.window is not None else name
+
+
+def _output(name: str, expression: Expression) -> str:
+    text = text_of(expression)
+    return name if text in (name, f"{getattr(expression, 'alias', '')}.{name}") else f"{text} AS {name}"
+
+
+def _counted(report: QueryReport) -> dict[str, str]:
+    """What parts have counted, over all their runs, by part and stream."""
+    told: dict[str, str] = {}
+    for name, each in report.parts:
+        if isinstance(each, Report) and each.sections:
+            rows, kept = sum(s.rows for s in each.sections), sum(s.kept for s in each.sections)
+            if rows:
+                told[name] = f"{rows:,} rows in, {kept:,} kept"
+        elif isinstance(each, JoinReport) and each.sections:
+            results = sum(s.results for s in each.sections)
+            told[name] = f"{results:,} results"
+            for section in each.sections:
+                for alias, stream in section.streams.items():
+                    told[alias] = f"{stream.rows:,} rows"
+    return told

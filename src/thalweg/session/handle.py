@@ -1,0 +1,162 @@
+"""What `q.start` gives: Spark's StreamingQuery and, in the same words, a run over finished data."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from thalweg.events import Record
+    from thalweg.session.continuous_query import ContinuousQuery
+    from thalweg.session.explanation import Explanation
+    from thalweg.session.parts import QueryReport
+
+
+class Handle(Protocol):
+    """In Spark's spelling."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def isActive(self) -> bool: ...  # noqa: N802
+    @property
+    def lastProgress(self) -> Any: ...  # noqa: N802
+    def awaitTermination(self, timeout: float | None = None) -> bool | None: ...  # noqa: N802
+    def exception(self) -> Exception | None: ...
+    def stop(self) -> None: ...
+    def report(self) -> QueryReport: ...
+    def explain(self) -> Explanation: ...
+    def events(self) -> list[Record]: ...
+
+
+class _Asked:
+    """What the query itself can be asked."""
+
+    def __init__(self, query: ContinuousQuery) -> None:
+        self._query = query
+
+    @property
+    def name(self) -> str | None:
+        """As `s.query(name=...)` gave it."""
+        return self._query.name
+
+    def report(self) -> QueryReport:
+        """As ``q.report()``."""
+        return self._query.report()
+
+    def explain(self) -> Explanation:
+        """As ``q.explain()``."""
+        return self._query.explain()
+
+    def events(self) -> list[Record]:
+        """As ``q.events()``."""
+        return self._query.events()
+
+
+class StreamRun(_Asked):
+    """A query of Spark's that runs; what this does not have, Spark's has: ``h.streaming_query``."""
+
+    def __init__(self, query: ContinuousQuery, streaming_query: Any) -> None:
+        super().__init__(query)
+        self.streaming_query = streaming_query
+
+    @property
+    def id(self) -> str:
+        """Of the checkpoint: the same after a restart."""
+        return str(self.streaming_query.id)
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802
+        """Whether it runs."""
+        return bool(self.streaming_query.isActive)
+
+    @property
+    def lastProgress(self) -> Any:  # noqa: N802
+        """Of the last micro-batch."""
+        return self.streaming_query.lastProgress
+
+    def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802
+        """Until it ends, or for so many seconds; raises what ended it."""
+        if timeout is None:
+            self.streaming_query.awaitTermination()
+            return None
+        return bool(self.streaming_query.awaitTermination(timeout))
+
+    def exception(self) -> Exception | None:
+        """What ended it."""
+        found: Exception | None = self.streaming_query.exception()
+        return found
+
+    def stop(self) -> None:
+        """And wait until it has."""
+        self.streaming_query.stop()
+
+
+class BatchRun(_Asked):
+    """A run over finished data in a thread of its own."""
+
+    def __init__(
+        self,
+        query: ContinuousQuery,
+        work: Callable[[], None] | None,
+        telling: Callable[[Callable[[int], bool]], None] | None = None,
+    ) -> None:
+        super().__init__(query)
+        self._id = str(uuid.uuid4())
+        self._work, self._telling = work, telling
+        self._rows = self._batches = 0
+        self._stopping = threading.Event()
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name=f"thalweg {query.name or self._id[:8]}", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            if self._work is not None:
+                self._work()
+            elif self._telling is not None:
+                self._telling(self._told)
+        except Exception as error:  # told by exception() and awaitTermination(), as Spark does
+            self._error = error
+
+    def _told(self, rows: int) -> bool:
+        """A batch of results was written; whether to go on."""
+        self._rows, self._batches = self._rows + rows, self._batches + 1
+        return not self._stopping.is_set()
+
+    @property
+    def id(self) -> str:
+        """Of this run."""
+        return self._id
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802
+        """Whether it runs."""
+        return self._thread.is_alive()
+
+    @property
+    def lastProgress(self) -> dict[str, Any] | None:  # noqa: N802
+        """Results so far; None: none, or nobody knows (Spark, on finished data)."""
+        if self._work is not None or not self._batches:
+            return None
+        return {"id": self._id, "name": self.name, "batchId": self._batches - 1, "numOutputRows": self._rows}
+
+    def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802
+        """Until it ends, or for so many seconds; raises what ended it."""
+        self._thread.join(timeout)
+        if self._error is not None:
+            raise self._error
+        return None if timeout is None else not self._thread.is_alive()
+
+    def exception(self) -> Exception | None:
+        """What ended it."""
+        return self._error
+
+    def stop(self) -> None:
+        """After the batch that is being written; a job of Spark's on finished data runs to its end."""
+        self._stopping.set()
+        self._thread.join()

@@ -1,0 +1,221 @@
+"""The public face of continuous queries: `session(...)` makes a :class:`Session`, which knows streams by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from thalweg.errors import PlanError, nearest
+from thalweg.optimizer import optimize
+from thalweg.plan.relation import Catalog, Relation, Statistics, UserFunction
+from thalweg.plan.sql.analysis import read_query
+from thalweg.plan.sql.expressions import NAMES
+from thalweg.plan.type_rules import type_named
+from thalweg.plan.window_length import Length, length_of
+from thalweg.session.continuous_query import ContinuousQuery
+
+
+def session(spark: Any = None) -> Session:
+    """A session whose queries run on `spark`, or, without one, in this process.
+
+    >>> import pyarrow as pa, thalweg as tw
+    >>> from datetime import datetime
+    >>> s = tw.session()
+    >>> times = [datetime(2026, 1, 1, 12, 0, second) for second in (1, 2, 3)]
+    >>> s.stream("packets", pa.table({"ts": times, "size": [40, 1500, 60]}), time="ts")
+    >>> s.query("SELECT size * 8 AS bits FROM packets WHERE size < :most", args={"most": 100}).dataframe().to_pylist()
+    [{'bits': 320}, {'bits': 480}]
+    """
+    if spark is not None and not (hasattr(spark, "createDataFrame") and hasattr(spark, "readStream")):
+        raise PlanError(f"session() takes a SparkSession or nothing, not a {type(spark).__name__}")
+    return Session(spark)
+
+
+class Session:
+    """Register with ``s.stream``, ``s.table`` and ``s.function``; ask with ``s.query``. Names match without regard to
+    case, and registering a name again replaces it: queries that were made keep what they had."""
+
+    def __init__(self, spark: Any = None) -> None:
+        self._spark = spark
+        self._relations: dict[str, Relation] = {}
+        self._data: dict[str, Any] = {}
+        self._functions: dict[str, UserFunction] = {}
+        self._running: dict[str, Any] = {}
+
+    def stream(
+        self,
+        name: str,
+        data: Any,
+        time: str,
+        lateness: Length = "0 seconds",
+        *,
+        statistics: Mapping[str, Any] | None = None,
+    ) -> None:
+        """A stream, which counts as unbounded also where its data are finished.
+
+        Parameters
+        ----------
+        data
+            On Spark a DataFrame, streaming or finished; a watermark it has on `time` is kept. In this process a table
+            or an iterable of Arrow record batches; an iterator can be read by one query.
+        time
+            The column with a row's time, a timestamp.
+        lateness
+            How far the stream may be out of order.
+        statistics
+            What is known beforehand, for the first plan: ``{"rows_per_second": 100, "distinct": {"sector": 12}}``.
+        """
+        schema = self._schema(name, data)
+        found = [column for column in schema.names if column == time] or [
+            column for column in schema.names if isinstance(time, str) and column.lower() == time.lower()
+        ]
+        if len(found) != 1:
+            hint = nearest(str(time), schema.names)
+            raise PlanError(f"stream {name!r}: time={time!r} is no column of it{hint}; it has {', '.join(schema.names)}")
+        kind = schema.field(found[0]).type
+        if not pa.types.is_timestamp(kind):
+            raise PlanError(f"stream {name!r}: {found[0]} is {kind}; windows are of time: cast it to a timestamp")
+        relation = Relation(
+            self._name(name), schema, found[0], length_of(lateness, "us", "lateness"), _statistics(name, statistics, schema)
+        )
+        self._register(relation, data)
+
+    def table(self, name: str, data: Any, *, statistics: Mapping[str, Any] | None = None) -> None:
+        """A finished relation: its rows have no time and join with rows of any time."""
+        schema = self._schema(name, data)
+        if getattr(data, "isStreaming", False):
+            raise PlanError(f"table {name!r} is a streaming DataFrame: register it by s.stream({name!r}, df, time=...)")
+        if isinstance(data, Iterator):
+            data = pa.Table.from_batches(list(data), schema)
+        self._register(Relation(self._name(name), schema, statistics=_statistics(name, statistics, schema)), data)
+
+    def function(
+        self,
+        name: str,
+        func: Callable[..., Any],
+        returns: str,
+        vectorized: bool = False,
+        cost: float | None = None,
+        safe: bool = False,
+    ) -> None:
+        """A function that queries may call.
+
+        Parameters
+        ----------
+        func
+            Of one row's values (None for NULL); with ``vectorized=True`` of Arrow arrays, giving one value a row. It
+            must be deterministic.
+        returns
+            A type of Spark's, such as ``"boolean"`` or ``"decimal(10, 2)"``.
+        cost
+            Of a call for one row, in microseconds, if you know: it is told in plans. What it really costs is measured.
+        safe
+            It never raises. One that may raise is called only for rows that pass all conditions written before it.
+        """
+        import sqlglot
+
+        key = self._name(name, "function").lower()
+        if not callable(func):
+            raise PlanError(f"function {name!r}: {func!r} cannot be called")
+        try:
+            known = type(sqlglot.parse_one(f"{name}(x)", dialect="spark")).__name__ != "Anonymous"
+        except sqlglot.errors.SqlglotError:
+            known = True
+        if known or key in NAMES or key in ("tumble", "hop"):
+            raise PlanError(f"function {name!r}: SQL has a function or a word of that name; choose another")
+        kind = type_named(returns) if isinstance(returns, str) else None
+        if kind is None:
+            raise PlanError(f"function {name!r}: returns={returns!r} is no type here; write 'boolean', 'double', 'string'")
+        if cost is not None and (isinstance(cost, bool) or not isinstance(cost, int | float) or cost < 0):
+            raise PlanError(f"function {name!r}: cost={cost!r} must be a number of microseconds a row")
+        self._functions[key] = UserFunction(name, func, kind, bool(vectorized), cost, bool(safe))
+
+    def query(
+        self,
+        text: str,
+        name: str | None = None,
+        args: Mapping[str, object] | None = None,
+        policy: str = "auto",
+    ) -> ContinuousQuery:
+        """A continuous query, read, checked and planned; nothing runs yet.
+
+        `args` are the values of ``:parameters``. `policy` is that of :func:`thalweg.filters`, for filters and joins.
+        """
+        from thalweg.adapt import check_policy
+
+        check_policy(policy, p=None, window=None, alpha=None, budget=None)
+        catalog = Catalog(dict(self._relations), dict(self._functions))
+        plan = optimize(read_query(text, catalog, dict(args or {})))
+        data = {scan.alias: self._data[scan.source.relation.name.lower()] for scan in plan.scans}
+        return ContinuousQuery(
+            plan, dict(self._functions), policy, data, name=name, spark=self._spark, running=self._running
+        )
+
+    def _name(self, name: Any, what: str = "name") -> str:
+        if not isinstance(name, str) or not name.strip():
+            raise PlanError(f"a {what} must be a non-empty string, not {name!r}")
+        return name
+
+    def _register(self, relation: Relation, data: Any) -> None:
+        key = relation.name.lower()
+        if self._spark is None and not isinstance(data, _Once):
+            data = _Once(relation.name, data) if isinstance(data, Iterator) else data
+        self._relations[key], self._data[key] = relation, data
+
+    def _schema(self, name: str, data: Any) -> pa.Schema:
+        if self._spark is not None:
+            if not (hasattr(data, "isStreaming") and hasattr(data, "mapInArrow")):
+                raise PlanError(
+                    f"{name!r}: a session on Spark takes DataFrames, not a {type(data).__name__}: "
+                    "spark.createDataFrame(...) makes one"
+                )
+            from thalweg.runtime.spark.joins.arrow_schema import arrow_schema
+
+            return arrow_schema(data)
+        if hasattr(data, "isStreaming"):
+            raise PlanError(f"{name!r} is a DataFrame of Spark, and this session has none: tw.session(spark)")
+        if isinstance(data, pa.Table | pa.RecordBatch):
+            return data.schema
+        if hasattr(data, "schema") and isinstance(data.schema, pa.Schema):
+            return data.schema
+        if isinstance(data, list | tuple) and data and isinstance(data[0], pa.RecordBatch):
+            return data[0].schema
+        if isinstance(data, Iterator):
+            raise PlanError(
+                f"{name!r} is an iterator, whose columns are not known before it is read: give a "
+                "pa.RecordBatchReader.from_batches(schema, batches), a table or a list of batches"
+            )
+        raise PlanError(f"{name!r}: takes an Arrow table, record batches or a reader, not a {type(data).__name__}")
+
+
+class _Once(Iterable[pa.RecordBatch]):
+    """What can be read once."""
+
+    def __init__(self, name: str, batches: Iterator[pa.RecordBatch]) -> None:
+        self._name, self._batches = name, batches
+        self._read = False
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        if self._read:
+            raise PlanError(f"{self._name} was read already, and gives its rows once: register it again, or a table")
+        self._read = True
+        return chain(self._batches)
+
+
+def _statistics(name: str, given: Mapping[str, Any] | None, schema: pa.Schema) -> Statistics | None:
+    if given is None:
+        return None
+    known = ("rows_per_second", "rows", "distinct")
+    for key, value in given.items():
+        if key not in known:
+            raise PlanError(f"{name!r}: statistics has {key!r}{nearest(key, known)}; it may have {', '.join(known)}")
+        numbers = value.values() if key == "distinct" and isinstance(value, Mapping) else [value]
+        if any(isinstance(v, bool) or not isinstance(v, int | float) or v <= 0 for v in numbers):
+            raise PlanError(f"{name!r}: statistics {key}={value!r} must be above 0")
+    for column in given.get("distinct", {}):
+        if column not in schema.names:
+            raise PlanError(f"{name!r}: statistics of {column!r}, which is no column{nearest(column, schema.names)}")
+    return Statistics(given.get("rows_per_second"), given.get("rows"), dict(given.get("distinct", {})))
