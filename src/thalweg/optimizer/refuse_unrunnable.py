@@ -11,5 +11,7 @@ def refuse_unrunnable(plan: QueryPlan) -> QueryPlan:
     streams = [scan for scan in plan.scans if scan.source.relation.is_stream]
     for scan in streams:
         if len(streams) > 1 and scan.source.window is None:
-            raise PlanError(f"{scan.alias} is joined and has no window: its rows would be kept for ever; write [RANGE ...]")
+            raise PlanError(
+                f"{scan.alias} is joined and has no window: its rows would be kept for ever; write [RANGE ...]"
+            )
     return plan

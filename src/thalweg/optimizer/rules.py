@@ -21,7 +21,10 @@ from thalweg.plan.query_plan import QueryPlan
 Rule = Callable[[QueryPlan], QueryPlan]
 
 RULES: tuple[tuple[Rule, str], ...] = (
-    (fold_constants, "first, so that later rules meet values where sums of values stood, and conditions that are TRUE go"),
+    (
+        fold_constants,
+        "first, so that later rules meet values where sums of values stood, and conditions that are TRUE go",
+    ),
     (split_conjunctions, "folding may uncover ANDs; every later rule moves conjuncts one by one"),
     (simplify_selections, "before conditions move: all that is said about a column is still in one place"),
     (push_filters, "before the join is built, which takes only what no single source can decide"),

@@ -194,4 +194,3 @@ def _quoted(name: str) -> str:
     """In backticks where it must be."""
     plain = name.replace("_", "a").isalnum() and not name[:1].isdigit() and name.isascii()
     return name if plain else "`" + name.replace("`", "``") + "`"
-

@@ -120,7 +120,12 @@ def typed(name: str, arguments: Sequence[Expression], refuse: Refuse) -> Call:
     return _case(args, refuse)
 
 
-_EXAMPLES = {"like": "x LIKE 'a%'", "rlike": "x RLIKE 'a+'", "round": "round(x, 2)", "date_trunc": "date_trunc('hour', ts)"}
+_EXAMPLES = {
+    "like": "x LIKE 'a%'",
+    "rlike": "x RLIKE 'a+'",
+    "round": "round(x, 2)",
+    "date_trunc": "date_trunc('hour', ts)",
+}
 
 
 def widened(expression: Expression, kind: pa.DataType) -> Expression:

@@ -74,7 +74,9 @@ def as_mermaid(tree: Node) -> str:
     """For Markdown pages that draw it."""
     nodes, edges = [], []
     for number, node, parent in _numbered(tree):
-        label = "<br/>".join(html.escape(part, quote=True).replace("&#x27;", "'") for part in (node.name, *node.details))
+        label = "<br/>".join(
+            html.escape(part, quote=True).replace("&#x27;", "'") for part in (node.name, *node.details)
+        )
         nodes.append(f'  n{number}["{label}"]')
         if parent is not None:
             edges.append(f"  n{number} --> n{parent}")

@@ -66,7 +66,8 @@ def explanation(
     counted = _counted(report)
     physical = _Physical(plan, functions, policy, where, counted)
     estimates = tuple(
-        f"{alias}: {told}{f'; counted: {counted[alias]}' if alias in counted else ''}" for alias, told in plan.estimates.items()
+        f"{alias}: {told}{f'; counted: {counted[alias]}' if alias in counted else ''}"
+        for alias, told in plan.estimates.items()
     )
     columns = tuple(f"{field.name}: {field.type}" for field in plan.query.schema)
     return Explanation(where, logical(plan.query), physical.tree(), estimates, physical.adapts(), plan.notes, columns)
@@ -88,7 +89,12 @@ def logical(query: Query) -> Node:
 
 class _Physical:
     def __init__(
-        self, plan: QueryPlan, functions: Mapping[str, UserFunction], policy: str, where: str, counted: Mapping[str, str]
+        self,
+        plan: QueryPlan,
+        functions: Mapping[str, UserFunction],
+        policy: str,
+        where: str,
+        counted: Mapping[str, str],
     ) -> None:
         self.plan, self.functions, self.policy, self.counted = plan, functions, policy, counted
         self.local = where == "this process"

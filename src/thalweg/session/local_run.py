@@ -66,7 +66,9 @@ class LocalRun:
             rows = self._grouped(rows, watermark, name)
             if grouping.having is not None:
                 having = Evaluation(of_groups(grouping.having, plan), self.functions)
-                rows = (batch.filter(having(_columns(batch, lambda ref: _plain(ref)), batch.num_rows)) for batch in rows)
+                rows = (
+                    batch.filter(having(_columns(batch, lambda ref: _plain(ref)), batch.num_rows)) for batch in rows
+                )
             outputs, name = group_outputs(plan), _plain
         return self._projected(rows, [(o.name, o.expression) for o in outputs], name)
 
@@ -104,9 +106,7 @@ class LocalRun:
         join: Join = join_of(self.plan, JoinSettings(policy=self.policy))
         join.listeners.append(self.listener)
         self.parts.add("join", join)
-        return join.over_telling(
-            {scan.alias: self._joinable(scan) for scan in self.plan.scans}, watermark.hear
-        )
+        return join.over_telling({scan.alias: self._joinable(scan) for scan in self.plan.scans}, watermark.hear)
 
     def _joinable(self, scan: Scan) -> pa.RecordBatchReader | Batches:
         """With at least one batch, so that columns are known."""

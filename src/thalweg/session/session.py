@@ -74,12 +74,18 @@ class Session:
         ]
         if len(found) != 1:
             hint = nearest(str(time), schema.names)
-            raise PlanError(f"stream {name!r}: time={time!r} is no column of it{hint}; it has {', '.join(schema.names)}")
+            raise PlanError(
+                f"stream {name!r}: time={time!r} is no column of it{hint}; it has {', '.join(schema.names)}"
+            )
         kind = schema.field(found[0]).type
         if not pa.types.is_timestamp(kind):
             raise PlanError(f"stream {name!r}: {found[0]} is {kind}; windows are of time: cast it to a timestamp")
         relation = Relation(
-            self._name(name), schema, found[0], length_of(lateness, "us", "lateness"), _statistics(name, statistics, schema)
+            self._name(name),
+            schema,
+            found[0],
+            length_of(lateness, "us", "lateness"),
+            _statistics(name, statistics, schema),
         )
         self._register(relation, data)
 
@@ -128,7 +134,9 @@ class Session:
             raise PlanError(f"function {name!r}: SQL has a function or a word of that name; choose another")
         kind = type_named(returns) if isinstance(returns, str) else None
         if kind is None:
-            raise PlanError(f"function {name!r}: returns={returns!r} is no type here; write 'boolean', 'double', 'string'")
+            raise PlanError(
+                f"function {name!r}: returns={returns!r} is no type here; write 'boolean', 'double', 'string'"
+            )
         if cost is not None and (isinstance(cost, bool) or not isinstance(cost, int | float) or cost < 0):
             raise PlanError(f"function {name!r}: cost={cost!r} must be a number of microseconds a row")
         self._functions[key] = UserFunction(name, func, kind, bool(vectorized), cost, bool(safe))

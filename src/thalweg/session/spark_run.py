@@ -44,7 +44,9 @@ class SparkRun:
         frames = {scan.alias: self._scanned(scan) for scan in plan.scans}
         df = self._joined(frames) if joined else next(iter(frames.values()))
         if plan.conditions:
-            df = self._filtered(df, plan.conditions, joined, Ref("", df.columns[0], plan.query.schema[0].type), "joined rows")
+            df = self._filtered(
+                df, plan.conditions, joined, Ref("", df.columns[0], plan.query.schema[0].type), "joined rows"
+            )
 
         def name(ref: Ref) -> str:
             return column_of(ref, joined)
@@ -66,7 +68,9 @@ class SparkRun:
         df = self.data[scan.alias]
         relation = scan.source.relation
         if scan.columns != tuple(df.columns):
-            df = df.select(*(self._column(Ref("", column, relation.schema.field(column).type), _plain) for column in scan.columns))
+            df = df.select(
+                *(self._column(Ref("", column, relation.schema.field(column).type), _plain) for column in scan.columns)
+            )
         if self._marks_early(scan):
             df = df.withWatermark(relation.time, f"{-(-relation.lateness_us // 1000)} milliseconds")
         if scan.conditions:

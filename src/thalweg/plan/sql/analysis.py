@@ -72,7 +72,8 @@ def _sources(clauses: Clauses, catalog: Catalog) -> tuple[Source, ...]:
         made[alias] = Source(alias, relation, window)
     if clauses.windows.trailing is not None and not trailing_used:
         raise clauses.source.error(
-            clauses.windows.trailing[0], "every stream has a window of its own, so that this one is for none; leave it out"
+            clauses.windows.trailing[0],
+            "every stream has a window of its own, so that this one is for none; leave it out",
         )
     if not any(source.relation.is_stream for source in made.values()):
         clauses.source.refuse(
@@ -186,7 +187,9 @@ def _grouping(
         if isinstance(key, Bound):
             continue  # window_start need not stand in GROUP BY, but may
         if any(isinstance(part, Aggregate) for part in walk(key)):
-            clauses.source.refuse(node, f"{text_of(key)} is an aggregate, and groups are made before; group by a column")
+            clauses.source.refuse(
+                node, f"{text_of(key)} is an aggregate, and groups are made before; group by a column"
+            )
         if key not in keys:
             keys.append(key)
     window = windows[0][1] if windows else None
@@ -211,7 +214,8 @@ def _checked_window(clauses: Clauses, sources: tuple[Source, ...], window: Group
         _check_windows(clauses, sources)
         if window is None:
             clauses.source.refuse(
-                clauses.tables[0], "the windows of streams are the join's; say which groups: GROUP BY TUMBLE(10 MINUTES)"
+                clauses.tables[0],
+                "the windows of streams are the join's; say which groups: GROUP BY TUMBLE(10 MINUTES)",
             )
         return window
     n, stream = streams[0]
@@ -232,7 +236,9 @@ def _checked_window(clauses: Clauses, sources: tuple[Source, ...], window: Group
             clauses.tables[n], f"{own} is no window of an aggregate; windows of time are: [RANGE 1 MINUTE]"
         )
     if not own.length_us:
-        clauses.source.refuse(clauses.tables[n], f"{own} is a moment, and a window of groups is longer: [RANGE 1 MINUTE]")
+        clauses.source.refuse(
+            clauses.tables[n], f"{own} is a moment, and a window of groups is longer: [RANGE 1 MINUTE]"
+        )
     return GroupWindow(own.length_us, own.slide_us or own.length_us)
 
 
@@ -258,9 +264,7 @@ def _has_aggregate(outputs: tuple[Any, ...]) -> bool:
     return any(part is not None for output in outputs for part in [next(output.find_all(exp.AggFunc), None)])
 
 
-def _grouped_parts(
-    clauses: Clauses, outputs: list[Output], grouping: Grouping
-) -> Iterator[tuple[Any, Expression]]:
+def _grouped_parts(clauses: Clauses, outputs: list[Output], grouping: Grouping) -> Iterator[tuple[Any, Expression]]:
     place = clauses.outputs[0]
     for n, output in enumerate(outputs):
         yield clauses.outputs[n] if len(outputs) == len(clauses.outputs) else place, output.expression

@@ -160,12 +160,16 @@ def _check_table(source: SourceText, table: Any) -> None:
     from sqlglot import exp
 
     if isinstance(table, exp.Subquery):
-        source.refuse(table, "a query in FROM is not part of the language; register it: s.stream(name, q.dataframe(), ...)")
+        source.refuse(
+            table, "a query in FROM is not part of the language; register it: s.stream(name, q.dataframe(), ...)"
+        )
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
         source.refuse(table, "FROM takes names of streams and tables that are registered; functions and VALUES are not")
     for key in ("db", "catalog"):
         if table.args.get(key) is not None:
-            source.refuse(table, f"{table.sql(dialect='spark')} is no name of a session's; register it under a plain one")
+            source.refuse(
+                table, f"{table.sql(dialect='spark')} is no name of a session's; register it under a plain one"
+            )
     demand(source, table, {"this", "alias"}, "FROM")
     alias = table.args.get("alias")
     if alias is not None:

@@ -290,7 +290,8 @@ class ExpressionReader:
         if found is None:
             known = [*NAMES, *(function.name for function in self.functions.values())]
             self._refuse(
-                node, f"there is no function {name!r}{nearest(name.lower(), known)}; register it: s.function({name!r}, ...)"
+                node,
+                f"there is no function {name!r}{nearest(name.lower(), known)}; register it: s.function({name!r}, ...)",
             )
         arguments = tuple(self.read(part) for part in node.expressions)
         if (taken := cannot_take(found.func, len(arguments))) is not None:
@@ -300,9 +301,13 @@ class ExpressionReader:
     def _aggregate(self, node: Any) -> Expression:
         word = node.sql_name().lower()
         if word not in AGGREGATES:
-            self._refuse(node, f"{word} is no aggregate here{nearest(word, AGGREGATES)}; there are {', '.join(AGGREGATES)}")
+            self._refuse(
+                node, f"{word} is no aggregate here{nearest(word, AGGREGATES)}; there are {', '.join(AGGREGATES)}"
+            )
         if self.aggregates is None:
-            self._refuse(node, f"{word} stands where no group is: aggregates go into SELECT and HAVING, not into others")
+            self._refuse(
+                node, f"{word} stands where no group is: aggregates go into SELECT and HAVING, not into others"
+            )
         self._demand(node, {"this", "expressions"})
         inner, distinct = node.this, False
         if type(inner).__name__ == "Distinct":

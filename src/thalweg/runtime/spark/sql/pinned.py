@@ -22,7 +22,9 @@ def pin(spark: SparkSession, checkpoint: str, mine: dict[str, Any]) -> dict[str,
         spark.createDataFrame([(text,)], "value string").coalesce(1).write.mode("overwrite").text(path)
         return mine
     if found.get("format") != FORMAT:
-        raise CheckpointError(f"{checkpoint}: its plan has format {found.get('format')}, and this version reads {FORMAT}")
+        raise CheckpointError(
+            f"{checkpoint}: its plan has format {found.get('format')}, and this version reads {FORMAT}"
+        )
     if found.get("query") != mine["query"]:
         raise CheckpointError(
             f"the checkpoint {checkpoint} was begun by another query, and its state is of no use to this one. It was:\n"

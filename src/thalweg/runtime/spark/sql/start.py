@@ -52,5 +52,7 @@ def _trigger(trigger: str | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(trigger, Mapping):
         return dict(trigger)
     if not isinstance(trigger, str):
-        raise PlanError(f"trigger={trigger!r}: write '10 seconds', 'availableNow', or a dict as writeStream.trigger takes")
+        raise PlanError(
+            f"trigger={trigger!r}: write '10 seconds', 'availableNow', or a dict as writeStream.trigger takes"
+        )
     return {"availableNow": True} if trigger.lower() == "availablenow" else {"processingTime": trigger}

@@ -19,12 +19,8 @@ def join_tables(frames: Mapping[str, DataFrame], step: JoinStep) -> DataFrame:
         alias: df.select(*(F.col(quoted(name)).alias(f"{alias}_{name}") for name in df.columns))
         for alias, df in frames.items()
     }
-    conditions = [
-        F.col(quoted("_".join(e.one))) == F.col(quoted("_".join(e.other))) for e in step.equalities
-    ]
-    conditions += [
-        F.expr(spark_text(c.expression, lambda ref: quoted(column_of(ref, True)))) for c in step.residuals
-    ]
+    conditions = [F.col(quoted("_".join(e.one))) == F.col(quoted("_".join(e.other))) for e in step.equalities]
+    conditions += [F.expr(spark_text(c.expression, lambda ref: quoted(column_of(ref, True)))) for c in step.residuals]
     first, *others = renamed.values()
     # conditions name columns of tables that come later: all of them stand behind a product, which Spark takes apart
     whole = reduce(lambda left, right: left.crossJoin(right), others, first)
