@@ -64,7 +64,7 @@ def _fold(part: Expression) -> Expression:
 
 
 def _decided(part: Call) -> Expression | None:
-    """TRUE AND x is x, FALSE AND x is FALSE. What stands before a value that decides is still evaluated: it may raise."""
+    """TRUE AND x is x, FALSE AND x is FALSE. What stands before a value that decides is evaluated: it may raise."""
     one, other = part.arguments
     neutral = part.function == "and"
     if isinstance(one, Value) and one.value is not None:

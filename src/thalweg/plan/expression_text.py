@@ -101,7 +101,7 @@ def _shown(value: Value) -> str:
         return f"INTERVAL '{in_words(given // timedelta(microseconds=1), 1000)}'"
     if isinstance(given, datetime):
         return f"'{given.replace(tzinfo=None)}'"
-    return f"'{given}'" if pa.types.is_date(value.type) else str(given)
+    return f"'{given!s}'" if pa.types.is_date(value.type) else str(given)
 
 
 def spark_text(expression: Expression, name_of: NameOf) -> str:
@@ -158,7 +158,7 @@ def spark_literal(value: Value) -> str:
             return f"TIMESTAMP_NTZ'{given.isoformat(sep=' ')}'"
         return f"TIMESTAMP_LTZ'{given.replace(tzinfo=None).isoformat(sep=' ')}+00:00'"
     if pa.types.is_date(kind):
-        return f"DATE'{given}'"
+        return f"DATE'{given!s}'"
     return _number(given, kind)
 
 

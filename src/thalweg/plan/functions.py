@@ -3,7 +3,7 @@
 What each does is Spark's ANSI mode; on Spark it is Spark that does it (`expression_text`), in this process
 `kernels/expressions`.
 
->>> import pyarrow as pa
+>>> from thalweg.plan.expression import Ref
 >>> typed("add", (Ref("s", "x", pa.int32()), Value(1, pa.int64())), print).type
 DataType(int64)
 >>> _ = typed("upper", (Ref("s", "x", pa.int32()),), print)
@@ -18,14 +18,14 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from thalweg.plan.expression import Call, Expression, Ref, UserCall, Value, call, text_of, walk
+from thalweg.plan.expression import Call, Expression, UserCall, Value, call, text_of, walk
 from thalweg.plan.like_pattern import like_parts
 from thalweg.plan.type_rules import arithmetic, as_decimal, common, common_of, finer, is_number, sql_name
 
 is_ = pa.types
 Refuse = Callable[[str], object]
 """Raises, with the place in the text."""
-_WANTED = {
+_WANTED: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
     "text": ("a STRING", lambda kind: is_.is_string(kind)),
     "number": ("a number", is_number),
     "whole": ("a whole number", lambda kind: is_.is_integer(kind)),

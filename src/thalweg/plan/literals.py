@@ -82,7 +82,7 @@ def _whole(value: int) -> Value | None:
 def _decimal(value: Decimal) -> Value | None:
     if not value.is_finite():
         return None
-    sign, digits, exponent = value.as_tuple()
+    _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     scale = max(-exponent, 0)
     count = max(len(digits) + max(exponent, 0), scale)

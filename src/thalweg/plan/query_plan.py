@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from thalweg.plan.expression import Aggregate, Bound, Expression, Ref, refs, structure
+from thalweg.plan.expression import Aggregate, Bound, Call, Expression, Ref, UserCall, refs, structure
 from thalweg.plan.group_spec import key_name, result_name
 from thalweg.plan.query import Condition, Output, Query, Source
 
@@ -126,10 +126,9 @@ def of_groups(expression: Expression, plan: QueryPlan) -> Expression:
         return Ref("", result_name(grouping.aggregates.index(expression)), expression.type)
     if isinstance(expression, Bound):
         return Ref("", expression.name, expression.type)
-    parts = getattr(expression, "arguments", None)
-    if parts is None:
+    if not isinstance(expression, Call | UserCall):
         return expression
-    return replace(expression, arguments=tuple(of_groups(part, plan) for part in parts))  # type: ignore[type-var]
+    return replace(expression, arguments=tuple(of_groups(part, plan) for part in expression.arguments))
 
 
 def group_outputs(plan: QueryPlan) -> tuple[Output, ...]:

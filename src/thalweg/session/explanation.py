@@ -158,10 +158,8 @@ class _Physical:
         if self._spark_joins:
             return Node("Join", ("Spark's own, with tables; nothing of the stream is kept", *on), scans)
         counted = [f"counted: {self.counted['join']}"] if "join" in self.counted else []
-        return Node(
-            "Join", (f"adaptive, over windows ({self.policy})", *on, f"first order {', '.join(step.order)}: {step.why}", *counted),
-            scans,
-        )  # fmt: skip
+        first = f"first order {', '.join(step.order)}: {step.why}"
+        return Node("Join", (f"adaptive, over windows ({self.policy})", *on, first, *counted), scans)
 
     @property
     def _spark_joins(self) -> bool:

@@ -108,7 +108,7 @@ class LocalRun:
         self.parts.add("join", join)
         return join.over_telling({scan.alias: self._joinable(scan) for scan in self.plan.scans}, watermark.hear)
 
-    def _joinable(self, scan: Scan) -> pa.RecordBatchReader | Batches:
+    def _joinable(self, scan: Scan) -> Batches:
         """With at least one batch, so that columns are known."""
         rows = self._scanned(scan)
         some = False

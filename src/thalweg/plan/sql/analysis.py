@@ -176,10 +176,10 @@ def _grouping(
     for node in clauses.groups or ():
         word = str(node.this).upper() if type(node).__name__ == "Anonymous" else ""
         if word in ("TUMBLE", "HOP"):
-            window = _group_window(clauses, word)
+            group_window = _group_window(clauses, word)
             if windows:
                 clauses.source.refuse(node, "groups have one window; leave one of TUMBLE and HOP out")
-            windows.append((node, window))
+            windows.append((node, group_window))
             continue
         if type(node).__name__ == "Literal":
             clauses.source.refuse(node, "GROUP BY takes expressions, not places in the list; write the expression")
@@ -229,7 +229,7 @@ def _checked_window(clauses: Clauses, sources: tuple[Source, ...], window: Group
     if own is None:
         clauses.source.refuse(
             clauses.tables[n],
-            f"an aggregate over a stream needs a window, or it would never end: {stream.relation.name} [RANGE 1 MINUTE]",
+            f"an aggregate over a stream needs a window, or it would never end: {stream.alias} [RANGE 1 MINUTE]",
         )
     if own.length_us is None:
         clauses.source.refuse(

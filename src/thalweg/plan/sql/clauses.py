@@ -22,8 +22,8 @@ _REMEDIES = {
     "sort": "SORT BY is not part of the language; sort what was written",
     "cluster": "CLUSTER BY is not part of the language; leave it out",
     "distribute": "DISTRIBUTE BY is not part of the language; leave it out",
-    "with_": "WITH is not part of the language; register the inner query as a stream: s.stream(name, q.dataframe(), ...)",
-    "with": "WITH is not part of the language; register the inner query as a stream: s.stream(name, q.dataframe(), ...)",
+    "with_": "WITH is not part of the language; register the inner query: s.stream(name, q.dataframe(), ...)",
+    "with": "WITH is not part of the language; register the inner query: s.stream(name, q.dataframe(), ...)",
     "qualify": "QUALIFY needs window functions, which are not part of the language; leave it out",
     "windows": "named windows are not part of the language; a stream's window is written [RANGE 60 SECONDS]",
     "laterals": "LATERAL VIEW is not part of the language; explode before registering: s.stream(name, df.select(...))",
@@ -65,7 +65,7 @@ def read_clauses(text: str) -> Clauses:
         tables.append(_joined(source, join))
         if join.args.get("on") is not None:
             on.append(join.args["on"])
-    for table in list(tables):  # sqlglot hangs further joins on a table where parentheses or commas are mixed
+    for table in tables:  # sqlglot hangs further joins on a table where parentheses or commas are mixed
         for join in table.args.get("joins") or ():
             source.refuse(join, f"joins in parentheses are not part of the language; {_JOINS}")
         _check_table(source, table)
@@ -119,7 +119,7 @@ def _parsed(source: SourceText, text: str) -> Any:
     if len(statements) > 1:
         source.refuse(statements[1], "one query at a time: this is the second statement")
     (select,) = statements
-    while isinstance(select, exp.Subquery) and set(k for k, v in select.args.items() if v) == {"this"}:
+    while isinstance(select, exp.Subquery) and {k for k, v in select.args.items() if v} == {"this"}:
         select = select.this
     if not isinstance(select, exp.Select):
         if isinstance(select, exp.SetOperation):

@@ -31,7 +31,8 @@ _OPERATORS = {
 """With `this` and `expression`."""
 _SIMPLE: dict[str, tuple[str, tuple[str, ...]]] = {
     "Upper": ("upper", ("this",)), "Lower": ("lower", ("this",)), "Length": ("length", ("this",)),
-    "Substring": ("substring", ("this", "start", "length")), "Replace": ("replace", ("this", "expression", "replacement")),
+    "Substring": ("substring", ("this", "start", "length")),
+    "Replace": ("replace", ("this", "expression", "replacement")),
     "StartsWith": ("startswith", ("this", "expression")), "EndsWith": ("endswith", ("this", "expression")),
     "Contains": ("contains", ("this", "expression")), "StrPosition": ("instr", ("this", "substr")),
     "Abs": ("abs", ("this",)), "Neg": ("negate", ("this",)), "Sqrt": ("sqrt", ("this",)), "Exp": ("exp", ("this",)),

@@ -1,4 +1,4 @@
-"""Expressions of a query as Columns: built-in ones in Spark's words, those that call the user's functions as Arrow UDFs."""
+"""Expressions of a query as Columns: built-in ones in Spark's words, those with the user's functions as Arrow UDFs."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ def column(expression: Expression, name_of: NameOf, functions: Mapping[str, User
     # the annotations of a closure are text here, and PySpark wants the types
     evaluate.__annotations__ = {"arrays": pa.Array, "return": pa.Array}
     evaluate.__name__ = "_".join(user_functions(expression))
-    udf: Any = F.arrow_udf(evaluate, sql_name(expression.type).lower())
+    functions_of_spark: Any = F
+    udf = functions_of_spark.arrow_udf(evaluate, sql_name(expression.type).lower())
     made: Column = udf(*(F.col(quoted(name_of(ref))) for ref in read))
     return made

@@ -17,7 +17,7 @@ def demand(spark: SparkSession, plan: QueryPlan, streaming: bool) -> None:
     """Refuse what would give other rows than elsewhere, or none."""
     if (spark.conf.get("spark.sql.ansi.enabled", "true") or "true").lower() != "true":
         raise PlanError(
-            "spark.sql.ansi.enabled is false: an overflow would be a wrong number and not an error, as it is elsewhere; "
+            "spark.sql.ansi.enabled is false: an overflow would be a wrong number, and elsewhere it is an error; "
             "spark.conf.set('spark.sql.ansi.enabled', True)"
         )
     zone = spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
@@ -33,8 +33,8 @@ def demand(spark: SparkSession, plan: QueryPlan, streaming: bool) -> None:
         window = scan.source.window
         if window is not None and window.rows is not None and plan.join is not None:
             raise PlanError(
-                f"{scan.alias} {window}: on Spark the rows of a stream are in several places, and nobody knows the last "
-                f"{window.rows:,} of all; write a window of time, {scan.source.relation.name} [RANGE 1 MINUTE]"
+                f"{scan.alias} {window}: on Spark the rows of a stream are in several places, and nobody knows the "
+                f"last {window.rows:,} of all; write a window of time, {scan.source.relation.name} [RANGE 1 MINUTE]"
             )
 
 

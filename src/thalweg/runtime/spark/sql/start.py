@@ -25,7 +25,7 @@ def start_stream(
     name: str | None,
     mine: dict[str, Any],
 ) -> StreamingQuery:
-    """`run` is a `session.spark_run.SparkRun`; it takes the order and the buckets that the checkpoint was begun with."""
+    """`run` is a `session.spark_run.SparkRun`; it takes order and buckets that the checkpoint was begun with."""
     place = checkpoint or options.pop("checkpointLocation", None)
     if place is not None:
         plan = run.plan
@@ -45,7 +45,8 @@ def start_stream(
         writer = writer.queryName(name)
     if trigger is not None:
         writer = writer.trigger(**_trigger(trigger))
-    return writer.start(path) if path is not None else writer.start()
+    query: StreamingQuery = writer.start(path) if path is not None else writer.start()
+    return query
 
 
 def _trigger(trigger: str | Mapping[str, Any]) -> dict[str, Any]:
