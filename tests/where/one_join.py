@@ -88,12 +88,23 @@ def in_stream(spark, folder: Path, rows: int) -> dict[str, Any]:
     return {"results": found(spark, folder), "counts": counts(j, rows)}
 
 
+def refused(spark, folder: Path) -> str:
+    """What is said of a watermark on a column that is gone: only the plan knows of it."""
+    frames = streams(spark, folder)
+    seen = frames["b"].withColumn("seen", frames["b"]["ts"].cast("timestamp")).withWatermark("seen", "1 second")
+    try:
+        join()(**{**frames, "b": seen.drop("seen")})
+    except tw.PlanError as error:
+        return str(error)
+    return ""
+
+
 def main(folder: str, where: str = "", *settings: str) -> None:
     """Ends without `spark.stop()`, as many programs do."""
     spark = session(where, SETTINGS | dict(setting.split("=", 1) for setting in settings))
     place = Path(folder)
     rows = sum(spark.read.parquet(str(place / "in" / alias)).count() for alias in ALIASES)
-    told = {"spark": spark.version, "session": type(spark).__module__, "rows": rows}
+    told = {"spark": spark.version, "session": type(spark).__module__, "rows": rows, "refused": refused(spark, place)}
     print(json.dumps({**told, "batch": in_batch(spark, place), "stream": in_stream(spark, place, rows)}))
 
 
