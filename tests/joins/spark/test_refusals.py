@@ -66,7 +66,7 @@ def test_a_watermark_on_a_column_that_is_gone(spark, pair):
         simple()(a=pair["a"], b=marked)
     with pytest.raises(PlanError, match="lateness="):
         simple().explain(a=marked, b=pair["b"])
-    # one of finished data is none, and a name is no watermark
+    # one of finished data is none, and a name is not one
     names = spark.range(3).select(F.current_timestamp().alias("seen"), F.col("id").alias("k"))
     named = pair["a"].join(names.withWatermark("seen", "1 second"), "k").drop("seen")
     simple()(a=named, b=pair["b"].withColumn("EventTimeWatermark", F.lit(1)))

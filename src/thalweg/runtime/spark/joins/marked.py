@@ -17,7 +17,8 @@ from thalweg.runtime.watermark import BEGINNING
 
 MARK = "__thalweg_mark"
 _DELAY = "spark.watermarkDelayMs"
-_WATERMARK = re.compile(r"^[\s:+|-]*EventTimeWatermark\b", re.MULTILINE)
+_WATERMARK = re.compile(r"^[\s:+|-]*~EventTimeWatermark\b", re.MULTILINE)
+"""In the text of a plan, which has a line an operator and marks those of streams; one of finished data is none."""
 
 
 def marked(packed: DataFrame, lateness: int) -> DataFrame:
@@ -46,11 +47,11 @@ def has_watermark(alias: str, df: DataFrame, time: str) -> bool:
 
 
 def _plan_of(df: DataFrame) -> str:
-    """As Spark has optimized it, a line an operator: a watermark of finished data is gone there."""
+    """As Spark has understood it: streams can be optimized only where they are started."""
     if hasattr(df, "_jdf"):
-        return str(df._jdf.queryExecution().optimizedPlan().toString())
+        return str(df._jdf.queryExecution().analyzed().toString())
     told: str = df._explain_string(extended=True)  # type: ignore[operator]  # of Spark Connect
-    return told.partition("== Optimized Logical Plan ==")[2].partition("== Physical Plan ==")[0]
+    return told.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized Logical Plan ==")[0]
 
 
 def quoted(column: str) -> str:
