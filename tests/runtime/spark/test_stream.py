@@ -201,15 +201,16 @@ def test_new_workers_begin_with_what_their_siblings_learned(spark, tmp_path: Pat
     second_batch_begins_in_the_learned_order(spark, tmp_path, kill)
 
 
+@pytest.mark.slow
 def test_workers_replaced_after_a_long_trigger_interval_begin_with_what_was_learned(spark, tmp_path: Path):
     """Spark itself ends Python workers that were idle for a minute, which no setting shortens: it looks every ten
     seconds, and is told here that the minute is over."""
 
     def a_minute_later(old: set[int]) -> None:
-        jvm = spark.sparkContext._jvm
-        factories = jvm.org.apache.spark.SparkEnv.get().getClass().getDeclaredField("pythonWorkers")
+        jvm, env = spark.sparkContext._jvm, spark.sparkContext._jsc.sc().env()
+        factories = jvm.java.lang.Class.forName("org.apache.spark.SparkEnv").getDeclaredField("pythonWorkers")
         factories.setAccessible(True)
-        each = factories.get(jvm.org.apache.spark.SparkEnv.get()).values().iterator()
+        each = factories.get(env).values().iterator()
         begun = jvm.System.nanoTime() - jvm.org.apache.spark.api.python.PythonWorkerFactory.IDLE_WORKER_TIMEOUT_NS()
         while each.hasNext():
             getattr(each.next(), "org$apache$spark$api$python$PythonWorkerFactory$$lastActivityNs_$eq")(begun)
