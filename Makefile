@@ -52,11 +52,12 @@ check: $(INSTALLED) ## lint, format, types, import contracts
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
-# Two processes, each with a Spark of its own, since tests of Spark mostly wait; files stay whole. Those marked `alone`
+# Two processes, each with a Spark of its own, since tests of Spark mostly wait; files stay whole, and are taken in the
+# order that tests/conftest.py gives them, not by how many tests they have. Those marked `alone`
 # come first, by themselves; that ARGS leave none of them (5) is no failure.
 test: setup oldest-spark check ## check, then every test and doctest: what CI runs (ARGS go to pytest)
 	@$(WITH_JAVA) { $(BIN)/pytest -q -m alone $(ARGS) || [ $$? -eq 5 ]; } \
-		&& $(BIN)/pytest -n 2 --dist loadfile -m 'not alone' $(ARGS)
+		&& $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not alone' $(ARGS)
 
 demo: setup ## see the adaptive filters at work on a local Spark
 	@$(WITH_JAVA) $(BIN)/thalweg demo $(ARGS)

@@ -23,17 +23,30 @@ hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, prin
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs a JVM, so that `-m "not spark"` leaves out exactly that."""
+SECONDS = {"slow": 25.0, "spark": 4.0}
+"""About what a test with such a mark takes; others take next to nothing."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what needs a JVM, so that `-m "not spark"` leaves out exactly that. Where several processes share the files,
+    those that take longest come first: the last to be taken are then short, and no process waits long for another."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+    if hasattr(config, "workerinput"):  # a process of pytest-xdist
+        takes: dict[Path, float] = {}
+        for item in items:
+            seconds = max((SECONDS.get(mark.name, 0.0) for mark in item.iter_markers()), default=0.0)
+            takes[item.path] = takes.get(item.path, 0.0) + seconds
+        items.sort(key=lambda item: -takes[item.path])  # stable: the tests of a file stay in their order
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A local Spark, shared by the whole run: its start takes seconds, so only tests that ask for it pay, and once."""
     from pyspark.sql import SparkSession
+
+    from tests.short_lived import SHORT_LIVED
 
     # Workers must be this Python, with these packages; by default Spark takes the python3 it finds on PATH.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -50,12 +63,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.sql.shuffle.partitions", 2)  # the default of 200 makes small tests slow
         .config("spark.driver.bindAddress", "127.0.0.1")  # see SPARK_LOCAL_IP
         .config("spark.driver.host", "127.0.0.1")  # workers call back to where the driver listens
+        .config("spark.driver.extraJavaOptions", SHORT_LIVED)
         .config("spark.ui.enabled", False)  # nobody looks, and it takes a port
         .config("spark.ui.showConsoleProgress", False)  # its bars are written over pytest's output
         .config("spark.sql.session.timeZone", "UTC")  # timestamps mean the same on every machine
         .config(  # joins of streams keep their windows there
             "spark.sql.streaming.stateStore.providerClass",
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+        )
+        .config(  # the default starts a program for every file of a checkpoint: as joins.md says; tests/where has it
+            "spark.sql.streaming.checkpointFileManagerClass",
+            "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
         )
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))  # not in the working directory
         .config("spark.local.dir", str(scratch / "local"))  # shuffle files go away with the test's other files

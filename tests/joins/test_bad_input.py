@@ -125,7 +125,7 @@ def test_types_that_are_no_keys(kind: pa.DataType):
 @pytest.mark.parametrize(
     ("window", "parts"),
     [
-        (-1, ["window of a=-1", "not be negative"]),
+        (-1, ["window=-1", "not be negative"]),
         ({"a": 1, "b": -1}, ["window of b=-1", "not be negative"]),
         ("10 seconds", ["window of a='10 seconds'", "whole number"]),
         (timedelta(seconds=1), ["window of a=", "whole number"]),
@@ -163,8 +163,29 @@ def test_windows_over_timestamps(window: Any, parts: list[str]):
     told(lambda: joined(a=STAMPED, b=STAMPED, window=window, lateness="0 s"), *parts)
 
 
+@pytest.mark.parametrize("name", ["window", "lateness", "max_ahead", "idle_after"])
+@pytest.mark.parametrize(
+    ("length", "said"),
+    [
+        ("10 secnds", "did you mean 'second'"),
+        ("soon", "a number and a unit"),
+        ("-1 s", "not be negative"),
+        ([10], "a length of time"),
+        (True, "a length of time"),
+        (2.5, "seconds'"),
+    ],
+)
+def test_what_is_no_length_is_told_before_there_is_data(name: str, length: Any, said: str):
+    told(lambda: tw.join(**{"on": "a.k = b.k", "window": 1, "time": "t", name: length}), f"{name}={length!r}: ", said)
+
+
+def test_a_bad_length_of_one_stream_is_told_before_there_is_data():
+    told(lambda: tw.join("a.k = b.k", {"a": 1, "b": "x"}, "t"), "window of b='x'", "a number and a unit")
+    told(lambda: tw.join("a.k = b.k", 1, "t", {"a": None, "b": 1}), "lateness of a=None", "a length of time")
+
+
 def test_lateness_is_a_length_too():
-    told(lambda: joined(lateness=-2), "lateness of a=-2", "not be negative")
+    told(lambda: joined(lateness=-2), "lateness=-2", "not be negative")
     told(lambda: joined(lateness={"a": 1, "c": 2}), "lateness: 'c' is no stream")
     told(lambda: joined(lateness={"a": 1}), "lateness: nothing is said for b", "add 'b'", "window as a dict")
     told(lambda: joined(window={"a": 1}, lateness={"a": 1, "b": 1}), "lateness: b is a table", "leave it out")

@@ -184,7 +184,7 @@ def test_a_table_is_told_by_every_bucket_and_summed_over_none():
     (section,) = report.sections
     assert set(section.streams) == {"a"}
     assert (section.tables["c"].rows, section.tables["c"].window_rows) == (9, 7)
-    assert "c: a table, 7 rows held once by every worker, 0.0 MB, 2 with a key that equals nothing" in str(report)
+    assert "c: a table, 7 rows held once by every worker, 2.0 kB, 2 with a key that equals nothing" in str(report)
     assert report.to_dict()["sections"][0]["tables"]["c"]["rows"] == 9
 
 

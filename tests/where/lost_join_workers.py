@@ -1,13 +1,7 @@
-"""A join of streams that loses Python workers while they hold windows, and an executor with its state store.
-
-    spark-submit lost_join_workers.py FOLDER
-
-prints one JSON object: how many were killed and where, the results, and what was counted.
-"""
+"""A join of streams that loses Python workers while they hold windows, and an executor with its state store."""
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +10,7 @@ from pyspark import TaskContext
 
 from tests.where.join_files import ALIASES
 from tests.where.lost_workers import kill_my_executor, kill_myself, once
-from tests.where.one_join import SETTINGS, counts, found, join, start
+from tests.where.one_join import counts, found, join, start
 from thalweg.runtime.spark.joins import attach
 from thalweg.runtime.spark.joins.processor import JoinProcessor
 
@@ -30,7 +24,7 @@ FOLDER: list[str] = []
 
 
 class Mortal(JoinProcessor):
-    """Dies once in each of these micro-batches. Pickled by value, with the class, since this is the main program."""
+    """Dies once in each of these micro-batches."""
 
     def __init__(self, task: Any) -> None:
         super().__init__(task)
@@ -66,13 +60,8 @@ class Mortal(JoinProcessor):
             once(Path(self.folder) / f"{batch}.killed", KILLS[batch][1])
 
 
-def main(folder: Path) -> None:
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.appName("lost-join-workers")
-    for key, value in SETTINGS.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+def run(spark, folder: Path) -> dict[str, Any]:
+    """How many were killed and where, the results, and what was counted."""
     FOLDER.append(str(folder))
     sys.modules[attach.__module__].JoinProcessor = Mortal  # type: ignore[attr-defined]
     rows = sum(spark.read.parquet(str(folder / "in" / alias)).count() for alias in ALIASES)
@@ -80,8 +69,4 @@ def main(folder: Path) -> None:
     query = start(spark, folder, j)
     assert query.awaitTermination(150), "the stream did not end"
     killed = sorted(path.name for path in folder.glob("*.killed"))
-    print(json.dumps({"killed": killed, "results": found(spark, folder), "counts": counts(j, rows)}))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    return {"killed": killed, "results": found(spark, folder), "counts": counts(j, rows)}

@@ -24,6 +24,7 @@ from thalweg.events import read
 from thalweg.report import Report, fold
 
 SCHEMA = "id long, n long, text string"
+BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 KILL_AT_CALL = 12
 """So late that the task has told of work before, with slices of 50 rows and Arrow batches of 100."""
 
@@ -123,13 +124,20 @@ def executor(spark, folder: Path, rows: int) -> dict[str, Any]:
 CASES = {case.__name__: case for case in (python_worker_in_batch, python_worker_in_stream, executor)}
 
 
+def run(spark, folder: Path, *cases: str) -> dict[str, Any]:
+    """By case."""
+    before = spark.conf.get(BATCH)
+    spark.conf.set(BATCH, 100)
+    rows = spark.read.schema(SCHEMA).parquet(str(folder / "in")).count()
+    told = {case: CASES[case](spark, folder, rows) for case in cases or CASES}
+    spark.conf.set(BATCH, before)
+    return told
+
+
 def main(folder: Path, *cases: str) -> None:
     from pyspark.sql import SparkSession
 
-    spark = SparkSession.builder.appName("lost-workers").getOrCreate()
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 100)
-    rows = spark.read.schema(SCHEMA).parquet(str(folder / "in")).count()
-    print(json.dumps({case: CASES[case](spark, folder, rows) for case in cases or CASES}))
+    print(json.dumps(run(SparkSession.builder.appName("lost-workers").getOrCreate(), folder, *cases)))
 
 
 if __name__ == "__main__":

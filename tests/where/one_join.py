@@ -1,21 +1,13 @@
-"""The join that must give the same rows wherever it runs: of finished files, and of streams of them.
-
-    python one_join.py FOLDER [MASTER, or remote:ADDRESS for Spark Connect [KEY=VALUE of Spark's configuration ...]]
-
-prints one JSON object: what came out of both, and what the reports counted.
-"""
+"""The join that must give the same rows wherever it runs: of finished files, and of streams of them."""
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import thalweg as tw
 from tests.where.join_files import ALIASES, LATENESS, ON, SCHEMA, WINDOWS
-from tests.where.one_query import session
 
 SETTINGS = {
     # not that of the data, and one in which some times occur twice
@@ -88,14 +80,25 @@ def in_stream(spark, folder: Path, rows: int) -> dict[str, Any]:
     return {"results": found(spark, folder), "counts": counts(j, rows)}
 
 
-def main(folder: str, where: str = "", *settings: str) -> None:
-    """Ends without `spark.stop()`, as many programs do."""
-    spark = session(where, SETTINGS | dict(setting.split("=", 1) for setting in settings))
-    place = Path(folder)
-    rows = sum(spark.read.parquet(str(place / "in" / alias)).count() for alias in ALIASES)
-    told = {"spark": spark.version, "session": type(spark).__module__, "rows": rows}
-    print(json.dumps({**told, "batch": in_batch(spark, place), "stream": in_stream(spark, place, rows)}))
+def refused(spark, folder: Path) -> str:
+    """What is said of a watermark on a column that is gone: only the plan knows of it."""
+    frames = streams(spark, folder)
+    seen = frames["b"].withColumn("seen", frames["b"]["ts"].cast("timestamp")).withWatermark("seen", "1 second")
+    try:
+        join()(**{**frames, "b": seen.drop("seen")})
+    except tw.PlanError as error:
+        return str(error)
+    return ""
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def run(spark, folder: Path) -> dict[str, Any]:
+    """Both, and what is refused."""
+    rows = sum(spark.read.parquet(str(folder / "in" / alias)).count() for alias in ALIASES)
+    return {
+        "spark": spark.version,
+        "session": type(spark).__module__,
+        "rows": rows,
+        "refused": refused(spark, folder),
+        "batch": in_batch(spark, folder),
+        "stream": in_stream(spark, folder, rows),
+    }

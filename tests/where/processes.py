@@ -16,6 +16,8 @@ from typing import Any
 
 import psutil
 
+from tests.short_lived import SHORT_LIVED
+
 REPOSITORY = Path(__file__).parents[2]
 SOURCE = REPOSITORY / "src"
 
@@ -25,9 +27,8 @@ QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "2",
-    # short programs: no time for the second compiler and a second thread of garbage collection to pay off
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": SHORT_LIVED,
+    "spark.executor.extraJavaOptions": SHORT_LIVED,
 }
 LOOK_EVERY_S = 2.0
 """At who listens where; not more often, since it takes time from what is tested."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyspark
 
 from tests.runtime.spark.waiting import wait_until
+from tests.short_lived import SHORT_LIVED
 from tests.where.processes import complaints, environment, program
 
 WORKERS = ("worker-1", "worker-2")
@@ -32,7 +33,7 @@ class Cluster:
 @contextlib.contextmanager
 def standalone_cluster(folder: Path) -> Iterator[Cluster]:
     """A cluster whose workers know no Thalweg but what their Python has installed."""
-    env = environment(folder, PYTHONPATH=None, SPARK_DAEMON_MEMORY="256m")
+    env = environment(folder, PYTHONPATH=None, SPARK_DAEMON_MEMORY="256m", SPARK_DAEMON_JAVA_OPTS=SHORT_LIVED)
     start = [str(SPARK_HOME / "bin" / "spark-class")]
     loopback = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
     with contextlib.ExitStack() as stack:

@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.where import one_join, one_query
-from tests.where.input_files import write_files
-from tests.where.join_files import write_streams
-from tests.where.processes import QUIET, answer, environment
+from tests.where.processes import QUIET, environment
+from tests.where.query_and_join import told_by
 from tests.where.same_answer import check_answer, check_join
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 
-def test_the_same_query_over_connect(tmp_path: Path):
-    write_files(tmp_path / "in")
-    check_answer(over_connect(one_query, tmp_path), tmp_path)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("connect")
+
+
+@pytest.fixture(scope="module")
+def over_connect(folder: Path) -> dict[str, Any]:
+    settings = {**QUIET, "spark.connect.grpc.binding.address": "127.0.0.1"}
+    # SPARK_TESTING: Spark's own switch for a port that is free
+    told = told_by(folder, "remote:local[2]", settings, environment(folder, SPARK_TESTING="1"))
+    assert {told[name]["session"] for name in told} == {"pyspark.sql.connect.session"}
+    return told
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_the_same_join_over_connect(tmp_path: Path):
-    write_streams(tmp_path / "in", 2)
-    check_join(over_connect(one_join, tmp_path, seconds=170), tmp_path)
+def test_the_same_query_over_connect(over_connect: dict[str, Any], folder: Path):
+    check_answer(over_connect["query"], folder / "query")
 
 
-def over_connect(script: Any, folder: Path, seconds: float = 120.0) -> dict[str, Any]:
-    settings = {**QUIET, "spark.connect.grpc.binding.address": "127.0.0.1"}
-    command = [sys.executable, script.__file__, str(folder), "remote:local[2]"]
-    # SPARK_TESTING: Spark's own switch for a port that is free
-    env = environment(folder, SPARK_TESTING="1")
-    words = [*command, *(f"{key}={value}" for key, value in settings.items())]
-    told: dict[str, Any] = answer(words, folder / "program.out", env, seconds)
-    assert told["session"] == "pyspark.sql.connect.session"
-    return told
+@pytest.mark.slow
+def test_the_same_join_over_connect(over_connect: dict[str, Any], folder: Path):
+    check_join(over_connect["join"], folder / "join")

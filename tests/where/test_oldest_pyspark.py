@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.where import lost_workers, one_join, one_query
+from tests.where import lost_workers
 from tests.where.input_files import ROWS, expected_ids, write_files
-from tests.where.join_files import write_streams
 from tests.where.processes import QUIET, REPOSITORY, SOURCE, answer, environment
+from tests.where.query_and_join import told_by
 from tests.where.same_answer import check_answer, check_join
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 OLDEST = REPOSITORY / ".cache" / "pyspark-4.1"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def oldest() -> Path:
     """A folder with nothing but PySpark 4.1, which `make test` fetches; the rest is what all tests run with."""
     if not (OLDEST / "pyspark").is_dir():
@@ -30,29 +30,30 @@ def oldest() -> Path:
     return OLDEST
 
 
-def test_the_same_query_on_pyspark_4_1(oldest: Path, tmp_path: Path):
-    write_files(tmp_path / "in")
-    env = environment(tmp_path, PYTHONPATH=os.pathsep.join([str(oldest), str(SOURCE)]))
-    settings = [f"{key}={value}" for key, value in QUIET.items()]
-    told = answer(
-        [sys.executable, one_query.__file__, str(tmp_path), "local[2]", *settings], tmp_path / "program.out", env
-    )
-    assert told["spark"].startswith("4.1.")
-    check_answer(told, tmp_path)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("oldest")
+
+
+@pytest.fixture(scope="module")
+def on_the_oldest(oldest: Path, folder: Path) -> dict[str, Any]:
+    env = environment(folder, PYTHONPATH=os.pathsep.join([str(oldest), str(SOURCE), str(REPOSITORY)]))
+    told = told_by(folder, "local[2]", QUIET, env)
+    assert all(told[name]["spark"].startswith("4.1.") for name in ("query", "join"))
+    return told
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_the_same_join_on_pyspark_4_1(oldest: Path, tmp_path: Path):
-    write_streams(tmp_path / "in", 2)
-    env = environment(tmp_path, PYTHONPATH=os.pathsep.join([str(oldest), str(SOURCE), str(REPOSITORY)]))
-    settings = [f"{key}={value}" for key, value in QUIET.items()]
-    command = [sys.executable, one_join.__file__, str(tmp_path), "local[2]", *settings]
-    told = answer(command, tmp_path / "program.out", env, seconds=170)
-    assert told["spark"].startswith("4.1.")
-    check_join(told, tmp_path)
+def test_the_same_query_on_pyspark_4_1(on_the_oldest: dict[str, Any], folder: Path):
+    check_answer(on_the_oldest["query"], folder / "query")
 
 
+@pytest.mark.slow
+def test_the_same_join_on_pyspark_4_1(on_the_oldest: dict[str, Any], folder: Path):
+    check_join(on_the_oldest["join"], folder / "join")
+
+
+@pytest.mark.slow
 def test_a_lost_executor_counts_nothing_twice_on_pyspark_4_1(oldest: Path, tmp_path: Path):
     """Spark below 4.3 observes a partition again when it is computed again; we must know better."""
     write_files(tmp_path / "in")

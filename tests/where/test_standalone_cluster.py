@@ -14,14 +14,16 @@ from typing import Any
 
 import pytest
 
-from tests.where import lost_join_workers, lost_workers, one_query
+from tests.where import lost_join_workers, lost_workers, on_the_image, one_query
 from tests.where.input_files import ROWS, expected_ids, write_files
 from tests.where.join_files import ALIASES, ROWS_A_FILE, expected_results, write_streams
 from tests.where.processes import QUIET, REPOSITORY, SOURCE, answer, environment, listens_beyond_loopback
 from tests.where.same_answer import check_answer
 from tests.where.standalone_cluster import SPARK_HOME, WORKERS, Cluster, standalone_cluster
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
+
+JOIN_FILES = 5
 
 ON_CLUSTER = {
     **QUIET,
@@ -57,10 +59,46 @@ def check(told: dict[str, Any], folder: Path, cluster: Cluster) -> None:
     assert used == set(WORKERS), "both workers took part"
 
 
-def test_with_the_package_on_the_image(cluster: Cluster, tmp_path: Path):
-    write_files(tmp_path / "in")
-    told = submit(cluster, one_query, tmp_path, {}, "--conf", f"spark.executorEnv.PYTHONPATH={SOURCE}")
-    check(told, tmp_path, cluster)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("image")
+
+
+@pytest.fixture(scope="module")
+def image(cluster: Cluster, folder: Path) -> dict[str, Any]:
+    """What the application told that runs where the package is on the image."""
+    write_files(folder / "query" / "in")
+    write_files(folder / "lost" / "in")
+    write_streams(folder / "join" / "in", JOIN_FILES)
+    words = ["--conf", f"spark.executorEnv.PYTHONPATH={SOURCE}:{REPOSITORY}"]
+    return submit(cluster, on_the_image, folder, {}, *words, seconds=300)
+
+
+@pytest.mark.slow
+def test_with_the_package_on_the_image(cluster: Cluster, image: dict[str, Any], folder: Path):
+    check(image["query"], folder / "query", cluster)
+
+
+@pytest.mark.slow
+def test_lost_workers_and_executors_change_nothing(image: dict[str, Any], folder: Path):
+    told = image["lost"]
+    expected = expected_ids(folder / "lost" / "in")
+    assert set(told) == set(lost_workers.CASES)
+    for case in told:
+        assert told[case]["killed"] == 1, case
+        assert told[case]["ids"] == expected, case
+        for counted in (told[case]["report"], told[case]["events"]):
+            assert counted == {"rows": ROWS, "kept": len(expected)}, case
+
+
+@pytest.mark.slow
+def test_a_join_that_loses_workers_and_an_executor_with_its_state(image: dict[str, Any], folder: Path):
+    told = image["join"]
+    assert told["killed"] == [f"{batch}.killed" for batch in lost_join_workers.KILLS]
+    expected = expected_results(folder / "join" / "in")
+    assert told["results"] == expected
+    rows = dict.fromkeys(ALIASES, JOIN_FILES * ROWS_A_FILE)
+    assert told["counts"] == {"rows": rows, "late": 0, "results": len(expected)}
 
 
 @pytest.fixture
@@ -76,6 +114,7 @@ def bare(tmp_path: Path) -> Path:
     return tmp_path / "bare"
 
 
+@pytest.mark.slow
 def test_with_a_zip_of_the_package_sent_along(cluster: Cluster, tmp_path: Path, bare: Path):
     write_files(tmp_path / "in")
     package = tmp_path / "thalweg.zip"
@@ -87,6 +126,7 @@ def test_with_a_zip_of_the_package_sent_along(cluster: Cluster, tmp_path: Path, 
     check(submit(cluster, one_query, tmp_path, env, "--py-files", str(package)), tmp_path, cluster)
 
 
+@pytest.mark.slow
 def test_with_a_packed_environment_sent_along(cluster: Cluster, tmp_path: Path, bare: Path):
     write_files(tmp_path / "in")
     (site,) = (bare / "lib").glob("python*/site-packages")
@@ -97,28 +137,3 @@ def test_with_a_packed_environment_sent_along(cluster: Cluster, tmp_path: Path, 
     env = {"PYSPARK_PYTHON": "./environment/bin/python"}
     told = submit(cluster, one_query, tmp_path, env, "--archives", f"{packed}#environment")
     check(told, tmp_path, cluster)
-
-
-def test_lost_workers_and_executors_change_nothing(cluster: Cluster, tmp_path: Path):
-    write_files(tmp_path / "in")
-    words = ["--conf", f"spark.executorEnv.PYTHONPATH={SOURCE}"]
-    told = submit(cluster, lost_workers, tmp_path, {}, *words)
-    expected = expected_ids(tmp_path / "in")
-    assert set(told) == set(lost_workers.CASES)
-    for case in told:
-        assert told[case]["killed"] == 1, case
-        assert told[case]["ids"] == expected, case
-        for counted in (told[case]["report"], told[case]["events"]):
-            assert counted == {"rows": ROWS, "kept": len(expected)}, case
-
-
-def test_a_join_that_loses_workers_and_an_executor_with_its_state(cluster: Cluster, tmp_path: Path):
-    files = 5
-    write_streams(tmp_path / "in", files)
-    words = ["--conf", f"spark.executorEnv.PYTHONPATH={SOURCE}:{REPOSITORY}"]
-    told = submit(cluster, lost_join_workers, tmp_path, {}, *words, seconds=200)
-    assert told["killed"] == [f"{batch}.killed" for batch in lost_join_workers.KILLS]
-    expected = expected_results(tmp_path / "in")
-    assert told["results"] == expected
-    rows = dict.fromkeys(ALIASES, files * ROWS_A_FILE)
-    assert told["counts"] == {"rows": rows, "late": 0, "results": len(expected)}

@@ -18,7 +18,7 @@ from thalweg.errors import PlanError, nearest
 from thalweg.plan.join_condition import Residual, parse
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_select import check_select
-from thalweg.plan.window_length import Length
+from thalweg.plan.window_length import Length, check_length
 
 T = TypeVar("T")
 
@@ -39,6 +39,8 @@ class JoinPlan:
     """The columns of the result, as written; None: all."""
     named: Mapping[str, str] = field(default_factory=dict)
     """Aliases that a dict names, so that they are streams, and which of the arguments does."""
+    one_time: str | None = None
+    """The time column that is written for all; None: a dict names those that have one."""
 
     @classmethod
     def of(
@@ -76,9 +78,15 @@ class JoinPlan:
         for alias, column in times.items():
             if not isinstance(column, str) or not column:
                 raise PlanError(f"time of {alias}={column!r}: must be the name of the column with a row's time")
+        for name, lengths in (("window", window), ("lateness", lateness)):
+            if isinstance(lengths, Mapping):
+                for alias, length in lengths.items():
+                    check_length(length, f"{name} of {alias}")
+            else:
+                check_length(lengths, name)
         return cls(
             on, graph, residuals, _by_stream(window, streams), times, _by_stream(lateness, streams),
-            check_select(select, graph.aliases), named,
+            check_select(select, graph.aliases), named, None if isinstance(time, Mapping) else time,
         )  # fmt: skip
 
     @property

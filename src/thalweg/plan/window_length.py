@@ -7,6 +7,8 @@ And ticks as people read them:
 
 >>> in_words(93_719_920, 1_000), in_words(6_541, 1_000), in_words(7_380, 10**9), in_words(7, None)
 ('93.7 s', '6.5 ms', '2 h 3 min', '7 ticks of time')
+>>> exactly(93_719_920, 1_000)
+'1 min 33 s 719 ms 920 µs'
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ _FEW = (("ns", 1, 1000), ("µs", 10**3, 1000), ("ms", 10**6, 1000), ("s", 10**9,
 """Units, their ns, and how many of them are told in the next one."""
 _MANY = (("min", "s", 10**9, 60, 60), ("h", "min", 60 * 10**9, 60, 24), ("d", "h", 3600 * 10**9, 24, math.inf))
 """A unit, the one below it, ns of that, how many of it are one of the first, and as above."""
+_WHOLE = (("d", 86_400 * 10**9), ("h", 3600 * 10**9), ("min", 60 * 10**9), ("s", 10**9), ("ms", 10**6), ("µs", 10**3),
+          ("ns", 1))  # fmt: skip
 
 Length = str | int | float | timedelta
 """NumPy's whole numbers and timedelta64 serve too."""
@@ -68,6 +72,27 @@ def length_of(length: Length, unit: str | None, what: str = "window") -> int:
     return int(ticks)
 
 
+def check_length(length: Length, what: str) -> None:
+    """Refuses what is no length of time whatever the time column holds.
+
+    >>> check_length("5 s", "window"), check_length(7, "window")
+    (None, None)
+    >>> check_length("ten seconds", "window")
+    Traceback (most recent call last):
+    thalweg.errors.PlanError: window='ten seconds': write a number and a unit, such as '10 seconds'
+    """
+    given: object = length
+    if isinstance(given, (bool, str, timedelta, np.timedelta64)) or not isinstance(given, (int, float, np.number)):
+        length_of(length, "s", what)  # the longest tick there is: what it can tell too little of, another may not
+    elif not math.isfinite(given) or given != int(given):
+        raise PlanError(
+            f"{what}={length!r}: must be a length of time such as '10 seconds', or, where times are whole numbers, a "
+            "whole number"
+        )
+    else:
+        length_of(length, None, what)
+
+
 def in_words(ticks: int, tick_ns: int | None) -> str:
     """For a sentence; None: the time column holds whole numbers, and nobody knows how long one is.
 
@@ -91,6 +116,22 @@ def in_words(ticks: int, tick_ns: int | None) -> str:
         if whole < most:
             break
     return words
+
+
+def exactly(ticks: int, tick_ns: int | None) -> str:
+    """With nothing rounded, so that two lengths that differ are told apart.
+
+    >>> exactly(5_010_000, 1_000), exactly(90_000, 10**6), exactly(0, 1), exactly(691_200, 10**9), exactly(7, None)
+    ('5 s 10 ms', '1 min 30 s', '0 s', '8 d', '7 ticks of time')
+    """
+    if tick_ns is None or not ticks:
+        return in_words(ticks, tick_ns)
+    told, rest = [], ticks * tick_ns
+    for unit, unit_ns in _WHOLE:
+        count, rest = divmod(rest, unit_ns)
+        if count:
+            told.append(f"{count:,} {unit}")
+    return " ".join(told)
 
 
 def _nanoseconds(text: str, what: str) -> int:

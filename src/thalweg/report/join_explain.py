@@ -9,11 +9,12 @@ from datetime import timedelta
 
 import numpy as np
 
+from thalweg.plan.byte_size import size
 from thalweg.plan.join_graph import JoinTree
 from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.window_length import Length, in_words, length_of
 from thalweg.report.view import WIDTH
-from thalweg.report.words import listed, many, size
+from thalweg.report.words import listed, many
 from thalweg.runtime.join_binding import JoinBinding
 
 

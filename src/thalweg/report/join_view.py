@@ -5,11 +5,12 @@ from __future__ import annotations
 import html
 import textwrap
 
+from thalweg.plan.byte_size import size
 from thalweg.plan.window_length import in_words
 from thalweg.report.join_section import JoinSection, StreamReport, TableReport
 from thalweg.report.section import SwitchReport, query_words
 from thalweg.report.view import CELL, WIDTH
-from thalweg.report.words import many, size, what_moved
+from thalweg.report.words import many, what_moved
 
 NEAR = 0.1
 """A row that has had this share of the results it may have is worth a word."""
@@ -54,7 +55,7 @@ def _table(section: JoinSection) -> list[tuple[str, ...]]:
     lines = [
         (
             s.stream, f"{s.rows:,}", f"{s.kept:,}", f"{s.results:,}", " > ".join(_probe(s, other) for other in s.order),
-            f"{s.window_rows:,}", f"{s.most_rows:,}", f"{s.most_bytes / 1e6:,.1f} MB",
+            f"{s.window_rows:,}", f"{s.most_rows:,}", size(s.most_bytes),
             *([size(s.state_bytes)] if stored else []),
         )
         for s in section.streams.values()
@@ -113,7 +114,7 @@ def _facts_of(s: StreamReport, buckets: int) -> list[str]:
 
 def _fact_of_table(t: TableReport, kind: str) -> str:
     where = " once by every worker" if kind != "local" else ""
-    held = f"{many(t.window_rows, 'row')} held{where}, {t.window_bytes / 1e6:,.1f} MB"
+    held = f"{many(t.window_rows, 'row')} held{where}, {size(t.window_bytes)}"
     left = [(t.no_key, "with a key that equals nothing"), (t.filtered, "dropped by a condition on this table")]
     return ", ".join([f"{t.table}: a table, {held}", *(f"{n:,} {what}" for n, what in left if n)])
 

@@ -36,15 +36,6 @@ def duration(ns: float | None) -> str:
     return f"{ns / 1e3:,.1f} µs" if ns < 999_950 else f"{ns / 1e6:,.1f} ms"
 
 
-def size(count: int) -> str:
-    """Bytes, in kB or MB.
-
-    >>> size(0), size(1_234), size(999_999), size(3_450_000_000)
-    ('0.0 kB', '1.2 kB', '1.0 MB', '3,450.0 MB')
-    """
-    return f"{count / 1e3:.1f} kB" if count < 999_950 else f"{count / 1e6:,.1f} MB"
-
-
 def what_moved(before: Sequence[str], after: Sequence[str]) -> str:
     """One change of order, in as few words as it takes.
 

@@ -23,6 +23,7 @@ from thalweg.kernels.multiway_join import RESULTS, Results, Told, TooManyResults
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.kernels.warm_up import warm_up
 from thalweg.kernels.window_store import WindowStore
+from thalweg.plan.byte_size import size
 from thalweg.plan.join_graph import JoinTree
 from thalweg.runtime.filter_loop import FilterLoop
 from thalweg.runtime.join_binding import JoinBinding
@@ -182,11 +183,9 @@ class JoinLoop:
             return
         held = {alias: self.stores[alias].nbytes for alias in self.streams}
         if sum(held.values()) + more > self.most_bytes:
-            told = ", ".join(
-                f"{alias} {held[alias] / 1e6:,.0f} MB in {len(self.stores[alias]):,} rows" for alias in held
-            )
+            told = ", ".join(f"{alias} {size(held[alias])} in {len(self.stores[alias]):,} rows" for alias in held)
             raise JoinLimitError(
-                f"the windows would hold more than {self.most_bytes / 1e6:,.0f} MB of memory ({told}): make windows "
+                f"the windows would hold more than {size(self.most_bytes)} of memory ({told}): make windows "
                 "shorter, select= fewer columns, spread the join over more buckets=, or raise max_bytes="
             )
 

@@ -29,6 +29,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from thalweg.errors import CheckpointError, PlanError
+from thalweg.plan.window_length import exactly
 from thalweg.runtime.join_loop import JoinLoop
 from thalweg.runtime.join_packing import one_batch
 from thalweg.runtime.watermark import BEGINNING
@@ -141,8 +142,9 @@ class KeptJoin:
             return kept
         head = Head.read(data)
         if head.query != query:
+            difference = _difference(head.query, query, fresh().binding.tick_ns)
             raise CheckpointError(
-                f"this checkpoint was written by another join: {_difference(head.query, query)}. Start it as it "
+                f"this checkpoint was written by another join: {difference}. Start it as it "
                 f"was{_same_buckets(head.query)}, or give the new one a checkpoint of its own"
             )
         if warm is not None and warm.head.version == head.version:
@@ -257,10 +259,18 @@ def _same_buckets(query: str) -> str:
     return f", with {found[0]}" if found else ""
 
 
-def _difference(old: str, new: str) -> str:
-    """Of two texts of lines: those that are not in both."""
+def _difference(old: str, new: str, tick_ns: int | None) -> str:
+    """Of two texts of lines: those that are not in both, with lengths of time in words.
+
+    >>> _difference("a: window of 5000000 ticks", "a: window of 5010000 ticks", 1_000)
+    "it had 'a: window of 5 s'; now there is 'a: window of 5 s 10 ms'"
+    """
+
+    def told(line: str) -> str:
+        return repr(re.sub(r"(?<=: window of )(\d+) ticks", lambda found: exactly(int(found[1]), tick_ns), line))
+
     before, after = old.splitlines(), new.splitlines()
-    told = [f"it had {line!r}" for line in before if line not in after] + [
-        f"now there is {line!r}" for line in after if line not in before
+    told_of = [f"it had {told(line)}" for line in before if line not in after] + [
+        f"now there is {told(line)}" for line in after if line not in before
     ]
-    return "; ".join(told) or "its streams are written in another order"
+    return "; ".join(told_of) or "its streams are written in another order"

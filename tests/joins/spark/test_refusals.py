@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,6 +58,38 @@ def test_a_watermark_that_follows_the_fastest_stream(pair, conf):
         simple()(**pair)
 
 
+def test_a_watermark_on_a_column_that_is_gone(spark, pair):
+    marked = pair["a"].withColumn("seen", F.col("ts")).withWatermark("seen", "1 second").drop("seen")
+    with pytest.raises(
+        PlanError, match=r"b was given a watermark on a column that it has no more.*set it on ts, or lea"
+    ):
+        simple()(a=pair["a"], b=marked)
+    with pytest.raises(PlanError, match="lateness="):
+        simple().explain(a=marked, b=pair["b"])
+    # one of finished data is none, and a name is not one
+    names = spark.range(3).select(F.current_timestamp().alias("seen"), F.col("id").alias("k"))
+    named = pair["a"].join(names.withWatermark("seen", "1 second"), "k").drop("seen")
+    simple()(a=named, b=pair["b"].withColumn("EventTimeWatermark", F.lit(1)))
+
+
+def test_finished_data_with_times_beside_streams_is_taken_as_a_table_and_told_once(spark, pair):
+    finished = spark.range(3).select(F.current_timestamp().alias("ts"), F.col("id").alias("k"))
+    join = simple(on="a.k = b.k AND a.k = c.k", window={"a": "5 seconds", "b": "5 seconds"})
+    with pytest.warns(
+        UserWarning, match=r"c is finished data.*has the column ts\..*spark\.readStream.*dict without c"
+    ) as told:
+        join(**pair, c=finished)
+    assert [warning.filename for warning in told] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        join(**pair, c=finished)
+        # said, or without times
+        simple(on="b.k = a.k AND a.k = c.k", time={"a": "ts", "b": "ts"})(**pair, c=finished)
+        simple(on="c.k = a.k AND a.k = b.k")(**pair, c=finished.drop("ts"))
+    with pytest.warns(UserWarning, match="d is finished data"):
+        simple(on="a.k = d.k")(a=pair["a"], d=finished)
+
+
 def test_whole_numbers_as_times_of_streams(pair):
     with pytest.raises(PlanError, match=r"time=.*TIMESTAMP or TIMESTAMP_NTZ; F\.timestamp_micros makes one"):
         simple(time="k", window=5)(**pair)
@@ -95,7 +128,7 @@ def test_a_checkpoint_of_another_join(spark, tmp_path: Path):
     for files_of_one in streams.values():
         files_of_one.add(rows([2], first_id=2))
     others = {
-        "it had 'a: window of 5000000 ticks.*now there is 'a: window of 6000000 ticks": {"window": "6 seconds"},
+        "it had 'a: window of 5 s, .*now there is 'a: window of 5 s 10 ms, ": {"window": "5.01 seconds"},
         "it had 'buckets=2 by a.k = b.k'; now there is 'buckets=3 .*as it was, with buckets=2": {"buckets": 3},
         # sources must stay in their places, or the checkpoint is of no use to the join that wrote it either
         "it had 'on a.k = b.k'.*now there is 'on b.k = a.k'": {"on": "b.k = a.k"},
@@ -114,8 +147,14 @@ def test_a_checkpoint_of_another_join(spark, tmp_path: Path):
     ("settings", "said"),
     [
         ({"max_matches": 30}, r"one row of [ab] \(k='common'\) has more than 30 matches.*filter it out.*max_matches="),
-        ({"max_bytes": 60_000}, r"more than 0 MB of memory \(a .* rows, b .* rows\).*make windows shorter.*max_bytes="),
-        ({"max_bytes": 500}, r"a micro-batch brings one of 2 buckets more than 0 MB: read less at a time.*max_bytes="),
+        (
+            {"max_bytes": 60_000},
+            r"more than 60.0 kB of memory \(a [\d.]+ kB in .* rows, b .* rows\).*make windows shorter.*max_bytes=",
+        ),
+        (
+            {"max_bytes": 500},
+            r"a micro-batch brings one of 2 buckets more than 500 bytes: read less at a time.*max_bytes=",
+        ),
     ],
 )
 def test_limits_fail_the_query_and_say_at_what(spark, tmp_path: Path, settings: dict[str, int], said: str):

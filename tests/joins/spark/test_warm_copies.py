@@ -130,7 +130,7 @@ def test_the_state_of_another_join_is_refused(task: JoinTask):
     list(worker.round(a=[1]))
     plan = JoinPlan.of("a.k = b.k", "20 seconds", "ts", "0 seconds")
     worker.task = replace(task, binding=JoinBinding.of(plan, {"a": SCHEMA, "b": SCHEMA}), identity="changed")
-    with pytest.raises(CheckpointError, match=r"it had 'a: window of 10000000 ticks.*now there is"):
+    with pytest.raises(CheckpointError, match=r"it had 'a: window of 10 s, .*now there is"):
         list(worker.round(b=[2]))
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 import thalweg as tw
 from tests.runtime.spark.native_lines import predicates
 from tests.runtime.spark.waiting import wait_until
+from tests.short_lived import SHORT_LIVED
 
 
 def refusal(*arguments: Any) -> str:
@@ -24,7 +25,8 @@ def refusal(*arguments: Any) -> str:
 
 
 def main(folder: Path) -> None:
-    spark = SparkSession.builder.remote("local[2]").getOrCreate()
+    remote = SparkSession.builder.remote("local[2]")
+    spark = remote.config("spark.driver.extraJavaOptions", SHORT_LIVED).getOrCreate()
     files = str(folder / "in")
     df = spark.read.parquet(files)
     columns = {name: column for name, (column, _) in predicates().items()}

@@ -161,6 +161,10 @@ def workers_with(seen: Path) -> set[int]:
     return {pid for name in ("mostly", "thirds", "rarely") for pid in processes(seen, name)}
 
 
+def alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
 def second_batch_begins_in_the_learned_order(spark, tmp_path: Path, between) -> None:
     """Two micro-batches, `between` which the workers are replaced. The written order shows `mostly` every row."""
     seen = tmp_path / "seen"
@@ -191,7 +195,7 @@ def test_new_workers_begin_with_what_their_siblings_learned(spark, tmp_path: Pat
     def kill(old: set[int]) -> None:
         for pid in old:
             os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in old), "the workers are gone")
+        wait_until(lambda: not any(alive(pid) for pid in old), "the workers are gone")
         time.sleep(0.5)  # until Spark's daemon has noticed
 
     second_batch_begins_in_the_learned_order(spark, tmp_path, kill)
@@ -199,8 +203,20 @@ def test_new_workers_begin_with_what_their_siblings_learned(spark, tmp_path: Pat
 
 @pytest.mark.slow
 def test_workers_replaced_after_a_long_trigger_interval_begin_with_what_was_learned(spark, tmp_path: Path):
-    # Spark ends Python workers that were idle for a minute, and looks now and then
-    second_batch_begins_in_the_learned_order(spark, tmp_path, lambda old: time.sleep(80))
+    """Spark itself ends Python workers that were idle for a minute, which no setting shortens: it looks every ten
+    seconds, and is told here that the minute is over."""
+
+    def a_minute_later(old: set[int]) -> None:
+        jvm, env = spark.sparkContext._jvm, spark.sparkContext._jsc.sc().env()
+        factories = jvm.java.lang.Class.forName("org.apache.spark.SparkEnv").getDeclaredField("pythonWorkers")
+        factories.setAccessible(True)
+        each = factories.get(env).values().iterator()
+        begun = jvm.System.nanoTime() - jvm.org.apache.spark.api.python.PythonWorkerFactory.IDLE_WORKER_TIMEOUT_NS()
+        while each.hasNext():
+            getattr(each.next(), "org$apache$spark$api$python$PythonWorkerFactory$$lastActivityNs_$eq")(begun)
+        wait_until(lambda: not any(alive(pid) for pid in old), "the workers are gone", seconds=60)
+
+    second_batch_begins_in_the_learned_order(spark, tmp_path, a_minute_later)
 
 
 def test_a_null_is_false_in_a_stream_too(spark, tmp_path: Path):

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import gc
+import os
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
+import thalweg as tw
 from thalweg.runtime.spark import worker_heap
 
 
@@ -45,3 +50,23 @@ def test_a_heap_that_never_stops_growing_is_given_up(monkeypatch: pytest.MonkeyP
     second = [Thing() for _ in range(20)]
     assert not worker_heap.settle()
     assert len(first) == len(second)
+
+
+def test_filters_leave_a_frozen_heap_to_the_next_task(spark, tmp_path: Path) -> None:
+    def load() -> list[list[int]]:
+        return [[] for _ in range(worker_heap.ENOUGH_OBJECTS)]
+
+    def looks(things: list[list[int]], column: pa.Array) -> pa.Array:
+        with (tmp_path / f"{os.getpid()}").open("a") as out:
+            out.write(f"{gc.get_freeze_count()}\n")
+        return pc.greater_equal(column, 0)
+
+    keep = tw.filters(tw.predicate(looks, "id", vectorized=True, setup=load), policy="written")
+    filtered = spark.range(100, numPartitions=2).transform(keep)
+    for _ in range(3):
+        assert filtered.count() == 100
+    told = [[int(line) for line in path.read_text().split()] for path in tmp_path.iterdir()]
+    used_again = [counts for counts in told if len(counts) > 1]
+    assert used_again
+    for counts in used_again:
+        assert counts[-1] >= counts[0] + worker_heap.ENOUGH_OBJECTS

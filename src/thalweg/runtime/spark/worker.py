@@ -38,6 +38,7 @@ from thalweg.runtime.spark.host_file import HostFile
 from thalweg.runtime.spark.task_name import name_of
 from thalweg.runtime.spark.tuple_pool import TuplePool
 from thalweg.runtime.spark.verdict_column import verdicts
+from thalweg.runtime.spark.worker_heap import settle
 from thalweg.runtime.time_limit import TimeLimit
 from thalweg.runtime.work_record import encode
 
@@ -88,6 +89,7 @@ def run_task(task: ChainTask, batches: Iterator[Any]) -> Iterator[pa.Array]:
         yield from _run(task, batches, context, mark)
     finally:
         mark.remove()
+    settle()
 
 
 def _run(task: ChainTask, batches: Iterator[Any], context: TaskContext | None, mark: CallMark) -> Iterator[pa.Array]:

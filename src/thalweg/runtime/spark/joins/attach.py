@@ -21,6 +21,7 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from thalweg.errors import PlanError, nearest
 from thalweg.events import Record
+from thalweg.plan.byte_size import size
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_select import EVENT_TIME
 from thalweg.plan.partitioning import Partitioning
@@ -37,13 +38,14 @@ from thalweg.runtime.spark.joins.marked import has_watermark, marked, quoted
 from thalweg.runtime.spark.joins.processor import JoinProcessor
 from thalweg.runtime.spark.joins.requirements import demand
 from thalweg.runtime.spark.joins.task import WORK, JoinTask
+from thalweg.runtime.spark.joins.timed_table import warn_of_tables_with_times
 from thalweg.runtime.spark.stream_watch import watch
 from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker_heap import settle
 from thalweg.runtime.spark.worker_python import warn_of_another_python
 
 PACKED = "bucket int, stream int, first long, latest long, chunk binary"
-MOST_TABLE_BYTES, MOST_TABLE_ROWS = 256 << 20, 10_000_000
+MOST_TABLE_BYTES, MOST_TABLE_ROWS = 256_000_000, 10_000_000
 """Of a table, which every worker holds, and which travels with the task."""
 PARALLELISM = 8
 """Where nobody can tell how many tasks run at once."""
@@ -106,6 +108,8 @@ def attach(
     plan = binding.plan
     any_df = next(iter(frames.values()))
     warn_of_another_python(any_df)
+    if laid.streaming:
+        warn_of_tables_with_times(plan, frames)
     ahead, idle = (
         None if length is None else length_of(length, unit)
         for length, unit in ((settings.max_ahead, "us"), (settings.idle_after, "ms"))
@@ -225,8 +229,8 @@ def _sizes(frames: Mapping[str, DataFrame]) -> Mapping[str, int] | None:
     if not all(hasattr(df, "_jdf") for df in frames.values()):
         return None
     stats = {a: df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes() for a, df in frames.items()}
-    sizes = {a: int(str(size)) for a, size in stats.items()}
-    return sizes if all(size < 2**62 for size in sizes.values()) else None  # it says 2^63 - 1 where it knows nothing
+    sizes = {a: int(str(told)) for a, told in stats.items()}
+    return sizes if all(count < 2**62 for count in sizes.values()) else None  # it says 2^63 - 1 where it knows nothing
 
 
 def _read(alias: str, df: DataFrame, binding: JoinBinding) -> bytes:
@@ -235,8 +239,8 @@ def _read(alias: str, df: DataFrame, binding: JoinBinding) -> bytes:
     table = wanted.limit(MOST_TABLE_ROWS + 1).toArrow()
     if table.nbytes > MOST_TABLE_BYTES or table.num_rows > MOST_TABLE_ROWS:
         raise PlanError(
-            f"{alias} is a table of {table.nbytes / 1e6:,.0f} MB and {table.num_rows:,} rows or more, and every worker "
-            f"would hold it; at most {MOST_TABLE_BYTES >> 20} MB and {MOST_TABLE_ROWS:,} rows: join it with Spark's "
+            f"{alias} is a table of {size(table.nbytes)} and {table.num_rows:,} rows or more, and every worker "
+            f"would hold it; at most {size(MOST_TABLE_BYTES)} and {MOST_TABLE_ROWS:,} rows: join it with Spark's "
             "own join before, filter it, or select= fewer columns"
         )
     sink = pa.BufferOutputStream()

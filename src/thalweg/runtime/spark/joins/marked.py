@@ -7,6 +7,8 @@ stream to the microsecond, and of streams that are idle, and Spark's is never ah
 
 from __future__ import annotations
 
+import re
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -15,6 +17,8 @@ from thalweg.runtime.watermark import BEGINNING
 
 MARK = "__thalweg_mark"
 _DELAY = "spark.watermarkDelayMs"
+_WATERMARK = re.compile(r"^[\s:+|-]*~EventTimeWatermark\b", re.MULTILINE)
+"""In the text of a plan, which has a line an operator and marks those of streams; one of finished data is none."""
 
 
 def marked(packed: DataFrame, lateness: int) -> DataFrame:
@@ -34,7 +38,20 @@ def has_watermark(alias: str, df: DataFrame, time: str) -> bool:
             f"{alias} has a watermark on {carried[0]}, and its time= is {time}: Spark keeps one watermark of a stream; "
             f"set it on {time}, or leave it to the join, whose lateness= it is"
         )
+    if not carried and _WATERMARK.search(_plan_of(df)):
+        raise PlanError(
+            f"{alias} was given a watermark on a column that it has no more, and Spark fails a query that sets another "
+            f"behind it, as the join must: set it on {time}, or leave it to the join, whose lateness= it is"
+        )
     return bool(carried)
+
+
+def _plan_of(df: DataFrame) -> str:
+    """As Spark has understood it: streams can be optimized only where they are started."""
+    if hasattr(df, "_jdf"):
+        return str(df._jdf.queryExecution().analyzed().toString())
+    told: str = df._explain_string(extended=True)  # type: ignore[operator]  # of Spark Connect
+    return told.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized Logical Plan ==")[0]
 
 
 def quoted(column: str) -> str:

@@ -18,6 +18,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from thalweg.errors import JoinLimitError
+from thalweg.plan.byte_size import size
 from thalweg.runtime.join_packing import unpacked
 from thalweg.runtime.join_state import KeptJoin, pieces
 from thalweg.runtime.spark.joins.memory_share import memory_share
@@ -139,15 +140,15 @@ def run_round(
         loop.end_round()  # Spark's is of the rounds before this one, as ours are
     came: dict[str, list[pa.RecordBatch]] = {}
     latest: dict[str, int] = {}
-    size, most = 0, loop.most_bytes or END
+    brought, most = 0, loop.most_bytes or END
     for frame in packed:
         for stream, told, chunk in zip(frame["stream"], frame["latest"], frame["chunk"], strict=True):
             alias = aliases[stream]
             if chunk is not None:
-                size += len(chunk)
-                if size > most:
+                brought += len(chunk)
+                if brought > most:
                     raise JoinLimitError(
-                        f"a micro-batch brings one of {len(task.buckets)} buckets more than {most / 1e6:,.0f} MB: read "
+                        f"a micro-batch brings one of {len(task.buckets)} buckets more than {size(most)}: read "
                         "less at a time (maxFilesPerTrigger, maxBytesPerTrigger, maxOffsetsPerTrigger), spread the "
                         "join over more buckets=, or raise max_bytes="
                     )

@@ -1,0 +1,27 @@
+"""What a cluster whose workers have Thalweg installed is asked, in one application: the one query, filters that lose
+workers and an executor, and a join that does.
+
+    spark-submit on_the_image.py FOLDER
+
+prints one JSON object with what each told; their files are in FOLDER/query/in, FOLDER/lost/in and FOLDER/join/in.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from tests.where import lost_join_workers, lost_workers, one_query
+from tests.where.one_join import SETTINGS
+
+
+def main(folder: Path) -> None:
+    spark = one_query.session("", SETTINGS)
+    query = one_query.run(spark, folder / "query")  # first: nothing has been killed
+    lost = lost_workers.run(spark, folder / "lost")
+    print(json.dumps({"query": query, "lost": lost, "join": lost_join_workers.run(spark, folder / "join")}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
