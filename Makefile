@@ -15,7 +15,7 @@ WITH_JAVA = JAVA_HOME=$$(scripts/find-java) && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup oldest-spark check test demo bench bench-filters bench-joins-local bench-joins lab format clean
+.PHONY: help setup oldest-spark check test demo bench bench-filters bench-joins-local bench-joins bench-sql lab format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1 /p' Makefile | while read -r target line; do \
@@ -62,7 +62,7 @@ test: setup oldest-spark check ## check, then every test and doctest: what CI ru
 demo: setup ## see the adaptive filters at work on a local Spark
 	@$(WITH_JAVA) $(BIN)/thalweg demo $(ARGS)
 
-bench: bench-filters bench-joins-local bench-joins ## every benchmark
+bench: bench-filters bench-joins-local bench-joins bench-sql ## every benchmark
 
 bench-filters: setup ## filter chains against plain Spark and what a careful user writes
 	@$(WITH_JAVA) $(BIN)/python -m bench.filters $(ARGS)
@@ -72,6 +72,9 @@ bench-joins-local: $(INSTALLED) ## windowed joins in one process against DuckDB,
 
 bench-joins: setup ## windowed joins on Spark against Spark's own, a quarter of an hour
 	@$(WITH_JAVA) $(BIN)/python -m bench.joins.spark $(ARGS)
+
+bench-sql: setup ## what going through SQL costs: planning, and against the same calls and Spark SQL
+	@$(WITH_JAVA) $(BIN)/python -m bench.sql $(ARGS)
 
 lab: $(INSTALLED) ## the papers' experiments, some minutes; pages and figures go to docs/lab
 	@$(BIN)/thalweg lab --out docs/lab $(ARGS)

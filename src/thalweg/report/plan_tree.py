@@ -4,7 +4,7 @@
 >>> print(as_text(tree))
 Project price
 └─ Stream stock AS s
-     [RANGE 1 MINUTE]
+       [RANGE 1 MINUTE]
 >>> print(as_mermaid(tree))
 flowchart BT
   n0["Project<br/>price"]

@@ -125,6 +125,8 @@ class _Physical:
             details.append(f"up to {as_written(late).lower()} out of order")
         if scan.source.window is not None and self.plan.join is None and self.plan.query.grouping is None:
             details.append("its window bounds nothing: nothing is kept")
+        if scan.source.window is not None and scan.source.window.rows is not None and self.plan.join is not None:
+            details.append("the join keeps all its rows, and results are checked for the last ones")
         node = Node(kind, tuple(details))
         if scan.conditions:
             node = self._filter(scan.conditions, node, scan.alias)

@@ -10,6 +10,7 @@ from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.query_plan import QueryPlan, needed
 from thalweg.plan.window_length import Length
 from thalweg.runtime.join_settings import JoinSettings
+from thalweg.session.row_windows import FOR_EVER_US
 
 
 def join_of(plan: QueryPlan, settings: JoinSettings) -> Join:
@@ -31,7 +32,7 @@ def join_of(plan: QueryPlan, settings: JoinSettings) -> Join:
         relation, window = scan.source.relation, scan.source.window
         if relation.time is None:
             continue
-        us = 0 if window is None or window.length_us is None else window.length_us
+        us = 0 if window is None else FOR_EVER_US if window.length_us is None else window.length_us
         windows[scan.alias] = f"{us} microseconds"
         times[scan.alias] = relation.time
         lateness[scan.alias] = f"{relation.lateness_us} microseconds"

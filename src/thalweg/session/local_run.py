@@ -14,7 +14,7 @@ from thalweg.adaptive_filters import Filters, filters
 from thalweg.adaptive_joins import Join
 from thalweg.events import Record
 from thalweg.kernels.expressions import Evaluation
-from thalweg.plan.expression import Bound, Expression, Ref
+from thalweg.plan.expression import Bound, Expression, Ref, refs
 from thalweg.plan.group_spec import grouped_columns
 from thalweg.plan.join_select import EVENT_TIME
 from thalweg.plan.query import Condition
@@ -25,9 +25,11 @@ from thalweg.plan.window_length import TICK_NS
 from thalweg.runtime.join_settings import JoinSettings
 from thalweg.runtime.local.aggregates import GroupCounts, aggregate_batches
 from thalweg.runtime.local.joins import WORTH_A_WARNING
+from thalweg.runtime.local.row_windows import with_ends
 from thalweg.session.conditions import predicates
 from thalweg.session.join_of_plan import join_of
 from thalweg.session.parts import Parts
+from thalweg.session.row_windows import END, rows_of, with_row_windows
 
 Batches = Iterator[pa.RecordBatch]
 Name = Callable[[Ref | Bound], str]
@@ -44,6 +46,9 @@ class LocalRun:
     """By alias."""
     listener: Callable[[Record], None]
     parts: Parts = field(default_factory=Parts)
+
+    def __post_init__(self) -> None:
+        self.plan = with_row_windows(self.plan)
 
     def batches(self) -> Batches:
         """The results, as they are asked for; at least one batch, for the columns."""
@@ -77,6 +82,11 @@ class LocalRun:
         if watermark is not None and scan.source.relation.time is not None:
             rows = watermark.follow(rows, scan.source.relation.time, scan.source.relation.lateness_us)
         found = _selected(rows, scan.columns)
+        if (count := rows_of(scan)) is not None and self.plan.join is not None:
+            relation = scan.source.relation
+            assert relation.time is not None
+            lateness = relation.lateness_us * 1000 // TICK_NS[relation.schema.field(relation.time).type.unit]
+            found = with_ends(found, relation.time, count, lateness, END)
         if scan.conditions:
             first = scan.columns[0]
             anything = Ref(scan.alias, first, plain_type(scan.source.relation.schema.field(first).type))
@@ -87,12 +97,8 @@ class LocalRun:
 
     def _anything(self) -> Ref:
         """A column that joined rows have."""
-        from thalweg.plan.query_plan import needed
-
-        for scan in self.plan.scans:
-            for column in needed(self.plan.behind, scan.alias):
-                return Ref(scan.alias, column, plain_type(scan.source.relation.schema.field(column).type))
-        return Ref("", EVENT_TIME, pa.timestamp("us"))
+        found = (ref for expression in self.plan.behind for ref in refs(expression) if ref.alias)
+        return next(found, Ref("", EVENT_TIME, pa.timestamp("us")))
 
     def _filtered(
         self, rows: Batches, conditions: tuple[Condition, ...], joined: bool, anything: Ref, where: str
@@ -118,6 +124,8 @@ class LocalRun:
         if not some:
             relation = scan.source.relation
             fields = [relation.schema.field(name) for name in scan.columns]
+            if rows_of(scan) is not None:
+                fields.append(pa.field(END, relation.schema.field(relation.time).type))
             fields += [pa.field(name, expression.type) for name, expression in scan.computed]
             yield pa.RecordBatch.from_arrays([pa.array([], f.type) for f in fields], schema=pa.schema(fields))
 

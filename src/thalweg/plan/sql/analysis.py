@@ -60,7 +60,7 @@ def _sources(clauses: Clauses, catalog: Catalog) -> tuple[Source, ...]:
             known = [r.name for r in catalog.relations.values()]
             has = f"there are {', '.join(known)}" if known else "register it: s.stream(...) or s.table(...)"
             clauses.source.refuse(table, f"there is no stream or table {name!r}{nearest(name, known)}; {has}")
-        alias = table.alias or name
+        alias = table.alias or relation.name
         if find(alias, made) is not None or any(alias.lower() == other.lower() for other in made):
             clauses.source.refuse(table, f"two are called {alias!r}; give one another name: {name} AS {alias}2")
         window = windows.get(n)

@@ -1,0 +1,98 @@
+"""`python -m bench.sql`: what going through SQL costs, as JSON lines.
+
+A line a query for planning, a line a comparison on Spark, then one a target; progress goes to standard error. The exit
+code says whether all variants gave the same rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import statistics
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.filters import machine, tell
+from bench.rounds import WrongResultError, interleave, progress, ratios
+from bench.spark_variants import session
+from bench.sql.overhead import AGAIN, comparisons, looked_at, variants, write
+from bench.sql.planning import LIMIT_MS, plans
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BENCH = "sql"
+ROWS, QUICK_ROWS = 2_000_000, 2_000
+ROUNDS, WARM_ROUNDS = 9, 2
+
+
+def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = None) -> int:
+    """A session that is given is used and left open."""
+    asked = _parser().parse_args(arguments)
+    tell({"bench": BENCH, "machine": machine()})
+    rows = asked.rows or (QUICK_ROWS if asked.quick else ROWS)
+    rounds = asked.rounds or (1 if asked.quick else ROUNDS)
+    targets = []
+    planned = list(plans(rounds=3 if asked.quick else 30))
+    for line in planned:
+        tell({"bench": BENCH, **line})
+    worst = max(line["ms_median"] for line in planned)
+    targets.append(_target("planning", "ms from text to plan, the slowest query's median", worst, LIMIT_MS))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="thalweg-bench-")))
+        if spark is None:
+            progress("starting Spark")
+            spark = stack.enter_context(session())
+        write(folder, rows)
+        for comparison in comparisons(spark, folder):
+            try:
+                expected = looked_at(comparison.builders[comparison.to]())
+                if not asked.quick:
+                    interleave(variants(comparison), WARM_ROUNDS, expected, f"{comparison.name}, to warm up")
+                trials = interleave(variants(comparison), rounds, expected, comparison.name)
+            except WrongResultError as wrong:
+                tell({"bench": BENCH, "scenario": comparison.name, "error": str(wrong)})
+                return 1
+            found = ratios(trials, comparison.of, comparison.to)
+            control = ratios(trials, AGAIN, comparison.of)
+            tell({
+                "bench": BENCH, "scenario": comparison.name, "rows": rows, "rounds": rounds, "results": expected[0],
+                "seconds": {name: round(statistics.median(t.seconds for t in runs), 3) for name, runs in trials.items()},
+                "aa_spread": [round(min(control), 3), round(max(control), 3)],
+                "aa_median": round(statistics.median(control), 3),
+            })  # fmt: skip
+            spread = [round(min(found), 3), round(max(found), 3)]
+            told = f"time over that of {comparison.to}"
+            targets.append(
+                {**_target(comparison.name, name, statistics.median(found), comparison.limit), "spread": spread}
+            )
+    for line in targets:
+        tell(line)
+    return 0
+
+
+def _target(scenario: str, target: str, value: float, limit: float) -> dict[str, object]:
+    return {
+        "bench": BENCH, "scenario": scenario, "target": target, "value": round(value, 4), "reached": value <= limit,
+        "limit": limit,
+    }  # fmt: skip
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench.sql", description=__doc__)
+    parser.add_argument("--rows", type=int, help=f"of each stream; {ROWS:,} when left out")
+    parser.add_argument("--rounds", type=int, help=f"of every variant; {ROUNDS} when left out")
+    parser.add_argument(
+        "--quick", action="store_true", help="few rows, one round: shows that it runs, measures nothing"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    # ended from outside, it still stops Spark and removes its files
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    sys.exit(main())

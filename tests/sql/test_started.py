@@ -1,0 +1,204 @@
+"""Queries that are started: sinks, handles, names, and what a checkpoint is bound to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+import pytest
+
+import thalweg as tw
+from tests.joins.spark.streams import Files, files, rows
+from tests.runtime.spark.waiting import wait_until
+
+JOIN = "SELECT a.id AS a, b.id AS b FROM a, b WHERE a.k = b.k WINDOW 5 SECONDS"
+
+
+def on_spark(spark, streams: dict[str, Files], **statistics) -> tw.Session:
+    s = tw.session(spark)
+    for name, each in streams.items():
+        s.stream(name, each.stream(spark), time="ts", **statistics.get(name, {}))
+    return s
+
+
+def found(folder: Path) -> list[tuple]:
+    table = pq.read_table(folder)
+    return sorted(tuple(row.values()) for row in table.to_pylist())
+
+
+def local() -> tw.Session:
+    s = tw.session()
+    s.stream("a", rows([0, 1, 2, 3]), time="ts")
+    return s
+
+
+def test_a_restart_goes_on_and_another_query_is_refused(spark, tmp_path: Path):
+    streams = files(tmp_path, {"a": [rows([0, 3])], "b": [rows([1])]})
+    run = {"path": str(tmp_path / "out"), "checkpoint": str(tmp_path / "checkpoint"), "trigger": "availableNow"}
+    first = on_spark(spark, streams).query(JOIN, name="pairs").start(**run)
+    first.awaitTermination()
+    assert found(tmp_path / "out") == [(0, 0), (1, 0)]
+    streams["a"].add(rows([6], first_id=2))
+    streams["b"].add(rows([4, 20], first_id=1))
+    # other words for the same, and statistics that would put b first: the plan is the one it was begun with
+    known = {"statistics": {"rows_per_second": 10, "distinct": {"k": 5}}}
+    less = {"statistics": {"rows_per_second": 1, "distinct": {"k": 50}}}
+    again = on_spark(spark, streams, a=known, b=less).query(
+        "select A.id as a, B.id as b  from A, B where A.k = B.k window 5 seconds"
+    )
+    assert again.plan.join is not None
+    assert again.plan.join.order == ("b", "a")
+    second = again.start(**run)
+    second.awaitTermination()
+    assert second.id == first.id
+    assert found(tmp_path / "out") == [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)]
+    other = on_spark(spark, streams).query(JOIN.replace("5 SECONDS", "6 SECONDS"))
+    with pytest.raises(tw.CheckpointError, match=r"another query.*WINDOW 5 SECONDS.*checkpoint of its own"):
+        other.start(**run)
+
+
+def test_a_handle_is_asked_as_spark_s_own(spark, tmp_path: Path):
+    streams = files(tmp_path, {"a": [rows([0, 3])], "b": [rows([1])]})
+    s = on_spark(spark, streams)
+    query = s.query(JOIN, name="pairs")
+    handle = query.start(format="memory", checkpoint=str(tmp_path / "checkpoint"))
+    try:
+        assert handle.isActive
+        assert handle.name == "pairs"
+        handle.streaming_query.processAllAvailable()
+        assert sorted(map(tuple, spark.table("pairs").collect())) == [(0, 0), (1, 0)]
+        assert handle.exception() is None
+        assert handle.awaitTermination(0.01) is False
+        assert handle.lastProgress["numInputRows"] >= 0
+        with pytest.raises(tw.PlanError, match="'pairs' is running"):
+            s.query(JOIN, name="pairs").start(format="noop")
+        wait_until(lambda: "2 results" in str(handle.report()), "the report of both results")
+        assert "counted: 2 results" in str(handle.explain())
+        assert {type(record).__name__ for record in handle.events()} >= {"JoinObserved"}
+    finally:
+        handle.stop()
+    assert not handle.isActive
+    s.query(JOIN, name="pairs").start(format="noop", trigger={"availableNow": True}).awaitTermination()
+
+
+def test_a_sink_that_needs_a_checkpoint_says_so(spark, tmp_path: Path):
+    streams = files(tmp_path, {"a": [rows([0])]})
+    query = on_spark(spark, streams).query("SELECT id FROM a")
+    with pytest.raises(tw.PlanError, match="checkpoint="):
+        query.start(path=str(tmp_path / "out"))
+    with pytest.raises(tw.PlanError, match="where results go"):
+        query.start()
+
+
+def test_a_query_that_fails_tells_why(spark, tmp_path: Path):
+    streams = files(tmp_path, {"a": [rows([0, 1])]})
+    handle = (
+        on_spark(spark, streams).query("SELECT 1 / (id - 1) AS x FROM a").start(format="noop", trigger="availableNow")
+    )
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        handle.awaitTermination()
+    assert "DIVIDE_BY_ZERO" in str(handle.exception())
+
+
+def test_finished_data_are_written_once(spark, tmp_path: Path):
+    s = tw.session(spark)
+    s.stream("a", files(tmp_path, {"a": [rows([0, 1, 2])]})["a"].finished(spark), time="ts")
+    handle = s.query("SELECT id FROM a WHERE id > 0").start(path=str(tmp_path / "out"))
+    assert handle.awaitTermination(60) is True
+    assert found(tmp_path / "out") == [(1,), (2,)]
+    with pytest.raises(tw.PlanError, match="nothing to go on with"):
+        s.query("SELECT id FROM a").start(path=str(tmp_path / "again"), checkpoint=str(tmp_path / "checkpoint"))
+
+
+def test_rows_windows_are_refused_on_spark_with_the_remedy(spark, tmp_path: Path):
+    streams = files(tmp_path, {"a": [rows([0])], "b": [rows([0])]})
+    query = on_spark(spark, streams).query("SELECT a.id FROM a [ROWS 5], b [RANGE 1 SECOND] WHERE a.k = b.k")
+    with pytest.raises(tw.PlanError, match=r"a \[ROWS 5\].*write a window of time"):
+        query.dataframe()
+
+
+def test_spark_without_ansi_or_in_another_zone_is_told(spark, tmp_path: Path):
+    streams = files(tmp_path, {"a": [rows([0])]})
+    s = on_spark(spark, streams)
+    try:
+        spark.conf.set("spark.sql.ansi.enabled", "false")
+        with pytest.raises(tw.PlanError, match=r"spark.sql.ansi.enabled', True"):
+            s.query("SELECT id FROM a").dataframe()
+        spark.conf.set("spark.sql.ansi.enabled", "true")
+        spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+        s.query("SELECT id FROM a").dataframe()
+        with pytest.raises(tw.PlanError, match=r"hour of a TIMESTAMP.*'UTC'"):
+            s.query("SELECT hour(ts) AS h FROM a").dataframe()
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", "true")
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_results_in_this_process_go_to_files(tmp_path: Path, kind: str):
+    handle = local().query("SELECT id FROM a WHERE id > 1", name="late").start(path=str(tmp_path / "out"), format=kind)
+    assert handle.awaitTermination(60) is True
+    assert not handle.isActive
+    read = pq.read_table if kind == "parquet" else csv.read_csv
+    assert read(tmp_path / "out" / f"results.{kind}").column("id").to_pylist() == [2, 3]
+    assert handle.lastProgress["numOutputRows"] == 2
+    assert handle.lastProgress["name"] == "late"
+
+
+def test_a_run_in_this_process_stops_between_batches(tmp_path: Path):
+    given: list[int] = []
+
+    def batches():
+        for n in range(1000):
+            given.append(n)
+            yield rows([n], first_id=n).to_batches()[0]
+
+    s = tw.session()
+    s.stream("a", pa.RecordBatchReader.from_batches(rows([0]).schema, batches()), time="ts")
+    s.function("slow", _slow, "bigint")
+    handle = s.query("SELECT slow(id) AS id FROM a").start(format="noop")
+    wait_until(lambda: handle.lastProgress is not None, "a first result")
+    handle.stop()
+    assert not handle.isActive
+    assert 0 < handle.lastProgress["numOutputRows"] < 1000
+
+
+def _slow(number: int) -> int:
+    import time
+
+    time.sleep(0.01)
+    return number
+
+
+def test_what_goes_wrong_in_this_process_is_raised_where_it_is_waited_for(tmp_path: Path):
+    handle = local().query("SELECT 1 / id AS x FROM a").start(path=str(tmp_path / "out"))
+    with pytest.raises(tw.ExpressionError, match="division by zero"):
+        handle.awaitTermination()
+    assert isinstance(handle.exception(), tw.ExpressionError)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"path": "x", "checkpoint": "y"}, "nothing to go on with"),
+        ({"path": "x", "trigger": "availableNow"}, "nothing to go on with"),
+    ],
+)
+def test_what_finished_data_do_not_have_is_refused(given: dict, says: str):
+    with pytest.raises(tw.PlanError, match=says):
+        local().query("SELECT id FROM a").start(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"format": "kafka"}, "'parquet', 'csv'"),
+        ({"format": "csv"}, "needs path"),
+        ({"format": "noop", "options": {"a": "b"}}, "have none"),
+    ],
+)
+def test_sinks_that_this_process_does_not_have_are_refused(given: dict, says: str):
+    with pytest.raises(tw.PlanError, match=says):
+        local().query("SELECT id FROM a").start(**given).awaitTermination()
