@@ -61,15 +61,14 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
             control = ratios(trials, AGAIN, comparison.of)
             tell({
                 "bench": BENCH, "scenario": comparison.name, "rows": rows, "rounds": rounds, "results": expected[0],
-                "seconds": {name: round(statistics.median(t.seconds for t in runs), 3) for name, runs in trials.items()},
+                "seconds": {k: round(statistics.median(t.seconds for t in runs), 3) for k, runs in trials.items()},
                 "aa_spread": [round(min(control), 3), round(max(control), 3)],
                 "aa_median": round(statistics.median(control), 3),
             })  # fmt: skip
             spread = [round(min(found), 3), round(max(found), 3)]
             told = f"time over that of {comparison.to}"
-            targets.append(
-                {**_target(comparison.name, name, statistics.median(found), comparison.limit), "spread": spread}
-            )
+            judged = _target(comparison.name, told, statistics.median(found), comparison.limit)
+            targets.append({**judged, "spread": spread})
     for line in targets:
         tell(line)
     return 0

@@ -55,7 +55,7 @@ def test_a_restart_goes_on_and_another_query_is_refused(spark, tmp_path: Path):
     assert second.id == first.id
     assert found(tmp_path / "out") == [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)]
     other = on_spark(spark, streams).query(JOIN.replace("5 SECONDS", "6 SECONDS"))
-    with pytest.raises(tw.CheckpointError, match=r"another query.*WINDOW 5 SECONDS.*checkpoint of its own"):
+    with pytest.raises(tw.CheckpointError, match=r"(?s)another query.*WINDOW 5 SECONDS.*checkpoint of its own"):
         other.start(**run)
 
 
