@@ -114,9 +114,11 @@ def test_finished_data_are_written_once(spark, tmp_path: Path):
 
 def test_rows_windows_are_refused_on_spark_with_the_remedy(spark, tmp_path: Path):
     streams = files(tmp_path, {"a": [rows([0])], "b": [rows([0])]})
-    query = on_spark(spark, streams).query("SELECT a.id FROM a [ROWS 5], b [RANGE 1 SECOND] WHERE a.k = b.k")
+    s = on_spark(spark, streams)
     with pytest.raises(tw.PlanError, match=r"a \[ROWS 5\].*write a window of time"):
-        query.dataframe()
+        s.query("SELECT a.id FROM a [ROWS 5], b [RANGE 1 SECOND] WHERE a.k = b.k")
+    with pytest.raises(tw.PlanError, match=r"count\(DISTINCT a.k\): Spark counts no distinct.*finished data"):
+        s.query("SELECT count(DISTINCT k) FROM a [RANGE 1 SECOND]")
 
 
 def test_spark_without_ansi_or_in_another_zone_is_told(spark, tmp_path: Path):
@@ -125,12 +127,12 @@ def test_spark_without_ansi_or_in_another_zone_is_told(spark, tmp_path: Path):
     try:
         spark.conf.set("spark.sql.ansi.enabled", "false")
         with pytest.raises(tw.PlanError, match=r"spark.sql.ansi.enabled', True"):
-            s.query("SELECT id FROM a").dataframe()
+            s.query("SELECT id FROM a")
         spark.conf.set("spark.sql.ansi.enabled", "true")
         spark.conf.set("spark.sql.session.timeZone", "America/New_York")
         s.query("SELECT id FROM a").dataframe()
         with pytest.raises(tw.PlanError, match=r"hour of a TIMESTAMP.*'UTC'"):
-            s.query("SELECT hour(ts) AS h FROM a").dataframe()
+            s.query("SELECT hour(ts) AS h FROM a")
     finally:
         spark.conf.set("spark.sql.ansi.enabled", "true")
         spark.conf.set("spark.sql.session.timeZone", "UTC")

@@ -10,11 +10,12 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from thalweg.errors import PlanError
 from thalweg.plan.expression import Call, Expression, Ref, UserCall, aliases, text_of, walk
 from thalweg.plan.functions import COMPARISONS, can_raise
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import Equality, JoinStep, Key, QueryPlan
+from thalweg.plan.sql.source_text import SourceText
+from thalweg.plan.type_rules import sql_name
 
 _CHECKED = {*COMPARISONS, "and", "or", "not", "is_null", "in", "widen"} - {"same"}
 """What the join's own check of put-together rows understands."""
@@ -29,10 +30,10 @@ def build_join(plan: QueryPlan) -> QueryPlan:
     stay: list[Condition] = []
     for condition in plan.conditions:
         sides = _sides(condition.expression)
-        if sides is not None and not (can_raise(condition.expression) and stay):
+        if sides is not None and all(_may_be_computed(plan, side, condition.place) for side in sides):
             keys = []
             for side in sides:
-                plan, key = _key(plan, side)
+                plan, key = _key(plan, side, condition)
                 keys.append(key)
             equalities.append(Equality(keys[0], keys[1], condition.text))
         elif _is_checked(condition.expression):
@@ -52,14 +53,29 @@ def _sides(expression: Expression) -> tuple[Expression, Expression] | None:
     of = aliases(one), aliases(other)
     if len(of[0]) != 1 or len(of[1]) != 1 or of[0] == of[1]:
         return None
-    if can_raise(expression):
-        return None
     return one, other
 
 
-def _key(plan: QueryPlan, side: Expression) -> tuple[QueryPlan, Key]:
+def _may_be_computed(plan: QueryPlan, side: Expression, place: int) -> bool:
+    """Before the join, for every row of its source: a side that can raise, only if nothing is written before it that
+    its source does not check itself."""
+    if not can_raise(side):
+        return True
+    (alias,) = aliases(side)
+    elsewhere = [*plan.conditions, *(c for scan in plan.scans if scan.alias != alias for c in scan.conditions)]
+    return all(condition.place >= place for condition in elsewhere)
+
+
+def _key(plan: QueryPlan, side: Expression, condition: Condition) -> tuple[QueryPlan, Key]:
+    if pa.types.is_floating(side.type):
+        told = text_of(side)
+        raise SourceText(plan.query.text).error(
+            condition.offset,
+            f"{condition.text} compares {sql_name(side.type)}, and rows are not joined by floating numbers, of which two "
+            f"that look alike may differ; write CAST({told} AS DECIMAL(18, 6)) on both sides",
+        )
     inner = side
-    while isinstance(inner, Call) and inner.function == "widen" and not pa.types.is_decimal(inner.type):
+    while isinstance(inner, Call) and inner.function == "widen" and pa.types.is_integer(inner.type):
         inner = inner.arguments[0]  # keys of all widths are compared as they are
     if isinstance(inner, Ref):
         return plan, (inner.alias, inner.column)
@@ -96,7 +112,9 @@ def _refuse_parts(plan: QueryPlan, equalities: list[Equality]) -> None:
     apart = [scan.alias for scan in plan.scans if scan.alias not in reached]
     if apart:
         near = plan.scans[0].alias
-        raise PlanError(
+        raise SourceText(plan.query.text).error(
+            plan.scan(apart[0]).source.offset,
             f"{apart[0]} is joined with {near} by no equality, so that every row would meet every other; write "
-            f"{near}.x = {apart[0]}.y (an equality that can raise is checked on joined rows and connects nothing)"
+            f"{near}.x = {apart[0]}.y (an equality that can raise connects nothing where conditions of others are "
+            "written before it)",
         )

@@ -12,7 +12,7 @@ import pyarrow as pa
 from thalweg.errors import ThalwegError
 from thalweg.kernels.expressions import evaluate
 from thalweg.plan.expression import Call, Expression, Value, rewritten, text_of
-from thalweg.plan.query import Condition, Output
+from thalweg.plan.query import Output
 from thalweg.plan.query_plan import QueryPlan
 
 _FOLDED = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_string, pa.types.is_decimal,
@@ -28,7 +28,7 @@ def fold_constants(plan: QueryPlan) -> QueryPlan:
             plan = plan.noting(f"{condition.text} is always true and goes")
             continue
         if expression != condition.expression:
-            condition = Condition(expression, text_of(expression), condition.place)
+            condition = replace(condition, expression=expression, text=text_of(expression))
         conditions.append(condition)
     query = plan.query
     if query.grouping is None:

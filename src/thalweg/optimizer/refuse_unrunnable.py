@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from thalweg.errors import PlanError
-from thalweg.plan.query_plan import QueryPlan
+from thalweg.plan.query_plan import QueryPlan, Scan
+from thalweg.plan.type_rules import sql_name
 
 
 def refuse_unrunnable(plan: QueryPlan) -> QueryPlan:
@@ -14,4 +17,13 @@ def refuse_unrunnable(plan: QueryPlan) -> QueryPlan:
             raise PlanError(
                 f"{scan.alias} is joined and has no window: its rows would be kept for ever; write [RANGE ...]"
             )
+    times = {f"{scan.alias}.{scan.source.relation.time}": _kind(scan) for scan in streams}
+    if len(streams) > 1 and len({kind.tz is None for kind in times.values()}) > 1:
+        told = ", ".join(f"{column} is {sql_name(kind)}" for column, kind in times.items())
+        raise PlanError(f"the streams' times differ: {told}; cast one of them before it is registered")
     return plan
+
+
+def _kind(scan: Scan) -> pa.DataType:
+    assert scan.source.relation.time is not None
+    return scan.source.relation.schema.field(scan.source.relation.time).type

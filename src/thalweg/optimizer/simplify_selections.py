@@ -67,7 +67,7 @@ def simplify_selections(plan: QueryPlan) -> QueryPlan:
         for n, _, _ in comparisons:
             conditions[n] = None
         expression = NEVER if range_.empty else _range_of(column, range_)
-        made = Condition(expression, text_of(expression), plan.conditions[first].place)
+        made = replace(plan.conditions[first], expression=expression, text=text_of(expression))
         conditions[first] = made
         if range_.empty:
             plan = plan.noting(f"{' AND '.join(told)} can never be true: no row passes")

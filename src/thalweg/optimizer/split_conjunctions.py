@@ -24,7 +24,7 @@ def _parts(condition: Condition) -> Iterator[Condition]:
         yield condition
         return
     for part in parts:
-        yield Condition(part, text_of(part), condition.place)
+        yield replace(condition, expression=part, text=text_of(part))
 
 
 def _conjuncts(expression: Expression) -> Iterator[Expression]:

@@ -27,6 +27,8 @@ class Source:
     relation: Relation
     window: StreamWindow | None = None
     """None: a table, or a stream that nothing is kept of."""
+    offset: int = 0
+    """Where it stands in the text."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Condition:
     """As the user wrote it."""
     place: int
     """Among all conjuncts, in the order they are written."""
+    offset: int = 0
+    """Where it stands in the text."""
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,8 @@ class ContinuousQuery:
         self._running = running
         self._parts = Parts()
         self._events: deque[Record] = deque(maxlen=MOST_EVENTS)
+        if spark is not None:
+            SparkRun(plan, functions, policy, data, self._events.append).check()
 
     @property
     def schema(self) -> pa.Schema:

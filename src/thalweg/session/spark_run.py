@@ -33,13 +33,23 @@ class SparkRun:
     buckets: int | None = None
     parts: Parts = field(default_factory=Parts)
 
-    def dataframe(self) -> Any:
-        """Nothing runs yet."""
+    def check(self) -> None:
+        """Refuse what this session of Spark cannot do, or would do otherwise."""
         from thalweg.runtime.spark.sql.requirements import demand
 
-        plan, grouping = self.plan, self.plan.query.grouping
         spark = next(iter(self.data.values())).sparkSession
-        demand(spark, plan, any(df.isStreaming for df in self.data.values()))
+        demand(spark, self.plan, any(df.isStreaming for df in self.data.values()))
+
+    def dataframe(self) -> Any:
+        """Nothing runs yet."""
+        from thalweg.runtime.spark.sql.requirements import spark_errors
+
+        self.check()
+        with spark_errors():
+            return self._made()
+
+    def _made(self) -> Any:
+        plan, grouping = self.plan, self.plan.query.grouping
         joined = plan.join is not None
         frames = {scan.alias: self._scanned(scan) for scan in plan.scans}
         df = self._joined(frames) if joined else next(iter(frames.values()))

@@ -40,8 +40,11 @@ def read_query(text: str, catalog: Catalog, parameters: Mapping[str, object]) ->
     sources = _sources(clauses, catalog)
     names = Names(clauses.source, sources)
     reader = ExpressionReader(clauses.source, names, catalog.functions, parameters)
-    read = [reader.boolean(node, "WHERE") for node in clauses.conditions]
-    conditions = tuple(Condition(expression, text_of(expression), place) for place, expression in enumerate(read))
+    read = [(node, reader.boolean(node, "WHERE")) for node in clauses.conditions]
+    conditions = tuple(
+        Condition(expression, text_of(expression), place, offset_of(node))
+        for place, (node, expression) in enumerate(read)
+    )
     query = _selected(clauses, sources, names, reader, conditions)
     unused = [name for name in parameters if name not in reader.used]
     if unused:
@@ -69,7 +72,7 @@ def _sources(clauses: Clauses, catalog: Catalog) -> tuple[Source, ...]:
                 clauses.source.refuse(table, f"{relation.name} is a table, and tables take no window; leave it out")
         elif window is None and clauses.windows.trailing is not None:
             window, trailing_used = clauses.windows.trailing[1], True
-        made[alias] = Source(alias, relation, window)
+        made[alias] = Source(alias, relation, window, offset_of(table))
     if clauses.windows.trailing is not None and not trailing_used:
         raise clauses.source.error(
             clauses.windows.trailing[0],

@@ -295,6 +295,10 @@ class ExpressionReader:
                 f"there is no function {name!r}{nearest(name.lower(), known)}; register it: s.function({name!r}, ...)",
             )
         arguments = tuple(self.read(part) for part in node.expressions)
+        if not arguments:
+            self._refuse(
+                node, f"{found.name}() is given nothing, and would be the same for every row; give it a column"
+            )
         if (taken := cannot_take(found.func, len(arguments))) is not None:
             self._refuse(node, f"{found.name} is given {len(arguments)} arguments, and its function takes {taken}")
         return UserCall(found.name, arguments, found.returns, found.safe)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from thalweg.errors import PlanError
-from thalweg.plan.expression import Call, walk
+from thalweg.plan.expression import Call, text_of, walk
 from thalweg.plan.query_plan import QueryPlan
 
 _IN_A_ZONE = frozenset({"year", "month", "day", "hour", "minute", "second", "date_trunc", "cast"})
@@ -15,6 +19,8 @@ _IN_A_ZONE = frozenset({"year", "month", "day", "hour", "minute", "second", "dat
 
 def demand(spark: SparkSession, plan: QueryPlan, streaming: bool) -> None:
     """Refuse what would give other rows than elsewhere, or none."""
+    if streaming:
+        refuse_on_streams(plan)
     if (spark.conf.get("spark.sql.ansi.enabled", "true") or "true").lower() != "true":
         raise PlanError(
             "spark.sql.ansi.enabled is false: an overflow would be a wrong number, and elsewhere it is an error; "
@@ -36,6 +42,27 @@ def demand(spark: SparkSession, plan: QueryPlan, streaming: bool) -> None:
                 f"{scan.alias} {window}: on Spark the rows of a stream are in several places, and nobody knows the "
                 f"last {window.rows:,} of all; write a window of time, {scan.source.relation.name} [RANGE 1 MINUTE]"
             )
+
+
+def refuse_on_streams(plan: QueryPlan) -> None:
+    """What Spark does on finished data alone."""
+    for aggregate in plan.query.grouping.aggregates if plan.query.grouping is not None else ():
+        if aggregate.distinct:
+            raise PlanError(
+                f"{text_of(aggregate)}: Spark counts no distinct values of a stream; group by the column in a query of "
+                "its own and count the rows of that, or run it on finished data"
+            )
+
+
+@contextmanager
+def spark_errors() -> Iterator[None]:
+    """What Spark refuses when a DataFrame is made, as our error; its own is the cause."""
+    try:
+        yield
+    except PySparkException as error:
+        if isinstance(error, PlanError):
+            raise
+        raise PlanError(f"Spark refuses this query: {str(error).splitlines()[0]}") from error
 
 
 def _zoned(expression: object) -> bool:
