@@ -71,8 +71,8 @@ def _key(plan: QueryPlan, side: Expression, condition: Condition) -> tuple[Query
         told = text_of(side)
         raise SourceText(plan.query.text).error(
             condition.offset,
-            f"{condition.text} compares {sql_name(side.type)}, and rows are not joined by floating numbers, of which two "
-            f"that look alike may differ; write CAST({told} AS DECIMAL(18, 6)) on both sides",
+            f"{condition.text} compares {sql_name(side.type)}, and rows are not joined by floating numbers, of which "
+            f"two that look alike may differ; write CAST({told} AS DECIMAL(18, 6)) on both sides",
         )
     inner = side
     while isinstance(inner, Call) and inner.function == "widen" and pa.types.is_integer(inner.type):

@@ -297,7 +297,7 @@ class ExpressionReader:
         arguments = tuple(self.read(part) for part in node.expressions)
         if not arguments:
             self._refuse(
-                node, f"{found.name}() is given nothing, and would be the same for every row; give it a column"
+                node, f"{found.name}() is given nothing, and would be the same for all rows; give it a column"
             )
         if (taken := cannot_take(found.func, len(arguments))) is not None:
             self._refuse(node, f"{found.name} is given {len(arguments)} arguments, and its function takes {taken}")
