@@ -62,7 +62,7 @@ def main(spark: Any = None) -> pa.Table:
     found = found.sort_by("window_start")
     print(f"\n{found.num_rows} minutes; the first:")
     for row in found.slice(0, 5).to_pylist():
-        print(f"{row['window_start']:%H:%M}  {row['packets']} packets, {row['bytes']:,} bytes")
+        print(f"{row['window_start']:%H:%M}  packets {row['packets']}, bytes {row['bytes']:,}")
     print(f"\n{q.report()}")
     return found
 
