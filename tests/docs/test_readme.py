@@ -15,7 +15,7 @@ def test_the_example_prints_what_the_readme_says(spark, capsys):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     codes = re.findall(r"```python\n(.*?)```", text, flags=re.S)
     prints = re.findall(r"\nprints\n\n```\n(.*?)```", text, flags=re.S)
-    assert len(codes) == len(prints) == 2
+    assert len(codes) == len(prints) == 3
     for code, printed in zip(codes, prints, strict=True):
         exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
         assert capsys.readouterr().out == printed

@@ -1,0 +1,6 @@
+SELECT ts, level, content, round(most_entropy(content), 2) AS bits
+FROM logs
+WHERE most_entropy(content) > :least
+  AND names_outsider(content)
+  AND tells_failure(content)
+  AND level <> 'DEBUG';

@@ -1,0 +1,159 @@
+"""Log lines that may carry a secret to the outside: four conditions, three of them functions that cost something.
+
+python examples/log-filtering/run.py                      # on a local Spark
+python examples/log-filtering/run.py --local              # in this process
+python examples/log-filtering/run.py --lines FILE.parquet # other lines: columns level and content
+"""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import math
+import os
+import random
+import re
+import sys
+import tempfile
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+import thalweg as tw
+
+HERE = Path(__file__).parent
+BEGIN, LINES = datetime(2026, 3, 2, 12, 0, tzinfo=UTC), 20_000
+ADDRESS = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b")
+TEXTS = (
+    ("INFO", "connection from {inside} closed after {number} ms"),
+    ("INFO", "GET /items/{number} for {outside} answered 200"),
+    ("DEBUG", "session {token} of {inside} refreshed"),
+    ("WARN", "login of {outside} failed: bad password, attempt {number}"),
+    ("ERROR", "upload by {outside} failed, credentials {token} were refused"),
+    ("ERROR", "disk {number} failed a check"),
+)
+
+
+def most_entropy(line: str) -> float:
+    """Bits a letter of the word that looks most like a random key; words of fewer than 16 letters do not count."""
+    return max((entropy(word) for word in line.split() if len(word) >= 16), default=0.0)
+
+
+def entropy(word: str) -> float:
+    """Of its letters, in bits."""
+    return -sum(n / len(word) * math.log2(n / len(word)) for n in Counter(word).values())
+
+
+def names_outsider(line: str) -> bool:
+    """Whether an address in it is not one of a private network."""
+    for text in ADDRESS.findall(line):
+        try:
+            if ipaddress.ip_address(text).is_global:
+                return True
+        except ValueError:  # 999.1.1.1
+            continue
+    return False
+
+
+def tells_failure(lines: pa.Array) -> pa.Array:
+    """Of many lines at once."""
+    return pc.match_substring_regex(lines, r"\b(?:fail(?:ed|ure)?|refused|denied|invalid)\b", ignore_case=True)
+
+
+def make_lines(seed: int = 7) -> pa.Table:
+    """Of a service that writes six kinds of lines."""
+    rng = random.Random(seed)
+    levels, lines = [], []
+    for _ in range(LINES):
+        level, text = rng.choice(TEXTS)
+        levels.append(level)
+        lines.append(
+            text.format(
+                inside=f"10.0.{rng.randrange(256)}.{rng.randrange(256)}",
+                outside=rng.choice(
+                    (f"8.8.{rng.randrange(256)}.{rng.randrange(256)}", f"192.168.0.{rng.randrange(256)}")
+                ),
+                number=rng.randrange(1000),
+                token="".join(rng.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=rng.choice((8, 24)))),
+            )
+        )
+    return with_times(pa.table({"level": levels, "content": lines}))
+
+
+def with_times(lines: pa.Table) -> pa.Table:
+    """A line every ten milliseconds."""
+    times = [BEGIN + timedelta(milliseconds=10 * n) for n in range(lines.num_rows)]
+    return lines.select(["level", "content"]).append_column("ts", pa.array(times, pa.timestamp("us", "UTC")))
+
+
+def main(spark: Any = None, lines: pa.Table | None = None) -> pa.Table:
+    """Explain the query, run it, print what it found and what was counted."""
+    s = tw.session(spark)
+    table = make_lines() if lines is None else with_times(lines)
+    with tempfile.TemporaryDirectory() as folder:
+        data = table.to_batches(2_000) if spark is None else file_stream(spark, table, f"{folder}/logs")
+        s.stream("logs", data, time="ts")
+        s.function("most_entropy", most_entropy, returns="double", safe=True)
+        s.function("names_outsider", names_outsider, returns="boolean", safe=True)
+        s.function("tells_failure", tells_failure, returns="boolean", vectorized=True, safe=True)
+        q = s.query((HERE / "query.sql").read_text(encoding="utf-8"), name="secrets", args={"least": 3.5})
+        print(q.explain())
+        if spark is None:
+            found = q.dataframe()
+        else:
+            h = q.start(path=f"{folder}/found", checkpoint=f"{folder}/checkpoint", trigger="availableNow")
+            h.awaitTermination()
+            found = spark.read.parquet(f"{folder}/found").toArrow()
+    found = found.sort_by("ts")
+    print(f"\n{found.num_rows} lines; the first:")
+    for row in found.slice(0, 5).to_pylist():
+        print(f"{row['ts']:%H:%M:%S}  {row['bits']:.2f}  {row['content']}")
+    print(f"\n{q.report()}")
+    return found
+
+
+def file_stream(spark: Any, table: pa.Table, folder: str, files: int = 4) -> Any:
+    """A streaming DataFrame over the table's rows, which lie in several files and are read one file a micro-batch."""
+    os.makedirs(folder)
+    for n in range(files):
+        begin, end = n * table.num_rows // files, (n + 1) * table.num_rows // files
+        pq.write_table(table.slice(begin, end - begin), f"{folder}/{n}.parquet")
+        os.utime(f"{folder}/{n}.parquet", (n, n))  # Spark reads the oldest first
+    schema = spark.read.parquet(folder).schema
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(folder)
+
+
+def local_spark() -> Any:
+    """A Spark on this machine, with the state store that joins of streams need."""
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    streaming = "org.apache.spark.sql.execution.streaming"
+    return (
+        SparkSession.builder.master("local[2]")
+        .config("spark.sql.shuffle.partitions", 2)
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.ui.enabled", False)
+        .config("spark.ui.showConsoleProgress", False)
+        .config("spark.log.level", "ERROR")
+        .config("spark.sql.streaming.stateStore.providerClass", f"{streaming}.state.RocksDBStateStoreProvider")
+        .config(
+            "spark.sql.streaming.checkpointFileManagerClass",
+            f"{streaming}.checkpointing.FileSystemBasedCheckpointFileManager",
+        )
+        .getOrCreate()
+    )
+
+
+if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--local", action="store_true", help="in this process, without Spark")
+    arguments.add_argument("--lines", type=Path, help="a parquet file with the columns level and content")
+    given = arguments.parse_args()
+    main(None if given.local else local_spark(), given.lines and pq.read_table(given.lines))
