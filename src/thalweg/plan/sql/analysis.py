@@ -27,7 +27,7 @@ from thalweg.plan.relation import Catalog
 from thalweg.plan.sql.clauses import Clauses, demand, end_of, read_clauses
 from thalweg.plan.sql.expressions import ExpressionReader
 from thalweg.plan.sql.names import Names, find
-from thalweg.plan.sql.source_text import offset_of
+from thalweg.plan.sql.source_text import SourceText, offset_of, tokens_of
 from thalweg.plan.type_rules import plain_type
 from thalweg.plan.window import GroupWindow, StreamWindow
 
@@ -76,7 +76,7 @@ def _sources(clauses: Clauses, catalog: Catalog) -> tuple[Source, ...]:
         )
     if not any(source.relation.is_stream for source in made.values()):
         clauses.source.refuse(
-            clauses.tables[0], "these are tables alone; a continuous query reads at least one stream: s.stream(...)"
+            clauses.tables[0], "these are tables alone, and a continuous query reads a stream; register one: s.stream(...)"
         )
     return tuple(made.values())
 
@@ -91,7 +91,7 @@ def _windows_of(clauses: Clauses) -> dict[int, StreamWindow]:
         behind = [n for n in range(len(ends)) if starts[n] < offset]
         n = max(behind, key=lambda k: starts[k], default=None)
         between = clauses.windows.text[ends[n] + 1 : offset] if n is not None and offset > ends[n] else ""
-        if n is None or between.strip():
+        if n is None or (between.strip() and tokens_of(SourceText(between))):  # comments may stand there
             raise clauses.source.error(offset, f"{window} stands behind no stream; write it behind a name in FROM")
         if n in found:
             raise clauses.source.error(offset, f"{window} is the second window of one stream; leave one out")
@@ -211,7 +211,7 @@ def _checked_window(clauses: Clauses, sources: tuple[Source, ...], window: Group
         _check_windows(clauses, sources)
         if window is None:
             clauses.source.refuse(
-                clauses.tables[0], "the windows of streams are the join's; say which groups: GROUP BY TUMBLE(10 MINUTES)"
+                clauses.tables[0], "the windows of streams are the join's; write which groups: GROUP BY TUMBLE(10 MINUTES)"
             )
         return window
     n, stream = streams[0]
@@ -225,14 +225,14 @@ def _checked_window(clauses: Clauses, sources: tuple[Source, ...], window: Group
     if own is None:
         clauses.source.refuse(
             clauses.tables[n],
-            f"an aggregate over a stream needs a window, or it would never end: {stream.relation.name} [RANGE 1 MINUTE]",
+            f"an aggregate over a stream needs a window, or it would never end; write {stream.relation.name} [RANGE 1 MINUTE]",
         )
     if own.length_us is None:
         clauses.source.refuse(
-            clauses.tables[n], f"{own} is no window of an aggregate; windows of time are: [RANGE 1 MINUTE]"
+            clauses.tables[n], f"{own} is no window of an aggregate; write one of time: [RANGE 1 MINUTE]"
         )
     if not own.length_us:
-        clauses.source.refuse(clauses.tables[n], f"{own} is a moment, and a window of groups is longer: [RANGE 1 MINUTE]")
+        clauses.source.refuse(clauses.tables[n], f"{own} is a moment; write a window that is longer: [RANGE 1 MINUTE]")
     return GroupWindow(own.length_us, own.slide_us or own.length_us)
 
 
