@@ -173,18 +173,19 @@ def _grouping(
     windows: list[tuple[Any, GroupWindow]] = []
     keys: list[Expression] = []
     for node in clauses.groups or ():
-        word = str(node.this).upper() if type(node).__name__ == "Anonymous" else ""
+        word = str(node.name).upper() if type(node).__name__ == "Anonymous" else ""
         if word in ("TUMBLE", "HOP"):
-            window = _group_window(clauses, word)
             if windows:
                 clauses.source.refuse(node, "groups have one window; leave one of TUMBLE and HOP out")
-            windows.append((node, window))
+            windows.append((node, _group_window(clauses, node, word)))
             continue
         if type(node).__name__ == "Literal":
             clauses.source.refuse(node, "GROUP BY takes expressions, not places in the list; write the expression")
         key = reader.read(node)
         if isinstance(key, Bound):
             continue  # window_start need not stand in GROUP BY, but may
+        if any(isinstance(part, Bound) for part in walk(key)):
+            clauses.source.refuse(node, f"{text_of(key)} is the same for all of a window; leave it out of GROUP BY")
         if any(isinstance(part, Aggregate) for part in walk(key)):
             clauses.source.refuse(node, f"{text_of(key)} is an aggregate, and groups are made before; group by a column")
         if key not in keys:
@@ -195,13 +196,12 @@ def _grouping(
     )  # fmt: skip
 
 
-def _group_window(clauses: Clauses, word: str) -> GroupWindow:
-    found = list(clauses.windows.groups.values())
-    if len(found) != 1:
-        raise clauses.source.error(
-            0, f"GROUP BY has one window with its length: {word}(10 MINUTES{', 1 MINUTE' if word == 'HOP' else ''})"
-        )
-    return found[0]
+def _group_window(clauses: Clauses, node: Any, word: str) -> GroupWindow:
+    found = clauses.windows.groups.get(offset_of(node))
+    if found is None:
+        example = f"{word}(10 MINUTES{', 1 MINUTE' if word == 'HOP' else ''})"
+        clauses.source.refuse(node, f"{word} has no length; write {example}")
+    return found
 
 
 def _checked_window(clauses: Clauses, sources: tuple[Source, ...], window: GroupWindow | None) -> GroupWindow:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.aggregates import AGGREGATES, aggregate
-from thalweg.plan.expression import Call, Expression, UserCall, Value, call, text_of
+from thalweg.plan.expression import Bound, Call, Expression, UserCall, Value, call, text_of, walk
 from thalweg.plan.functions import FUNCTIONS, typed
 from thalweg.plan.literals import number, time_of, value_of
 from thalweg.plan.relation import UserFunction
@@ -332,8 +332,12 @@ class ExpressionReader:
         return cast(value, kind, lambda why: self._refuse(node, why))
 
     def _read_anonymous(self, node: Any) -> Expression:
-        name = str(node.this)
+        name = str(node.name)
         found = self.functions.get(name.lower())
+        if found is None and name.upper() in ("TUMBLE", "HOP"):
+            self._refuse(
+                node, f"{name} stands in GROUP BY, by itself; write window_start and window_end for a window's bounds"
+            )
         if found is None:
             known = [*NAMES, *(function.name for function in self.functions.values())]
             self._refuse(
@@ -365,6 +369,8 @@ class ExpressionReader:
         before, self.aggregates = self.aggregates, None
         argument = None if type(inner).__name__ == "Star" else self.read(inner)
         self.aggregates = before
+        if argument is not None and any(isinstance(part, Bound) for part in walk(argument)):
+            self._refuse(node, f"{text_of(argument)} is the same for all of a window; leave {word} out")
         if isinstance(argument, Value) and word == "count" and argument.value is not None and not distinct:
             argument = None  # count(1)
         made = aggregate(word, argument, distinct, lambda why: self._refuse(node, why))
