@@ -7,6 +7,7 @@ comparison that cannot raise is checked where rows are put together; everything 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 
 import pyarrow as pa
 
@@ -52,9 +53,14 @@ def _sides(expression: Expression) -> tuple[Expression, Expression] | None:
     of = aliases(one), aliases(other)
     if len(of[0]) != 1 or len(of[1]) != 1 or of[0] == of[1]:
         return None
-    if can_raise(expression):
+    if can_raise(expression) or not _is_key(one.type):
         return None
     return one, other
+
+
+def _is_key(kind: pa.DataType) -> bool:
+    """Whether windows are probed by it: of DOUBLEs, NaN and -0.0 are left to the filter over joined rows."""
+    return not (pa.types.is_floating(kind) or pa.types.is_duration(kind) or pa.types.is_null(kind))
 
 
 def _key(plan: QueryPlan, side: Expression) -> tuple[QueryPlan, Key]:
@@ -68,7 +74,8 @@ def _key(plan: QueryPlan, side: Expression) -> tuple[QueryPlan, Key]:
     for name, expression in scan.computed:
         if expression == side:
             return plan, (alias, name)
-    name = f"computed {len(scan.computed)}"
+    taken = {*scan.source.relation.schema.names, *(name for name, _ in scan.computed)}
+    name = next(name for n in count() if (name := f"computed {n}") not in taken)
     plan = plan.with_scan(replace(scan, computed=(*scan.computed, (name, side))))
     return plan.noting(f"{text_of(side)} is computed before the join"), (alias, name)
 
@@ -98,5 +105,5 @@ def _refuse_parts(plan: QueryPlan, equalities: list[Equality]) -> None:
         near = plan.scans[0].alias
         raise PlanError(
             f"{apart[0]} is joined with {near} by no equality, so that every row would meet every other; write "
-            f"{near}.x = {apart[0]}.y (an equality that can raise is checked on joined rows and connects nothing)"
+            f"{near}.x = {apart[0]}.y (an equality that can raise, or of DOUBLEs, is checked on joined rows and connects nothing)"
         )

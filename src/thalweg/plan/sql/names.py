@@ -41,7 +41,8 @@ class Names:
             self.text.refuse(node, f"{shown(node)} has too many parts; write stream.column")
         if node.table:
             return self._of(node, self.alias(node, node.table), node.name)
-        holders = [alias for alias, s in self.sources.items() if find(node.name, s.relation.schema.names) is not None]
+        written = node.name.lower()
+        holders = [a for a, s in self.sources.items() if any(written == n.lower() for n in s.relation.schema.names)]
         if len(holders) > 1:
             ways = " or ".join(f"{alias}.{node.name}" for alias in holders)
             self.text.refuse(node, f"{node.name!r} may be a column of several; write {ways}")
