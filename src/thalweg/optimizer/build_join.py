@@ -7,6 +7,7 @@ comparison that cannot raise is checked where rows are put together; everything 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 
 import pyarrow as pa
 
@@ -15,7 +16,6 @@ from thalweg.plan.functions import COMPARISONS, can_raise
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import Equality, JoinStep, Key, QueryPlan
 from thalweg.plan.sql.source_text import SourceText
-from thalweg.plan.type_rules import sql_name
 
 _CHECKED = {*COMPARISONS, "and", "or", "not", "is_null", "in", "widen"} - {"same"}
 """What the join's own check of put-together rows understands."""
@@ -33,7 +33,7 @@ def build_join(plan: QueryPlan) -> QueryPlan:
         if sides is not None and all(_may_be_computed(plan, side, condition.place) for side in sides):
             keys = []
             for side in sides:
-                plan, key = _key(plan, side, condition)
+                plan, key = _key(plan, side)
                 keys.append(key)
             equalities.append(Equality(keys[0], keys[1], condition.text))
         elif _is_checked(condition.expression):
@@ -53,7 +53,14 @@ def _sides(expression: Expression) -> tuple[Expression, Expression] | None:
     of = aliases(one), aliases(other)
     if len(of[0]) != 1 or len(of[1]) != 1 or of[0] == of[1]:
         return None
+    if not _is_key(one.type):
+        return None
     return one, other
+
+
+def _is_key(kind: pa.DataType) -> bool:
+    """Whether windows are probed by it: of DOUBLEs, NaN and -0.0 are left to the filter over joined rows."""
+    return not (pa.types.is_floating(kind) or pa.types.is_duration(kind) or pa.types.is_null(kind))
 
 
 def _may_be_computed(plan: QueryPlan, side: Expression, place: int) -> bool:
@@ -66,14 +73,7 @@ def _may_be_computed(plan: QueryPlan, side: Expression, place: int) -> bool:
     return all(condition.place >= place for condition in elsewhere)
 
 
-def _key(plan: QueryPlan, side: Expression, condition: Condition) -> tuple[QueryPlan, Key]:
-    if pa.types.is_floating(side.type):
-        told = text_of(side)
-        raise SourceText(plan.query.text).error(
-            condition.offset,
-            f"{condition.text} compares {sql_name(side.type)}, and rows are not joined by floating numbers, of which "
-            f"two that look alike may differ; write CAST({told} AS DECIMAL(18, 6)) on both sides",
-        )
+def _key(plan: QueryPlan, side: Expression) -> tuple[QueryPlan, Key]:
     inner = side
     while isinstance(inner, Call) and inner.function == "widen" and pa.types.is_integer(inner.type):
         inner = inner.arguments[0]  # keys of all widths are compared as they are
@@ -84,7 +84,8 @@ def _key(plan: QueryPlan, side: Expression, condition: Condition) -> tuple[Query
     for name, expression in scan.computed:
         if expression == side:
             return plan, (alias, name)
-    name = f"computed {len(scan.computed)}"
+    taken = {*scan.source.relation.schema.names, *(name for name, _ in scan.computed)}
+    name = next(name for n in count() if (name := f"computed {n}") not in taken)
     plan = plan.with_scan(replace(scan, computed=(*scan.computed, (name, side))))
     return plan.noting(f"{text_of(side)} is computed before the join"), (alias, name)
 
@@ -115,6 +116,6 @@ def _refuse_parts(plan: QueryPlan, equalities: list[Equality]) -> None:
         raise SourceText(plan.query.text).error(
             plan.scan(apart[0]).source.offset,
             f"{apart[0]} is joined with {near} by no equality, so that every row would meet every other; write "
-            f"{near}.x = {apart[0]}.y (an equality that can raise connects nothing where conditions of others are "
-            "written before it)",
+            f"{near}.x = {apart[0]}.y (an equality of DOUBLEs, or one that can raise behind conditions of others, is "
+            "checked on joined rows and connects nothing)",
         )

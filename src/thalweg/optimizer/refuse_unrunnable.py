@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from thalweg.errors import PlanError
-from thalweg.plan.query_plan import QueryPlan, Scan
+from thalweg.plan.join_select import EVENT_TIME
+from thalweg.plan.query_plan import QueryPlan, Scan, needed
 from thalweg.plan.type_rules import sql_name
 
 
@@ -21,9 +22,24 @@ def refuse_unrunnable(plan: QueryPlan) -> QueryPlan:
     if len(streams) > 1 and len({kind.tz is None for kind in times.values()}) > 1:
         told = ", ".join(f"{column} is {sql_name(kind)}" for column, kind in times.items())
         raise PlanError(f"the streams' times differ: {told}; cast one of them before it is registered")
+    if plan.join is not None:
+        _refuse_same_names(plan)
     return plan
 
 
 def _kind(scan: Scan) -> pa.DataType:
     assert scan.source.relation.time is not None
     return scan.source.relation.schema.field(scan.source.relation.time).type
+
+
+def _refuse_same_names(plan: QueryPlan) -> None:
+    """Of columns of joined rows, which are called after their sources."""
+    holders = {EVENT_TIME: "the result's time"}
+    for scan in plan.scans:
+        for column in needed(plan.behind, scan.alias):
+            name, told = f"{scan.alias}_{column}", f"{scan.alias}.{column}"
+            if name in holders:
+                raise PlanError(
+                    f"{told} and {holders[name]} would both be {name!r}; write another name: AS {scan.alias}2"
+                )
+            holders[name] = told

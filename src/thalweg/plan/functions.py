@@ -98,7 +98,7 @@ def typed(name: str, arguments: Sequence[Expression], refuse: Refuse) -> Call:
     args = tuple(arguments)
     for n in LITERALS.get(name, ()):
         if n < len(args) and not (isinstance(args[n], Value) and args[n].value is not None):  # type: ignore[union-attr]
-            refuse(f"{name}: {text_of(args[n])} must be a literal, as in {_EXAMPLES[name]}")
+            refuse(f"{name}: {text_of(args[n])} must be a literal; write {_EXAMPLES[name]}")
     if name in COMPARISONS:
         return _comparison(name, args, refuse)
     if name in ARITHMETIC:
@@ -185,7 +185,7 @@ def _plain(name: str, function: Function, args: tuple[Expression, ...], refuse: 
         kind = made[1].type
         unit = made[0].value if isinstance(made[0], Value) else None
         if str(unit).lower() not in TRUNCATED:
-            refuse(f"date_trunc knows no {unit!r}; it knows {', '.join(TRUNCATED)}")
+            refuse(f"date_trunc knows no {unit!r}; write one of {', '.join(TRUNCATED)}")
         made = (Value(str(unit).lower(), pa.string()), made[1])
     elif name == "rlike":
         _check_pattern(made[1], refuse)
@@ -213,7 +213,9 @@ def _check_pattern(pattern: Expression, refuse: Refuse) -> None:
     try:
         pc.match_substring_regex(pa.array([""]), str(pattern.value))
     except pa.ArrowInvalid as error:
-        refuse(f"rlike: {pattern.value!r} is no regular expression that both runtimes understand: {error}")
+        refuse(
+            f"rlike: {pattern.value!r} is no regular expression that both runtimes understand; write another: {error}"
+        )
 
 
 def _check_like(given: Sequence[Expression], refuse: Refuse) -> None:

@@ -156,7 +156,10 @@ class Session:
 
         check_policy(policy, p=None, window=None, alpha=None, budget=None)
         catalog = Catalog(dict(self._relations), dict(self._functions))
-        plan = optimize(read_query(text, catalog, dict(args or {})))
+        try:
+            plan = optimize(read_query(text, catalog, dict(args or {})))
+        except RecursionError:
+            raise PlanError("the query nests hundreds of parts in each other; write x IN (...) for many ORs") from None
         data = {scan.alias: self._data[scan.source.relation.name.lower()] for scan in plan.scans}
         return ContinuousQuery(
             plan, dict(self._functions), policy, data, name=name, spark=self._spark, running=self._running

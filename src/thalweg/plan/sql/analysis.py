@@ -27,7 +27,7 @@ from thalweg.plan.relation import Catalog
 from thalweg.plan.sql.clauses import Clauses, demand, end_of, read_clauses
 from thalweg.plan.sql.expressions import ExpressionReader
 from thalweg.plan.sql.names import Names, find
-from thalweg.plan.sql.source_text import offset_of
+from thalweg.plan.sql.source_text import SourceText, offset_of, tokens_of
 from thalweg.plan.type_rules import plain_type
 from thalweg.plan.window import GroupWindow, StreamWindow
 
@@ -80,7 +80,8 @@ def _sources(clauses: Clauses, catalog: Catalog) -> tuple[Source, ...]:
         )
     if not any(source.relation.is_stream for source in made.values()):
         clauses.source.refuse(
-            clauses.tables[0], "these are tables alone; a continuous query reads at least one stream: s.stream(...)"
+            clauses.tables[0],
+            "these are tables alone, and a continuous query reads a stream; register one: s.stream(...)",
         )
     return tuple(made.values())
 
@@ -95,7 +96,7 @@ def _windows_of(clauses: Clauses) -> dict[int, StreamWindow]:
         behind = [n for n in range(len(ends)) if starts[n] < offset]
         n = max(behind, key=lambda k: starts[k], default=None)
         between = clauses.windows.text[ends[n] + 1 : offset] if n is not None and offset > ends[n] else ""
-        if n is None or between.strip():
+        if n is None or (between.strip() and tokens_of(SourceText(between))):  # comments may stand there
             raise clauses.source.error(offset, f"{window} stands behind no stream; write it behind a name in FROM")
         if n in found:
             raise clauses.source.error(offset, f"{window} is the second window of one stream; leave one out")
@@ -177,18 +178,19 @@ def _grouping(
     windows: list[tuple[Any, GroupWindow]] = []
     keys: list[Expression] = []
     for node in clauses.groups or ():
-        word = str(node.this).upper() if type(node).__name__ == "Anonymous" else ""
+        word = str(node.name).upper() if type(node).__name__ == "Anonymous" else ""
         if word in ("TUMBLE", "HOP"):
-            group_window = _group_window(clauses, word)
             if windows:
                 clauses.source.refuse(node, "groups have one window; leave one of TUMBLE and HOP out")
-            windows.append((node, group_window))
+            windows.append((node, _group_window(clauses, node, word)))
             continue
         if type(node).__name__ == "Literal":
             clauses.source.refuse(node, "GROUP BY takes expressions, not places in the list; write the expression")
         key = reader.read(node)
         if isinstance(key, Bound):
             continue  # window_start need not stand in GROUP BY, but may
+        if any(isinstance(part, Bound) for part in walk(key)):
+            clauses.source.refuse(node, f"{text_of(key)} is the same for all of a window; leave it out of GROUP BY")
         if any(isinstance(part, Aggregate) for part in walk(key)):
             clauses.source.refuse(
                 node, f"{text_of(key)} is an aggregate, and groups are made before; group by a column"
@@ -201,13 +203,12 @@ def _grouping(
     )  # fmt: skip
 
 
-def _group_window(clauses: Clauses, word: str) -> GroupWindow:
-    found = list(clauses.windows.groups.values())
-    if len(found) != 1:
-        raise clauses.source.error(
-            0, f"GROUP BY has one window with its length: {word}(10 MINUTES{', 1 MINUTE' if word == 'HOP' else ''})"
-        )
-    return found[0]
+def _group_window(clauses: Clauses, node: Any, word: str) -> GroupWindow:
+    found = clauses.windows.groups.get(offset_of(node))
+    if found is None:
+        example = f"{word}(10 MINUTES{', 1 MINUTE' if word == 'HOP' else ''})"
+        clauses.source.refuse(node, f"{word} has no length; write {example}")
+    return found
 
 
 def _checked_window(clauses: Clauses, sources: tuple[Source, ...], window: GroupWindow | None) -> GroupWindow:
@@ -218,7 +219,7 @@ def _checked_window(clauses: Clauses, sources: tuple[Source, ...], window: Group
         if window is None:
             clauses.source.refuse(
                 clauses.tables[0],
-                "the windows of streams are the join's; say which groups: GROUP BY TUMBLE(10 MINUTES)",
+                "the windows of streams are the join's; write which groups: GROUP BY TUMBLE(10 MINUTES)",
             )
         return window
     n, stream = streams[0]
@@ -232,16 +233,15 @@ def _checked_window(clauses: Clauses, sources: tuple[Source, ...], window: Group
     if own is None:
         clauses.source.refuse(
             clauses.tables[n],
-            f"an aggregate over a stream needs a window, or it would never end: {stream.alias} [RANGE 1 MINUTE]",
+            f"an aggregate over a stream needs a window, or it would never end; write "
+            f"{stream.relation.name} [RANGE 1 MINUTE]",
         )
     if own.length_us is None:
         clauses.source.refuse(
-            clauses.tables[n], f"{own} is no window of an aggregate; windows of time are: [RANGE 1 MINUTE]"
+            clauses.tables[n], f"{own} is no window of an aggregate; write one of time: [RANGE 1 MINUTE]"
         )
     if not own.length_us:
-        clauses.source.refuse(
-            clauses.tables[n], f"{own} is a moment, and a window of groups is longer: [RANGE 1 MINUTE]"
-        )
+        clauses.source.refuse(clauses.tables[n], f"{own} is a moment; write a window that is longer: [RANGE 1 MINUTE]")
     return GroupWindow(own.length_us, own.slide_us or own.length_us)
 
 

@@ -6,12 +6,14 @@ refused at its place.
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from thalweg.errors import SqlError
-from thalweg.plan.sql.source_text import SourceText, offset_of
+from thalweg.plan.sql.source_text import SourceText, offset_of, shown, tokens_of
 from thalweg.plan.sql.windows import Windows, find_windows
 
 _REMEDIES = {
@@ -25,15 +27,34 @@ _REMEDIES = {
     "with_": "WITH is not part of the language; register the inner query: s.stream(name, q.dataframe(), ...)",
     "with": "WITH is not part of the language; register the inner query: s.stream(name, q.dataframe(), ...)",
     "qualify": "QUALIFY needs window functions, which are not part of the language; leave it out",
-    "windows": "named windows are not part of the language; a stream's window is written [RANGE 60 SECONDS]",
+    "windows": "named windows are not part of the language; write a stream's behind its name: [RANGE 60 SECONDS]",
     "laterals": "LATERAL VIEW is not part of the language; explode before registering: s.stream(name, df.select(...))",
     "hint": "hints are not part of the language; leave it out",
-    "into": "INTO is not part of the language; q.start(path=...) writes a result",
+    "into": "INTO is not part of the language; leave it out: q.start(path=...) writes a result",
     "sample": "TABLESAMPLE is not part of the language; sample before registering: df.sample(...)",
     "pivots": "PIVOT is not part of the language; pivot q.dataframe() instead",
     "locks": "FOR UPDATE is not part of the language; leave it out",
+    "version": "a stream has no versions; register the data of one: s.stream(name, df, ...)",
+    "when": "a stream has no versions; register the data of one: s.stream(name, df, ...)",
+    "kind": "SELECT AS is not part of the language; write SELECT and the columns",
+    "except_": "* takes no EXCEPT; write the columns",
+    "replace": "* takes no REPLACE; write the columns",
+    "rename": "* takes no RENAME; write the columns",
+    "grouping_sets": "GROUPING SETS is not part of the language; write one query for each",
+    "cube": "CUBE is not part of the language; write one query for each set of columns",
+    "rollup": "ROLLUP is not part of the language; write one query for each set of columns",
+    "all": "GROUP BY ALL is not part of the language; write the columns",
+    "totals": "WITH TOTALS is not part of the language; write one query for each set of columns",
+    "truncate": "round takes a number and digits here; leave the rest out",
+    "decimals": "floor and ceil take one number here; write round(x, 1) for digits",
+    "position": "a place to begin at is not part of the language; write instr(substring(x, 2), y)",
+    "flag": "flags are not part of the language; write them into the pattern: '(?i)a'",
+    "symmetric": "BETWEEN SYMMETRIC is not part of the language; write x BETWEEN low AND high",
+    "unnest": "IN takes a list of values; write x IN (1, 2)",
 }
-_JOINS = "only inner joins of streams are part of the language: JOIN ... ON, or a comma and WHERE"
+_BEGINS = {"distinct": "DISTINCT", "limit": "LIMIT", "order": "ORDER", "locks": "FOR", "all": "GROUP"}
+"""Words that say where a clause is, if nothing in it does."""
+_JOINS = "only inner joins of streams are part of the language; write JOIN ... ON, or a comma and WHERE"
 
 
 @dataclass(frozen=True)
@@ -59,7 +80,9 @@ def read_clauses(text: str) -> Clauses:
     if select.args.get("operation_modifiers"):
         source.refuse(select, "SELECT takes no modifiers here; leave them out")
     if select.args.get("from_") is None:
-        source.refuse(select, "FROM is missing: a query reads at least one stream")
+        source.refuse(select, "FROM is missing: a query reads at least one stream; write SELECT ... FROM a stream")
+    if not select.expressions:
+        source.refuse(select, "nothing is selected; write the columns, or *")
     tables, on = [select.args["from_"].this], []
     for join in select.args.get("joins") or ():
         tables.append(_joined(source, join))
@@ -67,7 +90,7 @@ def read_clauses(text: str) -> Clauses:
             on.append(join.args["on"])
     for table in tables:  # sqlglot hangs further joins on a table where parentheses or commas are mixed
         for join in table.args.get("joins") or ():
-            source.refuse(join, f"joins in parentheses are not part of the language; {_JOINS}")
+            source.refuse(join, f"joins in parentheses are not part of the language: {_JOINS}")
         _check_table(source, table)
     where = select.args.get("where")
     conditions = [part for tree in (*on, *([where.this] if where else [])) for part in conjuncts(tree)]
@@ -87,10 +110,20 @@ def demand(source: SourceText, node: Any, known: set[str], what: str) -> None:
             continue
         part = value[0] if isinstance(value, list) else value
         place = part if hasattr(part, "walk") else node
-        if hasattr(place, "walk") and not any("start" in p.meta for p in place.walk()):
-            place = node
         word = what or type(node).__name__.upper()
-        source.refuse(place, _REMEDIES.get(key, f"{word} with {key.rstrip('_').upper()} is not part of the language"))
+        asked = key.rstrip("_").upper().replace("_", " ")
+        sentence = _REMEDIES.get(key, f"{word} with {asked} is not part of the language; leave it out")
+        if key == "hint":  # sqlglot reads hints apart, and tells places in them alone
+            raise source.error(source.text.find("/*+"), sentence)
+        if key in _BEGINS and not any("start" in p.meta for p in (place.walk() if place is part else ())):
+            raise source.error(_place_of(source, _BEGINS[key]), sentence)
+        source.refuse(place, sentence)
+
+
+def _place_of(source: SourceText, word: str) -> int:
+    """Of the last such word."""
+    places = [token.start for token in tokens_of(source) if token.text.upper().split(" ")[0] == word]
+    return max(places, default=0)
 
 
 def conjuncts(tree: Any) -> Iterator[Any]:
@@ -110,14 +143,21 @@ def _parsed(source: SourceText, text: str) -> Any:
     import sqlglot
     from sqlglot import exp
 
+    log = logging.getLogger("sqlglot")
+    silent, log.disabled = log.disabled, True  # it tells of statements that are refused here in any case
     try:
         statements = [statement for statement in sqlglot.parse(text, dialect="spark") if statement is not None]
     except sqlglot.errors.SqlglotError as error:
         raise _unreadable(source, error) from None
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        # sqlglot stumbles over some texts that are no SQL, and over brackets within hundreds of brackets
+        raise source.error(0, "this cannot be read, nor told where; write less at once, and see what can") from None
+    finally:
+        log.disabled = silent
     if not statements:
         raise source.error(0, "there is no query; write SELECT ... FROM a stream")
     if len(statements) > 1:
-        source.refuse(statements[1], "one query at a time: this is the second statement")
+        source.refuse(statements[1], "one query at a time, and this is the second; leave it out")
     (select,) = statements
     while isinstance(select, exp.Subquery) and {k for k, v in select.args.items() if v} == {"this"}:
         select = select.this
@@ -133,13 +173,15 @@ def _unreadable(source: SourceText, error: Any) -> SqlError:
     told = (getattr(error, "errors", None) or [{}])[0]
     line, column, near = told.get("line"), told.get("col"), told.get("highlight")
     if line is None:
-        return source.error(0, f"this cannot be read: {str(error).splitlines()[0]}")
+        return source.error(0, f"this cannot be read: {str(error).splitlines()[0]}; write SELECT ... FROM a stream")
     starts = [0]
     for row in source.text.split("\n"):
         starts.append(starts[-1] + len(row) + 1)
     # sqlglot tells the column of a word's last letter
     offset = starts[line - 1] + max(column - len(near or " "), 0)
-    why = str(told.get("description", "")).rstrip(".")
+    why = re.sub(r"<class '(?:\w+\.)*(\w+)'>", lambda found: found[1].upper(), str(told.get("description", ""))).rstrip(
+        "."
+    )
     word = f" at {near!r}" if near else ""
     hint = "; a name that is a word of SQL, or has blanks, stands in backticks"
     return source.error(offset, f"this cannot be read{word}: {why[:1].lower()}{why[1:]}{hint}")
@@ -151,7 +193,7 @@ def _joined(source: SourceText, join: Any) -> Any:
         source.refuse(join, f"{' '.join(w for w in (method, side, kind) if w)} JOIN is refused: {_JOINS}")
     if join.args.get("using"):
         column = join.args["using"][0].name
-        source.refuse(join, f"USING is not part of the language; write ON a.{column} = b.{column}")
+        source.refuse(join.args["using"][0], f"USING is not part of the language; write ON a.{column} = b.{column}")
     demand(source, join, {"this", "on", "kind"}, "JOIN")
     return join.this
 
@@ -164,12 +206,10 @@ def _check_table(source: SourceText, table: Any) -> None:
             table, "a query in FROM is not part of the language; register it: s.stream(name, q.dataframe(), ...)"
         )
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
-        source.refuse(table, "FROM takes names of streams and tables that are registered; functions and VALUES are not")
+        source.refuse(table, "FROM takes names of streams and tables; register others: s.table(name, data)")
     for key in ("db", "catalog"):
         if table.args.get(key) is not None:
-            source.refuse(
-                table, f"{table.sql(dialect='spark')} is no name of a session's; register it under a plain one"
-            )
+            source.refuse(table, f"{shown(table)} is no name of a session's; register it under a plain one")
     demand(source, table, {"this", "alias"}, "FROM")
     alias = table.args.get("alias")
     if alias is not None:

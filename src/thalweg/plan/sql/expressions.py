@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.aggregates import AGGREGATES, aggregate
-from thalweg.plan.expression import Call, Expression, UserCall, Value, call, text_of
+from thalweg.plan.expression import Bound, Call, Expression, UserCall, Value, call, text_of, walk
 from thalweg.plan.functions import FUNCTIONS, typed
 from thalweg.plan.literals import number, time_of, value_of
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.sql.clauses import demand
-from thalweg.plan.sql.source_text import SourceText
+from thalweg.plan.sql.source_text import SourceText, shown
 from thalweg.plan.type_rules import is_number, sql_name, type_named
 from thalweg.plan.user_function import cannot_take
 from thalweg.plan.window_length import length_of
@@ -43,8 +43,34 @@ _SIMPLE: dict[str, tuple[str, tuple[str, ...]]] = {
     "Not": ("not", ("this",)),
 }  # fmt: skip
 """Classes of sqlglot's whose parts are arguments as they stand."""
-_IGNORED = {"safe", "typed", "coalesce", "ignore_nulls", "big_int", "binary", "encoding"}
+_COMPARISONS = ("EQ", "NEQ", "LT", "LTE", "GT", "GTE", "NullSafeEQ")
+_PREDICATES = (*_COMPARISONS, "Is", "In", "Like", "RegexpLike", "Between", "Escape", "Not")
+_IGNORED = {"safe", "typed", "coalesce", "big_int"}
 """Marks that sqlglot sets by itself for Spark, whatever was written."""
+_REMEDIES = {
+    "Subquery": "register the inner query as a stream, and join it",
+    "Exists": "register the inner query as a stream, and join it",
+    "Any": "write x = 1 OR x = 2, or x IN (1, 2)",
+    "All": "write x > 1 AND x > 2",
+    "Window": "group over a window instead: GROUP BY TUMBLE(1 MINUTE)",
+    "Filter": "write sum(CASE WHEN ... THEN x END)",
+    "Cube": "write one query for each set of columns",
+    "Rollup": "write one query for each set of columns",
+    "GroupingSets": "write one query for each set of columns",
+    "Tuple": "write its parts one by one",
+    "IgnoreNulls": "aggregates pass over NULLs anyway; leave it out",
+    "ILike": "write lower(x) LIKE 'a%'",
+    "NullSafeNEQ": "write NOT (a <=> b)",
+    "Parameter": "write :name, and give args={'name': ...}",
+    "RawString": "write it as 'text', with a backslash before every backslash",
+    "HexString": "write a number in decimal digits",
+    "BitString": "write a number in decimal digits",
+    "Star": "write a column",
+    "Order": "rows of a window have no order; leave it out",
+    "Kwarg": "write the value without a name",
+    "Distinct": "leave DISTINCT out",
+}
+"""What to write in place of what is not there."""
 NAMES = tuple(
     sorted({*FUNCTIONS, "concat", "coalesce", "greatest", "least", "if", "nullif", "nvl", "ifnull", *AGGREGATES}
            - {"and", "or", "not", "negate", "like", "rlike"})
@@ -81,6 +107,8 @@ class ExpressionReader:
         special: Callable[[Any], Expression] | None = getattr(self, f"_read_{name.lower()}", None)
         if special is not None:
             return special(node)
+        if name in _COMPARISONS:
+            self._check_operands(node)
         if name in _OPERATORS:
             self._demand(node, {"this", "expression", "negate"} if name == "Like" else {"this", "expression"})
             return self._negated(node, self._typed(node, _OPERATORS[name], [node.this, node.expression]))
@@ -95,7 +123,10 @@ class ExpressionReader:
         if isinstance(node, exp.Func):
             word = node.sql_name().lower()
             self._refuse(node, f"{word} is no function here{nearest(word, NAMES)}; register it: s.function(...)")
-        self._refuse(node, f"{node.sql(dialect='spark')} is not part of the language ({_words(name)})")
+        remedy = _REMEDIES.get(
+            name, "compute it before the stream is registered, or register a function: s.function(...)"
+        )
+        self._refuse(node, f"{shown(node)} is not part of the language; {remedy}")
 
     def boolean(self, node: Any, where: str) -> Expression:
         """A condition."""
@@ -107,6 +138,16 @@ class ExpressionReader:
                 node, f"{where}: {text_of(made)} is {sql_name(made.type)}, not true or false; compare it with something"
             )
         return made
+
+    def _check_operands(self, node: Any) -> None:
+        """sqlglot reads `a = b < c` as `a = (b < c)`, Spark as `(a = b) < c`."""
+        left, right = type(node.this).__name__, type(node.expression).__name__
+        if type(node).__name__ == "NullSafeEQ" and right == "Paren":
+            right = type(node.expression.this).__name__  # sqlglot writes these itself, and nobody knows who did
+        if right in _PREDICATES or (left in _PREDICATES and left not in _COMPARISONS):
+            self._refuse(
+                node, f"{shown(node)} can be read in two ways; write the inner comparison first and in parentheses"
+            )
 
     def _typed(self, node: Any, function: str, parts: list[Any]) -> Call:
         return typed(function, [self.read(part) for part in parts], lambda why: self._refuse(node, why))
@@ -152,7 +193,7 @@ class ExpressionReader:
     def _read_placeholder(self, node: Any) -> Expression:
         name = str(node.this or "")
         if not name:
-            self._refuse(node, "parameters have names here: write :limit and give args={'limit': ...}")
+            self._refuse(node, "parameters have names here; write :limit and give args={'limit': ...}")
         self.used.add(name)
         if name not in self.parameters:
             known = ", ".join(self.parameters) or "none"
@@ -165,8 +206,6 @@ class ExpressionReader:
 
     def _read_between(self, node: Any) -> Expression:
         self._demand(node, {"this", "low", "high"})
-        if node.args.get("symmetric"):
-            self._refuse(node, "BETWEEN SYMMETRIC is not part of the language; write x BETWEEN low AND high")
         low = self._typed(node, "ge", [node.this, node.args["low"]])
         high = self._typed(node, "le", [node.this, node.args["high"]])
         return call("and", (low, high), pa.bool_())
@@ -175,20 +214,23 @@ class ExpressionReader:
         if node.args.get("query") is not None:
             self._refuse(node, "IN takes a list of values; a query inside is not part of the language: join instead")
         self._demand(node, {"this", "expressions"})
+        if not node.expressions:
+            self._refuse(node, "IN takes at least one value; write x IN (1, 2)")
         return self._typed(node, "in", [node.this, *node.expressions])
 
     def _read_is(self, node: Any) -> Expression:
         self._demand(node, {"this", "expression"})
         value, wanted = self.read(node.this), self.read(node.expression)
         if not isinstance(wanted, Value) or not (wanted.value is None or isinstance(wanted.value, bool)):
-            self._refuse(node, "IS takes NULL, TRUE or FALSE")
+            self._refuse(node, "IS takes NULL, TRUE or FALSE; write = for other values")
         if wanted.value is None:
             return call("is_null", (value,), pa.bool_())
         return typed("same", [value, wanted], lambda why: self._refuse(node, why))
 
     def _read_escape(self, node: Any) -> Expression:
         if type(node.this).__name__ != "Like":
-            self._refuse(node, "ESCAPE belongs to LIKE")
+            self._refuse(node, "ESCAPE belongs to LIKE; write x LIKE '10!%' ESCAPE '!'")
+        self._demand(node.this, {"this", "expression", "negate"})
         escape = node.expression
         if not getattr(escape, "is_string", False) or len(escape.this) != 1:
             self._refuse(node, "ESCAPE takes one character, as in x LIKE '10!%' ESCAPE '!'")
@@ -203,11 +245,11 @@ class ExpressionReader:
         return self._typed(node, "coalesce", [node.this, *node.expressions])
 
     def _read_greatest(self, node: Any) -> Expression:
-        self._demand(node, {"this", "expressions"})
+        self._demand(node, {"this", "expressions", "ignore_nulls"})
         return self._typed(node, "greatest", [node.this, *node.expressions])
 
     def _read_least(self, node: Any) -> Expression:
-        self._demand(node, {"this", "expressions"})
+        self._demand(node, {"this", "expressions", "ignore_nulls"})
         return self._typed(node, "least", [node.this, *node.expressions])
 
     def _read_nullif(self, node: Any) -> Expression:
@@ -242,8 +284,14 @@ class ExpressionReader:
         return self._typed(node, which[str(node.args.get("position") or "").upper()], [node.this])
 
     def _read_tsordstodate(self, node: Any) -> Expression:
-        """sqlglot puts it around what year() and the like take."""
-        return self.read(node.this)
+        """sqlglot puts it around what year() and the like take, without the mark that a written to_date() has."""
+        self._demand(node, {"this"})
+        value = self.read(node.this)
+        if not node.args.get("safe"):
+            return value
+        if not (pa.types.is_timestamp(value.type) or pa.types.is_date(value.type)):
+            self._refuse(node, f"to_date takes a TIMESTAMP here; write CAST({text_of(value)} AS DATE)")
+        return cast(value, pa.date32(), lambda why: self._refuse(node, why))
 
     def _read_timestamptrunc(self, node: Any) -> Expression:
         self._demand(node, {"this", "unit"})
@@ -254,13 +302,14 @@ class ExpressionReader:
         self._demand(node, {"this", "expression"})
         part = str(node.this.name).lower()
         if part not in ("year", "month", "day", "hour", "minute", "second"):
-            self._refuse(node, f"extract knows no {part}; it knows year, month, day, hour, minute and second")
+            self._refuse(node, f"extract knows no {part}; write year, month, day, hour, minute or second")
         return self._typed(node, part, [node.expression])
 
     def _read_interval(self, node: Any) -> Expression:
+        self._demand(node, {"this", "unit"})
         value, unit = node.this, node.args.get("unit")
-        if value is None or not hasattr(value, "this") or (unit is not None and type(unit).__name__ != "Var"):
-            self._refuse(node, "a length of time is written INTERVAL '10' SECONDS")
+        if type(value).__name__ != "Literal" or (unit is not None and type(unit).__name__ != "Var"):
+            self._refuse(node, "a length of time is a number and a unit; write INTERVAL '10' SECONDS")
         text = str(value.this) if unit is None else f"{value.this} {unit.name}"
         try:
             micros = length_of(text.lstrip("-"), "us", "INTERVAL")
@@ -278,16 +327,20 @@ class ExpressionReader:
 
     def _cast(self, node: Any) -> Expression:
         self._demand(node, {"this", "to"})
-        wanted = node.args["to"].sql(dialect="spark")
+        wanted = shown(node.args["to"])
         kind = type_named(wanted)
         if kind is None:
-            self._refuse(node, f"{wanted} is no type here; numbers, STRING, BOOLEAN, DATE and TIMESTAMP are")
+            self._refuse(node, f"{wanted} is no type here; write a number's, STRING, BOOLEAN, DATE or TIMESTAMP")
         value = self.read(node.this)
         return cast(value, kind, lambda why: self._refuse(node, why))
 
     def _read_anonymous(self, node: Any) -> Expression:
-        name = str(node.this)
+        name = str(node.name)
         found = self.functions.get(name.lower())
+        if found is None and name.upper() in ("TUMBLE", "HOP"):
+            self._refuse(
+                node, f"{name} stands in GROUP BY, by itself; write window_start and window_end for a window's bounds"
+            )
         if found is None:
             known = [*NAMES, *(function.name for function in self.functions.values())]
             self._refuse(
@@ -296,9 +349,7 @@ class ExpressionReader:
             )
         arguments = tuple(self.read(part) for part in node.expressions)
         if not arguments:
-            self._refuse(
-                node, f"{found.name}() is given nothing, and would be the same for all rows; give it a column"
-            )
+            self._refuse(node, f"{found.name}() is given nothing, and would be the same for all rows; give it a column")
         if (taken := cannot_take(found.func, len(arguments))) is not None:
             self._refuse(node, f"{found.name} is given {len(arguments)} arguments, and its function takes {taken}")
         return UserCall(found.name, arguments, found.returns, found.safe)
@@ -311,19 +362,27 @@ class ExpressionReader:
             )
         if self.aggregates is None:
             self._refuse(
-                node, f"{word} stands where no group is: aggregates go into SELECT and HAVING, not into others"
+                node, f"{word} stands where no group is; write aggregates in SELECT and HAVING, not inside others"
             )
         self._demand(node, {"this", "expressions"})
-        inner, distinct = node.this, False
+        inner, distinct = node.args.get("this"), False
+        if inner is None:
+            self._refuse(node, f"{word} takes one expression; write {word}(x), or count(*)")
         if type(inner).__name__ == "Distinct":
             if len(inner.expressions) != 1 or inner.args.get("on"):
                 self._refuse(node, "DISTINCT takes one expression here")
             inner, distinct = inner.expressions[0], True
         if node.args.get("expressions"):
             self._refuse(node, f"{word} takes one expression")
+        if type(inner).__name__ == "Star" and (word != "count" or distinct):
+            self._refuse(
+                node, f"{word}({'DISTINCT ' if distinct else ''}*) is not part of the language; write a column"
+            )
         before, self.aggregates = self.aggregates, None
         argument = None if type(inner).__name__ == "Star" else self.read(inner)
         self.aggregates = before
+        if argument is not None and any(isinstance(part, Bound) for part in walk(argument)):
+            self._refuse(node, f"{text_of(argument)} is the same for all of a window; leave {word} out")
         if isinstance(argument, Value) and word == "count" and argument.value is not None and not distinct:
             argument = None  # count(1)
         made = aggregate(word, argument, distinct, lambda why: self._refuse(node, why))

@@ -14,7 +14,7 @@ import pyarrow as pa
 from thalweg.errors import nearest
 from thalweg.plan.expression import Bound, Expression, Ref
 from thalweg.plan.query import WINDOW_END, WINDOW_START, Source
-from thalweg.plan.sql.source_text import SourceText
+from thalweg.plan.sql.source_text import SourceText, shown
 from thalweg.plan.type_rules import plain_type
 
 
@@ -36,12 +36,13 @@ class Names:
     def column(self, node: Any) -> Expression:
         """A column of sqlglot's."""
         if type(node.this).__name__ == "Star":
-            self.text.refuse(node, "* stands alone in SELECT or in count(*)")
+            self.text.refuse(node, "* stands alone in SELECT or in count(*); write a column")
         if node.args.get("db") is not None or node.args.get("catalog") is not None:
-            self.text.refuse(node, f"{node.sql(dialect='spark')} has too many parts; write stream.column")
+            self.text.refuse(node, f"{shown(node)} has too many parts; write stream.column")
         if node.table:
             return self._of(node, self.alias(node, node.table), node.name)
-        holders = [alias for alias, s in self.sources.items() if find(node.name, s.relation.schema.names) is not None]
+        written = node.name.lower()
+        holders = [a for a, s in self.sources.items() if any(written == n.lower() for n in s.relation.schema.names)]
         if len(holders) > 1:
             ways = " or ".join(f"{alias}.{node.name}" for alias in holders)
             self.text.refuse(node, f"{node.name!r} may be a column of several; write {ways}")
@@ -50,7 +51,7 @@ class Names:
         word = node.name.lower()
         if word in (WINDOW_START, WINDOW_END):
             if self.bounds is None:
-                self.text.refuse(node, f"{word} belongs to an aggregate's window, and stands in SELECT and HAVING")
+                self.text.refuse(node, f"{word} belongs to an aggregate's window; write it in SELECT or HAVING")
             return Bound(word, self.bounds)
         for name, expression in self.outputs.items():
             if name.lower() == word:

@@ -9,6 +9,8 @@ line 2, column 6: no stream 'a'
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -34,6 +36,35 @@ class SourceText:
 
 
 def offset_of(node: Any) -> int:
-    """Where the node begins, as far as sqlglot tells: the first of its parts that has a place, else 0."""
-    places = [part.meta["start"] for part in node.walk() if "start" in part.meta]
-    return min(places, default=0)
+    """Where the node begins, as far as sqlglot tells: the first of its parts that has a place, or of what it stands in;
+    else 0."""
+    while node is not None:
+        if places := [part.meta["start"] for part in node.walk() if "start" in part.meta]:
+            return int(min(places))
+        node = node.parent
+    return 0
+
+
+def tokens_of(source: SourceText) -> Sequence[Any]:
+    """Of sqlglot's; text that is no sequence of words is refused."""
+    from sqlglot.dialects.spark import Spark
+    from sqlglot.errors import SqlglotError
+
+    try:
+        found: Sequence[Any] = Spark().tokenize(source.text)
+    except SqlglotError as error:
+        # sqlglot says "Missing ' from 2:34": the line, and the place in the whole text
+        if (found_open := re.fullmatch(r"Missing (\S+) from \d+:(\d+)", str(error.__cause__))) is not None:
+            sign = found_open[1]
+            raise source.error(int(found_open[2]), f"{sign} is never closed; write {sign} at the end of it") from None
+        raise source.error(
+            0, "this cannot be read: a text, a name or a comment in it is never closed; write its closing sign"
+        ) from None
+    return found
+
+
+def shown(node: Any) -> str:
+    """A node as SQL, for a sentence."""
+    from sqlglot.errors import ErrorLevel
+
+    return str(node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))

@@ -14,12 +14,13 @@ same length take their place, so that every other word stays where it was.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from itertools import pairwise
+from typing import NoReturn
 
 from thalweg.errors import PlanError
-from thalweg.plan.sql.source_text import SourceText
+from thalweg.plan.sql.source_text import SourceText, tokens_of
 from thalweg.plan.window import GroupWindow, StreamWindow
 from thalweg.plan.window_length import length_of
 
@@ -47,8 +48,9 @@ def find_windows(text: str) -> Windows:
 class _Finder:
     def __init__(self, text: str) -> None:
         self.source = SourceText(text)
-        self.tokens = _tokens(self.source)
+        self.tokens = tokens_of(self.source)
         self.blanked = list(text)
+        self._join_quotes()
 
     def found(self) -> Windows:
         streams: list[tuple[int, StreamWindow]] = []
@@ -57,7 +59,7 @@ class _Finder:
         n = 0
         while n < len(self.tokens):
             word = self._word(n)
-            if word == "[" and self._word(n + 1) in ("RANGE", "ROWS", "NOW", "PARTITION", "UNBOUNDED"):
+            if word == "[" and self._word(n + 1) in ("RANGE", "ROWS", "NOW", "PARTITION", "PARTITION BY", "UNBOUNDED"):
                 end = self._closing(n, "[", "]")
                 streams.append((self.tokens[n].start, self._stream_window(n + 1, end)))
                 self._blank(self.tokens[n].start, self.tokens[end].end)
@@ -77,13 +79,21 @@ class _Finder:
             n += 1
         return Windows("".join(self.blanked), tuple(streams), trailing, groups)
 
+    def _join_quotes(self) -> None:
+        """'it''s' is one text with a quote in it, to Spark; sqlglot takes it for two, and the quote is lost."""
+        for one, other in pairwise(self.tokens):
+            if one.token_type.name == other.token_type.name == "STRING" and one.end + 1 == other.start:
+                quote = self.source.text[one.end]
+                if quote == self.source.text[other.start]:
+                    self.blanked[one.end] = "\\"
+
     def _stream_window(self, first: int, end: int) -> StreamWindow:
         word = self._word(first)
         if word == "NOW" and end == first + 1:
             return StreamWindow(0)
         if word == "ROWS":
             if end != first + 2 or not self.tokens[first + 1].text.isdigit() or int(self.tokens[first + 1].text) < 1:
-                self._refuse(first, "a window of rows is written [ROWS 1000], with a whole number above 0")
+                self._refuse(first, "a window of rows has a whole number of them, above 0; write [ROWS 1000]")
             return StreamWindow(rows=int(self.tokens[first + 1].text))
         if word != "RANGE":
             self._refuse(first, f"{word} is no window here; write {_EXAMPLE}")
@@ -99,26 +109,26 @@ class _Finder:
         comma = next((n for n in range(word + 2, end) if self._word(n) == ","), None)
         if self._word(word) == "TUMBLE":
             if comma is not None:
-                self._refuse(comma, "TUMBLE takes one length; windows that overlap are HOP(10 MINUTES, 1 MINUTE)")
+                self._refuse(comma, "TUMBLE takes one length; write HOP(10 MINUTES, 1 MINUTE) for windows that overlap")
             length = self._length(word + 2, end)
             self._check_slide(word, length, length, "TUMBLE(10 MINUTES)")
             return GroupWindow(length, length)
         if comma is None:
-            self._refuse(word, "HOP takes a length and how often a window begins: HOP(10 MINUTES, 1 MINUTE)")
+            self._refuse(word, "HOP takes a length and how often a window begins; write HOP(10 MINUTES, 1 MINUTE)")
         length, every = self._length(word + 2, comma), self._length(comma + 1, end)
         self._check_slide(word, length, every, "HOP(10 MINUTES, 1 MINUTE)")
         return GroupWindow(length, every)
 
     def _check_slide(self, at: int, length: int, every: int, example: str) -> None:
         if not length or not every:
-            self._refuse(at, f"a window of groups is longer than nothing: {example}")
+            self._refuse(at, f"a window of groups is longer than nothing; write {example}")
         if every > length:
-            self._refuse(at, f"windows begin less often than they are long, so rows would be in none: {example}")
+            self._refuse(at, f"windows begin less often than they are long, so rows would be in none; write {example}")
 
     def _length(self, first: int, end: int) -> int:
         """Of the words from `first` to before `end`, in microseconds."""
         if first >= end:
-            self._refuse(first, "a length of time is missing: write 60 SECONDS")
+            self._refuse(first, "a length of time is missing; write 60 SECONDS")
         begin, stop = self.tokens[first].start, self.tokens[end - 1].end + 1
         try:
             ns = length_of(self.source.text[begin:stop], "ns", "a window's length")
@@ -152,14 +162,3 @@ class _Finder:
     def _refuse(self, token: int, sentence: str) -> NoReturn:
         offset = self.tokens[token].start if token < len(self.tokens) else len(self.source.text)
         raise self.source.error(offset, sentence)
-
-
-def _tokens(source: SourceText) -> Sequence[Any]:
-    from sqlglot.dialects.spark import Spark
-    from sqlglot.errors import SqlglotError
-
-    try:
-        found: Sequence[Any] = Spark().tokenize(source.text)
-    except SqlglotError as error:
-        raise source.error(0, f"this cannot be read: {str(error).splitlines()[0]}") from None
-    return found

@@ -1,0 +1,118 @@
+"""Nothing that was parsed is ignored: every clause of SQL is executed as DuckDB does, or refused at its place."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+import thalweg as tw
+from tests.sql.small_streams import oracle, rows_of, small_session
+from tests.sql.statements import accepted, marked, refused
+
+SESSION, ORACLE = small_session(), oracle()
+REMEDY = re.compile(
+    r"[;:] (write|leave|register|give|group|sort|take|compute|explode|sample|pivot|unite|compare|CAST|cast|add|join|"
+    r"choose|name one|q\.|it has|it goes|there are|rows of|aggregates pass|args= has|a name that|\w+ has )|takes|s\.\w+\("
+)
+
+
+@pytest.mark.parametrize("line", refused())
+def test_what_is_not_part_of_the_language_is_refused_at_its_place(line: str) -> None:
+    text, begin, end = marked(line)
+    with pytest.raises(tw.PlanError) as told:
+        SESSION.query(text)
+    error = told.value
+    assert isinstance(error, tw.SqlError)
+    assert REMEDY.search(error.sentence), error.sentence
+    assert not any(word in str(error) for word in ("Traceback", "sqlglot", "<class"))
+    assert error.line == 1
+    assert begin is None or begin < error.column <= end, str(error)
+
+
+def test_places_are_checked_and_not_only_refusals() -> None:
+    assert len(refused()) > 250
+    assert sum(marked(line)[1] is not None for line in refused()) > 200
+
+
+@pytest.mark.parametrize(("ours", "theirs"), accepted())
+def test_what_is_accepted_means_what_duckdb_says(ours: str, theirs: str) -> None:
+    assert rows_of(SESSION.query(ours).dataframe()) == rows_of(ORACLE.sql(theirs).to_arrow_table())
+
+
+def test_places_are_told_in_later_lines() -> None:
+    with pytest.raises(tw.SqlError) as told:
+        SESSION.query("SELECT size,\n  'é⏎' AS a,\n  nope FROM tcp")
+    assert (told.value.line, told.value.column) == (3, 3)
+    assert str(told.value).splitlines()[1:] == ["    nope FROM tcp", "    ^"]
+
+
+@pytest.mark.parametrize("text", ["", "  \n", None, 5, b"SELECT 1", ["SELECT 1"]])
+def test_what_is_no_text_is_refused(text: object) -> None:
+    with pytest.raises(tw.PlanError, match="a query is text"):
+        SESSION.query(text)
+
+
+@pytest.mark.parametrize("word", ["EXPLAIN SELECT size FROM tcp", "SHOW TABLES"])
+def test_refusing_writes_nothing_to_the_log(word: str, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(tw.SqlError, match="is not a query"):
+        SESSION.query(word)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT size FROM tcp WHERE {' OR '.join(f'size = {k}' for k in range(2000))}",
+        f"SELECT {'+'.join(['size'] * 2000)} AS a FROM tcp",
+        f"SELECT {'(' * 2000}size{')' * 2000} AS a FROM tcp",
+    ],
+    ids=["or", "plus", "brackets"],
+)
+def test_what_is_too_deep_is_told_and_no_stack_overflows(text: str) -> None:
+    with pytest.raises(tw.PlanError, match="; write "):
+        SESSION.query(text)
+
+
+WORDS = re.compile(r"'[^']*'|`[^`]*`|\w+|\S|\s+")
+STRAY = ("(", ")", "[", "]", ",", "'", "`", "*", ".", ";", "--", "/*", "NOT", "NULL", "AND", "SELECT", "FROM", "[NOW]",
+         "TUMBLE(", "WINDOW", "5", ":x", "AS", "OVER ()", "=", "é", "\\", "\0", "$", "??", "::")  # fmt: skip
+
+
+def damaged(text: str, rng: random.Random) -> str:
+    """With one to three words left out, doubled, exchanged or put in."""
+    words = WORDS.findall(text)
+    for _ in range(rng.randint(1, 3)):
+        n = rng.randrange(len(words))
+        way = rng.randrange(5)
+        if way == 0:
+            del words[n]
+        elif way == 1:
+            words.insert(n, words[n])
+        elif way == 2:
+            other = rng.randrange(len(words))
+            words[n], words[other] = words[other], words[n]
+        elif way == 3:
+            words.insert(n, f" {rng.choice(STRAY)} ")
+        else:
+            words[n:] = words[n + 1 + rng.randrange(4) :]
+        if not words:
+            return ""
+    return "".join(words)
+
+
+def test_damaged_queries_raise_nothing_but_what_a_user_can_mend() -> None:
+    rng = random.Random(11)
+    written = [ours for ours, _ in accepted()] + [marked(line)[0] for line in refused()]
+    queries = 0
+    for _ in range(2500):
+        text = damaged(rng.choice(written), rng)
+        try:
+            SESSION.query(text).schema  # noqa: B018
+        except tw.PlanError:
+            continue
+        except Exception as error:
+            pytest.fail(f"{type(error).__name__}: {error}\n{text!r}")
+        queries += 1
+    assert 50 < queries < 2450  # damage neither always shows nor never
