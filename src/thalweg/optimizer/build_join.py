@@ -52,8 +52,8 @@ def _sides(expression: Expression) -> tuple[Expression, Expression] | None:
     of = aliases(one), aliases(other)
     if len(of[0]) != 1 or len(of[1]) != 1 or of[0] == of[1]:
         return None
-    if can_raise(expression):
-        return None
+    if can_raise(expression) or pa.types.is_floating(one.type):
+        return None  # real numbers are no keys: NaN equals itself, and zero has two signs
     return one, other
 
 
@@ -98,5 +98,6 @@ def _refuse_parts(plan: QueryPlan, equalities: list[Equality]) -> None:
         near = plan.scans[0].alias
         raise PlanError(
             f"{apart[0]} is joined with {near} by no equality, so that every row would meet every other; write "
-            f"{near}.x = {apart[0]}.y (an equality that can raise is checked on joined rows and connects nothing)"
+            f"{near}.x = {apart[0]}.y (an equality that can raise, or of real numbers, is checked on joined rows and "
+            "connects nothing)"
         )

@@ -26,7 +26,7 @@ from thalweg.runtime.join_settings import JoinSettings
 from thalweg.runtime.local.aggregates import GroupCounts, aggregate_batches
 from thalweg.runtime.local.joins import WORTH_A_WARNING
 from thalweg.session.conditions import predicates
-from thalweg.session.join_of_plan import join_of
+from thalweg.session.join_of_plan import NO_TIME, join_of
 from thalweg.session.parts import Parts
 
 Batches = Iterator[pa.RecordBatch]
@@ -101,24 +101,32 @@ class LocalRun:
         return made.over(rows)
 
     def _joined(self, watermark: _Watermark) -> Batches:
-        join: Join = join_of(self.plan, JoinSettings(policy=self.policy))
+        join: Join = join_of(self.plan, JoinSettings(policy=self.policy), timeless=self._timeless)
         join.listeners.append(self.listener)
         self.parts.add("join", join)
         return join.over_telling(
             {scan.alias: self._joinable(scan) for scan in self.plan.scans}, watermark.hear
         )
 
+    @property
+    def _timeless(self) -> bool:
+        """One stream with tables keeps nothing, so that no row is late and none needs a time, as on Spark."""
+        return len(self.plan.query.streams) == 1 and self.plan.query.grouping is None
+
     def _joinable(self, scan: Scan) -> pa.RecordBatchReader | Batches:
         """With at least one batch, so that columns are known."""
         rows = self._scanned(scan)
-        some = False
+        some, without_time = False, self._timeless and scan.source.relation.is_stream
         for batch in rows:
             some = True
+            if without_time:
+                batch = batch.append_column(NO_TIME, pa.array(np.zeros(batch.num_rows, "datetime64[us]")))
             yield batch
         if not some:
             relation = scan.source.relation
             fields = [relation.schema.field(name) for name in scan.columns]
             fields += [pa.field(name, expression.type) for name, expression in scan.computed]
+            fields += [pa.field(NO_TIME, pa.timestamp("us"))] if without_time else []
             yield pa.RecordBatch.from_arrays([pa.array([], f.type) for f in fields], schema=pa.schema(fields))
 
     def _with_computed(self, rows: Batches, computed: tuple[tuple[str, Expression], ...]) -> Batches:
