@@ -1,4 +1,4 @@
-"""The streams, tables and functions of the corpus: small, always the same, and full of values that are easily missed."""
+"""The streams, tables and functions of the corpus: small, always the same, full of values that are easily missed."""
 
 from __future__ import annotations
 
@@ -120,11 +120,16 @@ def streams() -> dict[str, Stream]:
         "news": _stream(
             2, 110, 5 * 3600, UTC, minute, sector=(_SECTORS, texts), headline=(["up", "down", None, "UP 10%"], texts)
         ),
-        "research": _stream(3, 70, 5 * 3600, UTC, minute, company_name=(_COMPANIES, texts), score=([1, 2, 3, None], whole)),
-        "tcp": _stream(
-            11, 200, 120, NTZ, fifth, src_host=(_HOSTS, whole), dest_host=(_HOSTS, whole), bytes=([0, 40, 1500, 10**9], long)
+        "research": _stream(
+            3, 70, 5 * 3600, UTC, minute, company_name=(_COMPANIES, texts), score=([1, 2, 3, None], whole)
         ),
-        "udp": _stream(12, 160, 120, NTZ, fifth, src_host=(_HOSTS, long), dest_host=(_HOSTS, long), bytes=([8, 512], long)),
+        "tcp": _stream(
+            11, 200, 120, NTZ, fifth, src_host=(_HOSTS, whole), dest_host=(_HOSTS, whole),
+            bytes=([0, 40, 1500, 10**9], long),
+        ),
+        "udp": _stream(
+            12, 160, 120, NTZ, fifth, src_host=(_HOSTS, long), dest_host=(_HOSTS, long), bytes=([8, 512], long)
+        ),
         "sf": _stream(13, 120, 120, NTZ, fifth, dest_host=(_HOSTS, whole), flag=(["syn", "fin", None], texts)),
         "logs": _logs(),
     }  # fmt: skip

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,10 +24,13 @@ QUERIES = {query.name: query for query in all_queries()}
 WHOLE = "THALWEG_WHOLE_CORPUS"
 """Set, it runs all queries on Spark streams, which takes some minutes; else those that say `-- streams: yes`."""
 STREAMED = [
-    q.name
-    for q in QUERIES.values()
-    if q.told("streams") == "yes" or (os.environ.get(WHOLE) and q.told("streams") != "no")
+    name
+    for name, q in QUERIES.items()
+    if q.told("streams") == "yes" or (os.environ.get(WHOLE) and not q.told("streams"))
 ]
+AT_ONCE = 3
+Answer = tuple[pa.Table, pa.Schema]
+"""And the columns that were promised."""
 SECONDS = 120.0
 
 
@@ -50,49 +55,78 @@ def test_in_this_process(name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def on_finished_data(spark):
-    """A session that all queries share, as a user's do."""
-    return register(tw.session(spark), lambda _, each: frame(spark, each.table), lambda table: frame(spark, table))
+def ahead(request):
+    """Answers of the queries that a test is about to ask for, computed a few at a time: while Spark plans one, it has
+    cores for another."""
+    pool = ThreadPoolExecutor(AT_ONCE)
+
+    def answers(test: str, run: Callable[[str], Answer]) -> dict[str, Future[Answer]]:
+        asked = [item for item in request.session.items if item.path == request.path]
+        names = [item.callspec.params["name"] for item in asked if getattr(item, "originalname", "") == test]
+        return {name: pool.submit(run, name) for name in names}
+
+    yield answers
+    pool.shutdown(cancel_futures=True)
+
+
+@pytest.fixture(scope="module")
+def on_finished_data(spark, ahead):
+    """From a session that all queries share, as a user's do."""
+    session = register(tw.session(spark), lambda _, each: frame(spark, each.table), lambda table: frame(spark, table))
+
+    def answer(name: str) -> Answer:
+        asked = session.query(QUERIES[name].ours, args=QUERIES[name].args)
+        return asked.dataframe().toArrow(), asked.schema
+
+    return ahead("test_on_finished_data", answer)
 
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_on_finished_data(on_finished_data, name: str) -> None:
-    query = QUERIES[name]
-    asked = on_finished_data.query(query.ours, args=query.args)
-    assert_same(asked.dataframe().toArrow(), query.expected(), asked.schema)
+    found, schema = on_finished_data[name].result()
+    assert_same(found, QUERIES[name].expected(), schema)
+
+
+@pytest.fixture(scope="module")
+def on_streams(spark, ahead, tmp_path_factory):
+    return ahead("test_on_streams", lambda name: streamed(spark, QUERIES[name], tmp_path_factory.mktemp(name)))
 
 
 @pytest.mark.parametrize("name", STREAMED)
-def test_on_streams(spark, tmp_path: Path, name: str) -> None:
-    query = QUERIES[name]
-    read = _relations_of(query)
-    files = {stream: Files(tmp_path / stream, streams()[stream].table.schema) for stream in read if stream in streams()}
+def test_on_streams(on_streams, name: str) -> None:
+    found, schema = on_streams[name].result()
+    assert_same(found, QUERIES[name].expected(), schema)
 
-    def asked() -> tw.session.ContinuousQuery:
+
+def streamed(spark, query: CorpusQuery, folder: Path) -> Answer:
+    """Two runs to the end of what is there: of two files of each stream, and of one more from the checkpoint."""
+    read = _relations_of(query)
+    files = {name: Files(folder / name, each.table.schema) for name, each in streams().items() if name in read}
+
+    def asked():
         session = register(
             tw.session(spark),
-            lambda stream, each: files[stream].stream(spark) if stream in files else frame(spark, each.table),
+            lambda name, each: files[name].stream(spark) if name in files else frame(spark, each.table),
             lambda table: frame(spark, table),
         )
         return session.query(query.ours, args=query.args)
 
+    # A window is given out when the watermark has passed it: the largest time minus the lateness, of the stream that is
+    # furthest behind. One last row of every stream, weeks ahead, therefore closes all windows of the others, and Spark
+    # gives them out in the micro-batch without data that follows. The windows of the last rows themselves stay open, so
+    # that what has come out is DuckDB's answer to the data without them.
     grouped = asked().plan.query.grouping is not None
-    for half in range(2):
-        for stream, its in files.items():
-            # A window is given out when the watermark has passed it, the largest time minus the lateness of the stream
-            # that is furthest behind. One last row of every stream, weeks ahead, closes all windows of the others, so
-            # that what comes out is DuckDB's answer without that row: its own windows stay open.
-            whole = streams()[stream].with_last() if grouped else streams()[stream]
-            for piece in cut(whole.table, 4, f"{name} {stream}")[2 * half : 2 * half + 2]:
+    for run in (slice(0, 2), slice(2, 3)):
+        for name, its in files.items():
+            whole = streams()[name].with_last() if grouped else streams()[name]
+            for piece in cut(whole.table, 3, f"{query.name} {name}")[run]:
                 its.add(piece)
-        handle = asked().start(
-            path=str(tmp_path / "out"), checkpoint=str(tmp_path / "checkpoint"), trigger="availableNow"
-        )
+        handle = asked().start(path=str(folder / "out"), checkpoint=str(folder / "checkpoint"), trigger="availableNow")
         try:
             assert handle.awaitTermination(SECONDS)
         finally:
             handle.stop()
-    assert_same(results(spark, tmp_path), query.expected(), asked().schema)
+    return results(spark, folder), asked().schema
 
 
 def _relations_of(query: CorpusQuery) -> set[str]:

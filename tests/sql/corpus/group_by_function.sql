@@ -1,4 +1,3 @@
--- streams: yes
 SELECT bucket(n) AS size, count(*) AS rows, sum(twice(CAST(n AS DOUBLE))) AS total, max(concat(bucket(n), Name)) AS text
 FROM logs [RANGE 20 MINUTES] WHERE robotic(Name, isRobot) GROUP BY bucket(n)
 -- duckdb

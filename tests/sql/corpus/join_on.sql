@@ -1,4 +1,3 @@
--- streams: yes
 SELECT s.symbol, n.headline, s.ts AS sold, n.ts AS told
 FROM stock [RANGE 2 MINUTES] AS s JOIN news [RANGE 30 MINUTES] AS n ON s.sector = n.sector
 WHERE s.price > 0 AND n.headline IS NOT NULL

@@ -1,4 +1,3 @@
--- streams: yes
 SELECT t.bytes, u.bytes AS answered, s.place FROM tcp t, udp u, sites s
 WHERE t.src_host = u.dest_host AND s.host = t.src_host AND s.place IS NOT NULL WINDOW 2 SECONDS
 -- duckdb
