@@ -13,8 +13,13 @@ from thalweg.runtime.join_settings import JoinSettings
 from thalweg.session.row_windows import FOR_EVER_US
 
 
-def join_of(plan: QueryPlan, settings: JoinSettings) -> Join:
-    """Windows hold what somebody behind the join needs."""
+NO_TIME = "computed time"
+"""A column of the same moment in all rows."""
+
+
+def join_of(plan: QueryPlan, settings: JoinSettings, *, timeless: bool = False) -> Join:
+    """Windows hold what somebody behind the join needs. `timeless`: of one stream with tables, whose rows bring
+    `NO_TIME`: its order and its times are of no concern, and a row without a time is a row."""
     assert plan.join is not None
     step = plan.join
     rank = {alias: n for n, alias in enumerate(step.order)}
@@ -34,7 +39,7 @@ def join_of(plan: QueryPlan, settings: JoinSettings) -> Join:
             continue
         us = 0 if window is None else FOR_EVER_US if window.length_us is None else window.length_us
         windows[scan.alias] = f"{us} microseconds"
-        times[scan.alias] = relation.time
+        times[scan.alias] = NO_TIME if timeless else relation.time
         lateness[scan.alias] = f"{relation.lateness_us} microseconds"
     select = tuple(
         f"{scan.alias}.{column}" for scan in plan.scans for column in needed(plan.behind, scan.alias)

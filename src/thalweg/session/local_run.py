@@ -27,7 +27,7 @@ from thalweg.runtime.local.aggregates import GroupCounts, aggregate_batches
 from thalweg.runtime.local.joins import WORTH_A_WARNING
 from thalweg.runtime.local.row_windows import with_ends
 from thalweg.session.conditions import predicates
-from thalweg.session.join_of_plan import join_of
+from thalweg.session.join_of_plan import NO_TIME, join_of
 from thalweg.session.parts import Parts
 from thalweg.session.row_windows import END, rows_of, with_row_windows
 
@@ -109,17 +109,24 @@ class LocalRun:
         return made.over(rows)
 
     def _joined(self, watermark: _Watermark) -> Batches:
-        join: Join = join_of(self.plan, JoinSettings(policy=self.policy))
+        join: Join = join_of(self.plan, JoinSettings(policy=self.policy), timeless=self._timeless)
         join.listeners.append(self.listener)
         self.parts.add("join", join)
         return join.over_telling({scan.alias: self._joinable(scan) for scan in self.plan.scans}, watermark.hear)
 
+    @property
+    def _timeless(self) -> bool:
+        """One stream with tables keeps nothing, so that no row is late and none needs a time, as on Spark."""
+        return len(self.plan.query.streams) == 1 and self.plan.query.grouping is None
+
     def _joinable(self, scan: Scan) -> Batches:
         """With at least one batch, so that columns are known."""
         rows = self._scanned(scan)
-        some = False
+        some, without_time = False, self._timeless and scan.source.relation.is_stream
         for batch in rows:
             some = True
+            if without_time:
+                batch = batch.append_column(NO_TIME, pa.array(np.zeros(batch.num_rows, "datetime64[us]")))
             yield batch
         if not some:
             relation = scan.source.relation
@@ -127,6 +134,7 @@ class LocalRun:
             if rows_of(scan) is not None:
                 fields.append(pa.field(END, relation.schema.field(relation.time).type))
             fields += [pa.field(name, expression.type) for name, expression in scan.computed]
+            fields += [pa.field(NO_TIME, pa.timestamp("us"))] if without_time else []
             yield pa.RecordBatch.from_arrays([pa.array([], f.type) for f in fields], schema=pa.schema(fields))
 
     def _with_computed(self, rows: Batches, computed: tuple[tuple[str, Expression], ...]) -> Batches:

@@ -1,0 +1,3 @@
+SELECT * FROM logs
+-- duckdb
+SELECT * FROM logs

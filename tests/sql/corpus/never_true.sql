@@ -1,0 +1,3 @@
+SELECT id FROM logs WHERE NULL AND n > 2
+-- duckdb
+SELECT id FROM logs WHERE FALSE
