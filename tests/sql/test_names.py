@@ -97,7 +97,7 @@ def test_functions_by_any_spelling(odd: Any) -> None:
 def test_spelling_is_the_registered_one() -> None:
     query = SESSION.query("SELECT ISROBOT, Tcp.HOST, size AS SiZe2 FROM TCP WHERE isrobot AND tcp.SIZE > 0")
     assert query.dataframe().column_names == ["isRobot", "host", "SiZe2"]
-    assert query.plan.query.conditions[0].text == "TCP.isRobot"
+    assert query.plan.query.conditions[0].text == "tcp.isRobot"
     star = SESSION.query("SELECT * FROM tcp [NOW] AS T, udp [NOW] U WHERE t.size = u.size")
     assert star.schema.names[:3] == ["T_ts", "T_size", "T_host"]
     assert star.schema.names[-3:] == ["U_ts", "U_size", "U_host"]

@@ -12,7 +12,6 @@ from thalweg.plan.window_length import Length
 from thalweg.runtime.join_settings import JoinSettings
 from thalweg.session.row_windows import FOR_EVER_US
 
-
 NO_TIME = "computed time"
 """A column of the same moment in all rows."""
 
