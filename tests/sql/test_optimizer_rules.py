@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
 import thalweg as tw
-from tests.sql.small_streams import at
+from tests.sql.small_streams import at, rows_of
 from thalweg.kernels.expressions import evaluate
 from thalweg.optimizer import RULES, optimize
 from thalweg.optimizer.build_join import build_join
@@ -331,6 +332,73 @@ def test_residuals(condition: str, residuals: list[str], stays: list[str]) -> No
 def test_streams_that_no_equality_connects_are_refused(condition: str) -> None:
     with pytest.raises(tw.PlanError, match="q is joined with p by no equality.*; write p.x = q.y"):
         joined(condition)
+
+
+NASTY = [
+    "a'b",
+    "a\\b",
+    "a\nb",
+    'a"b',
+    "a`b",
+    "a\\'b",
+    "' OR '1'='1",
+    " IS NULL",
+    " IN (",
+    "a\tb",
+    "é\U0001f600",
+    "\\",
+    "%_",
+    "",
+]
+
+
+def nasty() -> tuple[Any, duckdb.DuckDBPyConnection]:
+    """Rows of nasty texts, twice."""
+    n = len(NASTY)
+    flags = [None if k % 5 == 4 else k % 2 == 0 for k in range(n)]
+    table = pa.table({"ts": at(*range(n)), "k": [1] * n, "s": NASTY, "i": list(range(n)), "f": flags})
+    s, other = tw.session(), duckdb.connect()
+    for name in ("one", "two"):
+        s.stream(name, table, time="ts")
+        other.register(name, table)
+    return s, other
+
+
+@pytest.mark.parametrize("value", NASTY)
+def test_residuals_with_any_text_select_the_rows_duckdb_selects(value: str) -> None:
+    s, other = nasty()
+    quoted = value.replace("'", "''")
+    for condition in (
+        "(a.s = :v OR b.s = :v)",
+        "(NOT (a.s IN (:v, b.s)) OR b.i = 1)",
+        "((a.s = :v) IS NOT NULL OR b.i = 0)",
+    ):
+        query = s.query(
+            f"SELECT a.i, b.i AS j FROM one [RANGE 1 HOUR] a, two [RANGE 1 HOUR] b WHERE a.k = b.k AND {condition}",
+            args={"v": value},
+        )
+        assert len(query.plan.join.residuals) == 1
+        assert "\n" not in query.plan.join.residuals[0].text  # a line of the plan
+        theirs = f"SELECT a.i, b.i FROM one a, two b WHERE {condition}".replace(":v", f"'{quoted}'")
+        assert rows_of(query.dataframe()) == rows_of(other.sql(theirs).to_arrow_table())
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "(a.f = b.f) < a.f", "(a.f < b.f) = a.f", "NOT (a.f AND b.f)", "NOT a.f OR b.f", "(a.f OR b.f) AND NOT (a.i > b.i)",
+        "(a.i > b.i OR NULL)", "(a.i > NULL OR b.i = 3)", "a.i NOT IN (b.i, 3, NULL)", "NOT (a.f IS NULL AND b.f IS NULL)",
+        "a.ts <> b.ts", "(a.ts > '2026-01-01 00:00:03' OR b.i < 2)", "a.i BETWEEN b.i AND 7", "(a.i < b.i) IS NULL",
+        "((a.f = b.f) IS NULL) = a.f",
+    ],
+)  # fmt: skip
+def test_residuals_of_any_shape_select_the_rows_duckdb_selects(condition: str) -> None:
+    s, other = nasty()
+    query = s.query(
+        f"SELECT a.i, b.i AS j FROM one [RANGE 1 HOUR] a JOIN two [RANGE 1 HOUR] b ON a.k = b.k AND ({condition})"
+    )
+    theirs = f"SELECT a.i, b.i FROM one a, two b WHERE {condition}"
+    assert rows_of(query.dataframe()) == rows_of(other.sql(theirs).to_arrow_table())
 
 
 # choose_order: from what is declared, and only then
