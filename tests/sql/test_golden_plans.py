@@ -1,5 +1,5 @@
-"""Golden plans: a query and declared statistics, and the plan that is printed for them. Every query also runs, and DuckDB
-says whether its rows are right.
+"""Golden plans: a query and declared statistics, and the plan that is printed for them. Every query also runs, and
+DuckDB says whether its rows are right.
 
 `golden/NAME.sql` is the question, `golden/NAME.txt` the plan. A plan is written anew only by hand, with
 THALWEG_WRITE_GOLDEN=1, and then read.

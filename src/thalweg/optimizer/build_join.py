@@ -107,5 +107,6 @@ def _refuse_parts(plan: QueryPlan, equalities: list[Equality]) -> None:
         near = plan.scans[0].alias
         raise PlanError(
             f"{apart[0]} is joined with {near} by no equality, so that every row would meet every other; write "
-            f"{near}.x = {apart[0]}.y (an equality that can raise, or of DOUBLEs, is checked on joined rows and connects nothing)"
+            f"{near}.x = {apart[0]}.y (an equality that can raise, or of DOUBLEs, is checked on joined rows and "
+            "connects nothing)"
         )

@@ -25,5 +25,7 @@ def _refuse_same_names(plan: QueryPlan) -> None:
         for column in needed(plan.behind, scan.alias):
             name, told = f"{scan.alias}_{column}", f"{scan.alias}.{column}"
             if name in holders:
-                raise PlanError(f"{told} and {holders[name]} would both be {name!r}; write another name: AS {scan.alias}2")
+                raise PlanError(
+                    f"{told} and {holders[name]} would both be {name!r}; write another name: AS {scan.alias}2"
+                )
             holders[name] = told

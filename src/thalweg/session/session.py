@@ -135,7 +135,8 @@ class Session:
         kind = type_named(returns) if isinstance(returns, str) else None
         if kind is None:
             raise PlanError(f"function {name!r}: returns={returns!r} is no type here; write 'boolean', 'double', 'string'")
-        if cost is not None and (isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost < math.inf):
+        number = isinstance(cost, int | float) and not isinstance(cost, bool)
+        if cost is not None and not (number and 0 <= cost < math.inf):
             raise PlanError(f"function {name!r}: cost={cost!r} must be a number of microseconds a row")
         self._functions[key] = UserFunction(name, func, kind, vectorized, cost, safe)
 
@@ -204,7 +205,7 @@ class Session:
         if isinstance(data, list | tuple) and data and all(isinstance(batch, pa.RecordBatch) for batch in data):
             for n, batch in enumerate(data):
                 if not batch.schema.equals(data[0].schema):
-                    raise PlanError(f"{name!r}: batch {n} has other columns than the first; cast it to the first's schema")
+                    raise PlanError(f"{name!r}: batch {n} has other columns than the first; cast it to its schema")
             return data[0].schema
         if isinstance(data, Iterator):
             raise PlanError(
@@ -212,7 +213,8 @@ class Session:
                 "pa.RecordBatchReader.from_batches(schema, batches), a table or a list of batches"
             )
         raise PlanError(
-            f"{name!r}: takes an Arrow table, record batches or a reader, not a {type(data).__name__}: pa.table(...) makes one"
+            f"{name!r}: takes an Arrow table, record batches or a reader, not a {type(data).__name__}: "
+            "pa.table(...) makes one"
         )
 
 

@@ -27,7 +27,7 @@ _REMEDIES = {
     "with_": "WITH is not part of the language; register the inner query as a stream: s.stream(name, q.dataframe(), ...)",
     "with": "WITH is not part of the language; register the inner query as a stream: s.stream(name, q.dataframe(), ...)",
     "qualify": "QUALIFY needs window functions, which are not part of the language; leave it out",
-    "windows": "named windows are not part of the language; write a stream's window behind its name: [RANGE 60 SECONDS]",
+    "windows": "named windows are not part of the language; write a stream's behind its name: [RANGE 60 SECONDS]",
     "laterals": "LATERAL VIEW is not part of the language; explode before registering: s.stream(name, df.select(...))",
     "hint": "hints are not part of the language; leave it out",
     "into": "INTO is not part of the language; leave it out: q.start(path=...) writes a result",
@@ -179,7 +179,8 @@ def _unreadable(source: SourceText, error: Any) -> SqlError:
         starts.append(starts[-1] + len(row) + 1)
     # sqlglot tells the column of a word's last letter
     offset = starts[line - 1] + max(column - len(near or " "), 0)
-    why = re.sub(r"<class '(?:\w+\.)*(\w+)'>", lambda found: found[1].upper(), str(told.get("description", ""))).rstrip(".")
+    why = str(told.get("description", "")).rstrip(".")
+    why = re.sub(r"<class '(?:\w+\.)*(\w+)'>", lambda found: found[1].upper(), why)
     word = f" at {near!r}" if near else ""
     hint = "; a name that is a word of SQL, or has blanks, stands in backticks"
     return source.error(offset, f"this cannot be read{word}: {why[:1].lower()}{why[1:]}{hint}")

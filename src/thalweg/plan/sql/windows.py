@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import NoReturn
 
 from thalweg.errors import PlanError
 from thalweg.plan.sql.source_text import SourceText, tokens_of
@@ -159,6 +159,6 @@ class _Finder:
             if self.blanked[n] != "\n":
                 self.blanked[n] = " "
 
-    def _refuse(self, token: int, sentence: str) -> Any:
+    def _refuse(self, token: int, sentence: str) -> NoReturn:
         offset = self.tokens[token].start if token < len(self.tokens) else len(self.source.text)
         raise self.source.error(offset, sentence)
