@@ -27,8 +27,7 @@ TCP = pa.table(
         "ratio": [0.5, float("nan"), None, -1.25, 3.0, 0.0, 2.5, 1e10],
         "isRobot": [True, False, None, True, False, True, None, False],
         "big": pa.array([1, 2**40, None, -5, 8, 0, 3, 9], pa.int64()),
-        "price": pa.array([None if p is None else Decimal(p) for p in ("1.50", "2.25", None, "0.00", "7.10", "-3.00", "9.99", "1.50")],
-                          pa.decimal128(10, 2)),
+        "price": pa.array(["1.50", "2.25", None, "0.00", "7.10", "-3.00", "9.99", "1.50"]).cast(pa.decimal128(10, 2)),
         "day": pa.array([date(2026, 1, d) for d in (1, 1, 2, 2, 3, 3, 31, 1)], pa.date32()),
     }
 )  # fmt: skip
@@ -65,7 +64,8 @@ def oracle() -> duckdb.DuckDBPyConnection:
 
 def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
     """As a multiset that can be compared: sorted by how they look, NaN as a word, floats to nine digits."""
-    return sorted((tuple(_plain(value) for value in row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)), key=repr)  # fmt: skip
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    return sorted((tuple(map(_plain, row)) for row in rows), key=repr)
 
 
 def _plain(value: Any) -> Any:

@@ -14,7 +14,8 @@ from tests.sql.statements import accepted, marked, refused
 SESSION, ORACLE = small_session(), oracle()
 REMEDY = re.compile(
     r"[;:] (write|leave|register|give|group|sort|take|compute|explode|sample|pivot|unite|compare|CAST|cast|add|join|"
-    r"choose|name one|q\.|it has|it goes|there are|rows of|aggregates pass|args= has|a name that|\w+ has )|takes|s\.\w+\("
+    r"choose|name one|q\.|it has|it goes|there are|rows of|aggregates pass|args= has|a name that|\w+ has )|takes|"
+    r"s\.\w+\("
 )
 
 

@@ -127,14 +127,16 @@ def test_places_behind_windows_are_right(text: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "tcp [RANGE 20 SECONDS] AS t", "tcp AS t [RANGE 20 SECONDS]", "tcp [RANGE 20 SECONDS] t", "tcp t [RANGE 20 SECONDS]",
+        "tcp [RANGE 20 SECONDS] AS t", "tcp AS t [RANGE 20 SECONDS]", "tcp [RANGE 20 SECONDS] t",
+        "tcp t [RANGE 20 SECONDS]",
         "tcp[RANGE 20 SECONDS]t", "tcp /* c */ [RANGE 20 SECONDS] t", "tcp -- c\n [RANGE 20 SECONDS] t",
         "`tcp` [RANGE 20 SECONDS] `t`", "tcp `t` [RANGE 20 SECONDS]", "TCP [Range 20 Seconds] T",
     ],
 )  # fmt: skip
 def test_a_window_stands_before_or_behind_the_alias(source: str) -> None:
     theirs = """SELECT t.size FROM tcp t, udp u WHERE t.size = u.size
-                AND t.ts >= greatest(t.ts, u.ts) - INTERVAL 20 SECONDS AND u.ts >= greatest(t.ts, u.ts) - INTERVAL 5 SECONDS"""
+                AND t.ts >= greatest(t.ts, u.ts) - INTERVAL 20 SECONDS
+                AND u.ts >= greatest(t.ts, u.ts) - INTERVAL 5 SECONDS"""
     expected = rows_of(ORACLE.sql(theirs).to_arrow_table())
     assert 0 < len(expected) < 6  # windows decide
     for text in (

@@ -11,7 +11,7 @@ from itertools import count
 
 import pyarrow as pa
 
-from thalweg.plan.expression import Call, Expression, Ref, UserCall, aliases, text_of, walk
+from thalweg.plan.expression import Call, Expression, Ref, UserCall, Value, aliases, text_of, walk
 from thalweg.plan.functions import COMPARISONS, can_raise
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import Equality, JoinStep, Key, QueryPlan
@@ -96,6 +96,8 @@ def _is_checked(expression: Expression) -> bool:
     for part in walk(expression):
         if isinstance(part, UserCall) or (isinstance(part, Call) and part.function not in _CHECKED):
             return False
+        if isinstance(part, Value) and part.value is None:
+            return False  # it has no type there
         if pa.types.is_floating(part.type) or pa.types.is_decimal(part.type) or pa.types.is_duration(part.type):
             return False  # NaN, and mixed scales: Spark's rules are kept by the filter over joined rows
     return True

@@ -19,7 +19,7 @@ def choose_order(plan: QueryPlan) -> QueryPlan:
     expected = {scan.alias: _partners(plan, scan) for scan in plan.scans}
     estimates = dict(plan.estimates)
     for alias, (count, origin) in expected.items():
-        estimates[alias] = origin if count is None else f"{count:,.3g} partners a row, {origin}"
+        estimates[alias] = origin if count is None else f"{_few_digits(count)} partners a row, {origin}"
     unknown = [alias for alias, (count, _) in expected.items() if count is None]
     if unknown:
         why = f"as written, since nothing is known of {', '.join(unknown)}"
@@ -47,4 +47,9 @@ def _partners(plan: QueryPlan, scan: Scan) -> tuple[float | None, str]:
     distinct = [stats.distinct[key] for key in keys if key in stats.distinct]
     if not distinct:
         return None, f"distinct values of {keys[0] if keys else 'its key'} are not declared"
-    return rows / max(distinct), f"declared: {rows:,.3g} rows, {max(distinct):,.3g} different values"
+    return rows / max(distinct), f"declared: {_few_digits(rows)} rows, {_few_digits(max(distinct))} different values"
+
+
+def _few_digits(number: float) -> str:
+    """Three, but all of a whole number."""
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"

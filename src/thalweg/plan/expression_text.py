@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from thalweg.plan.expression import Aggregate, Bound, Call, Expression, Ref, UserCall, Value
-from thalweg.plan.functions import SIGNS
+from thalweg.plan.functions import COMPARISONS, SIGNS
 from thalweg.plan.type_rules import sql_name
 
 _BINDS = {"or": 1, "and": 2, "not": 3, "eq": 4, "ne": 4, "lt": 4, "le": 4, "gt": 4, "ge": 4, "same": 4, "is_null": 4,
@@ -70,21 +70,30 @@ def _call_text(expression: Call) -> tuple[str, int]:
         return inner if firmness >= at_least else f"({inner})"
 
     if name in ("not", "negate"):
-        if name == "not" and isinstance(args[0], Call) and args[0].function in ("is_null", "like", "rlike", "in"):
-            inner = text(args[0])
-            for one, other in ((" IS NULL", " IS NOT NULL"), (" LIKE ", " NOT LIKE "), (" IN (", " NOT IN (")):
-                if one in inner and args[0].function in ("is_null", "like", "in"):
-                    return inner.replace(one, other, 1), 4
-        sign = "NOT " if name == "not" else "-"
-        return f"{sign}{held(args[0], binds)}", binds
+        if name == "not" and isinstance(args[0], Call) and args[0].function in ("is_null", "like", "in"):
+            return _predicate_text(args[0], "NOT "), 4
+        inner = held(args[0], binds)
+        if name == "not":
+            return f"NOT {inner}", binds
+        return f"-({inner})" if inner.startswith("-") else f"-{inner}", binds  # two signs begin a comment
+    if name in ("is_null", "in", "like", "rlike"):
+        return _predicate_text(expression), binds
+    left = held(args[0], binds + (name in COMPARISONS))  # a = b < c is read in two ways
+    return f"{left} {SIGNS[name]} {held(args[1], binds + (name not in ('and', 'or')))}", binds
+
+
+def _predicate_text(expression: Call, negated: str = "") -> str:
+    """IS NULL, IN, LIKE, RLIKE, and with "NOT " their negations."""
+    name, args = expression.function, expression.arguments
+    value, firmness = _text(args[0])
+    if firmness <= _BINDS[name]:
+        value = f"({value})"
     if name == "is_null":
-        return f"{held(args[0], binds + 1)} IS NULL", binds
+        return f"{value} IS {negated}NULL"
     if name == "in":
-        return f"{held(args[0], binds + 1)} IN ({', '.join(map(text, args[1:]))})", binds
-    if name in ("like", "rlike"):
-        escape = f" ESCAPE {text(args[2])}" if len(args) > 2 else ""
-        return f"{held(args[0], binds + 1)} {name.upper()} {text(args[1])}{escape}", binds
-    return f"{held(args[0], binds)} {SIGNS[name]} {held(args[1], binds + (name not in ('and', 'or')))}", binds
+        return f"{value} {negated}IN ({', '.join(map(text, args[1:]))})"
+    escape = f" ESCAPE {text(args[2])}" if len(args) > 2 else ""
+    return f"{value} {negated}{name.upper()} {text(args[1])}{escape}"
 
 
 def _shown(value: Value) -> str:
@@ -94,7 +103,7 @@ def _shown(value: Value) -> str:
     if isinstance(given, bool):
         return str(given).upper()
     if isinstance(given, str):
-        return "'" + given.replace("'", "\\'") + "'"
+        return _string(given).replace("\n", "\\n").replace("\r", "\\r")  # one line, and read again by the join's checks
     if isinstance(given, timedelta):
         from thalweg.plan.window_length import in_words
 

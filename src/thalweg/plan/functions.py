@@ -213,9 +213,7 @@ def _check_pattern(pattern: Expression, refuse: Refuse) -> None:
     try:
         pc.match_substring_regex(pa.array([""]), str(pattern.value))
     except pa.ArrowInvalid as error:
-        refuse(
-            f"rlike: {pattern.value!r} is no regular expression that both runtimes understand; write another: {error}"
-        )
+        refuse(f"rlike: {pattern.value!r} is no pattern that both runtimes understand; write another: {error}")
 
 
 def _check_like(given: Sequence[Expression], refuse: Refuse) -> None:

@@ -34,8 +34,8 @@ def as_text(tree: Node) -> str:
 
 
 def _lines(node: Node) -> Iterator[str]:
-    first, *more = node.details or ("",)
-    yield f"{node.name} {first}".rstrip()
+    first, *more = map(_one_line, node_details(node))
+    yield f"{_one_line(node.name)} {first}".rstrip()
     bar = "│ " if node.inputs else "  "
     for detail in more:
         yield f"{bar}  {detail}"
@@ -63,7 +63,7 @@ def as_graphviz(tree: Node) -> str:
     """For `dot`; rows flow upwards."""
     lines = ["digraph plan {", "  rankdir=BT;", '  node [shape=box, fontname="sans-serif"];']
     for number, node, parent in _numbered(tree):
-        label = "\\n".join(_escaped(part) for part in (node.name, *node.details))
+        label = "\\n".join(_escaped(_one_line(part)) for part in (node.name, *node.details))
         lines.append(f'  n{number} [label="{label}"];')
         if parent is not None:
             lines.append(f"  n{number} -> n{parent};")
@@ -74,9 +74,8 @@ def as_mermaid(tree: Node) -> str:
     """For Markdown pages that draw it."""
     nodes, edges = [], []
     for number, node, parent in _numbered(tree):
-        label = "<br/>".join(
-            html.escape(part, quote=True).replace("&#x27;", "'") for part in (node.name, *node.details)
-        )
+        parts = (html.escape(_one_line(part), quote=True) for part in (node.name, *node.details))
+        label = "<br/>".join(part.replace("&#x27;", "'") for part in parts)
         nodes.append(f'  n{number}["{label}"]')
         if parent is not None:
             edges.append(f"  n{number} --> n{parent}")
@@ -92,6 +91,11 @@ def _numbered(tree: Node) -> Iterator[tuple[int, Node, int | None]]:
         yield number, node, parent
         waiting.extend((child, number) for child in reversed(node.inputs))
         number += 1
+
+
+def _one_line(text: str) -> str:
+    """Names may have line ends in them."""
+    return text.replace("\r", "\\r").replace("\n", "\\n")
 
 
 def _escaped(text: str) -> str:

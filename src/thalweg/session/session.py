@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
@@ -30,7 +31,7 @@ def session(spark: Any = None) -> Session:
     [{'bits': 320}, {'bits': 480}]
     """
     if spark is not None and not (hasattr(spark, "createDataFrame") and hasattr(spark, "readStream")):
-        raise PlanError(f"session() takes a SparkSession or nothing, not a {type(spark).__name__}")
+        raise PlanError(f"session() takes a SparkSession or nothing, not a {type(spark).__name__}; leave it out")
     return Session(spark)
 
 
@@ -81,12 +82,9 @@ class Session:
         if not pa.types.is_timestamp(kind):
             raise PlanError(f"stream {name!r}: {found[0]} is {kind}; windows are of time: cast it to a timestamp")
         relation = Relation(
-            self._name(name),
-            schema,
-            found[0],
-            length_of(lateness, "us", "lateness"),
-            _statistics(name, statistics, schema),
-        )
+            self._name(name), schema, found[0], length_of(lateness, "us", "lateness"),
+            _statistics(name, statistics, schema, "rows_per_second"),
+        )  # fmt: skip
         self._register(relation, data)
 
     def table(self, name: str, data: Any, *, statistics: Mapping[str, Any] | None = None) -> None:
@@ -96,7 +94,8 @@ class Session:
             raise PlanError(f"table {name!r} is a streaming DataFrame: register it by s.stream({name!r}, df, time=...)")
         if isinstance(data, Iterator):
             data = pa.Table.from_batches(list(data), schema)
-        self._register(Relation(self._name(name), schema, statistics=_statistics(name, statistics, schema)), data)
+        declared = _statistics(name, statistics, schema, "rows")
+        self._register(Relation(self._name(name), schema, statistics=declared), data)
 
     def function(
         self,
@@ -125,7 +124,10 @@ class Session:
 
         key = self._name(name, "function").lower()
         if not callable(func):
-            raise PlanError(f"function {name!r}: {func!r} cannot be called")
+            raise PlanError(f"function {name!r}: {func!r} cannot be called; give a function")
+        for word, value in (("vectorized", vectorized), ("safe", safe)):
+            if not isinstance(value, bool):
+                raise PlanError(f"function {name!r}: {word}={value!r} must be True or False")
         try:
             known = type(sqlglot.parse_one(f"{name}(x)", dialect="spark")).__name__ != "Anonymous"
         except sqlglot.errors.SqlglotError:
@@ -137,9 +139,10 @@ class Session:
             raise PlanError(
                 f"function {name!r}: returns={returns!r} is no type here; write 'boolean', 'double', 'string'"
             )
-        if cost is not None and (isinstance(cost, bool) or not isinstance(cost, int | float) or cost < 0):
+        number = isinstance(cost, int | float) and not isinstance(cost, bool)
+        if cost is not None and not (number and 0 <= cost < math.inf):
             raise PlanError(f"function {name!r}: cost={cost!r} must be a number of microseconds a row")
-        self._functions[key] = UserFunction(name, func, kind, bool(vectorized), cost, bool(safe))
+        self._functions[key] = UserFunction(name, func, kind, vectorized, cost, safe)
 
     def query(
         self,
@@ -155,6 +158,10 @@ class Session:
         from thalweg.adapt import check_policy
 
         check_policy(policy, p=None, window=None, alpha=None, budget=None)
+        if name is not None and (not isinstance(name, str) or not name.strip()):
+            raise PlanError(f"name={name!r} must be a non-empty string; leave it out for a query without a name")
+        if args is not None and not (isinstance(args, Mapping) and all(isinstance(key, str) for key in args)):
+            raise PlanError(f"args={args!r} must give values by name: args={{'limit': 5}} for :limit")
         catalog = Catalog(dict(self._relations), dict(self._functions))
         try:
             plan = optimize(read_query(text, catalog, dict(args or {})))
@@ -177,6 +184,13 @@ class Session:
         self._relations[key], self._data[key] = relation, data
 
     def _schema(self, name: str, data: Any) -> pa.Schema:
+        schema = self._found_schema(name, data)
+        for column in schema.names:
+            if schema.names.count(column) > 1:
+                raise PlanError(f"{name!r} has several columns {column!r}; rename all but one before it is registered")
+        return schema
+
+    def _found_schema(self, name: str, data: Any) -> pa.Schema:
         if self._spark is not None:
             if not (hasattr(data, "isStreaming") and hasattr(data, "mapInArrow")):
                 raise PlanError(
@@ -192,14 +206,20 @@ class Session:
             return data.schema
         if hasattr(data, "schema") and isinstance(data.schema, pa.Schema):
             return data.schema
-        if isinstance(data, list | tuple) and data and isinstance(data[0], pa.RecordBatch):
+        if isinstance(data, list | tuple) and data and all(isinstance(batch, pa.RecordBatch) for batch in data):
+            for n, batch in enumerate(data):
+                if not batch.schema.equals(data[0].schema):
+                    raise PlanError(f"{name!r}: batch {n} has other columns than the first; cast it to its schema")
             return data[0].schema
         if isinstance(data, Iterator):
             raise PlanError(
                 f"{name!r} is an iterator, whose columns are not known before it is read: give a "
                 "pa.RecordBatchReader.from_batches(schema, batches), a table or a list of batches"
             )
-        raise PlanError(f"{name!r}: takes an Arrow table, record batches or a reader, not a {type(data).__name__}")
+        raise PlanError(
+            f"{name!r}: takes an Arrow table, record batches or a reader, not a {type(data).__name__}: "
+            "pa.table(...) makes one"
+        )
 
 
 class _Once(Iterable[pa.RecordBatch]):
@@ -216,17 +236,26 @@ class _Once(Iterable[pa.RecordBatch]):
         return chain(self._batches)
 
 
-def _statistics(name: str, given: Mapping[str, Any] | None, schema: pa.Schema) -> Statistics | None:
+def _statistics(name: str, given: Mapping[str, Any] | None, schema: pa.Schema, size: str) -> Statistics | None:
+    """`size` is what a stream or a table tells its size by."""
     if given is None:
         return None
-    known = ("rows_per_second", "rows", "distinct")
+    known = (size, "distinct")
+    if not isinstance(given, Mapping):
+        raise PlanError(f"{name!r}: statistics={given!r} must be a dict, such as {{{size!r}: 100}}")
     for key, value in given.items():
         if key not in known:
-            raise PlanError(f"{name!r}: statistics has {key!r}{nearest(key, known)}; it may have {', '.join(known)}")
-        numbers = value.values() if key == "distinct" and isinstance(value, Mapping) else [value]
-        if any(isinstance(v, bool) or not isinstance(v, int | float) or v <= 0 for v in numbers):
-            raise PlanError(f"{name!r}: statistics {key}={value!r} must be above 0")
+            hint = nearest(str(key), known)
+            raise PlanError(f"{name!r}: statistics has {key!r}{hint}; it may have {' and '.join(known)}")
+        if key == "distinct" and not isinstance(value, Mapping):
+            raise PlanError(f"{name!r}: statistics distinct={value!r} must be a dict: {{'a column': 12}}")
+        numbers = value.values() if key == "distinct" else [value]
+        if any(isinstance(v, bool) or not isinstance(v, int | float) or not 0 < v < math.inf for v in numbers):
+            raise PlanError(f"{name!r}: statistics {key}={value!r} must be a number above 0")
     for column in given.get("distinct", {}):
         if column not in schema.names:
-            raise PlanError(f"{name!r}: statistics of {column!r}, which is no column{nearest(column, schema.names)}")
+            hint = nearest(str(column), schema.names)
+            raise PlanError(
+                f"{name!r}: statistics of {column!r}, which is no column{hint}; there are {', '.join(schema.names)}"
+            )
     return Statistics(given.get("rows_per_second"), given.get("rows"), dict(given.get("distinct", {})))

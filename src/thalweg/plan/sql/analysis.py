@@ -80,8 +80,7 @@ def _sources(clauses: Clauses, catalog: Catalog) -> tuple[Source, ...]:
         )
     if not any(source.relation.is_stream for source in made.values()):
         clauses.source.refuse(
-            clauses.tables[0],
-            "these are tables alone, and a continuous query reads a stream; register one: s.stream(...)",
+            clauses.tables[0], "these are tables alone, and a query reads a stream; register one: s.stream(...)"
         )
     return tuple(made.values())
 
@@ -219,7 +218,7 @@ def _checked_window(clauses: Clauses, sources: tuple[Source, ...], window: Group
         if window is None:
             clauses.source.refuse(
                 clauses.tables[0],
-                "the windows of streams are the join's; write which groups: GROUP BY TUMBLE(10 MINUTES)",
+                "the windows of streams are the join's; write the groups': GROUP BY TUMBLE(10 MINUTES)",
             )
         return window
     n, stream = streams[0]
@@ -233,8 +232,7 @@ def _checked_window(clauses: Clauses, sources: tuple[Source, ...], window: Group
     if own is None:
         clauses.source.refuse(
             clauses.tables[n],
-            f"an aggregate over a stream needs a window, or it would never end; write "
-            f"{stream.relation.name} [RANGE 1 MINUTE]",
+            f"an aggregate of a stream without a window would never end; write {stream.relation.name} [RANGE 1 MINUTE]",
         )
     if own.length_us is None:
         clauses.source.refuse(

@@ -179,9 +179,8 @@ def _unreadable(source: SourceText, error: Any) -> SqlError:
         starts.append(starts[-1] + len(row) + 1)
     # sqlglot tells the column of a word's last letter
     offset = starts[line - 1] + max(column - len(near or " "), 0)
-    why = re.sub(r"<class '(?:\w+\.)*(\w+)'>", lambda found: found[1].upper(), str(told.get("description", ""))).rstrip(
-        "."
-    )
+    why = str(told.get("description", "")).rstrip(".")
+    why = re.sub(r"<class '(?:\w+\.)*(\w+)'>", lambda found: found[1].upper(), why)
     word = f" at {near!r}" if near else ""
     hint = "; a name that is a word of SQL, or has blanks, stands in backticks"
     return source.error(offset, f"this cannot be read{word}: {why[:1].lower()}{why[1:]}{hint}")

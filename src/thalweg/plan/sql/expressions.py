@@ -123,9 +123,7 @@ class ExpressionReader:
         if isinstance(node, exp.Func):
             word = node.sql_name().lower()
             self._refuse(node, f"{word} is no function here{nearest(word, NAMES)}; register it: s.function(...)")
-        remedy = _REMEDIES.get(
-            name, "compute it before the stream is registered, or register a function: s.function(...)"
-        )
+        remedy = _REMEDIES.get(name, "compute it before the stream is registered, or by s.function(...)")
         self._refuse(node, f"{shown(node)} is not part of the language; {remedy}")
 
     def boolean(self, node: Any, where: str) -> Expression:
@@ -361,9 +359,7 @@ class ExpressionReader:
                 node, f"{word} is no aggregate here{nearest(word, AGGREGATES)}; there are {', '.join(AGGREGATES)}"
             )
         if self.aggregates is None:
-            self._refuse(
-                node, f"{word} stands where no group is; write aggregates in SELECT and HAVING, not inside others"
-            )
+            self._refuse(node, f"{word} stands where no group is; write it in SELECT or HAVING, and not inside another")
         self._demand(node, {"this", "expressions"})
         inner, distinct = node.args.get("this"), False
         if inner is None:
@@ -375,9 +371,7 @@ class ExpressionReader:
         if node.args.get("expressions"):
             self._refuse(node, f"{word} takes one expression")
         if type(inner).__name__ == "Star" and (word != "count" or distinct):
-            self._refuse(
-                node, f"{word}({'DISTINCT ' if distinct else ''}*) is not part of the language; write a column"
-            )
+            self._refuse(node, f"{word} takes no {'DISTINCT ' if distinct else ''}*; write a column")
         before, self.aggregates = self.aggregates, None
         argument = None if type(inner).__name__ == "Star" else self.read(inner)
         self.aggregates = before

@@ -1,0 +1,504 @@
+"""Each rule of the optimizer, by the reason it exists; that rows stay the same is brute force over a grid of values."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import thalweg as tw
+from tests.sql.small_streams import at, rows_of
+from thalweg.kernels.expressions import evaluate
+from thalweg.optimizer import RULES, optimize
+from thalweg.optimizer.build_join import build_join
+from thalweg.optimizer.choose_order import choose_order
+from thalweg.optimizer.fold_constants import fold_constants
+from thalweg.optimizer.push_filters import push_filters
+from thalweg.optimizer.push_projections import push_projections
+from thalweg.optimizer.refuse_unrunnable import refuse_unrunnable
+from thalweg.optimizer.simplify_selections import simplify_selections
+from thalweg.optimizer.split_conjunctions import split_conjunctions
+from thalweg.plan.expression import Expression, text_of
+from thalweg.plan.query import Condition
+from thalweg.plan.query_plan import QueryPlan
+from thalweg.plan.relation import Catalog, Relation, Statistics, UserFunction
+from thalweg.plan.sql.analysis import read_query
+
+SCHEMA = pa.schema(
+    {"ts": pa.timestamp("us"), "a": pa.int32(), "b": pa.int64(), "x": pa.float64(), "s": pa.string(), "f": pa.bool_()}
+)
+
+
+def catalog(**statistics: Statistics) -> Catalog:
+    """Streams p, q, r of one schema, and a table."""
+    relations = {name: Relation(name, SCHEMA, "ts", 0, statistics.get(name)) for name in "pqr"}
+    relations["t"] = Relation("t", pa.schema({"a": pa.int32(), "word": pa.string()}), statistics=statistics.get("t"))
+    functions = {
+        "risky": UserFunction("risky", bool, pa.bool_()),
+        "calm": UserFunction("calm", bool, pa.bool_(), safe=True),
+    }
+    return Catalog(relations, functions)
+
+
+def plan_of(text: str, *rules: Any, known: Catalog | None = None) -> QueryPlan:
+    """After some rules."""
+    plan = QueryPlan.of(read_query(text, known or catalog(), {}))
+    for rule in rules:
+        plan = rule(plan)
+    return plan
+
+
+def where(condition: str, *rules: Any) -> list[str]:
+    """What conditions over one stream become."""
+    return texts(plan_of(f"SELECT a FROM p WHERE {condition}", *rules).conditions)
+
+
+def texts(conditions: tuple[Condition, ...]) -> list[str]:
+    """As a person reads them."""
+    return [condition.text for condition in conditions]
+
+
+JOINED = "SELECT p.a FROM p [NOW], q [NOW] WHERE "
+
+
+# the list
+
+
+def test_every_rule_stands_there_with_its_reason() -> None:
+    assert [rule.__name__ for rule, _ in RULES] == [
+        "fold_constants", "split_conjunctions", "simplify_selections", "push_filters", "build_join", "choose_order",
+        "push_projections", "refuse_unrunnable",
+    ]  # fmt: skip
+    assert all(len(reason.split()) > 3 for _, reason in RULES)
+
+
+def test_optimize_is_the_list_and_nothing_else() -> None:
+    query = read_query(JOINED + "p.a = q.a AND p.a > 1 + 1 AND p.b < 3", catalog(), {})
+    plan = QueryPlan.of(query)
+    for rule, _ in RULES:
+        plan = rule(plan)
+    assert plan == optimize(query)
+
+
+# fold_constants: what is the same for every row is computed once
+
+
+@pytest.mark.parametrize(
+    ("written", "left"),
+    [
+        ("a > 2 + 3", ["p.a > 5"]),
+        ("a > 2 * (3 + 4) - 1", ["p.a > 13"]),
+        ("1 = 1", []),
+        ("1 = 2", ["FALSE"]),
+        ("NULL", ["NULL"]),
+        ("TRUE AND a > 5", ["p.a > 5"]),
+        ("a > 5 AND TRUE", ["p.a > 5"]),
+        ("1 = 2 AND a > 5", ["FALSE", "p.a > 5"]),
+        ("(1 = 2 AND a > 5)", ["FALSE", "p.a > 5"]),
+        ("(1 = 2 OR a > 5)", ["p.a > 5"]),
+        ("(1 = 1 OR a > 5)", []),
+        ("(a > 5 OR 1 = 1)", ["p.a > 5 OR TRUE"]),
+        ("s = upper('abc')", ["p.s = 'ABC'"]),
+        ("a > CASE WHEN 1 = 1 THEN 5 ELSE 6 END", ["p.a > 5"]),
+        ("a = 1 DIV 0", ["p.a = 1 DIV 0"]),
+        ("a = CAST('x' AS INT)", ["p.a = CAST('x' AS INT)"]),
+        ("risky(s)", ["risky(p.s)"]),
+    ],
+)
+def test_fold(written: str, left: list[str]) -> None:
+    assert where(written, fold_constants) == left
+
+
+def test_fold_reaches_outputs_but_not_the_keys_of_groups() -> None:
+    assert text_of(plan_of("SELECT a * (1 + 1) AS y FROM p", fold_constants).query.outputs[0].expression) == "p.a * 2"
+    grouped = plan_of("SELECT a + (1 + 1) AS y FROM p [RANGE 1 s] GROUP BY a + (1 + 1)", fold_constants).query
+    assert grouped.grouping is not None
+    assert grouped.outputs[0].expression == grouped.grouping.keys[0]
+
+
+def test_what_raises_raises_when_a_row_meets_it_and_not_when_the_query_is_made() -> None:
+    s = tw.session()
+    s.stream("p", pa.table({"ts": at(0, 1), "a": [1, 2]}), time="ts")
+    never = s.query("SELECT a FROM p WHERE a > 5 AND a > 1 DIV 0")
+    assert never.dataframe().num_rows == 0
+    with pytest.raises(tw.ThalwegError, match="zero"):
+        s.query("SELECT a FROM p WHERE a > 1 AND a > 1 DIV 0").dataframe()
+
+
+# split_conjunctions: later rules move conjuncts one by one
+
+
+def test_split() -> None:
+    plan = plan_of(
+        "SELECT a FROM p WHERE a > 1 AND (b BETWEEN 2 AND 3 AND (x > 4 OR f)) AND NOT (f AND a = 1)", split_conjunctions
+    )
+    assert texts(plan.conditions) == ["p.a > 1", "p.b >= 2", "p.b <= 3", "p.x > 4.0 OR p.f", "NOT (p.f AND p.a = 1)"]
+    assert [c.place for c in plan.conditions] == sorted(c.place for c in plan.conditions)
+
+
+def test_split_what_folding_uncovers() -> None:
+    assert where("(1 = 2 OR (a > 5 AND b > 6))", fold_constants, split_conjunctions) == ["p.a > 5", "p.b > 6"]
+
+
+# simplify_selections: all that is said about a column, in one condition
+
+
+@pytest.mark.parametrize(
+    ("written", "left"),
+    [
+        ("a > 5 AND a < 10", ["p.a > 5 AND p.a < 10"]),
+        ("a > 5 AND a > 7", ["p.a > 7"]),
+        ("a >= 5 AND a > 5", ["p.a > 5"]),
+        ("a > 5 AND a >= 5", ["p.a > 5"]),
+        ("5 < a AND 10 >= a", ["p.a > 5 AND p.a <= 10"]),
+        ("a >= 5 AND a <= 5", ["p.a = 5"]),
+        ("a = 5 AND a > 3", ["p.a = 5"]),
+        ("a = 5 AND a = 5", ["p.a = 5"]),
+        ("a = 3 AND a > 5", ["FALSE"]),
+        ("a = 3 AND a = 4", ["FALSE"]),
+        ("a > 5 AND a < 5", ["FALSE"]),
+        ("a > 5 AND a <= 5", ["FALSE"]),
+        ("a BETWEEN 9 AND 3", ["FALSE"]),
+        ("a > 5 AND b > 6 AND a < 8", ["p.a > 5 AND p.a < 8", "p.b > 6"]),
+        ("a > 5 AND f AND a > 9", ["p.a > 9", "p.f"]),
+        ("s > 'a' AND s > 'b'", ["p.s > 'b'"]),
+        ("s > 'é' AND s > 'b'", ["p.s > 'é'", "p.s > 'b'"]),
+        ("a <> 5 AND a <> 6", ["p.a <> 5", "p.a <> 6"]),
+        ("a > NULL AND a > 5", ["p.a > NULL", "p.a > 5"]),
+        ("a > 5 AND a + 1 > 5", ["p.a > 5", "p.a + 1 > 5"]),
+        ("f = TRUE AND f = FALSE", ["p.f = TRUE", "p.f = FALSE"]),
+    ],
+)
+def test_simplify(written: str, left: list[str]) -> None:
+    assert where(written, split_conjunctions, simplify_selections) == left
+
+
+def test_a_contradiction_is_told() -> None:
+    plan = plan_of("SELECT a FROM p WHERE a = 3 AND a > 5", split_conjunctions, simplify_selections)
+    assert plan.notes == ("p.a = 3 AND p.a > 5 can never be true: no row passes",)
+
+
+NAN, INF = float("nan"), float("inf")
+GRIDS: dict[str, list[Any]] = {
+    "a": [None, -(2**31), -1, 0, 1, 2, 3, 4, 2**31 - 1],
+    "b": [None, -(2**63), -1, 0, 1, 2, 3, 4, 2**63 - 1],
+    "x": [None, NAN, -INF, -1.0, -0.0, 0.0, 1.0, 1.5, 2.0, 3.0, INF],
+    "s": [None, "", "A", "a", "aa", "b", "é", "\U0001f600", "\uffff"],
+}
+LITERALS = {
+    "a": ["0", "2", "3", "2.5", "2e0", "-1"],
+    "b": ["0", "2", "9223372036854775807", "2.0"],
+    "x": ["0", "-0e0", "1.5e0", "2", "CAST('NaN' AS DOUBLE)", "CAST('Infinity' AS DOUBLE)"],
+    "s": ["''", "'a'", "'b'", "'é'"],
+}
+
+
+def selected(conditions: tuple[Condition, ...], column: str, values: list[Any]) -> list[bool]:
+    """Which values pass all of them, by the kernels, one condition after the other."""
+    array = pa.array(values, SCHEMA.field(column).type)
+
+    def passes(expression: Expression) -> list[bool]:
+        return [v is True for v in evaluate(expression, lambda ref: array, len(array), {}).to_pylist()]
+
+    return (
+        [all(row) for row in zip(*(passes(c.expression) for c in conditions), [True] * len(values), strict=False)]
+        if (conditions)
+        else [True] * len(values)
+    )
+
+
+@pytest.mark.parametrize("column", GRIDS)
+def test_simplified_conditions_select_the_same_rows(column: str) -> None:
+    comparisons = [f"{column} {sign} {value}" for sign in ("=", "<", "<=", ">", ">=") for value in LITERALS[column]]
+    comparisons += [f"{LITERALS[column][1]} < {column}", f"{column} <> {LITERALS[column][1]}", f"{column} IS NOT NULL"]
+    shorter = 0
+    for several in itertools.chain(
+        itertools.combinations(comparisons, 2), list(itertools.combinations(comparisons, 3))[::97]
+    ):
+        before = plan_of(f"SELECT a FROM p WHERE {' AND '.join(several)}", fold_constants, split_conjunctions)
+        after = simplify_selections(before)
+        shorter += len(after.conditions) < len(before.conditions)
+        assert selected(after.conditions, column, GRIDS[column]) == selected(
+            before.conditions, column, GRIDS[column]
+        ), several
+    assert shorter > 50
+
+
+# push_filters: fewer rows are joined
+
+
+def pushed(condition: str) -> tuple[dict[str, list[str]], list[str]]:
+    """By stream, and what is left over joined rows."""
+    plan = plan_of(JOINED + condition, fold_constants, split_conjunctions, push_filters)
+    return {scan.alias: texts(scan.conditions) for scan in plan.scans}, texts(plan.conditions)
+
+
+def test_push_to_the_stream_a_condition_speaks_of() -> None:
+    assert pushed("p.a = q.a AND q.b > 3 AND p.f AND p.a > q.b") == (
+        {"p": ["p.f"], "q": ["q.b > 3"]}, ["p.a = q.a", "p.a > q.b"]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("condition", "by_stream", "stays"),
+    [
+        # nothing is written before it, or all of that went to the same stream
+        ("risky(p.s) AND p.a = q.a", {"p": ["risky(p.s)"], "q": []}, ["p.a = q.a"]),
+        ("p.a > 0 AND 6 / p.a > 1 AND p.a = q.a", {"p": ["p.a > 0", "6.0 / p.a > 1.0"], "q": []}, ["p.a = q.a"]),
+        # q's condition is written before: rows that have no partner in q must not be divided
+        ("q.a > 0 AND 6 / p.a > 1 AND p.a = q.a", {"p": [], "q": ["q.a > 0"]}, ["6.0 / p.a > 1.0", "p.a = q.a"]),
+        ("p.a = q.a AND risky(p.s)", {"p": [], "q": []}, ["p.a = q.a", "risky(p.s)"]),
+        ("p.a = q.a AND calm(p.s)", {"p": ["calm(p.s)"], "q": []}, ["p.a = q.a"]),
+        ("p.a = q.a AND p.b + 1 > 5", {"p": [], "q": []}, ["p.a = q.a", "p.b + 1 > 5"]),
+        ("p.a = q.a AND p.x + 1 > 5", {"p": ["p.x + 1.0 > 5.0"], "q": []}, ["p.a = q.a"]),
+        ("p.a = q.a AND p.a / 2 > 5", {"p": ["p.a / 2.0 > 5.0"], "q": []}, ["p.a = q.a"]),
+        ("p.a = q.a AND CAST(p.s AS INT) > 5", {"p": [], "q": []}, ["p.a = q.a", "CAST(p.s AS INT) > 5"]),
+        # what stays because it can raise keeps what can raise behind it
+        ("p.a = q.a AND risky(p.s) AND risky(q.s) AND p.f", {"p": ["p.f"], "q": []},
+         ["p.a = q.a", "risky(p.s)", "risky(q.s)"]),
+        ("FALSE AND p.a = q.a", {"p": ["FALSE"], "q": []}, ["p.a = q.a"]),
+    ],
+)  # fmt: skip
+def test_what_can_raise_waits_for_what_is_written_before(
+    condition: str, by_stream: dict[str, list[str]], stays: list[str]
+) -> None:
+    assert pushed(condition) == (by_stream, stays)
+
+
+def test_that_it_waits_is_told() -> None:
+    (note,) = plan_of(JOINED + "p.a = q.a AND risky(p.s)", push_filters).notes
+    assert note.startswith("risky(p.s) can raise")
+    assert "declare its functions safe" in note
+
+
+# build_join: equalities become keys
+
+
+def joined(condition: str) -> QueryPlan:
+    return plan_of(
+        JOINED + condition, fold_constants, split_conjunctions, simplify_selections, push_filters, build_join
+    )
+
+
+def keys(plan: QueryPlan) -> list[tuple[tuple[str, str], tuple[str, str]]]:
+    assert plan.join is not None
+    return [(e.one, e.other) for e in plan.join.equalities]
+
+
+def test_one_source_needs_no_join() -> None:
+    assert plan_of("SELECT a FROM p WHERE a > 5", push_filters, build_join).join is None
+
+
+def test_equal_columns_are_keys() -> None:
+    plan = joined("p.a = q.b AND q.s = p.s")
+    assert keys(plan) == [(("p", "a"), ("q", "b")), (("q", "s"), ("p", "s"))]
+    assert plan.conditions == ()
+    assert all(scan.computed == () for scan in plan.scans)  # widths differ, and nothing is computed for that
+
+
+def test_computed_keys_are_computed_once_before_the_join() -> None:
+    plan = joined("upper(p.s) = q.s AND upper(p.s) = lower(q.s)")
+    assert keys(plan) == [(("p", "computed 0"), ("q", "s")), (("p", "computed 0"), ("q", "computed 0"))]
+    assert [(name, text_of(e)) for name, e in plan.scan("p").computed] == [("computed 0", "upper(p.s)")]
+    assert plan.notes == ("upper(p.s) is computed before the join", "lower(q.s) is computed before the join")
+
+
+@pytest.mark.parametrize(
+    ("condition", "residuals", "stays"),
+    [
+        ("p.b < q.b", ["p.b < q.b"], []),
+        ("p.ts <= q.ts", ["p.ts <= q.ts"], []),
+        ("(p.b < q.b OR p.s IS NULL)", ["p.b < q.b OR p.s IS NULL"], []),
+        ("p.x < q.x", [], ["p.x < q.x"]),
+        ("p.x = q.x", [], ["p.x = q.x"]),
+        ("p.a + 1 = q.a", [], ["p.a + 1 = q.a"]),
+        ("p.b + q.b > 5", [], ["p.b + q.b > 5"]),
+        ("p.s <=> q.s", [], ["p.s <=> q.s"]),
+        ("calm(p.s) = q.f", [], []),
+    ],
+)
+def test_residuals(condition: str, residuals: list[str], stays: list[str]) -> None:
+    plan = joined(f"p.a = q.a AND {condition}")
+    assert plan.join is not None
+    assert (texts(plan.join.residuals), texts(plan.conditions)) == (residuals, stays)
+
+
+@pytest.mark.parametrize(
+    "condition", ["p.b < q.b", "p.a + 1 = q.a", "p.x = q.x", "p.s <=> q.s", "p.a = 5 AND q.a = 5", "TRUE"]
+)
+def test_streams_that_no_equality_connects_are_refused(condition: str) -> None:
+    with pytest.raises(tw.PlanError, match=r"q is joined with p by no equality.*; write p.x = q.y"):
+        joined(condition)
+
+
+NASTY = [
+    "a'b",
+    "a\\b",
+    "a\nb",
+    'a"b',
+    "a`b",
+    "a\\'b",
+    "' OR '1'='1",
+    " IS NULL",
+    " IN (",
+    "a\tb",
+    "é\U0001f600",
+    "\\",
+    "%_",
+    "",
+]
+
+
+def nasty() -> tuple[Any, duckdb.DuckDBPyConnection]:
+    """Rows of nasty texts, twice."""
+    n = len(NASTY)
+    flags = [None if k % 5 == 4 else k % 2 == 0 for k in range(n)]
+    table = pa.table({"ts": at(*range(n)), "k": [1] * n, "s": NASTY, "i": list(range(n)), "f": flags})
+    s, other = tw.session(), duckdb.connect()
+    for name in ("one", "two"):
+        s.stream(name, table, time="ts")
+        other.register(name, table)
+    return s, other
+
+
+@pytest.mark.parametrize("value", NASTY)
+def test_residuals_with_any_text_select_the_rows_duckdb_selects(value: str) -> None:
+    s, other = nasty()
+    quoted = value.replace("'", "''")
+    for condition in (
+        "(a.s = :v OR b.s = :v)",
+        "(NOT (a.s IN (:v, b.s)) OR b.i = 1)",
+        "((a.s = :v) IS NOT NULL OR b.i = 0)",
+    ):
+        query = s.query(
+            f"SELECT a.i, b.i AS j FROM one [RANGE 1 HOUR] a, two [RANGE 1 HOUR] b WHERE a.k = b.k AND {condition}",
+            args={"v": value},
+        )
+        assert len(query.plan.join.residuals) == 1
+        assert "\n" not in query.plan.join.residuals[0].text  # a line of the plan
+        theirs = f"SELECT a.i, b.i FROM one a, two b WHERE {condition}".replace(":v", f"'{quoted}'")
+        assert rows_of(query.dataframe()) == rows_of(other.sql(theirs).to_arrow_table())
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "(a.f = b.f) < a.f", "(a.f < b.f) = a.f", "NOT (a.f AND b.f)", "NOT a.f OR b.f",
+        "(a.f OR b.f) AND NOT (a.i > b.i)",
+        "(a.i > b.i OR NULL)", "(a.i > NULL OR b.i = 3)", "a.i NOT IN (b.i, 3, NULL)",
+        "NOT (a.f IS NULL AND b.f IS NULL)",
+        "a.ts <> b.ts", "(a.ts > '2026-01-01 00:00:03' OR b.i < 2)", "a.i BETWEEN b.i AND 7", "(a.i < b.i) IS NULL",
+        "((a.f = b.f) IS NULL) = a.f",
+    ],
+)  # fmt: skip
+def test_residuals_of_any_shape_select_the_rows_duckdb_selects(condition: str) -> None:
+    s, other = nasty()
+    query = s.query(
+        f"SELECT a.i, b.i AS j FROM one [RANGE 1 HOUR] a JOIN two [RANGE 1 HOUR] b ON a.k = b.k AND ({condition})"
+    )
+    theirs = f"SELECT a.i, b.i FROM one a, two b WHERE {condition}"
+    assert rows_of(query.dataframe()) == rows_of(other.sql(theirs).to_arrow_table())
+
+
+# choose_order: from what is declared, and only then
+
+
+ORDERED = (
+    "SELECT p.a FROM p [RANGE 10 SECONDS], q [RANGE 10 SECONDS], r [RANGE 100 SECONDS] WHERE p.a = q.a AND q.a = r.a"
+)
+BEFORE = (fold_constants, split_conjunctions, simplify_selections, push_filters, build_join)
+
+
+def order(**statistics: Statistics) -> tuple[tuple[str, ...], str]:
+    plan = plan_of(ORDERED, *BEFORE, choose_order, known=catalog(**statistics))
+    assert plan.join is not None
+    return plan.join.order, plan.join.why
+
+
+def test_the_fewest_partners_come_first() -> None:
+    def declared(rate: float, different: float) -> Statistics:
+        return Statistics(rows_per_second=rate, distinct={"a": different})
+
+    # rows in the window over different values: p 10*10/5 = 20, q 10*10/50 = 2, r 1*100/20 = 5
+    found = order(p=declared(10, 5), q=declared(10, 50), r=declared(1, 20))
+    assert found == (("q", "r", "p"), "fewest expected partners first, from declared statistics")
+    # ten times the rate of q makes it 20: p was written before
+    assert order(p=declared(10, 5), q=declared(100, 50), r=declared(1, 20))[0] == ("r", "p", "q")
+
+
+@pytest.mark.parametrize(
+    "r",
+    [
+        None,
+        Statistics(distinct={"a": 5}),
+        Statistics(rows_per_second=5),
+        Statistics(rows_per_second=5, distinct={"b": 5}),
+    ],
+)
+def test_where_something_is_unknown_the_written_order_stands(r: Statistics | None) -> None:
+    known = Statistics(rows_per_second=1, distinct={"a": 1000})
+    found = order(p=known, q=known, **({"r": r} if r is not None else {}))
+    assert found == (("p", "q", "r"), "as written, since nothing is known of r")
+
+
+def test_estimates_say_where_they_come_from() -> None:
+    known = catalog(p=Statistics(rows_per_second=10, distinct={"a": 5}), q=Statistics(distinct={"a": 5}))
+    estimates = plan_of(ORDERED, *BEFORE, choose_order, known=known).estimates
+    assert estimates == {
+        "p": "20 partners a row, declared: 100 rows, 5 different values",
+        "q": "no rate is declared",
+        "r": "nothing is declared",
+    }
+
+
+def test_tables_have_rows_and_no_rate() -> None:
+    known = catalog(
+        p=Statistics(rows_per_second=10, distinct={"a": 5}), t=Statistics(rows=30, distinct={"a": 15})
+    )  # fmt: skip
+    plan = plan_of("SELECT word FROM p [RANGE 1 SECOND], t WHERE p.a = t.a", *BEFORE, choose_order, known=known)
+    assert plan.estimates["t"] == "2 partners a row, declared: 30 rows, 15 different values"
+    assert plan.join is not None
+    assert plan.join.order == ("p", "t")  # 10 rows of 5 values are 2 partners too: as written
+
+
+# push_projections: scans read what somebody needs
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("SELECT a FROM p", {"p": ("a",)}),
+        ("SELECT 1 AS one FROM p", {"p": ("ts",)}),  # something must be read, for rows to be counted
+        ("SELECT s, b FROM p WHERE f", {"p": ("b", "s", "f")}),
+        ("SELECT count(*) AS n FROM p [RANGE 1 s]", {"p": ("ts",)}),
+        ("SELECT s, max(x + b) AS n FROM p [RANGE 1 s] WHERE f GROUP BY s HAVING min(a) > 1",
+         {"p": ("ts", "a", "b", "x", "s", "f")}),
+        ("SELECT p.s FROM p [NOW], q [NOW] WHERE p.a = q.b", {"p": ("ts", "a", "s"), "q": ("ts", "b")}),
+        ("SELECT p.s FROM p [NOW], q [NOW] WHERE upper(p.s) = q.s AND p.b < q.b",
+         {"p": ("ts", "b", "s"), "q": ("ts", "b", "s")}),
+        ("SELECT word FROM p, t WHERE p.a = t.a", {"p": ("ts", "a"), "t": ("a", "word")}),
+    ],
+)  # fmt: skip
+def test_projections(text: str, columns: dict[str, tuple[str, ...]]) -> None:
+    plan = plan_of(text, *BEFORE, choose_order, push_projections)
+    assert {scan.alias: tuple(scan.columns) for scan in plan.scans} == columns
+
+
+# refuse_unrunnable: the gatekeeper
+
+
+def test_the_gatekeeper_changes_nothing() -> None:
+    plan = plan_of(JOINED + "p.a = q.a", *BEFORE, choose_order, push_projections)
+    assert refuse_unrunnable(plan) is plan
+
+
+def test_the_gatekeeper_refuses_a_join_without_a_window() -> None:
+    from dataclasses import replace
+
+    plan = plan_of(JOINED + "p.a = q.a", *BEFORE, choose_order, push_projections)
+    scan = plan.scan("q")
+    with pytest.raises(tw.PlanError, match=r"q is joined and has no window.*write \[RANGE"):
+        refuse_unrunnable(plan.with_scan(replace(scan, source=replace(scan.source, window=None))))
