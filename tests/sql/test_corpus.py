@@ -104,7 +104,7 @@ def streamed(spark, query: CorpusQuery, folder: Path) -> Answer:
         return session.query(query.ours, args=query.args)
 
     # A window is given out when the watermark has passed it: the largest time minus the lateness, of the stream that is
-    # furthest behind. One last row of every stream, weeks ahead, therefore closes all windows of the others, and Spark
+    # furthest behind. Last rows of every stream, weeks ahead, therefore close all windows of the others, and Spark
     # gives them out in the micro-batch without data that follows. The windows of the last rows themselves stay open, so
     # that what has come out is DuckDB's answer to the data without them.
     grouped = asked().plan.query.grouping is not None
