@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -66,6 +67,13 @@ def by_duckdb(sql: str, relations: Mapping[str, pa.Table]) -> pa.Table:
         return connection.sql(sql).to_arrow_table()
     finally:
         connection.close()
+
+
+def cut(table: pa.Table, pieces: int, seed: str) -> list[pa.Table]:
+    """At random places; some pieces may be empty."""
+    r = random.Random(seed)
+    ends = sorted(r.randint(0, table.num_rows) for _ in range(pieces - 1))
+    return [table.slice(a, b - a) for a, b in zip([0, *ends], [*ends, table.num_rows], strict=True)]
 
 
 def assert_same(found: pa.Table, expected: pa.Table, schema: pa.Schema) -> None:

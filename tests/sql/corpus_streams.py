@@ -28,14 +28,14 @@ class Stream:
     lateness: str = "0 seconds"
 
     def with_last(self) -> Stream:
-        """And one more row far ahead, which closes the windows of all others; its windows stay open themselves. It is a
-        copy of the first row that has no null, so that filters let it through where they let that one through."""
+        """And a few more rows, all of one time far ahead, which closes the windows of all others; their windows stay
+        open themselves. They are copies of rows without nulls, so that the filters of a query let some of them through:
+        Spark filters before it looks how far time has come, also where the watermark is declared before the filter."""
         whole = [n for n, row in enumerate(self.table.to_pylist()) if None not in row.values()]
-        last = self.table.slice(whole[0], 1)
-        time = pa.array([FAR_US], pa.int64()).cast(self.table.schema.field("ts").type)
-        return Stream(
-            pa.concat_tables([self.table, last.set_column(0, self.table.schema.field("ts"), time)]), self.lateness
-        )
+        last = self.table.take(whole[:8])
+        times = pa.array([FAR_US] * len(last), pa.int64()).cast(self.table.schema.field("ts").type)
+        last = last.set_column(0, self.table.schema.field("ts"), times)
+        return Stream(pa.concat_tables([self.table, last]), self.lateness)
 
 
 def _times(r: random.Random, rows: int, span_us: int, *, grid_us: int, jitter_us: int = 0) -> list[int]:

@@ -7,7 +7,6 @@ checkpoint in between. No row of the data is late, however they are cut.
 from __future__ import annotations
 
 import os
-import random
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +16,7 @@ import pytest
 
 import thalweg as tw
 from tests.joins.spark.streams import Files, frame, results
-from tests.sql.corpus_query import CorpusQuery, all_queries, assert_same
+from tests.sql.corpus_query import CorpusQuery, all_queries, assert_same, cut
 from tests.sql.corpus_streams import Stream, register, streams, tables
 
 QUERIES = {query.name: query for query in all_queries()}
@@ -32,13 +31,6 @@ AT_ONCE = 3
 Answer = tuple[pa.Table, pa.Schema]
 """And the columns that were promised."""
 SECONDS = 120.0
-
-
-def cut(table: pa.Table, pieces: int, seed: str) -> list[pa.Table]:
-    """At random places; some pieces may be empty."""
-    r = random.Random(seed)
-    ends = sorted(r.randint(0, table.num_rows) for _ in range(pieces - 1))
-    return [table.slice(a, b - a) for a, b in zip([0, *ends], [*ends, table.num_rows], strict=True)]
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -112,7 +104,7 @@ def streamed(spark, query: CorpusQuery, folder: Path) -> Answer:
         return session.query(query.ours, args=query.args)
 
     # A window is given out when the watermark has passed it: the largest time minus the lateness, of the stream that is
-    # furthest behind. One last row of every stream, weeks ahead, therefore closes all windows of the others, and Spark
+    # furthest behind. Last rows of every stream, weeks ahead, therefore close all windows of the others, and Spark
     # gives them out in the micro-batch without data that follows. The windows of the last rows themselves stay open, so
     # that what has come out is DuckDB's answer to the data without them.
     grouped = asked().plan.query.grouping is not None

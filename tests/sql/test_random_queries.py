@@ -1,0 +1,21 @@
+"""Random queries over random data give DuckDB's rows in this process, however the streams are cut."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+
+import thalweg as tw
+from tests.sql.corpus_query import assert_same, by_duckdb, cut
+from tests.sql.random_queries import TABLE, RandomQuery, queries
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@given(query=queries())
+def test_same_as_duckdb(query: RandomQuery) -> None:
+    session = tw.session()
+    for name, table in query.streams.items():
+        batches = [b for piece in cut(table, query.pieces, name) for b in piece.combine_chunks().to_batches()]
+        session.stream(name, batches or table, time="ts", lateness=f"{query.lateness_us} microseconds")
+    session.table(TABLE, query.table)
+    asked = session.query(query.ours)
+    assert_same(asked.dataframe(), by_duckdb(query.duckdb, {**query.streams, TABLE: query.table}), asked.schema)
