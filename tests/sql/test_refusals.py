@@ -117,3 +117,29 @@ def test_damaged_queries_raise_nothing_but_what_a_user_can_mend() -> None:
             pytest.fail(f"{type(error).__name__}: {error}\n{text!r}")
         queries += 1
     assert 50 < queries < 2450  # damage neither always shows nor never
+
+
+CALLED = (
+    "upper", "length", "substring", "replace", "startswith", "instr", "abs", "ln", "power", "floor", "round", "year",
+    "hour", "date_trunc", "concat", "coalesce", "greatest", "if", "nullif", "nvl", "count", "sum", "avg", "max", "cast",
+    "to_date", "date", "extract", "trim", "position", "locate", "mod", "probe", "tumble", "int", "string", "date_part",
+    "trunc", "case", "array", "struct", "map", "explode", "row_number", "first", "window", "interval",
+)  # fmt: skip
+GIVEN = (
+    "", "size", "host", "ts", "'a'", "NULL", "*", "DISTINCT size", "size, host", "host, 1, 2", "'hour', ts",
+    "ts, 'hour'", "isRobot, 1, 2", "size, size, size, size", "year FROM ts", "size AS int", "BOTH FROM host", "x -> x",
+    "(SELECT 1)", "1.5, 2", "size ORDER BY ts", ",",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("function", CALLED)
+def test_functions_given_anything_are_read_or_refused(function: str) -> None:
+    for given in GIVEN:
+        for text in ("SELECT {} AS y FROM tcp", "SELECT {} AS y FROM tcp [RANGE 1 MINUTE] GROUP BY host"):
+            try:
+                query = SESSION.query(text.format(f"{function}({given})"))
+            except tw.PlanError as error:
+                told = str(error)
+            else:
+                told = str(query.explain())
+            assert not re.search(r"<class|sqlglot|Traceback", told)

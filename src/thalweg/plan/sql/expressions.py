@@ -284,6 +284,8 @@ class ExpressionReader:
     def _read_tsordstodate(self, node: Any) -> Expression:
         """sqlglot puts it around what year() and the like take, without the mark that a written to_date() has."""
         self._demand(node, {"this"})
+        if node.args.get("this") is None:
+            self._refuse(node, "a value is missing in the brackets; write year(ts)")
         value = self.read(node.this)
         if not node.args.get("safe"):
             return value
