@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.filters import machine, tell
-from bench.rounds import WrongResultError, interleave, progress, ratios
+from bench.rounds import Trial, WrongResultError, interleave, progress, ratios
 from bench.spark_variants import session
 from bench.sql.overhead import AGAIN, comparisons, looked_at, variants, write
 from bench.sql.planning import LIMIT_MS, plans
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BENCH = "sql"
-ROWS, QUICK_ROWS = 2_000_000, 2_000
+ROWS, QUICK_ROWS = 4_000_000, 2_000
 ROUNDS, WARM_ROUNDS = 9, 2
 
 
@@ -62,6 +62,7 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
             tell({
                 "bench": BENCH, "scenario": comparison.name, "rows": rows, "rounds": rounds, "results": expected[0],
                 "seconds": {k: round(statistics.median(t.seconds for t in runs), 3) for k, runs in trials.items()},
+                "build_ms": {k: _median_ms(runs) for k, runs in trials.items()},
                 "aa_spread": [round(min(control), 3), round(max(control), 3)],
                 "aa_median": round(statistics.median(control), 3),
             })  # fmt: skip
@@ -72,6 +73,10 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
     for line in targets:
         tell(line)
     return 0
+
+
+def _median_ms(runs: list[Trial]) -> float:
+    return round(statistics.median(trial.counts["build_us"] for trial in runs) / 1000, 1)
 
 
 def _target(scenario: str, target: str, value: float, limit: float) -> dict[str, object]:

@@ -41,7 +41,7 @@ WRONG: list[tuple[Use, str]] = [
     (lambda s: s.stream("t", [1, 2], time="ts"), "not a list"),
     (lambda s: s.stream("t", [TCP], time="ts"), "not a list"),
     (lambda s: s.stream("t", TCP.to_pandas(), time="ts"), "not a DataFrame"),
-    (lambda s: s.stream("t", iter(TCP.to_batches()), time="ts"), "pa.RecordBatchReader.from_batches(schema, batches)"),
+    (lambda s: s.stream("t", iter([TCP]), time="ts"), "Arrow record batches are needed"),
     (
         lambda s: s.stream("t", TCP.to_batches() + UDP.to_batches(), time="ts"),
         "batch 1 has other columns than the first; cast it to its schema",
@@ -60,7 +60,7 @@ WRONG: list[tuple[Use, str]] = [
     (lambda s: s.stream("t", TCP, time="ts", statistics={"distinct": {"size": 0}}), "must be a number above 0"),
     (lambda s: s.table("", HOSTS), "must be a non-empty string"),
     (lambda s: s.table("t", None), "pa.table(...) makes one"),
-    (lambda s: s.table("t", iter(HOSTS.to_batches())), "pa.RecordBatchReader.from_batches(schema, batches)"),
+    (lambda s: s.table("t", iter([])), "give an empty table"),
     (lambda s: s.table("t", TWICE), "rename all but one"),
     (lambda s: s.table("t", HOSTS, statistics={"rows": 0}), "must be a number above 0"),
     (lambda s: s.table("t", HOSTS, statistics={"rows_per_second": 3}), "it may have rows and distinct"),

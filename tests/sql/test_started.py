@@ -204,3 +204,74 @@ def test_what_finished_data_do_not_have_is_refused(given: dict, says: str):
 def test_sinks_that_this_process_does_not_have_are_refused(given: dict, says: str):
     with pytest.raises(tw.PlanError, match=says):
         local().query("SELECT id FROM a").start(**given).awaitTermination()
+
+
+def test_a_start_that_fails_leaves_the_checkpoint_free(spark, tmp_path: Path):
+    streams = files(tmp_path, {"a": [rows([0, 1])]})
+    checkpoint = str(tmp_path / "checkpoint")
+    with pytest.raises(tw.PlanError, match=r"Spark refuses this query"):
+        on_spark(spark, streams).query("SELECT id FROM a").start(format="nonsense", checkpoint=checkpoint)
+    run = {"path": str(tmp_path / "out"), "checkpoint": checkpoint, "trigger": "availableNow"}
+    on_spark(spark, streams).query("SELECT id + 1 AS id FROM a").start(**run).awaitTermination()
+    assert found(tmp_path / "out") == [(1,), (2,)]
+
+
+def test_what_moves_filters_is_refused_and_what_does_not_is_not(spark, tmp_path: Path):
+    """A function declared safe is tried before the join, whose state then holds other rows."""
+    streams = files(tmp_path, {"a": [rows([0, 3])], "b": [rows([1])]})
+    run = {"format": "noop", "checkpoint": str(tmp_path / "checkpoint"), "trigger": "availableNow"}
+    text = "SELECT a.id AS a FROM a, b WHERE a.k = b.k AND ok(a.id) WINDOW 5 SECONDS"
+
+    def asked(safe: bool, lateness: str) -> tw.ContinuousQuery:
+        s = on_spark(spark, streams, a={"lateness": lateness})
+        s.function("ok", _ok, "boolean", safe=safe)
+        return s.query(text)
+
+    asked(False, "0 seconds").start(**run).awaitTermination()
+    asked(False, "9 seconds").start(**run).awaitTermination()
+    with pytest.raises(tw.CheckpointError, match=r"another plan.*safe= as they were"):
+        asked(True, "0 seconds").start(**run)
+
+
+def _ok(number: int) -> bool:
+    return number >= 0
+
+
+def test_every_part_of_a_query_is_looked_at_for_times_of_a_zone(spark, tmp_path: Path):
+    streams = files(tmp_path, {"a": [rows([0])], "b": [rows([0])]})
+    s = on_spark(spark, streams)
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+        for text in (
+            "SELECT hour(window_start) AS h, count(*) AS c FROM a [RANGE 1 HOUR]",
+            "SELECT count(*) AS c FROM a [RANGE 1 HOUR] HAVING hour(window_start) > 3",
+            "SELECT a.k FROM a, b WHERE hour(a.ts) = hour(b.ts) WINDOW 1 SECOND",
+            "SELECT a.k FROM a, b WHERE a.k = b.k AND (hour(a.ts) < 3 OR b.k = 1) WINDOW 1 SECOND",
+            "SELECT k FROM a WHERE ts > DATE'2026-01-01'",
+        ):
+            with pytest.raises(tw.PlanError, match=r"of a TIMESTAMP would be read in Europe/Berlin"):
+                s.query(text)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_functions_of_literals_run_on_spark(spark, tmp_path: Path):
+    s = tw.session(spark)
+    s.stream("a", files(tmp_path, {"a": [rows([0, 1, 2])]})["a"].finished(spark), time="ts")
+    s.function("inc", _inc, "bigint")
+    got = s.query("SELECT inc(1) AS y, inc(id) AS z FROM a").dataframe().collect()
+    assert sorted(map(tuple, got)) == [(2, 1), (2, 2), (2, 3)]
+
+
+def _inc(number: int) -> int:
+    return number + 1
+
+
+def test_a_handle_tells_of_its_own_run():
+    query = local().query("SELECT id FROM a WHERE id > 0 AND id < 3")
+    first = query.start(format="noop")
+    first.awaitTermination()
+    told = str(first.report())
+    query.start(format="noop").awaitTermination()
+    assert str(first.report()) == told
+    assert len(query.events()) == 2 * len(first.events()) > 0

@@ -17,6 +17,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thalweg.errors import PlanError
+from thalweg.kernels.expressions import Evaluation
+from thalweg.plan.expression import Bound, Ref
 from thalweg.plan.join_condition import Residual, expression
 from thalweg.plan.window_length import length_of
 
@@ -28,10 +30,16 @@ class Check:
 
     def __init__(self, residual: Residual) -> None:
         self.residual = residual
-        self._tree = expression(residual.text)
+        self._evaluation = None if residual.expression is None else Evaluation(residual.expression, {})
+        self._tree = expression(residual.text) if self._evaluation is None else None
 
     def __call__(self, columns: Columns) -> NDArray[np.bool_]:
         """Where it is true."""
+        if self._evaluation is not None:
+            rows = len(next(iter(columns.values())))
+            known = self._evaluation(lambda ref: _of(ref, columns), rows).fill_null(False)
+            found: NDArray[np.bool_] = known.to_numpy(zero_copy_only=False)
+            return found
         try:
             answer = _evaluate(self._tree, columns)
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
@@ -44,6 +52,11 @@ class Check:
             return np.full(rows, answer.as_py() is True)
         bits: NDArray[np.bool_] = answer.fill_null(False).to_numpy(zero_copy_only=False)
         return bits
+
+
+def _of(ref: Ref | Bound, columns: Columns) -> pa.Array:
+    assert isinstance(ref, Ref), ref
+    return columns[ref.alias, ref.column]
 
 
 def _evaluate(node: Any, columns: Columns) -> Any:

@@ -1,7 +1,7 @@
 """The join of all sources, from the conditions over two of them.
 
-An equality of two sources' expressions is a key; a side that is no column becomes one, which the scan computes. A
-comparison that cannot raise is checked where rows are put together; everything else is a filter over joined rows.
+An equality of two sources' expressions is a key; a side that is no column becomes one, which the scan computes. What
+cannot raise is checked where rows are put together; everything else is a filter over joined rows.
 """
 
 from __future__ import annotations
@@ -11,14 +11,11 @@ from itertools import count
 
 import pyarrow as pa
 
-from thalweg.plan.expression import Call, Expression, Ref, UserCall, Value, aliases, text_of, walk
-from thalweg.plan.functions import COMPARISONS, can_raise
+from thalweg.plan.expression import Call, Expression, Ref, aliases, text_of, user_functions
+from thalweg.plan.functions import can_raise
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import Equality, JoinStep, Key, QueryPlan
 from thalweg.plan.sql.source_text import SourceText
-
-_CHECKED = {*COMPARISONS, "and", "or", "not", "is_null", "in", "widen"} - {"same"}
-"""What the join's own check of put-together rows understands."""
 
 
 def build_join(plan: QueryPlan) -> QueryPlan:
@@ -91,16 +88,8 @@ def _key(plan: QueryPlan, side: Expression) -> tuple[QueryPlan, Key]:
 
 
 def _is_checked(expression: Expression) -> bool:
-    if can_raise(expression) or len(aliases(expression)) < 2:
-        return False
-    for part in walk(expression):
-        if isinstance(part, UserCall) or (isinstance(part, Call) and part.function not in _CHECKED):
-            return False
-        if isinstance(part, Value) and part.value is None:
-            return False  # it has no type there
-        if pa.types.is_floating(part.type) or pa.types.is_decimal(part.type) or pa.types.is_duration(part.type):
-            return False  # NaN, and mixed scales: Spark's rules are kept by the filter over joined rows
-    return True
+    """Where rows are put together: what cannot raise, and calls nobody's function."""
+    return not can_raise(expression) and len(aliases(expression)) > 1 and not user_functions(expression)
 
 
 def _refuse_parts(plan: QueryPlan, equalities: list[Equality]) -> None:

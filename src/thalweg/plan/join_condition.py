@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg.errors import PlanError
+from thalweg.plan.expression import Expression
 from thalweg.plan.join_graph import Equality
 
 
@@ -22,6 +23,8 @@ class Residual:
     text: str
     columns: tuple[tuple[str, str], ...]
     """(alias, column), each once."""
+    expression: Expression | None = None
+    """Where it does not come from a text, and is typed already."""
 
     @property
     def streams(self) -> tuple[str, ...]:

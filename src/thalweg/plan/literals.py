@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 
 from thalweg.plan.expression import Scalar, Value
@@ -29,6 +30,8 @@ def number(text: str) -> Value | None:
 
 def value_of(given: object) -> Value | None:
     """A value of Python's; None: there is no such literal."""
+    if isinstance(given, np.generic) and not isinstance(given, np.datetime64 | np.timedelta64):
+        given = given.item()
     if given is None:
         return Value(None, pa.null())
     if isinstance(given, bool):
@@ -54,12 +57,14 @@ def value_of(given: object) -> Value | None:
 def time_of(text: str, kind: pa.DataType, refuse: Callable[[str], object]) -> Value:
     """Text as a time or date; without a zone it is UTC."""
     made: Scalar = None
+    zoneless = False
     try:
         if pa.types.is_date(kind):
             made = date.fromisoformat(text.strip())
         else:
             made = datetime.fromisoformat(text.strip())
             zone = kind.tz is not None
+            zoneless = made.tzinfo is not None and not zone
             if made.tzinfo is not None:
                 made = made.astimezone(UTC)
             made = made.replace(tzinfo=UTC if zone else None)
@@ -68,6 +73,8 @@ def time_of(text: str, kind: pa.DataType, refuse: Callable[[str], object]) -> Va
     except ValueError:
         way = "'2026-01-31'" if pa.types.is_date(kind) else "'2026-01-31 12:30:00'"
         refuse(f"{text!r} is no {sql_name(kind)}; write it as {way}")
+    if zoneless:
+        refuse(f"{text!r} has a zone, and is compared with a TIMESTAMP_NTZ, which has none; leave the zone out")
     return Value(made, kind)
 
 

@@ -90,11 +90,11 @@ class Query:
     @cached_property
     def fingerprint(self) -> str:
         """The same for the same question in every process: a checkpoint is bound to it. Blanks and comments in the
-        text do not count, nor do the data behind the names."""
+        text do not count, nor do the data behind the names, the code of functions, and how late rows may be."""
         grouping = self.grouping
         asked = {
             "sources": [
-                [s.alias, s.relation.name, s.relation.time, s.relation.lateness_us, str(s.window)] for s in self.sources
+                [s.alias, s.relation.name.lower(), s.relation.time, str(s.window)] for s in self.sources
             ],
             "conditions": [structure(condition.expression) for condition in self.conditions],
             "outputs": [[output.name, structure(output.expression)] for output in self.outputs],

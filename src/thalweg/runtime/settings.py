@@ -21,7 +21,7 @@ _TEXT: dict[str, Callable[[str], Any]] = {
 }  # fmt: skip
 _KINDS: dict[Callable[[str], Any], str] = {_boolean: "true or false", float: "a number", int: "a whole number"}
 SPARK, VARIABLE = "spark.thalweg.", "THALWEG_"
-OTHER_VARIABLES = frozenset({"THALWEG_DATA", "THALWEG_WHOLE_CORPUS"})
+OTHER_VARIABLES = frozenset({"THALWEG_DATA", "THALWEG_WHOLE_CORPUS", "THALWEG_WRITE_GOLDEN"})
 """Of Thalweg's own, and no settings of filters."""
 
 DEFAULT_POLICY = "auto"

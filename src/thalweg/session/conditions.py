@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from thalweg.kernels.expressions import Condition as Vectorized
 from thalweg.plan import NativePredicate, Predicate, predicate
-from thalweg.plan.expression import Ref, refs, user_functions
+from thalweg.plan.expression import Expression, Ref, UserCall, refs, user_functions
 from thalweg.plan.functions import can_raise
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import column_of
@@ -38,18 +40,33 @@ def predicates(
         if native is not None and not user_functions(condition.expression) and not in_python & set(before):
             made.append(predicate(native(condition), name=name, after=before))
             continue
+        after = [guard for guard in before if native is None or guard in in_python]
         in_python.add(name)
+        if (function := _asked_directly(condition.expression, functions)) is not None:
+            columns = [column_of(ref, joined) for ref in refs(condition.expression)]
+            made.append(predicate(function.func, *columns, name=name, after=after, vectorized=function.vectorized))
+            continue
         read = refs(condition.expression) or (anything,)
         made.append(
             predicate(
                 Vectorized(condition.expression, functions, read),
                 *(column_of(ref, joined) for ref in read),
                 name=name,
-                after=[guard for guard in before if native is None or guard in in_python],
+                after=after,
                 vectorized=True,
             )
         )
     return made
+
+
+def _asked_directly(expression: Expression, functions: Mapping[str, UserFunction]) -> UserFunction | None:
+    """The user's function where it is the whole condition, over columns as they are: it needs nobody in between."""
+    if not isinstance(expression, UserCall) or not pa.types.is_boolean(expression.type):
+        return None
+    if len(set(expression.arguments)) < len(expression.arguments):
+        return None
+    plain = all(isinstance(a, Ref) and not pa.types.is_timestamp(a.type) for a in expression.arguments)
+    return functions[expression.function.lower()] if plain else None
 
 
 def _names(conditions: Sequence[Condition]) -> list[str]:

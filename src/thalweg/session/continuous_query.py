@@ -53,27 +53,38 @@ class ContinuousQuery:
 
     def explain(self) -> Explanation:
         """What will run, and of what ran what was counted: ``print(q.explain())``, or the last line of a cell."""
+        return self.explained(self.plan, self._parts)
+
+    def explained(self, plan: QueryPlan, parts: Parts) -> Explanation:
+        """Of one run."""
         streaming = any(getattr(df, "isStreaming", False) for df in self._data.values())
         where = "this process" if self._spark is None else "a Spark stream" if streaming else "Spark, on finished data"
-        return explanation(self.plan, self._functions, self._policy, where, self._parts.report())
+        return explanation(plan, self._functions, self._policy, where, parts.report())
 
     def dataframe(self) -> Any:
         """On Spark a DataFrame to go on with; in this process a table of all results."""
         if self._spark is None:
             return pa.Table.from_batches(list(self.batches()), self.schema)
-        run = SparkRun(self.plan, self._functions, self._policy, self._data, self._events.append)
+        run = self._spark_run()
         made = run.dataframe()
         self._parts = run.parts
         return made
+
+    def _spark_run(self) -> SparkRun:
+        return SparkRun(self.plan, self._functions, self._policy, self._data, self._events.append)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """In this process: results as they are asked for. Every call is a pass of its own."""
         if self._spark is not None:
             raise PlanError("batches() is for sessions without Spark; q.dataframe() gives a DataFrame")
+        run = self._local_run()
+        return run.batches()
+
+    def _local_run(self) -> LocalRun:
         data = {alias: _reader(source) for alias, source in self._data.items()}
         run = LocalRun(self.plan, self._functions, self._policy, data, self._events.append)
         self._parts = run.parts
-        return run.batches()
+        return run
 
     def start(
         self,
@@ -117,27 +128,25 @@ class ContinuousQuery:
     ) -> StreamRun:
         from thalweg.runtime.spark.sql.start import start_stream
 
-        run = SparkRun(self.plan, self._functions, self._policy, self._data, self._events.append)
+        run = self._spark_run()
         query = start_stream(
             self._spark, run, kind, path, options, trigger, checkpoint, self.name,
             {"query": self.plan.query.fingerprint, "text": self.plan.query.text},
         )  # fmt: skip
         self._parts = run.parts
-        return StreamRun(self, query)
+        return StreamRun(self, run, query)
 
     def _finished(self, path: str | None, kind: str, options: dict[str, str]) -> BatchRun:
-        work: Callable[[], None]
         if self._spark is not None:
-            df = self.dataframe()
-            writer = df.write.format(kind).options(**options).mode(options.pop("mode", "error"))
+            run = self._spark_run()
+            writer = run.dataframe().write.format(kind).mode(options.pop("mode", "error")).options(**options)
+            self._parts = run.parts
+            return BatchRun(self, run, lambda told: writer.save(path) if path is not None else writer.save())
+        from thalweg.session.local_sink import check, write
 
-            def work() -> None:
-                writer.save(path) if path is not None else writer.save()
-
-            return BatchRun(self, work)
-        from thalweg.session.local_sink import write
-
-        return BatchRun(self, None, lambda told: write(self.batches(), self.schema, path, kind, options, told))
+        check(path, kind, options)
+        local = self._local_run()
+        return BatchRun(self, local, lambda told: write(local.batches(), self.schema, path, kind, told))
 
     def report(self) -> QueryReport:
         """What the adaptive parts of the latest run have counted so far. Never waits for a query."""

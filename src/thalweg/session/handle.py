@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,7 +12,9 @@ if TYPE_CHECKING:
     from thalweg.events import Record
     from thalweg.session.continuous_query import ContinuousQuery
     from thalweg.session.explanation import Explanation
+    from thalweg.session.local_run import LocalRun
     from thalweg.session.parts import QueryReport
+    from thalweg.session.spark_run import SparkRun
 
 
 class Handle(Protocol):
@@ -34,10 +37,20 @@ class Handle(Protocol):
 
 
 class _Asked:
-    """What the query itself can be asked."""
+    """What a run can be asked, as its query can be of the latest one."""
 
-    def __init__(self, query: ContinuousQuery) -> None:
-        self._query = query
+    def __init__(self, query: ContinuousQuery, run: SparkRun | LocalRun) -> None:
+        self._query, self._asked = query, run
+        self._events: deque[Record] = deque(maxlen=10_000)
+        before = run.listener
+
+        def both(record: Record) -> None:
+            before(record)
+            self._events.append(record)
+
+        run.listener = both
+        for part in run.parts.named.values():
+            part.listeners.append(self._events.append)
 
     @property
     def name(self) -> str | None:
@@ -45,23 +58,23 @@ class _Asked:
         return self._query.name
 
     def report(self) -> QueryReport:
-        """As ``q.report()``."""
-        return self._query.report()
+        """What the adaptive parts of this run have counted so far."""
+        return self._asked.parts.report()
 
     def explain(self) -> Explanation:
-        """As ``q.explain()``."""
-        return self._query.explain()
+        """The plan of this run, and what was counted."""
+        return self._query.explained(self._asked.plan, self._asked.parts)
 
     def events(self) -> list[Record]:
-        """As ``q.events()``."""
-        return self._query.events()
+        """What was observed and decided in this run, as plain records, the latest last."""
+        return list(self._events)
 
 
 class StreamRun(_Asked):
     """A query of Spark's that runs; what this does not have, Spark's has: ``h.streaming_query``."""
 
-    def __init__(self, query: ContinuousQuery, streaming_query: Any) -> None:
-        super().__init__(query)
+    def __init__(self, query: ContinuousQuery, run: SparkRun, streaming_query: Any) -> None:
+        super().__init__(query, run)
         self.streaming_query = streaming_query
 
     @property
@@ -100,14 +113,12 @@ class BatchRun(_Asked):
     """A run over finished data in a thread of its own."""
 
     def __init__(
-        self,
-        query: ContinuousQuery,
-        work: Callable[[], None] | None,
-        telling: Callable[[Callable[[int], bool]], None] | None = None,
+        self, query: ContinuousQuery, run: SparkRun | LocalRun, work: Callable[[Callable[[int], bool]], None]
     ) -> None:
-        super().__init__(query)
+        """`work` tells the rows of each batch it has written, and hears whether to go on."""
+        super().__init__(query, run)
         self._id = str(uuid.uuid4())
-        self._work, self._telling = work, telling
+        self._work = work
         self._rows = self._batches = 0
         self._stopping = threading.Event()
         self._error: Exception | None = None
@@ -116,10 +127,7 @@ class BatchRun(_Asked):
 
     def _run(self) -> None:
         try:
-            if self._work is not None:
-                self._work()
-            elif self._telling is not None:
-                self._telling(self._told)
+            self._work(self._told)
         except Exception as error:  # told by exception() and awaitTermination(), as Spark does
             self._error = error
 
@@ -141,7 +149,7 @@ class BatchRun(_Asked):
     @property
     def lastProgress(self) -> dict[str, Any] | None:  # noqa: N802
         """Results so far; None: none, or nobody knows (Spark, on finished data)."""
-        if self._work is not None or not self._batches:
+        if not self._batches:
             return None
         return {"id": self._id, "name": self.name, "batchId": self._batches - 1, "numOutputRows": self._rows}
 

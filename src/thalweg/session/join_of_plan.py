@@ -10,7 +10,7 @@ from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.query_plan import QueryPlan, needed
 from thalweg.plan.window_length import Length
 from thalweg.runtime.join_settings import JoinSettings
-from thalweg.session.row_windows import FOR_EVER_US
+from thalweg.session.row_windows import MOST_TICKS
 
 NO_TIME = "computed time"
 """A column of the same moment in all rows."""
@@ -28,7 +28,8 @@ def join_of(plan: QueryPlan, settings: JoinSettings, *, timeless: bool = False) 
     )
     graph = JoinGraph.of([(*one, *other) for one, other in equalities], step.order)
     residuals = tuple(
-        Residual(c.text, tuple((ref.alias, ref.column) for ref in refs(c.expression))) for c in step.residuals
+        Residual(c.text, tuple((ref.alias, ref.column) for ref in refs(c.expression)), c.expression)
+        for c in step.residuals
     )
     windows: dict[str, Length] = {}
     times, lateness = {}, {}
@@ -36,7 +37,7 @@ def join_of(plan: QueryPlan, settings: JoinSettings, *, timeless: bool = False) 
         relation, window = scan.source.relation, scan.source.window
         if relation.time is None:
             continue
-        us = 0 if window is None else FOR_EVER_US if window.length_us is None else window.length_us
+        us = 0 if window is None else _for_ever(plan) if window.length_us is None else window.length_us
         windows[scan.alias] = f"{us} microseconds"
         times[scan.alias] = NO_TIME if timeless else relation.time
         lateness[scan.alias] = f"{relation.lateness_us} microseconds"
@@ -45,3 +46,9 @@ def join_of(plan: QueryPlan, settings: JoinSettings, *, timeless: bool = False) 
     )  # fmt: skip
     on = " AND ".join([*(e.text for e in step.equalities), *(c.text for c in step.residuals)])
     return Join(JoinPlan(on, graph, residuals, windows, times, lateness, select or ("event_time",)), settings)
+
+
+def _for_ever(plan: QueryPlan) -> int:
+    """In microseconds, as long as a window can be."""
+    kinds = (s.relation.schema.field(s.relation.time).type for s in plan.query.streams)
+    return MOST_TICKS // (1000 if any(kind.unit == "ns" for kind in kinds) else 1)

@@ -10,26 +10,32 @@ import pyarrow as pa
 from thalweg.errors import PlanError
 
 
-def write(
-    batches: Iterator[pa.RecordBatch], schema: pa.Schema, path: str | None, kind: str, options: Mapping[str, str],
-    told: Callable[[int], bool],
-) -> None:  # fmt: skip
-    """One file, `results.parquet` or `results.csv`, in a folder that must be new or empty; `told` hears the rows of
-    each batch, and says whether to go on."""
+def check(path: str | None, kind: str, options: Mapping[str, str]) -> None:
+    """Refuse what cannot be written, before anything is read."""
     if options:
-        raise PlanError(f"options={dict(options)!r}: files written in this process have none")
+        raise PlanError(f"options={dict(options)!r}: files written in this process have none; leave them out")
+    if kind not in ("parquet", "csv", "noop"):
+        raise PlanError(f"format={kind!r}: in this process results go to 'parquet', 'csv' or 'noop'")
+    if kind == "noop":
+        return
+    if path is None:
+        raise PlanError(f"format={kind!r} needs path=..., the folder for the results")
+    folder = Path(path)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise PlanError(f"{path} is there and is no empty folder: give a new one, or remove what is there")
+
+
+def write(
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, path: str | None, kind: str, told: Callable[[int], bool]
+) -> None:
+    """One file, `results.parquet` or `results.csv`, in a folder; `told` hears the rows of each batch, and says whether
+    to go on."""
     if kind == "noop":
         for batch in batches:
             if not told(batch.num_rows):
                 return
         return
-    if kind not in ("parquet", "csv"):
-        raise PlanError(f"format={kind!r}: in this process results go to 'parquet', 'csv' or 'noop'")
-    if path is None:
-        raise PlanError(f"format={kind!r} needs path=..., the folder for the results")
-    folder = Path(path)
-    if folder.exists() and any(folder.iterdir()):
-        raise PlanError(f"{path} is not empty: give a new folder, or remove what is there")
+    folder = Path(path or ".")
     folder.mkdir(parents=True, exist_ok=True)
     if kind == "parquet":
         import pyarrow.parquet as pq

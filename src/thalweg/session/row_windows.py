@@ -16,7 +16,8 @@ from thalweg.plan.query_plan import QueryPlan, Scan
 from thalweg.plan.type_rules import plain_type
 
 END = "end of row"
-FOR_EVER_US = 50 * 365 * 86_400 * 10**6
+MOST_TICKS = 2**61 - 1
+"""The longest window there is."""
 
 
 def with_row_windows(plan: QueryPlan) -> QueryPlan:

@@ -69,6 +69,7 @@ class Session:
         statistics
             What is known beforehand, for the first plan: ``{"rows_per_second": 100, "distinct": {"sector": 12}}``.
         """
+        data = self._begun(name, data)
         schema = self._schema(name, data)
         found = [column for column in schema.names if column == time] or [
             column for column in schema.names if isinstance(time, str) and column.lower() == time.lower()
@@ -89,6 +90,7 @@ class Session:
 
     def table(self, name: str, data: Any, *, statistics: Mapping[str, Any] | None = None) -> None:
         """A finished relation: its rows have no time and join with rows of any time."""
+        data = self._begun(name, data)
         schema = self._schema(name, data)
         if getattr(data, "isStreaming", False):
             raise PlanError(f"table {name!r} is a streaming DataFrame: register it by s.stream({name!r}, df, time=...)")
@@ -183,6 +185,16 @@ class Session:
             data = _Once(relation.name, data) if isinstance(data, Iterator) else data
         self._relations[key], self._data[key] = relation, data
 
+    def _begun(self, name: str, data: Any) -> Any:
+        """Of an iterator, the first batch is read, since it tells the columns."""
+        if self._spark is not None or not isinstance(data, Iterator) or hasattr(data, "schema"):
+            return data
+        for first in data:
+            if isinstance(first, pa.RecordBatch):
+                return pa.RecordBatchReader.from_batches(first.schema, chain([first], data))
+            raise PlanError(f"{name!r} gives a {type(first).__name__}, and Arrow record batches are needed")
+        raise PlanError(f"{name!r} gives no batch, so that its columns are not known: give an empty table")
+
     def _schema(self, name: str, data: Any) -> pa.Schema:
         schema = self._found_schema(name, data)
         for column in schema.names:
@@ -199,7 +211,14 @@ class Session:
                 )
             from thalweg.runtime.spark.joins.arrow_schema import arrow_schema
 
-            return arrow_schema(data)
+            schema = arrow_schema(data)
+            for column in data.columns:
+                if column not in schema.names:
+                    raise PlanError(
+                        f"{name!r}: {column} is {data.schema[column].dataType.simpleString()}, which Arrow does not "
+                        "carry; drop it, or cast it to a string or a struct, before it is registered"
+                    )
+            return schema
         if hasattr(data, "isStreaming"):
             raise PlanError(f"{name!r} is a DataFrame of Spark, and this session has none: tw.session(spark)")
         if isinstance(data, pa.Table | pa.RecordBatch):
@@ -211,11 +230,6 @@ class Session:
                 if not batch.schema.equals(data[0].schema):
                     raise PlanError(f"{name!r}: batch {n} has other columns than the first; cast it to its schema")
             return data[0].schema
-        if isinstance(data, Iterator):
-            raise PlanError(
-                f"{name!r} is an iterator, whose columns are not known before it is read: give a "
-                "pa.RecordBatchReader.from_batches(schema, batches), a table or a list of batches"
-            )
         raise PlanError(
             f"{name!r}: takes an Arrow table, record batches or a reader, not a {type(data).__name__}: "
             "pa.table(...) makes one"

@@ -91,8 +91,9 @@ class SparkRun:
         return df
 
     def _marks_early(self, scan: Scan) -> bool:
-        """The watermark of a stream that is grouped is declared before filters, so that rows they drop move it too.
-        Times without a zone are marked when they are grouped; a stream's own watermark is kept."""
+        """The watermark of a stream that is grouped is declared before filters in Python, so that rows they drop move
+        it too; filters of Spark's own it pushes below. Times without a zone are marked when they are grouped; a
+        stream's own watermark is kept."""
         import pyarrow as pa
 
         from thalweg.runtime.spark.joins.marked import has_watermark

@@ -194,6 +194,8 @@ def _grouping(
             clauses.source.refuse(
                 node, f"{text_of(key)} is an aggregate, and groups are made before; group by a column"
             )
+        if pa.types.is_nested(key.type):
+            clauses.source.refuse(node, f"{text_of(key)} is {key.type}, which makes no groups; group by a part of it")
         if key not in keys:
             keys.append(key)
     window = windows[0][1] if windows else None

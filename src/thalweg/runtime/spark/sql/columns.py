@@ -37,5 +37,6 @@ def column(expression: Expression, name_of: NameOf, functions: Mapping[str, User
     evaluate.__name__ = "_".join(user_functions(expression))
     functions_of_spark: Any = F
     udf = functions_of_spark.arrow_udf(evaluate, sql_name(expression.type).lower())
-    made: Column = udf(*(F.col(quoted(name_of(ref))) for ref in read))
+    # of literals alone it still needs to know how many rows there are
+    made: Column = udf(*([F.col(quoted(name_of(ref))) for ref in read] or [F.lit(0)]))
     return made

@@ -13,14 +13,11 @@ from thalweg.errors import CheckpointError
 FORMAT = 1
 
 
-def pin(spark: SparkSession, checkpoint: str, mine: dict[str, Any]) -> dict[str, Any]:
-    """What the checkpoint was begun with: `mine` in a new one; refuses one that another query began."""
-    path = f"{checkpoint.rstrip('/')}/thalweg"
-    found = _read(spark, path)
+def pinned(spark: SparkSession, checkpoint: str, mine: dict[str, Any]) -> dict[str, Any] | None:
+    """What the checkpoint was begun with; None: it is new. Refuses one that another query began."""
+    found = _read(spark, _path(checkpoint))
     if found is None:
-        text = json.dumps({"format": FORMAT, **mine}, sort_keys=True)
-        spark.createDataFrame([(text,)], "value string").coalesce(1).write.mode("overwrite").text(path)
-        return mine
+        return None
     if found.get("format") != FORMAT:
         raise CheckpointError(
             f"{checkpoint}: its plan has format {found.get('format')}, and this version reads {FORMAT}"
@@ -30,7 +27,31 @@ def pin(spark: SparkSession, checkpoint: str, mine: dict[str, Any]) -> dict[str,
             f"the checkpoint {checkpoint} was begun by another query, and its state is of no use to this one. It was:\n"
             f"  {found.get('text')}\nGive this query a checkpoint of its own, or start that one again"
         )
+    if found.get("plan") != mine["plan"]:
+        raise CheckpointError(
+            f"the checkpoint {checkpoint} was begun by this query with another plan: its filters stood elsewhere, "
+            "so that its state holds other rows. Declare functions safe= as they were, or give the query a checkpoint "
+            "of its own"
+        )
     return found
+
+
+def pin(spark: SparkSession, checkpoint: str, mine: dict[str, Any]) -> None:
+    """Bind a new checkpoint."""
+    _write(spark, checkpoint, [(json.dumps({"format": FORMAT, **mine}, sort_keys=True),)])
+
+
+def unpin(spark: SparkSession, checkpoint: str) -> None:
+    """It was not begun after all."""
+    _write(spark, checkpoint, [])
+
+
+def _path(checkpoint: str) -> str:
+    return f"{checkpoint.rstrip('/')}/thalweg"
+
+
+def _write(spark: SparkSession, checkpoint: str, rows: list[tuple[str]]) -> None:
+    spark.createDataFrame(rows, "value string").coalesce(1).write.mode("overwrite").text(_path(checkpoint))
 
 
 def _read(spark: SparkSession, path: str) -> dict[str, Any] | None:

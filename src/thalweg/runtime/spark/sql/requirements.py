@@ -10,10 +10,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from thalweg.errors import PlanError
-from thalweg.plan.expression import Call, text_of, walk
+from thalweg.plan.expression import Call, Expression, text_of, walk
 from thalweg.plan.query_plan import QueryPlan
 
-_IN_A_ZONE = frozenset({"year", "month", "day", "hour", "minute", "second", "date_trunc", "cast"})
+_IN_A_ZONE = frozenset({"year", "month", "day", "hour", "minute", "second", "date_trunc", "cast", "widen"})
 """What depends on the session's time zone, of a TIMESTAMP."""
 
 
@@ -28,9 +28,9 @@ def demand(spark: SparkSession, plan: QueryPlan, streaming: bool) -> None:
         )
     zone = spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
     if zone not in ("UTC", "Etc/UTC", "Z", "GMT", "+00:00"):
-        for expression in (*plan.behind, *(c.expression for scan in plan.scans for c in scan.conditions)):
+        for expression in _expressions(plan):
             for part in walk(expression):
-                if isinstance(part, Call) and part.function in _IN_A_ZONE and any(map(_zoned, part.arguments)):
+                if isinstance(part, Call) and _reads_zone(part):
                     raise PlanError(
                         f"{part.function} of a TIMESTAMP would be read in {zone}, and elsewhere in UTC; "
                         "spark.conf.set('spark.sql.session.timeZone', 'UTC'), or use TIMESTAMP_NTZ"
@@ -63,6 +63,25 @@ def spark_errors() -> Iterator[None]:
         if isinstance(error, PlanError):
             raise
         raise PlanError(f"Spark refuses this query: {str(error).splitlines()[0]}") from error
+
+
+def _expressions(plan: QueryPlan) -> Iterator[Expression]:
+    """All that Spark evaluates."""
+    yield from plan.behind
+    yield from (output.expression for output in plan.query.outputs)
+    if plan.query.grouping is not None and plan.query.grouping.having is not None:
+        yield plan.query.grouping.having
+    yield from (condition.expression for condition in (plan.join.residuals if plan.join is not None else ()))
+    for scan in plan.scans:
+        yield from (condition.expression for condition in scan.conditions)
+        yield from (expression for _, expression in scan.computed)
+
+
+def _reads_zone(part: Call) -> bool:
+    """`date_trunc` does so whatever it is given, and a date becomes a time by its zone."""
+    if part.function not in _IN_A_ZONE:
+        return False
+    return part.function == "date_trunc" or any(map(_zoned, (part, *part.arguments)))
 
 
 def _zoned(expression: object) -> bool:

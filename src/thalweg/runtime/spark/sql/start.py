@@ -11,7 +11,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from thalweg.errors import PlanError
 from thalweg.runtime.spark.joins.attach import parallelism
-from thalweg.runtime.spark.sql.pinned import pin
+from thalweg.runtime.spark.sql.pinned import pin, pinned, unpin
+from thalweg.runtime.spark.sql.requirements import spark_errors
 
 
 def start_stream(
@@ -26,26 +27,41 @@ def start_stream(
     mine: dict[str, Any],
 ) -> StreamingQuery:
     """`run` is a `session.spark_run.SparkRun`; it takes order and buckets that the checkpoint was begun with."""
-    place = checkpoint or options.pop("checkpointLocation", None)
+    given = options.pop("checkpointLocation", None)
+    if None not in (checkpoint, given) and checkpoint != given:
+        raise PlanError(
+            f"checkpoint={checkpoint!r} and the option checkpointLocation={given!r} differ; give one of them"
+        )
+    place = checkpoint or given
+    if place is None and path is not None and spark.conf.get("spark.sql.streaming.checkpointLocation", None) is None:
+        raise PlanError("start(path=...) needs checkpoint=..., a folder of its own: with it a restart loses no row")
+    begun = None
     if place is not None:
         plan = run.plan
+        mine = {**mine, "plan": plan.fingerprint}
         if plan.join is not None:
             partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
-            buckets = min(parallelism(spark), partitions)
-            mine = {**mine, "order": list(plan.join.order), "buckets": buckets}
-        pinned = pin(spark, place, mine)
+            mine |= {"order": list(plan.join.order), "buckets": min(parallelism(spark), partitions)}
+        begun = pinned(spark, place, mine)
         if plan.join is not None:
-            run.plan = replace(plan, join=replace(plan.join, order=tuple(pinned["order"])))
-            run.buckets = int(pinned["buckets"])
+            kept = begun or mine
+            run.plan = replace(plan, join=replace(plan.join, order=tuple(kept["order"])))
+            run.buckets = int(kept["buckets"])
         options["checkpointLocation"] = place
-    elif path is not None and spark.conf.get("spark.sql.streaming.checkpointLocation", None) is None:
-        raise PlanError("start(path=...) needs checkpoint=..., a folder of its own: with it a restart loses no row")
     writer = run.dataframe().writeStream.format(kind).options(**options).outputMode("append")
     if name is not None:
         writer = writer.queryName(name)
     if trigger is not None:
         writer = writer.trigger(**_trigger(trigger))
-    query: StreamingQuery = writer.start(path) if path is not None else writer.start()
+    if place is not None and begun is None:
+        pin(spark, place, mine)
+    try:
+        with spark_errors():
+            query: StreamingQuery = writer.start(path) if path is not None else writer.start()
+    except PlanError:
+        if place is not None and begun is None:
+            unpin(spark, place)
+        raise
     return query
 
 
