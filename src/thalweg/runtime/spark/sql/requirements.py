@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -60,9 +61,9 @@ def spark_errors() -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        if isinstance(error, PlanError):
-            raise
         raise PlanError(f"Spark refuses this query: {str(error).splitlines()[0]}") from error
+    except Py4JJavaError as error:  # what PySpark has no class for
+        raise PlanError(f"Spark refuses this query: {error.java_exception.getMessage()}") from error
 
 
 def _expressions(plan: QueryPlan) -> Iterator[Expression]:
