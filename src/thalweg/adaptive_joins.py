@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.events import JsonLines, Record
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.window_length import Length
+from thalweg.plan.window_length import Length, check_length
 from thalweg.report import JoinReport, JoinTally
 from thalweg.report.join_explain import explain_text
 from thalweg.runtime.join_settings import JoinSettings
@@ -104,6 +104,12 @@ def join(
     [{'a_k': 'x', 'a_t': 100, 'b_k': 'x', 'b_t': 105, 'event_time': 105}]
     """
     plan = JoinPlan.of(on, window, time, lateness, select)
+    for name, lengths in (("window", window), ("lateness", lateness)):
+        if isinstance(lengths, Mapping):
+            for alias, length in lengths.items():
+                check_length(length, f"{name} of {alias}")
+        else:
+            check_length(lengths, name)
     given = {
         "policy": policy, "budget": budget, "max_matches": max_matches, "max_bytes": max_bytes,
         "buckets": buckets, "idle_after": idle_after, "slice_rows": slice_rows, "seed": seed,

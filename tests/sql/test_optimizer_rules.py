@@ -327,7 +327,7 @@ def test_residuals(condition: str, residuals: list[str], stays: list[str]) -> No
 
 
 @pytest.mark.parametrize(
-    "condition", ["p.b < q.b", "p.a + 1 = q.a", "p.x = q.x", "p.s <=> q.s", "p.a = 5 AND q.a = 5", "TRUE"]
+    "condition", ["p.b < q.b", "p.b < q.b AND p.a + 1 = q.a", "p.x = q.x", "p.s <=> q.s", "p.a = 5 AND q.a = 5", "TRUE"]
 )
 def test_streams_that_no_equality_connects_are_refused(condition: str) -> None:
     with pytest.raises(tw.PlanError, match=r"q is joined with p by no equality.*; write p.x = q.y"):

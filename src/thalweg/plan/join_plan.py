@@ -18,7 +18,7 @@ from thalweg.errors import PlanError, nearest
 from thalweg.plan.join_condition import Residual, parse
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_select import check_select
-from thalweg.plan.window_length import Length, check_length
+from thalweg.plan.window_length import Length
 
 T = TypeVar("T")
 
@@ -78,12 +78,6 @@ class JoinPlan:
         for alias, column in times.items():
             if not isinstance(column, str) or not column:
                 raise PlanError(f"time of {alias}={column!r}: must be the name of the column with a row's time")
-        for name, lengths in (("window", window), ("lateness", lateness)):
-            if isinstance(lengths, Mapping):
-                for alias, length in lengths.items():
-                    check_length(length, f"{name} of {alias}")
-            else:
-                check_length(lengths, name)
         return cls(
             on, graph, residuals, _by_stream(window, streams), times, _by_stream(lateness, streams),
             check_select(select, graph.aliases), named, None if isinstance(time, Mapping) else time,

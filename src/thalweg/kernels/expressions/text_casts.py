@@ -23,7 +23,7 @@ _BLANKS = "".join(map(chr, range(33))) + "\x7f"
 _WHOLE = r"\A[+-]?[0-9]+\z"
 _NUMBER = r"\A[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _REAL = rf"{_NUMBER}[dDfF]?\z|(?i)\A[+-]?(inf|infinity|nan)\z"
-_TRUE, _FALSE = pa.array(["t", "true", "y", "yes", "1"]), pa.array(["f", "false", "n", "no", "0"])
+_TRUE, _FALSE = ["t", "true", "y", "yes", "1"], ["f", "false", "n", "no", "0"]
 
 
 def _is_none(text: object, call: Call) -> ExpressionError:
@@ -83,7 +83,7 @@ def decimal_of(texts: pa.Array, call: Call) -> pa.Array:
 def boolean_of(texts: pa.Array, call: Call) -> pa.Array:
     """t, true, y, yes, 1 and their opposites, in any case."""
     words = pc.ascii_lower(pc.ascii_trim(texts, characters=_BLANKS))
-    yes, no = pc.is_in(words, value_set=_TRUE), pc.is_in(words, value_set=_FALSE)
+    yes, no = (pc.is_in(words, value_set=pa.array(known)) for known in (_TRUE, _FALSE))
     bad = true_of(pc.and_(pc.invert(pc.or_(yes, no)), words.is_valid()))
     if bad.any():
         raise _is_none(texts[int(bad.argmax())].as_py(), call)
