@@ -40,7 +40,7 @@ def parse(on: str) -> tuple[list[Equality], tuple[Residual, ...], tuple[str, ...
     aliases: dict[str, None] = {}
     equalities: list[Equality] = []
     residuals: list[Residual] = []
-    for part in _conjuncts(tree):
+    for part in conjuncts(tree):
         columns = {(c.table, c.name): None for c in part.find_all(exp.Column, bfs=False)}
         for alias, column in columns:
             if not alias:
@@ -94,13 +94,14 @@ def _known() -> tuple[type, ...]:
     )  # fmt: skip
 
 
-def _conjuncts(tree: Any) -> Iterator[Any]:
+def conjuncts(tree: Any) -> Iterator[Any]:
+    """What AND connects."""
     from sqlglot import exp
 
     while isinstance(tree, exp.Paren):
         tree = tree.this
     if isinstance(tree, exp.And):
-        yield from _conjuncts(tree.this)
-        yield from _conjuncts(tree.expression)
+        yield from conjuncts(tree.this)
+        yield from conjuncts(tree.expression)
     else:
         yield tree

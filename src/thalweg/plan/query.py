@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import pyarrow as pa
 
 from thalweg.plan.expression import Aggregate, Expression, structure
 from thalweg.plan.relation import Relation
+from thalweg.plan.type_rules import finer, plain_type
 from thalweg.plan.window import GroupWindow, StreamWindow
 
 WINDOW_START, WINDOW_END = "window_start", "window_end"
@@ -29,6 +31,12 @@ class Source:
     """None: a table, or a stream that nothing is kept of."""
     offset: int = 0
     """Where it stands in the text."""
+
+
+def time_type(sources: Iterable[Source]) -> pa.DataType:
+    """Of a result's time: the finest of the streams'."""
+    kinds = [plain_type(s.relation.schema.field(s.relation.time).type) for s in sources if s.relation.time is not None]
+    return pa.timestamp(reduce(finer, (kind.unit for kind in kinds)), kinds[0].tz)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from thalweg.kernels.expressions import Evaluation
 from thalweg.plan.expression import Bound, Expression, Ref, refs
 from thalweg.plan.group_spec import grouped_columns
 from thalweg.plan.join_select import EVENT_TIME
-from thalweg.plan.query import Condition
+from thalweg.plan.query import Condition, time_type
 from thalweg.plan.query_plan import QueryPlan, Scan, column_of, group_outputs, of_groups
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.type_rules import plain_type
@@ -71,9 +71,7 @@ class LocalRun:
             rows = self._grouped(rows, watermark, name)
             if grouping.having is not None:
                 having = Evaluation(of_groups(grouping.having, plan), self.functions)
-                rows = (
-                    batch.filter(having(_columns(batch, lambda ref: _plain(ref)), batch.num_rows)) for batch in rows
-                )
+                rows = (batch.filter(having(_columns(batch, _plain), batch.num_rows)) for batch in rows)
             outputs, name = group_outputs(plan), _plain
         return self._projected(rows, [(o.name, o.expression) for o in outputs], name)
 
@@ -160,10 +158,9 @@ class LocalRun:
                 names = [time, *(column for column, _ in evaluations)]
                 yield pa.RecordBatch.from_arrays([batch.column(time), *arrays], names=names)
 
-        time_type = plain_type(stream.relation.schema.field(stream.relation.time).type)
-        if plan.join is not None:
-            time_type = _finest(plan)
-        schema = pa.schema([(time, time_type), *((column, e.type) for column, e in computed.items())])
+        schema = pa.schema(
+            [(time, time_type(plan.query.sources)), *((column, e.type) for column, e in computed.items())]
+        )
         self.parts.groups = counted
         yield from aggregate_batches(
             prepared(), spec, 0, lambda counts: counted.__setitem__(slice(None), [counts]),
@@ -227,9 +224,3 @@ def _columns(batch: pa.RecordBatch, name: Name) -> Callable[[Ref | Bound], pa.Ar
 
 def _plain(ref: Ref | Bound) -> str:
     return ref.column if isinstance(ref, Ref) else ref.name
-
-
-def _finest(plan: QueryPlan) -> pa.DataType:
-    units = ("s", "ms", "us", "ns")
-    kinds = [plain_type(s.relation.schema.field(s.relation.time).type) for s in plan.query.streams]
-    return pa.timestamp(max((kind.unit for kind in kinds), key=units.index), kinds[0].tz)

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.expression import Aggregate, Bound, Expression, Ref, Value, children, text_of, walk
-from thalweg.plan.query import Condition, Grouping, Output, Query, Source
+from thalweg.plan.query import Condition, Grouping, Output, Query, Source, time_type
 from thalweg.plan.relation import Catalog
 from thalweg.plan.sql.clauses import Clauses, demand, end_of, read_clauses
 from thalweg.plan.sql.expressions import ExpressionReader
@@ -111,9 +111,7 @@ def _selected(
     grouped = clauses.groups is not None or clauses.having is not None or _has_aggregate(clauses.outputs)
     if grouped:
         reader.aggregates = aggregates
-        streams = [source for source in sources if source.relation.is_stream]
-        first = streams[0].relation
-        names.bounds = _time_type(streams) or plain_type(first.schema.field(first.time).type)
+        names.bounds = time_type(sources)
     outputs: dict[str, Output] = {}
     for node in clauses.outputs:
         for output in _outputs(clauses, node, names, reader):
@@ -129,15 +127,6 @@ def _selected(
     else:
         _check_windows(clauses, sources)
     return Query(clauses.source.text, sources, conditions, tuple(outputs.values()), grouping)
-
-
-def _time_type(streams: list[Source]) -> pa.DataType | None:
-    """Of a result's time: the finest."""
-    units = ("s", "ms", "us", "ns")
-    kinds = [plain_type(s.relation.schema.field(s.relation.time).type) for s in streams]
-    if not all(pa.types.is_timestamp(kind) for kind in kinds):
-        return None
-    return pa.timestamp(max((kind.unit for kind in kinds), key=units.index), kinds[0].tz)
 
 
 def _outputs(clauses: Clauses, node: Any, names: Names, reader: ExpressionReader) -> Iterator[Output]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from thalweg.errors import SqlError
+from thalweg.plan.join_condition import conjuncts
 from thalweg.plan.sql.source_text import SourceText, offset_of, shown, tokens_of
 from thalweg.plan.sql.windows import Windows, find_windows
 
@@ -124,19 +124,6 @@ def _place_of(source: SourceText, word: str) -> int:
     """Of the last such word."""
     places = [token.start for token in tokens_of(source) if token.text.upper().split(" ")[0] == word]
     return max(places, default=0)
-
-
-def conjuncts(tree: Any) -> Iterator[Any]:
-    """What AND connects."""
-    from sqlglot import exp
-
-    while isinstance(tree, exp.Paren):
-        tree = tree.this
-    if isinstance(tree, exp.And):
-        yield from conjuncts(tree.this)
-        yield from conjuncts(tree.expression)
-    else:
-        yield tree
 
 
 def _parsed(source: SourceText, text: str) -> Any:
