@@ -60,7 +60,8 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
             found = ratios(trials, comparison.of, comparison.to)
             control = ratios(trials, AGAIN, comparison.of)
             tell({
-                "bench": BENCH, "scenario": comparison.name, "rows": rows, "rounds": rounds, "results": expected[0],
+                "bench": BENCH, "scenario": comparison.name, "rows": rows * comparison.repeated, "rounds": rounds,
+                "results": expected[0],
                 "seconds": {k: round(statistics.median(t.seconds for t in runs), 3) for k, runs in trials.items()},
                 "build_ms": {k: _median_ms(runs) for k, runs in trials.items()},
                 "aa_spread": [round(min(control), 3), round(max(control), 3)],
