@@ -1,25 +1,35 @@
 """Which window is probed first, before anything was seen: the one where a row is expected to find the fewest partners.
 
-Expected partners: rows in the window, over the different values of the column that is compared (each row finds the
-share of one value, if values are even). Both come from what the user declares; where a number is missing, the written
-order stands, and the reason says so. While the stream runs, what is counted replaces all of this.
+Expected partners: rows in the window that pass its stream's filters, over the different values of the column that is
+compared (each row finds the share of one value, if values are even). Rows and values are what the user declares; where
+a number is missing, the written order stands, and the reason says so. The share that filters keep is declared or
+assumed (`shares`). While the stream runs, what is counted replaces all of this.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
+from thalweg.optimizer.shares import share_of_all
+from thalweg.plan.expression import refs
+from thalweg.plan.number_words import few_digits, percent
 from thalweg.plan.query_plan import QueryPlan, Scan
 
 
 def choose_order(plan: QueryPlan) -> QueryPlan:
-    """Of a join alone."""
+    """Of a join; what filters keep is estimated of every plan."""
     if plan.join is None:
-        return plan
+        told = {scan.alias: _of_one(scan) for scan in plan.scans}
+        return replace(plan, estimates={**plan.estimates, **{alias: told[alias] for alias in told if told[alias]}})
     expected = {scan.alias: _partners(plan, scan) for scan in plan.scans}
     estimates = dict(plan.estimates)
     for alias, (count, origin) in expected.items():
-        estimates[alias] = origin if count is None else f"{_few_digits(count)} partners a row, {origin}"
+        if count is None:
+            estimates[alias] = f"{origin}{_filtered(plan.scan(alias), '; ')}"
+            continue
+        found = f"{few_digits(count)} partners a row, {percent(found_by(count))} find one"
+        estimates[alias] = f"{found}, {origin}{_filtered(plan.scan(alias), ', of which ')}"
     unknown = [alias for alias, (count, _) in expected.items() if count is None]
     if unknown:
         why = f"as written, since nothing is known of {', '.join(unknown)}"
@@ -44,12 +54,43 @@ def _partners(plan: QueryPlan, scan: Scan) -> tuple[float | None, str]:
     if rows is None:
         return None, "no number of rows is declared"
     keys = [key[1] for e in plan.join.equalities for key in (e.one, e.other) if key[0] == scan.alias]
-    distinct = [stats.distinct[key] for key in keys if key in stats.distinct]
+    columns = [column for key in keys for column in _read_by(scan, key)]
+    distinct = [stats.distinct[column] for column in columns if column in stats.distinct]
     if not distinct:
-        return None, f"distinct values of {keys[0] if keys else 'its key'} are not declared"
-    return rows / max(distinct), f"declared: {_few_digits(rows)} rows, {_few_digits(max(distinct))} different values"
+        return None, f"distinct values of {columns[0] if columns else 'its key'} are not declared"
+    kept = rows * _kept(scan)
+    told = f"declared: {few_digits(max(distinct))} different values, {few_digits(rows)} rows"
+    return kept / max(distinct), told
 
 
-def _few_digits(number: float) -> str:
-    """Three, but all of a whole number."""
-    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
+def found_by(partners: float) -> float:
+    """The share of rows that find a partner, when so many are found on average and fall on rows by chance."""
+    return -math.expm1(-partners)
+
+
+def _read_by(scan: Scan, key: str) -> tuple[str, ...]:
+    """Columns of the source; a key that is computed of one column has at most its different values."""
+    for name, expression in scan.computed:
+        if name == key:
+            return tuple(ref.column for ref in refs(expression)) if len(refs(expression)) == 1 else ()
+    return (key,)
+
+
+def _kept(scan: Scan) -> float:
+    return share_of_all((c.expression for c in scan.conditions), scan.source.relation.statistics).value
+
+
+def _filtered(scan: Scan, joint: str) -> str:
+    """What is said of filters, if there are any."""
+    if not scan.conditions:
+        return ""
+    share = share_of_all((c.expression for c in scan.conditions), scan.source.relation.statistics)
+    return f"{joint}filters keep {share}"
+
+
+def _of_one(scan: Scan) -> str:
+    """Of the only source."""
+    stats = scan.source.relation.statistics
+    if stats is None or stats.rows_per_second is None:
+        return _filtered(scan, "")
+    return f"declared: {few_digits(stats.rows_per_second)} rows a second{_filtered(scan, ', of which ')}"

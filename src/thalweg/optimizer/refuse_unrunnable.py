@@ -4,42 +4,83 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from thalweg.errors import PlanError
 from thalweg.plan.join_select import EVENT_TIME
+from thalweg.plan.query import time_type
 from thalweg.plan.query_plan import QueryPlan, Scan, needed
+from thalweg.plan.sql.source_text import SourceText
 from thalweg.plan.type_rules import sql_name
+from thalweg.plan.window_length import TICK_NS
 
 
 def refuse_unrunnable(plan: QueryPlan) -> QueryPlan:
-    """Streams that are joined have windows; what is grouped has, too."""
+    """Streams that are joined have windows, times that can be compared, and columns of different names."""
+    text = SourceText(plan.query.text)
     streams = [scan for scan in plan.scans if scan.source.relation.is_stream]
-    for scan in streams:
-        if len(streams) > 1 and scan.source.window is None:
-            raise PlanError(
-                f"{scan.alias} is joined and has no window: its rows would be kept for ever; write [RANGE ...]"
-            )
-    times = {f"{scan.alias}.{scan.source.relation.time}": _kind(scan) for scan in streams}
-    if len(streams) > 1 and len({kind.tz is None for kind in times.values()}) > 1:
-        told = ", ".join(f"{column} is {sql_name(kind)}" for column, kind in times.items())
-        raise PlanError(f"the streams' times differ: {told}; cast one of them before it is registered")
+    if len(streams) > 1:
+        for scan in streams:
+            if scan.source.window is None:
+                raise text.error(
+                    scan.source.offset,
+                    f"{scan.alias} is joined and has no window, so that its rows would be kept for ever; write "
+                    f"{scan.source.relation.name} [RANGE 1 MINUTE], or WINDOW 1 MINUTE at the end",
+                )
+        _refuse_other_times(text, streams)
+    _refuse_parts_of_ticks(text, plan, streams)
     if plan.join is not None:
-        _refuse_same_names(plan)
+        _refuse_same_names(text, plan)
     return plan
 
 
-def _kind(scan: Scan) -> pa.DataType:
-    assert scan.source.relation.time is not None
-    return scan.source.relation.schema.field(scan.source.relation.time).type
+def _refuse_other_times(text: SourceText, streams: list[Scan]) -> None:
+    first = streams[0]
+    for scan in streams:
+        if (_time(scan).tz is None) != (_time(first).tz is None):
+            told = " and ".join(f"{s.alias}.{s.source.relation.time} is {sql_name(_time(s))}" for s in (first, scan))
+            raise text.error(
+                scan.source.offset, f"the streams' times differ: {told}; cast one of them before it is registered"
+            )
 
 
-def _refuse_same_names(plan: QueryPlan) -> None:
+def _refuse_parts_of_ticks(text: SourceText, plan: QueryPlan, streams: list[Scan]) -> None:
+    """A window of half a second says nothing of times in whole seconds."""
+    kind = time_type(plan.query.sources)
+    tick_ns = TICK_NS[kind.unit]
+    grouping = plan.query.grouping
+    for scan in streams:
+        window = scan.source.window
+        if len(streams) > 1 and window is not None and window.length_us is not None:
+            lengths = {str(window): window.length_us}
+        elif grouping is not None:
+            lengths = {str(grouping.window): grouping.window.length_us}
+            lengths[f"the slide of {grouping.window}"] = grouping.window.slide_us
+        else:
+            lengths = {}
+        for told, us in lengths.items():
+            if us * 1000 % tick_ns:
+                raise text.error(
+                    scan.source.offset,
+                    f"{told} is no whole number of ticks of times that are {kind}; write a longer one, or cast the "
+                    "time before the stream is registered",
+                )
+
+
+def _refuse_same_names(text: SourceText, plan: QueryPlan) -> None:
     """Of columns of joined rows, which are called after their sources."""
-    holders = {EVENT_TIME: "the result's time"}
+    holders: dict[str, str] = {}
     for scan in plan.scans:
-        for column in needed(plan.behind, scan.alias):
+        put_out = needed(plan.behind, scan.alias)
+        for column in (*scan.columns, *(name for name, _ in scan.computed)):
             name, told = f"{scan.alias}_{column}", f"{scan.alias}.{column}"
+            if name == EVENT_TIME and column in put_out:
+                holders[name] = "the result's time"
             if name in holders:
-                raise PlanError(
-                    f"{told} and {holders[name]} would both be {name!r}; write another name: AS {scan.alias}2"
+                raise text.error(
+                    scan.source.offset,
+                    f"{told} and {holders[name]} would both be {name!r}; write another name: AS {scan.alias}2",
                 )
             holders[name] = told
+
+
+def _time(scan: Scan) -> pa.DataType:
+    assert scan.source.relation.time is not None
+    return scan.source.relation.schema.field(scan.source.relation.time).type

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from thalweg.optimizer.build_join import build_join
 from thalweg.optimizer.choose_order import choose_order
 from thalweg.optimizer.fold_constants import fold_constants
+from thalweg.optimizer.order_filters import order_filters
 from thalweg.optimizer.push_filters import push_filters
 from thalweg.optimizer.push_projections import push_projections
 from thalweg.optimizer.refuse_unrunnable import refuse_unrunnable
@@ -29,6 +30,7 @@ RULES: tuple[tuple[Rule, str], ...] = (
     (simplify_selections, "before conditions move: all that is said about a column is still in one place"),
     (push_filters, "before the join is built, which takes only what no single source can decide"),
     (build_join, "of what is left: equalities become keys, and some of their sides columns that scans compute"),
+    (order_filters, "every filter stands where it is evaluated"),
     (choose_order, "needs the join's graph, and the filters of scans for its estimates"),
     (push_projections, "when everything stands where it will be evaluated, and not before, it is known who reads what"),
     (refuse_unrunnable, "last, on the plan that would run"),

@@ -11,11 +11,9 @@ from thalweg.plan.query_plan import QueryPlan
 
 
 def split_conjunctions(plan: QueryPlan) -> QueryPlan:
-    """Places stay: parts of one conjunct share its place."""
-    conditions = tuple(
-        part for condition in plan.conditions for part in _parts(condition)
-    )  # fmt: skip
-    return replace(plan, conditions=conditions)
+    """Every part has a place of its own, in the order they are written."""
+    parts = [part for condition in plan.conditions for part in _parts(condition)]
+    return replace(plan, conditions=tuple(replace(part, place=n) for n, part in enumerate(parts)))
 
 
 def _parts(condition: Condition) -> Iterator[Condition]:

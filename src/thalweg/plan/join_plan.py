@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class JoinPlan:
-    """Mappings have one entry a stream, and none for tables."""
+    """Mappings have one entry a stream, and none for tables; a stream has either a window or an end."""
 
     on: str
     graph: JoinGraph
@@ -41,6 +41,8 @@ class JoinPlan:
     """Aliases that a dict names, so that they are streams, and which of the arguments does."""
     one_time: str | None = None
     """The time column that is written for all; None: a dict names those that have one."""
+    ends: Mapping[str, str] = field(default_factory=dict)
+    """Of streams without a window: the column with the time from which on a row has no partners; null: never."""
 
     @classmethod
     def of(
@@ -113,7 +115,7 @@ class JoinPlan:
         _demand_stream(streams)
         return replace(
             self,
-            windows=_by_stream(self.windows, streams),
+            windows={alias: length for alias, length in self.windows.items() if alias in streams},
             times=_by_stream(self.times, streams),
             lateness=_by_stream(self.lateness, streams),
         )

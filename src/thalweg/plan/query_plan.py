@@ -103,7 +103,11 @@ class QueryPlan:
         held = {
             "query": self.query.fingerprint,
             "scans": [
-                [scan.alias, [structure(c.expression) for c in scan.conditions], [n for n, _ in scan.computed]]
+                [
+                    scan.alias,
+                    [structure(c.expression) for c in sorted(scan.conditions, key=lambda c: c.place)],
+                    [n for n, _ in scan.computed],
+                ]
                 for scan in self.scans
             ],
             "join": join and [[list(e.one), list(e.other)] for e in join.equalities],

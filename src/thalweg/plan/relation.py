@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +27,15 @@ class Relation:
     def is_stream(self) -> bool:
         """Unbounded, whatever its data are."""
         return self.time is not None
+
+    def unused(self, name: str) -> str:
+        """A name that no column has, for one that is made on the way.
+
+        >>> Relation("a", pa.schema({"end": pa.int64()})).unused("end")
+        'end 2'
+        """
+        names = (name if n == 1 else f"{name} {n}" for n in count(1))
+        return next(each for each in names if each not in self.schema.names)
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,8 @@ def _streams(binding: JoinBinding, streams: Sequence[str], streaming: bool, foll
     plan = binding.plan
     alike: dict[str, list[str]] = {}
     for alias in streams:
-        told = f"window {_length(plan.windows[alias])}, time {plan.times[alias]}"
+        window = f"window {_length(plan.windows[alias])}" if alias in plan.windows else f"until {plan.ends[alias]}"
+        told = f"{window}, time {plan.times[alias]}"
         if streaming and alias in followed:
             told += ", whose watermark in Spark is followed; lateness= is not used"
         elif streaming:

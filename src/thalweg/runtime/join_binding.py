@@ -17,11 +17,12 @@ from thalweg.errors import PlanError, nearest
 from thalweg.kernels.key_words import KeyKind, same
 from thalweg.kernels.plain_columns import can_be_gathered, plain, plain_schema
 from thalweg.kernels.residual import Check
-from thalweg.kernels.window_store import WordsOf
+from thalweg.kernels.window_store import WordsOf, ends_of
 from thalweg.plan.join_graph import Key
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_select import TIME, Column, result_name, selected
 from thalweg.plan.window_length import TICK_NS, length_of
+from thalweg.runtime.watermark import END
 
 Words = NDArray[np.int64]
 Bits = NDArray[np.bool_]
@@ -38,7 +39,7 @@ class JoinBinding:
     time_type: pa.DataType
     """Of `event_time`: the finest of the streams' times."""
     windows: Mapping[str, int]
-    """Of streams; tables have none."""
+    """Of streams; tables have none, nor have streams whose rows bring their ends."""
     lateness: Mapping[str, int]
     kinds: tuple[KeyKind, ...]
     """By class."""
@@ -97,7 +98,21 @@ class JoinBinding:
 
     def times(self, alias: str, batch: pa.RecordBatch) -> tuple[Words, Bits | None]:
         """The time of each row in ticks, and where there is one; None: everywhere."""
-        array = batch.column(self.plan.times[alias])
+        return self._ticks(alias, self.plan.times[alias], batch)
+
+    def ends(self, alias: str, batch: pa.RecordBatch, times: Words) -> Words:
+        """Until when rows may have partners, in ticks: their times and the window, or what a column says; for ever if
+        they are of a table."""
+        if alias in self.windows:
+            return ends_of(times, self.windows[alias])
+        ends = np.full(len(times), END, np.int64)
+        if alias in self.plan.ends:
+            over, known = self._ticks(alias, self.plan.ends[alias], batch)
+            ends = over - 1 if known is None else np.where(known, over - 1, END)
+        return ends
+
+    def _ticks(self, alias: str, column: str, batch: pa.RecordBatch) -> tuple[Words, Bits | None]:
+        array = batch.column(column)
         known = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
         if array.type == self.time_type:
             return _raw(array), known
@@ -106,8 +121,7 @@ class JoinBinding:
         try:
             return _raw(array.cast(self.time_type)), known
         except pa.ArrowInvalid as error:
-            column = f"{alias}.{self.plan.times[alias]}"
-            raise PlanError(f"{column} holds a time that {self.time_type} cannot tell: {error}") from None
+            raise PlanError(f"{alias}.{column} holds a time that {self.time_type} cannot tell: {error}") from None
 
     def keys(self, alias: str, batch: pa.RecordBatch) -> tuple[dict[Key, Words], Bits | None]:
         """What the rows are probed by, and which rows can have partners; None: all."""
@@ -190,6 +204,9 @@ def _asked_for(plan: JoinPlan, alias: str, schema: pa.Schema) -> set[str]:
     if alias in plan.times:
         _demand(schema, alias, plan.times[alias], "time=")
         named.append(plan.times[alias])
+    if alias in plan.ends:
+        _demand(schema, alias, plan.ends[alias], "ends")
+        named.append(plan.ends[alias])
     return set(named)
 
 

@@ -13,10 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.kernels.residual import Check
-from thalweg.kernels.window_store import ends_of
 from thalweg.plan.join_graph import Key
 from thalweg.runtime.join_binding import JoinBinding
-from thalweg.runtime.watermark import BEGINNING, END, Watermarks
+from thalweg.runtime.watermark import BEGINNING, Watermarks
 
 Words = NDArray[np.int64]
 
@@ -72,7 +71,7 @@ class Admitted:
     keys: dict[Key, Words]
     times: Words
     ends: Words
-    """Until when each may have partners: its time and its stream's window."""
+    """Until when each may have partners."""
 
 
 class JoinIntake:
@@ -138,9 +137,7 @@ class JoinIntake:
             keys = {key: words[usable] for key, words in keys.items()}
         if not batch.num_rows:
             return None
-        window = self.binding.windows.get(alias)
-        ends = np.full(len(times), END, np.int64) if window is None else ends_of(times, window)
-        return Admitted(batch, keys, times, ends)
+        return Admitted(batch, keys, times, self.binding.ends(alias, batch, times))
 
     def _put_aside(self, alias: str, why: str, batch: pa.RecordBatch, rows: NDArray[np.bool_]) -> None:
         if self.set_aside is not None:

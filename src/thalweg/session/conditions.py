@@ -36,7 +36,8 @@ def predicates(
     in_python: set[str] = set()
     for n, condition in enumerate(conditions):
         name = names[n]
-        before = names[:n] if can_raise(condition.expression) else []
+        written = [name for name, other in zip(names, conditions, strict=True) if other.place < condition.place]
+        before = written if can_raise(condition.expression) else []
         if native is not None and not user_functions(condition.expression) and not in_python & set(before):
             made.append(predicate(native(condition), name=name, after=before))
             continue

@@ -59,7 +59,7 @@ class ContinuousQuery:
         """Of one run."""
         streaming = any(getattr(df, "isStreaming", False) for df in self._data.values())
         where = "this process" if self._spark is None else "a Spark stream" if streaming else "Spark, on finished data"
-        return explanation(plan, self._functions, self._policy, where, parts.report())
+        return explanation(plan, self._policy, where, parts.report())
 
     def dataframe(self) -> Any:
         """On Spark a DataFrame to go on with; in this process a table of all results."""
@@ -107,7 +107,7 @@ class ContinuousQuery:
             The folder of a Spark stream's checkpoint. It is bound to this query: a restart goes on with the plan it was
             begun with, another query is refused.
         """
-        if self.name is not None and (other := self._running.get(self.name)) is not None and other.isActive:
+        if self.name is not None and (other := self._running.get(self.name.lower())) is not None and other.isActive:
             raise PlanError(f"a query {self.name!r} is running: stop it first, or give this one another name=")
         kind = format or ("parquet" if path is not None else None)
         if kind is None:
@@ -120,7 +120,7 @@ class ContinuousQuery:
                     raise PlanError(f"{given}={value!r}: the data are finished, so that there is nothing to go on with")
             handle = self._finished(path, kind, dict(options or {}))
         if self.name is not None:
-            self._running[self.name] = handle
+            self._running[self.name.lower()] = handle
         return handle
 
     def _stream(

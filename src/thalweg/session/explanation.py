@@ -6,10 +6,10 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from thalweg.plan.expression import Expression, text_of, user_functions
+from thalweg.plan.expression import Expression, UserCall, text_of, walk
+from thalweg.plan.number_words import percent
 from thalweg.plan.query import Condition, Query, Source
 from thalweg.plan.query_plan import QueryPlan, Scan
-from thalweg.plan.relation import UserFunction
 from thalweg.plan.window import as_written
 from thalweg.report import JoinReport, Report
 from thalweg.report.plan_tree import Node, as_graphviz, as_html, as_mermaid, as_text
@@ -59,16 +59,11 @@ class Explanation:
         return "".join(parts)
 
 
-def explanation(
-    plan: QueryPlan, functions: Mapping[str, UserFunction], policy: str, where: str, report: QueryReport
-) -> Explanation:
+def explanation(plan: QueryPlan, policy: str, where: str, report: QueryReport) -> Explanation:
     """One pipeline: the plan is the one that runs."""
     counted = _counted(report)
-    physical = _Physical(plan, functions, policy, where, counted)
-    estimates = tuple(
-        f"{alias}: {told}{f'; counted: {counted[alias]}' if alias in counted else ''}"
-        for alias, told in plan.estimates.items()
-    )
+    physical = _Physical(plan, policy, where, counted)
+    estimates = tuple(f"{alias}: {told}{_beside(counted, alias)}" for alias, told in plan.estimates.items())
     columns = tuple(f"{field.name}: {field.type}" for field in plan.query.schema)
     return Explanation(where, logical(plan.query), physical.tree(), estimates, physical.adapts(), plan.notes, columns)
 
@@ -91,12 +86,11 @@ class _Physical:
     def __init__(
         self,
         plan: QueryPlan,
-        functions: Mapping[str, UserFunction],
         policy: str,
         where: str,
         counted: Mapping[str, str],
     ) -> None:
-        self.plan, self.functions, self.policy, self.counted = plan, functions, policy, counted
+        self.plan, self.policy, self.counted = plan, policy, counted
         self.local = where == "this process"
         self.where = where
 
@@ -126,7 +120,7 @@ class _Physical:
         if scan.source.window is not None and self.plan.join is None and self.plan.query.grouping is None:
             details.append("its window bounds nothing: nothing is kept")
         if scan.source.window is not None and scan.source.window.rows is not None and self.plan.join is not None:
-            details.append("the join keeps all its rows, and results are checked for the last ones")
+            details.append("a row is joined when it is known which one takes its place in the window")
         node = Node(kind, tuple(details))
         if scan.conditions:
             node = self._filter(scan.conditions, node, scan.alias)
@@ -141,17 +135,11 @@ class _Physical:
         return Node("Filter", (how, *told, *counted), (node,))
 
     def _condition(self, condition: Condition) -> str:
-        called = user_functions(condition.expression)
-        if self.local:
-            place = "Python" if called else "Arrow"
-        else:
-            place = "Python" if called else "JVM"
-        costs = [f.cost_us for f in map(self._function, called) if f.cost_us is not None]
+        calls = [part for part in walk(condition.expression) if isinstance(part, UserCall)]
+        costs = [part.cost_us for part in calls if part.cost_us is not None]
+        place = "Python" if calls else "Arrow" if self.local else "JVM"
         cost = f", {sum(costs):g} µs a row, declared" if costs else ""
         return f"{condition.text}  ({place}{cost})"
-
-    def _function(self, name: str) -> UserFunction:
-        return self.functions[name.lower()]
 
     def _join(self, scans: tuple[Node, ...]) -> Node:
         step = self.plan.join
@@ -194,6 +182,12 @@ def _output(name: str, expression: Expression) -> str:
     return name if text in (name, f"{getattr(expression, 'alias', '')}.{name}") else f"{text} AS {name}"
 
 
+def _beside(counted: Mapping[str, str], alias: str) -> str:
+    """An estimate: what was counted of the same."""
+    told = [counted[name] for name in (f"filter of {alias}", alias) if name in counted]
+    return f"; counted: {', '.join(told)}" if told else ""
+
+
 def _counted(report: QueryReport) -> dict[str, str]:
     """What parts have counted, over all their runs, by part and stream."""
     told: dict[str, str] = {}
@@ -201,11 +195,21 @@ def _counted(report: QueryReport) -> dict[str, str]:
         if isinstance(each, Report) and each.sections:
             rows, kept = sum(s.rows for s in each.sections), sum(s.kept for s in each.sections)
             if rows:
-                told[name] = f"{rows:,} rows in, {kept:,} kept"
+                told[name] = f"{rows:,} rows in, {kept:,} kept ({percent(kept / rows)})"
         elif isinstance(each, JoinReport) and each.sections:
             results = sum(s.results for s in each.sections)
             told[name] = f"{results:,} results"
-            for section in each.sections:
-                for alias, stream in section.streams.items():
-                    told[alias] = f"{stream.rows:,} rows"
+            told |= {alias: _of_stream(each, alias) for alias in each.sections[0].streams}
     return told
+
+
+def _of_stream(report: JoinReport, alias: str) -> str:
+    """Rows it brought, and how many rows of others found a partner among them."""
+    streams = [stream for section in report.sections for stream in section.streams.values()]
+    rows = sum(stream.rows for stream in streams if stream.stream == alias)
+    looked = found = 0
+    for stream in streams:
+        for other, evaluated, passed in zip(stream.others, stream.evaluated, stream.passed, strict=True):
+            if other == alias:
+                looked, found = looked + evaluated, found + passed
+    return f"{rows:,} rows" + (f", found by {percent(found / looked)} of {looked:,} that looked" if looked else "")

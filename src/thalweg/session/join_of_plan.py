@@ -7,18 +7,14 @@ from thalweg.plan.expression import refs
 from thalweg.plan.join_condition import Residual
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.query_plan import QueryPlan, needed
+from thalweg.plan.query_plan import QueryPlan, Scan, needed
 from thalweg.plan.window_length import Length
 from thalweg.runtime.join_settings import JoinSettings
-from thalweg.session.row_windows import MOST_TICKS
-
-NO_TIME = "computed time"
-"""A column of the same moment in all rows."""
 
 
 def join_of(plan: QueryPlan, settings: JoinSettings, *, timeless: bool = False) -> Join:
     """Windows hold what somebody behind the join needs. `timeless`: of one stream with tables, whose rows bring
-    `NO_TIME`: its order and its times are of no concern, and a row without a time is a row."""
+    the column `no_time`: its order and its times are of no concern, and a row without a time is a row."""
     assert plan.join is not None
     step = plan.join
     rank = {alias: n for n, alias in enumerate(step.order)}
@@ -32,23 +28,36 @@ def join_of(plan: QueryPlan, settings: JoinSettings, *, timeless: bool = False) 
         for c in step.residuals
     )
     windows: dict[str, Length] = {}
-    times, lateness = {}, {}
+    times, lateness, ends = {}, {}, {}
     for scan in plan.scans:
         relation, window = scan.source.relation, scan.source.window
         if relation.time is None:
             continue
-        us = 0 if window is None else _for_ever(plan) if window.length_us is None else window.length_us
-        windows[scan.alias] = f"{us} microseconds"
-        times[scan.alias] = NO_TIME if timeless else relation.time
+        if rows_of(scan) is None:
+            windows[scan.alias] = f"{0 if window is None else window.length_us} microseconds"
+        else:
+            ends[scan.alias] = end_of(scan)
+        times[scan.alias] = no_time(scan) if timeless else relation.time
         lateness[scan.alias] = f"{relation.lateness_us} microseconds"
     select = tuple(
         f"{scan.alias}.{column}" for scan in plan.scans for column in needed(plan.behind, scan.alias)
     )  # fmt: skip
     on = " AND ".join([*(e.text for e in step.equalities), *(c.text for c in step.residuals)])
-    return Join(JoinPlan(on, graph, residuals, windows, times, lateness, select or ("event_time",)), settings)
+    return Join(
+        JoinPlan(on, graph, residuals, windows, times, lateness, select or ("event_time",), ends=ends), settings
+    )
 
 
-def _for_ever(plan: QueryPlan) -> int:
-    """In microseconds, as long as a window can be."""
-    kinds = (s.relation.schema.field(s.relation.time).type for s in plan.query.streams)
-    return MOST_TICKS // (1000 if any(kind.unit == "ns" for kind in kinds) else 1)
+def no_time(scan: Scan) -> str:
+    """A column of the same moment in all rows."""
+    return scan.source.relation.unused("computed time")
+
+
+def end_of(scan: Scan) -> str:
+    """A column with the time from which on a row is not among the last of its stream any more."""
+    return scan.source.relation.unused("end of row")
+
+
+def rows_of(scan: Scan) -> int | None:
+    """Of its window; None: it is one of time."""
+    return None if scan.source.window is None else scan.source.window.rows

@@ -27,9 +27,8 @@ from thalweg.runtime.local.aggregates import GroupCounts, aggregate_batches
 from thalweg.runtime.local.joins import WORTH_A_WARNING
 from thalweg.runtime.local.row_windows import with_ends
 from thalweg.session.conditions import predicates
-from thalweg.session.join_of_plan import NO_TIME, join_of
+from thalweg.session.join_of_plan import end_of, join_of, no_time, rows_of
 from thalweg.session.parts import Parts
-from thalweg.session.row_windows import END, rows_of, with_row_windows
 
 Batches = Iterator[pa.RecordBatch]
 Name = Callable[[Ref | Bound], str]
@@ -46,9 +45,6 @@ class LocalRun:
     """By alias."""
     listener: Callable[[Record], None]
     parts: Parts = field(default_factory=Parts)
-
-    def __post_init__(self) -> None:
-        self.plan = with_row_windows(self.plan)
 
     def batches(self) -> Batches:
         """The results, as they are asked for; at least one batch, for the columns."""
@@ -84,7 +80,7 @@ class LocalRun:
             relation = scan.source.relation
             assert relation.time is not None
             lateness = relation.lateness_us * 1000 // TICK_NS[relation.schema.field(relation.time).type.unit]
-            found = with_ends(found, relation.time, count, lateness, END)
+            found = with_ends(found, relation.time, count, lateness, end_of(scan))
         if scan.conditions:
             first = scan.columns[0]
             anything = Ref(scan.alias, first, plain_type(scan.source.relation.schema.field(first).type))
@@ -124,15 +120,15 @@ class LocalRun:
         for batch in rows:
             some = True
             if without_time:
-                batch = batch.append_column(NO_TIME, pa.array(np.zeros(batch.num_rows, "datetime64[us]")))
+                batch = batch.append_column(no_time(scan), pa.array(np.zeros(batch.num_rows, "datetime64[us]")))
             yield batch
         if not some:
             relation = scan.source.relation
             fields = [relation.schema.field(name) for name in scan.columns]
             if rows_of(scan) is not None:
-                fields.append(pa.field(END, relation.schema.field(relation.time).type))
+                fields.append(pa.field(end_of(scan), relation.schema.field(relation.time).type))
             fields += [pa.field(name, expression.type) for name, expression in scan.computed]
-            fields += [pa.field(NO_TIME, pa.timestamp("us"))] if without_time else []
+            fields += [pa.field(no_time(scan), pa.timestamp("us"))] if without_time else []
             yield pa.RecordBatch.from_arrays([pa.array([], f.type) for f in fields], schema=pa.schema(fields))
 
     def _with_computed(self, rows: Batches, computed: tuple[tuple[str, Expression], ...]) -> Batches:

@@ -118,7 +118,8 @@ class Session:
         returns
             A type of Spark's, such as ``"boolean"`` or ``"decimal(10, 2)"``.
         cost
-            Of a call for one row, in microseconds, if you know: it is told in plans. What it really costs is measured.
+            Of a call for one row, in microseconds, if you know: it decides where the function is tried first. What it
+            really costs is measured.
         safe
             It never raises. One that may raise is called only for rows that pass all conditions written before it.
         """
@@ -266,6 +267,8 @@ def _statistics(name: str, given: Mapping[str, Any] | None, schema: pa.Schema, s
         numbers = value.values() if key == "distinct" else [value]
         if any(isinstance(v, bool) or not isinstance(v, int | float) or not 0 < v < math.inf for v in numbers):
             raise PlanError(f"{name!r}: statistics {key}={value!r} must be a number above 0")
+        if key == "distinct" and any(v < 1 for v in numbers):
+            raise PlanError(f"{name!r}: statistics distinct={value!r}: a column has at least one value")
     for column in given.get("distinct", {}):
         if column not in schema.names:
             hint = nearest(str(column), schema.names)

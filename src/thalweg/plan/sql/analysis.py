@@ -235,18 +235,11 @@ def _checked_window(clauses: Clauses, sources: tuple[Source, ...], window: Group
 
 
 def _check_windows(clauses: Clauses, sources: tuple[Source, ...]) -> None:
-    """Of a join, and of a query that keeps nothing."""
-    streams = [s for s in sources if s.relation.is_stream]
+    """Of a join, and of a query that keeps nothing; whether all have one is asked of the plan."""
     for n, source in enumerate(sources):
         if source.window is not None and source.window.slide_us is not None:
             clauses.source.refuse(
                 clauses.tables[n], f"SLIDE belongs to aggregates over one stream; write [RANGE ...] for {source.alias}"
-            )
-        if len(streams) > 1 and source.relation.is_stream and source.window is None:
-            clauses.source.refuse(
-                clauses.tables[n],
-                f"{source.alias} is joined and has no window, so that its rows would be kept for ever; write "
-                f"{source.relation.name} [RANGE 1 MINUTE], or WINDOW 1 MINUTE at the end",
             )
 
 
