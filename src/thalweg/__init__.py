@@ -12,6 +12,7 @@ from thalweg.errors import (
     CheckpointError,
     ExpressionError,
     FailedRowError,
+    FunctionError,
     JoinLimitError,
     PlanError,
     PredicateError,
@@ -26,7 +27,7 @@ from thalweg.session import ContinuousQuery, Session, session
 __version__ = "0.1.0"
 
 __all__ = [
-    "CheckpointError", "ContinuousQuery", "ExpressionError", "FailedRowError", "Filters", "Join", "JoinLimitError",
-    "JoinReport", "NativePredicate", "PlanError", "Predicate", "PredicateError", "Report", "Session", "SqlError",
+    "CheckpointError", "ContinuousQuery", "ExpressionError", "FailedRowError", "Filters", "FunctionError", "Join",
+    "JoinLimitError", "JoinReport", "NativePredicate", "PlanError", "Predicate", "PredicateError", "Report", "Session", "SqlError",
     "ThalwegError", "TimeLimitError", "filters", "join", "predicate", "session",
 ]  # fmt: skip

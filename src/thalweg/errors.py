@@ -41,7 +41,12 @@ class TimeLimitError(PredicateError):
 
 
 class ExpressionError(ThalwegError, ArithmeticError):
-    """An expression has no value on a row: a division by zero, an overflow, text that is no number."""
+    """An expression has no value on a row: a division by zero, an overflow, text that is no number, a function that
+    raises."""
+
+
+class FunctionError(ExpressionError):
+    """A function of the user's raised in a query; what it raised is the cause."""
 
 
 class JoinLimitError(ThalwegError, RuntimeError):

@@ -59,6 +59,32 @@ def test_a_restart_goes_on_and_another_query_is_refused(spark, tmp_path: Path):
         other.start(**run)
 
 
+def test_a_checkpoint_of_a_query_without_a_session_is_refused(spark, tmp_path: Path):
+    streams = files(tmp_path, {"a": [rows([0, 3])]})
+    run = {"path": str(tmp_path / "out"), "checkpoint": str(tmp_path / "checkpoint"), "trigger": "availableNow"}
+    plain = streams["a"].stream(spark).select("id").writeStream.trigger(availableNow=True)
+    plain.option("checkpointLocation", run["checkpoint"]).format("noop").start().awaitTermination()
+    query = on_spark(spark, streams).query("SELECT id FROM a")
+    with pytest.raises(tw.CheckpointError, match=r"begun without a session.*checkpoint of its own"):
+        query.start(**run)
+
+
+def test_checkpoints_where_spark_s_configuration_puts_them_are_bound_too(spark, tmp_path: Path):
+    streams = files(tmp_path, {"a": [rows([0, 3])]})
+    s = on_spark(spark, streams)
+    run = {"path": str(tmp_path / "out"), "trigger": "availableNow"}
+    spark.conf.set("spark.sql.streaming.checkpointLocation", str(tmp_path / "all"))
+    try:
+        s.query("SELECT id FROM a", name="ids").start(**run).awaitTermination()
+        streams["a"].add(rows([4], first_id=2))
+        s.query("SELECT id FROM a", name="ids").start(**run).awaitTermination()
+        assert found(tmp_path / "out") == [(0,), (1,), (2,)]
+        with pytest.raises(tw.CheckpointError, match="another query"):
+            s.query("SELECT k AS id FROM a", name="ids").start(**run)
+    finally:
+        spark.conf.unset("spark.sql.streaming.checkpointLocation")
+
+
 def test_a_handle_is_asked_as_spark_s_own(spark, tmp_path: Path):
     streams = files(tmp_path, {"a": [rows([0, 3])], "b": [rows([1])]})
     s = on_spark(spark, streams)

@@ -76,3 +76,85 @@ def test_a_time_with_a_zone_is_not_compared_with_one_without():
     s.stream("a", pa.table({"ts": pa.array([NOON.replace(tzinfo=None)], pa.timestamp("us"))}), time="ts")
     with pytest.raises(tw.SqlError, match="has a zone"):
         s.query("SELECT ts FROM a WHERE ts > '2026-01-01 12:00:01+02:00'")
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT f(k) AS x FROM a", "SELECT sum(f(k)) AS x FROM a [RANGE 1 MINUTE]",
+             "SELECT a.k FROM a, b WHERE f(a.k) = b.k WINDOW 1 MINUTE"],
+)  # fmt: skip
+def test_a_function_that_raises_is_told_with_what_it_was_given(text: str):
+    s = tw.session()
+    s.stream("a", table([0, 1], k=[3, 0]), time="ts")
+    s.stream("b", table([0, 1], k=[3, 0]), time="ts")
+    s.function("f", lambda k: 6 // k, returns="bigint")
+    with pytest.raises(
+        tw.FunctionError, match=r"'f' raised ZeroDivisionError.*test_values.*given 0; let it return"
+    ) as e:
+        s.query(text).dataframe()
+    assert isinstance(e.value.__cause__, ZeroDivisionError)
+
+
+def test_a_condition_that_raises_tells_its_row_and_not_the_functions_wrapping():
+    s = tw.session()
+    s.stream("a", table([0, 1], k=[3, 0]), time="ts")
+    s.function("f", lambda k: 6 // k, returns="bigint")
+    with pytest.raises(
+        tw.FailedRowError, match=r"'f\(a.k\) > 1' raised ZeroDivisionError: .*k=0.*condition that is wri"
+    ):
+        s.query("SELECT k FROM a WHERE f(k) > 1").dataframe()
+
+
+def test_a_function_that_raises_on_spark_is_told_too(spark):
+    s = tw.session(spark)
+    s.stream("a", spark.createDataFrame(table([0, 1], k=[3, 0])), time="ts")
+    s.function("f", lambda k: 6 // k, returns="bigint")
+    with pytest.raises(Exception, match=r"function 'f' raised ZeroDivisionError: .*given 0; let it return None"):
+        s.query("SELECT f(k) AS x FROM a").dataframe().collect()
+
+
+@pytest.mark.parametrize("other", [pa.int64(), pa.uint64(), pa.int8(), pa.uint32(), pa.decimal128(20, 0)])
+def test_whole_numbers_of_any_kind_are_keys(other: pa.DataType):
+    values = [2**63, 1, None, 0] if other in (pa.uint64(), pa.decimal128(20, 0)) else [1, 2, None, 0]
+    a = table([0] * 4, k=pa.array([2**64 - 1, 1, 2**63, 0], pa.uint64()))
+    b = table([0] * 4, k=pa.array(values, other))
+    s = tw.session()
+    s.stream("a", a, time="ts")
+    s.stream("b", b, time="ts")
+    found = s.query("SELECT a.k FROM a [NOW], b [NOW] WHERE a.k = b.k").dataframe().column("k").to_pylist()
+    assert sorted(map(int, found)) == [
+        int(k) for (k,) in duckdb.sql("SELECT a.k FROM a, b WHERE a.k = b.k ORDER BY 1").fetchall()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("SELECT s.k FROM a [RANGE 1 SECOND], s [RANGE 1 SECOND] WHERE a.k = s.k",
+         r"column 37: the streams' times differ"),
+        ("SELECT x.k FROM n [RANGE 500 MILLISECONDS] AS x, n [NOW] AS y WHERE x.k = y.k",
+         r"column 17: .*no whole number"),
+        ("SELECT count(*) FROM n [RANGE 3 SECONDS SLIDE 1500 MILLISECONDS]",
+         r"column 22: the slide of .*no whole number"),
+        ("SELECT a.b_k, a_b.k FROM a, a_b WHERE a.ts = a_b.ts WINDOW 1 SECOND", r"column 29: .*both be 'a_b_k'"),
+    ],
+)  # fmt: skip
+def test_what_the_plan_refuses_has_a_place_in_the_text(text: str, words: str):
+    s = tw.session()
+    s.stream("a", table([0], k=[1], b_k=[1]), time="ts")
+    s.stream("a_b", table([0], k=[1]), time="ts")
+    for name, kind in (("s", pa.timestamp("us")), ("n", pa.timestamp("s", "UTC"))):
+        s.stream(name, pa.table({"ts": pa.array([0], kind), "k": [1]}), time="ts")
+    with pytest.raises(tw.SqlError, match=words):
+        s.query(text)
+
+
+def test_columns_called_as_what_is_made_on_the_way():
+    s = tw.session()
+    names = {"end of row": [5, 6], "computed time": [7, 8]}
+    s.stream("a", table([0, 1], k=[1, 1], **names), time="ts")
+    s.stream("b", table([0, 1], k=[1, 1]), time="ts")
+    s.table("t", pa.table({"k": [1]}))
+    last = s.query("SELECT a.`end of row` AS e FROM a [ROWS 1], b [NOW] WHERE a.k = b.k").dataframe()
+    assert sorted(last.column("e").to_pylist()) == [5, 6]
+    timeless = s.query("SELECT a.`computed time` AS c FROM a, t WHERE a.k = t.k").dataframe()
+    assert sorted(timeless.column("c").to_pylist()) == [7, 8]

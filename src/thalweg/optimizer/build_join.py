@@ -74,10 +74,10 @@ def _key(plan: QueryPlan, side: Expression) -> tuple[QueryPlan, Key]:
     inner = side
     while isinstance(inner, Call) and inner.function == "widen" and pa.types.is_integer(inner.type):
         inner = inner.arguments[0]  # keys of all widths are compared as they are
-    if isinstance(inner, Ref):
-        return plan, (inner.alias, inner.column)
     (alias,) = aliases(side)
     scan = plan.scan(alias)
+    if isinstance(inner, Ref) and not pa.types.is_uint64(scan.source.relation.schema.field(inner.column).type):
+        return plan, (inner.alias, inner.column)  # unsigned ones do not fit into BIGINT, and are DECIMALs
     for name, expression in scan.computed:
         if expression == side:
             return plan, (alias, name)

@@ -17,8 +17,8 @@ MOST_CHARACTERS = 200
 MOST_MESSAGE_CHARACTERS = 1000
 """Of an exception's message; some hold the whole input."""
 REMEDY = (
-    "Let the predicate return False for such rows, put a check before it with after=, or set such rows aside with "
-    'on_error="dead-letter".'
+    "Let the predicate return False for such rows, put a check before it (after=; in SQL, a condition that is written "
+    'before it), or let tw.filters set such rows aside with on_error="dead-letter".'
 )
 WRONG_KIND = (TypeError, AttributeError)
 """What a function raises that is given an array and wants a value."""

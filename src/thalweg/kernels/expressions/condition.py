@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from thalweg.errors import FunctionError
 from thalweg.kernels.expressions.evaluation import Evaluation
 from thalweg.plan.expression import Bound, Expression, Ref
 from thalweg.plan.relation import UserFunction
@@ -31,4 +32,7 @@ class Condition:
     def __call__(self, *arrays: pa.Array) -> pa.BooleanArray:
         """Null where nobody knows."""
         place = self._place
-        return self._evaluation(lambda ref: arrays[place[ref]], len(arrays[0]))
+        try:
+            return self._evaluation(lambda ref: arrays[place[ref]], len(arrays[0]))
+        except FunctionError as error:  # whoever asks for conditions finds out which row it was
+            raise error.__cause__ or error from None

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.errors import PredicateError
+from thalweg.errors import FunctionError, PredicateError
+from thalweg.kernels.user_frame import raised_at
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.type_rules import is_number, plain_type, sql_name
 
@@ -26,17 +27,41 @@ def call_user(function: UserFunction, arrays: Sequence[pa.Array], rows: int) -> 
     if not rows:
         return pa.array([], function.returns)
     if function.vectorized:
-        made = _array_of(function, function.func(*arrays))
+        try:
+            result = function.func(*arrays)
+        except Exception as error:
+            raise _raised(function, error, f"{rows:,} rows") from error
+        made = _array_of(function, result)
         if len(made) != rows:
             raise PredicateError(
                 f"function {function.name!r} got {rows} rows and returned {len(made)} values; one a row is needed"
             )
     else:
-        values = [function.func(*row) for row in zip(*(a.to_pylist() for a in arrays), strict=True)] if arrays else [
-            function.func() for _ in range(rows)
-        ]  # fmt: skip
-        made = _listed(function, values)
+        made = _listed(function, _values(function, arrays, rows))
     return _declared(function, made)
+
+
+def _values(function: UserFunction, arrays: Sequence[pa.Array], rows: int) -> list[Any]:
+    func = function.func
+    row: tuple[Any, ...] = ()
+    try:
+        if not arrays:
+            return [func() for _ in range(rows)]
+        values = []
+        for row in zip(*(a.to_pylist() for a in arrays), strict=True):
+            values.append(func(*row))  # a loop, so that the row it fails on can be told
+        return values
+    except Exception as error:
+        raise _raised(function, error, ", ".join(f"{value!r:.80}" for value in row) or "nothing") from error
+
+
+def _raised(function: UserFunction, error: Exception, given: str) -> FunctionError:
+    at = raised_at(error)
+    place = f" ({at})" if at else ""
+    return FunctionError(
+        f"function {function.name!r} raised {type(error).__name__}: {error}{place}, given {given}; let it return None "
+        "for such rows, or drop them by a condition in WHERE"
+    )
 
 
 def _array_of(function: UserFunction, result: Any) -> pa.Array:

@@ -15,9 +15,15 @@ FORMAT = 1
 
 def pinned(spark: SparkSession, checkpoint: str, mine: dict[str, Any]) -> dict[str, Any] | None:
     """What the checkpoint was begun with; None: it is new. Refuses one that another query began."""
-    found = _read(spark, _path(checkpoint))
-    if found is None:
+    lines = _lines(spark, _path(checkpoint))
+    if lines is None and _lines(spark, f"{checkpoint.rstrip('/')}/offsets"):
+        raise CheckpointError(
+            f"the checkpoint {checkpoint} was begun without a session, by a query of Spark's, and nothing tells which "
+            "one; give this query a checkpoint of its own"
+        )
+    if not lines:
         return None
+    found: dict[str, Any] = json.loads(lines[0])
     if found.get("format") != FORMAT:
         raise CheckpointError(
             f"{checkpoint}: its plan has format {found.get('format')}, and this version reads {FORMAT}"
@@ -54,12 +60,11 @@ def _write(spark: SparkSession, checkpoint: str, rows: list[tuple[str]]) -> None
     spark.createDataFrame(rows, "value string").coalesce(1).write.mode("overwrite").text(_path(checkpoint))
 
 
-def _read(spark: SparkSession, path: str) -> dict[str, Any] | None:
+def _lines(spark: SparkSession, path: str) -> list[str] | None:
+    """Of the files in a folder; None: there is no such folder."""
     try:
-        rows = spark.read.text(path).collect()
+        return [row[0] for row in spark.read.text(path).collect()]
     except AnalysisException as error:
         if (error.getCondition() if hasattr(error, "getCondition") else error.getErrorClass()) == "PATH_NOT_FOUND":
             return None
         raise
-    found: dict[str, Any] | None = json.loads(rows[0][0]) if rows else None
-    return found

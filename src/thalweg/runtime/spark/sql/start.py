@@ -32,8 +32,11 @@ def start_stream(
         raise PlanError(
             f"checkpoint={checkpoint!r} and the option checkpointLocation={given!r} differ; give one of them"
         )
+    root = spark.conf.get("spark.sql.streaming.checkpointLocation", None)
     place = checkpoint or given
-    if place is None and path is not None and spark.conf.get("spark.sql.streaming.checkpointLocation", None) is None:
+    if place is None and root is not None and name is not None:
+        place = f"{root.rstrip('/')}/{name}"  # where Spark puts it
+    if place is None and path is not None and root is None:
         raise PlanError("start(path=...) needs checkpoint=..., a folder of its own: with it a restart loses no row")
     begun = None
     if place is not None:
