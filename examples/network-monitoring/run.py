@@ -6,7 +6,6 @@ python examples/network-monitoring/run.py --local    # in this process
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 import tempfile
@@ -15,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import thalweg as tw
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+from on_spark import file_stream, local_spark  # noqa: E402 - it lies beside the examples
+
 BEGIN, MINUTES, PACKETS = datetime(2026, 3, 2, 12, 0, tzinfo=UTC), 30, 12_000
 ROUTERS = ("r1", "r2", "r3", "r4")
 
@@ -65,40 +66,6 @@ def main(spark: Any = None) -> pa.Table:
         print(f"{row['window_start']:%H:%M}  packets {row['packets']}, bytes {row['bytes']:,}")
     print(f"\n{q.report()}")
     return found
-
-
-def file_stream(spark: Any, table: pa.Table, folder: str, files: int = 4) -> Any:
-    """A streaming DataFrame over the table's rows, which lie in several files and are read one file a micro-batch."""
-    os.makedirs(folder)
-    for n in range(files):
-        begin, end = n * table.num_rows // files, (n + 1) * table.num_rows // files
-        pq.write_table(table.slice(begin, end - begin), f"{folder}/{n}.parquet")
-        os.utime(f"{folder}/{n}.parquet", (n, n))  # Spark reads the oldest first
-    schema = spark.read.parquet(folder).schema
-    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(folder)
-
-
-def local_spark() -> Any:
-    """A Spark on this machine, with the state store that joins of streams need."""
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    streaming = "org.apache.spark.sql.execution.streaming"
-    return (
-        SparkSession.builder.master("local[2]")
-        .config("spark.sql.shuffle.partitions", 2)
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.ui.enabled", False)
-        .config("spark.ui.showConsoleProgress", False)
-        .config("spark.log.level", "ERROR")
-        .config("spark.sql.streaming.stateStore.providerClass", f"{streaming}.state.RocksDBStateStoreProvider")
-        .config(
-            "spark.sql.streaming.checkpointFileManagerClass",
-            f"{streaming}.checkpointing.FileSystemBasedCheckpointFileManager",
-        )
-        .getOrCreate()
-    )
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ python examples/packet-trace/run.py --local    # in this process
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 import tempfile
@@ -15,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import thalweg as tw
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+from on_spark import file_stream, local_spark  # noqa: E402 - it lies beside the examples
+
 BEGIN, SECONDS, HOSTS = datetime(2026, 3, 2, 12, 0, tzinfo=UTC), 60, 100
 PACKETS = {"tcp": 6_000, "udp": 1_500, "sf": 400}
 
@@ -71,40 +72,6 @@ def queries() -> list[str]:
     """Those of query.sql."""
     text = (HERE / "query.sql").read_text(encoding="utf-8")
     return [query for query in text.split(";") if query.strip()]
-
-
-def file_stream(spark: Any, table: pa.Table, folder: str, files: int = 4) -> Any:
-    """A streaming DataFrame over the table's rows, which lie in several files and are read one file a micro-batch."""
-    os.makedirs(folder)
-    for n in range(files):
-        begin, end = n * table.num_rows // files, (n + 1) * table.num_rows // files
-        pq.write_table(table.slice(begin, end - begin), f"{folder}/{n}.parquet")
-        os.utime(f"{folder}/{n}.parquet", (n, n))  # Spark reads the oldest first
-    schema = spark.read.parquet(folder).schema
-    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(folder)
-
-
-def local_spark() -> Any:
-    """A Spark on this machine, with the state store that joins of streams need."""
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    streaming = "org.apache.spark.sql.execution.streaming"
-    return (
-        SparkSession.builder.master("local[2]")
-        .config("spark.sql.shuffle.partitions", 2)
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.ui.enabled", False)
-        .config("spark.ui.showConsoleProgress", False)
-        .config("spark.log.level", "ERROR")
-        .config("spark.sql.streaming.stateStore.providerClass", f"{streaming}.state.RocksDBStateStoreProvider")
-        .config(
-            "spark.sql.streaming.checkpointFileManagerClass",
-            f"{streaming}.checkpointing.FileSystemBasedCheckpointFileManager",
-        )
-        .getOrCreate()
-    )
 
 
 if __name__ == "__main__":

@@ -222,9 +222,9 @@ def test_what_was_counted_stands_beside_what_was_estimated() -> None:
         "WHERE t.size = u.size AND t.size > 5 AND t.host <> 'x'"
     )
     # 20 rows, a third of them above 5, nine tenths of those not x; over 4 values
-    estimated = ("t: 1.5 partners a row, 77.7 % find one, declared: 4 different values, 20 rows, of which filters keep "
-                 "30 %, assumed",
-                 "u: 3.33 partners a row, 96.4 % find one, declared: 3 different values, 10 rows")  # fmt: skip
+    estimated = ("t: 1.5 partners a row, 77.7 % find one, declared: 4 different values of size, 20 rows, of which "
+                 "filters keep 30 %, assumed",
+                 "u: 3.33 partners a row, 96.4 % find one, declared: 3 different values of size, 10 rows")  # fmt: skip
     assert asked.explain().estimates == estimated
     assert not any("counted" in each for each in details(asked.explain().physical))
     results = asked.dataframe().num_rows

@@ -451,7 +451,7 @@ def test_estimates_say_where_they_come_from() -> None:
     known = catalog(p=Statistics(rows_per_second=10, distinct={"a": 5}), q=Statistics(distinct={"a": 5}))
     estimates = plan_of(ORDERED, *BEFORE, choose_order, known=known).estimates
     assert estimates == {
-        "p": "20 partners a row, 100 % find one, declared: 5 different values, 100 rows",
+        "p": "20 partners a row, 100 % find one, declared: 5 different values of a, 100 rows",
         "q": "no rate is declared",
         "r": "nothing is declared",
     }
@@ -462,7 +462,7 @@ def test_tables_have_rows_and_no_rate() -> None:
         p=Statistics(rows_per_second=10, distinct={"a": 5}), t=Statistics(rows=30, distinct={"a": 15})
     )  # fmt: skip
     plan = plan_of("SELECT word FROM p [RANGE 1 SECOND], t WHERE p.a = t.a", *BEFORE, choose_order, known=known)
-    assert plan.estimates["t"] == "2 partners a row, 86.5 % find one, declared: 15 different values, 30 rows"
+    assert plan.estimates["t"] == "2 partners a row, 86.5 % find one, declared: 15 different values of a, 30 rows"
     assert plan.join is not None
     assert plan.join.order == ("p", "t")  # 10 rows of 5 values are 2 partners too: as written
 
@@ -475,8 +475,8 @@ def test_filters_leave_fewer_partners() -> None:
     assert plan.join is not None
     assert plan.join.order == ("r", "p", "q")
     assert plan.estimates["r"] == (
-        "5 partners a row, 99.3 % find one, declared: 5 different values, 1,000 rows, of which filters keep 2.5 %, "
-        "assumed"
+        "5 partners a row, 99.3 % find one, declared: 5 different values of a, 1,000 rows, of which filters "
+        "keep 2.5 %, assumed"
     )
 
 
@@ -484,7 +484,7 @@ def test_a_computed_key_has_the_values_of_its_column() -> None:
     declared = Statistics(rows_per_second=10, distinct={"s": 5})
     text = "SELECT p.a FROM p [RANGE 1 SECOND], q [RANGE 2 SECONDS] WHERE lower(p.s) = q.s"
     plan = plan_of(text, *BEFORE, choose_order, known=catalog(p=declared, q=declared))
-    assert plan.estimates["p"] == "2 partners a row, 86.5 % find one, declared: 5 different values, 10 rows"
+    assert plan.estimates["p"] == "2 partners a row, 86.5 % find one, declared: 5 different values of s, 10 rows"
 
 
 @pytest.mark.parametrize(

@@ -55,12 +55,12 @@ def _partners(plan: QueryPlan, scan: Scan) -> tuple[float | None, str]:
         return None, "no number of rows is declared"
     keys = [key[1] for e in plan.join.equalities for key in (e.one, e.other) if key[0] == scan.alias]
     columns = [column for key in keys for column in _read_by(scan, key)]
-    distinct = [stats.distinct[column] for column in columns if column in stats.distinct]
+    distinct = {column: stats.distinct[column] for column in columns if column in stats.distinct}
     if not distinct:
         return None, f"distinct values of {columns[0] if columns else 'its key'} are not declared"
-    kept = rows * _kept(scan)
-    told = f"declared: {few_digits(max(distinct))} different values, {few_digits(rows)} rows"
-    return kept / max(distinct), told
+    column, values = max(distinct.items(), key=lambda each: each[1])
+    told = f"declared: {few_digits(values)} different values of {column}, {few_digits(rows)} rows"
+    return rows * _kept(scan) / values, told
 
 
 def found_by(partners: float) -> float:
