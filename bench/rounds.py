@@ -1,4 +1,6 @@
-"""Interleaved rounds: every variant once a round, in an order drawn anew, so that a slow minute hits all alike.
+"""Interleaved rounds: every variant once a round, so that a slow minute hits all alike. Who comes first, second, ...
+changes from round to round, and of as many rounds as there are variants, each has every place once: to come after a
+dear one costs something too.
 
 A time means nothing alone; what counts is the ratio of two variants within a round, and its median over the rounds.
 """
@@ -57,7 +59,10 @@ def interleave(variants: Sequence[Variant], rounds: int, expected: tuple[int, in
     rng = np.random.default_rng(rounds)
     trials: Trials = {variant.name: [] for variant in variants}
     for number in range(rounds):
-        for k in rng.permutation(len(variants)):
+        turn = number % len(variants)
+        if not turn:
+            drawn = rng.permutation(len(variants))
+        for k in np.roll(drawn, turn):
             variant = variants[k]
             trial = variant.run(number)
             demand(variant.name, trial.result, expected)

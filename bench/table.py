@@ -6,9 +6,9 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
-Line = dict[str, Any]
+from bench.page import Line
+
 AGAINST = ("plain", "nondeterministic", "fused", "hindsight")
 
 

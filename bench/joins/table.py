@@ -2,41 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any
 
+from bench.page import Line, tables_of_runs
 from bench.table import short
 
-Line = dict[str, Any]
 GROWING = ("window-", "streams-")
 BEGIN, END = "<!-- tables -->", "<!-- end of tables -->"
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print the tables of one or several files, or put them into a page."""
-    parser = argparse.ArgumentParser(prog="python -m bench.joins.table", description=__doc__)
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN.jsonl")
-    parser.add_argument(
-        "--into", type=Path, metavar="PAGE", help=f"replace what stands between {BEGIN} and {END} there"
-    )
-    asked = parser.parse_args(arguments)
-    lines = [json.loads(text) for path in asked.runs for text in path.read_text(encoding="utf-8").splitlines()]
-    made = "\n".join(tables(lines))
-    if asked.into is None:
-        print(made)
-        return 0
-    put(asked.into, BEGIN, END, made)
-    return 0
-
-
-def put(page: Path, begin: str, end: str, made: str) -> None:
-    """In place of what stands between the marks."""
-    before, rest = page.read_text(encoding="utf-8").split(begin)
-    page.write_text(f"{before}{begin}\n\n{made}\n\n{end}{rest.split(end)[1]}", encoding="utf-8")
+    return tables_of_runs(arguments, "python -m bench.joins.table", __doc__, BEGIN, END, tables)
 
 
 def tables(lines: Iterable[Line]) -> list[str]:

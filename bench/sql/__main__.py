@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 BENCH = "sql"
 ROWS, QUICK_ROWS = 4_000_000, 2_000
-ROUNDS, WARM_ROUNDS = 9, 2
+ROUNDS, WARM_ROUNDS = 12, 3
 
 
 def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = None) -> int:
@@ -52,8 +52,8 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
             try:
                 expected = looked_at(comparison.builders[comparison.to]())
                 if not asked.quick:
-                    interleave(variants(comparison), WARM_ROUNDS, expected, f"{comparison.name}, to warm up")
-                trials = interleave(variants(comparison), rounds, expected, comparison.name)
+                    interleave(variants(spark, comparison), WARM_ROUNDS, expected, f"{comparison.name}, to warm up")
+                trials = interleave(variants(spark, comparison), rounds, expected, comparison.name)
             except WrongResultError as wrong:
                 tell({"bench": BENCH, "scenario": comparison.name, "error": str(wrong)})
                 return 1

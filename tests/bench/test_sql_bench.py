@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ pytest.importorskip("pyspark")
 
 from bench.rounds import WrongResultError
 from bench.sql import __main__ as command
+from bench.sql import table
 from bench.sql.planning import QUERIES
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 def test_a_quick_run_tells_queries_comparisons_and_targets(
-    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert command.main(["--quick"], spark) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -31,6 +33,18 @@ def test_a_quick_run_tells_queries_comparisons_and_targets(
         "native": {"sql", "sql again", "spark sql"},
     }
     assert all(line["results"] > 0 for line in compared.values())
+    assert {name: line["rows"] for name, line in compared.items()} == {
+        "filters": 8_000,
+        "join": 2_000,
+        "native": 20_000,
+    }
+    run, page = tmp_path / "run.jsonl", tmp_path / "page.md"
+    run.write_text("\n".join(map(json.dumps, lines)))
+    page.write_text(f"# Before\n{table.BEGIN}\nold\n{table.END}\nafter\n")
+    assert table.main([str(run), "--into", str(page)]) == 0
+    written = page.read_text()
+    assert "old" not in written
+    assert all(f"| {name} |" in written for name in (*QUERIES, *compared))
     targets = {line["scenario"]: line["limit"] for line in lines if "target" in line}
     assert targets == {"planning": 20.0, "filters": 1.02, "join": 1.02, "native": 1.03}
 

@@ -3,35 +3,18 @@ docs/benchmarks-joins.md."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any
 
-from bench.joins.table import put
+from bench.page import Line, tables_of_runs
 from bench.table import short
 
-Line = dict[str, Any]
 BEGIN, END = "<!-- tables of joins on spark -->", "<!-- end of tables of joins on spark -->"
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print the tables of one or several files, or put them into a page."""
-    parser = argparse.ArgumentParser(prog="python -m bench.joins.spark.table", description=__doc__)
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN.jsonl")
-    parser.add_argument(
-        "--into", type=Path, metavar="PAGE", help=f"replace what stands between {BEGIN} and {END} there"
-    )
-    asked = parser.parse_args(arguments)
-    lines = [json.loads(text) for path in asked.runs for text in path.read_text(encoding="utf-8").splitlines()]
-    made = "\n".join(tables(lines))
-    if asked.into is None:
-        print(made)
-    else:
-        put(asked.into, BEGIN, END, made)
-    return 0
+    return tables_of_runs(arguments, "python -m bench.joins.spark.table", __doc__, BEGIN, END, tables)
 
 
 def tables(lines: Iterable[Line]) -> list[str]:

@@ -1,0 +1,51 @@
+"""`python -m bench.sql.table RUN.jsonl ...`: what a run printed, as the tables of docs/benchmarks-sql.md."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from bench.page import Line, tables_of_runs
+from bench.sql.overhead import AGAIN, SQL
+
+BEGIN, END = "<!-- tables -->", "<!-- end of tables -->"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the tables of one or several files, or put them into a page."""
+    return tables_of_runs(arguments, "python -m bench.sql.table", __doc__, BEGIN, END, tables)
+
+
+def tables(lines: list[Line]) -> list[str]:
+    """Of planning, and of what was compared on Spark."""
+    told = next(line["machine"] for line in lines if "machine" in line)
+    found = [f"{'; '.join(f'{name} {value}' for name, value in told.items())}.", "", "### Planning", ""]
+    found += ["| query | ms, median | ms, most |", "|---|---:|---:|"]
+    found += [f"| {line['query']} | {line['ms_median']} | {line['ms_most']} |" for line in lines if "query" in line]
+    found += ["", "### On Spark", ""]
+    found += [
+        "| scenario | rows | rounds | sql, s | against, s | ratio | spread | limit | reached | A/A median | A/A spread "
+        "| made in, ms |",
+        "|---|---:|---:|---:|---|---:|---|---:|---|---:|---|---|",
+    ]
+    targets = {line["scenario"]: line for line in lines if "target" in line}
+    for line in lines:
+        if "seconds" in line:
+            target = targets[line["scenario"]]
+            (against,) = (name for name in line["seconds"] if name not in (SQL, AGAIN))
+            cells = [
+                line["scenario"], f"{line['rows']:,}", str(line["rounds"]), f"{line['seconds'][SQL]:.2f}",
+                f"{line['seconds'][against]:.2f} ({against})", f"{target['value']:.3f}", _span(target["spread"]),
+                str(target["limit"]), "yes" if target["reached"] else "**no**", f"{line['aa_median']:.3f}",
+                _span(line["aa_spread"]), f"{line['build_ms'][SQL]:.0f} / {line['build_ms'][against]:.0f}",
+            ]  # fmt: skip
+            found.append(f"| {' | '.join(cells)} |")
+    return found
+
+
+def _span(values: Sequence[float]) -> str:
+    return " to ".join(f"{value:.2f}" for value in values)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
