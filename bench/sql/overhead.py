@@ -121,7 +121,8 @@ def looked_at(df: DataFrame) -> tuple[int, int]:
 
 
 def _run(spark: SparkSession, build: Callable[[], DataFrame], round_: int) -> Trial:
-    spark.sparkContext._jvm.System.gc()
+    jvm: Any = spark.sparkContext._jvm
+    jvm.System.gc()
     begun = time.perf_counter()
     df = build()
     built = time.perf_counter()
