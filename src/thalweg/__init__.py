@@ -28,6 +28,6 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CheckpointError", "ContinuousQuery", "ExpressionError", "FailedRowError", "Filters", "FunctionError", "Join",
-    "JoinLimitError", "JoinReport", "NativePredicate", "PlanError", "Predicate", "PredicateError", "Report", "Session", "SqlError",
-    "ThalwegError", "TimeLimitError", "filters", "join", "predicate", "session",
+    "JoinLimitError", "JoinReport", "NativePredicate", "PlanError", "Predicate", "PredicateError", "Report", "Session",
+    "SqlError", "ThalwegError", "TimeLimitError", "filters", "join", "predicate", "session",
 ]  # fmt: skip
