@@ -73,7 +73,7 @@ JOINED = "SELECT p.a FROM p [NOW], q [NOW] WHERE "
 def test_every_rule_stands_there_with_its_reason() -> None:
     assert [rule.__name__ for rule, _ in RULES] == [
         "fold_constants", "split_conjunctions", "simplify_selections", "push_filters", "build_join", "order_filters",
-        "choose_order", "push_projections", "refuse_unrunnable",
+        "choose_order", "push_projections", "choose_operators", "refuse_unrunnable",
     ]  # fmt: skip
     assert all(len(reason.split()) > 3 for _, reason in RULES)
 
@@ -574,6 +574,38 @@ def test_guards_are_the_conditions_written_before_whatever_comes_first() -> None
     again = s.query("SELECT a FROM p WHERE dear(a) AND risky(a) AND calm(b)").plan
     assert texts(again.scans[0].conditions) != texts(plan.scans[0].conditions)
     assert again.fingerprint == before
+
+
+# choose_operators: where conditions run, and who joins
+
+
+def places(text: str, engine: str) -> list[tuple[str, str]]:
+    plan = optimize(read_query(text, catalog(), {}), engine)
+    return [(c.text, c.where) for scan in plan.scans for c in scan.conditions] + [
+        (c.text, c.where) for c in plan.conditions
+    ]
+
+
+def test_spark_s_own_words_run_in_the_jvm_before_rows_travel() -> None:
+    text = "SELECT a FROM p WHERE calm(a) AND b > 1 AND 1 / a > 0.5"
+    told = places(text, "spark")
+    # what can raise waits for the function that is written before it, so that Arrow evaluates it in the worker
+    assert told == [("calm(p.a)", "python"), ("p.b > 1", "jvm"), ("1.0 / p.a > 0.5", "arrow")]
+    assert [where for _, where in places(text, "local")] == ["python", "arrow", "arrow"]
+    before = "SELECT a FROM p WHERE 1 / a > 0.5 AND calm(a)"
+    assert [where for _, where in places(before, "spark")] == ["jvm", "python"]
+
+
+def test_conditions_of_joined_rows_have_a_place_too() -> None:
+    text = JOINED + "p.a = q.a AND calm(p.b + q.b) AND risky(q.a)"
+    assert {where for _, where in places(text, "spark")} == {"python"}
+
+
+def test_spark_joins_one_stream_with_tables() -> None:
+    one = read_query("SELECT word FROM p, t WHERE p.a = t.a", catalog(), {})
+    two = read_query(JOINED + "p.a = q.a", catalog(), {})
+    joins = [optimize(query, engine).join for query in (one, two) for engine in ("local", "spark")]
+    assert [join and join.operator for join in joins] == ["adaptive", "spark", "adaptive", "adaptive"]
 
 
 # push_projections: scans read what somebody needs

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from thalweg.optimizer.build_join import build_join
+from thalweg.optimizer.choose_operators import choose_operators
 from thalweg.optimizer.choose_order import choose_order
 from thalweg.optimizer.fold_constants import fold_constants
 from thalweg.optimizer.order_filters import order_filters
@@ -33,13 +34,14 @@ RULES: tuple[tuple[Rule, str], ...] = (
     (order_filters, "every filter stands where it is evaluated"),
     (choose_order, "needs the join's graph, and the filters of scans for its estimates"),
     (push_projections, "when everything stands where it will be evaluated, and not before, it is known who reads what"),
+    (choose_operators, "of what is left to do, when it stands where it stays"),
     (refuse_unrunnable, "last, on the plan that would run"),
 )
 
 
-def optimize(query: Query) -> QueryPlan:
-    """The first plan."""
-    plan = QueryPlan.of(query)
+def optimize(query: Query, engine: str = "local") -> QueryPlan:
+    """The first plan, for this process ("local") or for "spark"."""
+    plan = QueryPlan.of(query, engine)
     for rule, _ in RULES:
         plan = rule(plan)
     return plan

@@ -50,6 +50,8 @@ class Condition:
     """Among all conjuncts, in the order they are written."""
     offset: int = 0
     """Where it stands in the text."""
+    where: str = ""
+    """Who evaluates it: "arrow", "python" (a function of the user's) or "jvm"; empty before that is chosen."""
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,8 @@ class JoinStep:
     order: tuple[str, ...] = ()
     """Sources in the order that is tried first."""
     why: str = "as written, since nothing is known"
+    operator: str = "adaptive"
+    """Who joins: "adaptive", or "spark": Spark's own join."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +70,14 @@ class QueryPlan:
     """What rules did that a reader may wonder about."""
     estimates: Mapping[str, str] = field(default_factory=dict)
     """What is thought of a part, with its origin, by the part's name."""
+    engine: str = "local"
+    """Or "spark"."""
 
     @classmethod
-    def of(cls, query: Query) -> QueryPlan:
+    def of(cls, query: Query, engine: str = "local") -> QueryPlan:
         """As it is written."""
-        return cls(query, tuple(Scan(source) for source in query.sources), None, query.conditions)
+        scans = tuple(Scan(source) for source in query.sources)
+        return cls(query, scans, None, query.conditions, engine=engine)
 
     def noting(self, *sentences: str) -> QueryPlan:
         """With more to tell."""

@@ -1,7 +1,6 @@
-"""Conditions of a plan as predicates of an adaptive filter chain.
+"""Conditions of a plan as predicates of an adaptive filter chain, evaluated where the plan says.
 
-Those in Spark's own words run in the JVM, before rows travel; the others run where Python does. One that can raise
-comes after all that are written before it, so that it sees no row they drop.
+One that can raise comes after all that are written before it, so that it sees no row they drop.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import pyarrow as pa
 
 from thalweg.kernels.expressions import Condition as Vectorized
 from thalweg.plan import NativePredicate, Predicate, predicate
-from thalweg.plan.expression import Expression, Ref, UserCall, refs, user_functions
+from thalweg.plan.expression import Expression, Ref, UserCall, refs
 from thalweg.plan.functions import can_raise
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import column_of
@@ -30,19 +29,21 @@ def predicates(
     anything: Ref,
     native: Native | None = None,
 ) -> list[Predicate | NativePredicate]:
-    """One a condition. `anything` is a column that is there, for conditions that read none."""
+    """One a condition. `anything` is a column that is there, for conditions that read none; `native` makes those that
+    run in the JVM, all of them before the others."""
     made: list[Predicate | NativePredicate] = []
     names = _names(conditions)
-    in_python: set[str] = set()
-    for n, condition in enumerate(conditions):
-        name = names[n]
-        written = [name for name, other in zip(names, conditions, strict=True) if other.place < condition.place]
-        before = written if can_raise(condition.expression) else []
-        if native is not None and not user_functions(condition.expression) and not in_python & set(before):
-            made.append(predicate(native(condition), name=name, after=before))
+    for name, condition in zip(names, conditions, strict=True):
+        in_jvm = condition.where == "jvm"
+        after = [
+            guard
+            for guard, other in zip(names, conditions, strict=True)
+            if other.place < condition.place and can_raise(condition.expression) and (other.where == "jvm") == in_jvm
+        ]
+        if in_jvm:
+            assert native is not None, condition
+            made.append(predicate(native(condition), name=name, after=after))
             continue
-        after = [guard for guard in before if native is None or guard in in_python]
-        in_python.add(name)
         if (function := _asked_directly(condition.expression, functions)) is not None:
             columns = [column_of(ref, joined) for ref in refs(condition.expression)]
             made.append(predicate(function.func, *columns, name=name, after=after, vectorized=function.vectorized))

@@ -62,7 +62,7 @@ class Explanation:
 def explanation(plan: QueryPlan, policy: str, where: str, report: QueryReport) -> Explanation:
     """One pipeline: the plan is the one that runs."""
     counted = _counted(report)
-    physical = _Physical(plan, policy, where, counted)
+    physical = _Physical(plan, policy, counted)
     estimates = tuple(f"{alias}: {told}{_beside(counted, alias)}" for alias, told in plan.estimates.items())
     columns = tuple(f"{field.name}: {field.type}" for field in plan.query.schema)
     return Explanation(where, logical(plan.query), physical.tree(), estimates, physical.adapts(), plan.notes, columns)
@@ -87,12 +87,10 @@ class _Physical:
         self,
         plan: QueryPlan,
         policy: str,
-        where: str,
         counted: Mapping[str, str],
     ) -> None:
         self.plan, self.policy, self.counted = plan, policy, counted
-        self.local = where == "this process"
-        self.where = where
+        self.local = plan.engine == "local"
 
     def tree(self) -> Node:
         plan, query = self.plan, self.plan.query
@@ -137,7 +135,7 @@ class _Physical:
     def _condition(self, condition: Condition) -> str:
         calls = [part for part in walk(condition.expression) if isinstance(part, UserCall)]
         costs = [part.cost_us for part in calls if part.cost_us is not None]
-        place = "Python" if calls else "Arrow" if self.local else "JVM"
+        place = {"python": "Python", "arrow": "Arrow", "jvm": "JVM"}[condition.where]
         cost = f", {sum(costs):g} µs a row, declared" if costs else ""
         return f"{condition.text}  ({place}{cost})"
 
@@ -145,15 +143,11 @@ class _Physical:
         step = self.plan.join
         assert step is not None
         on = [e.text for e in step.equalities] + [f"{c.text}  (checked on joined rows)" for c in step.residuals]
-        if self._spark_joins:
+        if step.operator == "spark":
             return Node("Join", ("Spark's own, with tables; nothing of the stream is kept", *on), scans)
         counted = [f"counted: {self.counted['join']}"] if "join" in self.counted else []
         first = f"first order {', '.join(step.order)}: {step.why}"
         return Node("Join", (f"adaptive, over windows ({self.policy})", *on, first, *counted), scans)
-
-    @property
-    def _spark_joins(self) -> bool:
-        return not self.local and len(self.plan.query.streams) == 1
 
     def adapts(self) -> tuple[str, ...]:
         """What may change while it runs; the answer never does."""
@@ -162,7 +156,7 @@ class _Physical:
             for scan in self.plan.scans
             if len(scan.conditions) > 1
         ]
-        if self.plan.join is not None and not self._spark_joins:
+        if self.plan.join is not None and self.plan.join.operator == "adaptive":
             others = len(self.plan.scans) - 1
             if others > 1:
                 told.append(f"for new rows of each stream, the order in which the other {others} windows are probed")

@@ -118,7 +118,7 @@ class SparkRun:
     def _joined(self, frames: Mapping[str, Any]) -> Any:
         plan = self.plan
         assert plan.join is not None
-        if len(plan.query.streams) == 1:
+        if plan.join.operator == "spark":
             from thalweg.runtime.spark.sql.table_join import join_tables
 
             stream = plan.query.streams[0].alias
