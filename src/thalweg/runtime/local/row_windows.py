@@ -13,6 +13,7 @@ that. A row is given on when that time is known, so n rows of the stream are hel
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -28,46 +29,33 @@ def with_ends(
 ) -> Iterator[pa.RecordBatch]:
     """Rows by event time, each with its end in `column`; null: it has none. Rows without a time are given on as they
     are; rows later than the lateness allows have no place among the others and are left out, which is warned of."""
-    held: pa.Table | None = None
+    last = _Last(time, count, column)
+    unsettled: pa.RecordBatch | None = None
     latest: int | None = None
-    given: int | None = None
     late = 0
     for batch in batches:
-        kind = batch.schema.field(time).type
-        for start in range(0, max(batch.num_rows, 1), ROUND_ROWS):
+        for start in range(0, batch.num_rows, ROUND_ROWS):
             part = batch.slice(start, ROUND_ROWS)
             known = part.filter(pc.is_valid(part.column(time)))
             if known.num_rows < part.num_rows:
                 nowhere = part.filter(pc.is_null(part.column(time)))
-                yield nowhere.append_column(column, pa.nulls(nowhere.num_rows, kind))
-            ticks = _ticks(known.column(time))
-            if given is not None and len(ticks):
-                in_time = ticks >= given
-                late += int(len(ticks) - in_time.sum())
+                yield nowhere.append_column(column, pa.nulls(nowhere.num_rows, part.schema.field(time).type))
+            ticks = _ticks(known, time)
+            if latest is not None:
+                in_time = ticks >= latest - lateness
+                late += len(ticks) - int(in_time.sum())
                 known, ticks = known.filter(pa.array(in_time)), ticks[in_time]
             if not len(ticks):
                 continue
-            new = pa.Table.from_batches([known])
-            held = new if held is None else pa.concat_tables([held, new])
-            order = np.argsort(_ticks(held.column(time).combine_chunks()), kind="stable")
-            held = held.take(pa.array(order)).combine_chunks()
-            latest = int(ticks.max()) if latest is None else max(latest, int(ticks.max()))
-            times = _ticks(held.column(time).combine_chunks())
+            latest = max(int(ticks.max()), latest if latest is not None else int(ticks[0]))
+            unsettled = _in_order(known if unsettled is None else pa.concat_batches([unsettled, known]), time)
             # what is not later than the watermark stands where it stands: whatever comes, comes behind it
-            final = int(np.searchsorted(times, latest - lateness, side="right"))
-            ready = final - count
-            if ready > 0:
-                ends = held.column(time).slice(count, ready)
-                out = held.slice(0, ready).append_column(column, ends)
-                yield from out.combine_chunks().to_batches()
-                given = int(times[ready - 1])
-                held = held.slice(ready)
-    if held is not None and held.num_rows:
-        kind = held.schema.field(time).type
-        ends = pa.chunked_array(
-            [*held.column(time).slice(count).chunks, pa.nulls(min(count, held.num_rows), kind)], kind
-        )
-        yield from held.append_column(column, ends).combine_chunks().to_batches()
+            final = int(np.searchsorted(_ticks(unsettled, time), latest - lateness, side="right"))
+            yield from last.follow(unsettled.slice(0, final))
+            unsettled = unsettled.slice(final)
+    if unsettled is not None:
+        yield from last.follow(unsettled)
+    yield from last.rest()
     if late:
         warnings.warn(
             f"{late:,} rows came later than the lateness of their stream allows and are in no window of rows: raise "
@@ -76,8 +64,48 @@ def with_ends(
         )
 
 
-def _ticks(array: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-    ticks: NDArray[np.int64] = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+class _Last:
+    """The last rows so far, in their order."""
+
+    def __init__(self, time: str, count: int, column: str) -> None:
+        self._time, self._count, self._column = time, count, column
+        self._rows: deque[pa.RecordBatch] = deque()
+        self._held = 0
+
+    def follow(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Rows come behind all others, and each takes the place of one, which is given on with its end."""
+        if not batch.num_rows:
+            return
+        self._rows.append(batch)
+        self._held += batch.num_rows
+        replaced = self._held - self._count
+        ends = batch.column(self._time).slice(max(batch.num_rows - replaced, 0)) if replaced > 0 else None
+        while replaced > 0:
+            assert ends is not None
+            first = self._rows.popleft()
+            given = first.slice(0, replaced)
+            if given.num_rows < first.num_rows:
+                self._rows.appendleft(first.slice(given.num_rows))
+            replaced -= given.num_rows
+            self._held -= given.num_rows
+            yield given.append_column(self._column, ends.slice(0, given.num_rows))
+            ends = ends.slice(given.num_rows)
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """Those whose places nobody takes."""
+        while self._rows:
+            batch = self._rows.popleft()
+            yield batch.append_column(self._column, pa.nulls(batch.num_rows, batch.schema.field(self._time).type))
+
+
+def _in_order(batch: pa.RecordBatch, time: str) -> pa.RecordBatch:
+    """By time; those of one time as they came."""
+    ticks = _ticks(batch, time)
+    if (ticks[1:] >= ticks[:-1]).all():
+        return batch
+    return batch.take(pa.array(np.argsort(ticks, kind="stable")))
+
+
+def _ticks(batch: pa.RecordBatch, time: str) -> NDArray[np.int64]:
+    ticks: NDArray[np.int64] = batch.column(time).cast(pa.int64()).to_numpy(zero_copy_only=False)
     return ticks
