@@ -16,6 +16,7 @@ from thalweg.errors import (
     JoinLimitError,
     PlanError,
     PredicateError,
+    QueryError,
     SqlError,
     ThalwegError,
     TimeLimitError,
@@ -28,6 +29,6 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CheckpointError", "ContinuousQuery", "ExpressionError", "FailedRowError", "Filters", "FunctionError", "Join",
-    "JoinLimitError", "JoinReport", "NativePredicate", "PlanError", "Predicate", "PredicateError", "Report", "Session",
-    "SqlError", "ThalwegError", "TimeLimitError", "filters", "join", "predicate", "session",
+    "JoinLimitError", "JoinReport", "NativePredicate", "PlanError", "Predicate", "PredicateError", "QueryError",
+    "Report", "Session", "SqlError", "ThalwegError", "TimeLimitError", "filters", "join", "predicate", "session",
 ]  # fmt: skip

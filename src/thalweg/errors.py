@@ -57,6 +57,10 @@ class SumOverflowError(ThalwegError, OverflowError):
     """A sum over the rows of a window is more than its type can tell."""
 
 
+class QueryError(ThalwegError, RuntimeError):
+    """A query that was started failed on Spark, whose own error is the cause."""
+
+
 class CheckpointError(ThalwegError, RuntimeError):
     """A checkpoint was written by another query than the one that is started from it."""
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import BooleanType
 
 import thalweg as tw
 from tests.sql.small_streams import HOSTS, TCP, UDP, at, rows_of, small_session
@@ -34,13 +35,12 @@ WRONG: list[tuple[Use, str]] = [
     (lambda s: s.stream("t", TCP, time="ts", lateness=5), "give '5 seconds'"),
     (lambda s: s.stream("t", TCP, time="ts", lateness="-5 seconds"), "must not be negative; 0 is the least"),
     (lambda s: s.stream("t", TCP, time="ts", lateness=None), "must be a length of time such as '10 seconds'"),
-    (lambda s: s.stream("t", [], time="ts"), "not a list: pa.table(...) makes one"),
+    (lambda s: s.stream("t", [], time="ts"), "has no batch, so that its columns are not known: give an empty table"),
     (lambda s: s.stream("t", None, time="ts"), "not a NoneType: pa.table(...) makes one"),
     (lambda s: s.stream("t", "file.parquet", time="ts"), "not a str: pa.table(...) makes one"),
     (lambda s: s.stream("t", {"ts": [1]}, time="ts"), "not a dict: pa.table(...) makes one"),
     (lambda s: s.stream("t", [1, 2], time="ts"), "not a list"),
     (lambda s: s.stream("t", [TCP], time="ts"), "not a list"),
-    (lambda s: s.stream("t", TCP.to_pandas(), time="ts"), "not a DataFrame"),
     (lambda s: s.stream("t", iter([TCP]), time="ts"), "Arrow record batches are needed"),
     (
         lambda s: s.stream("t", TCP.to_batches() + UDP.to_batches(), time="ts"),
@@ -58,6 +58,7 @@ WRONG: list[tuple[Use, str]] = [
     (lambda s: s.stream("t", TCP, time="ts", statistics={"distinct": {"sise": 5}}), "did you mean 'size'?"),
     (lambda s: s.stream("t", TCP, time="ts", statistics={"distinct": {5: 5}}), "which is no column; there are ts"),
     (lambda s: s.stream("t", TCP, time="ts", statistics={"distinct": {"size": 0}}), "must be a number above 0"),
+    (lambda s: s.stream("t", TCP, time="ts", statistics={"distinct": {"size": 0.5}}), "has at least one value"),
     (lambda s: s.table("", HOSTS), "must be a non-empty string"),
     (lambda s: s.table("t", None), "pa.table(...) makes one"),
     (lambda s: s.table("t", iter([])), "give an empty table"),
@@ -69,7 +70,7 @@ WRONG: list[tuple[Use, str]] = [
     (lambda s: s.function("f", 5, returns="int"), "5 cannot be called; give a function"),
     (lambda s: s.function("f", len, returns="integr"), "is no type here; write 'boolean'"),
     (lambda s: s.function("f", len, returns=int), "is no type here; write 'boolean'"),
-    (lambda s: s.function("f", len, returns=pa.int32()), "is no type here; write 'boolean'"),
+    (lambda s: s.function("f", len, returns=pa.list_(pa.int32())), "is no type here; write 'boolean'"),
     (lambda s: s.function("f", len, returns="array<int>"), "is no type here; write 'boolean'"),
     (lambda s: s.function("f", len, returns="int", cost=-1), "must be a number of microseconds a row"),
     (lambda s: s.function("f", len, returns="int", cost="x"), "must be a number of microseconds a row"),
@@ -101,7 +102,7 @@ def test_wrong_arguments_are_told_with_a_remedy(use: Use, words: str) -> None:
 
 
 WORDS = ["upper", "SUM", "tumble", "Hop", "select", "date_trunc", "array", "case", "cast", "in", "interval", "year",
-         "count", "if", "a b", "a.b", "f;g", "f(x), g", "f--", "to_date", "explode", "current_date"]  # fmt: skip
+         "count", "if", "to_date", "explode", "current_date"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WORDS)
@@ -110,13 +111,26 @@ def test_functions_named_like_sqls_are_refused(name: str) -> None:
         tw.session().function(name, len, returns="int")
 
 
+@pytest.mark.parametrize("name", ["a b", "a.b", "f;g", "f(x), g", "f--", "5f"])
+def test_functions_are_named_by_words(name: str) -> None:
+    with pytest.raises(tw.PlanError, match="letters, digits and _ alone; choose another"):
+        tw.session().function(name, len, returns="int")
+
+
+@pytest.mark.parametrize("returns", ["boolean", "bool", "BOOLEAN", pa.bool_(), BooleanType()])
+def test_types_of_functions_are_told_in_any_way(returns: Any) -> None:
+    s = small_session()
+    s.function("odd", lambda size: size % 2 == 1, returns)
+    assert s.query("SELECT odd(size) AS x FROM tcp").schema.field("x").type == pa.bool_()
+
+
 @pytest.mark.parametrize(
     "data",
     [
-        TCP, TCP.to_batches(), tuple(TCP.to_batches()), TCP.combine_chunks().to_batches()[0],
+        TCP, TCP.to_pandas(), TCP.to_batches(), tuple(TCP.to_batches()), TCP.combine_chunks().to_batches()[0],
         [TCP.slice(k, 2).to_batches()[0] for k in range(0, 8, 2)],
     ],
-    ids=["table", "list", "tuple", "batch", "many"],
+    ids=["table", "pandas", "list", "tuple", "batch", "many"],
 )  # fmt: skip
 def test_every_form_of_data_can_be_read_again_and_again(data: Any) -> None:
     s = tw.session()

@@ -213,7 +213,10 @@ def _check_pattern(pattern: Expression, refuse: Refuse) -> None:
     try:
         pc.match_substring_regex(pa.array([""]), str(pattern.value))
     except pa.ArrowInvalid as error:
-        refuse(f"rlike: {pattern.value!r} is no pattern that both runtimes understand; write another: {error}")
+        why = str(error)
+    else:
+        return
+    refuse(f"rlike: {pattern.value!r} is no pattern that both runtimes understand; write another: {why}")
 
 
 def _check_like(given: Sequence[Expression], refuse: Refuse) -> None:
@@ -244,9 +247,19 @@ def _alike(name: str, args: tuple[Expression, ...], refuse: Refuse) -> tuple[Exp
     kind = common_of([a.type for a in args])
     if kind is None:
         told = ", ".join(f"{text_of(a)} is {sql_name(a.type)}" for a in args)
-        refuse(f"{SIGNS.get(name, name)}: {told}; CAST one of them")
+        refuse(f"{SIGNS.get(name, name)}: {told}; {_meeting(args)}")
         return args
     return tuple(widened(a, kind) for a in args)
+
+
+def _meeting(args: tuple[Expression, ...]) -> str:
+    """What to write so that they are of one type."""
+    times = [a for a in args if is_.is_timestamp(a.type) or is_.is_date(a.type)]
+    if not times:
+        return "CAST one of them"
+    if len(times) == len(args) and not any(isinstance(a, Value) for a in times):
+        return "cast one of them before it is registered"
+    return "write the time as text, '2026-01-31 12:30:00', or give it in args= with a zone as the other has one or none"
 
 
 def _literal_times(args: tuple[Expression, ...], refuse: Refuse) -> tuple[Expression, ...]:

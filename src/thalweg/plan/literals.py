@@ -71,6 +71,8 @@ def time_of(text: str, kind: pa.DataType, refuse: Callable[[str], object]) -> Va
             if not pa.types.is_timestamp(kind) or kind.unit != "us":
                 kind = pa.timestamp("us", kind.tz)
     except ValueError:
+        made = None
+    if made is None:
         way = "'2026-01-31'" if pa.types.is_date(kind) else "'2026-01-31 12:30:00'"
         refuse(f"{text!r} is no {sql_name(kind)}; write it as {way}")
     if zoneless:

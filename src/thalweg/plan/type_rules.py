@@ -144,6 +144,19 @@ def sql_name(kind: pa.DataType) -> str:
     return _NAMES.get(kind, str(kind).upper())
 
 
+def type_of(given: object) -> pa.DataType | None:
+    """A type by its name, by Arrow's object or by Spark's; None: expressions have none such.
+
+    >>> type_of("bool"), type_of(pa.int32()), type_of(5)
+    (DataType(bool), DataType(int32), None)
+    """
+    if hasattr(given, "simpleString"):  # of Spark, which need not be there
+        given = given.simpleString()
+    if isinstance(given, pa.DataType):
+        given = sql_name(plain_type(given))
+    return type_named("boolean" if given == "bool" else given) if isinstance(given, str) else None
+
+
 def type_named(text: str) -> pa.DataType | None:
     """The Arrow type of a type of Spark SQL's; None: it is none that expressions here have.
 

@@ -47,10 +47,9 @@ def _lines(node: Node) -> Iterator[str]:
 
 def as_html(tree: Node) -> str:
     """Nested lists, which every notebook shows."""
-    first, *more = node_details(tree)
-    inner = "".join(f"<br><small>{html.escape(detail)}</small>" for detail in more)
+    details = "".join(f"<br><small>{html.escape(detail)}</small>" for detail in tree.details)
     below = "".join(as_html(child) for child in tree.inputs)
-    head = f"<b>{html.escape(tree.name)}</b> {html.escape(first)}{inner}"
+    head = f"<b>{html.escape(tree.name)}</b>{details}"
     return f"<ul style='list-style:none;padding-left:1.2em;border-left:1px solid #ccc'><li>{head}{below}</li></ul>"
 
 

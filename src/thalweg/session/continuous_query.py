@@ -35,7 +35,7 @@ class ContinuousQuery:
         *,
         name: str | None,
         spark: Any,
-        running: dict[str, Handle],
+        running: list[Handle],
     ) -> None:
         self.plan = plan
         self.name = name
@@ -107,11 +107,13 @@ class ContinuousQuery:
             The folder of a Spark stream's checkpoint. It is bound to this query: a restart goes on with the plan it was
             begun with, another query is refused.
         """
-        if self.name is not None and (other := self._running.get(self.name.lower())) is not None and other.isActive:
+        self._running[:] = [handle for handle in self._running if handle.isActive]
+        if self.name is not None and any((h.name or "").lower() == self.name.lower() for h in self._running):
             raise PlanError(f"a query {self.name!r} is running: stop it first, or give this one another name=")
         kind = format or ("parquet" if path is not None else None)
         if kind is None:
-            raise PlanError("start() needs to know where results go: path=..., or format='console', 'memory', 'noop'")
+            others = "format='noop'" if self._spark is None else "format='console', 'memory', 'noop'"
+            raise PlanError(f"start() needs to know where results go: path=..., or {others}")
         if self._spark is not None and any(df.isStreaming for df in self._data.values()):
             handle: Handle = self._stream(path, kind, dict(options or {}), trigger, checkpoint)
         else:
@@ -119,34 +121,49 @@ class ContinuousQuery:
                 if value is not None:
                     raise PlanError(f"{given}={value!r}: the data are finished, so that there is nothing to go on with")
             handle = self._finished(path, kind, dict(options or {}))
-        if self.name is not None:
-            self._running[self.name.lower()] = handle
+        self._running.append(handle)
         return handle
 
     def _stream(
         self, path: str | None, kind: str, options: dict[str, str], trigger: Any, checkpoint: str | None
     ) -> StreamRun:
-        from thalweg.runtime.spark.sql.start import start_stream
+        from thalweg.runtime.spark.sql.start import checkpoint_of, start_stream
 
         run = self._spark_run()
+        place = checkpoint_of(self._spark, checkpoint, options, path, self.name)
+        for other in self._running:
+            if place is not None and other.checkpoint == place:
+                raise PlanError(
+                    f"{other!r} goes on from the checkpoint {place}, and Spark would stop it: stop it first, or give "
+                    "this one a checkpoint of its own"
+                )
         query = start_stream(
-            self._spark, run, kind, path, options, trigger, checkpoint, self.name,
+            self._spark, run, kind, path, options, trigger, place, self.name,
             {"query": self.plan.query.fingerprint, "text": self.plan.query.text},
         )  # fmt: skip
         self._parts = run.parts
-        return StreamRun(self, run, query)
+        return StreamRun(self, run, query, place)
 
     def _finished(self, path: str | None, kind: str, options: dict[str, str]) -> BatchRun:
         if self._spark is not None:
             run = self._spark_run()
             writer = run.dataframe().write.format(kind).mode(options.pop("mode", "error")).options(**options)
             self._parts = run.parts
-            return BatchRun(self, run, lambda told: writer.save(path) if path is not None else writer.save())
+            return BatchRun(self, run, lambda told: self._save(writer, path))
         from thalweg.session.local_sink import check, write
 
         check(path, kind, options)
         local = self._local_run()
         return BatchRun(self, local, lambda told: write(local.batches(), self.schema, path, kind, told))
+
+    @staticmethod
+    def _save(writer: Any, path: str | None) -> None:
+        from thalweg.runtime.spark.sql.failures import query_error
+
+        try:
+            writer.save(path) if path is not None else writer.save()
+        except Exception as error:
+            raise query_error(error) from error
 
     def report(self) -> QueryReport:
         """What the adaptive parts of the latest run have counted so far. Never waits for a query."""

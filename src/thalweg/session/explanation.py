@@ -13,7 +13,7 @@ from thalweg.plan.query_plan import QueryPlan, Scan
 from thalweg.plan.window import as_written
 from thalweg.report import JoinReport, Report
 from thalweg.report.plan_tree import Node, as_graphviz, as_html, as_mermaid, as_text
-from thalweg.session.parts import QueryReport
+from thalweg.session.parts import QueryReport, of_groups
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,7 +63,7 @@ def explanation(plan: QueryPlan, policy: str, where: str, report: QueryReport) -
     """One pipeline: the plan is the one that runs."""
     counted = _counted(report)
     physical = _Physical(plan, policy, counted)
-    estimates = tuple(f"{alias}: {told}{_beside(counted, alias)}" for alias, told in plan.estimates.items())
+    estimates = tuple(f"{alias}: {told}{_beside(counted, plan.scan(alias))}" for alias, told in plan.estimates.items())
     columns = tuple(f"{field.name}: {field.type}" for field in plan.query.schema)
     return Explanation(where, logical(plan.query), physical.tree(), estimates, physical.adapts(), plan.notes, columns)
 
@@ -104,7 +104,8 @@ class _Physical:
         if grouping is not None:
             by = "Arrow groups" if self.local else "Spark's window aggregate"
             told = (by, str(grouping.window), *map(text_of, (*grouping.keys, *grouping.aggregates)))
-            node = Node("Aggregate", told, (node,))
+            counted = [f"counted: {self.counted['groups']}"] if "groups" in self.counted else []
+            node = Node("Aggregate", (*told, *counted), (node,))
             if grouping.having is not None:
                 node = Node("Filter", (f"having {text_of(grouping.having)}",), (node,))
         return Node("Project", tuple(_output(o.name, o.expression) for o in query.outputs), (node,))
@@ -129,7 +130,9 @@ class _Physical:
     def _filter(self, conditions: Sequence[Condition], node: Node, where: str) -> Node:
         told = [self._condition(c) for c in conditions]
         how = f"adaptive ({self.policy})" if len(conditions) > 1 else "one condition"
-        counted = [f"counted: {self.counted[f'filter of {where}']}"] if f"filter of {where}" in self.counted else []
+        counted = []
+        if f"filter of {where}" in self.counted:
+            counted = [f"counted{_outside_the_jvm(conditions)}: {self.counted[f'filter of {where}']}"]
         return Node("Filter", (how, *told, *counted), (node,))
 
     def _condition(self, condition: Condition) -> str:
@@ -151,18 +154,30 @@ class _Physical:
 
     def adapts(self) -> tuple[str, ...]:
         """What may change while it runs; the answer never does."""
-        told = [
-            f"the order of the {len(scan.conditions)} filters of {scan.alias}"
-            for scan in self.plan.scans
-            if len(scan.conditions) > 1
-        ]
+        told = [line for scan in self.plan.scans for line in _adapting(scan.conditions, scan.alias)]
         if self.plan.join is not None and self.plan.join.operator == "adaptive":
             others = len(self.plan.scans) - 1
             if others > 1:
                 told.append(f"for new rows of each stream, the order in which the other {others} windows are probed")
-        if len(self.plan.conditions) > 1:
-            told.append(f"the order of the {len(self.plan.conditions)} filters of joined rows")
+        told += _adapting(self.plan.conditions, "joined rows")
         return tuple(told) or ("nothing: there is one way to do it",)
+
+
+def _adapting(conditions: Sequence[Condition], where: str) -> list[str]:
+    """Those in the JVM have an order of their own."""
+    in_jvm = sum(condition.where == "jvm" for condition in conditions)
+    others = len(conditions) - in_jvm
+    told = []
+    if others > 1:
+        told.append(f"the order of the {others} filters of {where}{_outside_the_jvm(conditions)}")
+    if in_jvm > 1:
+        told.append(f"when a query starts, the order of the {in_jvm} filters of {where} in the JVM")
+    return told
+
+
+def _outside_the_jvm(conditions: Sequence[Condition]) -> str:
+    """Where rows that Spark's own filters dropped are not seen."""
+    return " outside the JVM" if any(condition.where == "jvm" for condition in conditions) else ""
 
 
 def _of_source(source: Source) -> str:
@@ -176,10 +191,10 @@ def _output(name: str, expression: Expression) -> str:
     return name if text in (name, f"{getattr(expression, 'alias', '')}.{name}") else f"{text} AS {name}"
 
 
-def _beside(counted: Mapping[str, str], alias: str) -> str:
+def _beside(counted: Mapping[str, str], scan: Scan) -> str:
     """An estimate: what was counted of the same."""
-    told = [counted[name] for name in (f"filter of {alias}", alias) if name in counted]
-    return f"; counted: {', '.join(told)}" if told else ""
+    told = [counted[name] for name in (f"filter of {scan.alias}", scan.alias) if name in counted]
+    return f"; counted{_outside_the_jvm(scan.conditions)}: {', '.join(told)}" if told else ""
 
 
 def _counted(report: QueryReport) -> dict[str, str]:
@@ -194,6 +209,8 @@ def _counted(report: QueryReport) -> dict[str, str]:
             results = sum(s.results for s in each.sections)
             told[name] = f"{results:,} results"
             told |= {alias: _of_stream(each, alias) for alias in each.sections[0].streams}
+    if report.groups:
+        told["groups"] = of_groups(report.groups[-1])
     return told
 
 
@@ -201,9 +218,11 @@ def _of_stream(report: JoinReport, alias: str) -> str:
     """Rows it brought, and how many rows of others found a partner among them."""
     streams = [stream for section in report.sections for stream in section.streams.values()]
     rows = sum(stream.rows for stream in streams if stream.stream == alias)
+    late = sum(stream.late for stream in streams if stream.stream == alias)
     looked = found = 0
     for stream in streams:
         for other, evaluated, passed in zip(stream.others, stream.evaluated, stream.passed, strict=True):
             if other == alias:
                 looked, found = looked + evaluated, found + passed
-    return f"{rows:,} rows" + (f", found by {percent(found / looked)} of {looked:,} that looked" if looked else "")
+    told = f"{rows:,} rows" + (f", {late:,} of them late" if late else "")
+    return told + (f", found by {percent(found / looked)} of {looked:,} that looked" if looked else "")

@@ -35,6 +35,13 @@ class Handle(Protocol):
     def explain(self) -> Explanation: ...
     def events(self) -> list[Record]: ...
 
+    checkpoint: str | None
+
+
+def _shown(handle: Handle) -> str:
+    state = "running" if handle.isActive else "ended" if handle.exception() is None else "failed"
+    return f"<query {handle.name or handle.id}: {state}>"
+
 
 class _Asked:
     """What a run can be asked, as its query can be of the latest one."""
@@ -51,6 +58,9 @@ class _Asked:
         run.listener = both
         for part in run.parts.named.values():
             part.listeners.append(self._events.append)
+
+    checkpoint: str | None = None
+    """Where a restart goes on; None: nowhere."""
 
     @property
     def name(self) -> str | None:
@@ -73,9 +83,15 @@ class _Asked:
 class StreamRun(_Asked):
     """A query of Spark's that runs; what this does not have, Spark's has: ``h.streaming_query``."""
 
-    def __init__(self, query: ContinuousQuery, run: SparkRun, streaming_query: Any) -> None:
+    def __init__(
+        self, query: ContinuousQuery, run: SparkRun, streaming_query: Any, checkpoint: str | None = None
+    ) -> None:
         super().__init__(query, run)
         self.streaming_query = streaming_query
+        self.checkpoint = checkpoint
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
     @property
     def id(self) -> str:
@@ -94,15 +110,26 @@ class StreamRun(_Asked):
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802
         """Until it ends, or for so many seconds; raises what ended it."""
-        if timeout is None:
-            self.streaming_query.awaitTermination()
-            return None
-        return bool(self.streaming_query.awaitTermination(timeout))
+        from pyspark.errors import StreamingQueryException
+
+        try:
+            if timeout is None:
+                self.streaming_query.awaitTermination()
+                return None
+            return bool(self.streaming_query.awaitTermination(timeout))
+        except StreamingQueryException as error:
+            raise self._failure(error) from error
 
     def exception(self) -> Exception | None:
-        """What ended it."""
+        """What ended it, in a sentence; Spark's own is its cause."""
         found: Exception | None = self.streaming_query.exception()
-        return found
+        return None if found is None else self._failure(found)
+
+    @staticmethod
+    def _failure(error: Exception) -> Exception:
+        from thalweg.runtime.spark.sql.failures import query_error
+
+        return query_error(error)
 
     def stop(self) -> None:
         """And wait until it has."""
@@ -135,6 +162,9 @@ class BatchRun(_Asked):
         """A batch of results was written; whether to go on."""
         self._rows, self._batches = self._rows + rows, self._batches + 1
         return not self._stopping.is_set()
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
     @property
     def id(self) -> str:

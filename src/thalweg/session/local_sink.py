@@ -29,7 +29,8 @@ def write(
     batches: Iterator[pa.RecordBatch], schema: pa.Schema, path: str | None, kind: str, told: Callable[[int], bool]
 ) -> None:
     """One file, `results.parquet` or `results.csv`, in a folder; `told` hears the rows of each batch, and says whether
-    to go on."""
+    to go on. The file has its name when it is complete: of a run that failed nothing is left, of one that was stopped
+    what was found until then."""
     if kind == "noop":
         for batch in batches:
             if not told(batch.num_rows):
@@ -37,16 +38,21 @@ def write(
         return
     folder = Path(path or ".")
     folder.mkdir(parents=True, exist_ok=True)
+    unfinished = folder / f".results.{kind}.unfinished"
     if kind == "parquet":
         import pyarrow.parquet as pq
 
-        writer = pq.ParquetWriter(folder / "results.parquet", schema)
+        writer = pq.ParquetWriter(unfinished, schema)
     else:
         import pyarrow.csv as csv
 
-        writer = csv.CSVWriter(folder / "results.csv", schema)
-    with writer:
-        for batch in batches:
-            writer.write_batch(batch)
-            if not told(batch.num_rows):
-                return
+        writer = csv.CSVWriter(unfinished, schema)
+    try:
+        with writer:
+            for batch in batches:
+                writer.write_batch(batch)
+                if not told(batch.num_rows):
+                    break
+        unfinished.rename(folder / f"results.{kind}")
+    finally:
+        unfinished.unlink(missing_ok=True)

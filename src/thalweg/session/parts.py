@@ -45,17 +45,19 @@ class QueryReport:
 
     def __str__(self) -> str:
         told = [f"{name}\n{'-' * len(name)}\n{report}" for name, report in self.parts]
-        told += [f"groups: {_of_groups(counts)}" for counts in self.groups]
+        told += [f"groups: {of_groups(counts)}" for counts in self.groups]
         return "\n\n".join(told) or "Nothing here adapts: the query is carried out as it is planned."
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         told = [f"<h4>{html.escape(name)}</h4>{report._repr_html_()}" for name, report in self.parts]
-        told += [f"<p>groups: {html.escape(_of_groups(counts))}</p>" for counts in self.groups]
+        told += [f"<p>groups: {html.escape(of_groups(counts))}</p>" for counts in self.groups]
         return "".join(told) or f"<p>{html.escape(str(self))}</p>"
 
 
-def _of_groups(counts: Any) -> str:
+def of_groups(counts: Any) -> str:
+    """What the windows of groups counted."""
     late = f", {counts.late:,} late and in none" if counts.late else ""
-    return f"{counts.rows:,} rows in, {counts.results:,} groups out, at most {counts.most_held:,} held{late}"
+    timeless = f", {counts.no_time:,} without a time and in none" if counts.no_time else ""
+    return f"{counts.rows:,} rows in, {counts.results:,} groups out, at most {counts.most_held:,} held{late}{timeless}"

@@ -14,9 +14,10 @@ from thalweg.optimizer import optimize
 from thalweg.plan.relation import Catalog, Relation, Statistics, UserFunction
 from thalweg.plan.sql.analysis import read_query
 from thalweg.plan.sql.expressions import NAMES
-from thalweg.plan.type_rules import type_named
+from thalweg.plan.type_rules import type_of
 from thalweg.plan.window_length import Length, length_of
 from thalweg.session.continuous_query import ContinuousQuery
+from thalweg.session.handle import Handle
 
 
 def session(spark: Any = None) -> Session:
@@ -44,7 +45,7 @@ class Session:
         self._relations: dict[str, Relation] = {}
         self._data: dict[str, Any] = {}
         self._functions: dict[str, UserFunction] = {}
-        self._running: dict[str, Any] = {}
+        self._running: list[Handle] = []
 
     def stream(
         self,
@@ -65,7 +66,7 @@ class Session:
         time
             The column with a row's time, a timestamp.
         lateness
-            How far the stream may be out of order.
+            How far the stream may be out of order; a watermark that the DataFrame brings says it instead.
         statistics
             What is known beforehand, for the first plan: ``{"rows_per_second": 100, "distinct": {"sector": 12}}``.
         """
@@ -82,10 +83,14 @@ class Session:
         kind = schema.field(found[0]).type
         if not pa.types.is_timestamp(kind):
             raise PlanError(f"stream {name!r}: {found[0]} is {kind}; windows are of time: cast it to a timestamp")
-        relation = Relation(
-            self._name(name), schema, found[0], length_of(lateness, "us", "lateness"),
-            _statistics(name, statistics, schema, "rows_per_second"),
-        )  # fmt: skip
+        late_us = length_of(lateness, "us", "lateness")
+        if self._spark is not None and data.isStreaming:
+            from thalweg.runtime.spark.joins.marked import watermark_us
+
+            own = watermark_us(data, found[0])
+            late_us = late_us if own is None else own
+        declared = _statistics(name, statistics, schema, "rows_per_second")
+        relation = Relation(self._name(name), schema, found[0], late_us, declared)
         self._register(relation, data)
 
     def table(self, name: str, data: Any, *, statistics: Mapping[str, Any] | None = None) -> None:
@@ -103,7 +108,7 @@ class Session:
         self,
         name: str,
         func: Callable[..., Any],
-        returns: str,
+        returns: Any,
         vectorized: bool = False,
         cost: float | None = None,
         safe: bool = False,
@@ -116,7 +121,7 @@ class Session:
             Of one row's values (None for NULL); with ``vectorized=True`` of Arrow arrays, giving one value a row. It
             must be deterministic.
         returns
-            A type of Spark's, such as ``"boolean"`` or ``"decimal(10, 2)"``.
+            A type by its name in Spark, such as ``"boolean"`` or ``"decimal(10, 2)"``; or Spark's or Arrow's own.
         cost
             Of a call for one row, in microseconds, if you know: it decides where the function is tried first. What it
             really costs is measured.
@@ -131,13 +136,15 @@ class Session:
         for word, value in (("vectorized", vectorized), ("safe", safe)):
             if not isinstance(value, bool):
                 raise PlanError(f"function {name!r}: {word}={value!r} must be True or False")
+        if not key.isidentifier():
+            raise PlanError(f"function {name!r}: a name has letters, digits and _ alone; choose another")
         try:
             known = type(sqlglot.parse_one(f"{name}(x)", dialect="spark")).__name__ != "Anonymous"
         except sqlglot.errors.SqlglotError:
             known = True
         if known or key in NAMES or key in ("tumble", "hop"):
             raise PlanError(f"function {name!r}: SQL has a function or a word of that name; choose another")
-        kind = type_named(returns) if isinstance(returns, str) else None
+        kind = type_of(returns)
         if kind is None:
             raise PlanError(
                 f"function {name!r}: returns={returns!r} is no type here; write 'boolean', 'double', 'string'"
@@ -187,7 +194,10 @@ class Session:
         self._relations[key], self._data[key] = relation, data
 
     def _begun(self, name: str, data: Any) -> Any:
-        """Of an iterator, the first batch is read, since it tells the columns."""
+        """Of an iterator, the first batch is read, since it tells the columns. What other libraries hand over by
+        Arrow's interface becomes a table."""
+        if self._spark is None and hasattr(data, "__arrow_c_stream__") and not isinstance(data, _ARROW):
+            return pa.table(data)
         if self._spark is not None or not isinstance(data, Iterator) or hasattr(data, "schema"):
             return data
         for first in data:
@@ -206,9 +216,10 @@ class Session:
     def _found_schema(self, name: str, data: Any) -> pa.Schema:
         if self._spark is not None:
             if not (hasattr(data, "isStreaming") and hasattr(data, "mapInArrow")):
+                given = f"{type(data).__module__.partition('.')[0]}'s {type(data).__name__}"
                 raise PlanError(
-                    f"{name!r}: a session on Spark takes DataFrames, not a {type(data).__name__}: "
-                    "spark.createDataFrame(...) makes one"
+                    f"{name!r}: a session on Spark takes Spark's DataFrames, not {given}: spark.createDataFrame(...) "
+                    "makes one"
                 )
             from thalweg.runtime.spark.joins.arrow_schema import arrow_schema
 
@@ -226,7 +237,9 @@ class Session:
             return data.schema
         if hasattr(data, "schema") and isinstance(data.schema, pa.Schema):
             return data.schema
-        if isinstance(data, list | tuple) and data and all(isinstance(batch, pa.RecordBatch) for batch in data):
+        if isinstance(data, list | tuple) and not data:
+            raise PlanError(f"{name!r} has no batch, so that its columns are not known: give an empty table")
+        if isinstance(data, list | tuple) and all(isinstance(batch, pa.RecordBatch) for batch in data):
             for n, batch in enumerate(data):
                 if not batch.schema.equals(data[0].schema):
                     raise PlanError(f"{name!r}: batch {n} has other columns than the first; cast it to its schema")
@@ -235,6 +248,9 @@ class Session:
             f"{name!r}: takes an Arrow table, record batches or a reader, not a {type(data).__name__}: "
             "pa.table(...) makes one"
         )
+
+
+_ARROW = (pa.Table, pa.RecordBatch, pa.RecordBatchReader)
 
 
 class _Once(Iterable[pa.RecordBatch]):

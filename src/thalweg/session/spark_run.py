@@ -38,7 +38,7 @@ class SparkRun:
         from thalweg.runtime.spark.sql.requirements import demand
 
         spark = next(iter(self.data.values())).sparkSession
-        demand(spark, self.plan, any(df.isStreaming for df in self.data.values()))
+        demand(spark, self.plan, [alias for alias, df in self.data.items() if df.isStreaming])
 
     def dataframe(self) -> Any:
         """Nothing runs yet."""

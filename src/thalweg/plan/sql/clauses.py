@@ -7,11 +7,10 @@ refused at its place.
 from __future__ import annotations
 
 import logging
-import re
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg.errors import SqlError
+from thalweg.errors import SqlError, nearest
 from thalweg.plan.join_condition import conjuncts
 from thalweg.plan.sql.source_text import SourceText, offset_of, shown, tokens_of
 from thalweg.plan.sql.windows import Windows, find_windows
@@ -166,11 +165,19 @@ def _unreadable(source: SourceText, error: Any) -> SqlError:
         starts.append(starts[-1] + len(row) + 1)
     # sqlglot tells the column of a word's last letter
     offset = starts[line - 1] + max(column - len(near or " "), 0)
-    why = str(told.get("description", "")).rstrip(".")
-    why = re.sub(r"<class '(?:\w+\.)*(\w+)'>", lambda found: found[1].upper(), why)
+    why = str(told.get("description", ""))
     word = f" at {near!r}" if near else ""
-    hint = "; a name that is a word of SQL, or has blanks, stands in backticks"
-    return source.error(offset, f"this cannot be read{word}: {why[:1].lower()}{why[1:]}{hint}")
+    if why.startswith("Required keyword"):
+        return source.error(offset, f"this cannot be read: something is missing at {near!r}; write what it takes")
+    first = source.text.split(None, 1)[0]
+    if first.upper() not in ("SELECT", "(") and nearest(first.upper(), ["SELECT"]):
+        return source.error(source.text.find(first), f"a query begins with SELECT, not {first!r}; write SELECT")
+    expected = f": {why.rstrip('.').lower()}" if why.startswith("Expecting") else ""
+    return source.error(
+        offset,
+        f"this cannot be read{word}{expected}, where something is missing or too much; a name that is a word of SQL, "
+        "or has blanks, stands in backticks",
+    )
 
 
 def _joined(source: SourceText, join: Any) -> Any:

@@ -5,6 +5,7 @@ What a node may have is listed for every class of node; a class that is not here
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, NoReturn, Protocol
@@ -18,7 +19,7 @@ from thalweg.plan.functions import FUNCTIONS, typed
 from thalweg.plan.literals import number, time_of, value_of
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.sql.clauses import demand
-from thalweg.plan.sql.source_text import SourceText, shown
+from thalweg.plan.sql.source_text import SourceText, offset_of, shown
 from thalweg.plan.type_rules import is_number, sql_name, type_named
 from thalweg.plan.user_function import cannot_take
 from thalweg.plan.window_length import length_of
@@ -71,6 +72,8 @@ _REMEDIES = {
     "Distinct": "leave DISTINCT out",
 }
 """What to write in place of what is not there."""
+_CHANGING = ("current_timestamp", "current_date", "current_time", "localtimestamp", "now", "rand", "randn", "random",
+             "uuid", "monotonically_increasing_id", "shuffle")  # fmt: skip
 NAMES = tuple(
     sorted({*FUNCTIONS, "concat", "coalesce", "greatest", "least", "if", "nullif", "nvl", "ifnull", *AGGREGATES}
            - {"and", "or", "not", "negate", "like", "rlike"})
@@ -121,8 +124,15 @@ class ExpressionReader:
         if isinstance(node, exp.AggFunc):
             return self._aggregate(node)
         if isinstance(node, exp.Func):
-            word = node.sql_name().lower()
-            self._refuse(node, f"{word} is no function here{nearest(word, NAMES)}; register it: s.function(...)")
+            word = self._written(node)
+            if word in _CHANGING:
+                self._refuse(
+                    node, f"{word} gives something else whenever it is asked, and the answer would depend on when; "
+                    "compute it before the stream is registered, or give it as :now in args="
+                )  # fmt: skip
+            self._refuse(
+                node, f"{word} is no function here; register your own under another name: s.function('my_{word}', ...)"
+            )
         remedy = _REMEDIES.get(name, "compute it before the stream is registered, or by s.function(...)")
         self._refuse(node, f"{shown(node)} is not part of the language; {remedy}")
 
@@ -156,6 +166,11 @@ class ExpressionReader:
 
     def _demand(self, node: Any, keys: set[str]) -> None:
         demand(self.source, node, keys | _IGNORED, _words(type(node).__name__))
+
+    def _written(self, node: Any) -> str:
+        """A function's name as it stands in the text: sqlglot has its own for many."""
+        found = re.match(r"(\w+)\s*\(", self.source.text[offset_of(node) :])
+        return (found[1] if found else str(node.sql_name())).lower()
 
     def _refuse(self, node: Any, sentence: str) -> NoReturn:
         self.source.refuse(node, sentence)
@@ -277,6 +292,8 @@ class ExpressionReader:
         return typed("case", parts, lambda why: self._refuse(node, why))
 
     def _read_trim(self, node: Any) -> Expression:
+        if node.args.get("expression") is not None:
+            self._refuse(node, "trim takes blanks away, and nothing else; write replace(x, 'a', '')")
         self._demand(node, {"this", "position"})
         which = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
         return self._typed(node, which[str(node.args.get("position") or "").upper()], [node.this])
@@ -357,9 +374,7 @@ class ExpressionReader:
     def _aggregate(self, node: Any) -> Expression:
         word = node.sql_name().lower()
         if word not in AGGREGATES:
-            self._refuse(
-                node, f"{word} is no aggregate here{nearest(word, AGGREGATES)}; there are {', '.join(AGGREGATES)}"
-            )
+            self._refuse(node, f"{self._written(node)} is no aggregate here; there are {', '.join(AGGREGATES)}")
         if self.aggregates is None:
             self._refuse(node, f"{word} stands where no group is; write it in SELECT or HAVING, and not inside another")
         self._demand(node, {"this", "expressions"})
@@ -406,9 +421,12 @@ def cast(value: Expression, kind: pa.DataType, refuse: Callable[[str], NoReturn]
     if is_.is_timestamp(have) and is_.is_timestamp(kind) and (have.tz is None) == (kind.tz is None):
         return value
     if not (between or to_text or from_text or times or truth or is_.is_null(have)):
+        remedy = "cast it before it is registered"
+        if isinstance(value, Value) and is_.is_timestamp(have):
+            remedy = f"write {sql_name(kind)} {text_of(value)}"
         refuse(
             f"{text_of(value)} is {sql_name(have)} and is not cast to {sql_name(kind)} here, since the runtimes would "
-            "not agree; cast it before it is registered"
+            f"not agree; {remedy}"
         )
     return call("cast", (value,), kind)
 

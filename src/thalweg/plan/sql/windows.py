@@ -64,6 +64,13 @@ class _Finder:
                 streams.append((self.tokens[n].start, self._stream_window(n + 1, end)))
                 self._blank(self.tokens[n].start, self.tokens[end].end)
                 n = end
+            elif word in ("WINDOW", "SESSION", "SESSION_WINDOW") and self._word(n + 1) == "(":
+                self._refuse(
+                    n, f"{word} is no window here; write TUMBLE(1 MINUTE) or HOP(10 MINUTES, 1 MINUTE) instead"
+                )
+            elif word == "," and self._word(n + 1) in ("FROM", "WHERE", "GROUP BY", "HAVING", ")", ";", ""):
+                if self._kind(n + 1) not in ("STRING", "IDENTIFIER"):
+                    self._refuse(n, "nothing stands behind this comma; leave it out")
             elif word in ("TUMBLE", "HOP") and self._word(n + 1) == "(" and self._word(n + 2) != ")":
                 end = self._closing(n + 1, "(", ")")
                 groups[self.tokens[n].start] = self._group_window(n, end)
@@ -108,8 +115,10 @@ class _Finder:
     def _group_window(self, word: int, end: int) -> GroupWindow:
         comma = next((n for n in range(word + 2, end) if self._word(n) == ","), None)
         if self._word(word) == "TUMBLE":
-            if comma is not None:
+            if comma is not None and self._kind(word + 2) == "NUMBER":
                 self._refuse(comma, "TUMBLE takes one length; write HOP(10 MINUTES, 1 MINUTE) for windows that overlap")
+            if comma is not None:
+                self._refuse(word + 2, "TUMBLE takes one length, and its time is the stream's; write TUMBLE(1 MINUTE)")
             length = self._length(word + 2, end)
             self._check_slide(word, length, length, "TUMBLE(10 MINUTES)")
             return GroupWindow(length, length)
@@ -129,6 +138,10 @@ class _Finder:
         """Of the words from `first` to before `end`, in microseconds."""
         if first >= end:
             self._refuse(first, "a length of time is missing; write 60 SECONDS")
+        if self._word(first) in ("INTERVAL", ":") or self._kind(first) == "STRING":
+            what = {"INTERVAL": "INTERVAL is left out", ":": "no parameter can stand there"}
+            told = what.get(self._word(first), "quotes are left out")
+            self._refuse(first, f"of a window's length {told}; write a number and a unit, 60 SECONDS")
         begin, stop = self.tokens[first].start, self.tokens[end - 1].end + 1
         try:
             ns = length_of(self.source.text[begin:stop], "ns", "a window's length")

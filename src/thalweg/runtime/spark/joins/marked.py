@@ -46,6 +46,12 @@ def has_watermark(alias: str, df: DataFrame, time: str) -> bool:
     return bool(carried)
 
 
+def watermark_us(df: DataFrame, time: str) -> int | None:
+    """How far the watermark that a column carries stays behind, in microseconds; None: it carries none."""
+    delay = (df.schema[time].metadata or {}).get(_DELAY)
+    return None if delay is None else 1000 * int(delay)
+
+
 def _plan_of(df: DataFrame) -> str:
     """As Spark has understood it: streams can be optimized only where they are started."""
     if hasattr(df, "_jdf"):

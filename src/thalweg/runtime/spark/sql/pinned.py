@@ -62,9 +62,20 @@ def _write(spark: SparkSession, checkpoint: str, rows: list[tuple[str]]) -> None
 
 def _lines(spark: SparkSession, path: str) -> list[str] | None:
     """Of the files in a folder; None: there is no such folder."""
+    if not _is_there(spark, path):
+        return None
     try:
         return [row[0] for row in spark.read.text(path).collect()]
     except AnalysisException as error:
         if (error.getCondition() if hasattr(error, "getCondition") else error.getErrorClass()) == "PATH_NOT_FOUND":
             return None
         raise
+
+
+def _is_there(spark: SparkSession, path: str) -> bool:
+    """Reading what is not there would do, too, but Spark logs a stack trace then. True: nobody knows (Connect)."""
+    if not hasattr(spark, "_jvm"):
+        return True
+    jvm: Any = spark._jvm
+    place = jvm.org.apache.hadoop.fs.Path(path)
+    return bool(place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).exists(place))

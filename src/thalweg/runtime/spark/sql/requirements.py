@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -18,10 +18,17 @@ _IN_A_ZONE = frozenset({"year", "month", "day", "hour", "minute", "second", "dat
 """What depends on the session's time zone, of a TIMESTAMP."""
 
 
-def demand(spark: SparkSession, plan: QueryPlan, streaming: bool) -> None:
-    """Refuse what would give other rows than elsewhere, or none."""
+def demand(spark: SparkSession, plan: QueryPlan, streaming: Collection[str]) -> None:
+    """Refuse what would give other rows than elsewhere, or none. `streaming`: the sources whose DataFrames are."""
     if streaming:
         refuse_on_streams(plan)
+        for source in plan.query.streams:
+            if source.alias not in streaming:
+                raise PlanError(
+                    f"{source.alias} is a finished DataFrame and {next(iter(streaming))} a streaming one: Spark would "
+                    "take all its rows for a table's, whatever its window; read it by spark.readStream, or register "
+                    f"it by s.table({source.relation.name!r}, df) if its rows are to join with rows of any time"
+                )
     if (spark.conf.get("spark.sql.ansi.enabled", "true") or "true").lower() != "true":
         raise PlanError(
             "spark.sql.ansi.enabled is false: an overflow would be a wrong number, and elsewhere it is an error; "

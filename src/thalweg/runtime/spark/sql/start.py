@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -22,22 +24,12 @@ def start_stream(
     path: str | None,
     options: dict[str, str],
     trigger: str | Mapping[str, Any] | None,
-    checkpoint: str | None,
+    place: str | None,
     name: str | None,
     mine: dict[str, Any],
 ) -> StreamingQuery:
     """`run` is a `session.spark_run.SparkRun`; it takes order and buckets that the checkpoint was begun with."""
-    given = options.pop("checkpointLocation", None)
-    if None not in (checkpoint, given) and checkpoint != given:
-        raise PlanError(
-            f"checkpoint={checkpoint!r} and the option checkpointLocation={given!r} differ; give one of them"
-        )
-    root = spark.conf.get("spark.sql.streaming.checkpointLocation", None)
-    place = checkpoint or given
-    if place is None and root is not None and name is not None:
-        place = f"{root.rstrip('/')}/{name}"  # where Spark puts it
-    if place is None and path is not None and root is None:
-        raise PlanError("start(path=...) needs checkpoint=..., a folder of its own: with it a restart loses no row")
+    triggered = _trigger(trigger)
     begun = None
     if place is not None:
         plan = run.plan
@@ -54,8 +46,11 @@ def start_stream(
     writer = run.dataframe().writeStream.format(kind).options(**options).outputMode("append")
     if name is not None:
         writer = writer.queryName(name)
-    if trigger is not None:
-        writer = writer.trigger(**_trigger(trigger))
+    if triggered:
+        try:
+            writer = writer.trigger(**triggered)
+        except (PySparkException, Py4JJavaError, TypeError, ValueError) as error:
+            raise _wrong_trigger(trigger) from error
     if place is not None and begun is None:
         pin(spark, place, mine)
     try:
@@ -68,11 +63,35 @@ def start_stream(
     return query
 
 
-def _trigger(trigger: str | Mapping[str, Any]) -> dict[str, Any]:
+def checkpoint_of(
+    spark: SparkSession, checkpoint: str | None, options: dict[str, str], path: str | None, name: str | None
+) -> str | None:
+    """The folder, from the argument, the option, or Spark's configuration; None: Spark takes one for the time being."""
+    given = options.pop("checkpointLocation", None)
+    if None not in (checkpoint, given) and checkpoint != given:
+        raise PlanError(
+            f"checkpoint={checkpoint!r} and the option checkpointLocation={given!r} differ; give one of them"
+        )
+    root = spark.conf.get("spark.sql.streaming.checkpointLocation", None)
+    place = checkpoint or given
+    if place is None and root is not None and name is not None:
+        place = f"{root.rstrip('/')}/{name}"  # where Spark puts it
+    if place is None and path is not None and root is None:
+        raise PlanError("start(path=...) needs checkpoint=..., a folder of its own: with it a restart loses no row")
+    if place is not None and path is not None and place.rstrip("/") == path.rstrip("/"):
+        raise PlanError(f"checkpoint={place!r} is the folder of the results; give it one of its own")
+    return place
+
+
+def _trigger(trigger: str | Mapping[str, Any] | None) -> dict[str, Any]:
+    if trigger is None:
+        return {}
     if isinstance(trigger, Mapping):
         return dict(trigger)
     if not isinstance(trigger, str):
-        raise PlanError(
-            f"trigger={trigger!r}: write '10 seconds', 'availableNow', or a dict as writeStream.trigger takes"
-        )
+        raise _wrong_trigger(trigger)
     return {"availableNow": True} if trigger.lower() == "availablenow" else {"processingTime": trigger}
+
+
+def _wrong_trigger(trigger: object) -> PlanError:
+    return PlanError(f"trigger={trigger!r}: write '10 seconds', 'availableNow', or a dict as writeStream.trigger takes")

@@ -1,0 +1,48 @@
+"""Why a query failed on Spark, in a sentence: what a worker told, or Spark's own first sentence, and what helps.
+
+>>> print(sentence_of("[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted\\n"
+...                   "pyspark.errors.exceptions.base.PythonException: Traceback (most recent call last):\\n"
+...                   "thalweg.errors.FailedRowError: predicate 'odd' raised ZeroDivisionError\\n\\n\\tat org.apache"))
+predicate 'odd' raised ZeroDivisionError
+>>> print(sentence_of("Job aborted: [DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate SQLSTATE: 22012"))
+DIVIDE_BY_ZERO: Division by zero; write x / nullif(y, 0)
+"""
+
+from __future__ import annotations
+
+import re
+
+from thalweg.errors import QueryError, ThalwegError
+
+_OURS = re.compile(r"^thalweg\.errors\.\w+: (.+?)(?=\n\s*\n|\n\s*at |\Z)", re.MULTILINE | re.DOTALL)
+_SPARKS = re.compile(r"\[([A-Z][A-Z_.]+)\] (.+?)(?:\. |\.?\s*SQLSTATE|\n|\Z)")
+_WRAPPERS = ("STREAM_FAILED", "FAILED_EXECUTE_UDF", "TASK_WRITE_FAILED")
+_REMEDIES = {
+    "DIVIDE_BY_ZERO": "write x / nullif(y, 0)",
+    "REMAINDER_BY_ZERO": "write x % nullif(y, 0)",
+    "CAST_INVALID_INPUT": "drop such rows by a condition that is written before it",
+    "CAST_OVERFLOW": "CAST it to a wider type, or drop such rows by a condition that is written before it",
+    "ARITHMETIC_OVERFLOW": "CAST one side to a wider type first, as BIGINT, DECIMAL or DOUBLE",
+    "PATH_ALREADY_EXISTS": "give a new path, or options={'mode': 'overwrite'}",
+}
+
+
+def query_error(error: Exception) -> ThalwegError:
+    """Spark's error as ours, which it is the cause of."""
+    if isinstance(error, ThalwegError):
+        return error
+    made = QueryError(sentence_of(str(error)))
+    made.__cause__ = error
+    return made
+
+
+def sentence_of(text: str) -> str:
+    """What a reader needs of an error's text."""
+    if ours := _OURS.findall(text):
+        return str(ours[-1]).strip()
+    found = [(word, told) for word, told in _SPARKS.findall(text) if word not in _WRAPPERS]
+    if not found:
+        return text.strip().split("\n", 1)[0]
+    word, told = found[0]
+    remedy = _REMEDIES.get(word.partition(".")[0])
+    return f"{word}: {told.strip()}" + (f"; {remedy}" if remedy else "")
