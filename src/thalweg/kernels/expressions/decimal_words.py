@@ -22,7 +22,6 @@ _ONE = np.uint64(1)
 _FIVE = np.uint64(5)
 _NONE = np.uint64(0)
 _MOST_EXPONENT = 2**31 - 1
-_MOST_DIGITS = 38
 _SHORT = 18
 """Digits of the shortest text of a double, and one more: ten to this power is a word."""
 
@@ -116,10 +115,7 @@ def read_decimals(
                 if low == _NONE:
                     high += _ONE
         if nothing:
-            # Java's zero has places too, and Spark refuses what has more of them than a decimal
-            if 1 - (last - behind - exponent) > _MOST_DIGITS:
-                return row
-            continue
+            continue  # whatever its exponent
         if kept > count:
             if digits + kept - count > precision:
                 return row

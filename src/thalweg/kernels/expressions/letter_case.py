@@ -26,14 +26,14 @@ _SIGMA = "Σ"
 
 def upper(texts: pa.Array) -> pa.Array:
     """Capital letters."""
-    return pc.ascii_upper(texts) if is_ascii(texts) else _mapped(texts, str.upper)
+    return pc.ascii_upper(texts) if is_ascii(texts) else mapped(texts, str.upper)
 
 
 def lower(texts: pa.Array) -> pa.Array:
     """Small letters."""
     if is_ascii(texts):
         return pc.ascii_lower(texts)
-    made = _mapped(texts, str.lower)
+    made = mapped(texts, str.lower)
     has_sigma = true_of(pc.match_substring(texts, pattern=_SIGMA))
     if not has_sigma.any():
         return made
@@ -48,7 +48,8 @@ def is_ascii(texts: pa.Array) -> bool:
     return pc.all(pc.string_is_ascii(texts)).as_py() is not False
 
 
-def _mapped(texts: pa.Array, of: Callable[[str], str]) -> pa.Array:
+def mapped(texts: pa.Array, of: Callable[[str], str]) -> pa.Array:
+    """Every letter by what stands for it, which is asked once a letter and then known."""
     from thalweg.kernels.expressions.letter_map import map_into, mapped_sizes
 
     # what lies under a null need not be characters

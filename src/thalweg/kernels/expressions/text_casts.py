@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from thalweg.errors import ExpressionError
 from thalweg.kernels.expressions.decimals import read_decimals
+from thalweg.kernels.expressions.letter_case import is_ascii, mapped
 from thalweg.kernels.expressions.rows import true_of
 from thalweg.plan.expression import Call, text_of
 from thalweg.plan.type_rules import sql_name
@@ -69,11 +70,16 @@ def real_of(texts: pa.Array, call: Call) -> pa.Array:
 
 
 def decimal_of(texts: pa.Array, call: Call) -> pa.Array:
-    """Half up to the digits there are. Arrow's own reader refuses to round."""
-    made, bad = read_decimals(texts, call.type)
+    """Half up to the digits there are. Arrow's own reader refuses to round. Java takes any alphabet's digits here."""
+    made, bad = read_decimals(texts if is_ascii(texts) else mapped(texts, _plain_digit), call.type)
     if bad >= 0:
         raise _is_none(texts[bad].as_py(), call)
     return made
+
+
+def _plain_digit(letter: str) -> str:
+    """Java reads pairs of 16 bits one by one, and so no digit that needs a pair."""
+    return str(int(letter)) if letter.isdecimal() and letter < "\U00010000" else letter
 
 
 def boolean_of(texts: pa.Array, call: Call) -> pa.Array:
