@@ -162,3 +162,6 @@ lower('ẞ K Å Ⓐ 𐐀')
 upper('ÿ µ ǆ ⓐ 𐐨')
 CASE WHEN length(s) > 3 THEN substring(s, j) ELSE replace(s, u, o) END
 CASE WHEN b THEN contains(s, o) ELSE startswith(s, u) END
+contains(NULL, u)
+instr(NULL, o)
+startswith(NULL, NULL)

@@ -75,11 +75,7 @@ def _pairwise(name: str, values: Sequence[Datum], rows: int) -> pa.Array:
     texts, wanted = (TextBytes.of(value, rows) for value in values)
     search = {"startswith": byte_search.begins, "endswith": byte_search.ends}.get(name, byte_search.places)
     found = search(texts.offsets, texts.data, wanted.offsets, wanted.data)
-    return (
-        arrow_of(found > 0, pa.bool_(), values)
-        if name == "contains"
-        else arrow_of(found, pa.int32() if found.dtype == np.int32 else pa.bool_(), values)
-    )
+    return arrow_of(found, pa.int32(), values) if name == "instr" else arrow_of(found > 0, pa.bool_(), values)
 
 
 def _place(texts: pa.Array, wanted: str) -> pa.Array:

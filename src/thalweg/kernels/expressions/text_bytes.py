@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from thalweg.errors import ExpressionError
 from thalweg.kernels.expressions.rows import Datum, full
 
 _MOST_BYTES = 2**31 - 1
@@ -42,9 +43,7 @@ class TextBytes:
 
 
 def texts_of(offsets: NDArray[np.int64], data: NDArray[np.uint8], valid: NDArray[np.bool_] | None) -> pa.Array:
-    """Bytes that were written as an array; the offsets are checked, since a replacement can be long."""
-    if offsets[-1] > _MOST_BYTES:
-        raise pa.ArrowCapacityError(f"texts of {offsets[-1]} bytes in one batch; an array holds {_MOST_BYTES}")
+    """Bytes that were written, as an array."""
     places = pa.py_buffer(offsets.astype(np.int32))
     return pa.StringArray.from_buffers(len(offsets) - 1, places, pa.py_buffer(data), bits_of(valid))
 
@@ -55,7 +54,12 @@ def bits_of(valid: NDArray[np.bool_] | None) -> Any:
 
 
 def ends_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Offsets of texts of these sizes, end to end."""
+    """Offsets of texts of these sizes, end to end; they are checked, since replacements can be long."""
     offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=offsets[1:])
+    if offsets[-1] > _MOST_BYTES:
+        raise ExpressionError(
+            f"texts of one batch have {offsets[-1]} bytes after a function, and an array holds {_MOST_BYTES}; "
+            "make batches smaller"
+        )
     return offsets
