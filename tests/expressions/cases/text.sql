@@ -165,3 +165,6 @@ CASE WHEN b THEN contains(s, o) ELSE startswith(s, u) END
 contains(NULL, u)
 instr(NULL, o)
 startswith(NULL, NULL)
+concat(o, CAST(CAST(l AS INT) AS STRING))
+s || CAST(CAST(w AS INT) AS STRING) || u
+concat(NULL, CAST(10 DIV i AS STRING))
