@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 is_ = pa.types
-NUMBERS = ["t", "h", "i", "j", "l", "f", "d", "e", "n", "m"]
-FAMILIES = {"number": NUMBERS, "whole": ["t", "h", "i", "j"], "text": ["s", "u", "w"], "truth": ["b", "c"],
+NUMBERS = ["t", "h", "i", "j", "l", "f", "d", "e", "a", "n", "m"]
+FAMILIES = {"number": NUMBERS, "whole": ["t", "h", "i", "j"], "text": ["s", "u", "w", "v", "o"], "truth": ["b", "c"],
             "zoned": ["z"], "local": ["q"], "day": ["y"], "length": ["g"]}  # fmt: skip
 LITERALS: dict[str, list[Value]] = {
     "number": [Value(0, pa.int32()), Value(-3, pa.int32()), Value(2.5, pa.float64()), Value(2**40, pa.int64()),

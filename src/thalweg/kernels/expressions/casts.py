@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.errors import ExpressionError
+from thalweg.kernels.expressions.decimals import read_decimals
 from thalweg.kernels.expressions.rounding import to_long
 from thalweg.kernels.expressions.rows import Kernel, Maker, arrow_of, full, numpy_of
 from thalweg.kernels.expressions.text_casts import boolean_of, decimal_of, real_of, whole_of
@@ -41,7 +41,7 @@ def _first_that_fails(array: pa.Array, cast: Callable[[pa.Array], pa.Array], cal
         try:
             cast(half)
             array = array.slice(len(array) // 2)
-        except (pa.ArrowInvalid, InvalidOperation):
+        except pa.ArrowInvalid:
             array = half
     return _does_not_fit(array[0].as_py(), call)
 
@@ -50,7 +50,7 @@ def _trying(cast: Callable[[pa.Array, pa.DataType], pa.Array]) -> Cast:
     def tried(array: pa.Array, call: Call) -> pa.Array:
         try:
             return cast(array, call.type)
-        except (pa.ArrowInvalid, InvalidOperation):
+        except pa.ArrowInvalid:
             raise _first_that_fails(array, lambda part: cast(part, call.type), call) from None
 
     return tried
@@ -91,18 +91,14 @@ def _decimal_to_real(array: pa.Array, kind: pa.DataType) -> pa.Array:
     return array.cast(pa.string()).cast(kind)
 
 
-def _real_to_decimal(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """By the digits it is written with; not by Arrow, which takes those it is stored with."""
-    context = Context(prec=_ROOMY * 6)
-    unit = Decimal(1).scaleb(-kind.scale)
-    values = array.cast(pa.float64()).to_pylist()
-    return pa.array(
-        [
-            None if v is None or not np.isfinite(v) else Decimal(repr(v)).quantize(unit, ROUND_HALF_UP, context)
-            for v in values
-        ],
-        kind,
-    )
+def _real_to_decimal(array: pa.Array, call: Call) -> pa.Array:
+    """By the digits it is written with; Arrow takes those it is stored with. NaN and infinity become null."""
+    reals = array.cast(pa.float64())
+    reals = pc.if_else(pc.is_finite(reals), reals, pa.scalar(None, pa.float64()))
+    made, bad = read_decimals(reals.cast(pa.string()), call.type)
+    if bad >= 0:
+        raise _does_not_fit(array[bad].as_py(), call)
+    return made
 
 
 def _freely(array: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -128,6 +124,8 @@ def _found(have: pa.DataType, kind: pa.DataType) -> Cast:
         return boolean_of if is_.is_boolean(kind) else decimal_of
     if is_.is_floating(have) and is_.is_integer(kind):
         return _real_to_whole
+    if is_.is_floating(have) and is_.is_decimal(kind):
+        return _real_to_decimal
     families = {
         (is_.is_integer, is_.is_floating): _freely,
         (is_.is_floating, is_.is_floating): _freely,
@@ -135,7 +133,6 @@ def _found(have: pa.DataType, kind: pa.DataType) -> Cast:
         (is_.is_decimal, is_.is_decimal): _decimal_to_decimal,
         (is_.is_decimal, is_.is_integer): _decimal_to_whole,
         (is_.is_decimal, is_.is_floating): _decimal_to_real,
-        (is_.is_floating, is_.is_decimal): _real_to_decimal,
         (is_.is_timestamp, is_.is_date): _to_date,
     }
     for (one, other), cast in families.items():

@@ -32,7 +32,7 @@ KERNELS: dict[str, Maker] = {
     **COMPARISONS, **EXTREMES, **ARITHMETIC, **REAL_FUNCTIONS, **ROUNDING, **TEXT, **TIMES, **CASTS,
 }  # fmt: skip
 """By name; those that evaluate their arguments themselves are `BRANCHES`."""
-_ASK_ALL = frozenset({*EXTREMES, "same", "is_null"})
+_ASK_ALL = frozenset({*EXTREMES, "same", "is_null", "concat"})
 """Null is no end for these: they look at all arguments."""
 _BACKWARDS = frozenset({"divide", "int_divide", "mod"})
 """Spark looks at what is divided by first."""

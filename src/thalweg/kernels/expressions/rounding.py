@@ -1,7 +1,7 @@
 """round, floor and ceil.
 
 A double is rounded by the digits it is written with, as Spark does it: round(1.005, 2) is 1.01, although the double is
-a little less than 1.005. Where binary and written digits could disagree (next to a half), Python's Decimal decides.
+a little less than 1.005.
 
 >>> from thalweg.plan.expression import Ref, Value, call
 >>> x = Ref("s", "x", pa.float64())
@@ -13,7 +13,6 @@ a little less than 1.005. Where binary and written digits could disagree (next t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import Any
 
 import numpy as np
@@ -21,14 +20,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.kernels.expressions.arithmetic import overflow
+from thalweg.kernels.expressions.decimals import round_as_written
 from thalweg.kernels.expressions.rows import Kernel, Maker, arrow_of, full, numpy_of
 from thalweg.plan.expression import Call, Value
 
 is_ = pa.types
 _EXACT_POWER = 22
 """The greatest power of ten that is a double."""
-_NEAR = 2.0**-50
-"""Of a half, in parts of the number: a few times what the written digits and one product are off by."""
+_MOST_UNITS = 10.0**14
+"""Of the last digit that is kept; a half has one digit more, and any 15 digits are told apart by doubles."""
 
 
 def _round(call: Call) -> Kernel:
@@ -45,27 +45,35 @@ def _round(call: Call) -> Kernel:
 
 def _rounded(value: Any, rows: int, digits: int, kind: pa.DataType) -> pa.Array:
     numbers = numpy_of(value, rows).astype(np.float64)
-    if abs(digits) > _EXACT_POWER:
-        made, unsure = numbers.copy(), np.isfinite(numbers)
+    if -_EXACT_POWER <= digits < _EXACT_POWER:
+        made, unsure = _rounded_nearby(numbers, digits)
     else:
-        power = 10.0 ** abs(digits)
-        with np.errstate(all="ignore"):
-            scaled = np.abs(numbers) * power if digits >= 0 else np.abs(numbers) / power
-            whole = np.floor(scaled)
-            rest = scaled - whole
-            made = np.copysign(whole + (rest > 0.5), numbers)
-            made = made / power if digits >= 0 else made * power
-            unsure = np.isfinite(numbers) & (np.abs(rest - 0.5) <= scaled * _NEAR)
-            # a whole number this large is rounded already, unless to tens
-            unsure |= np.isfinite(numbers) & (scaled >= 2.0**52) & (digits != 0)
-        made = np.where(np.isfinite(numbers), made, numbers)
-    with localcontext(Context(prec=700)):
-        unit = Decimal(1).scaleb(-digits)
-        for place in unsure.nonzero()[0].tolist():
-            made[place] = float(Decimal(repr(float(numbers[place]))).quantize(unit, ROUND_HALF_UP))
+        made, unsure = numbers.copy(), np.isfinite(numbers)
+    if unsure.any():
+        made[unsure] = round_as_written(numbers[unsure], digits)
     # Java's decimal has no negative zero
     with np.errstate(over="ignore"):
         return arrow_of(np.where(made == 0, 0.0, made).astype(kind.to_pandas_dtype()), kind, [value])
+
+
+def _rounded_nearby(numbers: NDArray[np.float64], digits: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Numbers of not too many units of the last digit, and which others have more.
+
+    The half between two units has at most 15 digits here, so the double next to it is written as this half and nothing
+    else is: a number is written with less where it is less than that double.
+    """
+    power, tenth = 10.0 ** abs(digits), 10.0 ** abs(digits + 1)
+    size = np.abs(numbers)
+    with np.errstate(all="ignore"):
+        whole = np.floor(size * power if digits >= 0 else size / power)
+        half = 10 * whole + 5
+        half = half / tenth if digits >= -1 else half * tenth
+        whole += size >= half
+        made = np.copysign(whole / power if digits >= 0 else whole * power, numbers)
+    finite = np.isfinite(numbers)
+    # a whole number this large is rounded already, unless to tens
+    unsure = finite & (whole >= _MOST_UNITS) & ((digits != 0) | (size < 2.0**52))
+    return np.where(finite & (whole < _MOST_UNITS), made, numbers), unsure
 
 
 def _rounded_whole(value: Any, rows: int, zeros: int, call: Call) -> pa.Array:

@@ -8,12 +8,12 @@ thalweg.errors.ExpressionError: '4x' is no INT in CAST(s.x AS INT)
 
 from __future__ import annotations
 
-from decimal import ROUND_HALF_UP, Context, Decimal
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.errors import ExpressionError
+from thalweg.kernels.expressions.decimals import read_decimals
+from thalweg.kernels.expressions.letter_case import is_ascii, mapped
 from thalweg.kernels.expressions.rows import true_of
 from thalweg.plan.expression import Call, text_of
 from thalweg.plan.type_rules import sql_name
@@ -21,8 +21,7 @@ from thalweg.plan.type_rules import sql_name
 _BLANKS = "".join(map(chr, range(33))) + "\x7f"
 """Blanks and control characters."""
 _WHOLE = r"\A[+-]?[0-9]+\z"
-_NUMBER = r"\A[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
-_REAL = rf"{_NUMBER}[dDfF]?\z|(?i)\A[+-]?(inf|infinity|nan)\z"
+_REAL = r"\A[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?\z|(?i)\A[+-]?(inf|infinity|nan)\z"
 _TRUE, _FALSE = ["t", "true", "y", "yes", "1"], ["f", "false", "n", "no", "0"]
 
 
@@ -39,6 +38,19 @@ def _trimmed(texts: pa.Array, pattern: str, call: Call) -> pa.Array:
     return trimmed
 
 
+def _first_that_fails(digits: pa.Array, kind: pa.DataType) -> int:
+    """Only when one does: by halves."""
+    low, high = 0, len(digits)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            digits.slice(low, middle - low).cast(kind)
+            low = middle
+        except pa.ArrowInvalid:
+            high = middle
+    return low
+
+
 def whole_of(texts: pa.Array, call: Call) -> pa.Array:
     """Digits and a sign."""
     digits = _trimmed(texts, _WHOLE, call)
@@ -47,10 +59,7 @@ def whole_of(texts: pa.Array, call: Call) -> pa.Array:
     try:
         return digits.cast(call.type)
     except pa.ArrowInvalid:
-        for place, word in enumerate(digits.to_pylist()):
-            if word is not None and not -(2 ** (call.type.bit_width - 1)) <= int(word) < 2 ** (call.type.bit_width - 1):
-                raise _is_none(texts[place].as_py(), call) from None
-        raise
+        raise _is_none(texts[_first_that_fails(digits, call.type)].as_py(), call) from None
 
 
 def real_of(texts: pa.Array, call: Call) -> pa.Array:
@@ -61,23 +70,16 @@ def real_of(texts: pa.Array, call: Call) -> pa.Array:
 
 
 def decimal_of(texts: pa.Array, call: Call) -> pa.Array:
-    """Half up to the digits there are. Arrow's own reader refuses to round."""
-    unit, context = Decimal(1).scaleb(-call.type.scale), Context(prec=400)
-    whole_digits = call.type.precision - call.type.scale
-    made: list[Decimal | None] = []
-    for place, word in enumerate(_trimmed(texts, rf"{_NUMBER}\z", call).to_pylist()):
-        if word is None:
-            made.append(None)
-            continue
-        value = Decimal(word)
-        if not value or value.adjusted() < -call.type.scale - 1:
-            value = Decimal(0)
-        elif value.adjusted() < whole_digits:
-            value = value.quantize(unit, ROUND_HALF_UP, context)
-        if value and value.adjusted() >= whole_digits:  # also when rounding made it 100.0
-            raise _is_none(texts[place].as_py(), call)
-        made.append(value)
-    return pa.array(made, call.type)
+    """Half up to the digits there are. Arrow's own reader refuses to round. Java takes any alphabet's digits here."""
+    made, bad = read_decimals(texts if is_ascii(texts) else mapped(texts, _plain_digit), call.type)
+    if bad >= 0:
+        raise _is_none(texts[bad].as_py(), call)
+    return made
+
+
+def _plain_digit(letter: str) -> str:
+    """Java reads pairs of 16 bits one by one, and so no digit that needs a pair."""
+    return str(int(letter)) if letter.isdecimal() and letter < "\U00010000" else letter
 
 
 def boolean_of(texts: pa.Array, call: Call) -> pa.Array:

@@ -1,0 +1,173 @@
+"""Compiled loops that look for one text in another, for a pair of them a row. Numba is needed, so import it late.
+
+UTF-8 is made so that the bytes of a text are found in another's only where its characters are. Places are counted in
+characters, each of which has one byte that does not look like 10xxxxxx.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Offsets = NDArray[np.int32]
+Bytes = NDArray[np.uint8]
+Numbers = NDArray[np.int64]
+
+
+@numba.njit(cache=True)
+def _stands_at(data: Bytes, at: int, wanted: Bytes, low: int, size: int) -> bool:
+    for k in range(size):  # noqa: SIM110
+        if data[at + k] != wanted[low + k]:
+            return False
+    return True
+
+
+@numba.njit(cache=True)
+def _find(data: Bytes, at: int, end: int, wanted: Bytes, low: int, size: int) -> int:
+    """The first byte of the first place from `at` on; -1: it is not there. What is wanted is not empty."""
+    first = wanted[low]
+    while at + size <= end:
+        if data[at] == first and _stands_at(data, at, wanted, low, size):
+            return at
+        at += 1
+    return -1
+
+
+@numba.njit(cache=True)
+def begins(offsets: Offsets, data: Bytes, wanted_offsets: Offsets, wanted: Bytes) -> NDArray[np.bool_]:
+    """Whether the text starts with what is wanted."""
+    rows = len(offsets) - 1
+    made = np.empty(rows, np.bool_)
+    for row in range(rows):
+        low, size = wanted_offsets[row], wanted_offsets[row + 1] - wanted_offsets[row]
+        fits = size <= offsets[row + 1] - offsets[row]
+        made[row] = fits and _stands_at(data, offsets[row], wanted, low, size)
+    return made
+
+
+@numba.njit(cache=True)
+def ends(offsets: Offsets, data: Bytes, wanted_offsets: Offsets, wanted: Bytes) -> NDArray[np.bool_]:
+    """Whether the text stops with what is wanted."""
+    rows = len(offsets) - 1
+    made = np.empty(rows, np.bool_)
+    for row in range(rows):
+        low, size = wanted_offsets[row], wanted_offsets[row + 1] - wanted_offsets[row]
+        fits = size <= offsets[row + 1] - offsets[row]
+        made[row] = fits and _stands_at(data, offsets[row + 1] - size, wanted, low, size)
+    return made
+
+
+@numba.njit(cache=True)
+def places(offsets: Offsets, data: Bytes, wanted_offsets: Offsets, wanted: Bytes) -> NDArray[np.int32]:
+    """The number of the character where what is wanted first begins, from 1; 0: nowhere. The empty text is at 1."""
+    rows = len(offsets) - 1
+    made = np.empty(rows, np.int32)
+    for row in range(rows):
+        low, size = wanted_offsets[row], wanted_offsets[row + 1] - wanted_offsets[row]
+        if size == 0:
+            made[row] = 1
+            continue
+        found = _find(data, offsets[row], offsets[row + 1], wanted, low, size)
+        number = 0
+        if found >= 0:
+            number = 1
+            for at in range(offsets[row], found):
+                number += (data[at] & 0xC0) != 0x80
+        made[row] = number
+    return made
+
+
+@numba.njit(cache=True)
+def replaced_sizes(
+    offsets: Offsets, data: Bytes, wanted_offsets: Offsets, wanted: Bytes, instead_offsets: Offsets
+) -> Numbers:
+    """Bytes of every text after replacing."""
+    rows = len(offsets) - 1
+    sizes = np.empty(rows, np.int64)
+    for row in range(rows):
+        at, end = offsets[row], offsets[row + 1]
+        low, size = wanted_offsets[row], wanted_offsets[row + 1] - wanted_offsets[row]
+        more = instead_offsets[row + 1] - instead_offsets[row] - size
+        made = end - at
+        while size > 0:  # nothing is found in place of the empty text
+            found = _find(data, at, end, wanted, low, size)
+            if found < 0:
+                break
+            made += more
+            at = found + size
+        sizes[row] = made
+    return sizes
+
+
+@numba.njit(cache=True)
+def replace_into(
+    made: Bytes,
+    offsets: Offsets,
+    data: Bytes,
+    wanted_offsets: Offsets,
+    wanted: Bytes,
+    instead_offsets: Offsets,
+    instead: Bytes,
+) -> None:
+    """All texts end to end, each place that is found replaced, from the left on."""
+    to = 0
+    for row in range(len(offsets) - 1):
+        at, end = offsets[row], offsets[row + 1]
+        low, size = wanted_offsets[row], wanted_offsets[row + 1] - wanted_offsets[row]
+        found = _find(data, at, end, wanted, low, size) if size > 0 else -1
+        while found >= 0:
+            while at < found:
+                made[to] = data[at]
+                at, to = at + 1, to + 1
+            for k in range(instead_offsets[row], instead_offsets[row + 1]):
+                made[to] = instead[k]
+                to += 1
+            at = found + size
+            found = _find(data, at, end, wanted, low, size)
+        while at < end:
+            made[to] = data[at]
+            at, to = at + 1, to + 1
+
+
+@numba.njit(cache=True)
+def cut_between(offsets: Offsets, data: Bytes, starts: Numbers, lengths: Numbers) -> tuple[Numbers, Numbers]:
+    """First byte and number of bytes of `length` characters from a place: from 1, or from the end when negative."""
+    rows = len(offsets) - 1
+    lows, sizes = np.empty(rows, np.int64), np.empty(rows, np.int64)
+    for row in range(rows):
+        at, end = offsets[row], offsets[row + 1]
+        begin = starts[row] - 1 if starts[row] > 0 else starts[row]
+        if begin < 0:
+            for k in range(at, end):
+                begin += (data[k] & 0xC0) != 0x80
+        stop = begin + lengths[row]  # before the first character when the place is far before it
+        number = 0
+        while at < end and number < begin:
+            at = _next(data, at, end)
+            number += 1
+        low = at
+        while at < end and number < stop:
+            at = _next(data, at, end)
+            number += 1
+        lows[row], sizes[row] = low, at - low
+    return lows, sizes
+
+
+@numba.njit(cache=True)
+def _next(data: Bytes, at: int, end: int) -> int:
+    """Where the next character begins."""
+    at += 1
+    while at < end and (data[at] & 0xC0) == 0x80:
+        at += 1
+    return at
+
+
+@numba.njit(cache=True)
+def copy_into(made: Bytes, data: Bytes, lows: Numbers, sizes: Numbers) -> None:
+    """Pieces end to end."""
+    to = 0
+    for row in range(len(lows)):
+        for k in range(lows[row], lows[row] + sizes[row]):
+            made[to] = data[k]
+            to += 1
