@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 from pathlib import Path
 
 import pyarrow as pa
@@ -301,3 +303,110 @@ def test_a_handle_tells_of_its_own_run():
     query.start(format="noop").awaitTermination()
     assert str(first.report()) == told
     assert len(query.events()) == 2 * len(first.events()) > 0
+
+
+def test_finished_data_beside_a_stream_are_refused_where_a_window_would_be_lost(spark, tmp_path: Path):
+    streams = files(tmp_path, {"a": [rows([0])], "b": [rows([0])]})
+    s = tw.session(spark)
+    s.stream("a", streams["a"].stream(spark), time="ts")
+    s.stream("b", streams["b"].finished(spark), time="ts")
+    with pytest.raises(tw.PlanError, match=r"b is a finished DataFrame and a a streaming one.*s\.table\('b', df\)"):
+        s.query(JOIN)
+    assert s.query("SELECT id FROM b").dataframe().count() == 1
+
+
+def test_a_checkpoint_that_is_in_use_is_not_taken_from_a_query(spark, tmp_path: Path):
+    streams = files(tmp_path, {"a": [rows([0])]})
+    s = on_spark(spark, streams)
+    place = str(tmp_path / "checkpoint")
+    first = s.query("SELECT id FROM a", name="one").start(format="noop", checkpoint=place)
+    try:
+        with pytest.raises(tw.PlanError, match=r"<query one: running> goes on from the checkpoint"):
+            s.query("SELECT id FROM a", name="two").start(format="noop", checkpoint=place)
+        with pytest.raises(tw.PlanError, match="'ONE' is running"):
+            s.query("SELECT id FROM a", name="ONE").start(format="noop")
+        assert first.isActive
+    finally:
+        first.stop()
+    assert repr(first) == "<query one: ended>"
+    with pytest.raises(tw.PlanError, match="is the folder of the results"):
+        s.query("SELECT id FROM a").start(path=place, checkpoint=place)
+
+
+def test_a_checkpoint_tells_the_values_it_was_begun_with(spark, tmp_path: Path):
+    streams = files(tmp_path, {"a": [rows([0])]})
+    s = on_spark(spark, streams)
+    run = {"format": "noop", "trigger": "availableNow", "checkpoint": str(tmp_path / "checkpoint")}
+    text = "SELECT id FROM a WHERE id > :least AND id IN (:some)"
+    s.query(text, args={"least": 3, "some": [4, 5]}).start(**run).awaitTermination()
+    with pytest.raises(tw.CheckpointError, match=r"with :least = 3, :some = \[4, 5\]"):
+        s.query(text, args={"least": 4, "some": [4, 5]}).start(**run)
+
+
+@pytest.mark.parametrize("trigger", ["10 parsecs", "-1 seconds", {"foo": 1}, 5])
+def test_a_trigger_that_is_none_is_told(spark, tmp_path: Path, trigger):
+    streams = files(tmp_path, {"a": [rows([0])]})
+    with pytest.raises(tw.PlanError, match=r"trigger=.*write '10 seconds', 'availableNow'"):
+        on_spark(spark, streams).query("SELECT id FROM a").start(format="noop", trigger=trigger)
+
+
+def test_what_spark_raises_in_a_run_is_an_error_of_ours(spark, tmp_path: Path):
+    streams = files(tmp_path, {"a": [rows([0, 1])]})
+    s = on_spark(spark, streams)
+    s.function("inverse", lambda number: 1 // number, "bigint")
+    told = {
+        "SELECT 1 / id AS x FROM a": r"^DIVIDE_BY_ZERO: Division by zero; write x / nullif\(y, 0\)$",
+        "SELECT inverse(id) AS x FROM a": r"^function 'inverse' raised ZeroDivisionError: .* given 0; let it return",
+        "SELECT id FROM a WHERE inverse(id) > 0": r"^predicate 'inverse\(a.id\) > 0' raised ZeroDivisionError",
+    }
+    for text, words in told.items():
+        handle = s.query(text).start(format="noop", trigger="availableNow")
+        with pytest.raises(tw.QueryError, match=words):
+            handle.awaitTermination()
+        assert isinstance(handle.exception(), tw.QueryError)
+        assert repr(handle).endswith("failed>")
+    finished = tw.session(spark)
+    finished.stream("a", streams["a"].finished(spark), time="ts")
+    out = str(tmp_path / "out")
+    finished.query("SELECT id FROM a").start(path=out).awaitTermination()
+    with pytest.raises(tw.QueryError, match=r"PATH_ALREADY_EXISTS: .*options=\{'mode': 'overwrite'\}"):
+        finished.query("SELECT id FROM a").start(path=out).awaitTermination()
+    finished.query("SELECT id FROM a").start(path=out, options={"mode": "overwrite"}).awaitTermination()
+
+
+def test_a_watermark_that_a_stream_brings_is_what_explain_tells(spark, tmp_path: Path):
+    streams = files(tmp_path, {"a": [rows([0])]})
+    s = tw.session(spark)
+    s.stream("a", streams["a"].stream(spark).withWatermark("ts", "10 seconds"), time="ts", lateness="1 hour")
+    assert "up to 10 seconds out of order" in str(s.query("SELECT id FROM a").explain())
+
+
+def test_of_a_run_that_fails_nothing_is_left(tmp_path: Path):
+    s = local()
+    s.function("inverse", lambda number: 1 // (number - 3), "bigint")
+    folder = tmp_path / "out"
+    with pytest.raises(tw.FunctionError, match="given 3"):
+        s.query("SELECT inverse(id) AS x FROM a").start(path=str(folder)).awaitTermination()
+    assert list(folder.iterdir()) == []
+    s.query("SELECT id FROM a").start(path=str(folder)).awaitTermination()  # the folder can be taken again
+    assert [file.name for file in folder.iterdir()] == ["results.parquet"]
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT id FROM a WHERE id < 0", "SELECT count(*) AS n FROM a [RANGE 1000 DAYS]",
+             "SELECT a.id FROM a [RANGE 1 SECOND], b [RANGE 1 SECOND] WHERE a.k = b.k AND a.id < 0"],
+)  # fmt: skip
+def test_a_run_stops_that_finds_nothing(tmp_path: Path, text: str):
+    """It would read for ever, and no result tells it to stop."""
+    s = tw.session()
+    for name in "ab":
+        batches = (rows([n], first_id=n).to_batches()[0] for n in itertools.count())
+        s.stream(name, pa.RecordBatchReader.from_batches(rows([0]).schema, batches), time="ts")
+    handle = s.query(text).start(path=str(tmp_path / "out"))
+    assert handle.awaitTermination(0.2) is False
+    stopping = threading.Thread(target=handle.stop, daemon=True)
+    stopping.start()
+    stopping.join(30)
+    assert not handle.isActive
+    assert handle.exception() is None
+    assert pq.read_table(tmp_path / "out").num_rows == 0  # windows that are open stay open

@@ -158,3 +158,110 @@ def test_columns_called_as_what_is_made_on_the_way():
     assert sorted(last.column("e").to_pylist()) == [5, 6]
     timeless = s.query("SELECT a.`computed time` AS c FROM a, t WHERE a.k = t.k").dataframe()
     assert sorted(timeless.column("c").to_pylist()) == [7, 8]
+
+
+def test_parameters_may_be_lists_in_in():
+    s = tw.session()
+    s.stream("a", table([0, 1, 2], k=[1, 2, 3]), time="ts")
+    for given in ([1, 3], (3, 1), {1, 3}, np.array([1, 3]).tolist()):
+        found = s.query("SELECT k FROM a WHERE k IN (:some)", args={"some": given}).dataframe()
+        assert found.column("k").to_pylist() == [1, 3]
+    assert s.query("SELECT k FROM a WHERE k IN (2, :some)", args={"some": [1]}).dataframe().num_rows == 2
+    with pytest.raises(tw.SqlError, match="an empty list"):
+        s.query("SELECT k FROM a WHERE k IN (:some)", args={"some": []})
+    with pytest.raises(tw.SqlError, match="no literal"):
+        s.query("SELECT k FROM a WHERE k IN (:some)", args={"some": [object()]})
+    with pytest.raises(tw.SqlError, match="is a list"):
+        s.query("SELECT k FROM a WHERE k = :some", args={"some": [1]})
+
+
+@pytest.mark.parametrize("answer", [1, "yes", 0.5])
+def test_a_function_that_is_no_boolean_is_refused_wherever_it_stands(answer):
+    s = tw.session()
+    s.stream("a", table([0, 1], k=[1, 2]), time="ts")
+    s.function("f", lambda k: answer, returns="boolean")
+    for text in ("SELECT k FROM a WHERE f(k)", "SELECT k FROM a WHERE f(k) = true", "SELECT f(k) AS x FROM a"):
+        with pytest.raises(tw.PredicateError, match="registered to return BOOLEAN and returned"):
+            s.query(text).dataframe()
+
+
+@pytest.mark.parametrize("answers", [[True, None], [None, None], [np.True_, np.False_]])
+def test_a_function_may_not_know(answers):
+    s = tw.session()
+    s.stream("a", table([0, 1], k=[0, 1]), time="ts")
+    s.function("f", lambda k: answers[k], returns="boolean")
+    expected = [k for k, answer in enumerate(answers) if answer]
+    for text in ("SELECT k FROM a WHERE f(k)", "SELECT k FROM a WHERE f(k) = true"):
+        assert s.query(text).dataframe().column("k").to_pylist() == expected
+
+
+@pytest.mark.parametrize("kind", [pa.dictionary(pa.int8(), pa.string()), pa.string_view(), pa.large_string()])
+def test_a_vectorized_function_gets_plain_columns_wherever_it_stands(kind: pa.DataType):
+    import pyarrow.compute as pc
+
+    s = tw.session()
+    s.stream("a", table([0, 1], k=[1, 2], w=pa.array(["ab", "cd"]).cast(kind)), time="ts")
+    s.function("has_a", lambda w: pc.match_substring(w, "a"), returns="boolean", vectorized=True)
+    for text in (
+        "SELECT k FROM a WHERE has_a(w)",
+        "SELECT k FROM a WHERE has_a(w) = true",
+        "SELECT k FROM a WHERE w = 'ab'",
+    ):
+        assert s.query(text).dataframe().column("k").to_pylist() == [1]
+
+
+def test_the_policy_written_keeps_the_written_order():
+    s = tw.session()
+    known = {"rows_per_second": 1, "distinct": {"k": 5}}
+    s.stream("a", table([0], k=[1]), time="ts", statistics={**known, "rows_per_second": 100})
+    s.stream("b", table([0], k=[1]), time="ts", statistics=known)
+    s.function("slow", lambda k: True, "boolean", cost=500, safe=True)
+    s.function("fast", lambda k: True, "boolean", cost=1, safe=True)
+    text = "SELECT a.k FROM a, b WHERE slow(a.k) AND fast(a.k) AND a.k = b.k WINDOW 1 MINUTE"
+    for policy, filters, order in (("auto", ["fast(a.k)", "slow(a.k)"], ("b", "a")),
+                                   ("written", ["slow(a.k)", "fast(a.k)"], ("a", "b"))):  # fmt: skip
+        plan = s.query(text, policy=policy).plan
+        assert [c.text for c in plan.scan("a").conditions] == filters
+        assert plan.join is not None
+        assert plan.join.order == order
+
+
+def test_batches_with_other_columns_are_told():
+    s = tw.session()
+    one = table([0], k=[1], x=[1]).to_batches()[0]
+    for other in (table([1], k=[1]).to_batches()[0], table([1], k=[1], x=["a"]).to_batches()[0]):
+        s.stream("a", iter([one, other]), time="ts")
+        with pytest.raises(
+            tw.PlanError, match=r"batches of a differ in their columns: x is (missing|string) after int64"
+        ):
+            s.query("SELECT x FROM a").dataframe()
+        s.stream("a", iter([one, other]), time="ts")
+        assert s.query("SELECT k FROM a").dataframe().num_rows == 2  # nobody reads x
+
+
+def test_the_last_rows_of_one_stream_are_all_of_them():
+    """Each is the last at its own time, whenever that was."""
+    s = tw.session()
+    s.stream("old", table([-(40 * 366 * 86_400) + n for n in range(3)], k=[1, 1, 1]), time="ts")
+    s.table("t", pa.table({"k": [1]}))
+    assert s.query("SELECT old.k FROM old [ROWS 1], t WHERE old.k = t.k").dataframe().num_rows == 3
+
+
+def test_rows_too_late_for_a_window_of_rows_are_reported():
+    s = tw.session()
+    batches = [batch for t in (table([1, 9, 10], k=[7] * 3), table([2], k=[7])) for batch in t.to_batches()]
+    s.stream("a", batches, time="ts")
+    s.stream("b", table([10], k=[7]), time="ts")
+    q = s.query("SELECT a.k FROM a [ROWS 1], b [NOW] WHERE a.k = b.k")
+    with pytest.warns(UserWarning, match="1 rows came later"):
+        q.dataframe()
+    assert "a: 1 rows came later than its lateness allows" in str(q.report())
+    assert q.report().to_dict()["left_out"] == {"a": 1}
+
+
+def test_windows_of_centuries_and_the_least_number():
+    s = tw.session()
+    s.stream("a", table([0], k=[-(2**63)]), time="ts")
+    found = s.query("SELECT count(*) AS n FROM a [RANGE 100000 DAYS] WHERE k = -9223372036854775808").dataframe()
+    assert found.to_pylist() == [{"n": 1}]
+    assert s.query("SELECT -9223372036854775808 AS x FROM a").schema.field("x").type == pa.int64()

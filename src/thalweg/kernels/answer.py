@@ -33,13 +33,16 @@ class CallEnded(BaseException):
     """Raised inside a call by who watches it, to end it; no `except Exception` of a predicate's may swallow it."""
 
 
-def answer_by_row(call: Callable[..., Any], values: Sequence[list[Any]], rows: int, name: str) -> tuple[Bits, Raised]:
-    """A row function on the values of its columns. The first thing it returns is looked at: an array has no truth."""
-    answers: list[bool] = []
+def answer_by_row(
+    call: Callable[..., Any], values: Sequence[list[Any]], rows: int, name: str, *, strict: bool = False
+) -> tuple[Bits, Raised]:
+    """A row function on the values of its columns. The first thing it returns is looked at: an array has no truth.
+    `strict`: all are, since what is no truth value is none."""
+    answers: list[Any] = []
     raised: Raised = {}
     results = map(call, *values)
-    rest = map(truth, results)
-    looked = False
+    rest = results if strict else map(truth, results)
+    looked = strict
     while len(answers) < rows:
         try:
             if not looked:
@@ -57,7 +60,19 @@ def answer_by_row(call: Callable[..., Any], values: Sequence[list[Any]], rows: i
         except Exception as error:
             raised[len(answers)] = error
             answers.append(True)
+    if strict:
+        _refuse_other_kinds(answers, name)
+        answers = [answer is True or (answer is not False and bool(answer)) for answer in answers]
     return np.frombuffer(bytes(answers), dtype=bool), raised
+
+
+def _refuse_other_kinds(answers: list[Any], name: str) -> None:
+    others = set(map(type, answers)) - {bool, type(None), np.bool_}
+    if others:
+        told = ", ".join(sorted(kind.__name__ for kind in others)[:4])
+        raise PredicateError(
+            f"{name} is registered to return BOOLEAN and returned {told}; change the function, or returns="
+        )
 
 
 class _NoTruthError(Exception):

@@ -122,7 +122,7 @@ class FilterChain:
         try:
             if predicate.vectorized:
                 return answer_by_array(self._calls[k], values, count, predicate.name)
-            return answer_by_row(self._calls[k], values, count, predicate.name)
+            return answer_by_row(self._calls[k], values, count, predicate.name, strict=predicate.strict)
         finally:
             self.sentry.leave()
 

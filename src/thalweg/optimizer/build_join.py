@@ -57,7 +57,9 @@ def _sides(expression: Expression) -> tuple[Expression, Expression] | None:
 
 def _is_key(kind: pa.DataType) -> bool:
     """Whether windows are probed by it: of DOUBLEs, NaN and -0.0 are left to the filter over joined rows."""
-    return not (pa.types.is_floating(kind) or pa.types.is_duration(kind) or pa.types.is_null(kind))
+    is_ = pa.types
+    unlike = (is_.is_floating, is_.is_duration, is_.is_null, is_.is_time, is_.is_nested, is_.is_interval)
+    return not any(one(kind) for one in unlike)
 
 
 def _may_be_computed(plan: QueryPlan, side: Expression, place: int) -> bool:

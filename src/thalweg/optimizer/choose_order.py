@@ -30,6 +30,8 @@ def choose_order(plan: QueryPlan) -> QueryPlan:
             continue
         found = f"{few_digits(count)} partners a row, {percent(found_by(count))} find one"
         estimates[alias] = f"{found}, {origin}{_filtered(plan.scan(alias), ', of which ')}"
+    if plan.policy == "written":
+        return replace(plan, join=replace(plan.join, why="as written, as the policy asks"), estimates=estimates)
     unknown = [alias for alias, (count, _) in expected.items() if count is None]
     if unknown:
         why = f"as written, since nothing is known of {', '.join(unknown)}"
@@ -48,9 +50,12 @@ def _partners(plan: QueryPlan, scan: Scan) -> tuple[float | None, str]:
     rows = stats.rows
     if relation.is_stream:
         window = scan.source.window
-        if stats.rows_per_second is None or window is None or window.length_us is None:
+        if window is not None and window.rows is not None:
+            rows = window.rows
+        elif stats.rows_per_second is None or window is None or window.length_us is None:
             return None, "no rate is declared"
-        rows = stats.rows_per_second * window.length_us / 1e6
+        else:
+            rows = stats.rows_per_second * window.length_us / 1e6
     if rows is None:
         return None, "no number of rows is declared"
     keys = [key[1] for e in plan.join.equalities for key in (e.one, e.other) if key[0] == scan.alias]

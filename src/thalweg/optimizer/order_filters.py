@@ -2,12 +2,13 @@
 
 That is the order that costs least when filters say nothing about each other (a-greedy, section 2). Costs are those the
 user declares of functions; an expression of Arrow's or Spark's own costs next to nothing. Where the cost of a function
-is not declared, the written order stands. A condition that can raise comes after all that are written before it. While
-the stream runs, what is counted replaces all of this.
+is not declared, or the policy asks for it, the written order stands. A condition that can raise comes after all that
+are written before it. While the stream runs, what is counted replaces all of this.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -25,6 +26,8 @@ LEAST_DROPPED = 1e-6
 
 def order_filters(plan: QueryPlan) -> QueryPlan:
     """Of every source, and of joined rows."""
+    if plan.policy == "written":
+        return plan
     for scan in plan.scans:
         ordered = _ordered(scan.conditions, scan.source.relation.statistics)
         if ordered != scan.conditions:
@@ -39,13 +42,22 @@ def _ordered(conditions: Sequence[Condition], statistics: Statistics | None) -> 
     costs = {condition.place: _cost_us(condition) for condition in conditions}
     if None in costs.values():
         return tuple(conditions)
-    waiting, ordered = list(conditions), []
-    while waiting:
-        ready = [c for n, c in enumerate(waiting) if n == 0 or not can_raise(c.expression)]
-        best = min(ready, key=lambda c: (costs[c.place] or 0.0) / _dropped(c, statistics))
-        waiting.remove(best)
-        ordered.append(best)
-    return tuple(ordered)
+    ranks = [(costs[c.place] or 0.0) / _dropped(c, statistics) for c in conditions]
+    waits = [can_raise(c.expression) for c in conditions]
+    ready = [(rank, n) for n, rank in enumerate(ranks) if not waits[n]]
+    heapq.heapify(ready)
+    ordered: list[int] = []
+    tried: set[int] = set()
+    first = 0  # all written before it are tried
+    while len(ordered) < len(conditions):
+        while first in tried:
+            first += 1
+        if first < len(conditions) and waits[first]:
+            heapq.heappush(ready, (ranks[first], first))
+            waits[first] = False
+        ordered.append(heapq.heappop(ready)[1])
+        tried.add(ordered[-1])
+    return tuple(conditions[n] for n in ordered)
 
 
 def _cost_us(condition: Condition) -> float | None:

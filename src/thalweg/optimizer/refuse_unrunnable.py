@@ -71,14 +71,15 @@ def _refuse_same_names(text: SourceText, plan: QueryPlan) -> None:
         put_out = needed(plan.behind, scan.alias)
         for column in (*scan.columns, *(name for name, _ in scan.computed)):
             name, told = f"{scan.alias}_{column}", f"{scan.alias}.{column}"
-            if name == EVENT_TIME and column in put_out:
-                holders[name] = "the result's time"
-            if name in holders:
+            low = name.lower()  # Spark tells no cases apart
+            if low == EVENT_TIME and column in put_out:
+                holders[low] = "the result's time"
+            if low in holders:
                 raise text.error(
                     scan.source.offset,
-                    f"{told} and {holders[name]} would both be {name!r}; write another name: AS {scan.alias}2",
+                    f"{told} and {holders[low]} would both be {name!r}; write another name: AS {scan.alias}2",
                 )
-            holders[name] = told
+            holders[low] = told
 
 
 def _time(scan: Scan) -> pa.DataType:

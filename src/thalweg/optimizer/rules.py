@@ -39,9 +39,9 @@ RULES: tuple[tuple[Rule, str], ...] = (
 )
 
 
-def optimize(query: Query, engine: str = "local") -> QueryPlan:
-    """The first plan, for this process ("local") or for "spark"."""
-    plan = QueryPlan.of(query, engine)
+def optimize(query: Query, engine: str = "local", policy: str = "auto") -> QueryPlan:
+    """The first plan, for this process ("local") or for "spark", under a policy."""
+    plan = QueryPlan.of(query, engine, policy)
     for rule, _ in RULES:
         plan = rule(plan)
     return plan

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -20,11 +21,11 @@ from thalweg.plan.type_rules import sql_name
 
 
 def number(text: str) -> Value | None:
-    """As Spark reads it: 0.2 is a decimal, 2e-1 is a double; None: it has more digits than Spark tells."""
+    """As Spark reads it: 0.2 is a decimal, 2e-1 is a double; None: it is more than Spark tells."""
     if text.isdigit():
         return _whole(int(text))
     if "e" in text.lower():
-        return Value(float(text), pa.float64())
+        return Value(float(text), pa.float64()) if math.isfinite(float(text)) else None
     return _decimal(Decimal(text))
 
 

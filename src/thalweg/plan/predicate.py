@@ -24,6 +24,8 @@ class Predicate:
     vectorized: bool = False
     setup: Callable[[], Any] | None = None
     profile: bool = True
+    strict: bool = False
+    """Of a row function: it answers True, False or None, and nothing else will do."""
 
     def structure(self) -> tuple[object, ...]:
         """What a fingerprint is made of: nothing that differs between two processes."""

@@ -72,12 +72,13 @@ class QueryPlan:
     """What is thought of a part, with its origin, by the part's name."""
     engine: str = "local"
     """Or "spark"."""
+    policy: str = "auto"
 
     @classmethod
-    def of(cls, query: Query, engine: str = "local") -> QueryPlan:
+    def of(cls, query: Query, engine: str = "local", policy: str = "auto") -> QueryPlan:
         """As it is written."""
         scans = tuple(Scan(source) for source in query.sources)
-        return cls(query, scans, None, query.conditions, engine=engine)
+        return cls(query, scans, None, query.conditions, engine=engine, policy=policy)
 
     def noting(self, *sentences: str) -> QueryPlan:
         """With more to tell."""

@@ -6,6 +6,7 @@ One that can raise comes after all that are written before it, so that it sees n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -46,7 +47,7 @@ def predicates(
             continue
         if (function := _asked_directly(condition.expression, functions)) is not None:
             columns = [column_of(ref, joined) for ref in refs(condition.expression)]
-            made.append(predicate(function.func, *columns, name=name, after=after, vectorized=function.vectorized))
+            made.append(replace(predicate(function.func, *columns, name=name, after=after), strict=True))
             continue
         read = refs(condition.expression) or (anything,)
         made.append(
@@ -62,13 +63,14 @@ def predicates(
 
 
 def _asked_directly(expression: Expression, functions: Mapping[str, UserFunction]) -> UserFunction | None:
-    """The user's function where it is the whole condition, over columns as they are: it needs nobody in between."""
+    """The user's function of a row where it is the whole condition: it needs nobody in between."""
     if not isinstance(expression, UserCall) or not pa.types.is_boolean(expression.type):
         return None
     if len(set(expression.arguments)) < len(expression.arguments):
         return None
     plain = all(isinstance(a, Ref) and not pa.types.is_timestamp(a.type) for a in expression.arguments)
-    return functions[expression.function.lower()] if plain else None
+    function = functions[expression.function.lower()]
+    return function if plain and not function.vectorized else None
 
 
 def _names(conditions: Sequence[Condition]) -> list[str]:

@@ -34,6 +34,7 @@ class ContinuousQuery:
         data: Mapping[str, Any],
         *,
         name: str | None,
+        args: Mapping[str, object],
         spark: Any,
         running: list[Handle],
     ) -> None:
@@ -41,6 +42,7 @@ class ContinuousQuery:
         self.name = name
         self._functions, self._policy, self._data, self._spark = functions, policy, data, spark
         self._running = running
+        self._args = {key: repr(value) for key, value in args.items()}
         self._parts = Parts()
         self._events: deque[Record] = deque(maxlen=MOST_EVENTS)
         if spark is not None:
@@ -139,7 +141,7 @@ class ContinuousQuery:
                 )
         query = start_stream(
             self._spark, run, kind, path, options, trigger, place, self.name,
-            {"query": self.plan.query.fingerprint, "text": self.plan.query.text},
+            {"query": self.plan.query.fingerprint, "text": self.plan.query.text, "args": self._args},
         )  # fmt: skip
         self._parts = run.parts
         return StreamRun(self, run, query, place)
@@ -154,7 +156,12 @@ class ContinuousQuery:
 
         check(path, kind, options)
         local = self._local_run()
-        return BatchRun(self, local, lambda told: write(local.batches(), self.schema, path, kind, told))
+
+        def work(told: Callable[[int | None], None]) -> None:
+            local.data = {alias: _telling(batches, told) for alias, batches in local.data.items()}
+            write(local.batches(), self.schema, path, kind, told)
+
+        return BatchRun(self, local, work)
 
     @staticmethod
     def _save(writer: Any, path: str | None) -> None:
@@ -176,6 +183,17 @@ class ContinuousQuery:
     def __repr__(self) -> str:
         text = " ".join(self.plan.query.text.split())
         return f"ContinuousQuery({self.name or ''}{': ' if self.name else ''}{text})"
+
+
+def _telling(read: Callable[[], Any], told: Callable[[None], None]) -> Callable[[], Any]:
+    """Every batch is told when it is read."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in read():
+            told(None)
+            yield batch
+
+    return batches
 
 
 def _reader(source: Any) -> Callable[[], Any]:

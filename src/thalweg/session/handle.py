@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from thalweg.session.spark_run import SparkRun
 
 
+class Stopped(Exception):  # noqa: N818 - no error
+    """A run was asked to stop."""
+
+
 class Handle(Protocol):
     """In Spark's spelling."""
 
@@ -140,9 +144,10 @@ class BatchRun(_Asked):
     """A run over finished data in a thread of its own."""
 
     def __init__(
-        self, query: ContinuousQuery, run: SparkRun | LocalRun, work: Callable[[Callable[[int], bool]], None]
+        self, query: ContinuousQuery, run: SparkRun | LocalRun, work: Callable[[Callable[[int | None], None]], None]
     ) -> None:
-        """`work` tells the rows of each batch it has written, and hears whether to go on."""
+        """`work` tells the rows of each batch it has written, and None for one it has read; it hears of a wish to stop
+        by `Stopped`."""
         super().__init__(query, run)
         self._id = str(uuid.uuid4())
         self._work = work
@@ -155,13 +160,17 @@ class BatchRun(_Asked):
     def _run(self) -> None:
         try:
             self._work(self._told)
+        except Stopped:
+            pass  # as it was asked to
         except Exception as error:  # told by exception() and awaitTermination(), as Spark does
             self._error = error
 
-    def _told(self, rows: int) -> bool:
-        """A batch of results was written; whether to go on."""
-        self._rows, self._batches = self._rows + rows, self._batches + 1
-        return not self._stopping.is_set()
+    def _told(self, rows: int | None) -> None:
+        """A batch of results was written, or one was read."""
+        if rows is not None:
+            self._rows, self._batches = self._rows + rows, self._batches + 1
+        if self._stopping.is_set():
+            raise Stopped
 
     def __repr__(self) -> str:
         return _shown(self)
@@ -195,6 +204,6 @@ class BatchRun(_Asked):
         return self._error
 
     def stop(self) -> None:
-        """After the batch that is being written; a job of Spark's on finished data runs to its end."""
+        """After the batch that is being read or written; a job of Spark's on finished data runs to its end."""
         self._stopping.set()
         self._thread.join()

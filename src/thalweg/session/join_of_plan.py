@@ -33,8 +33,8 @@ def join_of(plan: QueryPlan, settings: JoinSettings, *, timeless: bool = False) 
         relation, window = scan.source.relation, scan.source.window
         if relation.time is None:
             continue
-        if rows_of(scan) is None:
-            windows[scan.alias] = f"{0 if window is None else window.length_us} microseconds"
+        if rows_of(plan, scan) is None:
+            windows[scan.alias] = f"{0 if window is None else window.length_us or 0} microseconds"
         else:
             ends[scan.alias] = end_of(scan)
         times[scan.alias] = no_time(scan) if timeless else relation.time
@@ -58,6 +58,8 @@ def end_of(scan: Scan) -> str:
     return scan.source.relation.unused("end of row")
 
 
-def rows_of(scan: Scan) -> int | None:
-    """Of its window; None: it is one of time."""
-    return None if scan.source.window is None else scan.source.window.rows
+def rows_of(plan: QueryPlan, scan: Scan) -> int | None:
+    """Of its window; None: it is one of time, or its rows meet no later ones, and each is the last at its time."""
+    if scan.source.window is None or len(plan.query.streams) == 1:
+        return None
+    return scan.source.window.rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +13,10 @@ import pyarrow.compute as pc
 
 from thalweg.adaptive_filters import Filters, filters
 from thalweg.adaptive_joins import Join
+from thalweg.errors import PlanError
 from thalweg.events import Record
 from thalweg.kernels.expressions import Evaluation
+from thalweg.kernels.plain_columns import plain, plain_schema
 from thalweg.plan.expression import Bound, Expression, Ref, refs
 from thalweg.plan.group_spec import grouped_columns
 from thalweg.plan.join_select import EVENT_TIME
@@ -75,12 +78,13 @@ class LocalRun:
         rows: Iterable[pa.RecordBatch] = self.data[scan.alias]()
         if watermark is not None and scan.source.relation.time is not None:
             rows = watermark.follow(rows, scan.source.relation.time, scan.source.relation.lateness_us)
-        found = _selected(rows, scan.columns)
-        if (count := rows_of(scan)) is not None and self.plan.join is not None:
+        found = _selected(rows, scan)
+        if (count := rows_of(self.plan, scan)) is not None:
             relation = scan.source.relation
             assert relation.time is not None
             lateness = relation.lateness_us * 1000 // TICK_NS[relation.schema.field(relation.time).type.unit]
-            found = with_ends(found, relation.time, count, lateness, end_of(scan))
+            late = partial(self.parts.left_out.__setitem__, scan.alias)
+            found = with_ends(found, relation.time, count, lateness, end_of(scan), late)
         if scan.conditions:
             first = scan.columns[0]
             anything = Ref(scan.alias, first, plain_type(scan.source.relation.schema.field(first).type))
@@ -125,7 +129,7 @@ class LocalRun:
         if not some:
             relation = scan.source.relation
             fields = [relation.schema.field(name) for name in scan.columns]
-            if rows_of(scan) is not None:
+            if rows_of(self.plan, scan) is not None:
                 fields.append(pa.field(end_of(scan), relation.schema.field(relation.time).type))
             fields += [pa.field(name, expression.type) for name, expression in scan.computed]
             fields += [pa.field(no_time(scan), pa.timestamp("us"))] if without_time else []
@@ -209,9 +213,29 @@ class _Watermark:
                 self._now = latest - lateness_us * 1000 // TICK_NS[column.type.unit]
 
 
-def _selected(batches: Iterable[pa.RecordBatch], columns: tuple[str, ...]) -> Batches:
+def _selected(batches: Iterable[pa.RecordBatch], scan: Scan) -> Batches:
+    """The columns that are read. Views, of which Arrow gathers nothing, become what they show."""
+    whole = scan.source.relation.schema
+    columns = list(scan.columns)
+    read = pa.schema([whole.field(column) for column in columns])
+    views = any(kind in (pa.string_view(), pa.binary_view()) for kind in read.types)
     for batch in batches:
-        yield batch.select(list(columns))
+        if not batch.schema.equals(whole):
+            _refuse_other_columns(batch.schema, scan)
+        selected = batch.select(columns)
+        yield plain(selected, plain_schema(read)) if views else selected
+
+
+def _refuse_other_columns(schema: pa.Schema, scan: Scan) -> None:
+    """Those that are read are there, and of the types that were registered."""
+    whole = scan.source.relation.schema
+    for column in scan.columns:
+        if column not in schema.names or schema.field(column).type != whole.field(column).type:
+            has = schema.field(column).type if column in schema.names else "missing"
+            raise PlanError(
+                f"the batches of {scan.source.relation.name} differ in their columns: {column} is {has} after "
+                f"{whole.field(column).type}; cast them to one schema"
+            )
 
 
 def _columns(batch: pa.RecordBatch, name: Name) -> Callable[[Ref | Bound], pa.Array]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 
 from thalweg.errors import PlanError
+from thalweg.session.handle import Stopped
 
 
 def check(path: str | None, kind: str, options: Mapping[str, str]) -> None:
@@ -26,15 +28,14 @@ def check(path: str | None, kind: str, options: Mapping[str, str]) -> None:
 
 
 def write(
-    batches: Iterator[pa.RecordBatch], schema: pa.Schema, path: str | None, kind: str, told: Callable[[int], bool]
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, path: str | None, kind: str, told: Callable[[int], None]
 ) -> None:
-    """One file, `results.parquet` or `results.csv`, in a folder; `told` hears the rows of each batch, and says whether
-    to go on. The file has its name when it is complete: of a run that failed nothing is left, of one that was stopped
-    what was found until then."""
+    """One file, `results.parquet` or `results.csv`, in a folder; `told` hears the rows of each batch. The file has its
+    name when it is complete: of a run that failed nothing is left, of one that was stopped what was found until
+    then."""
     if kind == "noop":
         for batch in batches:
-            if not told(batch.num_rows):
-                return
+            told(batch.num_rows)
         return
     folder = Path(path or ".")
     folder.mkdir(parents=True, exist_ok=True)
@@ -48,11 +49,10 @@ def write(
 
         writer = csv.CSVWriter(unfinished, schema)
     try:
-        with writer:
+        with writer, suppress(Stopped):
             for batch in batches:
                 writer.write_batch(batch)
-                if not told(batch.num_rows):
-                    break
+                told(batch.num_rows)
         unfinished.rename(folder / f"results.{kind}")
     finally:
         unfinished.unlink(missing_ok=True)

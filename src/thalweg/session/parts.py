@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,8 @@ class Parts:
     named: dict[str, Filters | Join] = field(default_factory=dict)
     groups: list[Any] = field(default_factory=list)
     """Counts of the windows' groups, the latest."""
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Rows by stream that came too late for its window of rows."""
 
     def add(self, name: str, part: Filters | Join) -> None:
         """One more."""
@@ -25,7 +28,8 @@ class Parts:
 
     def report(self) -> QueryReport:
         """What they have counted so far."""
-        return QueryReport(tuple((name, part.report()) for name, part in self.named.items()), tuple(self.groups))
+        reports = tuple((name, part.report()) for name, part in self.named.items())
+        return QueryReport(reports, tuple(self.groups), dict(self.left_out))
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,24 +39,34 @@ class QueryReport:
 
     parts: tuple[tuple[str, Report | JoinReport], ...]
     groups: tuple[Any, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Rows by stream that came too late for its window of rows."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {
             "parts": {name: report.to_dict() for name, report in self.parts},
             "groups": [{k: getattr(g, k) for k in g.__slots__} for g in self.groups],
+            "left_out": dict(self.left_out),
         }
+
+    def _lines(self) -> list[str]:
+        told = [f"groups: {of_groups(counts)}" for counts in self.groups]
+        return told + [
+            f"{alias}: {rows:,} rows came later than its lateness allows and are in no window of rows"
+            for alias, rows in self.left_out.items()
+        ]
 
     def __str__(self) -> str:
         told = [f"{name}\n{'-' * len(name)}\n{report}" for name, report in self.parts]
-        told += [f"groups: {of_groups(counts)}" for counts in self.groups]
+        told += self._lines()
         return "\n\n".join(told) or "Nothing here adapts: the query is carried out as it is planned."
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         told = [f"<h4>{html.escape(name)}</h4>{report._repr_html_()}" for name, report in self.parts]
-        told += [f"<p>groups: {html.escape(of_groups(counts))}</p>" for counts in self.groups]
+        told += [f"<p>{html.escape(line)}</p>" for line in self._lines()]
         return "".join(told) or f"<p>{html.escape(str(self))}</p>"
 
 

@@ -174,12 +174,20 @@ class Session:
             raise PlanError(f"args={args!r} must give values by name: args={{'limit': 5}} for :limit")
         catalog = Catalog(dict(self._relations), dict(self._functions))
         try:
-            plan = optimize(read_query(text, catalog, dict(args or {})), "local" if self._spark is None else "spark")
+            engine = "local" if self._spark is None else "spark"
+            plan = optimize(read_query(text, catalog, dict(args or {})), engine, policy)
         except RecursionError:
             raise PlanError("the query nests hundreds of parts in each other; write x IN (...) for many ORs") from None
         data = {scan.alias: self._data[scan.source.relation.name.lower()] for scan in plan.scans}
         return ContinuousQuery(
-            plan, dict(self._functions), policy, data, name=name, spark=self._spark, running=self._running
+            plan,
+            dict(self._functions),
+            policy,
+            data,
+            name=name,
+            args=dict(args or {}),
+            spark=self._spark,
+            running=self._running,
         )
 
     def _name(self, name: Any, what: str = "name") -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from thalweg.errors import SqlError, nearest
 from thalweg.plan.join_condition import conjuncts
+from thalweg.plan.sql.arguments import check_arguments
 from thalweg.plan.sql.source_text import SourceText, offset_of, shown, tokens_of
 from thalweg.plan.sql.windows import Windows, find_windows
 
@@ -74,6 +75,7 @@ def read_clauses(text: str) -> Clauses:
     """Parsed as Spark SQL, once the windows are out of the way."""
     source = SourceText(text)
     windows = find_windows(text)
+    check_arguments(source)
     select = _parsed(source, windows.text)
     demand(source, select, {"expressions", "from_", "joins", "where", "group", "having", "operation_modifiers"}, "")
     if select.args.get("operation_modifiers"):

@@ -123,7 +123,7 @@ class ExpressionReader:
 
         if isinstance(node, exp.AggFunc):
             return self._aggregate(node)
-        if isinstance(node, exp.Func):
+        if isinstance(node, exp.Func) and name not in _REMEDIES:
             word = self._written(node)
             if word in _CHANGING:
                 self._refuse(
@@ -186,7 +186,9 @@ class ExpressionReader:
             return Value(node.this, pa.string())
         found = number(node.this)
         if found is None:
-            self._refuse(node, f"{node.this} has more than 38 digits; write it as a DOUBLE, 1e40")
+            self._refuse(
+                node, f"{node.this} is more than a number can tell: 38 digits, or 1.8e308; write a smaller one"
+            )
         return found
 
     def _read_boolean(self, node: Any) -> Expression:
@@ -197,6 +199,8 @@ class ExpressionReader:
 
     def _read_neg(self, node: Any) -> Expression:
         inner = self.read(node.this)
+        if isinstance(inner, Value) and inner.value == 2**63:
+            return Value(-(2**63), pa.int64())
         if isinstance(inner, Value) and isinstance(inner.value, int | float) and not isinstance(inner.value, bool):
             negative = value_of(-inner.value)
             if negative is not None:
@@ -229,7 +233,22 @@ class ExpressionReader:
         self._demand(node, {"this", "expressions"})
         if not node.expressions:
             self._refuse(node, "IN takes at least one value; write x IN (1, 2)")
-        return self._typed(node, "in", [node.this, *node.expressions])
+        parts = [part for each in node.expressions for part in self._listed(each)]
+        return typed("in", [self.read(node.this), *parts], lambda why: self._refuse(node, why))
+
+    def _listed(self, node: Any) -> list[Expression]:
+        """A parameter may be a list of values, in IN."""
+        given = self.parameters.get(str(node.this)) if type(node).__name__ == "Placeholder" else None
+        if not isinstance(given, list | tuple | set | frozenset):
+            return [self.read(node)]
+        self.used.add(str(node.this))
+        found = [value_of(each) for each in (sorted(given, key=repr) if isinstance(given, set | frozenset) else given)]
+        if not found:
+            self._refuse(node, f":{node.this} is an empty list; IN takes at least one value: give one")
+        made = [value for value in found if value is not None]
+        if len(made) < len(found):
+            self._refuse(node, f":{node.this} has a value that is no literal; give numbers, texts, dates or times")
+        return list(made)
 
     def _read_is(self, node: Any) -> Expression:
         self._demand(node, {"this", "expression"})

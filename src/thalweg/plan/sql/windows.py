@@ -14,6 +14,7 @@ same length take their place, so that every other word stays where it was.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -24,6 +25,8 @@ from thalweg.plan.sql.source_text import SourceText, tokens_of
 from thalweg.plan.window import GroupWindow, StreamWindow
 from thalweg.plan.window_length import length_of
 
+MOST_EXACT_US = 2**50
+"""Longer ones are not asked for their nanoseconds."""
 _EXAMPLE = "[RANGE 60 SECONDS], [ROWS 1000] or [NOW]"
 
 
@@ -99,7 +102,11 @@ class _Finder:
         if word == "NOW" and end == first + 1:
             return StreamWindow(0)
         if word == "ROWS":
-            if end != first + 2 or not self.tokens[first + 1].text.isdigit() or int(self.tokens[first + 1].text) < 1:
+            if (
+                end != first + 2
+                or not re.fullmatch("[0-9]+", self.tokens[first + 1].text)
+                or (int(self.tokens[first + 1].text) < 1)
+            ):
                 self._refuse(first, "a window of rows has a whole number of them, above 0; write [ROWS 1000]")
             return StreamWindow(rows=int(self.tokens[first + 1].text))
         if word != "RANGE":
@@ -144,12 +151,13 @@ class _Finder:
             self._refuse(first, f"of a window's length {told}; write a number and a unit, 60 SECONDS")
         begin, stop = self.tokens[first].start, self.tokens[end - 1].end + 1
         try:
-            ns = length_of(self.source.text[begin:stop], "ns", "a window's length")
+            us = length_of(self.source.text[begin:stop], "us", "a window's length")
+            part = us < MOST_EXACT_US and length_of(self.source.text[begin:stop], "ns") % 1000
         except PlanError as error:
             raise self.source.error(begin, str(error)) from None
-        if ns % 1000:
+        if part:
             self._refuse(first, "times are told in microseconds; write a length of whole ones")
-        return ns // 1000
+        return us
 
     def _closing(self, n: int, opens: str, closes: str) -> int:
         depth = 0

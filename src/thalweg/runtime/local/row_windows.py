@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -25,10 +25,16 @@ ROUND_ROWS = 10_000
 
 
 def with_ends(
-    batches: Iterable[pa.RecordBatch], time: str, count: int, lateness: int, column: str
+    batches: Iterable[pa.RecordBatch],
+    time: str,
+    count: int,
+    lateness: int,
+    column: str,
+    told: Callable[[int], None] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Rows by event time, each with its end in `column`; null: it has none. Rows without a time are given on as they
-    are; rows later than the lateness allows have no place among the others and are left out, which is warned of."""
+    are; rows later than the lateness allows have no place among the others and are left out, which is warned of;
+    `told` hears how many they are so far."""
     last = _Last(time, count, column)
     unsettled: pa.RecordBatch | None = None
     latest: int | None = None
@@ -44,6 +50,8 @@ def with_ends(
             if latest is not None:
                 in_time = ticks >= latest - lateness
                 late += len(ticks) - int(in_time.sum())
+                if late and told is not None:
+                    told(late)
                 known, ticks = known.filter(pa.array(in_time)), ticks[in_time]
             if not len(ticks):
                 continue

@@ -22,6 +22,7 @@ from thalweg.errors import PlanError, nearest
 from thalweg.plan.group_spec import AggregateColumn, GroupSpec, key_name, result_name
 from thalweg.plan.query import WINDOW_END, WINDOW_START
 from thalweg.runtime.spark.joins.marked import quoted
+from thalweg.runtime.spark.sql.requirements import no_distinct
 
 _TIME, _WINDOW = "__thalweg_time", "__thalweg_window"
 
@@ -79,10 +80,7 @@ def _time_type(df: DataFrame, spec: GroupSpec) -> DataType:
 def _refuse_distinct(spec: GroupSpec) -> None:
     for each in spec.aggregates:
         if each.distinct:
-            raise PlanError(
-                f"{each}: Spark counts no distinct values of a stream; write count(*) over a query grouped by the "
-                "column first, or run it on finished data"
-            )
+            raise no_distinct(str(each))
 
 
 def _as_timestamp(time: Column, kind: DataType) -> Column:

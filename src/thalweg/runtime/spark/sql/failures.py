@@ -4,7 +4,7 @@
 ...                   "pyspark.errors.exceptions.base.PythonException: Traceback (most recent call last):\\n"
 ...                   "thalweg.errors.FailedRowError: predicate 'odd' raised ZeroDivisionError\\n\\n\\tat org.apache"))
 predicate 'odd' raised ZeroDivisionError
->>> print(sentence_of("Job aborted: [DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate SQLSTATE: 22012"))
+>>> print(sentence_of("[STREAM_FAILED] Query failed: [DIVIDE_BY_ZERO] Division by zero. Use `try_divide` SQLSTATE"))
 DIVIDE_BY_ZERO: Division by zero; write x / nullif(y, 0)
 """
 
@@ -15,8 +15,9 @@ import re
 from thalweg.errors import QueryError, ThalwegError
 
 _OURS = re.compile(r"^thalweg\.errors\.\w+: (.+?)(?=\n\s*\n|\n\s*at |\Z)", re.MULTILINE | re.DOTALL)
-_SPARKS = re.compile(r"\[([A-Z][A-Z_.]+)\] (.+?)(?:\. |\.?\s*SQLSTATE|\n|\Z)")
-_WRAPPERS = ("STREAM_FAILED", "FAILED_EXECUTE_UDF", "TASK_WRITE_FAILED")
+_SPARKS = re.compile(
+    r"\[(?!STREAM_FAILED|FAILED_EXECUTE_UDF|TASK_WRITE_FAILED)([A-Z][A-Z_.]+)\] (.+?)(?:\. |\.?\s*SQLSTATE|\n|\Z)"
+)
 _REMEDIES = {
     "DIVIDE_BY_ZERO": "write x / nullif(y, 0)",
     "REMAINDER_BY_ZERO": "write x % nullif(y, 0)",
@@ -40,9 +41,8 @@ def sentence_of(text: str) -> str:
     """What a reader needs of an error's text."""
     if ours := _OURS.findall(text):
         return str(ours[-1]).strip()
-    found = [(word, told) for word, told in _SPARKS.findall(text) if word not in _WRAPPERS]
-    if not found:
+    found = _SPARKS.search(text)
+    if found is None:
         return text.strip().split("\n", 1)[0]
-    word, told = found[0]
-    remedy = _REMEDIES.get(word.partition(".")[0])
-    return f"{word}: {told.strip()}" + (f"; {remedy}" if remedy else "")
+    remedy = _REMEDIES.get(found[1].partition(".")[0])
+    return f"{found[1]}: {found[2].strip()}" + (f"; {remedy}" if remedy else "")

@@ -31,7 +31,8 @@ def pinned(spark: SparkSession, checkpoint: str, mine: dict[str, Any]) -> dict[s
     if found.get("query") != mine["query"]:
         raise CheckpointError(
             f"the checkpoint {checkpoint} was begun by another query, and its state is of no use to this one. It was:\n"
-            f"  {found.get('text')}\nGive this query a checkpoint of its own, or start that one again"
+            f"  {found.get('text')}{_told(found.get('args'))}\n"
+            "Give this query a checkpoint of its own, or start that one again"
         )
     if found.get("plan") != mine["plan"]:
         raise CheckpointError(
@@ -40,6 +41,13 @@ def pinned(spark: SparkSession, checkpoint: str, mine: dict[str, Any]) -> dict[s
             "of its own"
         )
     return found
+
+
+def _told(args: object) -> str:
+    """Values of parameters."""
+    if not isinstance(args, dict) or not args:
+        return ""
+    return "\n  with " + ", ".join(f":{name} = {value}" for name, value in args.items())
 
 
 def pin(spark: SparkSession, checkpoint: str, mine: dict[str, Any]) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -14,7 +13,9 @@ from thalweg.errors import PlanError
 from thalweg.plan.expression import Call, Expression, text_of, walk
 from thalweg.plan.query_plan import QueryPlan
 
-_IN_A_ZONE = frozenset({"year", "month", "day", "hour", "minute", "second", "date_trunc", "cast", "widen"})
+_IN_A_ZONE = frozenset(
+    {"year", "month", "day", "hour", "minute", "second", "date_trunc", "cast", "widen", "add", "subtract"}
+)
 """What depends on the session's time zone, of a TIMESTAMP."""
 
 
@@ -43,6 +44,14 @@ def demand(spark: SparkSession, plan: QueryPlan, streaming: Collection[str]) -> 
                         f"{part.function} of a TIMESTAMP would be read in {zone}, and elsewhere in UTC; "
                         "spark.conf.set('spark.sql.session.timeZone', 'UTC'), or use TIMESTAMP_NTZ"
                     )
+    if plan.join is not None and plan.join.operator == "adaptive":
+        for scan in plan.scans:
+            for column in scan.columns:
+                if "`" in column:
+                    raise PlanError(
+                        f"{scan.alias}.{column}: PySpark carries no column with a backtick in its name to Python; "
+                        "rename it before it is registered"
+                    )
     for scan in plan.scans:
         window = scan.source.window
         if window is not None and window.rows is not None and plan.join is not None:
@@ -56,10 +65,15 @@ def refuse_on_streams(plan: QueryPlan) -> None:
     """What Spark does on finished data alone."""
     for aggregate in plan.query.grouping.aggregates if plan.query.grouping is not None else ():
         if aggregate.distinct:
-            raise PlanError(
-                f"{text_of(aggregate)}: Spark counts no distinct values of a stream; group by the column in a query of "
-                "its own and count the rows of that, or run it on finished data"
-            )
+            raise no_distinct(text_of(aggregate))
+
+
+def no_distinct(aggregate: str) -> PlanError:
+    """Of a stream."""
+    return PlanError(
+        f"{aggregate}: Spark counts no distinct values of a stream; group by the column in a query of its own and "
+        "count the rows of that, or run it on finished data"
+    )
 
 
 @contextmanager
@@ -69,7 +83,9 @@ def spark_errors() -> Iterator[None]:
         yield
     except PySparkException as error:
         raise PlanError(f"Spark refuses this query: {str(error).splitlines()[0]}") from error
-    except Py4JJavaError as error:  # what PySpark has no class for
+    except Exception as error:
+        if not hasattr(error, "java_exception"):  # what PySpark has no class for: py4j's, which Connect is without
+            raise
         raise PlanError(f"Spark refuses this query: {error.java_exception.getMessage()}") from error
 
 

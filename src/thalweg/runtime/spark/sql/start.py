@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -49,7 +47,7 @@ def start_stream(
     if triggered:
         try:
             writer = writer.trigger(**triggered)
-        except (PySparkException, Py4JJavaError, TypeError, ValueError) as error:
+        except Exception as error:  # PySpark's, Java's or Python's own
             raise _wrong_trigger(trigger) from error
     if place is not None and begun is None:
         pin(spark, place, mine)
