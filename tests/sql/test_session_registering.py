@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import BooleanType
@@ -127,10 +128,11 @@ def test_types_of_functions_are_told_in_any_way(returns: Any) -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        TCP, TCP.to_pandas(), TCP.to_batches(), tuple(TCP.to_batches()), TCP.combine_chunks().to_batches()[0],
+        TCP, TCP.to_pandas(), pl.from_arrow(TCP), TCP.to_batches(), tuple(TCP.to_batches()),
+        TCP.combine_chunks().to_batches()[0],
         [TCP.slice(k, 2).to_batches()[0] for k in range(0, 8, 2)],
     ],
-    ids=["table", "pandas", "list", "tuple", "batch", "many"],
+    ids=["table", "pandas", "polars", "list", "tuple", "batch", "many"],
 )  # fmt: skip
 def test_every_form_of_data_can_be_read_again_and_again(data: Any) -> None:
     s = tw.session()
