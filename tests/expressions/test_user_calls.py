@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 from pyspark import cloudpickle
 
-from thalweg.errors import PredicateError
+from thalweg.errors import FunctionError, PredicateError
 from thalweg.kernels.expressions import Condition, Evaluation, evaluate
 from thalweg.plan.expression import Expression, Ref, UserCall, Value, call
 from thalweg.plan.relation import UserFunction
@@ -110,9 +110,10 @@ def test_branches_spare_the_user_rows() -> None:
         assert seen == [1, 4]
 
 
-def test_what_the_function_raises_is_not_dressed_up() -> None:
-    with pytest.raises(KeyError, match="gone"):
+def test_what_the_function_raises_is_the_cause() -> None:
+    with pytest.raises(FunctionError, match=r"'f' raised KeyError: 'gone' .*given 1; let it return None") as told:
         asked(UserFunction("f", lambda x: {}["gone"], pa.int64()), X)
+    assert isinstance(told.value.__cause__, KeyError)
 
 
 def test_conditions_travel_with_their_functions() -> None:
