@@ -1,8 +1,8 @@
-"""The one query and the one join in one session: a start of Spark takes longer than either.
+"""The one query, the one join and those in SQL in one session: a start of Spark takes longer than any.
 
     python query_and_join.py FOLDER [MASTER, or remote:ADDRESS for Spark Connect [KEY=VALUE for Spark ...]]
 
-prints one JSON object with what both told; their files are in FOLDER/query/in and FOLDER/join/in.
+prints one JSON object with what they told; their files are in FOLDER/query/in and FOLDER/join/in.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.where import one_join, one_query
+from tests.where import one_join, one_query, one_sql
 from tests.where.input_files import write_files
 from tests.where.join_files import write_streams
 from tests.where.processes import answer
@@ -33,7 +33,8 @@ def main(folder: str, where: str = "", *settings: str) -> None:
     """Ends without `spark.stop()`, as many programs do."""
     spark = one_query.session(where, one_join.SETTINGS | dict(setting.split("=", 1) for setting in settings))
     query = one_query.run(spark, Path(folder) / "query")
-    print(json.dumps({"query": query, "join": one_join.run(spark, Path(folder) / "join")}))
+    join = one_join.run(spark, Path(folder) / "join")
+    print(json.dumps({"query": query, "join": join, "sql": one_sql.run(spark, Path(folder) / "join")}))
 
 
 if __name__ == "__main__":

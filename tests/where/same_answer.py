@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from tests.where.input_files import ROWS, expected_ids
 from tests.where.join_files import ALIASES, expected_results
 
@@ -19,6 +21,18 @@ def check_answer(told: dict[str, Any], folder: Path) -> None:
         (section,) = told[kind]["sections"]
         assert (section["kind"], section["rows"], section["kept"]) == (kind, ROWS, len(expected))
         assert section["switches"] > 0
+
+
+def check_sql(told: dict[str, Any], folder: Path) -> None:
+    """What DuckDB finds in the same files."""
+    expected = [row for row in expected_results(folder / "in") if row[0] % 2 == 0]
+    assert expected
+    assert told["joined"] == expected
+    files = str(folder / "in" / "a" / "*.parquet")
+    kept = duckdb.sql(f"SELECT id, k FROM '{files}' WHERE id % 2 = 0 AND k <> 'host 1' ORDER BY id").fetchall()
+    assert kept
+    assert told["filtered"] == [list(row) for row in kept]
+    assert "was begun by another query" in told["refused"]
 
 
 def check_join(told: dict[str, Any], folder: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.where.processes import QUIET, environment
 from tests.where.query_and_join import told_by
-from tests.where.same_answer import check_answer, check_join
+from tests.where.same_answer import check_answer, check_join, check_sql
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -24,7 +24,7 @@ def over_connect(folder: Path) -> dict[str, Any]:
     settings = {**QUIET, "spark.connect.grpc.binding.address": "127.0.0.1"}
     # SPARK_TESTING: Spark's own switch for a port that is free
     told = told_by(folder, "remote:local[2]", settings, environment(folder, SPARK_TESTING="1"))
-    assert {told[name]["session"] for name in told} == {"pyspark.sql.connect.session"}
+    assert {told[name]["session"] for name in ("query", "join")} == {"pyspark.sql.connect.session"}
     return told
 
 
@@ -36,3 +36,8 @@ def test_the_same_query_over_connect(over_connect: dict[str, Any], folder: Path)
 @pytest.mark.slow
 def test_the_same_join_over_connect(over_connect: dict[str, Any], folder: Path):
     check_join(over_connect["join"], folder / "join")
+
+
+@pytest.mark.slow
+def test_sql_over_connect(over_connect: dict[str, Any], folder: Path):
+    check_sql(over_connect["sql"], folder / "join")

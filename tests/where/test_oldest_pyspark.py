@@ -12,7 +12,7 @@ from tests.where import lost_workers
 from tests.where.input_files import ROWS, expected_ids, write_files
 from tests.where.processes import QUIET, REPOSITORY, SOURCE, answer, environment
 from tests.where.query_and_join import told_by
-from tests.where.same_answer import check_answer, check_join
+from tests.where.same_answer import check_answer, check_join, check_sql
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -51,6 +51,11 @@ def test_the_same_query_on_pyspark_4_1(on_the_oldest: dict[str, Any], folder: Pa
 @pytest.mark.slow
 def test_the_same_join_on_pyspark_4_1(on_the_oldest: dict[str, Any], folder: Path):
     check_join(on_the_oldest["join"], folder / "join")
+
+
+@pytest.mark.slow
+def test_sql_on_pyspark_4_1(on_the_oldest: dict[str, Any], folder: Path):
+    check_sql(on_the_oldest["sql"], folder / "join")
 
 
 @pytest.mark.slow

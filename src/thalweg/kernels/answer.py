@@ -29,6 +29,10 @@ Raised = dict[int, Exception]
 holds the frames it went through, and they hold the rows."""
 
 
+class WrongAnswerError(PredicateError):
+    """Of all rows: no one of them is to blame, and none is looked for."""
+
+
 class CallEnded(BaseException):
     """Raised inside a call by who watches it, to end it; no `except Exception` of a predicate's may swallow it."""
 
@@ -70,7 +74,7 @@ def _refuse_other_kinds(answers: list[Any], name: str) -> None:
     others = set(map(type, answers)) - {bool, type(None), np.bool_}
     if others:
         told = ", ".join(sorted(kind.__name__ for kind in others)[:4])
-        raise PredicateError(
+        raise WrongAnswerError(
             f"{name} is registered to return BOOLEAN and returned {told}; change the function, or returns="
         )
 
@@ -110,6 +114,8 @@ def _halved(
 ) -> Bits:
     try:
         result = call(*arrays)
+    except WrongAnswerError:
+        raise
     except Exception as error:
         if rows == 1:
             raised[first] = error

@@ -165,12 +165,10 @@ class ContinuousQuery:
 
     @staticmethod
     def _save(writer: Any, path: str | None) -> None:
-        from thalweg.runtime.spark.sql.failures import query_error
+        from thalweg.runtime.spark.sql.failures import of_a_run
 
-        try:
+        with of_a_run():
             writer.save(path) if path is not None else writer.save()
-        except Exception as error:
-            raise query_error(error) from error
 
     def report(self) -> QueryReport:
         """What the adaptive parts of the latest run have counted so far. Never waits for a query."""

@@ -114,26 +114,20 @@ class StreamRun(_Asked):
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802
         """Until it ends, or for so many seconds; raises what ended it."""
-        from pyspark.errors import StreamingQueryException
+        from thalweg.runtime.spark.sql.failures import of_a_run
 
-        try:
+        with of_a_run():
             if timeout is None:
                 self.streaming_query.awaitTermination()
                 return None
             return bool(self.streaming_query.awaitTermination(timeout))
-        except StreamingQueryException as error:
-            raise self._failure(error) from error
 
     def exception(self) -> Exception | None:
         """What ended it, in a sentence; Spark's own is its cause."""
-        found: Exception | None = self.streaming_query.exception()
-        return None if found is None else self._failure(found)
-
-    @staticmethod
-    def _failure(error: Exception) -> Exception:
         from thalweg.runtime.spark.sql.failures import query_error
 
-        return query_error(error)
+        found: Exception | None = self.streaming_query.exception()
+        return None if found is None else query_error(found)
 
     def stop(self) -> None:
         """And wait until it has."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg.adaptive_filters import filters
 from thalweg.events import Record
 from thalweg.plan.expression import Expression, Ref
-from thalweg.plan.functions import can_raise
 from thalweg.plan.group_spec import grouped_columns
 from thalweg.plan.join_select import EVENT_TIME
 from thalweg.plan.query import Condition
@@ -67,7 +66,9 @@ class SparkRun:
             df = self._grouped(df, name)
             outputs, name = group_outputs(plan), _plain
             if grouping.having is not None:
-                df = _staying(df, [grouping.having]).filter(self._column(of_groups(grouping.having, plan), name))
+                from thalweg.runtime.spark.sql.staying import staying
+
+                df = staying(df, [grouping.having]).filter(self._column(of_groups(grouping.having, plan), name))
         return df.select(*(self._column(o.expression, name).alias(o.name) for o in outputs))
 
     def _column(self, expression: Expression, name: Callable[[Ref], str]) -> Any:
@@ -120,11 +121,12 @@ class SparkRun:
         plan = self.plan
         assert plan.join is not None
         if plan.join.operator == "spark":
+            from thalweg.runtime.spark.sql.staying import staying
             from thalweg.runtime.spark.sql.table_join import join_tables
 
             stream = plan.query.streams[0].alias
             ordered = {stream: frames[stream], **{alias: df for alias, df in frames.items() if alias != stream}}
-            return _staying(join_tables(ordered, plan.join), [c.expression for c in plan.conditions])
+            return staying(join_tables(ordered, plan.join), [c.expression for c in plan.conditions])
         join = join_of(plan, JoinSettings(policy=self.policy, buckets=self.buckets))
         join.listeners.append(self.listener)
         self.parts.add("join", join)
@@ -147,13 +149,3 @@ class SparkRun:
 
 def _plain(ref: Ref) -> str:
     return ref.column
-
-
-def _staying(df: Any, conditions: Sequence[Expression]) -> Any:
-    """Rows that are to be filtered: a condition that can raise must see them and no others. Spark would evaluate it
-    before the join or the groups it stands behind; past what depends on the place of a row it moves nothing."""
-    if not any(map(can_raise, conditions)):
-        return df
-    from pyspark.sql import functions as F
-
-    return df.filter(F.spark_partition_id() >= 0)

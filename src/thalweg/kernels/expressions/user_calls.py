@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.errors import FunctionError, PredicateError
+from thalweg.errors import FunctionError
+from thalweg.kernels.answer import WrongAnswerError
 from thalweg.kernels.user_frame import raised_at
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.type_rules import is_number, plain_type, sql_name
@@ -33,7 +34,7 @@ def call_user(function: UserFunction, arrays: Sequence[pa.Array], rows: int) -> 
             raise _raised(function, error, f"{rows:,} rows") from error
         made = _array_of(function, result)
         if len(made) != rows:
-            raise PredicateError(
+            raise WrongAnswerError(
                 f"function {function.name!r} got {rows} rows and returned {len(made)} values; one a row is needed"
             )
     else:
@@ -70,9 +71,9 @@ def _array_of(function: UserFunction, result: Any) -> pa.Array:
     if isinstance(result, pa.Array):
         return result
     if isinstance(result, np.ndarray) and result.ndim != 1:
-        raise PredicateError(f"function {function.name!r} returned an array of {result.ndim} dimensions, not of one")
+        raise WrongAnswerError(f"function {function.name!r} returned an array of {result.ndim} dimensions, not of one")
     if not isinstance(result, list) and not (hasattr(result, "__array__") and hasattr(result, "__len__")):
-        raise PredicateError(
+        raise WrongAnswerError(
             f"function {function.name!r} is vectorized and must return an array, one value a row; it returned "
             f"{type(result).__name__}. It got whole columns, as Arrow arrays; for a function of one row's values leave "
             "out vectorized=True"
@@ -117,8 +118,8 @@ def _family(kind: pa.DataType) -> str | None:
     return None
 
 
-def _wrong(function: UserFunction, what: str) -> PredicateError:
-    return PredicateError(
+def _wrong(function: UserFunction, what: str) -> WrongAnswerError:
+    return WrongAnswerError(
         f"function {function.name!r} is registered to return {sql_name(function.returns)} and returned {what}; change "
         "the function, or returns="
     )

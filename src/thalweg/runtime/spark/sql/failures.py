@@ -11,6 +11,10 @@ DIVIDE_BY_ZERO: Division by zero; write x / nullif(y, 0)
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.errors import PySparkException
 
 from thalweg.errors import QueryError, ThalwegError
 
@@ -26,6 +30,19 @@ _REMEDIES = {
     "ARITHMETIC_OVERFLOW": "CAST one side to a wider type first, as BIGINT, DECIMAL or DOUBLE",
     "PATH_ALREADY_EXISTS": "give a new path, or options={'mode': 'overwrite'}",
 }
+
+
+@contextmanager
+def of_a_run() -> Iterator[None]:
+    """What Spark raises while a query runs, as ours."""
+    try:
+        yield
+    except PySparkException as error:
+        raise query_error(error) from error
+    except Exception as error:
+        if not hasattr(error, "java_exception"):  # py4j's, which Connect is without
+            raise
+        raise query_error(error) from error
 
 
 def query_error(error: Exception) -> ThalwegError:
