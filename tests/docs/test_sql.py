@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import thalweg as tw
-from thalweg.plan.sql.expressions import NAMES
+from thalweg.plan.sql.vocabulary import NAMES
 
 PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
 TEXT = PAGE.read_text(encoding="utf-8")

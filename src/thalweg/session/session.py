@@ -13,7 +13,7 @@ from thalweg.errors import PlanError, nearest
 from thalweg.optimizer import optimize
 from thalweg.plan.relation import Catalog, Relation, Statistics, UserFunction
 from thalweg.plan.sql.analysis import read_query
-from thalweg.plan.sql.expressions import NAMES
+from thalweg.plan.sql.vocabulary import NAMES
 from thalweg.plan.type_rules import type_of
 from thalweg.plan.window_length import Length, length_of
 from thalweg.session.continuous_query import ContinuousQuery

@@ -15,70 +15,15 @@ import pyarrow as pa
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.aggregates import AGGREGATES, aggregate
 from thalweg.plan.expression import Bound, Call, Expression, UserCall, Value, call, text_of, walk
-from thalweg.plan.functions import FUNCTIONS, typed
+from thalweg.plan.functions import typed
 from thalweg.plan.literals import number, time_of, value_of
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.sql.clauses import demand
 from thalweg.plan.sql.source_text import SourceText, offset_of, shown
+from thalweg.plan.sql.vocabulary import CHANGING, COMPARISONS, IGNORED, NAMES, OPERATORS, PREDICATES, REMEDIES, SIMPLE
 from thalweg.plan.type_rules import is_number, sql_name, type_named
 from thalweg.plan.user_function import cannot_take
 from thalweg.plan.window_length import length_of
-
-_OPERATORS = {
-    "And": "and", "Or": "or", "EQ": "eq", "NEQ": "ne", "LT": "lt", "LTE": "le", "GT": "gt", "GTE": "ge",
-    "NullSafeEQ": "same", "Add": "add", "Sub": "subtract", "Mul": "multiply", "Div": "divide", "IntDiv": "int_divide",
-    "Mod": "mod", "Like": "like", "RegexpLike": "rlike", "DPipe": "concat",
-}  # fmt: skip
-"""With `this` and `expression`."""
-_SIMPLE: dict[str, tuple[str, tuple[str, ...]]] = {
-    "Upper": ("upper", ("this",)), "Lower": ("lower", ("this",)), "Length": ("length", ("this",)),
-    "Substring": ("substring", ("this", "start", "length")),
-    "Replace": ("replace", ("this", "expression", "replacement")),
-    "StartsWith": ("startswith", ("this", "expression")), "EndsWith": ("endswith", ("this", "expression")),
-    "Contains": ("contains", ("this", "expression")), "StrPosition": ("instr", ("this", "substr")),
-    "Abs": ("abs", ("this",)), "Neg": ("negate", ("this",)), "Sqrt": ("sqrt", ("this",)), "Exp": ("exp", ("this",)),
-    "Ln": ("ln", ("this",)), "Pow": ("power", ("this", "expression")), "Floor": ("floor", ("this",)),
-    "Ceil": ("ceil", ("this",)), "Round": ("round", ("this", "decimals")), "Year": ("year", ("this",)),
-    "Month": ("month", ("this",)), "Day": ("day", ("this",)), "DayOfMonth": ("day", ("this",)),
-    "Hour": ("hour", ("this",)), "Minute": ("minute", ("this",)), "Second": ("second", ("this",)),
-    "Not": ("not", ("this",)),
-}  # fmt: skip
-"""Classes of sqlglot's whose parts are arguments as they stand."""
-_COMPARISONS = ("EQ", "NEQ", "LT", "LTE", "GT", "GTE", "NullSafeEQ")
-_PREDICATES = (*_COMPARISONS, "Is", "In", "Like", "RegexpLike", "Between", "Escape", "Not")
-_IGNORED = {"safe", "typed", "coalesce", "big_int"}
-"""Marks that sqlglot sets by itself for Spark, whatever was written."""
-_REMEDIES = {
-    "Subquery": "register the inner query as a stream, and join it",
-    "Exists": "register the inner query as a stream, and join it",
-    "Any": "write x = 1 OR x = 2, or x IN (1, 2)",
-    "All": "write x > 1 AND x > 2",
-    "Window": "group over a window instead: GROUP BY TUMBLE(1 MINUTE)",
-    "Filter": "write sum(CASE WHEN ... THEN x END)",
-    "Cube": "write one query for each set of columns",
-    "Rollup": "write one query for each set of columns",
-    "GroupingSets": "write one query for each set of columns",
-    "Tuple": "write its parts one by one",
-    "IgnoreNulls": "aggregates pass over NULLs anyway; leave it out",
-    "ILike": "write lower(x) LIKE 'a%'",
-    "NullSafeNEQ": "write NOT (a <=> b)",
-    "Parameter": "write :name, and give args={'name': ...}",
-    "RawString": "write it as 'text', with a backslash before every backslash",
-    "HexString": "write a number in decimal digits",
-    "BitString": "write a number in decimal digits",
-    "Star": "write a column",
-    "Order": "rows of a window have no order; leave it out",
-    "Kwarg": "write the value without a name",
-    "Distinct": "leave DISTINCT out",
-}
-"""What to write in place of what is not there."""
-_CHANGING = ("current_timestamp", "current_date", "current_time", "localtimestamp", "now", "rand", "randn", "random",
-             "uuid", "monotonically_increasing_id", "shuffle")  # fmt: skip
-NAMES = tuple(
-    sorted({*FUNCTIONS, "concat", "coalesce", "greatest", "least", "if", "nullif", "nvl", "ifnull", *AGGREGATES}
-           - {"and", "or", "not", "negate", "like", "rlike"})
-)  # fmt: skip
-"""Functions a person may write, for hints."""
 
 
 class Scope(Protocol):
@@ -110,22 +55,22 @@ class ExpressionReader:
         special: Callable[[Any], Expression] | None = getattr(self, f"_read_{name.lower()}", None)
         if special is not None:
             return special(node)
-        if name in _COMPARISONS:
+        if name in COMPARISONS:
             self._check_operands(node)
-        if name in _OPERATORS:
+        if name in OPERATORS:
             self._demand(node, {"this", "expression", "negate"} if name == "Like" else {"this", "expression"})
-            return self._negated(node, self._typed(node, _OPERATORS[name], [node.this, node.expression]))
-        if name in _SIMPLE:
-            function, keys = _SIMPLE[name]
+            return self._negated(node, self._typed(node, OPERATORS[name], [node.this, node.expression]))
+        if name in SIMPLE:
+            function, keys = SIMPLE[name]
             self._demand(node, set(keys))
             return self._typed(node, function, [node.args[key] for key in keys if node.args.get(key) is not None])
         from sqlglot import exp
 
         if isinstance(node, exp.AggFunc):
             return self._aggregate(node)
-        if isinstance(node, exp.Func) and name not in _REMEDIES:
+        if isinstance(node, exp.Func) and name not in REMEDIES:
             word = self._written(node)
-            if word in _CHANGING:
+            if word in CHANGING:
                 self._refuse(
                     node, f"{word} gives something else whenever it is asked, and the answer would depend on when; "
                     "compute it before the stream is registered, or give it as :now in args="
@@ -133,7 +78,7 @@ class ExpressionReader:
             self._refuse(
                 node, f"{word} is no function here; register your own under another name: s.function('my_{word}', ...)"
             )
-        remedy = _REMEDIES.get(name, "compute it before the stream is registered, or by s.function(...)")
+        remedy = REMEDIES.get(name, "compute it before the stream is registered, or by s.function(...)")
         self._refuse(node, f"{shown(node)} is not part of the language; {remedy}")
 
     def boolean(self, node: Any, where: str) -> Expression:
@@ -152,7 +97,7 @@ class ExpressionReader:
         left, right = type(node.this).__name__, type(node.expression).__name__
         if type(node).__name__ == "NullSafeEQ" and right == "Paren":
             right = type(node.expression.this).__name__  # sqlglot writes these itself, and nobody knows who did
-        if right in _PREDICATES or (left in _PREDICATES and left not in _COMPARISONS):
+        if right in PREDICATES or (left in PREDICATES and left not in COMPARISONS):
             self._refuse(
                 node, f"{shown(node)} can be read in two ways; write the inner comparison first and in parentheses"
             )
@@ -165,7 +110,7 @@ class ExpressionReader:
         return call("not", (made,), pa.bool_()) if node.args.get("negate") else made
 
     def _demand(self, node: Any, keys: set[str]) -> None:
-        demand(self.source, node, keys | _IGNORED, _words(type(node).__name__))
+        demand(self.source, node, keys | IGNORED, _words(type(node).__name__))
 
     def _written(self, node: Any) -> str:
         """A function's name as it stands in the text: sqlglot has its own for many."""

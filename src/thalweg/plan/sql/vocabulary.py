@@ -1,0 +1,62 @@
+"""What the language knows by name: sqlglot's classes and the functions they are, words for hints, and remedies."""
+
+from __future__ import annotations
+
+from thalweg.plan.aggregates import AGGREGATES
+from thalweg.plan.functions import FUNCTIONS
+
+OPERATORS = {
+    "And": "and", "Or": "or", "EQ": "eq", "NEQ": "ne", "LT": "lt", "LTE": "le", "GT": "gt", "GTE": "ge",
+    "NullSafeEQ": "same", "Add": "add", "Sub": "subtract", "Mul": "multiply", "Div": "divide", "IntDiv": "int_divide",
+    "Mod": "mod", "Like": "like", "RegexpLike": "rlike", "DPipe": "concat",
+}  # fmt: skip
+"""With `this` and `expression`."""
+SIMPLE: dict[str, tuple[str, tuple[str, ...]]] = {
+    "Upper": ("upper", ("this",)), "Lower": ("lower", ("this",)), "Length": ("length", ("this",)),
+    "Substring": ("substring", ("this", "start", "length")),
+    "Replace": ("replace", ("this", "expression", "replacement")),
+    "StartsWith": ("startswith", ("this", "expression")), "EndsWith": ("endswith", ("this", "expression")),
+    "Contains": ("contains", ("this", "expression")), "StrPosition": ("instr", ("this", "substr")),
+    "Abs": ("abs", ("this",)), "Neg": ("negate", ("this",)), "Sqrt": ("sqrt", ("this",)), "Exp": ("exp", ("this",)),
+    "Ln": ("ln", ("this",)), "Pow": ("power", ("this", "expression")), "Floor": ("floor", ("this",)),
+    "Ceil": ("ceil", ("this",)), "Round": ("round", ("this", "decimals")), "Year": ("year", ("this",)),
+    "Month": ("month", ("this",)), "Day": ("day", ("this",)), "DayOfMonth": ("day", ("this",)),
+    "Hour": ("hour", ("this",)), "Minute": ("minute", ("this",)), "Second": ("second", ("this",)),
+    "Not": ("not", ("this",)),
+}  # fmt: skip
+"""Classes of sqlglot's whose parts are arguments as they stand."""
+COMPARISONS = ("EQ", "NEQ", "LT", "LTE", "GT", "GTE", "NullSafeEQ")
+PREDICATES = (*COMPARISONS, "Is", "In", "Like", "RegexpLike", "Between", "Escape", "Not")
+IGNORED = {"safe", "typed", "coalesce", "big_int"}
+"""Marks that sqlglot sets by itself for Spark, whatever was written."""
+REMEDIES = {
+    "Subquery": "register the inner query as a stream, and join it",
+    "Exists": "register the inner query as a stream, and join it",
+    "Any": "write x = 1 OR x = 2, or x IN (1, 2)",
+    "All": "write x > 1 AND x > 2",
+    "Window": "group over a window instead: GROUP BY TUMBLE(1 MINUTE)",
+    "Filter": "write sum(CASE WHEN ... THEN x END)",
+    "Cube": "write one query for each set of columns",
+    "Rollup": "write one query for each set of columns",
+    "GroupingSets": "write one query for each set of columns",
+    "Tuple": "write its parts one by one",
+    "IgnoreNulls": "aggregates pass over NULLs anyway; leave it out",
+    "ILike": "write lower(x) LIKE 'a%'",
+    "NullSafeNEQ": "write NOT (a <=> b)",
+    "Parameter": "write :name, and give args={'name': ...}",
+    "RawString": "write it as 'text', with a backslash before every backslash",
+    "HexString": "write a number in decimal digits",
+    "BitString": "write a number in decimal digits",
+    "Star": "write a column",
+    "Order": "rows of a window have no order; leave it out",
+    "Kwarg": "write the value without a name",
+    "Distinct": "leave DISTINCT out",
+}
+"""What to write in place of what is not there."""
+CHANGING = ("current_timestamp", "current_date", "current_time", "localtimestamp", "now", "rand", "randn", "random",
+             "uuid", "monotonically_increasing_id", "shuffle")  # fmt: skip
+NAMES = tuple(
+    sorted({*FUNCTIONS, "concat", "coalesce", "greatest", "least", "if", "nullif", "nvl", "ifnull", *AGGREGATES}
+           - {"and", "or", "not", "negate", "like", "rlike"})
+)  # fmt: skip
+"""Functions a person may write, for hints."""
