@@ -67,11 +67,12 @@ def plans(rounds: int) -> Iterator[dict[str, Any]]:
 def _corpus(rounds: int) -> dict[str, Any]:
     """All queries that the tests run: the slowest of their medians."""
     session = register(tw.session(), lambda _, stream: stream.table, lambda table: table)
-    medians = {query.name: statistics.median(_ms(session, query.ours, query.args, rounds)) for query in all_queries()}
+    took = {query.name: _ms(session, query.ours, query.args, rounds) for query in all_queries()}
+    medians = {name: statistics.median(each) for name, each in took.items()}
     slowest = max(medians, key=medians.__getitem__)
-    worst = round(medians[slowest], 2)
     return {
-        "query": f"{len(medians)} of the corpus, the slowest ({slowest})", "ms_median": worst, "ms_most": worst,
+        "query": f"{len(medians)} of the corpus, the slowest ({slowest})", "ms_median": round(medians[slowest], 2),
+        "ms_most": round(max(map(max, took.values())), 2),
         "ms_median_of_all": round(statistics.median(medians.values()), 2),
     }  # fmt: skip
 

@@ -10,11 +10,12 @@ import thalweg as tw
 
 TIMES = pa.array([0, 1, 2, 3, 70], pa.int64()).cast(pa.timestamp("s")).cast(pa.timestamp("us", "UTC"))
 S = pa.table({"ts": TIMES, "k": pa.array([1, 1, 3, 3, 1], pa.int64()), "x": pa.array([1, 2, 0, 0, 5], pa.int64())})
-T = pa.table({"k": pa.array([1, 2], pa.int64()), "y": pa.array([1, 0], pa.int64())})
+T = pa.table({"k": pa.array([1, 2, 0], pa.int64()), "y": pa.array([1, 0, 2], pa.int64())})
 
 QUERIES = [
     "SELECT s.x, t.y FROM s, t WHERE s.k = t.k AND 1 / t.y > 0",
     "SELECT s.x, t.y FROM s, t WHERE s.k = t.k AND t.y = 1 AND 1 / s.x > 0",
+    "SELECT s.x, t.y FROM s, t WHERE 10 / s.k > 3 AND s.k = t.k",  # t has a zero among its keys, s has none
     "SELECT s.x, t.y FROM s JOIN t ON s.k = t.k AND s.k = 1 DIV t.y",
     "SELECT s.x, t.y FROM s, t WHERE s.k = t.k AND (1 DIV s.x = t.y OR 1 DIV t.y > 5)",
     "SELECT x, count(*) AS n FROM s GROUP BY x, TUMBLE(1 MINUTE) HAVING count(*) < 2 AND 6 DIV x > 2",

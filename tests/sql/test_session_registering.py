@@ -118,7 +118,7 @@ def test_functions_are_named_by_words(name: str) -> None:
         tw.session().function(name, len, returns="int")
 
 
-@pytest.mark.parametrize("returns", ["boolean", "bool", "BOOLEAN", pa.bool_(), BooleanType()])
+@pytest.mark.parametrize("returns", ["boolean", "bool", "BOOL", pa.bool_(), BooleanType(), BooleanType])
 def test_types_of_functions_are_told_in_any_way(returns: Any) -> None:
     s = small_session()
     s.function("odd", lambda size: size % 2 == 1, returns)

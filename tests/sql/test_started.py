@@ -321,8 +321,16 @@ def test_a_checkpoint_that_is_in_use_is_not_taken_from_a_query(spark, tmp_path: 
     place = str(tmp_path / "checkpoint")
     first = s.query("SELECT id FROM a", name="one").start(format="noop", checkpoint=place)
     try:
-        with pytest.raises(tw.PlanError, match=r"<query one: running> goes on from the checkpoint"):
-            s.query("SELECT id FROM a", name="two").start(format="noop", checkpoint=place)
+        for same in (
+            place,
+            f"{place}/",
+            f"file:{place}",
+            f"file://{place}",
+            place.replace("/check", "//check"),
+            Path(place),
+        ):
+            with pytest.raises(tw.PlanError, match=r"<query one: running> goes on from the checkpoint"):
+                s.query("SELECT id FROM a", name="two").start(format="noop", checkpoint=same)
         with pytest.raises(tw.PlanError, match="'ONE' is running"):
             s.query("SELECT id FROM a", name="ONE").start(format="noop")
         assert first.isActive
@@ -354,9 +362,12 @@ def test_what_spark_raises_in_a_run_is_an_error_of_ours(spark, tmp_path: Path):
     streams = files(tmp_path, {"a": [rows([0, 1])]})
     s = on_spark(spark, streams)
     s.function("inverse", lambda number: 1 // number, "bigint")
+    s.function("lines", _lines, "bigint")
     told = {
         "SELECT 1 / id AS x FROM a": r"^DIVIDE_BY_ZERO: Division by zero; write x / nullif\(y, 0\)$",
-        "SELECT inverse(id) AS x FROM a": r"^function 'inverse' raised ZeroDivisionError: .* given 0; let it return",
+        "SELECT inverse(id) AS x FROM a": r"^function 'inverse' raised ZeroDivisionError: .* condition in WHERE$",
+        "SELECT lines(id) AS x FROM a": r"(?s)^function 'lines' raised ValueError: one\n\ntwo.*given 0; .* in WHERE$",
+        "SELECT CAST(concat('a. ', CAST(id AS STRING)) AS INT) AS x FROM a": r"^CAST_INVALID_INPUT: .*'a\. 0'.*; drop",
         "SELECT id FROM a WHERE inverse(id) > 0": r"^predicate 'inverse\(a.id\) > 0' raised ZeroDivisionError",
     }
     for text, words in told.items():
@@ -410,3 +421,65 @@ def test_a_run_stops_that_finds_nothing(tmp_path: Path, text: str):
     assert not handle.isActive
     assert handle.exception() is None
     assert pq.read_table(tmp_path / "out").num_rows == 0  # windows that are open stay open
+
+
+def _lines(number: int) -> int:
+    raise ValueError("one\n\ntwo")
+
+
+def test_two_runs_into_one_folder_are_told_apart(tmp_path: Path):
+    def batches():
+        yield rows([0]).to_batches()[0]
+        waiting.wait(30)
+
+    waiting = threading.Event()
+    s = local()
+    s.stream("b", pa.RecordBatchReader.from_batches(rows([0]).schema, batches()), time="ts")
+    folder = tmp_path / "out"
+    first = s.query("SELECT id FROM b").start(path=folder)
+    with pytest.raises(tw.PlanError, match=r"is no empty folder|being written by another query"):
+        s.query("SELECT id FROM a").start(path=str(folder))
+    waiting.set()
+    first.awaitTermination()
+    assert found(folder) == [(0,)]
+
+
+def test_a_name_is_taken_once_however_many_ask_for_it():
+    def start() -> None:
+        try:
+            handles.append(s.query("SELECT slow(id) AS id FROM a", name="one").start(format="noop"))
+        except tw.PlanError as error:
+            refused.append(str(error))
+
+    s = local()
+    s.function("slow", _slow, "bigint")
+    for _ in range(10):
+        handles: list = []
+        refused: list[str] = []
+        threads = [threading.Thread(target=start) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(handles) == 1
+        assert len(refused) == 3
+        handles[0].stop()
+
+
+def test_finished_data_may_go_nowhere(spark, tmp_path: Path):
+    s = tw.session(spark)
+    s.stream("a", files(tmp_path, {"a": [rows([0, 1])]})["a"].finished(spark), time="ts")
+    s.query("SELECT id FROM a").start(format="noop").awaitTermination()
+    with pytest.raises(tw.PlanError, match=r"path=\.\.\., or format='noop'$"):
+        s.query("SELECT id FROM a").start()
+
+
+def test_a_result_without_rows_can_be_asked_about(spark, tmp_path: Path):
+    """Spark finds on the way that nothing is left to do, and drops what would have counted."""
+    s = tw.session(spark)
+    s.stream("a", files(tmp_path, {"a": [rows([0, 1])]})["a"].finished(spark), time="ts")
+    s.function("no", lambda k: False, "boolean")
+    q = s.query("SELECT k, count(*) AS n FROM a [RANGE 1 HOUR] WHERE no(k) GROUP BY k")
+    assert q.dataframe().collect() == []
+    assert "Aggregate" in str(q.explain())
+    assert str(q.report())

@@ -135,6 +135,8 @@ def test_whole_numbers_of_any_kind_are_keys(other: pa.DataType):
          r"column 17: .*no whole number"),
         ("SELECT count(*) FROM n [RANGE 3 SECONDS SLIDE 1500 MILLISECONDS]",
          r"column 22: the slide of .*no whole number"),
+        ("SELECT count(*) FROM n AS x, n AS y WHERE x.k = y.k GROUP BY TUMBLE(500 MILLISECONDS) WINDOW 1 SECOND",
+         r"column 22: TUMBLE\(500 MILLISECONDS\) is no whole number"),
         ("SELECT a.b_k, a_b.k FROM a, a_b WHERE a.ts = a_b.ts WINDOW 1 SECOND", r"column 29: .*both be 'a_b_k'"),
     ],
 )  # fmt: skip
@@ -264,4 +266,42 @@ def test_windows_of_centuries_and_the_least_number():
     s.stream("a", table([0], k=[-(2**63)]), time="ts")
     found = s.query("SELECT count(*) AS n FROM a [RANGE 100000 DAYS] WHERE k = -9223372036854775808").dataframe()
     assert found.to_pylist() == [{"n": 1}]
-    assert s.query("SELECT -9223372036854775808 AS x FROM a").schema.field("x").type == pa.int64()
+    literals = {"-9223372036854775808": pa.int64(), "-9223372036854775808.0": pa.decimal128(20, 1),
+                "-9.223372036854775808E18": pa.float64()}  # fmt: skip
+    for text, kind in literals.items():
+        assert s.query(f"SELECT {text} AS x FROM a").schema.field("x").type == kind
+
+
+def test_the_index_of_pandas_is_no_column():
+    import pandas as pd
+
+    s = tw.session()
+    df = pd.DataFrame({"ts": pd.to_datetime([0, 1, 2], unit="s"), "k": [1, 2, 1]})
+    s.stream("a", df[df.k == 1], time="ts", statistics={"distinct": {"K": 2}})
+    assert s.query("SELECT * FROM a").schema.names == ["ts", "k"]
+    assert s.query("SELECT * FROM a").dataframe().num_rows == 2
+    mixed = pd.DataFrame({"ts": df.ts, "k": [1, "a", None]})
+    with pytest.raises(tw.PlanError, match="cannot be read as an Arrow table"):
+        s.stream("a", mixed, time="ts")
+
+
+def test_what_is_fixed_does_not_adapt():
+    s = tw.session()
+    s.stream("a", table([0], k=[1]), time="ts")
+    s.function("risky", lambda k: True, "boolean")
+    fixed = s.query("SELECT k FROM a WHERE risky(k) AND 1 / k > 0 AND risky(k + 1)").explain()
+    assert fixed.adapts == ("nothing: there is one way to do it",)
+    assert "in this order, since each of the others can raise" in str(fixed)
+    free = s.query("SELECT k FROM a WHERE risky(k) AND k > 0 AND risky(k + 1)").explain()
+    assert free.adapts == ("the order of the 3 filters of a",)
+
+
+def test_a_stream_beside_tables_has_an_estimate_of_its_own():
+    s = tw.session()
+    s.stream("a", table([0], k=[1]), time="ts", statistics={"rows_per_second": 5})
+    s.table("t", pa.table({"k": [1]}), statistics={"rows": 10, "distinct": {"k": 20}})
+    told = s.query("SELECT a.k FROM a, t WHERE a.k = t.k AND a.k > 1").explain()
+    assert told.estimates == (
+        "a: declared: 5 rows a second, of which filters keep 33.3 %, assumed",
+        "t: 0.5 partners a row, 39.3 % find one, declared: 20 different values of k, 10 rows",
+    )

@@ -28,6 +28,9 @@ def choose_order(plan: QueryPlan) -> QueryPlan:
         if count is None:
             estimates[alias] = f"{origin}{_filtered(plan.scan(alias), '; ')}"
             continue
+        if not count:
+            estimates[alias] = _of_one(plan.scan(alias)) or origin
+            continue
         found = f"{few_digits(count)} partners a row, {percent(found_by(count))} find one"
         estimates[alias] = f"{found}, {origin}{_filtered(plan.scan(alias), ', of which ')}"
     if plan.policy == "written":
@@ -45,6 +48,8 @@ def _partners(plan: QueryPlan, scan: Scan) -> tuple[float | None, str]:
     """How many, or None, and where that comes from."""
     assert plan.join is not None
     relation, stats = scan.source.relation, scan.source.relation.statistics
+    if relation.is_stream and len(plan.query.streams) == 1:
+        return 0.0, "no row looks for one of this stream"
     if stats is None:
         return None, "nothing is declared"
     rows = stats.rows

@@ -48,13 +48,12 @@ def _refuse_parts_of_ticks(text: SourceText, plan: QueryPlan, streams: list[Scan
     grouping = plan.query.grouping
     for scan in streams:
         window = scan.source.window
+        lengths = {}
         if len(streams) > 1 and window is not None and window.length_us is not None:
-            lengths = {str(window): window.length_us}
-        elif grouping is not None:
-            lengths = {str(grouping.window): grouping.window.length_us}
+            lengths[str(window)] = window.length_us
+        if grouping is not None:
+            lengths[str(grouping.window)] = grouping.window.length_us
             lengths[f"the slide of {grouping.window}"] = grouping.window.slide_us
-        else:
-            lengths = {}
         for told, us in lengths.items():
             if us * 1000 % tick_ns:
                 raise text.error(

@@ -151,10 +151,10 @@ def type_of(given: object) -> pa.DataType | None:
     (DataType(bool), DataType(int32), None)
     """
     if hasattr(given, "simpleString"):  # of Spark, which need not be there
-        given = given.simpleString()
+        given = (given() if isinstance(given, type) else given).simpleString()
     if isinstance(given, pa.DataType):
         given = sql_name(plain_type(given))
-    return type_named("boolean" if given == "bool" else given) if isinstance(given, str) else None
+    return type_named("boolean" if given.lower() == "bool" else given) if isinstance(given, str) else None
 
 
 def type_named(text: str) -> pa.DataType | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -16,6 +17,7 @@ from thalweg.session.explanation import Explanation, explanation
 from thalweg.session.handle import BatchRun, Handle, StreamRun
 from thalweg.session.local_run import LocalRun
 from thalweg.session.parts import Parts, QueryReport
+from thalweg.session.running import Running
 from thalweg.session.spark_run import SparkRun
 
 MOST_EVENTS = 10_000
@@ -36,7 +38,7 @@ class ContinuousQuery:
         name: str | None,
         args: Mapping[str, object],
         spark: Any,
-        running: list[Handle],
+        running: Running,
     ) -> None:
         self.plan = plan
         self.name = name
@@ -109,21 +111,28 @@ class ContinuousQuery:
             The folder of a Spark stream's checkpoint. It is bound to this query: a restart goes on with the plan it was
             begun with, another query is refused.
         """
-        self._running[:] = [handle for handle in self._running if handle.isActive]
-        if self.name is not None and any((h.name or "").lower() == self.name.lower() for h in self._running):
+        path, checkpoint = (None if place is None else os.fspath(place) for place in (path, checkpoint))
+        with self._running.lock:
+            return self._start(path, format, dict(options or {}), trigger, checkpoint)
+
+    def _start(
+        self, path: str | None, format: str | None, options: dict[str, Any], trigger: Any, checkpoint: str | None
+    ) -> Handle:
+        if self.name is not None and self._running.named(self.name):
             raise PlanError(f"a query {self.name!r} is running: stop it first, or give this one another name=")
+        streaming = self._spark is not None and any(df.isStreaming for df in self._data.values())
         kind = format or ("parquet" if path is not None else None)
         if kind is None:
-            others = "format='noop'" if self._spark is None else "format='console', 'memory', 'noop'"
+            others = "format='console', 'memory', 'noop'" if streaming else "format='noop'"
             raise PlanError(f"start() needs to know where results go: path=..., or {others}")
-        if self._spark is not None and any(df.isStreaming for df in self._data.values()):
-            handle: Handle = self._stream(path, kind, dict(options or {}), trigger, checkpoint)
+        if streaming:
+            handle: Handle = self._stream(path, kind, options, trigger, checkpoint)
         else:
             for given, value in (("trigger", trigger), ("checkpoint", checkpoint)):
                 if value is not None:
                     raise PlanError(f"{given}={value!r}: the data are finished, so that there is nothing to go on with")
-            handle = self._finished(path, kind, dict(options or {}))
-        self._running.append(handle)
+            handle = self._finished(path, kind, options)
+        self._running.add(handle)
         return handle
 
     def _stream(
@@ -133,12 +142,11 @@ class ContinuousQuery:
 
         run = self._spark_run()
         place = checkpoint_of(self._spark, checkpoint, options, path, self.name)
-        for other in self._running:
-            if place is not None and other.checkpoint == place:
-                raise PlanError(
-                    f"{other!r} goes on from the checkpoint {place}, and Spark would stop it: stop it first, or give "
-                    "this one a checkpoint of its own"
-                )
+        if place is not None and (other := self._running.at(place)) is not None:
+            raise PlanError(
+                f"{other!r} goes on from the checkpoint {place}, and Spark would stop it: stop it first, or give this "
+                "one a checkpoint of its own"
+            )
         query = start_stream(
             self._spark, run, kind, path, options, trigger, place, self.name,
             {"query": self.plan.query.fingerprint, "text": self.plan.query.text, "args": self._args},
@@ -149,12 +157,17 @@ class ContinuousQuery:
     def _finished(self, path: str | None, kind: str, options: dict[str, str]) -> BatchRun:
         if self._spark is not None:
             run = self._spark_run()
-            writer = run.dataframe().write.format(kind).mode(options.pop("mode", "error")).options(**options)
+            writer = (
+                run.dataframe()
+                .write.format(kind)
+                .mode(options.pop("mode", "overwrite" if kind == "noop" else "error"))
+                .options(**options)
+            )
             self._parts = run.parts
             return BatchRun(self, run, lambda told: self._save(writer, path))
-        from thalweg.session.local_sink import check, write
+        from thalweg.session.local_sink import claim, write
 
-        check(path, kind, options)
+        claim(path, kind, options)
         local = self._local_run()
 
         def work(told: Callable[[int | None], None]) -> None:

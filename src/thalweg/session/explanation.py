@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from thalweg.plan.expression import Expression, UserCall, text_of, walk
+from thalweg.plan.functions import can_raise
 from thalweg.plan.number_words import percent
 from thalweg.plan.query import Condition, Query, Source
 from thalweg.plan.query_plan import QueryPlan, Scan
@@ -129,7 +130,9 @@ class _Physical:
 
     def _filter(self, conditions: Sequence[Condition], node: Node, where: str) -> Node:
         told = [self._condition(c) for c in conditions]
-        how = f"adaptive ({self.policy})" if len(conditions) > 1 else "one condition"
+        how = "one condition" if len(conditions) == 1 else f"adaptive ({self.policy})"
+        if len(conditions) > 1 and _fixed(conditions):
+            how = "in this order, since each of the others can raise"
         counted = []
         if f"filter of {where}" in self.counted:
             counted = [f"counted{_outside_the_jvm(conditions)}: {self.counted[f'filter of {where}']}"]
@@ -168,11 +171,17 @@ def _adapting(conditions: Sequence[Condition], where: str) -> list[str]:
     in_jvm = sum(condition.where == "jvm" for condition in conditions)
     others = len(conditions) - in_jvm
     told = []
-    if others > 1:
+    if others > 1 and not _fixed([condition for condition in conditions if condition.where != "jvm"]):
         told.append(f"the order of the {others} filters of {where}{_outside_the_jvm(conditions)}")
-    if in_jvm > 1:
+    if in_jvm > 1 and not _fixed([condition for condition in conditions if condition.where == "jvm"]):
         told.append(f"when a query starts, the order of the {in_jvm} filters of {where} in the JVM")
     return told
+
+
+def _fixed(conditions: Sequence[Condition]) -> bool:
+    """Whether all but the first wait for those before them."""
+    _, *others = sorted(conditions, key=lambda condition: condition.place)
+    return all(can_raise(condition.expression) for condition in others)
 
 
 def _outside_the_jvm(conditions: Sequence[Condition]) -> str:

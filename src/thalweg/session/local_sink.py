@@ -12,8 +12,8 @@ from thalweg.errors import PlanError
 from thalweg.session.handle import Stopped
 
 
-def check(path: str | None, kind: str, options: Mapping[str, str]) -> None:
-    """Refuse what cannot be written, before anything is read."""
+def claim(path: str | None, kind: str, options: Mapping[str, str]) -> None:
+    """Refuse what cannot be written, before anything is read; else the folder is taken, by the file that is begun."""
     if options:
         raise PlanError(f"options={dict(options)!r}: files written in this process have none; leave them out")
     if kind not in ("parquet", "csv", "noop"):
@@ -25,6 +25,15 @@ def check(path: str | None, kind: str, options: Mapping[str, str]) -> None:
     folder = Path(path)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise PlanError(f"{path} is there and is no empty folder: give a new one, or remove what is there")
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        _unfinished(folder, kind).touch(exist_ok=False)
+    except FileExistsError:
+        raise PlanError(f"{path} is being written by another query: give this one a folder of its own") from None
+
+
+def _unfinished(folder: Path, kind: str) -> Path:
+    return folder / f".results.{kind}.unfinished"
 
 
 def write(
@@ -38,8 +47,7 @@ def write(
             told(batch.num_rows)
         return
     folder = Path(path or ".")
-    folder.mkdir(parents=True, exist_ok=True)
-    unfinished = folder / f".results.{kind}.unfinished"
+    unfinished = _unfinished(folder, kind)
     if kind == "parquet":
         import pyarrow.parquet as pq
 

@@ -17,7 +17,7 @@ from thalweg.plan.sql.vocabulary import NAMES
 from thalweg.plan.type_rules import type_of
 from thalweg.plan.window_length import Length, length_of
 from thalweg.session.continuous_query import ContinuousQuery
-from thalweg.session.handle import Handle
+from thalweg.session.running import Running
 
 
 def session(spark: Any = None) -> Session:
@@ -45,7 +45,7 @@ class Session:
         self._relations: dict[str, Relation] = {}
         self._data: dict[str, Any] = {}
         self._functions: dict[str, UserFunction] = {}
-        self._running: list[Handle] = []
+        self._running = Running()
 
     def stream(
         self,
@@ -205,7 +205,7 @@ class Session:
         """Of an iterator, the first batch is read, since it tells the columns. What other libraries hand over by
         Arrow's interface becomes a table."""
         if self._spark is None and hasattr(data, "__arrow_c_stream__") and not isinstance(data, _ARROW):
-            return pa.table(data)
+            return _table(name, data)
         if self._spark is not None or not isinstance(data, Iterator) or hasattr(data, "schema"):
             return data
         for first in data:
@@ -258,6 +258,16 @@ class Session:
         )
 
 
+def _table(name: str, data: Any) -> pa.Table:
+    """Of another library; the index of pandas is no column."""
+    try:
+        if type(data).__module__.partition(".")[0] == "pandas":
+            return pa.Table.from_pandas(data, preserve_index=False)
+        return pa.table(data)
+    except (ValueError, TypeError, pa.ArrowException) as error:
+        raise PlanError(f"{name!r} cannot be read as an Arrow table: {error}; make one: pa.table(...)") from error
+
+
 _ARROW = (pa.Table, pa.RecordBatch, pa.RecordBatchReader)
 
 
@@ -293,10 +303,15 @@ def _statistics(name: str, given: Mapping[str, Any] | None, schema: pa.Schema, s
             raise PlanError(f"{name!r}: statistics {key}={value!r} must be a number above 0")
         if key == "distinct" and any(v < 1 for v in numbers):
             raise PlanError(f"{name!r}: statistics distinct={value!r}: a column has at least one value")
-    for column in given.get("distinct", {}):
-        if column not in schema.names:
+    spelled = {column.lower(): column for column in schema.names}
+    distinct: dict[str, float] = {}
+    for column, count in given.get("distinct", {}).items():
+        found = column if column in schema.names else spelled.get(str(column).lower())
+        if found is not None:
+            distinct[found] = count
+        else:
             hint = nearest(str(column), schema.names)
             raise PlanError(
                 f"{name!r}: statistics of {column!r}, which is no column{hint}; there are {', '.join(schema.names)}"
             )
-    return Statistics(given.get("rows_per_second"), given.get("rows"), dict(given.get("distinct", {})))
+    return Statistics(given.get("rows_per_second"), given.get("rows"), distinct)

@@ -14,7 +14,7 @@ from thalweg.plan.functions import FUNCTIONS
 from thalweg.plan.sql.source_text import SourceText, tokens_of
 
 _TYPES = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "string", "boolean", "date",
-          "timestamp", "binary")  # fmt: skip
+          "timestamp", "timestamp_ntz", "timestamp_ltz", "binary")  # fmt: skip
 MOST = {
     **{name: len(function.takes) for name, function in FUNCTIONS.items()},
     **dict.fromkeys(_TYPES, 1),

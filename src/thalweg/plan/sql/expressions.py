@@ -70,11 +70,7 @@ class ExpressionReader:
             return self._aggregate(node)
         if isinstance(node, exp.Func) and name not in REMEDIES:
             word = self._written(node)
-            if word in CHANGING:
-                self._refuse(
-                    node, f"{word} gives something else whenever it is asked, and the answer would depend on when; "
-                    "compute it before the stream is registered, or give it as :now in args="
-                )  # fmt: skip
+            self._refuse_changing(node, word)
             self._refuse(
                 node, f"{word} is no function here; register your own under another name: s.function('my_{word}', ...)"
             )
@@ -112,6 +108,13 @@ class ExpressionReader:
     def _demand(self, node: Any, keys: set[str]) -> None:
         demand(self.source, node, keys | IGNORED, _words(type(node).__name__))
 
+    def _refuse_changing(self, node: Any, word: str) -> None:
+        if word in CHANGING:
+            self._refuse(
+                node, f"{word} gives something else whenever it is asked, and the answer would depend on when; "
+                f"compute it before the stream is registered{CHANGING[word]}"
+            )  # fmt: skip
+
     def _written(self, node: Any) -> str:
         """A function's name as it stands in the text: sqlglot has its own for many."""
         found = re.match(r"(\w+)\s*\(", self.source.text[offset_of(node) :])
@@ -144,8 +147,8 @@ class ExpressionReader:
 
     def _read_neg(self, node: Any) -> Expression:
         inner = self.read(node.this)
-        if isinstance(inner, Value) and inner.value == 2**63:
-            return Value(-(2**63), pa.int64())
+        if isinstance(inner, Value) and inner.type == pa.decimal128(19, 0) and inner.value == 2**63:
+            return Value(-(2**63), pa.int64())  # the literal is one of BIGINT's with its sign alone
         if isinstance(inner, Value) and isinstance(inner.value, int | float) and not isinstance(inner.value, bool):
             negative = value_of(-inner.value)
             if negative is not None:
@@ -318,6 +321,8 @@ class ExpressionReader:
     def _read_anonymous(self, node: Any) -> Expression:
         name = str(node.name)
         found = self.functions.get(name.lower())
+        if found is None:
+            self._refuse_changing(node, name.lower())
         if found is None and name.upper() in ("TUMBLE", "HOP"):
             self._refuse(
                 node, f"{name} stands in GROUP BY, by itself; write window_start and window_end for a window's bounds"

@@ -53,8 +53,13 @@ REMEDIES = {
     "Distinct": "leave DISTINCT out",
 }
 """What to write in place of what is not there."""
-CHANGING = ("current_timestamp", "current_date", "current_time", "localtimestamp", "now", "rand", "randn", "random",
-             "uuid", "monotonically_increasing_id", "shuffle")  # fmt: skip
+CHANGING = {
+    **dict.fromkeys(("rand", "randn", "random", "uuid", "monotonically_increasing_id", "shuffle"), ""),
+    **dict.fromkeys(
+        ("current_timestamp", "current_date", "current_time", "localtimestamp", "now"), ", or give it as :now in args="
+    ),
+}
+"""Functions that are none, and what else to do."""
 NAMES = tuple(
     sorted({*FUNCTIONS, "concat", "coalesce", "greatest", "least", "if", "nullif", "nvl", "ifnull", *AGGREGATES}
            - {"and", "or", "not", "negate", "like", "rlike"})

@@ -67,6 +67,8 @@ class _Finder:
                 streams.append((self.tokens[n].start, self._stream_window(n + 1, end)))
                 self._blank(self.tokens[n].start, self.tokens[end].end)
                 n = end
+            elif word == "WINDOW" and self._word(n + 1) == "(" and self._kind(n + 2) == "NUMBER":
+                self._refuse(n + 1, "the length of all windows stands without brackets; write WINDOW 1 MINUTE")
             elif word in ("WINDOW", "SESSION", "SESSION_WINDOW") and self._word(n + 1) == "(":
                 self._refuse(
                     n, f"{word} is no window here; write TUMBLE(1 MINUTE) or HOP(10 MINUTES, 1 MINUTE) instead"

@@ -43,7 +43,10 @@ def _result(observation: Observation) -> dict[str, Any] | None:
     if java is not None:
         if not java.future().isCompleted():
             return None
-        found: dict[str, Any] = observation.get
+        try:
+            found: dict[str, Any] = observation.get
+        except Exception:  # an action that failed, or whose plan Spark found to be empty, has observed nothing
+            return {}
         return found
     try:
         return observation.get or None

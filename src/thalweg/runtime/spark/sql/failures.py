@@ -2,8 +2,8 @@
 
 >>> print(sentence_of("[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted\\n"
 ...                   "pyspark.errors.exceptions.base.PythonException: Traceback (most recent call last):\\n"
-...                   "thalweg.errors.FailedRowError: predicate 'odd' raised ZeroDivisionError\\n\\n\\tat org.apache"))
-predicate 'odd' raised ZeroDivisionError
+...                   "thalweg.errors.FailedRowError: predicate 'odd' raised KeyError\\n\\n\\tat org.S.a(S.java:1)"))
+predicate 'odd' raised KeyError
 >>> print(sentence_of("[STREAM_FAILED] Query failed: [DIVIDE_BY_ZERO] Division by zero. Use `try_divide` SQLSTATE"))
 DIVIDE_BY_ZERO: Division by zero; write x / nullif(y, 0)
 """
@@ -18,9 +18,14 @@ from pyspark.errors import PySparkException
 
 from thalweg.errors import QueryError, ThalwegError
 
-_OURS = re.compile(r"^thalweg\.errors\.\w+: (.+?)(?=\n\s*\n|\n\s*at |\Z)", re.MULTILINE | re.DOTALL)
+_OURS = re.compile(
+    r"^thalweg\.(?:errors|kernels\.answer)\.\w+: (.+?)"
+    r"(?=\s*\n\s*at [\w.$/]+\(|\s+SQLSTATE: |\n=== |\n\s*(?:Driver|JVM) stacktrace|\n\s*The above exception|\s*\Z)",
+    re.MULTILINE | re.DOTALL,
+)
 _SPARKS = re.compile(
-    r"\[(?!STREAM_FAILED|FAILED_EXECUTE_UDF|TASK_WRITE_FAILED)([A-Z][A-Z_.]+)\] (.+?)(?:\. |\.?\s*SQLSTATE|\n|\Z)"
+    r"\[(?!STREAM_FAILED|FAILED_EXECUTE_UDF|TASK_WRITE_FAILED)([A-Z][A-Z_.]+)\] "
+    r"(.+?)(?:\. (?:Use|Correct|If necessary|Please|To |Set )|\.?\s*SQLSTATE|\n|\Z)"
 )
 _REMEDIES = {
     "DIVIDE_BY_ZERO": "write x / nullif(y, 0)",
@@ -37,6 +42,8 @@ def of_a_run() -> Iterator[None]:
     """What Spark raises while a query runs, as ours."""
     try:
         yield
+    except ThalwegError:
+        raise
     except PySparkException as error:
         raise query_error(error) from error
     except Exception as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -66,6 +67,7 @@ def checkpoint_of(
 ) -> str | None:
     """The folder, from the argument, the option, or Spark's configuration; None: Spark takes one for the time being."""
     given = options.pop("checkpointLocation", None)
+    given = None if given is None else os.fspath(given)
     if None not in (checkpoint, given) and checkpoint != given:
         raise PlanError(
             f"checkpoint={checkpoint!r} and the option checkpointLocation={given!r} differ; give one of them"

@@ -1,17 +1,31 @@
-"""Conditions that stay where they are written: Spark evaluates filters as early as it can, also those that raise."""
+"""Conditions that stay where they are written: Spark evaluates filters as early as it can, also those that raise.
+
+It moves nothing past what depends on the place of a row, and concludes nothing from it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from thalweg.plan.expression import Expression
 from thalweg.plan.functions import can_raise
+from thalweg.runtime.spark.joins.marked import quoted
 
 
 def staying(df: DataFrame, conditions: Sequence[Expression]) -> DataFrame:
     """Rows that are to be filtered by these: one that can raise must see them and no others, and Spark would evaluate
-    it before the join or the groups it stands behind. Past what depends on the place of a row it moves nothing."""
+    it before the join or the groups it stands behind."""
     return df.filter(F.spark_partition_id() >= 0) if any(map(can_raise, conditions)) else df
+
+
+def with_keys_of_its_own(df: DataFrame, keys: Collection[str], conditions: Sequence[Expression]) -> DataFrame:
+    """One side of a join that was filtered by these. What Spark knows of a key it asks of the other side's too, whose
+    rows need not have passed: of these keys it knows nothing."""
+    if not any(map(can_raise, conditions)):
+        return df
+    here = F.spark_partition_id() >= 0
+    columns = [(name, F.col(quoted(name))) for name in df.columns]
+    return df.select(*(F.when(here, column).alias(name) if name in keys else column for name, column in columns))
