@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import thalweg as tw
+from bench.joins.spark.cpu_clock import CpuClock
 from bench.rounds import Trial, Variant
 
 SQL, AGAIN, CALLS, SPARK_SQL = "sql", "sql again", "calls", "spark sql"
@@ -126,8 +127,12 @@ def _run(spark: SparkSession, build: Callable[[], DataFrame], round_: int) -> Tr
     begun = time.perf_counter()
     df = build()
     built = time.perf_counter()
-    result = looked_at(df)
-    return Trial(time.perf_counter() - built, result=result, counts={"build_us": round(1e6 * (built - begun))})
+    with CpuClock() as clock:
+        first = time.time()
+        result = looked_at(df)
+        last = time.time()
+    cpu = sum(clock.ms(first, last)) / 1000
+    return Trial(last - first, cpu, result, counts={"build_us": round(1e6 * (built - begun))})
 
 
 def _twice(by_sql: Callable[[str], DataFrame], text: str) -> dict[str, Callable[[], Any]]:

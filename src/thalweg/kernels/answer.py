@@ -65,13 +65,15 @@ def answer_by_row(
             raised[len(answers)] = error
             answers.append(True)
     if strict:
-        _refuse_other_kinds(answers, name)
-        answers = [answer is True or (answer is not False and bool(answer)) for answer in answers]
+        kinds = set(map(type, answers))
+        if kinds != {bool}:
+            _refuse_other_kinds(kinds, name)
+            answers = list(map(truth, answers))
     return np.frombuffer(bytes(answers), dtype=bool), raised
 
 
-def _refuse_other_kinds(answers: list[Any], name: str) -> None:
-    others = set(map(type, answers)) - {bool, type(None), np.bool_}
+def _refuse_other_kinds(kinds: set[type], name: str) -> None:
+    others = kinds - {bool, type(None), np.bool_}
     if others:
         told = ", ".join(sorted(kind.__name__ for kind in others)[:4])
         raise WrongAnswerError(

@@ -121,21 +121,9 @@ class SparkRun:
         plan = self.plan
         assert plan.join is not None
         if plan.join.operator == "spark":
-            from thalweg.runtime.spark.sql.staying import staying, with_keys_of_its_own
             from thalweg.runtime.spark.sql.table_join import join_tables
 
-            keys = {key for e in plan.join.equalities for key in (e.one, e.other)}
-            frames = {
-                scan.alias: with_keys_of_its_own(
-                    frames[scan.alias],
-                    {column for alias, column in keys if alias == scan.alias},
-                    [c.expression for c in scan.conditions],
-                )
-                for scan in plan.scans
-            }
-            stream = plan.query.streams[0].alias
-            ordered = {stream: frames[stream], **{alias: df for alias, df in frames.items() if alias != stream}}
-            return staying(join_tables(ordered, plan.join), [c.expression for c in plan.conditions])
+            return join_tables(frames, plan)
         join = join_of(plan, JoinSettings(policy=self.policy, buckets=self.buckets))
         join.listeners.append(self.listener)
         self.parts.add("join", join)

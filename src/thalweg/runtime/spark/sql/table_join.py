@@ -9,19 +9,25 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from thalweg.plan.expression_text import spark_text
-from thalweg.plan.query_plan import JoinStep, column_of
+from thalweg.plan.query_plan import QueryPlan, column_of
 from thalweg.runtime.spark.joins.marked import quoted
+from thalweg.runtime.spark.sql.staying import staying, with_keys_of_its_own
 
 
-def join_tables(frames: Mapping[str, DataFrame], step: JoinStep) -> DataFrame:
+def join_tables(frames: Mapping[str, DataFrame], plan: QueryPlan) -> DataFrame:
     """Columns are `<alias>_<column>`, as a windowed join names them; the stream is first."""
-    renamed = {
-        alias: df.select(*(F.col(quoted(name)).alias(f"{alias}_{name}") for name in df.columns))
-        for alias, df in frames.items()
-    }
+    step = plan.join
+    assert step is not None
+    keys = {key for e in step.equalities for key in (e.one, e.other)}
+    renamed = {}
+    for scan in sorted(plan.scans, key=lambda scan: not scan.source.relation.is_stream):
+        own = {column for alias, column in keys if alias == scan.alias}
+        df = with_keys_of_its_own(frames[scan.alias], own, [c.expression for c in scan.conditions])
+        renamed[scan.alias] = df.select(*(F.col(quoted(name)).alias(f"{scan.alias}_{name}") for name in df.columns))
     conditions = [F.col(quoted("_".join(e.one))) == F.col(quoted("_".join(e.other))) for e in step.equalities]
     conditions += [F.expr(spark_text(c.expression, lambda ref: quoted(column_of(ref, True)))) for c in step.residuals]
     first, *others = renamed.values()
     # conditions name columns of tables that come later: all of them stand behind a product, which Spark takes apart
     whole = reduce(lambda left, right: left.crossJoin(right), others, first)
-    return whole.filter(reduce(lambda a, b: a & b, conditions))
+    joined = whole.filter(reduce(lambda a, b: a & b, conditions))
+    return staying(joined, [c.expression for c in plan.conditions])
