@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import duckdb
 import pyarrow as pa
 import pytest
 
 import thalweg as tw
+from tests.joins.spark.streams import files, rows
 
 TIMES = pa.array([0, 1, 2, 3, 70], pa.int64()).cast(pa.timestamp("s")).cast(pa.timestamp("us", "UTC"))
 S = pa.table({"ts": TIMES, "k": pa.array([1, 1, 3, 3, 1], pa.int64()), "x": pa.array([1, 2, 0, 0, 5], pa.int64())})
@@ -45,3 +48,15 @@ def test_guards_hold_on_spark(spark, text: str):
         other.register("s", s)
         other.register("t", t)
         assert sorted(other.sql(theirs).fetchall()) == expected
+
+
+def test_a_key_that_is_the_time_keeps_its_watermark(spark, tmp_path: Path):
+    """Spark would give out no group of a stream without one."""
+    streams = files(tmp_path, {"a": [rows([0, 1, 1], [1, 1, 5]), rows([200], [1])]})
+    s = tw.session(spark)
+    s.stream("a", streams["a"].stream(spark), time="ts")
+    s.table("t", streams["a"].finished(spark).select("ts", "k"))
+    text = "SELECT count(*) AS n FROM a, t WHERE 10 DIV a.k > 3 AND a.k = t.k AND a.ts = t.ts GROUP BY TUMBLE(1 MINUTE)"
+    places = {"path": str(tmp_path / "out"), "checkpoint": str(tmp_path / "checkpoint"), "trigger": "availableNow"}
+    s.query(text).start(**places).awaitTermination()
+    assert [row.n for row in spark.read.parquet(places["path"]).collect()] == [2]

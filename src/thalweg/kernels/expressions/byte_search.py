@@ -35,26 +35,14 @@ def _find(data: Bytes, at: int, end: int, wanted: Bytes, low: int, size: int) ->
 
 
 @numba.njit(cache=True)
-def begins(offsets: Offsets, data: Bytes, wanted_offsets: Offsets, wanted: Bytes) -> NDArray[np.bool_]:
-    """Whether the text starts with what is wanted."""
+def stands(offsets: Offsets, data: Bytes, wanted_offsets: Offsets, wanted: Bytes, at_end: bool) -> NDArray[np.bool_]:
+    """Whether the text starts, or stops, with what is wanted."""
     rows = len(offsets) - 1
     made = np.empty(rows, np.bool_)
     for row in range(rows):
         low, size = wanted_offsets[row], wanted_offsets[row + 1] - wanted_offsets[row]
-        fits = size <= offsets[row + 1] - offsets[row]
-        made[row] = fits and _stands_at(data, offsets[row], wanted, low, size)
-    return made
-
-
-@numba.njit(cache=True)
-def ends(offsets: Offsets, data: Bytes, wanted_offsets: Offsets, wanted: Bytes) -> NDArray[np.bool_]:
-    """Whether the text stops with what is wanted."""
-    rows = len(offsets) - 1
-    made = np.empty(rows, np.bool_)
-    for row in range(rows):
-        low, size = wanted_offsets[row], wanted_offsets[row + 1] - wanted_offsets[row]
-        fits = size <= offsets[row + 1] - offsets[row]
-        made[row] = fits and _stands_at(data, offsets[row + 1] - size, wanted, low, size)
+        at = offsets[row + 1] - size if at_end else offsets[row]
+        made[row] = size <= offsets[row + 1] - offsets[row] and _stands_at(data, at, wanted, low, size)
     return made
 
 

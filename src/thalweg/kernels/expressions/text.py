@@ -73,8 +73,10 @@ def _pairwise(name: str, values: Sequence[Datum], rows: int) -> pa.Array:
     from thalweg.kernels.expressions import byte_search
 
     texts, wanted = (TextBytes.of(value, rows) for value in values)
-    search = {"startswith": byte_search.begins, "endswith": byte_search.ends}.get(name, byte_search.places)
-    found = search(texts.offsets, texts.data, wanted.offsets, wanted.data)
+    both = (texts.offsets, texts.data, wanted.offsets, wanted.data)
+    if name in ("startswith", "endswith"):
+        return arrow_of(byte_search.stands(*both, name == "endswith"), pa.bool_(), values)
+    found = byte_search.places(*both)
     return arrow_of(found, pa.int32(), values) if name == "instr" else arrow_of(found > 0, pa.bool_(), values)
 
 

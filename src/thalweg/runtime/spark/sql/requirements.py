@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
@@ -12,6 +13,7 @@ from pyspark.sql import SparkSession
 from thalweg.errors import PlanError
 from thalweg.plan.expression import Call, Expression, text_of, walk
 from thalweg.plan.query_plan import QueryPlan
+from thalweg.plan.sql.source_text import SourceText
 
 _IN_A_ZONE = frozenset(
     {"year", "month", "day", "hour", "minute", "second", "date_trunc", "cast", "widen", "add", "subtract"}
@@ -21,14 +23,16 @@ _IN_A_ZONE = frozenset(
 
 def demand(spark: SparkSession, plan: QueryPlan, streaming: Collection[str]) -> None:
     """Refuse what would give other rows than elsewhere, or none. `streaming`: the sources whose DataFrames are."""
+    text = SourceText(plan.query.text)
     if streaming:
         refuse_on_streams(plan)
         for source in plan.query.streams:
             if source.alias not in streaming:
-                raise PlanError(
+                raise text.error(
+                    source.offset,
                     f"{source.alias} is a finished DataFrame and {next(iter(streaming))} a streaming one: Spark would "
                     "take all its rows for a table's, whatever its window; read it by spark.readStream, or register "
-                    f"it by s.table({source.relation.name!r}, df) if its rows are to join with rows of any time"
+                    f"it by s.table({source.relation.name!r}, df) if its rows are to join with rows of any time",
                 )
     if (spark.conf.get("spark.sql.ansi.enabled", "true") or "true").lower() != "true":
         raise PlanError(
@@ -48,16 +52,18 @@ def demand(spark: SparkSession, plan: QueryPlan, streaming: Collection[str]) -> 
         for scan in plan.scans:
             for column in scan.columns:
                 if "`" in column:
-                    raise PlanError(
+                    raise text.error(
+                        scan.source.offset,
                         f"{scan.alias}.{column}: PySpark carries no column with a backtick in its name to Python; "
-                        "rename it before it is registered"
+                        "rename it before it is registered",
                     )
     for scan in plan.scans:
         window = scan.source.window
         if window is not None and window.rows is not None and plan.join is not None:
-            raise PlanError(
+            raise text.error(
+                scan.source.offset,
                 f"{scan.alias} {window}: on Spark the rows of a stream are in several places, and nobody knows the "
-                f"last {window.rows:,} of all; write a window of time, {scan.source.relation.name} [RANGE 1 MINUTE]"
+                f"last {window.rows:,} of all; write a window of time, {scan.source.relation.name} [RANGE 1 MINUTE]",
             )
 
 
@@ -65,7 +71,8 @@ def refuse_on_streams(plan: QueryPlan) -> None:
     """What Spark does on finished data alone."""
     for aggregate in plan.query.grouping.aggregates if plan.query.grouping is not None else ():
         if aggregate.distinct:
-            raise no_distinct(text_of(aggregate))
+            place = re.search(r"count\s*\(\s*DISTINCT\b", plan.query.text, re.IGNORECASE)
+            raise SourceText(plan.query.text).error(place.start() if place else 0, str(no_distinct(text_of(aggregate))))
 
 
 def no_distinct(aggregate: str) -> PlanError:

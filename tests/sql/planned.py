@@ -1,0 +1,49 @@
+"""Plans to look at: streams p, q, r of one schema, a table, functions; after some of the rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from thalweg.optimizer.build_join import build_join
+from thalweg.optimizer.fold_constants import fold_constants
+from thalweg.optimizer.push_filters import push_filters
+from thalweg.optimizer.simplify_selections import simplify_selections
+from thalweg.optimizer.split_conjunctions import split_conjunctions
+from thalweg.plan.query import Condition
+from thalweg.plan.query_plan import QueryPlan
+from thalweg.plan.relation import Catalog, Relation, Statistics, UserFunction
+from thalweg.plan.sql.analysis import read_query
+
+SCHEMA = pa.schema(
+    {"ts": pa.timestamp("us"), "a": pa.int32(), "b": pa.int64(), "x": pa.float64(), "s": pa.string(), "f": pa.bool_()}
+)
+
+
+def catalog(**statistics: Statistics) -> Catalog:
+    """Streams p, q, r of one schema, and a table."""
+    relations = {name: Relation(name, SCHEMA, "ts", 0, statistics.get(name)) for name in "pqr"}
+    relations["t"] = Relation("t", pa.schema({"a": pa.int32(), "word": pa.string()}), statistics=statistics.get("t"))
+    functions = {
+        "risky": UserFunction("risky", bool, pa.bool_()),
+        "calm": UserFunction("calm", bool, pa.bool_(), safe=True),
+    }
+    return Catalog(relations, functions)
+
+
+def plan_of(text: str, *rules: Any, known: Catalog | None = None) -> QueryPlan:
+    """After some rules."""
+    plan = QueryPlan.of(read_query(text, known or catalog(), {}))
+    for rule in rules:
+        plan = rule(plan)
+    return plan
+
+
+def texts(conditions: tuple[Condition, ...]) -> list[str]:
+    """As a person reads them."""
+    return [condition.text for condition in conditions]
+
+
+JOINED = "SELECT p.a FROM p [NOW], q [NOW] WHERE "
+BEFORE = (fold_constants, split_conjunctions, simplify_selections, push_filters, build_join)
