@@ -135,9 +135,7 @@ def test_rows_windows_are_refused_on_spark_with_the_remedy(spark, tmp_path: Path
     s = on_spark(spark, streams)
     with pytest.raises(tw.SqlError, match=r"line 1, column 18: a \[ROWS 5\].*write a window of time"):
         s.query("SELECT a.id FROM a [ROWS 5], b [RANGE 1 SECOND] WHERE a.k = b.k")
-    with pytest.raises(
-        tw.SqlError, match=r"line 1, column 8: count\(DISTINCT a.k\): .*finished data"
-    ):
+    with pytest.raises(tw.SqlError, match=r"line 1, column 8: count\(DISTINCT a.k\): .*finished data"):
         s.query("SELECT count(DISTINCT k) FROM a [RANGE 1 SECOND]")
 
 
@@ -224,9 +222,7 @@ def test_finished_data_beside_a_stream_are_refused_where_a_window_would_be_lost(
     s = tw.session(spark)
     s.stream("a", streams["a"].stream(spark), time="ts")
     s.stream("b", streams["b"].finished(spark), time="ts")
-    with pytest.raises(
-        tw.SqlError, match=r"column 37: b is a finished DataFrame and a .*s\.table\('b', df\)"
-    ):
+    with pytest.raises(tw.SqlError, match=r"column 37: b is a finished DataFrame and a .*s\.table\('b', df\)"):
         s.query(JOIN)
     assert s.query("SELECT id FROM b").dataframe().count() == 1
 
@@ -329,3 +325,15 @@ def test_a_result_without_rows_can_be_asked_about(spark, tmp_path: Path):
     assert q.dataframe().collect() == []
     assert "Aggregate" in str(q.explain())
     assert str(q.report())
+
+
+def test_filters_that_cannot_change_places_are_not_called_adaptive(spark, tmp_path: Path):
+    s = tw.session(spark)
+    s.stream("a", files(tmp_path, {"a": [rows([0])]})["a"].finished(spark), time="ts")
+    s.function("odd", lambda k: k % 2 == 1, "boolean", safe=True)
+    one_of_each = s.query("SELECT id FROM a WHERE odd(k) AND id > 0").explain()
+    assert one_of_each.adapts == ("nothing: there is one way to do it",)
+    assert "Filter in the JVM first" in str(one_of_each)
+    two = s.query("SELECT id FROM a WHERE odd(k) AND id > 0 AND odd(id)").explain()
+    assert two.adapts == ("the order of the 2 filters of a outside the JVM",)
+    assert "Filter adaptive (auto)" in str(two)

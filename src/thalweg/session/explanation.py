@@ -130,9 +130,12 @@ class _Physical:
 
     def _filter(self, conditions: Sequence[Condition], node: Node, where: str) -> Node:
         told = [self._condition(c) for c in conditions]
-        how = "one condition" if len(conditions) == 1 else f"adaptive ({self.policy})"
-        if len(conditions) > 1 and _fixed(conditions):
-            how = "in this order, since each of the others can raise"
+        if len(conditions) == 1:
+            how = "one condition"
+        elif _adapting(conditions, where):
+            how = f"adaptive ({self.policy})"
+        else:
+            how = "in this order, since each of the others can raise" if _fixed(conditions) else "in the JVM first"
         counted = []
         if f"filter of {where}" in self.counted:
             counted = [f"counted{_outside_the_jvm(conditions)}: {self.counted[f'filter of {where}']}"]
