@@ -7,7 +7,6 @@ cannot raise is checked where rows are put together; everything else is a filter
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import count
 
 import pyarrow as pa
 
@@ -83,8 +82,7 @@ def _key(plan: QueryPlan, side: Expression) -> tuple[QueryPlan, Key]:
     for name, expression in scan.computed:
         if expression == side:
             return plan, (alias, name)
-    taken = {*scan.source.relation.schema.names, *(name for name, _ in scan.computed)}
-    name = next(name for n in count() if (name := f"computed {n}") not in taken)
+    name = scan.source.relation.unused(f"computed {len(scan.computed)}")
     plan = plan.with_scan(replace(scan, computed=(*scan.computed, (name, side))))
     return plan.noting(f"{text_of(side)} is computed before the join"), (alias, name)
 
