@@ -15,10 +15,10 @@ from pyspark.sql import functions as F
 
 from thalweg.errors import ExpressionError
 from thalweg.kernels.expressions import evaluate
-from thalweg.plan.expression import Bound, Expression, Ref
-from thalweg.plan.expression_text import spark_text
+from thalweg.plan.expression import Bound, Expression, Ref, text_of
 from thalweg.plan.relation import Catalog, Relation
 from thalweg.plan.sql.analysis import read_query
+from thalweg.runtime.spark.sql.columns import built_in
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -140,10 +140,10 @@ class SparkSide:
     def _asked(self, expressions: Sequence[Expression], rows: Sequence[Sequence[int]]) -> DataFrame:
         made = []
         for n, (expression, reached) in enumerate(zip(expressions, rows, strict=True)):
-            text = spark_text(expression, lambda ref: f"`{ref.column}`")
+            column = built_in(expression, lambda ref: ref.column)
             if len(reached) < TABLE.num_rows:
-                text = f"CASE WHEN id IN ({', '.join(map(str, reached))}) THEN {text} END"
-            made.append(F.expr(text).alias(f"x{n}"))
+                column = F.when(F.col("id").isin(*reached), column)
+            made.append(column.alias(f"x{n}"))
         return self.frame.select("id", *made)
 
 
@@ -212,7 +212,7 @@ def _is_of_a_row(error: str) -> bool:
 
 
 def _text(expression: Expression) -> str:
-    return spark_text(expression, lambda ref: ref.column)
+    return text_of(expression)
 
 
 def _row(row: int) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The built-in functions and operators of the language: what they take, what they give, whether they can raise.
 
-What each does is Spark's ANSI mode; on Spark it is Spark that does it (`expression_text`), in this process
-`kernels/expressions`.
+What each does is Spark's ANSI mode; on Spark it is Spark that does it (`runtime/spark/sql/columns.py`), in
+this process `kernels/expressions`.
 
 >>> from thalweg.plan.expression import Ref
 >>> typed("add", (Ref("s", "x", pa.int32()), Value(1, pa.int64())), print).type

@@ -1,30 +1,77 @@
-"""Expressions of a query as Columns: built-in ones in Spark's words, those with the user's functions as Arrow UDFs."""
+"""Expressions of a query as Columns: built-in ones as Spark's functions, those with the user's functions as Arrow UDFs.
+
+Values and names are never written into text for Spark to parse; see `literals`.
+"""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.types import TimestampNTZType
 
 from thalweg.kernels.expressions import Evaluation
-from thalweg.plan.expression import Bound, Expression, Ref, refs, user_functions
-from thalweg.plan.expression_text import spark_text
+from thalweg.plan.expression import Bound, Call, Expression, Ref, Value, refs, user_functions
 from thalweg.plan.relation import UserFunction
-from thalweg.plan.type_rules import sql_name
 from thalweg.runtime.spark.joins.marked import quoted
+from thalweg.runtime.spark.sql.literals import literal, spark_type
 
 NameOf = Callable[[Ref], str]
 
+_OPERATORS: dict[str, Callable[..., Column]] = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
+    "mod": operator.mod, "and": operator.and_, "or": operator.or_, "not": operator.invert, "negate": operator.neg,
+    "same": Column.eqNullSafe, "is_null": Column.isNull, "in": Column.isin,
+}  # fmt: skip
+_NAMES = {"int_divide": "div"}
+"""Functions that Spark knows by another name."""
+
 
 def column(expression: Expression, name_of: NameOf, functions: Mapping[str, UserFunction]) -> Column:
-    """Of a DataFrame whose columns `name_of` names."""
+    """An expression over a DataFrame whose columns `name_of` names."""
+    if user_functions(expression):
+        return _in_python(expression, name_of, functions)
+    return built_in(expression, name_of)
+
+
+def built_in(expression: Expression, name_of: NameOf) -> Column:
+    """An expression without user functions and aggregates."""
     if isinstance(expression, Ref):
         return F.col(quoted(name_of(expression)))
-    if not user_functions(expression):
-        return F.expr(spark_text(expression, lambda ref: quoted(name_of(ref))))
+    if isinstance(expression, Bound):
+        return F.col(quoted(expression.name))
+    if isinstance(expression, Value):
+        return literal(expression)
+    assert isinstance(expression, Call), expression
+    name = expression.function
+    arguments = [built_in(argument, name_of) for argument in expression.arguments]
+    if name in ("cast", "widen"):
+        return arguments[0].cast(spark_type(expression.type))
+    if name == "case":
+        return _case(arguments)
+    if name in _OPERATORS:
+        return _OPERATORS[name](*arguments)
+    made = F.call_function(_NAMES.get(name, name), *arguments)
+    if name == "date_trunc" and expression.type.tz is None:  # Spark would give it the session's zone
+        return made.cast(TimestampNTZType())
+    return made
+
+
+def _case(arguments: list[Column]) -> Column:
+    """Condition, value, condition, value, ..., otherwise."""
+    made: Any = F
+    for condition, value in zip(arguments[:-1:2], arguments[1::2], strict=True):
+        made = made.when(condition, value)
+    chosen: Column = made.otherwise(arguments[-1])
+    return chosen
+
+
+def _in_python(expression: Expression, name_of: NameOf, functions: Mapping[str, UserFunction]) -> Column:
     read = refs(expression)
     evaluation = Evaluation(expression, functions)
     place: dict[Ref | Bound, int] = {ref: n for n, ref in enumerate(read)}
@@ -36,7 +83,7 @@ def column(expression: Expression, name_of: NameOf, functions: Mapping[str, User
     evaluate.__annotations__ = {"arrays": pa.Array, "return": pa.Array}
     evaluate.__name__ = "_".join(user_functions(expression))
     functions_of_spark: Any = F
-    udf = functions_of_spark.arrow_udf(evaluate, sql_name(expression.type).lower())
+    udf = functions_of_spark.arrow_udf(evaluate, spark_type(expression.type))
     # of literals alone it still needs to know how many rows there are
     made: Column = udf(*([F.col(quoted(name_of(ref))) for ref in read] or [F.lit(0)]))
     return made

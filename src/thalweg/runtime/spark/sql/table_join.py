@@ -8,9 +8,9 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from thalweg.plan.expression_text import spark_text
 from thalweg.plan.query_plan import QueryPlan, column_of
 from thalweg.runtime.spark.joins.marked import quoted
+from thalweg.runtime.spark.sql.columns import built_in
 from thalweg.runtime.spark.sql.staying import staying, with_keys_of_its_own
 
 
@@ -25,7 +25,7 @@ def join_tables(frames: Mapping[str, DataFrame], plan: QueryPlan) -> DataFrame:
         df = with_keys_of_its_own(frames[scan.alias], own, [c.expression for c in scan.conditions])
         renamed[scan.alias] = df.select(*(F.col(quoted(name)).alias(f"{scan.alias}_{name}") for name in df.columns))
     conditions = [F.col(quoted("_".join(e.one))) == F.col(quoted("_".join(e.other))) for e in step.equalities]
-    conditions += [F.expr(spark_text(c.expression, lambda ref: quoted(column_of(ref, True)))) for c in step.residuals]
+    conditions += [built_in(c.expression, lambda ref: column_of(ref, True)) for c in step.residuals]
     first, *others = renamed.values()
     # conditions name columns of tables that come later: all of them stand behind a product, which Spark takes apart
     whole = reduce(lambda left, right: left.crossJoin(right), others, first)
