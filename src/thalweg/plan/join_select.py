@@ -99,9 +99,13 @@ def _readings(entry: str, aliases: Iterable[str]) -> list[Column]:
     for sign in "._":
         found = [(a, entry[len(a) + 1 :]) for a in aliases if entry.startswith(a + sign)]
         if found:
-            # as in on=, a name may stand in backticks
-            return [(a, name[1:-1] if name[:1] == name[-1:] == "`" and len(name) > 2 else name) for a, name in found]
+            return [(a, _unquoted(name)) for a, name in found]
     return []
+
+
+def _unquoted(name: str) -> str:
+    """As in `on=`, a name may stand in backticks, and a backtick within is then written twice."""
+    return name[1:-1].replace("``", "`") if len(name) > 2 and name[0] == name[-1] == "`" else name
 
 
 def _unknown(entry: str, columns: Mapping[str, Sequence[str]]) -> str:

@@ -84,7 +84,10 @@ class SparkRun:
                 *(self._column(Ref("", column, relation.schema.field(column).type), _plain) for column in scan.columns)
             )
         if self._marks_early(scan):
-            df = df.withWatermark(relation.time, f"{-(-relation.lateness_us // 1000)} milliseconds")
+            from thalweg.runtime.spark.joins.marked import with_watermark
+
+            assert relation.time is not None
+            df = with_watermark(df, relation.time, relation.lateness_us)
         if scan.conditions:
             first = Ref("", scan.columns[0], relation.schema.field(scan.columns[0]).type)
             df = self._filtered(df, scan.conditions, False, first, scan.alias)

@@ -173,11 +173,14 @@ def _now(ahead: int) -> Column:
 def _packed(df: DataFrame, packing: Packing, ahead: int | None) -> DataFrame:
     """`ahead`: in microseconds, how far ahead of the clock a time is believed; None: as far as it likes."""
 
+    names = df.columns
+
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from packing.pack(batches, ahead)
+        yield from packing.pack((batch.rename_columns(names) for batch in batches), ahead)
         settle()
 
-    return df.mapInArrow(pack, PACKED)
+    # PySpark looks columns up by name here, and reads a dot as a field and a backtick as a quote
+    return df.toDF(*(f"c{n}" for n in range(len(names)))).mapInArrow(pack, PACKED)
 
 
 def _columns(task: JoinTask, frames: Mapping[str, DataFrame]) -> StructType:

@@ -29,6 +29,14 @@ def marked(packed: DataFrame, lateness: int) -> DataFrame:
     return packed.withColumn(MARK, mark).withWatermark(MARK, f"{wait_ms} milliseconds").drop(MARK)
 
 
+def with_watermark(df: DataFrame, time: str, lateness_us: int) -> DataFrame:
+    """Declared on a column of any name: Spark parses the name it is given, and not the same way in every version."""
+    names = list(df.columns)
+    at = names.index(time)
+    renamed = df.toDF(*names[:at], MARK, *names[at + 1 :])
+    return renamed.withWatermark(MARK, f"{-(-lateness_us // 1000)} milliseconds").toDF(*names)
+
+
 def has_watermark(alias: str, df: DataFrame, time: str) -> bool:
     """Whether the time carries one already: of the user, or of another join. Spark fails a query that sets a second one
     behind it, and that only in its second micro-batch."""

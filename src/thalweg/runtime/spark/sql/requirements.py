@@ -48,15 +48,6 @@ def demand(spark: SparkSession, plan: QueryPlan, streaming: Collection[str]) -> 
                         f"{part.function} of a TIMESTAMP would be read in {zone}, and elsewhere in UTC; "
                         "spark.conf.set('spark.sql.session.timeZone', 'UTC'), or use TIMESTAMP_NTZ"
                     )
-    if plan.join is not None and plan.join.operator == "adaptive":
-        for scan in plan.scans:
-            for column in scan.columns:
-                if "`" in column:
-                    raise text.error(
-                        scan.source.offset,
-                        f"{scan.alias}.{column}: PySpark carries no column with a backtick in its name to Python; "
-                        "rename it before it is registered",
-                    )
     for scan in plan.scans:
         window = scan.source.window
         if window is not None and window.rows is not None and plan.join is not None:
