@@ -6,9 +6,9 @@ TEXTS = [
     "${env:HOME}", "${env:PATH}", "${system:user.name}", "${spark.app.name}", "${hiveconf:spark.app.id}",
     "${spark:spark.master}", "${hivevar:x}", "${env:NOT_THERE}", "${", "$", "$1", "\\${env:HOME}", "'", "''", "\"",
     "\\", "\\\\", "\\'", "a\\", "x' OR '1' = '1", "'; DROP TABLE s; --", "-- comment", "/* comment */", "%_\\%", ":a",
-    "?", "`", "a.b", "\\u0041\\101", "line\nbreak\r\n\ttab", "\x00\x01\x1a\x7f", "ß日本𝒳\u2028",
+    "?", "`", "`a`", "*", "a.b", "\\u0041\\101", "line\nbreak\r\n\ttab", "\x00\x01\x1a\x7f", "ß日本𝒳\u2028",
 ]  # fmt: skip
-"""What Spark substitutes, what ends or escapes a literal, what begins a comment or a parameter, and control characters."""
+"""What Spark substitutes, what ends or escapes a literal or begins a comment or parameter, and control characters."""
 
 
 def quoted_text(text: str) -> str:

@@ -65,7 +65,7 @@ WHOLE = {  # each has every n once, in any order
     "IN": f"SELECT n FROM s WHERE s IN ({each('{text}')})",
     "LIKE": f"SELECT n FROM s WHERE {each('(n = {n} AND s LIKE {like})', ' OR ')}",
     "CASE": f"SELECT CASE {each('WHEN s = {text} THEN {n}', ' ')} ELSE -1 END AS n FROM s",
-    "functions": f"SELECT n FROM s WHERE {each('(n = {n} AND startswith(s || s, {text}) AND instr({text}, s) = 1)', ' OR ')}",
+    "functions": f"SELECT n FROM s WHERE {each('(n = {n} AND instr(s, {text}) = instr({text}, s))', ' OR ')}",
     "GROUP BY": f"SELECT max(n) AS n, s || {quoted_text(TEXTS[0])} AS g FROM s GROUP BY s || {quoted_text(TEXTS[0])}, "
     "TUMBLE(1 HOUR)",
     "HAVING": f"SELECT max(n) AS n FROM s GROUP BY s, TUMBLE(1 HOUR) HAVING max(s) IN ({each('{text}')})",

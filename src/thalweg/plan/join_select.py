@@ -28,6 +28,16 @@ def result_name(column: Column) -> str:
     return EVENT_TIME if column == TIME else f"{column[0]}_{column[1]}"
 
 
+def entry_of(alias: str, column: str) -> str:
+    """How one column of a stream is listed, whatever its name is.
+
+    >>> entry_of("a", "price"), entry_of("a", "*"), entry_of("a", "`k`")
+    ('a.price', 'a.`*`', 'a.```k```')
+    """
+    plain = column != "*" and "`" not in column
+    return f"{alias}.{column}" if plain else f"{alias}.`{column.replace('`', '``')}`"
+
+
 def check_select(select: Sequence[str] | None, aliases: Sequence[str]) -> tuple[str, ...] | None:
     """What can be told before columns are known."""
     if select is None:

@@ -7,6 +7,7 @@ from thalweg.plan.expression import refs
 from thalweg.plan.join_condition import Residual
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.join_select import entry_of
 from thalweg.plan.query_plan import QueryPlan, Scan, needed
 from thalweg.plan.window_length import Length
 from thalweg.runtime.join_settings import JoinSettings
@@ -40,7 +41,7 @@ def join_of(plan: QueryPlan, settings: JoinSettings, *, timeless: bool = False) 
         times[scan.alias] = no_time(scan) if timeless else relation.time
         lateness[scan.alias] = f"{relation.lateness_us} microseconds"
     select = tuple(
-        f"{scan.alias}.{column}" for scan in plan.scans for column in needed(plan.behind, scan.alias)
+        entry_of(scan.alias, column) for scan in plan.scans for column in needed(plan.behind, scan.alias)
     )  # fmt: skip
     on = " AND ".join([*(e.text for e in step.equalities), *(c.text for c in step.residuals)])
     return Join(

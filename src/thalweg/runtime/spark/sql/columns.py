@@ -1,12 +1,15 @@
 """Expressions of a query as Columns: built-in ones as Spark's functions, those with the user's functions as Arrow UDFs.
 
-Values and names are never written into text for Spark to parse; see `literals`.
+Values and names are never written into text for Spark to parse; see `literals`. Where a part can raise, AND, OR and IN
+are written so that Spark evaluates no part behind what decides (`runtime.spark.guarded`); CASE and COALESCE keep that
+promise by themselves.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +19,9 @@ from pyspark.sql.types import TimestampNTZType
 
 from thalweg.kernels.expressions import Evaluation
 from thalweg.plan.expression import Bound, Call, Expression, Ref, Value, refs, user_functions
+from thalweg.plan.functions import can_raise
 from thalweg.plan.relation import UserFunction
+from thalweg.runtime.spark.guarded import all_of, any_of
 from thalweg.runtime.spark.joins.marked import quoted
 from thalweg.runtime.spark.sql.literals import literal, spark_type
 
@@ -28,6 +33,7 @@ _OPERATORS: dict[str, Callable[..., Column]] = {
     "mod": operator.mod, "and": operator.and_, "or": operator.or_, "not": operator.invert, "negate": operator.neg,
     "same": Column.eqNullSafe, "is_null": Column.isNull, "in": Column.isin,
 }  # fmt: skip
+_JUNCTIONS = {"and": all_of, "or": any_of}
 _NAMES = {"int_divide": "div"}
 """Functions that Spark knows by another name."""
 
@@ -49,7 +55,12 @@ def built_in(expression: Expression, name_of: NameOf) -> Column:
         return literal(expression)
     assert isinstance(expression, Call), expression
     name = expression.function
+    if name in _JUNCTIONS and can_raise(expression):
+        parts = _parts(name, expression)
+        return _JUNCTIONS[name]([built_in(part, name_of) for part in parts])
     arguments = [built_in(argument, name_of) for argument in expression.arguments]
+    if name == "in" and any(map(can_raise, expression.arguments[1:])):
+        return _one_by_one(arguments)
     if name in ("cast", "widen"):
         return arguments[0].cast(spark_type(expression.type))
     if name == "case":
@@ -60,6 +71,23 @@ def built_in(expression: Expression, name_of: NameOf) -> Column:
     if name == "date_trunc" and expression.type.tz is None:  # Spark would give it the session's zone
         return made.cast(TimestampNTZType())
     return made
+
+
+def _parts(name: str, expression: Expression) -> Iterator[Expression]:
+    """The operands of a chain of ANDs, or of ORs, from left to right."""
+    if isinstance(expression, Call) and expression.function == name:
+        for argument in expression.arguments:
+            yield from _parts(name, argument)
+    else:
+        yield expression
+
+
+def _one_by_one(arguments: list[Column]) -> Column:
+    """IN whose options are evaluated until one is equal, and none where there is nothing to look for."""
+    value, *options = arguments
+    equal = [value == option for option in options]
+    pairs = [part for each in equal for part in (each, F.lit(True))]
+    return _case([value.isNull(), F.lit(None).cast("boolean"), *pairs, reduce(operator.or_, equal)])
 
 
 def _case(arguments: list[Column]) -> Column:
