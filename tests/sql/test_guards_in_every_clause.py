@@ -79,8 +79,9 @@ def test_group_by_and_aggregates(sessions, oracle):
             f"HAVING count(*) > 0 AND sum(CASE WHEN {having.ours} THEN 1 ELSE 0 END) >= 0"
         )
         theirs = (
-            f"SELECT {key.duckdb} AS g, count(CASE WHEN {argument.duckdb} THEN 1 END) AS n, min({argument.duckdb}) AS m "
-            f"FROM r GROUP BY ALL HAVING count(*) > 0 AND sum(CASE WHEN {having.duckdb} THEN 1 ELSE 0 END) >= 0"
+            f"SELECT {key.duckdb} AS g, count(CASE WHEN {argument.duckdb} THEN 1 END) AS n, "
+            f"min({argument.duckdb}) AS m FROM r GROUP BY ALL "
+            f"HAVING count(*) > 0 AND sum(CASE WHEN {having.duckdb} THEN 1 ELSE 0 END) >= 0"
         )
         check(sessions, oracle, ours, theirs)
 

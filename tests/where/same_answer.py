@@ -6,7 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow.parquet as pq
 
+import thalweg as tw
+from tests.sql.nasty_texts import TEXTS
+from tests.where import one_sql
 from tests.where.input_files import ROWS, expected_ids
 from tests.where.join_files import ALIASES, expected_results
 
@@ -33,6 +37,13 @@ def check_sql(told: dict[str, Any], folder: Path) -> None:
     assert kept
     assert told["filtered"] == [list(row) for row in kept]
     assert "was begun by another query" in told["refused"]
+    pairs = [text for text in TEXTS for _ in range(2)]
+    assert told["texts"] == [[n, *pairs] for n in range(4)]
+    assert told["text names"][1::2] == [f"p{n} {text}" for n, text in enumerate(TEXTS)]
+    here = tw.session()
+    here.stream("a", pq.read_table(folder / "in" / "a"), "ts")
+    evaluated = here.query(one_sql.function_query()).dataframe().to_pylist()
+    assert told["functions"] == one_sql.plain(tuple(row.values()) for row in evaluated)
 
 
 def check_join(told: dict[str, Any], folder: Path) -> None:
