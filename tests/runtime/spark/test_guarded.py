@@ -160,3 +160,15 @@ def test_a_plain_conjunction_does_not_do_that(df):
 
 def test_one_part_is_left_alone():
     assert str(all_of([F.col("a")])) == str(any_of([F.col("a")])) == str(all_true([F.col("a")])) == str(F.col("a"))
+
+
+def test_what_is_nested_stays_small(df):
+    """Each part is written once: in a form that writes parts twice, depth 12 has thousands of them."""
+    made, expected = F.expr("x <> 0"), over(lambda a: a != 0, x)
+    for depth in range(12):
+        make, combine = (any_of, either) if depth % 3 == 0 else (all_of, both)
+        made = make([made, F.expr(f"10 DIV (x + {depth + 1}) < 9")])
+        small = over(lambda a, d=depth: 10 // (a + d + 1) < 9, x)
+        expected = lambda row, f=expected, g=small, c=combine: c(f(row), g(row))  # noqa: E731
+    assert str(made).count("x") < 100
+    assert {row.id: row[1] for row in df.select("id", made).collect()} == {row[0]: expected(row) for row in ROWS}

@@ -6,18 +6,19 @@ of the whole expression, and for that it treats both sides of AND and OR as alwa
 filters too unless whole-stage code generation compiles them conjunct by conjunct. The optimizer may also split and
 move the conjuncts (below a join, for instance).
 
-Of a COALESCE only the first argument counts as always evaluated, and an expression is computed ahead only if it occurs
-in all arguments, so also in the first. The functions here give each earlier part an argument of its own, which is NULL
-where the part decides nothing. CASE would be treated alike, but in filters the optimizer turns a CASE with one branch
-and a boolean literal into AND or OR again; it has no rule that does so to COALESCE, and none that splits one.
+Of the arguments of `nanvl` only the first counts as always evaluated, and the optimizer has no rule that looks into it.
+So each later part is the second argument of a `nanvl` whose first is NaN, and the whole expression is inside another
+one, which keeps the optimizer from taking it apart. CASE and IF would count alike, but in filters the optimizer turns a
+CASE with one branch back into AND or OR. Every part is written, and evaluated, once.
 
-What it costs: a data source cannot take over a condition that is inside of a COALESCE, and its conjuncts do not take
+What it costs: a data source cannot take over a condition that is inside of a `nanvl`, and its conjuncts do not take
 part in the planning of joins. Use plain `&` and `|` where no part can raise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from pyspark.sql import Column
@@ -25,29 +26,30 @@ from pyspark.sql import functions as F
 
 
 def all_true(parts: Sequence[Column]) -> Column:
-    """For filters: true where all parts are; a part is evaluated only where all before it are true, and once.
+    """For filters: true where all parts are; a part is evaluated only where all before it are true.
 
-    Where a part other than the last is NULL the result is false, so this is not AND under NOT or in a projection.
+    Where a part is NULL the result is false or NULL, so this is not AND under NOT or in a projection.
     """
     *guards, last = parts
-    return _first_decided([F.when(part, F.lit(None)).otherwise(F.lit(False)) for part in guards], last)
+    decided = [F.when(part, F.lit(None)).otherwise(F.lit(False)) for part in guards]
+    return F.coalesce(*decided, last) if decided else last
 
 
 def all_of(parts: Sequence[Column]) -> Column:
-    """AND in three-valued logic: a part is evaluated only where none before it is false.
-
-    All parts but the last are evaluated twice where none is false.
-    """
-    return _first_decided([F.when(~part, F.lit(False)) for part in parts[:-1]], reduce(lambda a, b: a & b, parts))
+    """AND in three-valued logic: a part is evaluated only where none before it is false."""
+    return _one_after_the_other(parts, Column.__and__)
 
 
 def any_of(parts: Sequence[Column]) -> Column:
-    """OR in three-valued logic: a part is evaluated only where none before it is true.
-
-    All parts but the last are evaluated twice where none is true.
-    """
-    return _first_decided([F.when(part, F.lit(True)) for part in parts[:-1]], reduce(lambda a, b: a | b, parts))
+    """OR in three-valued logic: a part is evaluated only where none before it is true."""
+    return _one_after_the_other(parts, Column.__or__)
 
 
-def _first_decided(decisions: Sequence[Column], otherwise: Column) -> Column:
-    return F.coalesce(*decisions, otherwise) if decisions else otherwise
+def _one_after_the_other(parts: Sequence[Column], junction: Callable[[Column, Column], Column]) -> Column:
+    *earlier, last = parts
+    return reduce(lambda rest, part: kept_whole(junction(part, rest)), reversed(earlier), last)
+
+
+def kept_whole(condition: Column) -> Column:
+    """The same truth, in an expression that Spark evaluates when its turn comes and does not take apart."""
+    return F.nanvl(F.lit(math.nan), condition.cast("double")).cast("boolean")

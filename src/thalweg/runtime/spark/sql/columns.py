@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +20,7 @@ from thalweg.kernels.expressions import Evaluation
 from thalweg.plan.expression import Bound, Call, Expression, Ref, Value, refs, user_functions
 from thalweg.plan.functions import can_raise
 from thalweg.plan.relation import UserFunction
-from thalweg.runtime.spark.guarded import all_of, any_of
+from thalweg.runtime.spark.guarded import all_of, any_of, kept_whole
 from thalweg.runtime.spark.joins.marked import quoted
 from thalweg.runtime.spark.sql.literals import literal, spark_type
 
@@ -85,9 +84,7 @@ def _parts(name: str, expression: Expression) -> Iterator[Expression]:
 def _one_by_one(arguments: list[Column]) -> Column:
     """IN whose options are evaluated until one is equal, and none where there is nothing to look for."""
     value, *options = arguments
-    equal = [value == option for option in options]
-    pairs = [part for each in equal for part in (each, F.lit(True))]
-    return _case([value.isNull(), F.lit(None).cast("boolean"), *pairs, reduce(operator.or_, equal)])
+    return F.when(value.isNotNull(), kept_whole(any_of([value == option for option in options])))
 
 
 def _case(arguments: list[Column]) -> Column:
