@@ -1,4 +1,5 @@
-"""The one query, the one join and those in SQL in one session: a start of Spark takes longer than any.
+"""The one query, the one join and those in SQL in one session, over Connect native predicates too: a start of Spark
+takes longer than any.
 
     python query_and_join.py FOLDER [MASTER, or remote:ADDRESS for Spark Connect [KEY=VALUE for Spark ...]]
 
@@ -12,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.where import one_join, one_query, one_sql
+from tests.where import native_over_connect, one_join, one_query, one_sql
 from tests.where.input_files import write_files
 from tests.where.join_files import write_streams
 from tests.where.processes import answer
@@ -24,6 +25,7 @@ def told_by(
     """What the program says of files that are written for it."""
     write_files(folder / "query" / "in")
     write_streams(folder / "join" / "in", 2)
+    native_over_connect.write_lines(folder / "native")
     words = [sys.executable, __file__, str(folder), where, *(f"{key}={value}" for key, value in settings.items())]
     told: dict[str, Any] = answer(words, folder / "program.out", env, seconds)
     return told
@@ -34,7 +36,10 @@ def main(folder: str, where: str = "", *settings: str) -> None:
     spark = one_query.session(where, one_join.SETTINGS | dict(setting.split("=", 1) for setting in settings))
     query = one_query.run(spark, Path(folder) / "query")
     join = one_join.run(spark, Path(folder) / "join")
-    print(json.dumps({"query": query, "join": join, "sql": one_sql.run(spark, Path(folder) / "join")}))
+    told = {"query": query, "join": join, "sql": one_sql.run(spark, Path(folder) / "join")}
+    if where.startswith("remote:"):
+        told["native"] = native_over_connect.run(spark, Path(folder) / "native")
+    print(json.dumps(told))
 
 
 if __name__ == "__main__":

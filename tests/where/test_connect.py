@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.where import native_over_connect
 from tests.where.processes import QUIET, environment
 from tests.where.query_and_join import told_by
 from tests.where.same_answer import check_answer, check_join, check_sql
@@ -41,3 +42,8 @@ def test_the_same_join_over_connect(over_connect: dict[str, Any], folder: Path):
 @pytest.mark.slow
 def test_sql_over_connect(over_connect: dict[str, Any], folder: Path):
     check_sql(over_connect["sql"], folder / "join")
+
+
+@pytest.mark.slow
+def test_native_predicates_over_connect(over_connect: dict[str, Any]):
+    native_over_connect.check(over_connect["native"])

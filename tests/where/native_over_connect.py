@@ -1,19 +1,25 @@
-"""Run by `test_native_connect` in a process of its own, where the session is Spark Connect's; prints what it saw."""
+"""Native predicates over Spark Connect, whose Columns are not those of classic Spark: rows, orders, names, refusals."""
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
+import duckdb
+import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 
 import thalweg as tw
-from tests.runtime.spark.native_lines import predicates
+from tests.runtime.spark.native_lines import predicates, table
 from tests.runtime.spark.waiting import wait_until
-from tests.short_lived import SHORT_LIVED
+
+CHOSEN = ("digits", "large", "user", "has_payload", "not_500")
+
+
+def write_lines(folder: Path) -> None:
+    """The input, as a file."""
+    (folder / "in").mkdir(parents=True)
+    pq.write_table(table(12_000), folder / "in" / "lines.parquet")
 
 
 def refusal(*arguments: Any) -> str:
@@ -24,18 +30,16 @@ def refusal(*arguments: Any) -> str:
     return "not refused"
 
 
-def main(folder: Path) -> None:
-    remote = SparkSession.builder.remote("local[2]")
-    spark = remote.config("spark.driver.extraJavaOptions", SHORT_LIVED).getOrCreate()
+def run(spark: Any, folder: Path) -> dict[str, Any]:
+    """What was seen, ready for JSON."""
     files = str(folder / "in")
     df = spark.read.parquet(files)
     columns = {name: column for name, (column, _) in predicates().items()}
-    chosen = ("digits", "large", "user", "has_payload", "not_500")
     third = tw.predicate(lambda n: n % 3 == 0, "id", name="thirds", after="has_payload")
     events = folder / "events.jsonl"
 
     def chain() -> tw.Filters:
-        natives = (tw.predicate(columns[name], name=name) for name in chosen)
+        natives = (tw.predicate(columns[name], name=name) for name in CHOSEN)
         return tw.filters(*natives, third, p=0.5, events=events)
 
     keep = chain()
@@ -55,9 +59,10 @@ def main(folder: Path) -> None:
     )  # fmt: skip
     query.processAllAvailable()
     query.stop()
-    told = {
+    return {
         "module": type(columns["large"]).__module__,
         "names": repr(alone),
+        "oracle": " AND ".join(f"coalesce(({predicates()[name][1]}), false)" for name in CHOSEN),
         "ids": ids,
         "orders": orders,
         "later": list(later.report().sections[0].native.order),  # type: ignore[union-attr]
@@ -67,9 +72,26 @@ def main(folder: Path) -> None:
         "udf": refusal(F.udf(lambda n: n > 1, "boolean")("id") & (F.col("size") > 1)),
         "random": refusal(F.rand() < 0.5),
     }
-    (folder / "told.json").write_text(json.dumps(told))
-    spark.stop()
 
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+def check(told: dict[str, Any]) -> None:
+    """The rows that DuckDB finds, and the orders and names of classic Spark."""
+    data = table(12_000)
+    assert told["module"] == "pyspark.sql.connect.column"
+    assert told["names"] == "tw.filters(size > 300, line rlike ' (4|5)00$', code != 'x1, y')", "as on classic Spark"
+    assert data.num_rows > 0
+    sql = f"SELECT id FROM data WHERE {told['oracle']} AND id % 3 = 0 ORDER BY id"
+    expected = [row[0] for row in duckdb.sql(sql).fetchall()]
+    assert told["ids"] == [expected, expected]
+    assert told["streamed"] == expected
+    by_kind = ["large", "has_payload", "digits", "not_500", "user"]
+    learned = ["large", "has_payload", "user", "not_500", "digits"]  # 75 % at cost 100, 33 % at 50, 10 % at 50
+    assert told["orders"] == [by_kind, learned]
+    assert told["later"] == learned, "from the events of the runs before"
+    assert told["learned_from"] == 4_000
+    ((alone,),) = duckdb.sql(
+        "SELECT count(*) FROM data WHERE size > 300 AND regexp_matches(line, ' (4|5)00$') AND code <> 'x1, y'"
+    ).fetchall()
+    assert told["alone"] == alone
+    assert "is a Python UDF" in told["udf"]
+    assert "calls rand()" in told["random"]
