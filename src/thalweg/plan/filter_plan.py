@@ -36,10 +36,6 @@ class FilterPlan:
                 )
         return cls(*divide(arguments))
 
-    def in_workers(self) -> FilterPlan:
-        """What travels to the workers."""
-        return FilterPlan(self.predicates)
-
     def __post_init__(self) -> None:
         if not self.predicates and not self.native:
             raise PlanError("tw.filters() needs at least one tw.predicate(...)")

@@ -149,6 +149,12 @@ class FilterLoop:
         """Rows are counted from here, and said to be of `source`, when one fails."""
         self._source, self._source_rows = source, 0
 
+    def take_chain(self, chain: Chain) -> None:
+        """Other functions of the same predicates, from here on. What was learned stays; sampled rows that still wait
+        were dropped by the functions before, and what a guard let through then it may not let through now."""
+        self.chain = chain
+        self._forget()
+
     def process(self, batch: pa.RecordBatch) -> Bits:
         """One bit a row: whether it passes. Rows set aside do not; `take_failures` gives them."""
         clock = self.chain.clock

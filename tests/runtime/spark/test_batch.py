@@ -251,12 +251,14 @@ def test_a_first_action_that_failed_is_told(spark, tmp_path: Path):
 def test_a_file_of_another_version_does_not_fail_the_query(spark, monkeypatch):
     from thalweg.plan import FilterPlan
     from thalweg.runtime.settings import FilterSettings
-    from thalweg.runtime.spark.worker import ChainTask, _new_loop
+    from thalweg.runtime.spark.pickled_plan import PickledPlan
+    from thalweg.runtime.spark.worker import ChainTask, _chain, _new_loop
 
-    plan = FilterPlan((tw.predicate(even, "id"), tw.predicate(digits, "id")))
+    plan = PickledPlan.of(FilterPlan((tw.predicate(even, "id"), tw.predicate(digits, "id"))))
     task = ChainTask(plan, FilterSettings("a-greedy"), "filters", "identity", "app", streaming=False)
+    chain = _chain(task)
     for learned in ({}, {"policy": "a-greedy", "order": [1, 0]}, {"policy": "sweep", "order": [1, 0], "j": 1}):
-        assert _new_loop(task, learned).order == (0, 1)
+        assert _new_loop(task, chain, learned).order == (0, 1)
     good = {"policy": "a-greedy", "order": [1, 0], "window": "", "cost_ns": [5.0, None]}
-    assert _new_loop(task, good).order == (1, 0)
-    assert _new_loop(task, good).cost_ns()[0] == 5.0
+    assert _new_loop(task, chain, good).order == (1, 0)
+    assert _new_loop(task, chain, good).cost_ns()[0] == 5.0

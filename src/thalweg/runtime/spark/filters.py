@@ -28,7 +28,7 @@ from thalweg.runtime.spark import verdict_column
 from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
 from thalweg.runtime.spark.host_file import forget_at_exit
 from thalweg.runtime.spark.native import filter_natively
-from thalweg.runtime.spark.picklable import refuse_unpicklable
+from thalweg.runtime.spark.pickled_plan import PickledPlan
 from thalweg.runtime.spark.stream_watch import watch
 from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker import ChainTask, run_task
@@ -65,8 +65,8 @@ def attach(
     warn_of_another_python(df)
     application = application_of(df)
     forget_at_exit(application)
-    in_workers = plan.in_workers()
-    task = ChainTask(in_workers, settings, filters, identity, application, df.isStreaming, wanted, _attempts(df))
+    pickled = PickledPlan.of(plan)
+    task = ChainTask(pickled, settings, filters, identity, application, df.isStreaming, wanted, _attempts(df))
 
     def filter_chain(columns: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         return run_task(task, columns)
@@ -77,13 +77,7 @@ def attach(
     udf: Any = F.arrow_udf(filter_chain, verdict_column.TYPE).asNondeterministic()
     metric = f"thalweg_{identity}"
     flag = f"__thalweg_{identity[:8]}"
-    try:
-        column = udf(*(F.col(f"`{name.replace('`', '``')}`") for name in names))
-    except Exception:  # it is pickled here
-        refuse_unpicklable(plan)
-        raise
-    if not hasattr(df, "_jdf"):  # Connect pickles when an action runs
-        refuse_unpicklable(plan)
+    column = udf(*(F.col(f"`{name.replace('`', '``')}`") for name in names))
     # dropped rows go before anything else is done with them: observing copies every row it sees
     evaluated = df.withColumn(flag, column).filter(F.col(flag).isNotNull())
     work = F.collect_list(verdict_column.work(F.col(flag), tagged)).alias("work")

@@ -1,11 +1,14 @@
 """The part that runs in Spark's Python workers.
 
 A closure is unpickled for every task, so what was learned lives here, in a module of the worker process: workers are
-reused from task to task. It is keyed by the DataFrame it belongs to (an identity made once a `transform`, so two
-filter sets and two applications never meet) and by the streaming query (so one DataFrame started twice does not mix).
-Inside `foreachBatch`, where every micro-batch is a new DataFrame, the filter set takes the DataFrame's place. A worker
-that has nothing yet starts from what its siblings left on this host, else from the order of the query's start. Workers
-of one host also share profile tuples (`tuple_pool`).
+reused from task to task. Only what was learned is kept: the functions, the settings and the values of `setup` are
+always those of the task at hand (`pickled_plan` tells whether the worker holds them already).
+
+What was learned is keyed by the DataFrame it belongs to (an identity made once a `transform`, so two filter sets and
+two applications never meet) and by the streaming query (so one DataFrame started twice does not mix). Inside
+`foreachBatch`, where every micro-batch is a new DataFrame, the filter set takes the DataFrame's place. A worker that
+has nothing yet starts from what its siblings left on this host, else from the order of the query's start. Workers of
+one host also share profile tuples (`tuple_pool`).
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from pyspark import TaskContext
 
 from thalweg.adapt import make_policy
 from thalweg.errors import PlanError
-from thalweg.kernels import FilterChain
+from thalweg.kernels import Chain, FilterChain
 from thalweg.kernels.filter_chain import set_up
 from thalweg.plan import FilterPlan
 from thalweg.runtime.filter_loop import FilterLoop
@@ -35,6 +38,7 @@ from thalweg.runtime.outcome import Wanted
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark.call_mark import CallMark, give_up_if_it_always_dies
 from thalweg.runtime.spark.host_file import HostFile
+from thalweg.runtime.spark.pickled_plan import PickledPlan
 from thalweg.runtime.spark.task_name import name_of
 from thalweg.runtime.spark.tuple_pool import TuplePool
 from thalweg.runtime.spark.verdict_column import verdicts
@@ -45,14 +49,15 @@ from thalweg.runtime.work_record import encode
 MOST_LOOPS = 64
 """Queries a worker remembers; the one unused for longest is forgotten first."""
 MOST_SETUPS = 8
-"""Filter sets whose set-up values a worker holds: they may be models of gigabytes."""
+"""Filter sets whose set-up values a worker holds: they may be models of gigabytes. The one unused for longest is
+forgotten first."""
 
 
 @dataclass(frozen=True)
 class ChainTask:
     """What travels to the workers: the plan with the user's functions, the settings, and who it belongs to."""
 
-    plan: FilterPlan
+    plan: PickledPlan
     settings: FilterSettings
     filters: str
     """The filter set, the same for every DataFrame it is applied to."""
@@ -74,10 +79,15 @@ class ChainTask:
 class _Kept:
     loop: FilterLoop
     file: HostFile
+    digest: str
+    """Of the functions in the loop."""
+    settings: FilterSettings
+    """Those the loop was made with."""
 
 
 _KEPT: OrderedDict[str, _Kept] = OrderedDict()
-_SETUPS: OrderedDict[str, dict[str, Any]] = OrderedDict()
+_SETUPS: OrderedDict[str, dict[str, tuple[str, Any]]] = OrderedDict()
+"""By filter set and predicate: what `setup` returned, and the digest of the function that did."""
 
 
 def run_task(task: ChainTask, batches: Iterator[Any]) -> Iterator[pa.Array]:
@@ -97,6 +107,8 @@ def _run(task: ChainTask, batches: Iterator[Any], context: TaskContext | None, m
     loop, file = kept.loop, kept.file
     loop.begin(f"partition {context.partitionId()}" if context else "the input")
     _watch(loop, task, mark)
+    assert isinstance(loop.chain, FilterChain)
+    columns_read = list(loop.chain.plan.columns)
     loop.take_work()  # of an earlier task that was cut short: it belongs to nobody now
     worker = _worker()
     told_for = name_of(context)
@@ -110,7 +122,7 @@ def _run(task: ChainTask, batches: Iterator[Any], context: TaskContext | None, m
         if empty:
             yield verdicts(np.zeros(0, dtype=bool), None)
             continue
-        keep = loop.process(pa.RecordBatch.from_arrays(list(arrays), names=list(task.plan.columns)))
+        keep = loop.process(pa.RecordBatch.from_arrays(list(arrays), names=columns_read))
         failures = loop.take_failures()
         if task.wanted is Wanted.KEPT:
             failures = []
@@ -130,7 +142,7 @@ def _worker() -> str:
 
 def _mark_for(task: ChainTask, context: TaskContext | None) -> CallMark:
     which = (context.stageId(), context.partitionId(), context.attemptNumber()) if context else (0, 0, 0)
-    names = task.plan.pipeline.names
+    names = task.plan.names
     give_up_if_it_always_dies(task.application, task.filters, names, *which, attempts=task.attempts)
     if not faulthandler.is_enabled():
         with contextlib.suppress(Exception):  # a standard error that is no file
@@ -147,7 +159,7 @@ def _watch(loop: FilterLoop, task: ChainTask, mark: CallMark) -> None:
         loop.time_limit = contextlib.nullcontext()
         loop.chain.sentry = mark
     else:
-        loop.time_limit = limit = TimeLimit(settings.time_limit, task.plan.pipeline.names, kills=True)
+        loop.time_limit = limit = TimeLimit(settings.time_limit, task.plan.names, kills=True)
         loop.chain.sentry = _Both(mark, limit)
 
 
@@ -166,36 +178,63 @@ class _Both:
 
 
 def _kept_for(task: ChainTask, query: str | None) -> _Kept:
+    """What this worker has learned for such tasks, with the functions and settings of this one."""
     key = task.learns_as(query)
-    if key in _KEPT:
-        _KEPT.move_to_end(key)
-        return _KEPT[key]
-    file = HostFile(task.application, key)
-    loop = _new_loop(task, file.read())
-    loop.pool = TuplePool(file, _worker(), len(task.plan.predicates))
-    _KEPT[key] = _Kept(loop, file)
-    while len(_KEPT) > MOST_LOOPS:
-        _KEPT.popitem(last=False)
-    return _KEPT[key]
+    kept = _KEPT.get(key)
+    if kept is None:
+        file = HostFile(task.application, key)
+        loop = _new_loop(task, _chain(task), file.read())
+        loop.pool = TuplePool(file, _worker(), len(task.plan.names))
+        kept = _KEPT[key] = _Kept(loop, file, task.plan.digest, task.settings)
+        while len(_KEPT) > MOST_LOOPS:
+            _KEPT.popitem(last=False)
+        return kept
+    _KEPT.move_to_end(key)
+    if kept.digest != task.plan.digest:
+        kept.loop.take_chain(_chain(task))
+        kept.digest = task.plan.digest
+    if _learning(kept.settings) != _learning(task.settings):
+        pool = kept.loop.pool
+        kept.loop = _new_loop(task, kept.loop.chain, kept.loop.snapshot())
+        kept.loop.pool = pool
+    kept.settings = task.settings
+    return kept
 
 
-def _new_loop(task: ChainTask, learned: dict[str, Any] | None) -> FilterLoop:
+def _learning(settings: FilterSettings) -> tuple[object, ...]:
+    """The settings that a loop is made with; `_watch` sets the others for every task."""
+    return settings.policy, settings.profile, settings.slice_rows, settings.seed
+
+
+def _new_loop(task: ChainTask, chain: Chain, learned: dict[str, Any] | None) -> FilterLoop:
     settings = task.settings
     rng = np.random.default_rng(settings.seed)
-    policy = make_policy(settings.policy, task.plan.pipeline, settings.profile, rng)
-    chain = FilterChain(task.plan, time.perf_counter_ns, _setups(task))
+    policy = make_policy(settings.policy, chain.pipeline, settings.profile, rng)
     loop = FilterLoop(chain, policy, rng, settings.slice_rows)
     if learned is not None:
         try:
             loop.restore(learned)
         except (PlanError, KeyError, ValueError, TypeError):
-            return _new_loop(task, None)  # written by another version: it may be half restored, so begin anew
+            # written by another version, or by another policy: it may be half restored, so begin anew
+            return _new_loop(task, chain, None)
     return loop
 
 
-def _setups(task: ChainTask) -> dict[str, Any]:
-    if task.filters not in _SETUPS:
-        _SETUPS[task.filters] = {p.name: set_up(p) for p in task.plan.predicates}
-        while len(_SETUPS) > MOST_SETUPS:
-            _SETUPS.popitem(last=False)
-    return _SETUPS[task.filters]
+def _chain(task: ChainTask) -> FilterChain:
+    plan = task.plan.open()
+    return FilterChain(plan, time.perf_counter_ns, _setups(task, plan))
+
+
+def _setups(task: ChainTask, plan: FilterPlan) -> dict[str, Any]:
+    """What the `setup` functions return. Each is called once per worker, and again only where the function has
+    changed, by what it captures or otherwise."""
+    held = _SETUPS.setdefault(task.filters, {})
+    _SETUPS.move_to_end(task.filters)
+    while len(_SETUPS) > MOST_SETUPS:
+        _SETUPS.popitem(last=False)
+    for predicate in plan.predicates:
+        name, digest = predicate.name, task.plan.setups.get(predicate.name)
+        if digest is not None and (name not in held or held[name][0] != digest):
+            held.pop(name, None)
+            held[name] = digest, set_up(predicate)
+    return {name: value for name, (_, value) in held.items()}

@@ -1,0 +1,73 @@
+"""The predicates of a plan as they travel to Spark's workers: pickled once, when they are applied to a DataFrame.
+
+The values that the user's functions capture are read at that moment, by classic Spark and by Connect alike. The digest
+of the bytes tells a worker whether it holds these functions already. It does in nearly every task, which then unpickles
+nothing; where a captured value has changed, so have the bytes, and the functions of this task are used.
+
+>>> from thalweg.plan import predicate
+>>> threshold = 5
+>>> first = PickledPlan.of(FilterPlan((predicate(lambda x: x > threshold, "x", name="large"),)))
+>>> first.open().predicates[0].func(7), first.names
+(True, ('large',))
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark import cloudpickle
+
+from thalweg.errors import PlanError
+from thalweg.plan import FilterPlan, Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class PickledPlan:
+    """Bytes, and what can be known of them without unpickling."""
+
+    data: bytes
+    digest: str
+    setups: Mapping[str, str]
+    """Digests of the `setup` functions, by predicate; those without one are missing."""
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, plan: FilterPlan) -> PickledPlan:
+        """Raise a PlanError that names the first predicate that cannot be pickled."""
+        try:
+            data = _dumps(plan.predicates)
+        except Exception:
+            _refuse_unpicklable(plan.predicates)
+            raise
+        setups = {p.name: _digest(_dumps(p.setup)) for p in plan.predicates if p.setup is not None}
+        return cls(data, _digest(data), setups, plan.pipeline.names)
+
+    def open(self) -> FilterPlan:
+        """The plan with functions of its own: two calls share nothing."""
+        return FilterPlan(cloudpickle.loads(self.data))
+
+
+def _dumps(value: object) -> bytes:
+    made: bytes = cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
+    return made
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _refuse_unpicklable(predicates: tuple[Predicate, ...]) -> None:
+    for each in predicates:
+        parts: tuple[tuple[str, Any], ...] = (("", each.func), ("the setup of ", each.setup))
+        for what, value in parts:
+            try:
+                _dumps(value)
+            except Exception as error:
+                raise PlanError(
+                    f"{what}predicate {each.name!r} cannot travel to Spark's workers: {type(error).__name__}: "
+                    f"{error}. It, or something it refers to, holds what belongs to this process (a lock, an open "
+                    "file, a connection, the SparkSession): make that in setup=, or import it in the function"
+                ) from error
