@@ -45,8 +45,60 @@ def searches(i):
     return i != 2000 or re.match("(a+)+b", "a" * 60) is None
 
 
-@pytest.mark.parametrize("hangs", [sleeps, spins, swallows, searches])
-@pytest.mark.parametrize("on_error", ["raise", "dead-letter"])
+def swallows_everything(i):
+    try:
+        return sleeps(i)
+    except:  # noqa: E722  (as people write it)
+        return False
+
+
+def swallows_in_every_row(i):
+    """As a look-up in a service that is down."""
+    try:
+        return i < 2000 or time.sleep(FOREVER_S) or True
+    except BaseException:
+        return False
+
+
+def returns_in_finally(i):
+    try:
+        sleeps(i)
+    finally:
+        return i < 0  # noqa: B012  (it does, and Python lets it)
+
+
+def raises_something_else(i):
+    try:
+        return sleeps(i)
+    except BaseException as error:
+        raise ValueError("the service did not answer") from error
+
+
+def goes_on_for_a_while(i):
+    end = time.monotonic() + 1.0
+    while i == 2000 and time.monotonic() < end:
+        try:
+            time.sleep(0.01)
+        except BaseException:
+            continue
+    return False
+
+
+def cleans_up(i):
+    try:
+        return sleeps(i)
+    finally:
+        time.sleep(0.2 if i == 2000 else 0.0)
+
+
+HANGS = [(hangs, on_error) for hangs in (sleeps, spins, swallows, searches) for on_error in ("raise", "dead-letter")]
+SWALLOWS = [swallows_everything, swallows_in_every_row, returns_in_finally, goes_on_for_a_while, cleans_up]
+
+
+@pytest.mark.parametrize(
+    ("hangs", "on_error"),
+    [*HANGS, *((swallows, "raise") for swallows in SWALLOWS), (raises_something_else, "dead-letter")],
+)
 def test_a_predicate_that_hangs_is_ended_by_name(hangs, on_error):
     keep = tw.filters(tw.predicate(hangs, "id"), time_limit=0.3, slice_rows=1000, on_error=on_error)
     begun = time.monotonic()
@@ -56,9 +108,68 @@ def test_a_predicate_that_hangs_is_ended_by_name(hangs, on_error):
     assert time.monotonic() - begun < FOREVER_S / 4
 
 
+def arrays(hangs):
+    """As a vectorised predicate, which is called again on halves where it raises."""
+
+    def by_array(ids):
+        return pa.array([bool(hangs(i)) for i in ids.to_pylist()])
+
+    return by_array
+
+
+@pytest.mark.parametrize("hangs", [swallows_everything, raises_something_else])
+def test_a_vectorized_predicate_cannot_swallow_the_limit_either(hangs):
+    predicate = tw.predicate(arrays(hangs), "id", name="hangs", vectorized=True)
+    keep = tw.filters(predicate, time_limit=0.2, slice_rows=1000, on_error="dead-letter")
+    begun = time.monotonic()
+    with pytest.raises(tw.TimeLimitError, match="'hangs' did not"):
+        list(keep.tagged_over(ROWS))
+    assert time.monotonic() - begun < FOREVER_S / 4
+
+
+def test_an_array_function_that_swallows_the_limit_itself_is_late_all_the_same():
+    def swallows_it(ids):
+        with contextlib.suppress(BaseException):
+            time.sleep(FOREVER_S)
+        return pa.array([True] * len(ids))
+
+    keep = tw.filters(tw.predicate(swallows_it, "id", vectorized=True), time_limit=0.1)
+    with pytest.raises(tw.TimeLimitError, match="'swallows_it' did not"):
+        list(keep.over(ROWS))
+
+
+def test_rows_before_a_limit_that_was_swallowed_are_not_given_out():
+    keep = tw.filters(tw.predicate(swallows_everything, "id"), time_limit=0.2, slice_rows=1000)
+    kept = keep.over(ROWS.to_batches(max_chunksize=1000))
+    assert [next(kept).num_rows, next(kept).num_rows] == [1000, 1000]
+    with pytest.raises(tw.TimeLimitError):
+        next(kept)
+
+
+def test_a_limit_swallowed_while_profiling_fails_nothing_and_is_counted():
+    def swallows_it(i):
+        with contextlib.suppress(BaseException):
+            time.sleep(FOREVER_S)
+        return True
+
+    keep = tw.filters(
+        tw.predicate(lambda i: i < 0, "id", name="drops_all"),
+        tw.predicate(swallows_it, "id"),
+        policy="local-swaps",
+        p=1.0,
+        time_limit=0.1,
+        slice_rows=1,
+    )
+    assert sum(batch.num_rows for batch in keep.over(ROWS.slice(0, 3))) == 0
+    assert {p.name: p.profile_errors for p in keep.report().sections[0].predicates} == {
+        "drops_all": 0,
+        "swallows_it": 3,
+    }
+
+
 def test_time_is_a_calls_not_the_querys():
-    keep = tw.filters(tw.predicate(lambda i: time.sleep(0.05) or True, "id"), time_limit=2.0, slice_rows=1)
-    assert sum(batch.num_rows for batch in keep.over(ROWS.slice(0, 60))) == 60
+    keep = tw.filters(tw.predicate(lambda i: time.sleep(0.05) or True, "id"), time_limit=1.0, slice_rows=1)
+    assert sum(batch.num_rows for batch in keep.over(ROWS.slice(0, 24))) == 24
 
 
 def test_a_hang_in_profiling_fails_nothing():
@@ -132,21 +243,35 @@ def test_without_one_nothing_is_left_ticking(alarms):
         limit.enter(0)
         with pytest.raises(CallEnded):
             time.sleep(FOREVER_S)
-        limit.leave()
+        with pytest.raises(CallEnded):  # whatever the call made of it
+            limit.leave()
     time.sleep(0.15)
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert alarms == []
 
 
-def test_a_process_that_may_be_ended_is_when_nothing_else_helps():
-    """As in a Spark worker: a C function that never looks for signals, and holds the interpreter."""
-    code = """
+STUCK = "sum(range(10**13))"
+"""A C function that never looks for signals, and holds the interpreter."""
+SWALLOWING = """
+            while True:
+                try:
+                    time.sleep(1)
+                except BaseException:
+                    pass
+"""
+
+
+@pytest.mark.parametrize("stuck", [STUCK, SWALLOWING], ids=["in C", "swallowing"])
+def test_a_process_that_may_be_ended_is_when_nothing_else_helps(stuck: str):
+    """As in a Spark worker."""
+    code = f"""
+        import time
         import thalweg.runtime.time_limit as t
         t.GRACE_S = 0.2
         limit = t.TimeLimit(0.2, ("stuck",), kills=True)
         with limit:
             limit.enter(0)
-            sum(range(10**13))
+            {stuck}
     """
     begun = time.monotonic()
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, timeout=60, check=False)

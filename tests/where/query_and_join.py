@@ -1,5 +1,5 @@
-"""The one query, the one join and those in SQL in one session, over Connect native predicates too: a start of Spark
-takes longer than any.
+"""The one query, the one join and those in SQL in one session, over Connect native predicates and captured values too: a
+start of Spark takes longer than any.
 
     python query_and_join.py FOLDER [MASTER, or remote:ADDRESS for Spark Connect [KEY=VALUE for Spark ...]]
 
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.where import native_over_connect, one_join, one_query, one_sql
+from tests.where import changing_values, native_over_connect, one_join, one_query, one_sql
 from tests.where.input_files import write_files
 from tests.where.join_files import write_streams
 from tests.where.processes import answer
@@ -39,6 +39,7 @@ def main(folder: str, where: str = "", *settings: str) -> None:
     told = {"query": query, "join": join, "sql": one_sql.run(spark, Path(folder) / "join")}
     if where.startswith("remote:"):
         told["native"] = native_over_connect.run(spark, Path(folder) / "native")
+        told["captured"] = changing_values.run(spark, Path(folder) / "captured")
     print(json.dumps(told))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.where import native_over_connect
+from tests.where import changing_values, native_over_connect
 from tests.where.processes import QUIET, environment
 from tests.where.query_and_join import told_by
 from tests.where.same_answer import check_answer, check_join, check_sql
@@ -47,3 +47,8 @@ def test_sql_over_connect(over_connect: dict[str, Any], folder: Path):
 @pytest.mark.slow
 def test_native_predicates_over_connect(over_connect: dict[str, Any]):
     native_over_connect.check(over_connect["native"])
+
+
+@pytest.mark.slow
+def test_captured_values_over_connect(over_connect: dict[str, Any]):
+    changing_values.check(over_connect["captured"])

@@ -7,6 +7,10 @@ its process, by `faulthandler`'s timer, which needs no lock of the interpreter; 
 the timer is a thread and is not begun anew for every call. In a user's own process it is told when the call returns;
 so it is outside the main thread, where Python runs no signal handlers.
 
+A call that took too long has failed, whatever it did with what was raised inside it: a bare `except:` or a `return` in
+`finally` swallows that, and `leave` raises again. As long as the call goes on (a function of one row that swallows it
+is followed by the next row's), so does the handler, at ever shorter intervals.
+
 Cost: the time is read twice a call. The timer runs on between calls; when it fires too early, it is set again.
 
 >>> import re, time
@@ -15,11 +19,12 @@ Cost: the time is read twice a call. The timer runs on between calls; when it fi
 >>> with limit:
 ...     limit.enter(0)
 ...     try:
-...         _ = re.match("(a+)+b", "a" * 40)  # would take days
+...         try:
+...             _ = re.match("(a+)+b", "a" * 40)  # would take days
+...         finally:
+...             limit.leave()
 ...     except CallEnded as ended:
 ...         print(ended)
-...     finally:
-...         limit.leave()
 predicate 'slow' did not answer within the time limit of 0.05 s
 """
 
@@ -34,11 +39,16 @@ from types import FrameType
 from typing import Any
 
 from thalweg.kernels import CallEnded
+from thalweg.kernels.answer import answer_by_array, answer_by_row
 
 GRACE_S = 5.0
 """For a call to end after it was asked to, before its process is ended."""
 SOON_S = 1e-3
-"""For somebody's timer that ran out while ours stood in its place."""
+"""For somebody's timer that ran out while ours stood in its place, and between two attempts to end a call, at least."""
+AGAIN_S = 0.5
+"""Until a call that goes on is ended once more: it may be closing what it opened. Then half as long each time."""
+_CALLS = frozenset({answer_by_row.__code__, answer_by_array.__code__})
+"""What a call runs in."""
 
 
 class TimeLimit:
@@ -55,6 +65,8 @@ class TimeLimit:
         self._theirs_due = 0.0
         self._their_interval = 0.0
         self._armed = 0.0
+        self._again_s = AGAIN_S
+        self._ended_at = 0.0  # when the call under way was last ended; 0: it was not
 
     def __enter__(self) -> TimeLimit:
         now = time.monotonic()
@@ -81,6 +93,7 @@ class TimeLimit:
     def enter(self, k: int) -> None:
         """Predicate k has so many seconds from now."""
         self._begun = now = time.monotonic()
+        self._again_s, self._ended_at = AGAIN_S, 0.0
         self._inside = k
         if self._kills and now - self._armed > self.seconds:
             self._arm(now)
@@ -88,7 +101,7 @@ class TimeLimit:
     def leave(self) -> None:
         """It has returned, or raised: too late is still too late."""
         k, self._inside = self._inside, -1
-        if k >= 0 and time.monotonic() - self._begun > self.seconds:
+        if k >= 0 and time.monotonic() - self._begun >= self.seconds:
             raise self._ended(k)
 
     def _arm(self, now: float) -> None:
@@ -98,7 +111,10 @@ class TimeLimit:
 
     def _set_timer(self, now: float) -> None:
         """To the end of the call under way, or of one that would begin now; earlier if somebody's alarm is."""
-        due = (self._begun if self._inside >= 0 else now) + self.seconds
+        if self._inside >= 0 and self._ended_at:
+            due = self._ended_at + self._again_s
+        else:
+            due = (self._begun if self._inside >= 0 else now) + self.seconds
         if self._theirs_due:
             due = min(due, self._theirs_due)
         signal.setitimer(signal.ITIMER_REAL, max(due - now, SOON_S))
@@ -110,8 +126,13 @@ class TimeLimit:
             self._theirs_due = now + self._their_interval if self._their_interval else 0.0
         k = self._inside
         late = k >= 0 and now - self._begun >= self.seconds
+        if late and self._ended_at:
+            # once the call is over, what was raised in it, or what `leave` raises, must not be raised into
+            late = now >= self._ended_at + self._again_s and _in_a_call(frame)
+            if late:
+                self._again_s = max(self._again_s / 2, SOON_S)
         if late:
-            self._inside = -1  # once
+            self._ended_at = now
         self._set_timer(now)
         if theirs and callable(self._their_handler):
             self._their_handler(number, frame)
@@ -120,3 +141,9 @@ class TimeLimit:
 
     def _ended(self, k: int) -> CallEnded:
         return CallEnded(f"predicate {self._names[k]!r} did not answer within the time limit of {self.seconds:g} s")
+
+
+def _in_a_call(frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_code not in _CALLS:
+        frame = frame.f_back
+    return frame is not None
