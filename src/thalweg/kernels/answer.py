@@ -11,8 +11,10 @@ f such rows of n. A slice that raises while neither half does (too little memory
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
+from inspect import iscoroutine
 from operator import truth
 from typing import Any
 
@@ -28,6 +30,10 @@ Raised = dict[int, Exception]
 """What was raised, by the number of the row among those asked for. Its owner clears it when it is done: an exception
 holds the frames it went through, and they hold the rows."""
 
+_BOOL = {bool}
+_TRUTH_VALUES = {bool, type(None), np.bool_, int, float, str, bytes, list, tuple, dict, set, re.Match}
+"""Common types of results that need no look."""
+
 
 class WrongAnswerError(PredicateError):
     """Of all rows: no one of them is to blame, and none is looked for."""
@@ -40,36 +46,37 @@ class CallEnded(BaseException):
 def answer_by_row(
     call: Callable[..., Any], values: Sequence[list[Any]], rows: int, name: str, *, strict: bool = False
 ) -> tuple[Bits, Raised]:
-    """A row function on the values of its columns. The first thing it returns is looked at: an array has no truth.
-    `strict`: all are, since what is no truth value is none."""
-    answers: list[Any] = []
+    """A row function on the values of its columns. The types of what it returns are looked at, each once: an array has
+    no truth, and a coroutine is always true. `strict`: what is no truth value is refused."""
     raised: Raised = {}
-    results = map(call, *values)
-    rest = results if strict else map(truth, results)
-    looked = strict
+    answers = _all_of(map(call, *values), rows, raised)
+    if not strict:
+        with suppress(TypeError, ValueError, OverflowError):  # which tells truth values and numbers from all else
+            return np.frombuffer(bytes(answers), dtype=np.uint8) != 0, raised
+    kinds = set(map(type, answers))
+    if kinds != _BOOL:
+        if strict:
+            _refuse_other_kinds(kinds, name)
+        else:
+            for kind in sorted(kinds - _TRUTH_VALUES, key=lambda kind: kind.__name__):
+                _refuse_what_is_no_truth([answer for answer in answers if type(answer) is kind], name)
+        answers = _all_of(map(truth, answers), rows, raised)
+    return np.frombuffer(bytes(answers), dtype=bool), raised
+
+
+def _all_of(results: Iterator[Any], rows: int, raised: Raised) -> list[Any]:
+    """All results, True where one raised instead."""
+    answers: list[Any] = []
     while len(answers) < rows:
         try:
-            if not looked:
-                first = next(results)
-                looked = True
-                if type(first) is not bool:
-                    _refuse_what_is_no_truth(first, name)
-                answers.append(truth(first))
-            answers.extend(rest)  # keeps what came before an exception
+            answers.extend(results)  # keeps what came before an exception
             if len(answers) < rows:  # a StopIteration ends `extend` without a word
                 raised[len(answers)] = StopIteration()
                 answers.append(True)
-        except _NoTruthError as error:  # no row is to blame
-            raise PredicateError(str(error)) from None
         except Exception as error:
             raised[len(answers)] = error
             answers.append(True)
-    if strict:
-        kinds = set(map(type, answers))
-        if kinds != {bool}:
-            _refuse_other_kinds(kinds, name)
-            answers = list(map(truth, answers))
-    return np.frombuffer(bytes(answers), dtype=bool), raised
+    return answers
 
 
 def _refuse_other_kinds(kinds: set[type], name: str) -> None:
@@ -81,28 +88,39 @@ def _refuse_other_kinds(kinds: set[type], name: str) -> None:
         )
 
 
-class _NoTruthError(Exception):
-    """Not a PredicateError, which the user's function may raise itself, and which then is of one row."""
-
-
-def _refuse_what_is_no_truth(result: Any, name: str) -> None:
-    """Arrow, NumPy and pandas arrays, Arrow scalars (before pyarrow 21 even a false one counts as true), Columns."""
-    library = type(result).__module__.partition(".")[0]
-    what = f"predicate {name!r} returned {library}'s {type(result).__name__} for a row"
+def _refuse_what_is_no_truth(results: Sequence[Any], name: str) -> None:
+    """Results of one type: Arrow, NumPy and pandas arrays, Arrow scalars (before pyarrow 21 even a false one counts as
+    true), Columns, and what is always true because it has not run yet."""
+    result, kind = results[0], type(results[0])
+    library = kind.__module__.partition(".")[0]
+    whose = "" if library == "builtins" else f"{library}'s "
+    what = f"predicate {name!r} returned {whose}{kind.__name__} for a row"
     if is_column(result):
-        raise _NoTruthError(
+        raise PredicateError(
             f"{what}: a function of Columns is no predicate; give what it returns, tw.predicate(f(F.col(...)))"
         )
-    of_pandas = library == "pandas" and hasattr(type(result), "__array__")
+    of_pandas = library == "pandas" and hasattr(kind, "__array__")
     if (
         of_pandas
         or isinstance(result, (pa.Scalar, pa.Array, pa.ChunkedArray))
         or (isinstance(result, np.ndarray) and result.ndim)
     ):
-        raise _NoTruthError(
+        raise PredicateError(
             f"{what}, which is no truth value; did you forget vectorized=True? Then it gets whole columns, as Arrow "
             "arrays, and returns one boolean a row"
         )
+    if isinstance(result, Awaitable | AsyncIterator):
+        for each in results:
+            if iscoroutine(each):
+                each.close()  # or Python warns of every one that it was never awaited
+        raise PredicateError(f"{what}, which is always true: return the value it stands for, asyncio.run(...)")
+    if isinstance(result, Iterator) and not hasattr(kind, "__bool__") and not hasattr(kind, "__len__"):
+        raise PredicateError(
+            f"{what}, which is always true, also where it gives nothing: return a value, such as any(...) or all(...) "
+            "of it"
+        )
+    if result is NotImplemented:
+        raise PredicateError(f"{what}: it cannot tell; return True or False")
 
 
 def answer_by_array(call: Callable[..., Any], arrays: Sequence[pa.Array], rows: int, name: str) -> tuple[Bits, Raised]:

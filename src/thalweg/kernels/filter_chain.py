@@ -12,6 +12,7 @@ whose guard is unknown is unknown too, and is not called. A row has failed when 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -236,12 +237,19 @@ def set_up(predicate: Predicate) -> Any:
     if predicate.setup is None:
         return NOTHING
     try:
-        return predicate.setup()
+        value = predicate.setup()
     except Exception as error:
         at = raised_at(error)
         raise PredicateError(
             f"setup of predicate {predicate.name!r} raised {type(error).__name__}: {error}{f' ({at})' if at else ''}"
         ) from error
+    if inspect.iscoroutine(value):
+        value.close()
+        raise PredicateError(
+            f"setup of predicate {predicate.name!r} returned a coroutine, which nobody awaits: let it return what the "
+            "coroutine gives, asyncio.run(...)"
+        )
+    return value
 
 
 def _bind(predicate: Predicate, value: Any) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Protocol, overload
 from thalweg.errors import PlanError
 from thalweg.plan.native_predicate import NativePredicate, native_predicate
 from thalweg.plan.native_text import is_column
-from thalweg.plan.user_function import cannot_take
+from thalweg.plan.user_function import cannot_take, is_always_true, never_answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,8 @@ def predicate(
     func
         With ``vectorized=False`` a function of one row's values (in the order of `columns`) whose result counts as
         true when it is truthy. With ``vectorized=True`` a function of Arrow arrays that returns one boolean a row (an
-        Arrow, NumPy or pandas array); null counts as false. It must be deterministic.
+        Arrow, NumPy or pandas array); null counts as false. It must be deterministic, and neither async nor a
+        generator function.
         Or a Column of PySpark, ``F.col("payload").isNotNull()``: a native predicate, evaluated in the JVM before rows
         travel. It takes `name` and `after` (other native ones) and nothing else.
     columns
@@ -119,6 +120,7 @@ def predicate(
         raise PlanError(f"predicate {label!r}: setup must be a function without arguments, not {setup!r}")
     guards = _guards(label, after)
     _refuse_spark_udf(label, func)
+    _refuse_what_never_answers(label, func, setup)
     _check_arguments(label, func, columns, setup)
     return Predicate(label, func, tuple(columns), guards, bool(vectorized), setup, bool(profile))
 
@@ -159,6 +161,18 @@ def _refuse_spark_udf(label: str, func: Any) -> None:
             f"predicate {label!r} is a UDF of Spark's, which runs only inside Spark: give the Python function it was "
             "made of (its .func), and vectorized=True if that takes whole columns, as Arrow arrays"
         )
+
+
+def _refuse_what_never_answers(label: str, func: Callable[..., Any], setup: Callable[[], Any] | None) -> None:
+    if (why := never_answers(func)) is not None:
+        raise PlanError(f"predicate {label!r} {why}")
+    if is_always_true(func):
+        raise PlanError(
+            f"predicate {label!r} is a class: a call returns an object of it, which is always true. Give a function, "
+            "or an object that can be called"
+        )
+    if setup is not None and (why := never_answers(setup)) is not None:
+        raise PlanError(f"predicate {label!r}: its setup {why}")
 
 
 def _check_arguments(

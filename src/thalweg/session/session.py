@@ -15,6 +15,7 @@ from thalweg.plan.relation import Catalog, Relation, Statistics, UserFunction
 from thalweg.plan.sql.analysis import read_query
 from thalweg.plan.sql.vocabulary import NAMES
 from thalweg.plan.type_rules import type_of
+from thalweg.plan.user_function import never_answers
 from thalweg.plan.window_length import Length, length_of
 from thalweg.session.continuous_query import ContinuousQuery
 from thalweg.session.running import Running
@@ -133,6 +134,8 @@ class Session:
         key = self._name(name, "function").lower()
         if not callable(func):
             raise PlanError(f"function {name!r}: {func!r} cannot be called; give a function")
+        if (why := never_answers(func)) is not None:
+            raise PlanError(f"function {name!r} {why}")
         for word, value in (("vectorized", vectorized), ("safe", safe)):
             if not isinstance(value, bool):
                 raise PlanError(f"function {name!r}: {word}={value!r} must be True or False")
