@@ -21,6 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from thalweg.kernels.ungathered import take_ungathered
+
 Rows = NDArray[np.int64]
 
 
@@ -37,7 +39,19 @@ def as_index(rows: Rows) -> pa.Array:
 
 def take_rows(array: pa.Array, rows: Rows) -> pa.Array:
     """The values at some places, all of which are inside."""
-    return _TAKE.call([array, as_index(rows)], _TRUSTED)
+    try:
+        return _TAKE.call([array, as_index(rows)], _TRUSTED)
+    except pa.ArrowNotImplementedError:
+        return take_ungathered(array, rows)
+
+
+def filter_rows(batch: pa.RecordBatch, keep: NDArray[np.bool_]) -> pa.RecordBatch:
+    """The rows where it is true, with columns of any type."""
+    try:
+        return batch.filter(pa.array(keep))
+    except pa.ArrowNotImplementedError:
+        rows = keep.nonzero()[0]
+        return pa.RecordBatch.from_arrays([take_rows(column, rows) for column in batch.columns], schema=batch.schema)
 
 
 class Columns:

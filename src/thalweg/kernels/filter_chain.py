@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from thalweg.errors import PredicateError
 from thalweg.kernels.answer import Bits, CallEnded, Raised, answer_by_array, answer_by_row
 from thalweg.kernels.columns import Columns, Rows, python_values
+from thalweg.kernels.plain_columns import gathered_type, plain_array
 from thalweg.kernels.unknown import Unknown
 from thalweg.kernels.user_frame import raised_at
 from thalweg.plan import FilterPlan, Predicate
@@ -98,14 +99,24 @@ class FilterChain:
         self._calls = [_bind(p, setups.get(p.name, NOTHING)) for p in plan.predicates]
         self._guards = plan.pipeline.guards
         self.sentry = NOBODY
+        self._types: list[pa.DataType] = []
+        self._read_as: list[pa.DataType] = []
         by_rows = [c for p in plan.predicates if not p.vectorized for c in set(p.columns)]
         self.shared = frozenset(c for c in by_rows if by_rows.count(c) > 1)
         # pyarrow imports pandas at the first conversion of a process, a second that no predicate should be charged with
         python_values(pa.array([0]))
 
     def columns(self, batch: pa.RecordBatch) -> Columns:
-        """The columns the predicates read."""
-        return Columns({name: batch.column(name) for name in self.plan.columns}, batch.num_rows, self.shared)
+        """The columns the predicates read; views and run-end-encoded ones as plain values, which functions of Arrow
+        arrays can work with."""
+        arrays = {name: batch.column(name) for name in self.plan.columns}
+        types = [array.type for array in arrays.values()]
+        if types != self._types:
+            self._types, self._read_as = types, [gathered_type(kind) for kind in types]
+        for (name, array), kind in zip(arrays.items(), self._read_as, strict=True):
+            if array.type != kind:
+                arrays[name] = plain_array(array, kind)
+        return Columns(arrays, batch.num_rows, self.shared)
 
     def evaluate(self, k: int, columns: Columns, rows: Rows | None) -> tuple[Bits, Raised]:
         """Predicate k on these rows (None: all): which of them stay, and what it raised on which."""

@@ -9,8 +9,10 @@ and more than a narrow index can tell. Arrow gathers nothing from views. Both be
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from thalweg.kernels.ungathered import runs_of
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
@@ -40,6 +42,11 @@ def can_be_gathered(kind: pa.DataType) -> bool:
     return True
 
 
+def gathered_type(kind: pa.DataType) -> pa.DataType:
+    """The type itself where Arrow gathers it, and else the plain one."""
+    return kind if can_be_gathered(kind) else plain_type(kind)
+
+
 def plain_schema(schema: pa.Schema) -> pa.Schema:
     """The same names."""
     return pa.schema([field.with_type(plain_type(field.type)) for field in schema])
@@ -60,7 +67,14 @@ def plain_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
         # the dictionary first: values are gathered by index, which views refuse
         words = array.dictionary if array.dictionary.type == kind else plain_array(array.dictionary, kind)
         return words.take(array.indices)
-    if pa.types.is_run_end_encoded(array.type):
-        values = pc.run_end_decode(array)
-        return values if values.type == kind else plain_array(values, kind)
+    if pa.types.is_run_end_encoded(array.type):  # Arrow decodes no runs of views
+        values = array.values if array.values.type == kind else plain_array(array.values, kind)
+        return values.take(pa.array(runs_of(array, np.arange(len(array)))))
+    if pa.types.is_struct(kind):  # nor does it cast fields and values that are run-end-encoded
+        columns = [array.field(n) for n in range(kind.num_fields)]
+        made = [c if c.type == f.type else plain_array(c, f.type) for c, f in zip(columns, kind, strict=True)]
+        return pa.StructArray.from_arrays(made, fields=list(kind), mask=array.is_null())
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        children = [plain_array(array.values, kind.value_type)]
+        return pa.Array.from_buffers(kind, len(array), array.buffers()[:2], offset=array.offset, children=children)
     return array.cast(kind)

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.errors import PlanError
+from thalweg.kernels.columns import filter_rows
 from thalweg.runtime.failed_row import FailedRow
 from thalweg.runtime.settings import FilterSettings
 
@@ -47,10 +48,10 @@ def rows_and_errors(
 ) -> pa.RecordBatch:
     """The wanted rows of a batch, in its order."""
     if wanted is Wanted.KEPT:
-        return batch.filter(pa.array(keep))
+        return filter_rows(batch, keep)
     chosen = np.zeros_like(keep) if wanted is Wanted.ERRORS else keep.copy()
     told: list[list[dict[str, str]] | None] = [None] * len(keep)
     for failure in failures:
         chosen[failure.row] = True
         told[failure.row] = [{"predicate": name, "error": text} for name, text in failure.raised]
-    return batch.append_column(column, pa.array(told, ERRORS_TYPE)).filter(pa.array(chosen))
+    return filter_rows(batch.append_column(column, pa.array(told, ERRORS_TYPE)), chosen)
