@@ -18,8 +18,10 @@ from thalweg.errors import (
     PredicateError,
     QueryError,
     SqlError,
+    SumOverflowError,
     ThalwegError,
     TimeLimitError,
+    WorkerDiedError,
 )
 from thalweg.plan import NativePredicate, Predicate, predicate
 from thalweg.report import JoinReport, Report
@@ -30,5 +32,6 @@ __version__ = "0.1.0"
 __all__ = [
     "CheckpointError", "ContinuousQuery", "ExpressionError", "FailedRowError", "Filters", "FunctionError", "Join",
     "JoinLimitError", "JoinReport", "NativePredicate", "PlanError", "Predicate", "PredicateError", "QueryError",
-    "Report", "Session", "SqlError", "ThalwegError", "TimeLimitError", "filters", "join", "predicate", "session",
+    "Report", "Session", "SqlError", "SumOverflowError", "ThalwegError", "TimeLimitError", "WorkerDiedError",
+    "filters", "join", "predicate", "session",
 ]  # fmt: skip
