@@ -93,7 +93,8 @@ def predicate(
         what :func:`predicate` made. It is then never evaluated, not even for profiling, on a row where one of them is
         false, or raised.
     setup
-        Called once a worker process; its value becomes the first argument of `func` (a model, a connection).
+        Called once per worker process, and again only if what it captures has changed; its value becomes the first
+        argument of `func` (a model, a connection).
     profile
         False: never evaluate it only to learn something. It then moves forward only on what ordinary work has shown.
 

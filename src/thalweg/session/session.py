@@ -120,7 +120,7 @@ class Session:
         ----------
         func
             Of one row's values (None for NULL); with ``vectorized=True`` of Arrow arrays, giving one value a row. It
-            must be deterministic.
+            must be deterministic, and neither async nor a generator function.
         returns
             A type by its name in Spark, such as ``"boolean"`` or ``"decimal(10, 2)"``; or Spark's or Arrow's own.
         cost
