@@ -144,6 +144,7 @@ RETURNED = {
     "matches": (lambda: re.finditer("a", "b"), "callable_iterator for a row, which is always true"),
     "NotImplemented": (lambda: NotImplemented, "NotImplementedType for a row: it cannot tell"),
     "an Arrow scalar": (lambda: pa.scalar(False), "pyarrow's BooleanScalar for a row, which is no truth value"),
+    "an Arrow number": (lambda: pa.scalar(1000), "pyarrow's Int64Scalar for a row, which is no truth value"),
     "an Arrow array": (lambda: pa.array([False]), "pyarrow's BooleanArray for a row, which is no truth value"),
     "an array": (lambda: np.array([False]), "numpy's ndarray for a row, which is no truth value"),
     "a Series": (lambda: pd.Series([False]), "pandas's Series for a row, which is no truth value"),

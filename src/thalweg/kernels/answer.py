@@ -50,8 +50,8 @@ def answer_by_row(
     no truth, and a coroutine is always true. `strict`: what is no truth value is refused."""
     raised: Raised = {}
     answers = _all_of(map(call, *values), rows, raised)
-    if not strict:
-        with suppress(TypeError, ValueError, OverflowError):  # which tells truth values and numbers from all else
+    if not strict and answers and type(answers[0]) in _TRUTH_VALUES:
+        with suppress(Exception):  # of what is neither a truth value nor a small number: it is looked at below
             return np.frombuffer(bytes(answers), dtype=np.uint8) != 0, raised
     kinds = set(map(type, answers))
     if kinds != _BOOL:
@@ -59,7 +59,7 @@ def answer_by_row(
             _refuse_other_kinds(kinds, name)
         else:
             for kind in sorted(kinds - _TRUTH_VALUES, key=lambda kind: kind.__name__):
-                _refuse_what_is_no_truth([answer for answer in answers if type(answer) is kind], name)
+                _refuse_what_is_no_truth(next(a for a in answers if type(a) is kind), answers, name)
         answers = _all_of(map(truth, answers), rows, raised)
     return np.frombuffer(bytes(answers), dtype=bool), raised
 
@@ -88,10 +88,10 @@ def _refuse_other_kinds(kinds: set[type], name: str) -> None:
         )
 
 
-def _refuse_what_is_no_truth(results: Sequence[Any], name: str) -> None:
-    """Results of one type: Arrow, NumPy and pandas arrays, Arrow scalars (before pyarrow 21 even a false one counts as
+def _refuse_what_is_no_truth(result: Any, answers: Sequence[Any], name: str) -> None:
+    """One result of a type: Arrow, NumPy and pandas arrays, Arrow scalars (before pyarrow 21 even a false one counts as
     true), Columns, and what is always true because it has not run yet."""
-    result, kind = results[0], type(results[0])
+    kind = type(result)
     library = kind.__module__.partition(".")[0]
     whose = "" if library == "builtins" else f"{library}'s "
     what = f"predicate {name!r} returned {whose}{kind.__name__} for a row"
@@ -110,7 +110,7 @@ def _refuse_what_is_no_truth(results: Sequence[Any], name: str) -> None:
             "arrays, and returns one boolean a row"
         )
     if isinstance(result, Awaitable | AsyncIterator):
-        for each in results:
+        for each in answers:
             if iscoroutine(each):
                 each.close()  # or Python warns of every one that it was never awaited
         raise PredicateError(f"{what}, which is always true: return the value it stands for, asyncio.run(...)")
