@@ -53,9 +53,9 @@ def swallows_everything(i):
 
 
 def swallows_in_every_row(i):
-    """As a look-up in a service that is down."""
+    """As a look-up in a service that is down for many rows."""
     try:
-        return i < 2000 or time.sleep(FOREVER_S) or True
+        return not 2000 <= i < 2200 or time.sleep(FOREVER_S) or True
     except BaseException:
         return False
 
@@ -75,7 +75,7 @@ def raises_something_else(i):
 
 
 def goes_on_for_a_while(i):
-    end = time.monotonic() + 1.0
+    end = time.monotonic() + 0.6
     while i == 2000 and time.monotonic() < end:
         try:
             time.sleep(0.01)

@@ -1,5 +1,4 @@
-"""The one query, the one join and those in SQL in one session, over Connect native predicates and captured values too: a
-start of Spark takes longer than any.
+"""The one query, the one join and those in SQL in one session, and more over Connect: a start of Spark takes longer.
 
     python query_and_join.py FOLDER [MASTER, or remote:ADDRESS for Spark Connect [KEY=VALUE for Spark ...]]
 
