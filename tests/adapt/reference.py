@@ -157,7 +157,7 @@ class Sweep(Algorithm):
 
 
 class Independent(Algorithm):
-    """Section 6."""
+    """Section 6: A-Greedy with the first row of V at every position (figure 7(b))."""
 
     def asks(self, i: int, c: int) -> bool:
         return True
@@ -166,17 +166,33 @@ class Independent(Algorithm):
         self.window.append(b)
         if len(self.window) > self.window_size:
             self.window.popleft()
-        rate = [sum(t[k] for t in self.window) / self.a[k] for k in range(self.n)]
-        f = self.f
         for i in range(1, self.n + 1):
-            for j in range(i + 1, self.n + 1):
-                if self.may_stand(f[j], i) and rate[f[i]] < self.alpha * rate[f[j]]:
-                    left = list(range(self.n))
-                    for r in range(1, self.n + 1):
-                        ready = [k for k in left if self.may_stand(k, r)]
-                        f[r] = max(ready, key=lambda k: (rate[k], -k))
-                        left.remove(f[r])
-                    return
+            if self.figure_4(i):
+                self.figure_5(i)
+
+    def rate(self, k: int) -> float:
+        """V[1, .] over the time: the same at every position."""
+        return sum(t[k] for t in self.window) / self.a[k]
+
+    def figure_4(self, i: int) -> bool:
+        f, n = self.f, self.n
+        return any(
+            self.may_stand(f[j], i) and self.rate(f[i]) < self.alpha * self.rate(f[j]) for j in range(i + 1, n + 1)
+        )
+
+    def figure_5(self, i: int) -> None:
+        f, n = self.f, self.n
+        maxr = i
+        r = i
+        while r <= maxr:
+            maxc = next(c for c in range(r, n + 1) if self.may_stand(f[c], r))
+            maxr = max(maxr, maxc)
+            for c in range(maxc + 1, n + 1):
+                if self.may_stand(f[c], r) and self.rate(f[c]) > self.rate(f[maxc]):
+                    maxc = c
+                    maxr = max(maxr, maxc)
+            f[r], f[maxc] = f[maxc], f[r]
+            r = r + 1
 
 
 class LocalSwaps(Algorithm):

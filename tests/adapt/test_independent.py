@@ -63,5 +63,33 @@ def test_it_does_not_see_correlation():
     assert verdict.reason.startswith("at position 1 a (1 ns a row) drops 1.5 times as much")
 
 
+def tuples_that_drop(*counts: int) -> list[tuple[bool, ...]]:
+    """A hundred profile tuples, of which each filter drops so many."""
+    return [tuple(n < count for count in counts) for n in range(100)]
+
+
+def test_a_violation_moves_only_what_figure_5_reaches():
+    # the third and fourth stand within alpha of each other, and the violation at position 1 does not reach them
+    policy = Independent(Pipeline(tuple("abcd")), ProfileSettings(p=1.0, window=100, alpha=0.9))
+    verdict = policy.update(seen(4, tuples_that_drop(50, 90, 40, 41)))
+    assert verdict is not None
+    assert verdict.order == (1, 0, 2, 3)
+
+
+def test_a_violation_moves_nothing_before_it():
+    policy = Independent(Pipeline(tuple("abcd")), ProfileSettings(p=1.0, window=100, alpha=0.9))
+    verdict = policy.update(seen(4, tuples_that_drop(90, 91, 10, 40)))
+    assert verdict is not None
+    assert verdict.order == (0, 1, 3, 2)
+
+
+def test_equal_filters_keep_the_order_they_have_and_not_the_written_one():
+    policy = Independent(Pipeline(tuple("abcd")), ProfileSettings(p=1.0, window=100, alpha=0.9))
+    assert policy.update(seen(4, tuples_that_drop(20, 50, 30, 40))).order == (1, 3, 2, 0)
+    # now a and c drop the same: c stays before a when d goes to the front
+    verdict = policy.update(seen(4, tuples_that_drop(20, 50, 20, 90)))
+    assert verdict.order == (3, 1, 2, 0)
+
+
 def test_the_defaults_are_those_of_table_1():
     assert Independent(Pipeline(("a",))).settings == ProfileSettings(p=0.005, window=1000, alpha=0.9)

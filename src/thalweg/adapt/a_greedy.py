@@ -5,8 +5,10 @@ Guarantee: after every update the order satisfies the greedy invariant for the w
 (equation 4). When stream and filters are stable its cost is at most 4/alpha times the best order's (theorem 4.1).
 Cost: a profiled row is evaluated by every filter behind the one that dropped it. An update costs O(n^2) a tuple; a
 violation at position i one to n-i scans of the window.
-Differs from the paper: tuples arrive in small batches, so the invariant is checked at all positions once a batch; the
-time a row costs comes from `CallCost`, and a filter never called yet counts as the mean of the others; a filter with
+Differs from the paper: the policy looks once per batch of profile tuples, not once per tuple: sampled rows wait until
+some dozens are together (`filter_loop`), and then the invariant is checked at all positions. When the order switches
+while rows wait, these rows are discarded without being profiled: they were dropped at positions of the previous order.
+The time a row costs comes from `CallCost`, and a filter never called yet counts as the mean of the others; a filter with
 guards is compared only at positions behind them, so one that drops much waits for a guard that drops nothing (the
 bound is for chains without guards); a filter that may not be profiled counts as dropping only what it was seen to
 drop, and so moves forward only on certain gain.

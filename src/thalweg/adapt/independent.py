@@ -4,7 +4,12 @@ Answers: the order that is best for independent filters, at once after a change.
 Guarantee: the independent invariant (definition 6.1) up to alpha for the window's statistics. Optimal when filters are
 independent; up to O(n) times worse than A-Greedy when they are not (example 6).
 Cost: profiling as A-Greedy's, at half its probability; only the first row of V is kept.
-Differs from the paper: none but the batches (see A-Greedy); the same guards and permissions.
+Differs from the paper: section 6 names the invariant and calls the algorithm a variation of A-Greedy, so violations are
+detected as in figure 4 (with alpha, equation 4) and corrected as in figure 5, both with the first row of V at every
+position. Only positions from the violated one to the last one that a correction reaches change; as in figure 5 the best
+filter is taken there without alpha, and of equal filters the one that comes first in the current order. Besides that, as
+for A-Greedy: the invariant is checked once per batch of profile tuples, costs come from `CallCost`, guards and
+permissions to profile are respected.
 
 >>> policy = Independent(Pipeline(("even", "small")), ProfileSettings(p=1.0, window=10))
 >>> nothing = np.zeros(2, np.int64)
@@ -32,7 +37,6 @@ from thalweg.adapt.policy import (
     eligible_from,
     known_costs,
     restored_order,
-    sorted_by,
 )
 from thalweg.adapt.scope import everything
 from thalweg.plan.pipeline import Pipeline
@@ -61,7 +65,7 @@ class Independent:
     def _place(self) -> None:
         n = len(self.pipeline)
         self._wants = Wants(self.settings.p, everything(self.order, self.pipeline), together=self.settings.together)
-        # pair (i, j) is comparable when filter j could stand at position i
+        # pair (i, j) is comparable when the filter at position j could be at position i
         ahead = np.triu(np.ones((n, n), dtype=bool), 1)
         self._comparable = ahead & (eligible_from(self.order, self.pipeline.guards)[None, :] <= np.arange(n)[:, None])
 
@@ -70,25 +74,50 @@ class Independent:
         return self._wants
 
     def update(self, seen: Seen) -> Verdict | None:
-        """Slide the window; sort when a filter drops clearly less per unit of time than one behind it."""
+        """Slide the window, and correct every violation of definition 6.1 with alpha."""
         if len(seen.profile):
             gone = self.window.insert(seen.profile)
             self.drops += seen.profile.sum(axis=0) - gone.sum(axis=0)
         costs = known_costs(seen.cost_ns)
         rate = self.drops / costs
+        before = self.order
+        reason = ""
+        last = -1
+        while (found := self._violation(rate)) is not None:
+            i, j = found
+            assert i > last, "a correction leaves no violation at or before the position it was made for"
+            last = i
+            stands, comes = self.order[i], self.order[j]
+            drops = (float(self.drops[comes]), float(self.drops[stands]))
+            reason = reason or better_here(i, self.pipeline, comes, stands, costs, drops)
+            self._correct(i, rate)
+            self._place()
+        return Verdict(self.order, reason) if self.order != before else None
+
+    def _violation(self, rate: NDArray[np.float64]) -> tuple[int, int] | None:
+        """Figure 4 with the first row of V: the first position that violates the invariant, and where the best filter
+        for it is now."""
         by_place = rate[list(self.order)]
-        wrong = (by_place[:, None] < self.settings.alpha * by_place[None, :]) & self._comparable
-        if not wrong.any():
+        better = (by_place[:, None] < self.settings.alpha * by_place[None, :]) & self._comparable
+        rows = np.flatnonzero(better.any(axis=1))
+        if not len(rows):
             return None
-        i, j = (int(v) for v in np.argwhere(wrong)[0])
-        stands, comes = self.order[i], self.order[j]
-        order = sorted_by(rate.tolist(), self.pipeline)
-        if order == self.order:
-            return None  # only guards keep the better filter behind
-        self.order = order
-        self._place()
-        drops = (float(self.drops[comes]), float(self.drops[stands]))
-        return Verdict(order, better_here(i, self.pipeline, comes, stands, costs, drops))
+        i = int(rows[0])
+        return i, int(np.argmax(np.where(better[i], by_place, -1.0)))
+
+    def _correct(self, i: int, rate: NDArray[np.float64]) -> None:
+        """Figure 5 with the first row of V: from position i on take the best eligible filter, as far as the changes
+        reach."""
+        order, guards = list(self.order), self.pipeline.guards
+        r = last = i
+        while r <= last:
+            placed = set(order[:r])
+            eligible = [c for c in range(r, len(order)) if all(g in placed for g in guards[order[c]])]
+            best = max(eligible, key=lambda c: rate[order[c]])  # the first of equal ones: the order stays
+            last = max(last, best)
+            order[r], order[best] = order[best], order[r]
+            r += 1
+        self.order = tuple(order)
 
     def snapshot(self) -> dict[str, Any]:
         """The order and the window."""
