@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import threading
 import uuid
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +17,7 @@ from thalweg.report import Report, Tally
 from thalweg.runtime.local import filter_batches
 from thalweg.runtime.native_order import NativeOrder
 from thalweg.runtime.outcome import ERRORS_COLUMN, Wanted, check_wanted
-from thalweg.runtime.settings import resolve, unknown_settings
+from thalweg.runtime.settings import FilterSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +28,6 @@ MOST_PENDING = 1000
 """Batch DataFrames whose first action is waited for; in a `foreachBatch` nobody may ever ask for a report."""
 MOST_DEATHS = 10
 """Workers that died, shown in a report."""
-_WARNED: set[str] = set()
 
 
 def filters(
@@ -77,12 +74,13 @@ def filters(
         ``"raise"`` (default): a row that fails fails the query, which names the predicates that raised, the row and
         its values. ``"dead-letter"``: it is set aside and counted; see :meth:`Filters.tagged`, :meth:`Filters.errors`.
     redact
-        True: no value of a row, and no message of an exception, is told; only the exceptions' types.
+        True: errors and rows set aside hold no value of a row and no message of an exception, only the exceptions'
+        types.
     time_limit
         Seconds a predicate may take for a slice of some thousand rows; then the query fails with its name.
 
     What is not given is taken from Spark's configuration (``spark.thalweg.policy``), then from the environment
-    (``THALWEG_POLICY``), then from the default.
+    (``THALWEG_POLICY``), then from the default, each time the filters are applied to data.
 
     >>> import pyarrow as pa, thalweg as tw
     >>> keep = tw.filters(tw.predicate(str.isdigit, "code"), tw.predicate(lambda c: len(c) > 2, "code", name="long"))
@@ -107,8 +105,7 @@ class Filters:
     def __init__(self, plan: FilterPlan, given: dict[str, Any], identity: str | None = None) -> None:
         self._plan = plan
         self._given = given
-        resolve(given, environ={})  # a wrong argument is told here; what else may be set, where it is used
-        self._settings_checked = False
+        FilterSettings.resolve(given, environ={})  # refuses a wrong argument; what is set outside is read when applied
         self._native = NativeOrder(plan.native)
         self._tally = Tally()
         self._sinks: dict[str, JsonLines] = {}
@@ -142,8 +139,7 @@ class Filters:
             raise PlanError(f"filters are applied to a Spark DataFrame, not to {type(df).__name__}; for Arrow: .over()")
         from thalweg.runtime.spark.filters import application_of, attach
 
-        settings = resolve(self._given, lambda key: df.sparkSession.conf.get(key, None))
-        self._warn_of_unknown_settings(lambda: df.sparkSession.conf.getAll)
+        settings = FilterSettings.in_force(self._given, df.sparkSession)
         check_wanted(wanted, settings, column, df.columns)
         sink = self._sink(settings.events)
         out, fetch = attach(df, self._plan, settings, self._identity, sink, self._native, wanted, column)
@@ -185,19 +181,9 @@ class Filters:
     ) -> Iterator[pa.RecordBatch]:
         if self._plan.native:
             raise PlanError(f"native predicates need Spark: {', '.join(self._plan.native.names)}; over() takes none")
-        settings = resolve(self._given)
-        self._warn_of_unknown_settings(dict)
+        settings = FilterSettings.in_force(self._given)
         run = f"local pass {next(self._passes)} of {self._identity[:8]}"
         return filter_batches(self._plan, settings, batches, run, self._sink(settings.events), wanted, column)
-
-    def _warn_of_unknown_settings(self, conf: Callable[[], Any]) -> None:
-        if not self._settings_checked:
-            self._settings_checked = True
-            with contextlib.suppress(AttributeError):  # not every session can tell all of its configuration
-                for sentence in unknown_settings(conf()):
-                    if sentence not in _WARNED:
-                        _WARNED.add(sentence)
-                        warnings.warn(sentence, stacklevel=4)
 
     def learn(self, df: Any, share: float = 0.01, rows: int = 10_000) -> int:
         """Sample finished data, so that the next query starts with its native predicates in the right order.

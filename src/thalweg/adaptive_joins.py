@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import threading
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +32,7 @@ def join(
     window: Length | Mapping[str, Length],
     time: str | Mapping[str, str],
     lateness: Length | Mapping[str, Length] = "0 seconds",
-    policy: str = "auto",
+    policy: str | None = None,
     *,
     select: Sequence[str] | None = None,
     budget: float | None = None,
@@ -43,6 +44,7 @@ def join(
     slice_rows: int | None = None,
     seed: int | None = None,
     events: str | os.PathLike[str] | None = None,
+    redact: bool | None = None,
 ) -> Join:
     """A join of two or more streams over time windows, whose probing order follows the data.
 
@@ -69,16 +71,16 @@ def join(
         How far a stream may be out of order. A row older than the query's watermark (the least, over the streams, of
         the largest time read minus the lateness) is late: counted, and not joined.
     policy, budget
-        As for :func:`thalweg.filters`: the probe of a window is a filter, and each stream has an order of its own.
-        ``"written"`` probes in the order of `on`.
+        As for :func:`thalweg.filters`, ``"auto"`` by default: the probe of a window is a filter, and each stream has an
+        order of its own. ``"written"`` probes in the order of `on`.
     select
         The columns of the result: ``["a.price", "b.*", "event_time"]``; None: all. Windows hold only what is selected
         or compared by value.
     max_matches
         Matches a single row may have by its keys, ten million by default; more is an error that names them.
     max_bytes
-        Memory that the windows of a join may hold, on Spark those of one bucket; more is an error. By default half of
-        the machine's, shared by its cores.
+        Memory that windows may hold, in bytes; more is an error. In this process it is for all windows of the join, and
+        half of the machine's by default; on Spark for those of one bucket, and the half is shared by the cores.
     buckets
         On Spark, the parts in which windows are held and joined at once; by default as many as tasks run at once. A
         checkpoint refuses another number than it was begun with: say it where the machine may change.
@@ -91,6 +93,13 @@ def join(
         next rows may be late. By default every stream is waited for, however long.
     slice_rows, seed, events
         As for :func:`thalweg.filters`.
+    redact
+        True: errors, reports and event records hold no value of a row. The keys of the row with the most matches are
+        left out.
+
+    What is not given of `policy`, `budget`, `max_matches`, `max_bytes`, `slice_rows`, `seed`, `events` and `redact` is
+    taken from Spark's configuration (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), then
+    from the default, each time the join is applied to data.
 
     The result has the columns ``<stream>_<column>``, those of `select` in its order, and ``event_time``, the largest of
     the times, last unless it is listed. Dictionary-encoded
@@ -112,25 +121,26 @@ def join(
             check_length(lengths, name)
     given = {
         "policy": policy, "budget": budget, "max_matches": max_matches, "max_bytes": max_bytes,
-        "buckets": buckets, "idle_after": idle_after, "slice_rows": slice_rows, "seed": seed,
-        "events": events,
+        "buckets": buckets, "max_ahead": max_ahead, "idle_after": idle_after, "slice_rows": slice_rows, "seed": seed,
+        "events": events, "redact": redact,
     }  # fmt: skip
-    settings = JoinSettings(**{name: value for name, value in given.items() if value is not None}, max_ahead=max_ahead)  # type: ignore[arg-type]
-    return Join(plan, settings)
+    return Join(plan, given)
 
 
 class Join:
     """Apply it to DataFrames with ``j(a=A, b=B)``, or to Arrow batches with ``j.over(a=..., b=...)``; ask
     ``j.report()`` and ``j.explain(a=A, b=B)``."""
 
-    def __init__(self, plan: JoinPlan, settings: JoinSettings) -> None:
+    def __init__(self, plan: JoinPlan, given: Mapping[str, Any]) -> None:
         self._plan = plan
-        self._settings = settings
+        self._given = given
+        JoinSettings.resolve(given, environ={})  # refuses a wrong argument; what is set outside is read when applied
         self._tally = JoinTally()
         self._identity = uuid.uuid4().hex
         self._passes = itertools.count(1)
         self._fetches: deque[Fetch] = deque(maxlen=MOST_PENDING)
-        self._lines = JsonLines(settings.events) if settings.events is not None else None
+        self._files: dict[str, JsonLines] = {}
+        self._lock = threading.Lock()
         self.listeners: list[Callable[[Record], None]] = []
         """Hear every event record, as the report does."""
 
@@ -151,7 +161,8 @@ class Join:
     def _attached(self, streams: Mapping[str, Any], *, tagged: bool) -> Any:
         from thalweg.runtime.spark.joins import attach
 
-        joined, fetch = attach(self._plan, self._settings, streams, self._sink(), tagged=tagged)
+        settings = JoinSettings.in_force(self._given, _session_of(streams))
+        joined, fetch = attach(self._plan, settings, streams, self._sink(settings.events), tagged=tagged)
         if fetch is not None:
             self._fetches.append(fetch)
         return joined
@@ -160,7 +171,8 @@ class Join:
         """Print how these DataFrames will be joined: what is partitioned by what, what is replicated, what is kept."""
         from thalweg.runtime.spark.joins import lay_out
 
-        laid, settings = lay_out(self._plan, self._settings, streams), self._settings
+        settings = JoinSettings.in_force(self._given, _session_of(streams))
+        laid = lay_out(self._plan, settings, streams)
         print(
             explain_text(
                 laid.binding, laid.partitioning, len(laid.buckets), laid.partitions, policy=settings.policy,
@@ -175,10 +187,7 @@ class Join:
     ) -> Iterator[pa.RecordBatch]:
         """As `over`; `watermark` hears the query's watermark, in ticks, after every round: what joins what comes out
         must know when no older result can come."""
-        from thalweg.runtime.local.joins import join_batches
-
-        run = f"local pass {next(self._passes)} of {self._identity[:8]}"
-        return join_batches(self._plan, self._settings, streams, run, self._sink(), watermark)
+        return self._over(streams, watermark)
 
     def over(self, /, **streams: Source) -> Iterator[pa.RecordBatch]:
         """The results over iterables of Arrow batches, tables, or whatever gives such batches (a ``pyarrow.dataset``, a
@@ -187,10 +196,16 @@ class Join:
         They are read as results are asked for, the stream that is furthest behind in time first, but tables wholly
         before any other rows are joined; every call of this is a pass of its own, which learns from zero. A pass
         without results gives one empty batch, for its columns."""
+        return self._over(streams, None)
+
+    def _over(
+        self, streams: Mapping[str, Source], watermark: Callable[[int | None], None] | None
+    ) -> Iterator[pa.RecordBatch]:
         from thalweg.runtime.local.joins import join_batches
 
+        settings = JoinSettings.in_force(self._given)
         run = f"local pass {next(self._passes)} of {self._identity[:8]}"
-        return join_batches(self._plan, self._settings, streams, run, self._sink())
+        return join_batches(self._plan, settings, streams, run, self._sink(settings.events), watermark)
 
     def report(self) -> JoinReport:
         """What has been counted so far, one section a pass."""
@@ -198,11 +213,16 @@ class Join:
         unobserved = sum(1 for fetch in self._fetches if fetch.ended and not fetch.observed)
         return self._tally.report(len(waiting), unobserved)
 
-    def _sink(self) -> Callable[[Record], None]:
+    def _sink(self, path: str | os.PathLike[str] | None) -> Callable[[Record], None]:
+        lines = None
+        if path is not None:
+            with self._lock:
+                lines = self._files.setdefault(str(path), JsonLines(path))
+
         def both(record: Record) -> None:
             self._tally.add(record)
-            if self._lines is not None:
-                self._lines.write(record)
+            if lines is not None:
+                lines.write(record)
             for listener in self.listeners:
                 listener(record)
 
@@ -210,7 +230,12 @@ class Join:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy in another process is the same join with a report of its own."""
-        return Join, (self._plan, self._settings)
+        return Join, (self._plan, self._given)
 
     def __repr__(self) -> str:
         return f"tw.join({self._plan.on!r})"
+
+
+def _session_of(streams: Mapping[str, Any]) -> Any:
+    """The session of Spark that the first DataFrame belongs to; None: none of them is one, which is refused later."""
+    return next((df.sparkSession for df in streams.values() if hasattr(df, "sparkSession")), None)

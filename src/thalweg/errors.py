@@ -9,6 +9,9 @@ from collections.abc import Iterable
 class ThalwegError(Exception):
     """The base of every error Thalweg raises on purpose."""
 
+    redacted: str | None = None
+    """The message without values of rows, where the message holds some."""
+
 
 class PlanError(ThalwegError, ValueError):
     """What was asked for cannot be run: a wrong name, a cycle, a bad setting. Raised before any row is read."""

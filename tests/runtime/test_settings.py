@@ -11,7 +11,9 @@ import pytest
 import thalweg as tw
 from thalweg import PlanError
 from thalweg.adapt import POLICIES
-from thalweg.runtime.settings import FilterSettings, resolve, unknown_settings
+from thalweg.runtime.settings import FilterSettings, unknown_settings
+
+resolve = FilterSettings.resolve
 
 VALUES: dict[str, list[tuple[str, Any]]] = {
     # name: three texts and what they mean

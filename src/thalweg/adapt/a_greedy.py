@@ -8,8 +8,8 @@ violation at position i one to n-i scans of the window.
 Differs from the paper: the policy looks once per batch of profile tuples, not once per tuple: sampled rows wait until
 some dozens are together (`filter_loop`), and then the invariant is checked at all positions. When the order switches
 while rows wait, these rows are discarded without being profiled: they were dropped at positions of the previous order.
-The time a row costs comes from `CallCost`, and a filter never called yet counts as the mean of the others; a filter with
-guards is compared only at positions behind them, so one that drops much waits for a guard that drops nothing (the
+The time a row costs comes from `CallCost`, and a filter never called yet counts as the mean of the others; a filter
+with guards is compared only at positions behind them, so one that drops much waits for a guard that drops nothing (the
 bound is for chains without guards); a filter that may not be profiled counts as dropping only what it was seen to
 drop, and so moves forward only on certain gain.
 

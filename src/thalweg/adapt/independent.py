@@ -7,8 +7,8 @@ Cost: profiling as A-Greedy's, at half its probability; only the first row of V 
 Differs from the paper: section 6 names the invariant and calls the algorithm a variation of A-Greedy, so violations are
 detected as in figure 4 (with alpha, equation 4) and corrected as in figure 5, both with the first row of V at every
 position. Only positions from the violated one to the last one that a correction reaches change; as in figure 5 the best
-filter is taken there without alpha, and of equal filters the one that comes first in the current order. Besides that, as
-for A-Greedy: the invariant is checked once per batch of profile tuples, costs come from `CallCost`, guards and
+filter is taken there without alpha, and of equal filters the one that comes first in the current order. Besides that,
+as for A-Greedy: the invariant is checked once per batch of profile tuples, costs come from `CallCost`, guards and
 permissions to profile are respected.
 
 >>> policy = Independent(Pipeline(("even", "small")), ProfileSettings(p=1.0, window=10))

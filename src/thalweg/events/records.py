@@ -170,7 +170,7 @@ class JoinObserved:
     most_matches: int
     """That one row had by its keys, at most so far."""
     hottest: str
-    """The keys of that row."""
+    """The keys of that row; empty with `redact`."""
     limit: int
     """Matches one row may have."""
     omitted_switches: int = 0

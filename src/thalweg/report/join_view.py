@@ -106,8 +106,8 @@ def _facts_of(s: StreamReport, buckets: int) -> list[str]:
         told.append(f"{s.stream}: the order of probes differs in {s.other_orders} of {len(s.buckets)} buckets")
     if s.most_matches > NEAR * s.limit:
         told.append(
-            f"{s.stream}: a row ({s.hottest}) had {s.most_matches:,} matches by its keys; more than "
-            f"{s.limit:,} (max_matches) fail the join"
+            f"{s.stream}: a row{f' ({s.hottest})' if s.hottest else ''} had {s.most_matches:,} matches by its keys; "
+            f"more than {s.limit:,} (max_matches) fail the join"
         )
     return told
 

@@ -47,7 +47,7 @@ class StreamCounts:
     """Spent on putting results together and on inserting."""
     most_matches: int = 0
     hottest: str = ""
-    """The keys of the row with the most results."""
+    """The keys of the row with the most results; empty with `redact`."""
 
     def counted_elsewhere(self) -> None:
         """Of rows that several have: who joins them says what came of it, one says how many there were."""

@@ -48,12 +48,15 @@ class JoinLoop:
         slice_rows: int | None = None,
         most_matches: int = MOST_MATCHES,
         most_bytes: int | None = None,
+        in_buckets: bool = False,
+        redact: bool = False,
         results: int = RESULTS,
         snapshots: bool = False,
         chain: Callable[[JoinTree, Mapping[str, WindowStore], Callable[[], int]], ProbeChain] = ProbeChain,
         tables: Mapping[str, pa.RecordBatch | pa.Table | WindowStore] | None = None,
     ) -> None:
-        """`chain`: what probes; another one may count time of its own, as a simulation does. `tables`: the rows of the
+        """`in_buckets`: these are the windows of one bucket among others. `redact`: no value of a row is given out.
+        `chain`: what probes; another one may count time of its own, as a simulation does. `tables`: the rows of the
         plan's tables, or what another loop made of them, since they do not change; whoever makes the loop again gives
         them again, they are in no snapshot."""
         warm_up()
@@ -63,6 +66,8 @@ class JoinLoop:
         self.clock = clock
         self.most_matches = most_matches
         self.most_bytes = most_bytes
+        self.in_buckets = in_buckets
+        self.redact = redact
         self.results = results
         self.intake = JoinIntake(binding)
         self.watermarks = self.intake.watermarks
@@ -163,10 +168,12 @@ class JoinLoop:
                     yield out
                 begun = self.clock()
         except TooManyResults as too_many:
+            keys = self._named_keys(alias, batch, too_many.row)
             raise JoinLimitError(
-                f"one row of {alias} ({self._named_keys(alias, batch, too_many.row)}) has more than "
+                f"one row of {alias}{f' ({keys})' if keys else ''} has more than "
                 f"{self.most_matches:,} matches by its keys; a key so common is rarely meant: filter it out before the "
-                "join, add an equality, make windows shorter, or raise max_matches="
+                "join, add an equality, make windows shorter, or raise max_matches= (in SQL, the setting "
+                "spark.thalweg.max_matches or the variable THALWEG_MAX_MATCHES)"
             ) from None
         counts.looked += told.looked
         if told.results > counts.most_matches:
@@ -184,12 +191,17 @@ class JoinLoop:
         held = {alias: self.stores[alias].nbytes for alias in self.streams}
         if sum(held.values()) + more > self.most_bytes:
             told = ", ".join(f"{alias} {size(held[alias])} in {len(self.stores[alias]):,} rows" for alias in held)
+            spread = "spread the join over more buckets=, " if self.in_buckets else ""
             raise JoinLimitError(
                 f"the windows would hold more than {size(self.most_bytes)} of memory ({told}): make windows "
-                "shorter, select= fewer columns, spread the join over more buckets=, or raise max_bytes="
+                f"shorter, select= fewer columns, {spread}or raise max_bytes= (in SQL, the setting "
+                "spark.thalweg.max_bytes or the variable THALWEG_MAX_BYTES)"
             )
 
     def _named_keys(self, alias: str, batch: pa.RecordBatch, row: int) -> str:
+        """The keys of a row in words; empty where no value may be given out."""
+        if self.redact:
+            return ""
         graph = self.binding.plan.graph
         columns = dict.fromkeys(graph.column_of[c][alias] for c in graph.classes_of(alias))
         return ", ".join(f"{column}={batch.column(column)[row].as_py()!r:.80}" for column in columns)

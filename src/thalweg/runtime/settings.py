@@ -1,11 +1,17 @@
-"""The settings of a filter chain, from the argument, `spark.thalweg.*`, `THALWEG_*` or the default, in this order."""
+"""Settings from the argument, `spark.thalweg.*`, `THALWEG_*` or the default, in this order: for filters, joins and SQL.
+
+`FROM_OUTSIDE` is the one table of what Spark's configuration and the environment can set. An object takes those that
+are fields of its settings, and reads them when it is applied to data.
+"""
 
 from __future__ import annotations
 
 import os
+import warnings
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Self
 
 from thalweg.adapt import POLICIES, Settings, check_policy, takes
 from thalweg.errors import PlanError, nearest
@@ -15,31 +21,44 @@ def _boolean(text: str) -> bool:
     return {"true": True, "1": True, "false": False, "0": False}[text.strip().lower()]
 
 
-_TEXT: dict[str, Callable[[str], Any]] = {
-    "policy": str, "p": float, "window": int, "alpha": float, "budget": float, "slice_rows": int, "seed": int,
-    "events": str, "on_error": str, "redact": _boolean, "time_limit": float,
+def _word(text: str) -> str:
+    return text.strip().lower()
+
+
+FROM_OUTSIDE: dict[str, Callable[[str], Any]] = {
+    "policy": _word, "p": float, "window": int, "alpha": float, "budget": float, "slice_rows": int, "seed": int,
+    "events": str.strip, "redact": _boolean, "on_error": _word, "time_limit": float, "max_matches": int,
+    "max_bytes": int,
 }  # fmt: skip
+"""How each is read from text. None of them changes the rows of an answer, but for `on_error` of filters; SQL does not
+read that one."""
+IN_CODE_ALONE = {
+    "buckets": "a checkpoint is bound to it",
+    "max_ahead": "it can change the answer",
+    "idle_after": "it can change the answer",
+}
+"""Arguments that cannot be set from outside, and why."""
 _KINDS: dict[Callable[[str], Any], str] = {_boolean: "true or false", float: "a number", int: "a whole number"}
 SPARK, VARIABLE = "spark.thalweg.", "THALWEG_"
 OTHER_VARIABLES = frozenset({"THALWEG_DATA", "THALWEG_WHOLE_CORPUS", "THALWEG_WRITE_GOLDEN"})
-"""Of Thalweg's own, and no settings of filters."""
+"""Variables of Thalweg's own that are not settings."""
 
 DEFAULT_POLICY = "auto"
 OF_THE_PAPER = "a-greedy"
-"""Who sets p, window or alpha and names no policy means this one."""
+"""The policy where p, window or alpha is set and no policy is named."""
 DEAD_LETTER = "dead-letter"
 ON_ERROR = ("raise", DEAD_LETTER)
 
 
 @dataclass(frozen=True, slots=True)
-class FilterSettings:
-    """Few, and checked when made."""
+class AdaptSettings:
+    """Settings of everything that adapts, filters and joins; checked when made."""
 
     policy: str = DEFAULT_POLICY
     p: float | None = None
     """Share of dropped rows to profile; None: the policy's own (a-greedy, table 1)."""
     window: int | None = None
-    """Profile tuples remembered; None: the policy's own."""
+    """Profile tuples remembered; None: the policy's own. Not the window of a join."""
     alpha: float | None = None
     """Thrashing avoidance; None: the policy's own."""
     budget: float | None = None
@@ -52,13 +71,9 @@ class FilterSettings:
     """For the sample of profiled rows; it never changes the answer. None: another one each time."""
     events: str | os.PathLike[str] | None = None
     """A file for event records (JSON lines), written by the driver."""
-    on_error: str = "raise"
-    """A row on which a predicate raises and which no other drops fails the query (`raise`), or is set aside
-    (`dead-letter`)."""
     redact: bool = False
-    """Errors and rows set aside tell no value of a row, nor a message, which may hold one: only types of exceptions."""
-    time_limit: float | None = None
-    """Seconds a predicate may take for a slice. Too few: a busy machine fails the query."""
+    """Errors, reports, event records and rows set aside hold no value of a row, and no message of an exception, which
+    may hold one: only types of exceptions."""
 
     def __post_init__(self) -> None:
         _ = self.profile
@@ -69,11 +84,85 @@ class FilterSettings:
             raise PlanError(f"seed={self.seed!r}: must be a whole number, 0 or more, or None")
         if self.events is not None and not isinstance(self.events, (str, os.PathLike)):
             raise PlanError(f"events={self.events!r}: must be the path of a file")
+        if not isinstance(self.redact, bool):
+            raise PlanError(f"redact={self.redact!r}: must be True or False")
+
+    @property
+    def profile(self) -> Settings | None:
+        """The profiling settings the policy will run with; None when it does not profile."""
+        return check_policy(self.policy, p=self.p, window=self.window, alpha=self.alpha, budget=self.budget)
+
+    @classmethod
+    def in_force(cls, given: Mapping[str, Any], spark: Any = None) -> Self:
+        """What applies now: the arguments, then the configuration of a session of Spark if there is one, then the
+        environment. A name that looks like a setting and is none is warned of once."""
+        _warn_of_unknown_settings(spark)
+        return cls.resolve(given) if spark is None else cls.resolve(given, lambda key: spark.conf.get(key, None))
+
+    @classmethod
+    def resolve(
+        cls,
+        given: Mapping[str, Any],
+        conf: Callable[[str], str | None] = lambda key: None,
+        environ: Mapping[str, str] = os.environ,
+    ) -> Self:
+        """Settings from the arguments that are not None, then Spark's configuration, then the environment; only what
+        wins is looked at.
+
+        >>> spark = {"spark.thalweg.policy": "written", "spark.thalweg.p": "0.02"}
+        >>> settings = FilterSettings.resolve({"policy": "sweep", "p": None}, spark.get)
+        >>> settings.policy, settings.p, settings.on_error
+        ('sweep', 0.02, 'raise')
+        """
+        names = tuple(f.name for f in fields(cls))
+        values: dict[str, Any] = {name: given[name] for name in names if name in given and name in IN_CODE_ALONE}
+        sources: dict[str, str] = {}
+        for name in names:
+            key, variable = f"{SPARK}{name}", f"{VARIABLE}{name.upper()}"
+            if given.get(name) is not None:
+                values[name] = given[name]
+                continue
+            if name not in FROM_OUTSIDE:
+                continue
+            for where, text in ((key, conf(key)), (variable, environ.get(variable))):
+                if text is not None and text.strip():  # empty is unset
+                    sources[name] = f"{where}={text!r}"
+                    values[name] = _parse(name, sources[name], text)
+                    break
+        arguments = {name for name in given if given[name] is not None}
+        paper = {"p", "window", "alpha"} & values.keys()
+        if "policy" not in values and (paper & arguments or (paper and "budget" not in arguments)):
+            values["policy"] = OF_THE_PAPER
+        policy = values.get("policy", DEFAULT_POLICY)
+        if policy in POLICIES:
+            # A policy named outside need not undo what the code says about profiling, nor the reverse; only arguments
+            # of one call that contradict each other are refused.
+            here = arguments if "policy" not in sources else set()
+            unwanted = {"p", "window", "alpha", "budget"} - set(takes(policy)) - here
+            values = {k: v for k, v in values.items() if k not in unwanted}
+        try:
+            return cls(**values)
+        except PlanError as error:
+            # the message begins with the setting and its value; if it was set outside, the place is named
+            about = next((name for name in names if str(error).startswith(f"{name}=")), "policy")
+            raise PlanError(f"{sources[about]}: {error}" if about in sources else str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSettings(AdaptSettings):
+    """Settings of a filter chain."""
+
+    on_error: str = "raise"
+    """A row on which a predicate raises and which no other drops fails the query (`raise`), or is set aside
+    (`dead-letter`)."""
+    time_limit: float | None = None
+    """Seconds a predicate may take for a slice. Too few: a busy machine fails the query."""
+
+    def __post_init__(self) -> None:
+        AdaptSettings.__post_init__(self)  # super() does not know classes with slots
         if self.on_error not in ON_ERROR:
             near = nearest(str(self.on_error), ON_ERROR)
             raise PlanError(f"on_error={self.on_error!r}: must be 'raise' or 'dead-letter'{near}")
-        if not isinstance(self.redact, bool):
-            raise PlanError(f"redact={self.redact!r}: must be True or False")
         limit = self.time_limit
         if limit is not None and (
             isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 < limit < float("inf")
@@ -85,81 +174,47 @@ class FilterSettings:
         """Whether rows that fail are set aside."""
         return self.on_error == DEAD_LETTER
 
-    @property
-    def profile(self) -> Settings | None:
-        """The profiling settings the policy will run with; None when it does not profile."""
-        return check_policy(self.policy, p=self.p, window=self.window, alpha=self.alpha, budget=self.budget)
-
-
-NAMES = tuple(f.name for f in fields(FilterSettings))
-
-
-def resolve(
-    given: Mapping[str, Any],
-    conf: Callable[[str], str | None] = lambda key: None,
-    environ: Mapping[str, str] = os.environ,
-) -> FilterSettings:
-    """Settings from the arguments that are not None, then Spark's configuration, then the environment; only what
-    wins is looked at.
-
-    >>> spark = {"spark.thalweg.policy": "written", "spark.thalweg.p": "0.02"}
-    >>> settings = resolve({"policy": "sweep", "p": None}, spark.get)
-    >>> settings.policy, settings.p, settings.on_error
-    ('sweep', 0.02, 'raise')
-    """
-    values: dict[str, Any] = {}
-    sources: dict[str, str] = {}
-    for name in NAMES:
-        key, variable = f"{SPARK}{name}", f"{VARIABLE}{name.upper()}"
-        if given.get(name) is not None:
-            values[name] = given[name]
-            continue
-        for where, text in ((key, conf(key)), (variable, environ.get(variable))):
-            if text is not None and text.strip():  # empty is unset
-                sources[name] = f"{where}={text!r}"
-                values[name] = _parse(name, sources[name], text)
-                break
-    arguments = {name for name in given if given[name] is not None}
-    paper = {"p", "window", "alpha"} & values.keys()
-    if "policy" not in values and (paper & arguments or (paper and "budget" not in arguments)):
-        values["policy"] = OF_THE_PAPER
-    policy = values.get("policy", DEFAULT_POLICY)
-    if policy in POLICIES:
-        # Whoever names a policy outside need not undo what the code says about profiling, nor the reverse; only who
-        # contradicts himself in one call is told so.
-        here = arguments if "policy" not in sources else set()
-        unwanted = {"p", "window", "alpha", "budget"} - set(takes(policy)) - here
-        values = {k: v for k, v in values.items() if k not in unwanted}
-    try:
-        return FilterSettings(**values)
-    except PlanError as error:
-        # the message begins with the setting and its value; who set it from outside must be told where
-        about = next((name for name in NAMES if str(error).startswith(f"{name}=")), "policy")
-        raise PlanError(f"{sources[about]}: {error}" if about in sources else str(error)) from None
-
 
 def _parse(name: str, where: str, text: str) -> Any:
     try:
-        return _TEXT[name](text)
+        return FROM_OUTSIDE[name](text)
     except (ValueError, KeyError):
-        raise PlanError(f"{where}: {name} takes {_KINDS[_TEXT[name]]}") from None
+        raise PlanError(f"{where}: {name} takes {_KINDS[FROM_OUTSIDE[name]]}") from None
 
 
 def unknown_settings(keys: Iterable[str], environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Sentences about what looks like a setting and is none: it would be ignored without a word.
+    """Sentences about what looks like a setting from outside and is none: it would be ignored silently.
 
     >>> unknown_settings(["spark.thalweg.polcy", "spark.app.id"], {"THALWEG_BUDGET": "0.1"})
     ["spark.thalweg.polcy is no setting of Thalweg and is ignored (did you mean 'spark.thalweg.policy'?)"]
+    >>> unknown_settings([], {"THALWEG_BUCKETS": "8"})
+    ['THALWEG_BUCKETS is ignored: a checkpoint is bound to it, so it is set in code alone, by buckets=']
     """
     told = []
-    for prefix, names, found in (
-        (SPARK, NAMES, keys),
-        (VARIABLE, [name.upper() for name in NAMES], environ),
-    ):
-        known = [f"{prefix}{name}" for name in names]
-        told += [
-            f"{key} is no setting of Thalweg and is ignored{nearest(key, known)}"
-            for key in sorted(found)
-            if key.startswith(prefix) and key not in known and key not in OTHER_VARIABLES
-        ]
+    for prefix, spelled, found in ((SPARK, str.lower, keys), (VARIABLE, str.upper, environ)):
+        known = [f"{prefix}{spelled(name)}" for name in FROM_OUTSIDE]
+        for key in sorted(found):
+            if not key.lower().startswith(prefix.lower()) or key in known or key in OTHER_VARIABLES:
+                continue
+            name = key[len(prefix) :].lower()
+            if name in IN_CODE_ALONE:
+                told.append(f"{key} is ignored: {IN_CODE_ALONE[name]}, so it is set in code alone, by {name}=")
+            else:
+                told.append(f"{key} is no setting of Thalweg and is ignored{nearest(prefix + spelled(name), known)}")
     return told
+
+
+_WARNED: set[str] = set()
+_LOOKED_AT: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Sessions of Spark whose whole configuration was looked at: it takes many calls into the JVM."""
+
+
+def _warn_of_unknown_settings(spark: Any) -> None:
+    keys: Iterable[str] = ()
+    if spark is not None and spark not in _LOOKED_AT:
+        _LOOKED_AT.add(spark)
+        keys = getattr(spark.conf, "getAll", ())  # not every session can tell all of its configuration
+    for sentence in unknown_settings(keys):
+        if sentence not in _WARNED:
+            _WARNED.add(sentence)
+            warnings.warn(sentence, stacklevel=5)

@@ -11,12 +11,14 @@ import pyarrow as pa
 
 from thalweg.errors import PlanError
 from thalweg.events import Record
+from thalweg.optimizer import optimize
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.relation import UserFunction
 from thalweg.session.explanation import Explanation, explanation
 from thalweg.session.handle import BatchRun, Handle, StreamRun
 from thalweg.session.local_run import LocalRun
 from thalweg.session.parts import Parts, QueryReport
+from thalweg.session.query_settings import QuerySettings
 from thalweg.session.running import Running
 from thalweg.session.spark_run import SparkRun
 
@@ -32,7 +34,7 @@ class ContinuousQuery:
         self,
         plan: QueryPlan,
         functions: Mapping[str, UserFunction],
-        policy: str,
+        given: Mapping[str, Any],
         data: Mapping[str, Any],
         *,
         name: str | None,
@@ -40,20 +42,35 @@ class ContinuousQuery:
         spark: Any,
         running: Running,
     ) -> None:
-        self.plan = plan
         self.name = name
-        self._functions, self._policy, self._data, self._spark = functions, policy, data, spark
+        self._functions, self._given, self._data, self._spark = functions, given, data, spark
+        self._plans = {plan.policy: plan}
         self._running = running
         self._args = {key: repr(value) for key, value in args.items()}
         self._parts = Parts()
         self._events: deque[Record] = deque(maxlen=MOST_EVENTS)
+        self._asked = plan.query
         if spark is not None:
-            SparkRun(plan, functions, policy, data, self._events.append).check()
+            self._spark_run().check()
 
     @property
     def schema(self) -> pa.Schema:
         """The columns of the result."""
-        return self.plan.query.schema
+        return self._asked.schema
+
+    @property
+    def plan(self) -> QueryPlan:
+        """The first plan under the policy that applies now."""
+        return self._planned(self._settings().policy)
+
+    def _settings(self) -> QuerySettings:
+        return QuerySettings.in_force(self._given, self._spark)
+
+    def _planned(self, policy: str) -> QueryPlan:
+        """A policy decides which order the query begins with, not what it answers."""
+        if policy not in self._plans:
+            self._plans[policy] = optimize(self._asked, "local" if self._spark is None else "spark", policy)
+        return self._plans[policy]
 
     def explain(self) -> Explanation:
         """What will run, and of what ran what was counted: ``print(q.explain())``, or the last line of a cell."""
@@ -63,7 +80,7 @@ class ContinuousQuery:
         """Of one run."""
         streaming = any(getattr(df, "isStreaming", False) for df in self._data.values())
         where = "this process" if self._spark is None else "a Spark stream" if streaming else "Spark, on finished data"
-        return explanation(plan, self._policy, where, parts.report())
+        return explanation(plan, where, parts.report())
 
     def dataframe(self) -> Any:
         """On Spark a DataFrame to go on with; in this process a table of all results."""
@@ -75,7 +92,9 @@ class ContinuousQuery:
         return made
 
     def _spark_run(self) -> SparkRun:
-        return SparkRun(self.plan, self._functions, self._policy, self._data, self._events.append)
+        settings = self._settings()
+        plan = self._planned(settings.policy)
+        return SparkRun(plan, self._functions, settings, self._data, self._events.append)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """In this process: results as they are asked for. Every call is a pass of its own."""
@@ -86,7 +105,9 @@ class ContinuousQuery:
 
     def _local_run(self) -> LocalRun:
         data = {alias: _reader(source) for alias, source in self._data.items()}
-        run = LocalRun(self.plan, self._functions, self._policy, data, self._events.append)
+        settings = self._settings()
+        plan = self._planned(settings.policy)
+        run = LocalRun(plan, self._functions, settings, data, self._events.append)
         self._parts = run.parts
         return run
 
@@ -149,7 +170,7 @@ class ContinuousQuery:
             )
         query = start_stream(
             self._spark, run, kind, path, options, trigger, place, self.name,
-            {"query": self.plan.query.fingerprint, "text": self.plan.query.text, "args": self._args},
+            {"query": self._asked.fingerprint, "text": self._asked.text, "args": self._args},
         )  # fmt: skip
         self._parts = run.parts
         return StreamRun(self, run, query, place)
@@ -164,7 +185,7 @@ class ContinuousQuery:
                 .options(**options)
             )
             self._parts = run.parts
-            return BatchRun(self, run, lambda told: self._save(writer, path))
+            return BatchRun(self, run, lambda told: self._save(writer, path, run.settings.redact))
         from thalweg.session.local_sink import claim, write
 
         claim(path, kind, options)
@@ -177,11 +198,10 @@ class ContinuousQuery:
         return BatchRun(self, local, work)
 
     @staticmethod
-    def _save(writer: Any, path: str | None) -> None:
-        from thalweg.runtime.spark.sql.failures import of_a_run
+    def _save(writer: Any, path: str | None, redact: bool) -> None:
+        from thalweg.runtime.spark.sql.failures import run
 
-        with of_a_run():
-            writer.save(path) if path is not None else writer.save()
+        run(lambda: writer.save(path) if path is not None else writer.save(), redact)
 
     def report(self) -> QueryReport:
         """What the adaptive parts of the latest run have counted so far. Never waits for a query."""
@@ -192,7 +212,7 @@ class ContinuousQuery:
         return list(self._events)
 
     def __repr__(self) -> str:
-        text = " ".join(self.plan.query.text.split())
+        text = " ".join(self._asked.text.split())
         return f"ContinuousQuery({self.name or ''}{': ' if self.name else ''}{text})"
 
 

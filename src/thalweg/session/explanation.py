@@ -60,10 +60,10 @@ class Explanation:
         return "".join(parts)
 
 
-def explanation(plan: QueryPlan, policy: str, where: str, report: QueryReport) -> Explanation:
+def explanation(plan: QueryPlan, where: str, report: QueryReport) -> Explanation:
     """One pipeline: the plan is the one that runs."""
     counted = _counted(report)
-    physical = _Physical(plan, policy, counted)
+    physical = _Physical(plan, counted)
     estimates = tuple(f"{alias}: {told}{_beside(counted, plan.scan(alias))}" for alias, told in plan.estimates.items())
     columns = tuple(f"{field.name}: {field.type}" for field in plan.query.schema)
     return Explanation(where, logical(plan.query), physical.tree(), estimates, physical.adapts(), plan.notes, columns)
@@ -87,10 +87,9 @@ class _Physical:
     def __init__(
         self,
         plan: QueryPlan,
-        policy: str,
         counted: Mapping[str, str],
     ) -> None:
-        self.plan, self.policy, self.counted = plan, policy, counted
+        self.plan, self.policy, self.counted = plan, plan.policy, counted
         self.local = plan.engine == "local"
 
     def tree(self) -> Node:

@@ -114,20 +114,17 @@ class StreamRun(_Asked):
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802
         """Until it ends, or for so many seconds; raises what ended it."""
-        from thalweg.runtime.spark.sql.failures import of_a_run
+        from thalweg.runtime.spark.sql.failures import run
 
-        with of_a_run():
-            if timeout is None:
-                self.streaming_query.awaitTermination()
-                return None
-            return bool(self.streaming_query.awaitTermination(timeout))
+        ended = run(lambda: self.streaming_query.awaitTermination(timeout), self._asked.settings.redact)
+        return None if timeout is None else bool(ended)
 
     def exception(self) -> Exception | None:
-        """What ended it, in a sentence; Spark's own is its cause."""
+        """What ended it, in a sentence; Spark's own is its cause, unless values are redacted."""
         from thalweg.runtime.spark.sql.failures import query_error
 
         found: Exception | None = self.streaming_query.exception()
-        return None if found is None else query_error(found)
+        return None if found is None else query_error(found, self._asked.settings.redact)
 
     def stop(self) -> None:
         """And wait until it has."""

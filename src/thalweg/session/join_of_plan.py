@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from thalweg.adaptive_joins import Join
 from thalweg.plan.expression import refs
 from thalweg.plan.join_condition import Residual
@@ -10,11 +13,11 @@ from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_select import entry_of
 from thalweg.plan.query_plan import QueryPlan, Scan, needed
 from thalweg.plan.window_length import Length
-from thalweg.runtime.join_settings import JoinSettings
 
 
-def join_of(plan: QueryPlan, settings: JoinSettings, *, timeless: bool = False) -> Join:
-    """Windows hold what somebody behind the join needs. `timeless`: of one stream with tables, whose rows bring
+def join_of(plan: QueryPlan, given: Mapping[str, Any], *, timeless: bool = False) -> Join:
+    """`given` are settings of the join; others are read when it is applied, as those of `tw.join` are. Windows hold
+    what somebody behind the join needs. `timeless`: of one stream with tables, whose rows bring
     the column `no_time`: its order and its times are of no concern, and a row without a time is a row."""
     assert plan.join is not None
     step = plan.join
@@ -44,9 +47,7 @@ def join_of(plan: QueryPlan, settings: JoinSettings, *, timeless: bool = False) 
         entry_of(scan.alias, column) for scan in plan.scans for column in needed(plan.behind, scan.alias)
     )  # fmt: skip
     on = " AND ".join([*(e.text for e in step.equalities), *(c.text for c in step.residuals)])
-    return Join(
-        JoinPlan(on, graph, residuals, windows, times, lateness, select or ("event_time",), ends=ends), settings
-    )
+    return Join(JoinPlan(on, graph, residuals, windows, times, lateness, select or ("event_time",), ends=ends), given)
 
 
 def no_time(scan: Scan) -> str:

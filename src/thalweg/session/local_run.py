@@ -25,13 +25,14 @@ from thalweg.plan.query_plan import QueryPlan, Scan, column_of, group_outputs, o
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.type_rules import plain_type
 from thalweg.plan.window_length import TICK_NS
-from thalweg.runtime.join_settings import JoinSettings
 from thalweg.runtime.local.aggregates import GroupCounts, aggregate_batches
 from thalweg.runtime.local.joins import WORTH_A_WARNING
 from thalweg.runtime.local.row_windows import with_ends
+from thalweg.runtime.redaction import redacted
 from thalweg.session.conditions import predicates
 from thalweg.session.join_of_plan import end_of, join_of, no_time, rows_of
 from thalweg.session.parts import Parts
+from thalweg.session.query_settings import QuerySettings
 
 Batches = Iterator[pa.RecordBatch]
 Name = Callable[[Ref | Bound], str]
@@ -43,7 +44,7 @@ class LocalRun:
 
     plan: QueryPlan
     functions: Mapping[str, UserFunction]
-    policy: str
+    settings: QuerySettings
     data: Mapping[str, Callable[[], Iterable[pa.RecordBatch]]]
     """By alias."""
     listener: Callable[[Record], None]
@@ -51,6 +52,9 @@ class LocalRun:
 
     def batches(self) -> Batches:
         """The results, as they are asked for; at least one batch, for the columns."""
+        return redacted(self._batches(), self.settings.redact)
+
+    def _batches(self) -> Batches:
         plan, grouping = self.plan, self.plan.query.grouping
         joined = plan.join is not None
         watermark = _Watermark()
@@ -101,13 +105,13 @@ class LocalRun:
     def _filtered(
         self, rows: Batches, conditions: tuple[Condition, ...], joined: bool, anything: Ref, where: str
     ) -> Batches:
-        made: Filters = filters(*predicates(conditions, self.functions, joined, anything), policy=self.policy)
+        made: Filters = filters(*predicates(conditions, self.functions, joined, anything), **self.settings.of_filters())
         made.listeners.append(self.listener)
         self.parts.add(f"filter of {where}", made)
         return made.over(rows)
 
     def _joined(self, watermark: _Watermark) -> Batches:
-        join: Join = join_of(self.plan, JoinSettings(policy=self.policy), timeless=self._timeless)
+        join: Join = join_of(self.plan, self.settings.of_join(), timeless=self._timeless)
         join.listeners.append(self.listener)
         self.parts.add("join", join)
         return join.over_telling({scan.alias: self._joinable(scan) for scan in self.plan.scans}, watermark.hear)

@@ -18,6 +18,7 @@ from thalweg.plan.type_rules import type_of
 from thalweg.plan.user_function import never_answers
 from thalweg.plan.window_length import Length, length_of
 from thalweg.session.continuous_query import ContinuousQuery
+from thalweg.session.query_settings import QuerySettings
 from thalweg.session.running import Running
 
 
@@ -162,15 +163,23 @@ class Session:
         text: str,
         name: str | None = None,
         args: Mapping[str, object] | None = None,
-        policy: str = "auto",
+        policy: str | None = None,
+        redact: bool | None = None,
     ) -> ContinuousQuery:
         """A continuous query, read, checked and planned; nothing runs yet.
 
-        `args` are the values of ``:parameters``. `policy` is that of :func:`thalweg.filters`, for filters and joins.
+        Parameters
+        ----------
+        args
+            The values of ``:parameters``.
+        policy, redact
+            As for :func:`thalweg.filters` and :func:`thalweg.join`, for all filters and joins of the query. What is not
+            given is taken from Spark's configuration (``spark.thalweg.policy``), then from the environment
+            (``THALWEG_POLICY``), then from the default, each time the query is explained or run. So are the other
+            settings of filters and joins, but for ``on_error``: a row that fails is always an error.
         """
-        from thalweg.adapt import check_policy
-
-        check_policy(policy, p=None, window=None, alpha=None, budget=None)
+        given = {"policy": policy, "redact": redact}
+        settings = QuerySettings.in_force(given, self._spark)
         if name is not None and (not isinstance(name, str) or not name.strip()):
             raise PlanError(f"name={name!r} must be a non-empty string; leave it out for a query without a name")
         if args is not None and not (isinstance(args, Mapping) and all(isinstance(key, str) for key in args)):
@@ -178,14 +187,14 @@ class Session:
         catalog = Catalog(dict(self._relations), dict(self._functions))
         try:
             engine = "local" if self._spark is None else "spark"
-            plan = optimize(read_query(text, catalog, dict(args or {})), engine, policy)
+            plan = optimize(read_query(text, catalog, dict(args or {})), engine, settings.policy)
         except RecursionError:
             raise PlanError("the query nests hundreds of parts in each other; write x IN (...) for many ORs") from None
         data = {scan.alias: self._data[scan.source.relation.name.lower()] for scan in plan.scans}
         return ContinuousQuery(
             plan,
             dict(self._functions),
-            policy,
+            given,
             data,
             name=name,
             args=dict(args or {}),

@@ -14,10 +14,10 @@ from thalweg.plan.join_select import EVENT_TIME
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import QueryPlan, Scan, column_of, group_outputs, of_groups
 from thalweg.plan.relation import UserFunction
-from thalweg.runtime.join_settings import JoinSettings
 from thalweg.session.conditions import predicates
 from thalweg.session.join_of_plan import join_of
 from thalweg.session.parts import Parts
+from thalweg.session.query_settings import QuerySettings
 
 
 @dataclass
@@ -26,7 +26,7 @@ class SparkRun:
 
     plan: QueryPlan
     functions: Mapping[str, UserFunction]
-    policy: str
+    settings: QuerySettings
     data: Mapping[str, Any]
     """DataFrames by alias."""
     listener: Callable[[Record], None]
@@ -74,7 +74,7 @@ class SparkRun:
     def _column(self, expression: Expression, name: Callable[[Ref], str]) -> Any:
         from thalweg.runtime.spark.sql.columns import column
 
-        return column(expression, name, self.functions)
+        return column(expression, name, self.functions, redact=self.settings.redact)
 
     def _scanned(self, scan: Scan) -> Any:
         df = self.data[scan.alias]
@@ -115,7 +115,7 @@ class SparkRun:
         def native(condition: Condition) -> Any:
             return self._column(condition.expression, lambda ref: column_of(ref, joined))
 
-        made = filters(*predicates(conditions, self.functions, joined, anything, native), policy=self.policy)
+        made = filters(*predicates(conditions, self.functions, joined, anything, native), **self.settings.of_filters())
         made.listeners.append(self.listener)
         self.parts.add(f"filter of {where}", made)
         return made(df)
@@ -127,7 +127,7 @@ class SparkRun:
             from thalweg.runtime.spark.sql.table_join import join_tables
 
             return join_tables(frames, plan)
-        join = join_of(plan, JoinSettings(policy=self.policy, buckets=self.buckets))
+        join = join_of(plan, {**self.settings.of_join(), "buckets": self.buckets})
         join.listeners.append(self.listener)
         self.parts.add("join", join)
         return join(**frames)

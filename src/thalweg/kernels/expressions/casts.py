@@ -31,7 +31,9 @@ def _does_not_fit(value: object, call: Call) -> ExpressionError:
     from thalweg.plan.expression import text_of
 
     shown = f"CAST({text_of(call.arguments[0])} AS {sql_name(call.type)})"
-    return ExpressionError(f"{value!s} does not fit in {sql_name(call.type)} in {shown}")
+    error = ExpressionError(f"{value!s} does not fit in {sql_name(call.type)} in {shown}")
+    error.redacted = f"a value does not fit in {sql_name(call.type)} in {shown}"
+    return error
 
 
 def _first_that_fails(array: pa.Array, cast: Callable[[pa.Array], pa.Array], call: Call) -> ExpressionError:

@@ -27,7 +27,9 @@ _TRUE, _FALSE = ["t", "true", "y", "yes", "1"], ["f", "false", "n", "no", "0"]
 
 def _is_none(text: object, call: Call) -> ExpressionError:
     shown = f"CAST({text_of(call.arguments[0])} AS {sql_name(call.type)})"
-    return ExpressionError(f"{text!r} is no {sql_name(call.type)} in {shown}")
+    error = ExpressionError(f"{text!r} is no {sql_name(call.type)} in {shown}")
+    error.redacted = f"a text is no {sql_name(call.type)} in {shown}"
+    return error
 
 
 def _trimmed(texts: pa.Array, pattern: str, call: Call) -> pa.Array:

@@ -59,10 +59,12 @@ def _values(function: UserFunction, arrays: Sequence[pa.Array], rows: int) -> li
 def _raised(function: UserFunction, error: Exception, given: str) -> FunctionError:
     at = raised_at(error)
     place = f" ({at})" if at else ""
-    return FunctionError(
-        f"function {function.name!r} raised {type(error).__name__}: {error}{place}, given {given}; let it return None "
-        "for such rows, or drop them by a condition in WHERE"
+    remedy = "let it return None for such rows, or drop them by a condition in WHERE"
+    made = FunctionError(
+        f"function {function.name!r} raised {type(error).__name__}: {error}{place}, given {given}; {remedy}"
     )
+    made.redacted = f"function {function.name!r} raised {type(error).__name__}{place}; {remedy}"
+    return made
 
 
 def _array_of(function: UserFunction, result: Any) -> pa.Array:
@@ -106,7 +108,9 @@ def _declared(function: UserFunction, made: pa.Array) -> pa.Array:
             return made.cast(kind, safe=False)
         return made.cast(kind)
     except pa.ArrowInvalid as error:
-        raise _wrong(function, f"{made.type} that does not fit ({error})") from None
+        wrong = _wrong(function, f"{made.type} that does not fit ({error})")
+        wrong.redacted = str(_wrong(function, f"{made.type} that does not fit"))
+        raise wrong from None
 
 
 def _family(kind: pa.DataType) -> str | None:

@@ -24,6 +24,8 @@ from thalweg.runtime.join_binding import JoinBinding
 from thalweg.runtime.join_loop import JoinLoop
 from thalweg.runtime.join_record import records_of
 from thalweg.runtime.join_settings import JoinSettings
+from thalweg.runtime.memory_share import memory_of_process
+from thalweg.runtime.redaction import redacted
 
 ROUND_ROWS = 10_000
 TELL_EVERY_ROWS = 100_000
@@ -44,7 +46,8 @@ def make_join_loop(
     """A fresh loop."""
     return JoinLoop(
         binding, settings.policy, settings.profile, clock, np.random.default_rng(settings.seed),
-        slice_rows=settings.slice_rows, most_matches=settings.max_matches, tables=tables,
+        slice_rows=settings.slice_rows, most_matches=settings.max_matches,
+        most_bytes=settings.max_bytes or memory_of_process() // 2, redact=settings.redact, tables=tables,
     )  # fmt: skip
 
 
@@ -62,7 +65,7 @@ def join_batches(
     if len(known) == len(streams):
         JoinBinding.of(plan, known)
     sources = {alias: _batches(alias, source) for alias, source in streams.items()}
-    return _joined(plan, settings, sources, known, run, sink, watermark)
+    return redacted(_joined(plan, settings, sources, known, run, sink, watermark), settings.redact)
 
 
 def _joined(

@@ -14,12 +14,17 @@ from pyspark import TaskContext
 
 from thalweg.runtime.join_loop import JoinLoop
 from thalweg.runtime.join_packing import unpacked
+from thalweg.runtime.redaction import redacted
 from thalweg.runtime.spark.joins.task import JoinTask
 from thalweg.runtime.spark.task_name import name_of
 
 
 def join_finished(task: JoinTask, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Of packed rows, sorted by bucket and first time."""
+    return redacted(_joined(task, batches), task.settings.redact)
+
+
+def _joined(task: JoinTask, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     aliases = task.binding.plan.graph.aliases
     loop: JoinLoop | None = None
     bucket = -1

@@ -21,7 +21,8 @@ from thalweg.errors import JoinLimitError
 from thalweg.plan.byte_size import size
 from thalweg.runtime.join_packing import unpacked
 from thalweg.runtime.join_state import KeptJoin, pieces
-from thalweg.runtime.spark.joins.memory_share import memory_share
+from thalweg.runtime.memory_share import memory_share
+from thalweg.runtime.redaction import redacted
 from thalweg.runtime.spark.joins.task import JoinTask
 from thalweg.runtime.spark.task_name import name_of
 from thalweg.runtime.spark.worker_heap import settle
@@ -101,7 +102,7 @@ class JoinProcessor(StatefulProcessor):
         # a stream that had no rows while the query did not run was not idle
         active = dict(kept.head.active) if kept.head.start == start else {}
         clock = Clock(timerValues.getCurrentProcessingTimeInMs(), timerValues.getCurrentWatermarkInMs())
-        for out in run_round(task, kept, rows, clock, active):
+        for out in redacted(run_round(task, kept, rows, clock, active), task.settings.redact):
             yield _frame(out)
         for out in task.lost(kept.loop, bucket):
             yield _frame(out)

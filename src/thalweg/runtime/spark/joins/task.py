@@ -19,7 +19,7 @@ from thalweg.runtime.join_loop import JoinLoop
 from thalweg.runtime.join_record import encode
 from thalweg.runtime.join_settings import JoinSettings
 from thalweg.runtime.join_state import KeptJoin
-from thalweg.runtime.spark.joins.memory_share import memory_share
+from thalweg.runtime.memory_share import memory_share
 
 FORMAT = "format 1"
 """Of chunks, of hashes and of what buckets they lead to: what another number wrote cannot be used."""
@@ -69,7 +69,8 @@ class JoinTask:
         loop = JoinLoop(
             self.binding, settings.policy, settings.profile, time.perf_counter_ns, np.random.default_rng(settings.seed),
             slice_rows=settings.slice_rows, most_matches=settings.max_matches,
-            most_bytes=settings.max_bytes or memory_share(), snapshots=snapshots,
+            most_bytes=settings.max_bytes or memory_share(), in_buckets=True, redact=settings.redact,
+            snapshots=snapshots,
             tables=_TABLES.get(self.identity) or {a: pa.ipc.open_stream(t).read_all() for a, t in self.tables.items()},
         )  # fmt: skip
         if self.tables:

@@ -20,6 +20,7 @@ from thalweg.kernels.expressions import Evaluation
 from thalweg.plan.expression import Bound, Call, Expression, Ref, Value, refs, user_functions
 from thalweg.plan.functions import can_raise
 from thalweg.plan.relation import UserFunction
+from thalweg.runtime.redaction import called
 from thalweg.runtime.spark.guarded import all_of, any_of, kept_whole
 from thalweg.runtime.spark.joins.marked import quoted
 from thalweg.runtime.spark.sql.literals import literal, spark_type
@@ -37,10 +38,13 @@ _NAMES = {"int_divide": "div"}
 """Functions that Spark knows by another name."""
 
 
-def column(expression: Expression, name_of: NameOf, functions: Mapping[str, UserFunction]) -> Column:
-    """An expression over a DataFrame whose columns `name_of` names."""
+def column(
+    expression: Expression, name_of: NameOf, functions: Mapping[str, UserFunction], *, redact: bool = False
+) -> Column:
+    """An expression over a DataFrame whose columns `name_of` names. `redact`: errors of the user's functions hold no
+    value of a row."""
     if user_functions(expression):
-        return _in_python(expression, name_of, functions)
+        return _in_python(expression, name_of, functions, redact)
     return built_in(expression, name_of)
 
 
@@ -96,13 +100,13 @@ def _case(arguments: list[Column]) -> Column:
     return chosen
 
 
-def _in_python(expression: Expression, name_of: NameOf, functions: Mapping[str, UserFunction]) -> Column:
+def _in_python(expression: Expression, name_of: NameOf, functions: Mapping[str, UserFunction], redact: bool) -> Column:
     read = refs(expression)
     evaluation = Evaluation(expression, functions)
     place: dict[Ref | Bound, int] = {ref: n for n, ref in enumerate(read)}
 
     def evaluate(*arrays: pa.Array) -> pa.Array:
-        return evaluation(lambda ref: arrays[place[ref]], len(arrays[0]))
+        return called(lambda: evaluation(lambda ref: arrays[place[ref]], len(arrays[0])), redact)
 
     # the annotations of a closure are text here, and PySpark wants the types
     evaluate.__annotations__ = {"arrays": pa.Array, "return": pa.Array}

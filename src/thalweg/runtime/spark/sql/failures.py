@@ -11,12 +11,14 @@ DIVIDE_BY_ZERO: Division by zero; write x / nullif(y, 0)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import TypeVar
 
 from pyspark.errors import PySparkException
 
 from thalweg.errors import QueryError, ThalwegError
+
+T = TypeVar("T")
 
 _OURS = re.compile(
     r"^thalweg\.(?:errors|kernels\.answer)\.\w+: (.+?)"
@@ -37,36 +39,41 @@ _REMEDIES = {
 }
 
 
-@contextmanager
-def of_a_run() -> Iterator[None]:
-    """What Spark raises while a query runs, as ours."""
+def run(work: Callable[[], T], redact: bool = False) -> T:
+    """What `work` gives; what Spark raises while a query runs is raised as ours. `redact`: see `query_error`."""
     try:
-        yield
+        return work()
     except ThalwegError:
         raise
-    except PySparkException as error:
-        raise query_error(error) from error
     except Exception as error:
-        if not hasattr(error, "java_exception"):  # py4j's, which Connect is without
+        # py4j's own has a Java exception, which Connect is without
+        if not isinstance(error, PySparkException) and not hasattr(error, "java_exception"):
             raise
-        raise query_error(error) from error
+        made = query_error(error, redact)
+    raise made  # not while Spark's is handled, or it would be kept as the context
 
 
-def query_error(error: Exception) -> ThalwegError:
-    """Spark's error as ours, which it is the cause of."""
+def query_error(error: Exception, redact: bool = False) -> ThalwegError:
+    """Spark's error as ours. Spark's is its cause, unless values are redacted: its message may hold some."""
     if isinstance(error, ThalwegError):
         return error
-    made = QueryError(sentence_of(str(error)))
-    made.__cause__ = error
+    made = QueryError(sentence_of(str(error), redact))
+    if not redact:
+        made.__cause__ = error
     return made
 
 
-def sentence_of(text: str) -> str:
-    """What a reader needs of an error's text."""
+def sentence_of(text: str, redact: bool = False) -> str:
+    """What a reader needs of an error's text. `redact`: of Spark's own errors only their names, since their messages
+    hold values; those of our workers are redacted there.
+
+    >>> sentence_of("[CAST_INVALID_INPUT] The value '4x' of the type STRING cannot be cast SQLSTATE", redact=True)
+    'CAST_INVALID_INPUT; drop such rows by a condition that is written before it'
+    """
     if ours := _OURS.findall(text):
         return str(ours[-1]).strip()
     found = _SPARKS.search(text)
     if found is None:
-        return text.strip().split("\n", 1)[0]
+        return "the query failed on Spark, whose message is redacted" if redact else text.strip().split("\n", 1)[0]
     remedy = _REMEDIES.get(found[1].partition(".")[0])
-    return f"{found[1]}: {found[2].strip()}" + (f"; {remedy}" if remedy else "")
+    return (found[1] if redact else f"{found[1]}: {found[2].strip()}") + (f"; {remedy}" if remedy else "")

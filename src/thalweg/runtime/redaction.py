@@ -1,0 +1,47 @@
+"""Results whose errors hold no value of a row, for those who set `redact`.
+
+>>> def rows():
+...     yield 1
+...     error = ExpressionError("'4x' is no INT")
+...     error.redacted = "a value is no INT"
+...     raise error
+>>> list(redacted(rows(), True))
+Traceback (most recent call last):
+thalweg.errors.ExpressionError: a value is no INT
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from thalweg.errors import ExpressionError, ThalwegError
+
+T = TypeVar("T")
+
+__all__ = ["ExpressionError", "called", "redacted"]
+
+
+def redacted(results: Iterator[T], redact: bool) -> Iterator[T]:
+    """The same results; an error of ours is raised without values of rows, and without what caused it."""
+    if not redact:
+        yield from results
+        return
+    try:
+        yield from results
+        return
+    except ThalwegError as error:
+        made = _without_values(error)
+    raise made  # not while the other one is handled, or it would be kept as the context
+
+
+def called(work: Callable[[], T], redact: bool) -> T:
+    """What `work` gives; as `redacted`."""
+    return next(redacted((work() for _ in range(1)), redact))
+
+
+def _without_values(error: ThalwegError) -> ThalwegError:
+    """The same error without values of rows, in its message and in what it was raised from."""
+    made = error if error.redacted is None else type(error)(error.redacted)
+    made.__cause__ = made.__context__ = None
+    return made
