@@ -83,15 +83,16 @@ def _cut_off(line: str) -> bool:
 
 
 class JsonLines:
-    """Appends records to a file; safe to call from several threads."""
+    """Appends records to a file; safe to call from several threads. A file that is made, and missing folders, are this
+    user's alone (modes 0600 and 0700); what is there keeps its mode, and a symbolic link is followed."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
         self._failed = False
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab") as out:
+            _make_folder(self.path.parent)
+            with open(self.path, "ab", opener=_private) as out:
                 if out.tell() and not self._ends_a_line():
                     out.write(b"\n")  # its writer was killed: the rest of that line will not come
         except OSError as error:
@@ -102,7 +103,8 @@ class JsonLines:
         line = (to_json(record) + "\n").encode()
         with self._lock:
             try:
-                with self.path.open("ab", buffering=0) as out:  # in one piece: others may write to the file too
+                # in one piece: others may write to the file too
+                with open(self.path, "ab", buffering=0, opener=_private) as out:
                     out.write(line)
             except OSError as error:
                 if not self._failed:
@@ -113,3 +115,15 @@ class JsonLines:
         with self.path.open("rb") as file:
             file.seek(-1, os.SEEK_END)
             return file.read(1) == b"\n"
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file that, if it is made here, nobody else may read: names of predicates and keys of rows are in it."""
+    return os.open(path, flags, 0o600)
+
+
+def _make_folder(folder: Path) -> None:
+    """With those above it that are missing, all of this user alone."""
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    for place in reversed(missing):
+        place.mkdir(mode=0o700, exist_ok=True)

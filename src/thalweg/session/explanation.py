@@ -132,7 +132,7 @@ class _Physical:
         if len(conditions) == 1:
             how = "one condition"
         elif _adapting(conditions, where):
-            how = f"adaptive ({self.policy})"
+            how = "in the written order (policy written)" if self.policy == "written" else f"adaptive ({self.policy})"
         else:
             how = "in this order, since each of the others can raise" if _fixed(conditions) else "in the JVM first"
         counted = []
@@ -155,10 +155,13 @@ class _Physical:
             return Node("Join", ("Spark's own, with tables; nothing of the stream is kept", *on), scans)
         counted = [f"counted: {self.counted['join']}"] if "join" in self.counted else []
         first = f"first order {', '.join(step.order)}: {step.why}"
-        return Node("Join", (f"adaptive, over windows ({self.policy})", *on, first, *counted), scans)
+        kind = "probed in the written order" if self.policy == "written" else "adaptive"
+        return Node("Join", (f"{kind}, over windows ({self.policy})", *on, first, *counted), scans)
 
     def adapts(self) -> tuple[str, ...]:
         """What may change while it runs; the answer never does."""
+        if self.policy == "written":
+            return ("nothing: the policy written keeps every order",)
         told = [line for scan in self.plan.scans for line in _adapting(scan.conditions, scan.alias)]
         if self.plan.join is not None and self.plan.join.operator == "adaptive":
             others = len(self.plan.scans) - 1

@@ -75,7 +75,10 @@ class CallMark:
 
 def deaths(application: str, filters: str) -> list[Death]:
     """Workers of this host that ended inside a predicate of this filter set."""
-    folder = HostFile(application, "").path.parent
+    host = HostFile(application, "")
+    if not host.ours():
+        return []
+    folder = host.path.parent
     found = []
     here = socket.gethostname()
     for path in sorted(folder.glob(f"{_prefix(filters)}*.call")):

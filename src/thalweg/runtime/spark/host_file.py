@@ -37,7 +37,7 @@ class HostFile:
     def read(self) -> dict[str, Any] | None:
         """What a sibling left; None when there is nothing, or nothing that can be used."""
         try:
-            if not self._ours():
+            if not self.ours():
                 return None
             found = json.loads(self.path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -53,12 +53,7 @@ class HostFile:
         with contextlib.suppress(OSError):
             if not self.ready():
                 return
-            aside = self.path.with_suffix(f".{os.getpid()}")
-            aside.unlink(missing_ok=True)
-            handle = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_WRONLY, 0o600)
-            with os.fdopen(handle, "w", encoding="utf-8") as out:
-                json.dump(snapshot(), out)
-            aside.replace(self.path)
+            _write(self.path, snapshot())
 
     def ready(self) -> bool:
         """Make the folder where it is missing; whether it may be used. Nothing is made or removed in a folder that
@@ -72,9 +67,12 @@ class HostFile:
             _sweep(base)
         return _private(self._folder)
 
-    def _ours(self) -> bool:
+    def ours(self) -> bool:
         """Whether only this user can have put something there: the names are no secret, and the parent is shared."""
-        return _private(self._folder.parent) and _private(self._folder)
+        try:
+            return _private(self._folder.parent) and _private(self._folder)
+        except OSError:
+            return False
 
 
 def forget_at_exit(application: str) -> None:
@@ -86,8 +84,7 @@ def forget_at_exit(application: str) -> None:
         atexit.register(_remove, folder)
         with contextlib.suppress(OSError):
             if HostFile(application, "").ready():
-                told = json.dumps({"pid": os.getpid(), "host": socket.gethostname()})
-                (folder / _DRIVER).write_text(told, encoding="utf-8")
+                _write(folder / _DRIVER, {"pid": os.getpid(), "host": socket.gethostname()})
                 _sweep(folder.parent)
 
 
@@ -109,6 +106,16 @@ def _remove(folder: Path) -> None:
     with contextlib.suppress(OSError):
         if _private(folder.parent) and _private(folder):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write(path: Path, told: dict[str, Any]) -> None:
+    """Aside and renamed, readable by this user alone."""
+    aside = path.with_suffix(f".{os.getpid()}")
+    aside.unlink(missing_ok=True)
+    handle = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_WRONLY, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as out:
+        json.dump(told, out)
+    aside.replace(path)
 
 
 def _private(folder: Path) -> bool:

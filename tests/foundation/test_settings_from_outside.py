@@ -1,0 +1,327 @@
+"""Settings from the environment and from Spark's configuration, for filters, joins and SQL on both runtimes: the order
+of the places holds, and no answer changes but by `on_error` of filters, which is made for that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import thalweg as tw
+from thalweg.adapt import POLICIES
+from thalweg.runtime.join_settings import JoinSettings
+from thalweg.runtime.settings import FROM_OUTSIDE, IN_CODE_ALONE, FilterSettings, unknown_settings
+
+START = datetime(2026, 1, 1)
+ROWS = 60
+WINDOW_S = 5
+LEFT = [{"ts": START + timedelta(seconds=n), "k": n % 7, "id": n} for n in range(ROWS)]
+RIGHT = [{"ts": START + timedelta(seconds=n, milliseconds=500), "k": n % 5, "id": n} for n in range(ROWS)]
+TABLES = {
+    name: pa.Table.from_pylist(rows, pa.schema([("ts", pa.timestamp("us")), ("k", pa.int64()), ("id", pa.int64())]))
+    for name, rows in (("a", LEFT), ("b", RIGHT))
+}
+ON, WINDOW = "a.k = b.k AND a.id < b.id + 100", f"{WINDOW_S} seconds"
+FILTERED = "SELECT id FROM a WHERE odd(id) AND not_third(id) AND id <> 7"
+JOINED = (
+    f"SELECT a.id AS a, b.id AS b FROM a, b WHERE a.k = b.k AND odd(a.id) AND not_third(a.id) WINDOW {WINDOW_S} SECONDS"
+)
+FAILING = "SELECT id FROM a WHERE inverse(id) AND odd(id)"
+
+
+def odd(number: int) -> bool:
+    return number % 2 == 1
+
+
+def not_third(number: int) -> bool:
+    return number % 3 != 0
+
+
+def inverse(number: int) -> bool:
+    return 10 // (number - 31) > -100  # raises on 31
+
+
+def pairs(left: list[dict[str, Any]]) -> list[tuple[int, int]]:
+    """By brute force."""
+    within = timedelta(seconds=WINDOW_S)
+    return sorted(
+        (one["id"], other["id"])
+        for one in left
+        for other in RIGHT
+        if one["k"] == other["k"] and abs(one["ts"] - other["ts"]) <= within
+    )
+
+
+KEPT = sorted(row["id"] for row in LEFT if odd(row["id"]) and not_third(row["id"]))
+EXPECTED: dict[str, list[Any]] = {
+    "filters": KEPT,
+    "join": pairs(LEFT),
+    "sql filter": [n for n in KEPT if n != 7],
+    "sql join": pairs([row for row in LEFT if row["id"] in KEPT]),
+}
+KINDS = tuple(EXPECTED)
+
+
+def a_filter(**given: Any) -> tw.Filters:
+    return tw.filters(tw.predicate(odd, "id", name="odd"), tw.predicate(not_third, "id", name="not third"), **given)
+
+
+def a_join(**given: Any) -> tw.Join:
+    return tw.join(ON, window=WINDOW, time="ts", select=["a.id", "b.id"], **given)
+
+
+def a_session(spark: Any = None) -> tw.Session:
+    s = tw.session(spark)
+    for name, table in TABLES.items():
+        s.stream(name, table if spark is None else on_spark(spark, name), time="ts")
+    for function in (odd, not_third):
+        s.function(function.__name__, function, "boolean", safe=True)
+    s.function("inverse", inverse, "boolean")
+    return s
+
+
+def on_spark(spark: Any, name: str) -> Any:
+    return spark.createDataFrame(TABLES[name], "ts timestamp_ntz, k long, id long")
+
+
+def answer(kind: str, spark: Any = None, **given: Any) -> tuple[list[Any], Any]:
+    """The rows, sorted, and the report."""
+    if kind == "filters":
+        keep = a_filter(**given)
+        if spark is None:
+            found = [row["id"] for batch in keep.over(TABLES["a"]) for row in batch.to_pylist()]
+        else:
+            found = [row["id"] for row in on_spark(spark, "a").transform(keep).collect()]
+        return sorted(found), keep.report()
+    if kind == "join":
+        join = a_join(**given)
+        if spark is None:
+            table = pa.Table.from_batches(list(join.over(**TABLES)))
+            return sorted(zip(*(table.column(c).to_pylist() for c in ("a_id", "b_id")), strict=True)), join.report()
+        rows = join(**{name: on_spark(spark, name) for name in TABLES}).collect()
+        return sorted((row["a_id"], row["b_id"]) for row in rows), join.report()
+    q = a_session(spark).query(FILTERED if kind == "sql filter" else JOINED, **given)
+    made = q.dataframe()
+    rows = [tuple(row.values()) for row in (made.to_pylist() if spark is None else map(_dict, made.collect()))]
+    return sorted(row[0] if len(row) == 1 else row for row in rows), q.report()
+
+
+def _dict(row: Any) -> dict[str, Any]:
+    found: dict[str, Any] = row.asDict()
+    return found
+
+
+def policies(report: Any) -> set[str]:
+    """Under which policies the parts of a report ran."""
+    reports = [part for _, part in report.parts] if hasattr(report, "parts") else [report]
+    return {section.policy for each in reports for section in each.sections}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in FROM_OUTSIDE:
+        monkeypatch.delenv(f"THALWEG_{name.upper()}", raising=False)
+
+
+@pytest.fixture
+def conf(spark: Any) -> Iterator[Callable[[str, str], None]]:
+    """Sets what is unset after the test."""
+    done = []
+
+    def set_one(name: str, text: str) -> None:
+        spark.conf.set(f"spark.thalweg.{name}", text)
+        done.append(name)
+
+    yield set_one
+    for name in done:
+        spark.conf.unset(f"spark.thalweg.{name}")
+
+
+TEXTS = [
+    *(("policy", policy) for policy in POLICIES), ("policy", " Written "), ("p", "1"), ("window", "3"),
+    ("alpha", "0.5"), ("budget", "0.5"), ("slice_rows", "1"), ("seed", "7"), ("events", "run.jsonl"),
+    ("redact", "TRUE"), ("on_error", "Dead-Letter"), ("time_limit", "30"), ("max_matches", "1000"),
+    ("max_bytes", "100000000"), ("policy", ""), ("seed", "  "),
+]  # fmt: skip
+
+
+def test_every_setting_from_outside_is_tried_here():
+    assert {name for name, _ in TEXTS} == set(FROM_OUTSIDE)
+    fields = {*FilterSettings.__dataclass_fields__, *JoinSettings.__dataclass_fields__}
+    assert fields == {*FROM_OUTSIDE, *IN_CODE_ALONE}
+
+
+@pytest.mark.parametrize(("name", "text"), TEXTS, ids=lambda each: repr(each))
+def test_no_setting_changes_an_answer(name: str, text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(f"THALWEG_{name.upper()}", text)
+    for kind in KINDS:
+        assert answer(kind)[0] == EXPECTED[kind], kind
+    assert [path.name for path in tmp_path.iterdir()] == (["run.jsonl"] if name == "events" else [])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_argument_then_the_environment_then_the_default(kind: str, monkeypatch: pytest.MonkeyPatch):
+    assert policies(answer(kind)[1]) == {"auto"}
+    monkeypatch.setenv("THALWEG_P", "0.5")
+    assert policies(answer(kind)[1]) == {"a-greedy"}, "where p is set and no policy"
+    monkeypatch.setenv("THALWEG_POLICY", "sweep")
+    assert policies(answer(kind)[1]) == {"sweep"}
+    assert policies(answer(kind, policy="written")[1]) == {"written"}
+
+
+OUTSIDE = {
+    "conf": {
+        "policy": "local-swaps", "p": "1", "window": "3", "alpha": "0.5", "slice_rows": "2", "seed": "7",
+        "redact": "true", "on_error": "dead-letter", "time_limit": "30", "max_matches": "1000",
+        "max_bytes": "100000000",
+    },
+    "environment": {"policy": "written", "budget": "0.5", "seed": "3", "on_error": "dead-letter", "redact": "1"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["filters", "join", "sql join"])
+def test_on_spark_no_setting_changes_an_answer(
+    spark: Any, conf: Any, kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    for name, text in OUTSIDE["environment"].items():
+        monkeypatch.setenv(f"THALWEG_{name.upper()}", text)
+    monkeypatch.setenv("THALWEG_EVENTS", str(tmp_path / "run.jsonl"))
+    found, report = answer(kind, spark)
+    assert (found, policies(report)) == (EXPECTED[kind], {"written"})
+    for name, text in OUTSIDE["conf"].items():
+        conf(name, text)
+    found, report = answer(kind, spark)
+    assert (found, policies(report)) == (EXPECTED[kind], {"local-swaps"}), "Spark's configuration comes first"
+
+
+def test_on_spark_the_argument_comes_first(spark: Any, conf: Any):
+    conf("policy", "sweep")
+    shown = a_session(spark).query(JOINED).explain()
+    assert "(sweep)" in str(shown)
+    assert "(written)" in str(a_session(spark).query(JOINED, policy="written").explain())
+    _, report = answer("join", spark, policy="written")
+    assert policies(report) == {"written"}
+
+
+def test_join_explain_shows_the_policy_and_limits_in_force(spark: Any, conf: Any, capsys: pytest.CaptureFixture[str]):
+    frames = {name: on_spark(spark, name) for name in TABLES}
+    conf("policy", "written")
+    conf("max_matches", "1234")
+    a_join().explain(**frames)
+    shown = capsys.readouterr().out
+    assert "(policy written)" in shown
+    assert "1,234 matches" in shown
+    a_join(policy="sweep").explain(**frames)
+    assert "(policy sweep)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("setting", ["dead-letter", "DEAD-LETTER"])
+def test_a_row_that_fails_in_sql_is_an_error_whatever_is_set(setting: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("THALWEG_ON_ERROR", setting)
+    with pytest.raises(tw.FailedRowError, match="inverse"):
+        a_session().query(FAILING).dataframe()
+    keep = tw.filters(tw.predicate(inverse, "id"))
+    assert sum(batch.num_rows for batch in keep.over(TABLES["a"])) == ROWS - 1, "filters set it aside"
+
+
+def test_on_spark_a_row_that_fails_in_sql_is_an_error(spark: Any, conf: Any, monkeypatch: pytest.MonkeyPatch):
+    conf("on_error", "dead-letter")
+    with pytest.raises(Exception, match="FailedRowError: predicate 'inverse"):
+        a_session(spark).query(FAILING).dataframe().collect()
+    monkeypatch.setenv("THALWEG_ON_ERROR", "dead-letter")
+    conf("on_error", "")
+    with pytest.raises(Exception, match="FailedRowError: predicate 'inverse"):
+        a_session(spark).query(FAILING).dataframe().collect()
+
+
+def test_settings_are_read_when_something_is_applied(monkeypatch: pytest.MonkeyPatch):
+    keep, join, q = a_filter(), a_join(), a_session().query(JOINED)
+    assert "(auto)" in str(q.explain())
+    monkeypatch.setenv("THALWEG_POLICY", "written")
+    list(keep.over(TABLES["a"])), list(join.over(**TABLES)), q.dataframe()
+    assert [policies(each.report()) for each in (keep, join, q)] == [{"written"}] * 3
+    assert "(written)" in str(q.explain())
+    assert q.plan.policy == "written"
+    assert q.explain().adapts == ("nothing: the policy written keeps every order",)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("policy", "greedy"), ("p", "2"), ("budget", "x"), ("slice_rows", "0"), ("seed", "-1"), ("redact", "yes"),
+        ("max_matches", "0"), ("max_bytes", "1GB"), ("time_limit", "nan"),
+    ],
+)  # fmt: skip
+def test_a_bad_value_names_its_place_for_every_kind(name: str, text: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(f"THALWEG_{name.upper()}", text)
+    kinds = {"filters": FilterSettings, "join": JoinSettings}
+    for kind in KINDS:
+        if kind in kinds and name not in kinds[kind].__dataclass_fields__:
+            assert answer(kind)[0] == EXPECTED[kind], "what is no setting of it is not looked at"
+            continue
+        with pytest.raises(tw.PlanError, match=f"^THALWEG_{name.upper()}='{text}': "):
+            answer(kind)
+
+
+def test_a_bad_value_in_the_configuration_is_named_when_a_query_is_made(spark: Any, conf: Any):
+    conf("policy", "greedy")
+    with pytest.raises(tw.PlanError, match=r"^spark\.thalweg\.policy='greedy': "):
+        a_session(spark).query(FILTERED)
+    with pytest.raises(tw.PlanError, match=r"^spark\.thalweg\.policy='greedy': "):
+        a_join()(**{name: on_spark(spark, name) for name in TABLES})
+
+
+def test_events_from_outside_are_of_every_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    file = tmp_path / "new" / "run.jsonl"
+    monkeypatch.setenv("THALWEG_EVENTS", str(file))
+    for kind in KINDS:
+        answer(kind)
+    found = [json.loads(line) for line in file.read_text().splitlines()]
+    assert {record["event"] for record in found} >= {"observed", "joined"}
+    assert len({record["run"] for record in found}) == len(KINDS) + 1, "the join of the query, and its filter"
+
+
+@pytest.mark.parametrize(
+    ("variable", "said"),
+    [
+        ("THALWEG_POLICIES", "did you mean 'THALWEG_POLICY'"),
+        ("thalweg_max_byte", "did you mean 'THALWEG_MAX_BYTES'"),
+        ("THALWEG_IDLE_AFTER", "in code alone, by idle_after="),
+    ],
+)
+def test_unknown_names_are_told(variable: str, said: str):
+    assert [said in sentence for sentence in unknown_settings([], {variable: "1"})] == [True]
+
+
+def test_a_key_in_another_case_is_told():
+    (said,) = unknown_settings(["spark.thalweg.Policy", "spark.thalweg.policy"], {})
+    assert said == "spark.thalweg.Policy is no setting of Thalweg and is ignored (did you mean 'spark.thalweg.policy'?)"
+
+
+@pytest.mark.parametrize("kind", ["join", "sql join"])
+def test_unknown_names_are_warned_of_by_joins_and_queries(kind: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(f"THALWEG_{kind.replace(' ', '_').upper()}", "5")
+    with pytest.warns(UserWarning, match="is no setting of Thalweg"):
+        answer(kind)
+
+
+def test_max_bytes_holds_in_this_process(monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(tw.JoinLimitError, match=r"windows would hold more than .*select= fewer columns, or raise max_"):
+        list(a_join(max_bytes=100).over(**TABLES))
+    monkeypatch.setenv("THALWEG_MAX_BYTES", "100")
+    for kind in ("join", "sql join"):
+        with pytest.raises(tw.JoinLimitError, match="THALWEG_MAX_BYTES"):
+            answer(kind)
+    assert answer("join", max_bytes=10_000_000)[0] == EXPECTED["join"]
+
+
+def test_on_spark_limits_come_from_outside_too(spark: Any, conf: Any):
+    conf("max_matches", "1")
+    with pytest.raises(Exception, match=r"JoinLimitError: one row of .*spark.thalweg.max_matches"):
+        answer("sql join", spark)
