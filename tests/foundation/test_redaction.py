@@ -1,0 +1,171 @@
+"""With `redact`, no value of a row leaves in errors, reports, event records, warnings or explanations."""
+
+from __future__ import annotations
+
+import json
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import thalweg as tw
+
+SECRET = "s3cret"
+NUMBER = 987654321
+TIMES = pa.array([datetime(2026, 1, 1, 0, 0, n) for n in range(4)], pa.timestamp("us"))
+TABLE = pa.table({"ts": TIMES, "k": [SECRET] * 4, "n": [NUMBER] * 4})
+SCHEMA = "ts timestamp_ntz, k string, n long"
+JOIN = {"on": "a.k = b.k", "window": "1 minute", "time": "ts"}
+
+
+def fails(text: object) -> bool:
+    raise ValueError(f"cannot use {text}")
+
+
+def fails_on_arrays(texts: pa.Array) -> pa.Array:
+    raise ValueError(f"cannot use {texts[0]}")
+
+
+def large(number: int) -> int:
+    return number
+
+
+def a_session(spark: Any = None) -> tw.Session:
+    s = tw.session(spark)
+    for name in ("a", "b"):
+        s.stream(name, TABLE if spark is None else spark.createDataFrame(TABLE, SCHEMA), time="ts")
+    s.function("fails", fails, "boolean")
+    s.function("vector_fails", fails_on_arrays, "boolean", vectorized=True)
+    s.function("large", large, "tinyint")
+    return s
+
+
+QUERIES = {
+    "cast in SELECT": "SELECT CAST(k AS INT) AS x FROM a",
+    "number in SELECT": "SELECT CAST(n AS TINYINT) AS x FROM a",
+    "function in SELECT": "SELECT fails(k) AS x FROM a",
+    "array function in SELECT": "SELECT vector_fails(k) AS x FROM a",
+    "result of a function": "SELECT large(n) AS x FROM a",
+    "function in WHERE": "SELECT n FROM a WHERE fails(k)",
+    "cast in WHERE": "SELECT n FROM a WHERE CAST(k AS INT) > 0",
+    "function on joined rows": "SELECT a.n FROM a, b WHERE a.k = b.k AND fails(concat(a.k, b.k)) WINDOW 1 MINUTE",
+    "cast on joined rows": "SELECT a.n FROM a, b WHERE a.k = b.k AND CAST(concat(a.k, b.k) AS INT) > 0 WINDOW 1 MINUTE",
+    "function in GROUP BY": "SELECT count(*) AS c FROM a GROUP BY fails(k), TUMBLE(1 MINUTE)",
+    "cast in HAVING": "SELECT max(k) AS m FROM a GROUP BY TUMBLE(1 MINUTE) HAVING CAST(max(k) AS INT) > 0",
+    "cast in a key": "SELECT a.n FROM a, b WHERE CAST(a.k AS INT) = b.n WINDOW 1 MINUTE",
+}
+
+
+def everything(error: BaseException) -> str:
+    """All that can be found in an error: itself, and what is chained to it, whether shown or not."""
+    told = []
+    waiting: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while waiting:
+        each = waiting.pop()
+        if each is not None and id(each) not in seen:
+            seen.add(id(each))
+            told += [repr(each), str(each), "".join(traceback.format_exception(each))]
+            waiting += [each.__cause__, each.__context__]
+    return "\n".join(told)
+
+
+def raised(work: Callable[[], Any]) -> str:
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - of several kinds, looked at by the caller
+        work()
+    return everything(caught.value)
+
+
+def gives_away(text: str) -> bool:
+    return SECRET in text or str(NUMBER) in text
+
+
+@pytest.fixture(autouse=True)
+def _warnings_are_looked_at() -> Iterator[None]:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        yield
+    assert not [str(each.message) for each in found if gives_away(str(each.message))]
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_query_that_fails_gives_no_value_away(name: str):
+    s = a_session()
+    assert gives_away(raised(s.query(QUERIES[name]).dataframe)), "without redact the value helps"
+    text = raised(s.query(QUERIES[name], redact=True).dataframe)
+    assert not gives_away(text)
+    assert "thalweg.errors" in text or "thalweg.kernels.answer" in text
+
+
+def test_a_started_query_gives_no_value_away(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("THALWEG_REDACT", "true")
+    handle = a_session().query(QUERIES["cast in SELECT"]).start(format="noop")
+    text = raised(handle.awaitTermination)
+    assert "a text is no INT in CAST(a.k AS INT)" in text
+    assert not gives_away(text + everything(handle.exception()))
+
+
+ON_SPARK = ["cast in SELECT", "function in SELECT", "cast in HAVING", "cast on joined rows"]
+
+
+@pytest.mark.parametrize("name", ON_SPARK)
+def test_on_spark_a_query_that_fails_gives_no_value_away(spark: Any, name: str):
+    handle = a_session(spark).query(QUERIES[name], redact=True).start(format="noop")
+    text = raised(handle.awaitTermination)
+    assert "QueryError" in text
+    assert not gives_away(text + everything(handle.exception()))
+
+
+def test_an_error_names_kind_and_remedy_without_values():
+    text = raised(a_session().query(QUERIES["function in SELECT"], redact=True).dataframe)
+    assert "function 'fails' raised ValueError (test_redaction.py" in text
+    assert "let it return None for such rows" in text
+
+
+def test_filters_give_no_value_away():
+    keep = tw.filters(tw.predicate(fails, "k"), redact=True)
+    assert not gives_away(raised(lambda: list(keep.over(TABLE))))
+
+
+def outputs(join: tw.Join, events: Path) -> str:
+    report = join.report()
+    return "\n".join([str(report), json.dumps(report.to_dict()), report._repr_html_(), events.read_text()])
+
+
+def test_a_join_gives_no_value_away(tmp_path: Path):
+    for redact in (False, True):
+        events = tmp_path / f"{redact}.jsonl"
+        join = tw.join(**JOIN, max_matches=5, events=events, redact=redact)
+        list(join.over(a=TABLE, b=TABLE))
+        assert "matches by its keys" in str(join.report())
+        assert gives_away(outputs(join, events)) is not redact
+        text = raised(lambda redact=redact: list(tw.join(**JOIN, max_matches=2, redact=redact).over(a=TABLE, b=TABLE)))
+        assert "one row of " in text
+        assert gives_away(text) is not redact
+
+
+def test_a_join_of_a_query_gives_no_value_away():
+    s = a_session()
+    text = "SELECT a.n AS x FROM a, b WHERE a.k = b.k WINDOW 1 MINUTE"
+    for redact in (False, True):
+        q = s.query(text, redact=redact)
+        q.dataframe()
+        told = str([str(q.report()), q.report().to_dict(), q.events(), str(q.explain())])
+        assert gives_away(told) is not redact
+
+
+def test_on_spark_a_join_gives_no_value_away(spark: Any, tmp_path: Path):
+    frames = {name: spark.createDataFrame(TABLE, SCHEMA) for name in ("a", "b")}
+    events = tmp_path / "run.jsonl"
+    join = tw.join(**JOIN, max_matches=5, events=events, redact=True)
+    assert len(join(**frames).collect()) == 16
+    assert "matches by its keys" in str(join.report())
+    assert not gives_away(outputs(join, events))
+    text = raised(tw.join(**JOIN, max_matches=2, redact=True)(**frames).collect)
+    assert "JoinLimitError: one row of " in text
+    assert not gives_away(text)
