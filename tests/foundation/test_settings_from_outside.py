@@ -3,6 +3,7 @@ of the places holds, and no answer changes but by `on_error` of filters, which i
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -154,6 +155,23 @@ def test_every_setting_from_outside_is_tried_here():
     assert {name for name, _ in TEXTS} == set(FROM_OUTSIDE)
     fields = {*FilterSettings.__dataclass_fields__, *JoinSettings.__dataclass_fields__}
     assert fields == {*FROM_OUTSIDE, *IN_CODE_ALONE}
+
+
+def test_the_page_has_every_setting_and_what_it_applies_to():
+    page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| `")]
+    told = {name.strip(" `"): row[1:4] for row in rows for name in row[0].split(",")}
+    assert set(told) == {*FROM_OUTSIDE, *IN_CODE_ALONE}
+    arguments = [set(inspect.signature(each).parameters) for each in (tw.filters, tw.join, tw.Session.query)]
+    arguments[1] -= {"window"}  # that of time
+    for name, applies in told.items():
+        fields = [FilterSettings.__dataclass_fields__, JoinSettings.__dataclass_fields__]
+        fields.append({} if name == "on_error" else {**fields[0], **fields[1]})
+        for column, taken, known in zip(applies, arguments, fields, strict=True):
+            if name in IN_CODE_ALONE:
+                assert column == ("code" if name in taken else "no"), name
+            else:
+                assert column == ("no" if name not in known else "yes" if name in taken else "outside"), name
 
 
 @pytest.mark.parametrize(("name", "text"), TEXTS, ids=lambda each: repr(each))
