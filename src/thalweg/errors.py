@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Self
 
 
 class ThalwegError(Exception):
@@ -11,6 +12,11 @@ class ThalwegError(Exception):
 
     redacted: str | None = None
     """The message without values of rows, where the message holds some."""
+
+    def or_redacted(self, message: str) -> Self:
+        """The same error, which knows what to say where values of rows must not be given out."""
+        self.redacted = message
+        return self
 
 
 class PlanError(ThalwegError, ValueError):

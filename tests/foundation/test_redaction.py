@@ -102,6 +102,23 @@ def test_a_query_that_fails_gives_no_value_away(name: str):
     assert "thalweg.errors" in text or "thalweg.kernels.answer" in text
 
 
+def test_sums_and_times_that_do_not_fit_give_no_value_away():
+    s = tw.session()
+    s.stream("a", pa.table({"ts": TIMES, "n": [4_611_000_000_987_654_321] * 4}), time="ts")
+    text = "SELECT sum(n) AS x FROM a GROUP BY TUMBLE(1 MINUTE)"
+    assert "18444000003950617284" in raised(s.query(text).dataframe)
+    hidden = raised(s.query(text, redact=True).dataframe)
+    assert "SumOverflowError" in hidden
+    assert "18444000003950617284" not in hidden
+    far = pa.table({"k": [1], "ts": pa.array([98765432101], pa.timestamp("s"))})
+    near = pa.table({"k": [1], "ts": pa.array([1], pa.timestamp("ns"))})
+    for redact in (False, True):
+        join = tw.join(**JOIN, redact=redact)
+        told = raised(lambda join=join: list(join.over(a=far, b=near)))
+        assert "a.ts holds a time that timestamp[ns] cannot tell" in told
+        assert ("98765432101" in told) is not redact
+
+
 def test_a_started_query_gives_no_value_away(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("THALWEG_REDACT", "true")
     handle = a_session().query(QUERIES["cast in SELECT"]).start(format="noop")

@@ -100,9 +100,9 @@ def _fitting(sums: pa.Array, aggregate: AggregateColumn) -> pa.Array:
         return sums.cast(aggregate.type)
     except pa.ArrowInvalid:
         worst = max((value for value in sums.to_pylist() if value is not None), key=abs)
-        raise SumOverflowError(
-            f"{aggregate} of a window is {worst}, which {sql_name(aggregate.type)} cannot tell; sum it as a DOUBLE: "
-            "sum(CAST(... AS DOUBLE))"
+        rest = f"which {sql_name(aggregate.type)} cannot tell; sum it as a DOUBLE: sum(CAST(... AS DOUBLE))"
+        raise SumOverflowError(f"{aggregate} of a window is {worst}, {rest}").or_redacted(
+            f"{aggregate} of a window is a number {rest}"
         ) from None
 
 

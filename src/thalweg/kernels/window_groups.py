@@ -93,7 +93,10 @@ class WindowGroups:
             return
         if not self.panes.can_hold(int(ticks.min()), int(ticks.max())):
             far = max(int(ticks.min()), int(ticks.max()), key=abs)
-            raise PlanError(f"{self.spec.time} has a row at {far} ticks: no {self.spec.window} holds it; filter it out")
+            rest = f": no {self.spec.window} holds it; filter it out"
+            raise PlanError(f"{self.spec.time} has a row at {far} ticks{rest}").or_redacted(
+                f"{self.spec.time} has a row too far away{rest}"
+            )
         self._add(batch, self.panes.of(ticks))
 
     def close(self, until: int) -> pa.Table:

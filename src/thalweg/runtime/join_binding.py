@@ -121,7 +121,8 @@ class JoinBinding:
         try:
             return _raw(array.cast(self.time_type)), known
         except pa.ArrowInvalid as error:
-            raise PlanError(f"{alias}.{column} holds a time that {self.time_type} cannot tell: {error}") from None
+            what = f"{alias}.{column} holds a time that {self.time_type} cannot tell"
+            raise PlanError(f"{what}: {error}").or_redacted(what) from None
 
     def keys(self, alias: str, batch: pa.RecordBatch) -> tuple[dict[Key, Words], Bits | None]:
         """What the rows are probed by, and which rows can have partners; None: all."""

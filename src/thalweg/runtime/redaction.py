@@ -2,12 +2,10 @@
 
 >>> def rows():
 ...     yield 1
-...     error = ExpressionError("'4x' is no INT")
-...     error.redacted = "a value is no INT"
-...     raise error
+...     raise ExpressionError("'4x' is no INT").or_redacted("a text is no INT")
 >>> list(redacted(rows(), True))
 Traceback (most recent call last):
-thalweg.errors.ExpressionError: a value is no INT
+thalweg.errors.ExpressionError: a text is no INT
 """
 
 from __future__ import annotations

@@ -31,9 +31,8 @@ def _does_not_fit(value: object, call: Call) -> ExpressionError:
     from thalweg.plan.expression import text_of
 
     shown = f"CAST({text_of(call.arguments[0])} AS {sql_name(call.type)})"
-    error = ExpressionError(f"{value!s} does not fit in {sql_name(call.type)} in {shown}")
-    error.redacted = f"a value does not fit in {sql_name(call.type)} in {shown}"
-    return error
+    does_not = f"does not fit in {sql_name(call.type)} in {shown}"
+    return ExpressionError(f"{value!s} {does_not}").or_redacted(f"a value {does_not}")
 
 
 def _first_that_fails(array: pa.Array, cast: Callable[[pa.Array], pa.Array], call: Call) -> ExpressionError:

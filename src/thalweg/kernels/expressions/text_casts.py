@@ -27,9 +27,8 @@ _TRUE, _FALSE = ["t", "true", "y", "yes", "1"], ["f", "false", "n", "no", "0"]
 
 def _is_none(text: object, call: Call) -> ExpressionError:
     shown = f"CAST({text_of(call.arguments[0])} AS {sql_name(call.type)})"
-    error = ExpressionError(f"{text!r} is no {sql_name(call.type)} in {shown}")
-    error.redacted = f"a text is no {sql_name(call.type)} in {shown}"
-    return error
+    is_none = f"is no {sql_name(call.type)} in {shown}"
+    return ExpressionError(f"{text!r} {is_none}").or_redacted(f"a text {is_none}")
 
 
 def _trimmed(texts: pa.Array, pattern: str, call: Call) -> pa.Array:

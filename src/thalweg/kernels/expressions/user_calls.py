@@ -60,11 +60,8 @@ def _raised(function: UserFunction, error: Exception, given: str) -> FunctionErr
     at = raised_at(error)
     place = f" ({at})" if at else ""
     remedy = "let it return None for such rows, or drop them by a condition in WHERE"
-    made = FunctionError(
-        f"function {function.name!r} raised {type(error).__name__}: {error}{place}, given {given}; {remedy}"
-    )
-    made.redacted = f"function {function.name!r} raised {type(error).__name__}{place}; {remedy}"
-    return made
+    what = f"function {function.name!r} raised {type(error).__name__}"
+    return FunctionError(f"{what}: {error}{place}, given {given}; {remedy}").or_redacted(f"{what}{place}; {remedy}")
 
 
 def _array_of(function: UserFunction, result: Any) -> pa.Array:
@@ -108,9 +105,8 @@ def _declared(function: UserFunction, made: pa.Array) -> pa.Array:
             return made.cast(kind, safe=False)
         return made.cast(kind)
     except pa.ArrowInvalid as error:
-        wrong = _wrong(function, f"{made.type} that does not fit ({error})")
-        wrong.redacted = str(_wrong(function, f"{made.type} that does not fit"))
-        raise wrong from None
+        does_not = f"{made.type} that does not fit"
+        raise _wrong(function, f"{does_not} ({error})").or_redacted(str(_wrong(function, does_not))) from None
 
 
 def _family(kind: pa.DataType) -> str | None:

@@ -30,6 +30,7 @@ from thalweg.runtime.join_binding import JoinBinding
 from thalweg.runtime.join_packing import DAY_US, NOW, Packing
 from thalweg.runtime.join_record import decode
 from thalweg.runtime.join_settings import JoinSettings
+from thalweg.runtime.redaction import redacted
 from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
 from thalweg.runtime.spark.joins.arrow_schema import arrow_schema, refuse_uncarried
 from thalweg.runtime.spark.joins.bucket_ids import bucket_ids
@@ -128,7 +129,8 @@ def attach(
         elif ahead is not None:
             df = df.withColumn(NOW, _now(ahead))
         key = laid.partitioning.key if alias in laid.partitioning.columns else None
-        df = _packed(df, Packing(binding, alias, key, laid.buckets), ahead if laid.streaming else None)
+        packing = Packing(binding, alias, key, laid.buckets)
+        df = _packed(df, packing, ahead if laid.streaming else None, settings.redact)
         if laid.streaming and alias not in laid.followed:
             df = marked(df, binding.lateness[alias])
         packed.append(df)
@@ -170,13 +172,13 @@ def _now(ahead: int) -> Column:
     return F.current_date() if ahead >= DAY_US else F.current_timestamp()
 
 
-def _packed(df: DataFrame, packing: Packing, ahead: int | None) -> DataFrame:
+def _packed(df: DataFrame, packing: Packing, ahead: int | None, redact: bool) -> DataFrame:
     """`ahead`: in microseconds, how far ahead of the clock a time is believed; None: as far as it likes."""
 
     names = df.columns
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from packing.pack((batch.rename_columns(names) for batch in batches), ahead)
+        yield from redacted(packing.pack((batch.rename_columns(names) for batch in batches), ahead), redact)
         settle()
 
     # PySpark looks columns up by name here, and reads a dot as a field and a backtick as a quote
