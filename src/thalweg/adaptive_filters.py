@@ -139,7 +139,7 @@ class Filters:
             raise PlanError(f"filters are applied to a Spark DataFrame, not to {type(df).__name__}; for Arrow: .over()")
         from thalweg.runtime.spark.filters import application_of, attach
 
-        settings = FilterSettings.in_force(self._given, df.sparkSession)
+        settings = FilterSettings.in_force(self._given, df.sparkSession, look=not self._applications)
         check_wanted(wanted, settings, column, df.columns)
         sink = self._sink(settings.events)
         out, fetch = attach(df, self._plan, settings, self._identity, sink, self._native, wanted, column)

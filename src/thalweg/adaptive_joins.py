@@ -139,6 +139,7 @@ class Join:
         self._identity = uuid.uuid4().hex
         self._passes = itertools.count(1)
         self._fetches: deque[Fetch] = deque(maxlen=MOST_PENDING)
+        self._was_attached = False
         self._files: dict[str, JsonLines] = {}
         self._lock = threading.Lock()
         self.listeners: list[Callable[[Record], None]] = []
@@ -161,7 +162,8 @@ class Join:
     def _attached(self, streams: Mapping[str, Any], *, tagged: bool) -> Any:
         from thalweg.runtime.spark.joins import attach
 
-        settings = JoinSettings.in_force(self._given, _session_of(streams))
+        settings = JoinSettings.in_force(self._given, _session_of(streams), look=not self._was_attached)
+        self._was_attached = True
         joined, fetch = attach(self._plan, settings, streams, self._sink(settings.events), tagged=tagged)
         if fetch is not None:
             self._fetches.append(fetch)

@@ -93,10 +93,11 @@ class AdaptSettings:
         return check_policy(self.policy, p=self.p, window=self.window, alpha=self.alpha, budget=self.budget)
 
     @classmethod
-    def in_force(cls, given: Mapping[str, Any], spark: Any = None) -> Self:
+    def in_force(cls, given: Mapping[str, Any], spark: Any = None, *, look: bool = True) -> Self:
         """What applies now: the arguments, then the configuration of a session of Spark if there is one, then the
-        environment. A name that looks like a setting and is none is warned of once."""
-        _warn_of_unknown_settings(spark)
+        environment. A name that looks like a setting and is none is warned of once; `look`: look for such names."""
+        if look:
+            _warn_of_unknown_settings(spark)
         return cls.resolve(given) if spark is None else cls.resolve(given, lambda key: spark.conf.get(key, None))
 
     @classmethod
@@ -206,7 +207,8 @@ def unknown_settings(keys: Iterable[str], environ: Mapping[str, str] = os.enviro
 
 _WARNED: set[str] = set()
 _LOOKED_AT: weakref.WeakSet[Any] = weakref.WeakSet()
-"""Sessions of Spark whose whole configuration was looked at: it takes many calls into the JVM."""
+"""Sessions of Spark whose whole configuration was looked at: it takes many calls into the JVM. In a `foreachBatch`
+every micro-batch has a session of its own, so objects look only when they are first applied."""
 
 
 def _warn_of_unknown_settings(spark: Any) -> None:

@@ -25,7 +25,7 @@ class QuerySettings:
     def in_force(cls, given: Mapping[str, Any], spark: Any = None) -> QuerySettings:
         """As they are now; refuses what filters or joins of the query would refuse."""
         found = JoinSettings.in_force(given, spark)
-        FilterSettings.in_force({**given, "on_error": "raise"}, spark)
+        FilterSettings.in_force({**given, "on_error": "raise"}, spark, look=False)
         return cls(found.policy, found.redact)
 
     def of_filters(self) -> dict[str, Any]:
