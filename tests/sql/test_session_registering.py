@@ -87,7 +87,8 @@ WRONG: list[tuple[Use, str]] = [
     (lambda s: s.query(ONE, args={5: 5}), "must give values by name"),
     (lambda s: s.query(ONE, args={"limit": 5}), "the query has no :limit; leave it out"),
     (lambda s: s.query(ONE, policy="swep"), "there is no policy 'swep' (did you mean 'sweep'?)"),
-    (lambda s: s.query(ONE, policy=None), "there is no policy None; choose one of auto"),
+    (lambda s: s.query(ONE, policy=7), "there is no policy 7; choose one of auto"),
+    (lambda s: s.query(ONE, redact="yes"), "redact='yes': must be True or False"),
     (lambda s: s.query(ONE).start(), "needs to know where results go: path=..."),
     (lambda s: tw.session().query(ONE), "there is no stream or table 'tcp'; register it: s.stream(...)"),
 ]
