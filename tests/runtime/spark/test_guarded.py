@@ -158,7 +158,7 @@ def test_a_plain_conjunction_does_not_do_that(df):
         df.select(F.expr("x <> 0 AND 10 DIV x > 2 AND 10 DIV x < 6")).collect()
 
 
-def test_one_part_is_left_alone():
+def test_one_part_is_left_alone(spark):
     assert str(all_of([F.col("a")])) == str(any_of([F.col("a")])) == str(all_true([F.col("a")])) == str(F.col("a"))
 
 
