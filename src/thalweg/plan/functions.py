@@ -20,6 +20,8 @@ import pyarrow as pa
 
 from thalweg.plan.expression import Call, Expression, UserCall, Value, call, text_of, walk
 from thalweg.plan.like_pattern import like_parts
+from thalweg.plan.re2_text import re2_text
+from thalweg.plan.regex_subset import RegexError
 from thalweg.plan.type_rules import arithmetic, as_decimal, common, common_of, finer, is_number, sql_name
 
 is_ = pa.types
@@ -211,12 +213,11 @@ def _check_pattern(pattern: Expression, refuse: Refuse) -> None:
 
     assert isinstance(pattern, Value)
     try:
-        pc.match_substring_regex(pa.array([""]), str(pattern.value))
-    except pa.ArrowInvalid as error:
-        why = str(error)
-    else:
-        return
-    refuse(f"rlike: {pattern.value!r} is no pattern that both runtimes understand; write another: {why}")
+        pc.match_substring_regex(pa.array([""]), re2_text(str(pattern.value)))
+    except RegexError as error:
+        refuse(f"RLIKE {pattern.value!r}: {error}")
+    except pa.ArrowInvalid:
+        refuse("RLIKE: the pattern is too large with its repetitions written out; write fewer or smaller ones")
 
 
 def _check_like(given: Sequence[Expression], refuse: Refuse) -> None:

@@ -21,6 +21,7 @@ from thalweg.kernels.expressions.pattern import LikePattern
 from thalweg.kernels.expressions.rows import Datum, Kernel, Maker, arrow_of, full, nowhere_null, numpy_of
 from thalweg.kernels.expressions.text_bytes import TextBytes, ends_of, texts_of
 from thalweg.plan.expression import Call, Value
+from thalweg.plan.re2_text import re2_text
 
 _TO_THE_END = 2**31 - 1
 
@@ -120,7 +121,7 @@ def _like(call: Call) -> Kernel:
 
 def _rlike(call: Call) -> Kernel:
     assert isinstance(call.arguments[1], Value)
-    pattern = str(call.arguments[1].value)
+    pattern = re2_text(str(call.arguments[1].value))
     return lambda values, rows: pc.match_substring_regex(values[0], pattern=pattern)
 
 

@@ -1,0 +1,113 @@
+r"""A pattern of Java's as RE2 has to be given it, so that the two find the same texts.
+
+Sets of characters are written out, since `.`, `\s`, `\w` and (?i) have others in RE2. `$` is the end in RE2 and in Java
+also before a last line end, which is written out too; since the line end is then part of what is found, `$` must be the
+last part. Java matches no `$` between \r and \n: what is found before a last \n must not end with \r.
+
+>>> re2_text("^a.b")
+'\\Aa[^\\x{a}\\x{d}\\x{85}\\x{2028}-\\x{2029}]b'
+>>> re2_text("a$b")
+Traceback (most recent call last):
+thalweg.plan.regex_subset.RegexError: $ at character 2 is not the last part; write \z, which is the end alone
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from thalweg.plan.character_set import LINE_ENDS, CharacterSet
+from thalweg.plan.regex_subset import Chars, Edge, Either, Node, Reader, RegexError, Repeat, Run
+
+_CR, _LF = CharacterSet.letters("\r"), CharacterSet.letters("\n")
+_NEW_LINE = LINE_ENDS.without(_LF).written()
+_END = rf"(?:\r\n|{LINE_ENDS.written()}|)\z"
+_END_BUT_LF = rf"(?:\r\n|{_NEW_LINE}|)\z"
+
+
+@lru_cache(maxsize=256)
+def re2_text(pattern: str) -> str:
+    """For RE2; a pattern that is not portable is a RegexError."""
+    return _written(Reader(pattern).read(), last=True, after_cr=False)
+
+
+def _written(node: Node, last: bool, after_cr: bool) -> str:
+    """`last`: nothing comes after it; `after_cr`: what comes before it may end with a carriage return."""
+    if isinstance(node, Chars):
+        return node.set.written()
+    if isinstance(node, Edge):
+        return _edge(node, last, after_cr)
+    if isinstance(node, Either):
+        return f"(?:{'|'.join(_written(option, last, after_cr) for option in node.options)})"
+    if isinstance(node, Run):
+        return _run(node, last, after_cr)
+    part = _written(node.part, False, after_cr or _ends_with_cr(node.part))
+    if isinstance(node.part, Run | Repeat):
+        part = f"(?:{part})"
+    return part + _counted(node.least, node.most)
+
+
+def _counted(least: int, most: int | None) -> str:
+    if (least, most) in ((0, None), (1, None), (0, 1)):
+        return {(0, None): "*", (1, None): "+", (0, 1): "?"}[least, most]
+    return f"{{{least}}}" if least == most else f"{{{least},{'' if most is None else most}}}"
+
+
+def _edge(node: Edge, last: bool, after_cr: bool) -> str:
+    if node.kind != "$":
+        return {"^": r"\A", "z": r"\z"}[node.kind]
+    if not last:
+        raise RegexError(rf"$ at character {node.place + 1} is not the last part; write \z, which is the end alone")
+    if after_cr:
+        raise RegexError(
+            rf"$ at character {node.place + 1} comes after what may be a carriage return, and Java has no end between "
+            r"\r and \n; write \z, which is the end alone"
+        )
+    return _END
+
+
+def _run(node: Run, last: bool, after_cr: bool) -> str:
+    made: list[str] = []
+    for n, part in enumerate(node.parts):
+        ends = last and n == len(node.parts) - 1
+        before = node.parts[n - 1] if n else None
+        if ends and isinstance(part, Edge) and part.kind == "$" and isinstance(before, Chars) and "\r" in before.set:
+            any_end, lf_end = made.pop(), before.set.without(_CR).written()
+            made.append(rf"(?:{any_end}{_END_BUT_LF}|{lf_end}\n\z)")
+            continue
+        made.append(_written(part, ends, after_cr))
+        after_cr = _ends_with_cr(part) or (_may_be_empty(part) and after_cr)
+    return "".join(made)
+
+
+def _ends_with_cr(node: Node) -> bool:
+    """Whether it may end with a carriage return, where it cannot take in the line feed after it too."""
+    if isinstance(node, Chars):
+        return "\r" in node.set
+    if isinstance(node, Either):
+        return any(map(_ends_with_cr, node.options))
+    if isinstance(node, Repeat):
+        return _ends_with_cr(node.part) and not (node.most is None and _is_line_feed(node.part))
+    if isinstance(node, Run):
+        for part in reversed(node.parts):
+            if _ends_with_cr(part):
+                return True
+            if not _may_be_empty(part):
+                return False
+    return False
+
+
+def _is_line_feed(node: Node) -> bool:
+    """Whether a line feed alone is found by it."""
+    if isinstance(node, Chars):
+        return "\n" in node.set
+    return isinstance(node, Either) and any(map(_is_line_feed, node.options))
+
+
+def _may_be_empty(node: Node) -> bool:
+    if isinstance(node, Chars):
+        return False
+    if isinstance(node, Either):
+        return any(map(_may_be_empty, node.options))
+    if isinstance(node, Run):
+        return all(map(_may_be_empty, node.parts))
+    return isinstance(node, Edge) or node.least == 0 or _may_be_empty(node.part)

@@ -1,0 +1,374 @@
+r"""The regular expressions of RLIKE: the part of Java's language that means the same here and on Spark.
+
+Spark gives a pattern to java.util.regex as it is written. In this process RE2 looks for it, whose language differs in
+many small points, so that the pattern is read as Java reads it and written anew for RE2 (`re2_text`). What is not read
+here is refused with its place: what RE2 cannot do (look-around, back references), what depends on the version of Java
+or of Unicode (`\b`, `\p{L}`), and spellings that few people read alike (`[a[b]]`, `a**`).
+
+>>> Reader("(?i)[b-c]{2,}").read()
+Repeat(part=Chars(set=CharacterSet(ranges=((66, 67), (98, 99)))), least=2, most=None)
+>>> Reader("ab(?=c)").read()
+Traceback (most recent call last):
+thalweg.plan.regex_subset.RegexError: (?= at character 3 looks ahead, which RE2 cannot do; write two conditions
+
+Reference: the documentation of java.util.regex.Pattern, Java 17 and later.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NoReturn
+
+from thalweg.plan.character_set import (
+    BLANKS,
+    DIGITS,
+    HORIZONTAL,
+    LINE_ENDS,
+    POSIX,
+    VERTICAL,
+    WORDS,
+    CharacterSet,
+)
+
+MOST_REPEATS = 1000
+"""RE2 counts no further."""
+MOST_NESTED = 100
+"""Groups inside each other; both engines recurse into them."""
+_CLASSES = {"d": DIGITS, "w": WORDS, "s": BLANKS, "h": HORIZONTAL, "v": VERTICAL}
+_CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}
+_ALL = CharacterSet.of((0, 0x10FFFF))
+_GROUPS = {
+    "=": ("looks ahead, which RE2 cannot do", "write two conditions"),
+    "!": ("looks ahead, which RE2 cannot do", "write two conditions, one with NOT"),
+    "<=": ("looks behind, which RE2 cannot do", "write two conditions"),
+    "<!": ("looks behind, which RE2 cannot do", "write two conditions, one with NOT"),
+    ">": ("is an atomic group, which RE2 does not have", "write (?:...)"),
+    "P": ("is not Java's", "write (?<name>...) or (...)"),
+    "#": ("is not Java's", "leave the comment out"),
+}
+_FLAGS = {
+    "m": "write (^|[\\n\\r]) or ([\\n\\r]|$) for the ends of lines",
+    "d": "write [^\\n] for a character that is no end of a line",
+    "u": "write both cases, as in [éÉ]",
+    "U": "write the characters that are meant, as in [A-Za-zÀ-ÿ]",
+    "x": "leave blanks and comments out",
+}
+_ESCAPES = {
+    "b": ("depends on the version of Java beside letters beyond ASCII", r"(^|\W) before a word and (\W|$) after it"),
+    "B": ("depends on the version of Java beside letters beyond ASCII", r"\w where a word goes on"),
+    "G": ("is the end of the previous match, and there is none", r"\A"),
+    "R": ("is more than one character in Java alone", r"(\r\n|[\n\r])"),
+    "X": ("is more than one character in Java alone", "."),
+    "N": ("names characters in Java alone", r"\x{1F600}"),
+    "C": ("is a byte in RE2 and nothing in Java", "."),
+    "k": ("refers back, which RE2 cannot do", "the text itself"),
+    "c": ("is a control character in Java alone", r"\x01"),
+    "0": ("is an octal number, which the two read differently", r"\x00"),
+    "p": ("has characters that depend on the version of Unicode", "ranges, as in [A-Za-zÀ-ÿ]"),
+    "P": ("has characters that depend on the version of Unicode", "ranges, as in [^A-Za-zÀ-ÿ]"),
+    "E": (r"ends no \Q", r"\\E for the two characters"),
+}  # fmt: skip
+
+
+class RegexError(ValueError):
+    """A pattern that is not read; the sentence says what, where and what to write instead."""
+
+
+@dataclass(frozen=True)
+class Chars:
+    """One character of a set."""
+
+    set: CharacterSet
+
+
+@dataclass(frozen=True)
+class Edge:
+    """The start of the text (^), its end (z), or its end before or after a last line end ($)."""
+
+    kind: str
+    place: int
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A part, so many times; None: any number. Whether the least or the most are tried first changes no answer."""
+
+    part: Node
+    least: int
+    most: int | None
+
+
+@dataclass(frozen=True)
+class Run:
+    """Parts, one after the other."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Either:
+    """One of them."""
+
+    options: tuple[Node, ...]
+
+
+Node = Chars | Edge | Repeat | Run | Either
+
+
+class Reader:
+    """Reads one pattern from left to right."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern, self.at = pattern, 0
+        self.flags: frozenset[str] = frozenset()
+        self.nested = 0
+        self.names: set[str] = set()
+
+    def read(self) -> Node:
+        """The whole pattern."""
+        for place, letter in enumerate(self.pattern):
+            if 0xD800 <= ord(letter) <= 0xDFFF:
+                self._refuse(
+                    place, "half of a surrogate pair", "is no character", r"write the whole one, as in \x{1F600}"
+                )
+        made = self._either()
+        if self.at < len(self.pattern):
+            self._refuse(self.at, ")", "closes no group", r"write \) for the character")
+        return made
+
+    def _refuse(self, place: int, what: str, why: str, remedy: str) -> NoReturn:
+        raise RegexError(f"{what} at character {place + 1} {why}; {remedy}")
+
+    def _next(self, count: int = 1) -> str:
+        return self.pattern[self.at : self.at + count]
+
+    def _either(self) -> Node:
+        options = [self._run()]
+        while self._next() == "|":
+            self.at += 1
+            options.append(self._run())
+        return options[0] if len(options) == 1 else Either(tuple(options))
+
+    def _run(self) -> Node:
+        parts: list[Node] = []
+        while self._next() not in ("", "|", ")"):
+            if self._next(2) == "\\Q":
+                parts += self._quotation()
+                if parts and self._next() in ("*", "+", "?", "{"):
+                    parts[-1] = self._repeated(parts[-1])
+                continue
+            part = self._atom()
+            if part is not None:
+                parts.append(self._repeated(part))
+        return parts[0] if len(parts) == 1 else Run(tuple(parts))
+
+    def _atom(self) -> Node | None:
+        """A part; None: flags alone."""
+        place, letter = self.at, self._next()
+        if letter == "(":
+            return self._group()
+        if letter == "[":
+            return Chars(self._class())
+        if letter == "\\":
+            return self._escaped()
+        if letter in ("*", "+", "?", "{"):
+            self._refuse(place, letter, "repeats nothing", f"write \\{letter} for the character")
+        self.at += 1
+        if letter in ("^", "$"):
+            return Edge(letter, place)
+        if letter == ".":
+            return Chars(_ALL if "s" in self.flags else LINE_ENDS.negated)
+        return self._chars(ord(letter))
+
+    def _chars(self, point: int) -> Chars:
+        return Chars(self._cased(CharacterSet.of((point, point))))
+
+    def _cased(self, chars: CharacterSet) -> CharacterSet:
+        return chars.with_ascii_case() if "i" in self.flags else chars
+
+    def _quotation(self) -> list[Node]:
+        end = self.pattern.find("\\E", self.at)
+        text = self.pattern[self.at + 2 : end if end >= 0 else None]
+        self.at = end + 2 if end >= 0 else len(self.pattern)
+        if not text:
+            self._refuse(self.at - 1, "\\Q", "quotes nothing", "leave it out")
+        return [self._chars(ord(letter)) for letter in text]
+
+    def _repeated(self, part: Node) -> Node:
+        place, letter = self.at, self._next()
+        if letter == "{":
+            found = re.compile(r"\{([0-9]{1,9})(,([0-9]{1,9})?)?\}").match(self.pattern, self.at)
+            if found is None:
+                self._refuse(place, "{", "is no number of repetitions", r"write {2,5}, or \{ for the character")
+            least = int(found[1])
+            most = least if not found[2] else int(found[3]) if found[3] else None
+            self.at = found.end()
+            if max(least, most or 0) > MOST_REPEATS:
+                self._refuse(place, found[0], f"is more than {MOST_REPEATS} repetitions", "write a smaller number")
+            if most is not None and most < least:
+                self._refuse(place, found[0], "is no range", f"write {{{most},{least}}}")
+        elif letter in ("*", "+", "?") and letter:
+            least, most = {"*": (0, None), "+": (1, None), "?": (0, 1)}[letter]
+            self.at += 1
+        else:
+            return part
+        if isinstance(part, Edge):
+            self._refuse(place, letter, "repeats a place and no character", "leave it out")
+        if self._next() == "?":
+            self.at += 1
+        elif self._next() == "+":
+            self._refuse(self.at, "+", "makes the repetition possessive, which RE2 cannot do", "leave it out")
+        if self._next() in ("*", "+", "?", "{") and self._next():
+            self._refuse(self.at, self._next(), "repeats a repetition", "put the inner one into (?:...)")
+        return Repeat(part, least, most)
+
+    def _group(self) -> Node | None:
+        place, before = self.at, self.flags
+        self.at += 1
+        if self._next() == "?":
+            self.at += 1
+            if not self._opened(place):
+                return None
+        self.nested += 1
+        if self.nested > MOST_NESTED:
+            self._refuse(place, "(", f"is nested more than {MOST_NESTED} deep", "write fewer groups")
+        made = self._either()
+        if self._next() != ")":
+            self._refuse(place, "(", "is never closed", r"write ) at its end, or \( for the character")
+        self.at += 1
+        self.nested -= 1
+        self.flags = before
+        return made
+
+    def _opened(self, place: int) -> bool:
+        """What stands behind (?; False: flags for the rest of the group around it."""
+        if named := re.compile(r"<([A-Za-z][A-Za-z0-9]*)>").match(self.pattern, self.at):
+            if named[1] in self.names:
+                self._refuse(place, f"(?{named[0]}", "names a second group alike", "choose another name")
+            self.names.add(named[1])
+            self.at = named.end()
+            return True
+        for sign, (why, remedy) in _GROUPS.items():
+            if self.pattern.startswith(sign, self.at):
+                self._refuse(place, f"(?{sign}", why, remedy)
+        flags = re.compile(r"([A-Za-z]*)(?:-([A-Za-z]*))?([:)])").match(self.pattern, self.at)
+        if flags is None:
+            self._refuse(place, self.pattern[place : place + 3], "is no group", "write (?:...) or (...)")
+        on, off = frozenset(flags[1]), frozenset(flags[2] or "")
+        for flag in sorted(on | off):
+            if flag not in "is":
+                remedy = _FLAGS.get(flag, "write (?i) or (?s)")
+                self._refuse(
+                    place, f"flag {flag} of {self.pattern[place : flags.end()]}", "is not understood here", remedy
+                )
+        self.flags = (self.flags | on) - off
+        self.at = flags.end()
+        return flags[3] == ":"
+
+    def _escaped(self) -> Node:
+        place, letter = self.at, self.pattern[self.at + 1 : self.at + 2]
+        if letter in ("A", "z", "Z") and letter:
+            self.at += 2
+            return Edge({"A": "^", "z": "z", "Z": "$"}[letter], place)
+        found = self._escape()
+        return Chars(found) if isinstance(found, CharacterSet) else self._chars(found)
+
+    def _escape(self) -> CharacterSet | int:
+        """What a backslash begins, inside of brackets and outside: characters, or the code point of one."""
+        place, letter = self.at, self.pattern[self.at + 1 : self.at + 2]
+        self.at += 2
+        if not letter:
+            self._refuse(place, "\\", "escapes nothing", r"write \\ for the character")
+        if letter in "xu":
+            return self._code_point(place)
+        if letter in _CONTROLS:
+            return ord(_CONTROLS[letter])
+        if letter.lower() in _CLASSES:
+            found = _CLASSES[letter.lower()]
+            return found if letter.islower() else found.negated
+        if letter in "pP" and (name := re.compile(r"\{(\w+)\}").match(self.pattern, self.at)) and name[1] in POSIX:
+            if "i" in self.flags and name[1] in ("Lower", "Upper"):
+                self._refuse(place, f"\\{letter}{name[0]}", "has a case, and (?i) has none", r"write \p{Alpha}")
+            self.at = name.end()
+            return POSIX[name[1]] if letter == "p" else POSIX[name[1]].negated
+        if letter.isascii() and letter.isalnum():
+            why, remedy = _ESCAPES.get(letter, ("means nothing in Java", f"{letter} for the character"))
+            if letter in "123456789":
+                why, remedy = "refers back, which RE2 cannot do", "the text itself"
+            self._refuse(place, f"\\{letter}", why, f"write {remedy}")
+        return ord(letter)
+
+    def _code_point(self, place: int) -> int:
+        hexadecimal = re.compile(r"u([0-9A-Fa-f]{4})|x(?:([0-9A-Fa-f]{2})|\{([0-9A-Fa-f]{1,9})\})")
+        found = hexadecimal.match(self.pattern, self.at - 1)
+        if found is None:
+            self._refuse(
+                place, self.pattern[place : self.at], "is no number of a character", r"write \x41 or \x{1F600}"
+            )
+        point = int(found[1] or found[2] or found[3], 16)
+        self.at = found.end()
+        if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:
+            self._refuse(place, "\\" + found[0], "is no character", r"write the whole one, as in \x{1F600}")
+        return point
+
+    def _class(self) -> CharacterSet:
+        begin = self.at
+        self.at += 1
+        negated = self._next() == "^"
+        self.at += negated
+        first, made = self.at, CharacterSet(())
+        while self._next() != "]" or self.at == first:
+            place, low = self.at, self._member(begin, first)
+            if isinstance(low, CharacterSet):
+                # Java reads a \v before any - as the character alone
+                if self._next() == "-" and (self._next(2) != "-]" or self.pattern[place : self.at] == "\\v"):
+                    self._refuse(self.at, "-", "stands after a set of characters", r"write \- for the character")
+                made = made.union(low)
+                continue
+            high = low
+            if self._next() == "-" and self._next(2) != "-]":
+                self.at += 1
+                last = self._member(begin, first)
+                if isinstance(last, CharacterSet) or last < low:
+                    self._refuse(place, self.pattern[place : self.at], "is no range", r"write \- for the character -")
+                high = last
+            made = made.union(self._cased(CharacterSet.of((low, high))))
+        self.at += 1
+        return made.negated if negated else made
+
+    def _member(self, begin: int, first: int) -> CharacterSet | int:
+        place, letter = self.at, self._next()
+        if not letter:
+            self._refuse(begin, "[", "is never closed", r"write ] at its end, or \[ for the character")
+        if letter == "\\":
+            return self._escape()
+        if letter == "[" or (letter == "]" and place == first) or (letter == "^" and place > begin + 1):
+            what = "[: at" if self._next(2) == "[:" else f"{letter} at"
+            remedy = (
+                r"write \p{Alpha} for [:alpha:]" if self._next(2) == "[:" else f"write \\{letter} for the character"
+            )
+            self._refuse(place, what.removesuffix(" at"), "inside brackets is read differently by the two", remedy)
+        if self._next(2) == "&&":
+            self._refuse(
+                place, "&&", "inside brackets is an intersection in Java alone", r"write \&\& for the characters"
+            )
+        if letter == "-" and place != first and self._next(2) != "-]":
+            self._refuse(place, "-", "stands between no two characters", r"write \- for the character")
+        self.at += 1
+        return ord(letter)
+
+
+def is_portable(pattern: str) -> bool:
+    r"""Whether Java compiles the pattern, and it means the same here.
+
+    >>> is_portable("a+[0-9]"), is_portable("a(?=b)"), is_portable("(a")
+    (True, False, False)
+    """
+    from thalweg.plan.re2_text import re2_text
+
+    try:
+        re2_text(pattern)
+    except RegexError:
+        return False
+    return True
