@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 
-from thalweg.plan.re2_text import re2_text
-from thalweg.plan.regex_subset import RegexError
+from thalweg.plan.re2_text import is_portable
 
 TEXTS = [
     "", "a", "A", "ab", "aab", "abab", "b", "abc", "aXb", "0", "a0_b", "\n", "\r", "\r\n", "\n\r", "a\n", "a\r",
@@ -109,21 +108,12 @@ class PatternWriter:
         return self.chance.choice([*(letter for letter in LETTERS if letter not in "]-"), ".", "*", "$", "(", "|", "{"])
 
 
-def portable(pattern: str) -> bool:
-    """Whether it is accepted."""
-    try:
-        re2_text(pattern)
-    except RegexError:
-        return False
-    return True
-
-
 def random_patterns(seed: int, count: int) -> list[str]:
     """So many that are accepted, none twice."""
     writer = PatternWriter(random.Random(seed))
     found: dict[str, None] = {}
     while len(found) < count:
         pattern = writer.write()
-        if portable(pattern):
+        if is_portable(pattern):
             found[pattern] = None
     return list(found)

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 import thalweg as tw
-from tests.expressions.random_patterns import TEXTS, PatternWriter, portable, random_patterns
+from tests.expressions.random_patterns import TEXTS, PatternWriter, random_patterns
 from thalweg.kernels.expressions import evaluate
 from thalweg.plan.expression import Ref, Value
 from thalweg.plan.functions import typed
-from thalweg.plan.regex_subset import is_portable
+from thalweg.plan.re2_text import is_portable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,7 +99,7 @@ def test_regular_expressions_find_what_java_finds(spark: SparkSession) -> None:
 
 def test_most_random_patterns_are_accepted_and_strange_ones_are_not() -> None:
     writer = PatternWriter(random.Random(1))
-    share = sum(portable(writer.write()) for _ in range(1000)) / 1000
+    share = sum(is_portable(writer.write()) for _ in range(1000)) / 1000
     assert 0.6 < share < 0.97
 
 

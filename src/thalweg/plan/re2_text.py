@@ -30,6 +30,19 @@ def re2_text(pattern: str) -> str:
     return _written(Reader(pattern).read(), last=True, after_cr=False)
 
 
+def is_portable(pattern: str) -> bool:
+    """Whether Java compiles the pattern and it means the same here.
+
+    >>> is_portable("a+[0-9]"), is_portable("a(?=b)"), is_portable("(a")
+    (True, False, False)
+    """
+    try:
+        re2_text(pattern)
+    except RegexError:
+        return False
+    return True
+
+
 def _written(node: Node, last: bool, after_cr: bool) -> str:
     """`last`: nothing comes after it; `after_cr`: what comes before it may end with a carriage return."""
     if isinstance(node, Chars):

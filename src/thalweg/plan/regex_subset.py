@@ -357,18 +357,3 @@ class Reader:
             self._refuse(place, "-", "stands between no two characters", r"write \- for the character")
         self.at += 1
         return ord(letter)
-
-
-def is_portable(pattern: str) -> bool:
-    r"""Whether Java compiles the pattern, and it means the same here.
-
-    >>> is_portable("a+[0-9]"), is_portable("a(?=b)"), is_portable("(a")
-    (True, False, False)
-    """
-    from thalweg.plan.re2_text import re2_text
-
-    try:
-        re2_text(pattern)
-    except RegexError:
-        return False
-    return True
