@@ -11,7 +11,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from thalweg.plan.expression import Aggregate, Expression, text_of
-from thalweg.plan.functions import Refuse
+from thalweg.plan.functions import Refuse, conversion
 from thalweg.plan.type_rules import is_number, sql_name
 
 AGGREGATES = ("count", "sum", "avg", "min", "max")
@@ -21,12 +21,12 @@ is_ = pa.types
 def aggregate(function: str, argument: Expression | None, distinct: bool, refuse: Refuse) -> Aggregate:
     """Typed."""
     if distinct and function != "count":
-        refuse(f"DISTINCT is understood in count alone, not in {function}")
+        refuse(f"DISTINCT is understood in count alone, not in {function}; leave it out")
     if function == "count" or argument is None:
         return Aggregate(function, argument, pa.int64(), distinct)
     kind, told = argument.type, text_of(argument)
     if function in ("sum", "avg") and not is_number(kind):
-        refuse(f"{function} takes a number, and {told} is {sql_name(kind)}")
+        refuse(f"{function} takes a number, and {told} is {sql_name(kind)}; {conversion(argument, 'number')}")
     if function == "avg":
         if is_.is_decimal(kind):
             refuse(f"avg of a DECIMAL is not understood here; write avg(CAST({told} AS DOUBLE))")
@@ -36,5 +36,6 @@ def aggregate(function: str, argument: Expression | None, distinct: bool, refuse
             return Aggregate(function, argument, pa.decimal128(min(kind.precision + 10, 38), kind.scale))
         return Aggregate(function, argument, pa.float64() if is_.is_floating(kind) else pa.int64())
     if not (is_.is_primitive(kind) or is_.is_string(kind) or is_.is_decimal(kind)):
-        refuse(f"{function} takes numbers, text and times, and {told} is {sql_name(kind)}")
+        way = f"write CAST({told} AS INT)" if is_.is_null(kind) else "convert it before the stream is registered"
+        refuse(f"{function} takes numbers, text and times, and {told} is {sql_name(kind)}; {way}")
     return Aggregate(function, argument, kind)

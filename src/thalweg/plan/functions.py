@@ -22,7 +22,7 @@ from thalweg.plan.expression import Call, Expression, UserCall, Value, call, tex
 from thalweg.plan.like_pattern import like_parts
 from thalweg.plan.re2_text import re2_text
 from thalweg.plan.regex_subset import RegexError
-from thalweg.plan.type_rules import arithmetic, as_decimal, common, common_of, finer, is_number, sql_name
+from thalweg.plan.type_rules import arithmetic, as_decimal, can_cast, common, common_of, finer, is_number, sql_name
 
 is_ = pa.types
 Refuse = Callable[[str], object]
@@ -235,11 +235,27 @@ def _fits(name: str, wanted: str, argument: Expression, refuse: Refuse) -> Expre
                  "time": pa.timestamp("us"), "date": pa.timestamp("us")}  # fmt: skip
         return Value(None, kinds[wanted])
     if not fits(argument.type):
-        remedy = {"text": "STRING", "boolean": "BOOLEAN", "time": "TIMESTAMP", "date": "DATE"}.get(wanted, "DOUBLE")
-        sign = SIGNS.get(name, name)
-        way = "compare it with something" if wanted == "boolean" else f"write CAST({text_of(argument)} AS {remedy})"
-        refuse(f"{sign} takes {words}, and {text_of(argument)} is {sql_name(argument.type)}; {way}")
+        way = conversion(argument, wanted)
+        refuse(f"{SIGNS.get(name, name)} takes {words}, and {text_of(argument)} is {sql_name(argument.type)}; {way}")
     return argument
+
+
+_CASTS = {"text": (pa.string(),), "number": (pa.float64(), pa.int32()), "whole": (pa.int32(),),
+          "time": (pa.timestamp("us", "UTC"),), "date": (pa.date32(),)}  # fmt: skip
+_LITERALS = {"text": "'a'", "number": "5", "whole": "5", "time": "TIMESTAMP '2026-01-31 12:30:00'",
+             "date": "DATE '2026-01-31'"}  # fmt: skip
+
+
+def conversion(argument: Expression, wanted: str) -> str:
+    """What to write for an argument of another type than the wanted one."""
+    if wanted == "boolean":
+        return "compare it with something"
+    for kind in _CASTS[wanted]:
+        if can_cast(argument.type, kind):
+            return f"write CAST({text_of(argument)} AS {sql_name(kind)})"
+    if isinstance(argument, Value):
+        return f"write {_WANTED[wanted][0]}, such as {_LITERALS[wanted]}"
+    return "convert it before the stream is registered, or by s.function(...)"
 
 
 def _alike(name: str, args: tuple[Expression, ...], refuse: Refuse) -> tuple[Expression, ...]:
@@ -254,13 +270,24 @@ def _alike(name: str, args: tuple[Expression, ...], refuse: Refuse) -> tuple[Exp
 
 
 def _meeting(args: tuple[Expression, ...]) -> str:
-    """What to write so that they are of one type."""
+    """What to write so that they are of one type; text and truth values become what the others are: as text, 10 comes
+    before 9."""
+    first = [n for n, a in enumerate(args) if is_.is_string(a.type)] + [
+        n for n, a in enumerate(args) if is_.is_boolean(a.type)
+    ]
+    for n in dict.fromkeys([*first, *range(len(args))]):
+        one = args[n]
+        rest = [*args[:n], *args[n + 1 :]]
+        for kind in (*(other.type for other in rest), pa.float64(), pa.string()):
+            if can_cast(one.type, kind) and common_of([kind, *(other.type for other in rest)]) is not None:
+                return f"write CAST({text_of(one)} AS {sql_name(kind)})"
+    for kind in (pa.string(), pa.float64()):
+        if all(can_cast(one.type, kind) for one in args):
+            return f"CAST each of them AS {sql_name(kind)}"
     times = [a for a in args if is_.is_timestamp(a.type) or is_.is_date(a.type)]
-    if not times:
-        return "CAST one of them"
-    if len(times) == len(args) and not any(isinstance(a, Value) for a in times):
-        return "cast one of them before it is registered"
-    return "write the time as text, '2026-01-31 12:30:00', or give it in args= with a zone as the other has one or none"
+    if times and any(isinstance(a, Value) for a in args):
+        return "write the time as text, '2026-01-31 12:30:00', or give it in args= with a zone where the other has one"
+    return "convert one of them before the stream is registered, or by s.function(...)"
 
 
 def _literal_times(args: tuple[Expression, ...], refuse: Refuse) -> tuple[Expression, ...]:
@@ -290,6 +317,10 @@ def _arithmetic(name: str, args: tuple[Expression, ...], refuse: Refuse) -> Call
     one, other = args
     if name in ("add", "subtract") and (moved := _moved(name, one, other, refuse)) is not None:
         return moved
+    if name in ("add", "subtract") and (is_.is_timestamp(one.type) or is_.is_date(one.type)) and is_number(other.type):
+        moved_from = text_of(one) if is_.is_timestamp(one.type) else f"CAST({text_of(one)} AS TIMESTAMP)"
+        refuse(f"{text_of(one)} is {sql_name(one.type)}, and is moved by a length of time; write {moved_from} "
+               f"{SIGNS[name]} INTERVAL '5' SECONDS")  # fmt: skip
     one, other = (_fits(name, "number", a, refuse) for a in args)
     kind = common(one.type, other.type)
     if name == "divide" and kind is not None:
@@ -297,7 +328,8 @@ def _arithmetic(name: str, args: tuple[Expression, ...], refuse: Refuse) -> Call
             refuse(f"/ of DECIMALs is not understood here; write CAST({text_of(one)} AS DOUBLE) / ..., or 2e0 for 2.0")
         kind = pa.float64()
     if name == "int_divide" and (kind is None or not is_.is_integer(kind)):
-        refuse("DIV takes whole numbers; / divides others")
+        other_than_whole = one if not is_.is_integer(one.type) else other
+        refuse(f"DIV takes whole numbers; write CAST({text_of(other_than_whole)} AS BIGINT), or / for others")
     if name == "mod" and kind is not None and is_.is_decimal(kind):
         refuse(f"% of DECIMALs is not understood here; write CAST({text_of(one)} AS DOUBLE) % ...")
     if kind is not None and is_.is_decimal(kind):

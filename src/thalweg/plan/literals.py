@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -19,14 +20,32 @@ import pyarrow as pa
 from thalweg.plan.expression import Scalar, Value
 from thalweg.plan.type_rules import sql_name
 
+_NUMBER = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_MOST_LETTERS = 1000
+"""Of a number as it is written; zeros included, none that is needed has more."""
+
+
+def is_number_text(text: str) -> bool:
+    """Whether it is written as a number, however large.
+
+    >>> is_number_text("1e5"), is_number_text("1e"), is_number_text("\u00b2")
+    (True, False, False)
+    """
+    return _NUMBER.fullmatch(text) is not None
+
 
 def number(text: str) -> Value | None:
-    """As Spark reads it: 0.2 is a decimal, 2e-1 is a double; None: it is more than Spark tells."""
-    if text.isdigit():
-        return _whole(int(text))
+    """As Spark reads it: 0.2 is a decimal, 2e-1 is a double; None: it is more than Spark tells, or no number."""
+    if not is_number_text(text) or len(text) > _MOST_LETTERS:
+        return None
     if "e" in text.lower():
         return Value(float(text), pa.float64()) if math.isfinite(float(text)) else None
-    return _decimal(Decimal(text))
+    return _whole(int(text)) if text.isdigit() else _decimal(Decimal(text))
+
+
+def is_whole_text(text: str) -> bool:
+    """Whether it has no half of a surrogate pair, which is no character: neither Arrow nor Spark can hold it."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def value_of(given: object) -> Value | None:
@@ -44,10 +63,14 @@ def value_of(given: object) -> Value | None:
     if isinstance(given, Decimal):
         return _decimal(given)
     if isinstance(given, str):
-        return Value(given, pa.string())
+        return Value(given, pa.string()) if is_whole_text(given) else None
     if isinstance(given, datetime):
-        return Value(given if given.tzinfo is None else given.astimezone(UTC),
-                     pa.timestamp("us", None if given.tzinfo is None else "UTC"))  # fmt: skip
+        if given.tzinfo is None:
+            return Value(given, pa.timestamp("us"))
+        try:
+            return Value(given.astimezone(UTC), pa.timestamp("us", "UTC"))
+        except OverflowError:  # in UTC it is before the year 1 or after 9999
+            return None
     if isinstance(given, date):
         return Value(given, pa.date32())
     if isinstance(given, timedelta):
@@ -71,11 +94,11 @@ def time_of(text: str, kind: pa.DataType, refuse: Callable[[str], object]) -> Va
             made = made.replace(tzinfo=UTC if zone else None)
             if not pa.types.is_timestamp(kind) or kind.unit != "us":
                 kind = pa.timestamp("us", kind.tz)
-    except ValueError:
+    except (ValueError, OverflowError):
         made = None
     if made is None:
         way = "'2026-01-31'" if pa.types.is_date(kind) else "'2026-01-31 12:30:00'"
-        refuse(f"{text!r} is no {sql_name(kind)}; write it as {way}")
+        refuse(f"{text!r} is no {sql_name(kind)} of the years 1 to 9999; write it as {way}")
     if zoneless:
         refuse(f"{text!r} has a zone, and is compared with a TIMESTAMP_NTZ, which has none; leave the zone out")
     return Value(made, kind)

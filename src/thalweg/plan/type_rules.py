@@ -122,6 +122,30 @@ def _number(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     return max(one, other, key=lambda kind: kind.bit_width)
 
 
+def can_cast(have: pa.DataType, kind: pa.DataType) -> bool:
+    """Whether CAST takes values of one type to the other: where the runtimes agree. (Text that is a literal may also
+    become a time.)
+
+    >>> can_cast(pa.string(), pa.float64()), can_cast(pa.float64(), pa.string()), can_cast(pa.string(), pa.date32())
+    (True, False, False)
+    """
+    if have == kind or is_.is_null(have):
+        return True
+    if is_number(have) and is_number(kind):
+        return True
+    if is_.is_string(kind):
+        return bool(is_.is_integer(have) or is_.is_boolean(have) or is_.is_date(have))
+    if is_.is_string(have):
+        return is_number(kind) or bool(is_.is_boolean(kind))
+    if is_.is_timestamp(have) and is_.is_timestamp(kind):
+        return (have.tz is None) == (kind.tz is None)
+    if is_.is_timestamp(have) or is_.is_date(have):
+        return bool(is_.is_timestamp(kind) or is_.is_date(kind))
+    return bool(
+        (is_.is_boolean(have) and is_.is_integer(kind)) or (is_.is_integer(have) and is_.is_boolean(kind))
+    )  # fmt: skip
+
+
 _NAMES = {
     pa.bool_(): "BOOLEAN", pa.int8(): "TINYINT", pa.int16(): "SMALLINT", pa.int32(): "INT", pa.int64(): "BIGINT",
     pa.float32(): "FLOAT", pa.float64(): "DOUBLE", pa.string(): "STRING", pa.binary(): "BINARY", pa.date32(): "DATE",

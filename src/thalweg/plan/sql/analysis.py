@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.expression import Aggregate, Bound, Expression, Ref, Value, children, text_of, walk
+from thalweg.plan.literals import is_whole_text
 from thalweg.plan.query import Condition, Grouping, Output, Query, Source, time_type
 from thalweg.plan.relation import Catalog
 from thalweg.plan.sql.clauses import Clauses, demand, end_of, read_clauses
@@ -36,6 +37,10 @@ def read_query(text: str, catalog: Catalog, parameters: Mapping[str, object]) ->
     """Or the error that says where and why not."""
     if not isinstance(text, str) or not text.strip():
         raise PlanError(f"a query is text, not {text!r}: s.query('SELECT ... FROM a stream')")
+    if not is_whole_text(text):
+        place = next(n for n, letter in enumerate(text) if not is_whole_text(letter))
+        shown = text.encode("utf-8", "replace").decode()
+        raise SourceText(shown).error(place, "half of a surrogate pair is no character; write the whole character")
     clauses = read_clauses(text)
     sources = _sources(clauses, catalog)
     names = Names(clauses.source, sources)

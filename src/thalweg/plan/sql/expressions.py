@@ -15,13 +15,13 @@ import pyarrow as pa
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.aggregates import AGGREGATES, aggregate
 from thalweg.plan.expression import Bound, Call, Expression, UserCall, Value, call, text_of, walk
-from thalweg.plan.functions import typed
-from thalweg.plan.literals import number, time_of, value_of
+from thalweg.plan.functions import conversion, typed
+from thalweg.plan.literals import is_number_text, number, time_of, value_of
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.sql.clauses import demand
 from thalweg.plan.sql.source_text import SourceText, offset_of, shown
 from thalweg.plan.sql.vocabulary import CHANGING, COMPARISONS, IGNORED, NAMES, OPERATORS, PREDICATES, REMEDIES, SIMPLE
-from thalweg.plan.type_rules import is_number, sql_name, type_named
+from thalweg.plan.type_rules import can_cast, sql_name, type_named
 from thalweg.plan.user_function import cannot_take
 from thalweg.plan.window_length import length_of
 
@@ -132,11 +132,11 @@ class ExpressionReader:
     def _read_literal(self, node: Any) -> Expression:
         if node.is_string:
             return Value(node.this, pa.string())
-        found = number(node.this)
+        found, written = number(node.this), node.this if len(node.this) < 50 else f"{node.this[:47]}..."
+        if found is None and not is_number_text(node.this):
+            self._refuse(node, f"{written} is no number; write it as 10, 0.5 or 1e3")
         if found is None:
-            self._refuse(
-                node, f"{node.this} is more than a number can tell: 38 digits, or 1.8e308; write a smaller one"
-            )
+            self._refuse(node, f"{written} is more than a number can tell: 38 digits, or 1.8e308; write a smaller one")
         return found
 
     def _read_boolean(self, node: Any) -> Expression:
@@ -166,7 +166,10 @@ class ExpressionReader:
         found = value_of(self.parameters[name])
         if found is None:
             kind = type(self.parameters[name]).__name__
-            self._refuse(node, f":{name} is a {kind}; give a number, text, a truth value, a date or a time")
+            self._refuse(
+                node, f":{name} is a {kind} that is no literal; give a number of at most 38 digits, text of whole "
+                "characters, a truth value, or a date or time of the years 1 to 9999"
+            )  # fmt: skip
         return found
 
     def _read_between(self, node: Any) -> Expression:
@@ -267,6 +270,11 @@ class ExpressionReader:
 
     def _read_tsordstodate(self, node: Any) -> Expression:
         """sqlglot puts it around what year() and the like take, without the mark that a written to_date() has."""
+        if node.args.get("format") is not None:
+            self._refuse(
+                node, "to_date takes a TIMESTAMP and no format; convert it before the stream is registered, "
+                "or by s.function(...)"
+            )  # fmt: skip
         self._demand(node, {"this"})
         if node.args.get("this") is None:
             self._refuse(node, "a value is missing in the brackets; write year(ts)")
@@ -274,7 +282,8 @@ class ExpressionReader:
         if not node.args.get("safe"):
             return value
         if not (pa.types.is_timestamp(value.type) or pa.types.is_date(value.type)):
-            self._refuse(node, f"to_date takes a TIMESTAMP here; write CAST({text_of(value)} AS DATE)")
+            way = conversion(value, "date")
+            self._refuse(node, f"to_date takes a TIMESTAMP, and {text_of(value)} is {sql_name(value.type)}; {way}")
         return cast(value, pa.date32(), lambda why: self._refuse(node, why))
 
     def _read_timestamptrunc(self, node: Any) -> Expression:
@@ -381,18 +390,14 @@ def cast(value: Expression, kind: pa.DataType, refuse: Callable[[str], NoReturn]
             return Value(None, kind)
         if is_.is_string(have) and (is_.is_timestamp(kind) or is_.is_date(kind)):
             return time_of(str(value.value), kind, refuse)
-    between = is_number(have) and is_number(kind)
-    to_text = is_.is_string(kind) and (is_.is_integer(have) or is_.is_boolean(have) or is_.is_date(have))
-    from_text = is_.is_string(have) and (is_.is_integer(kind) or is_.is_floating(kind) or is_.is_decimal(kind)
-                                         or is_.is_boolean(kind))  # fmt: skip
-    times = (is_.is_timestamp(have) and is_.is_date(kind)) or (is_.is_date(have) and is_.is_timestamp(kind))
-    truth = (is_.is_boolean(have) and is_.is_integer(kind)) or (is_.is_integer(have) and is_.is_boolean(kind))
     if is_.is_timestamp(have) and is_.is_timestamp(kind) and (have.tz is None) == (kind.tz is None):
         return value
-    if not (between or to_text or from_text or times or truth or is_.is_null(have)):
-        remedy = "cast it before it is registered"
-        if isinstance(value, Value) and is_.is_timestamp(have):
-            remedy = f"write {sql_name(kind)} {text_of(value)}"
+    if not can_cast(have, kind):
+        remedy = "convert it before the stream is registered, or by s.function(...)"
+        if isinstance(value, Value):
+            remedy = f"write a {sql_name(kind)} literal"
+            if is_.is_timestamp(have) and is_.is_timestamp(kind):
+                remedy = f"write {sql_name(kind)} {text_of(value)}"
         refuse(
             f"{text_of(value)} is {sql_name(have)} and is not cast to {sql_name(kind)} here, since the runtimes would "
             f"not agree; {remedy}"

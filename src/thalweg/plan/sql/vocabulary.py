@@ -32,8 +32,8 @@ IGNORED = {"safe", "typed", "coalesce", "big_int"}
 REMEDIES = {
     "Subquery": "register the inner query as a stream, and join it",
     "Exists": "register the inner query as a stream, and join it",
-    "Any": "write x = 1 OR x = 2, or x IN (1, 2)",
-    "All": "write x > 1 AND x > 2",
+    "Any": "write x = 1 OR x = 2, or x LIKE 'a%' OR x LIKE 'b%'",
+    "All": "write x > 1 AND x > 2, or x LIKE 'a%' AND x LIKE '%b'",
     "Window": "group over a window instead: GROUP BY TUMBLE(1 MINUTE)",
     "Filter": "write sum(CASE WHEN ... THEN x END)",
     "Cube": "write one query for each set of columns",

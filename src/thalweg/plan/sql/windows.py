@@ -106,7 +106,7 @@ class _Finder:
         if word == "ROWS":
             if (
                 end != first + 2
-                or not re.fullmatch("[0-9]+", self.tokens[first + 1].text)
+                or not re.fullmatch("[0-9]{1,18}", self.tokens[first + 1].text)
                 or (int(self.tokens[first + 1].text) < 1)
             ):
                 self._refuse(first, "a window of rows has a whole number of them, above 0; write [ROWS 1000]")
