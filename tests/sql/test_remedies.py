@@ -22,8 +22,8 @@ LITERALS = [
 ]  # fmt: skip
 CALLS = [
     *(f"{name}({', '.join(['#'] * len(function.takes))})" for name, function in FUNCTIONS.items()
-      if name not in ("and", "or", "not", "negate", "like", "rlike", "date_trunc", "round", "lower", "ltrim", "rtrim", "exp", "ln",
-                      "month", "minute", "second", "endswith", "contains")),
+      if name not in ("and", "or", "not", "negate", "like", "rlike", "date_trunc", "round", "lower", "ltrim", "rtrim",
+                      "exp", "ln", "month", "minute", "second", "endswith", "contains")),
     "# + #", "# - #", "# * #", "# / #", "# DIV #", "# % #", "# = #", "# BETWEEN # AND #", "# IN (#, #)", "-#",
     "# || #", "# LIKE 'a'", "# RLIKE 'a'", "coalesce(#, #)", "greatest(#, #)", "nullif(#, #)", "if(tcp.isRobot, #, #)",
     "CASE WHEN tcp.size > 5 THEN # ELSE # END", "CASE # WHEN # THEN 1 END", "round(#)", "round(#, 1)",

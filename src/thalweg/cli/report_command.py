@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,9 +10,12 @@ import typer
 
 from thalweg.cli.failure import told_in_one_sentence
 from thalweg.errors import ThalwegError
-from thalweg.events import JoinObserved, Record, read
+from thalweg.events import JoinObserved, Record, Skipped, read
 from thalweg.report import JoinReport, JoinTally, Report, fold
 from thalweg.report.words import many
+
+MOST_NUMBERS = 10
+"""Numbers of lines in a warning."""
 
 
 def report(
@@ -24,7 +26,7 @@ def report(
 ) -> None:
     """Print the report of recorded events."""
     with told_in_one_sentence():
-        records = list(_records(events))
+        records = _records(events)
         joined = {record.run for record in records if isinstance(record, JoinObserved)}
         folded = fold(record for record in records if record.run not in joined)
         joins = JoinTally()
@@ -44,17 +46,33 @@ def _named(part: Report | JoinReport) -> dict[str, Any]:
     return part.to_dict() if isinstance(part, Report) else {"joins": part.to_dict()["sections"]}
 
 
-def _records(path: Path) -> Iterator[Record]:
+def _records(path: Path) -> list[Record]:
+    if path.is_dir():
+        raise ThalwegError(f"{path} is a folder; name the file in it that was given as events=")
     if not path.is_file():
         raise ThalwegError(f"there is no file {path}: name the one that was given as events=")
-    good = 0
+    skipped: list[Skipped] = []
     try:
-        for record in read(path):
-            yield record
-            good += 1
+        records = list(read(path, skipped))
+        with path.open("rb") as file:
+            compressed = file.read(2) == b"\x1f\x8b"
     except OSError as error:
         raise ThalwegError(f"cannot read {path}: {error.strerror}") from error
-    except (ThalwegError, ValueError, TypeError, AttributeError) as error:
-        raise ThalwegError(
-            f"{path} is no file of event records: after {many(good, 'good one')} comes something else ({error})"
-        ) from error
+    if not records and any(not part.torn for part in skipped):
+        remedy = "decompress it first" if compressed else "name the one that was given as events="
+        raise ThalwegError(f"{path} is no file of event records (line {skipped[0].line}: {skipped[0].why}); {remedy}")
+    if skipped:
+        typer.echo(f"{path}: {_told(skipped)}", err=True)
+    return records
+
+
+def _told(skipped: list[Skipped]) -> str:
+    """One sentence, with the numbers of the first lines."""
+    numbers = list(dict.fromkeys(part.line for part in skipped))
+    some = ", ".join(map(str, numbers[:MOST_NUMBERS])) + (", ..." if len(numbers) > MOST_NUMBERS else "")
+    lines = "line" if len(numbers) == 1 else "lines"
+    verb = "is" if len(skipped) == 1 else "are"
+    return (
+        f"{many(len(skipped), 'part')} could not be read and {verb} left out ({lines} {some}); "
+        f"the first: {skipped[0].why}"
+    )

@@ -1,6 +1,7 @@
 """What was observed and what was decided, as plain records; reports, CLI and web read these and nothing else."""
 
-from thalweg.events.jsonl import JsonLines, from_json, read, to_json
+from thalweg.events.jsonl import JsonLines, from_json, to_json
+from thalweg.events.reading import Skipped, read
 from thalweg.events.records import JoinObserved, NativeObserved, Observed, Record, Switched, VerdictGiven
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "NativeObserved",
     "Observed",
     "Record",
+    "Skipped",
     "Switched",
     "VerdictGiven",
     "from_json",

@@ -9,21 +9,20 @@ True
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import threading
 import warnings
-from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from thalweg.errors import ThalwegError
+from thalweg.events.record_check import wrong_with
 from thalweg.events.records import JoinObserved, NativeObserved, Observed, Record, Switched, VerdictGiven
 
-_BEGINS = '{"event": "'
-"""Every line does."""
+BEGINS = '{"event": "'
+"""Every record does, and no text inside one: its quotes are escaped."""
 _IF_ANY = ("query", "start", "query_name", "tick_ns")
 """Left out where there is none."""
 _KINDS: dict[str, type[Any]] = {
@@ -39,47 +38,17 @@ def to_json(record: Record) -> str:
 
 
 def from_json(line: str) -> Record:
-    """The record a line was made from; a line of another kind is refused by name."""
+    """The record a line was made from; a line of another kind, or with values that no run writes, is refused."""
     try:
         values = json.loads(line)
         kind = _KINDS[values.pop("event")]
         known = {f.name for f in fields(kind)}
         record: Record = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in known})
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ThalwegError(f"not an event record of this version: {line.strip()[:80]!r}") from error
+    if (wrong := wrong_with(record)) is not None:
+        raise ThalwegError(f"not an event record of this version ({wrong}): {line.strip()[:80]!r}")
     return record
-
-
-def read(path: str | os.PathLike[str]) -> Iterator[Record]:
-    """The records of a file, oldest first; of a micro-batch that was run again, only those of its last time.
-
-    A line that was cut off, because its process was killed while writing, is passed over.
-    """
-    last: dict[tuple[str | None, int | None], str | None] = {}
-    with contextlib.suppress(ThalwegError):  # a line that is no record is told when its turn comes
-        for record in _all(path):
-            if isinstance(record, Observed | NativeObserved | JoinObserved):
-                last[record.query, record.batch] = record.start
-    for record in _all(path):
-        if record.query is None or last.get((record.query, record.batch), record.start) == record.start:
-            yield record
-
-
-def _all(path: str | os.PathLike[str]) -> Iterator[Record]:
-    with Path(path).open(encoding="utf-8") as lines:
-        for line in lines:
-            if line.strip() and not _cut_off(line):
-                yield from_json(line)
-
-
-def _cut_off(line: str) -> bool:
-    if not (line.startswith(_BEGINS) or _BEGINS.startswith(line.strip())):
-        return False
-    try:
-        json.loads(line)
-    except ValueError:
-        return True
-    return False
 
 
 class JsonLines:

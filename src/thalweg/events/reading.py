@@ -1,0 +1,139 @@
+"""Records of a file, as far as they can be read: what a kill, a full disk or an editor left behind is passed over.
+
+Guarantees: whatever the bytes are, reading raises nothing but OSError; every line that holds something else than
+records is told with its number. Cost: two passes over the file, and one line in memory, of bounded length.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from thalweg.errors import ThalwegError
+from thalweg.events.jsonl import BEGINS, from_json
+from thalweg.events.records import JoinObserved, NativeObserved, Observed, Record
+
+MOST_BYTES = 2**24
+"""Of a line; records have some thousand bytes."""
+_BOM = b"\xef\xbb\xbf"
+_DECODER = json.JSONDecoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A line of a file, or a part of it, that is no record."""
+
+    line: int
+    """From 1."""
+    why: str
+    torn: bool = False
+    """It begins as a record does: its writer was killed."""
+
+
+def read(path: str | os.PathLike[str], skipped: list[Skipped] | None = None) -> Iterator[Record]:
+    """The records of a file, oldest first; of a micro-batch that was run again, only those of its last time.
+
+    What is no record is passed over and added to `skipped`. Without a list a warning tells how many lines there were,
+    those aside that were cut off because their process was killed while writing.
+    """
+    passed_over: list[Skipped] = []
+    last: dict[tuple[str | None, int | None], str | None] = {}
+    for record in _all(path, []):
+        if isinstance(record, Observed | NativeObserved | JoinObserved):
+            last[record.query, record.batch] = record.start
+    for record in _all(path, passed_over if skipped is None else skipped):
+        if record.query is None or last.get((record.query, record.batch), record.start) == record.start:
+            yield record
+    foreign = [part for part in passed_over if not part.torn]
+    if foreign:
+        warnings.warn(
+            f"{path}: {len(foreign)} lines are no event records, the first is {foreign[0].line}", stacklevel=2
+        )
+
+
+def _all(path: str | os.PathLike[str], skipped: list[Skipped]) -> Iterator[Record]:
+    runs: dict[tuple[str, ...], object] = {}
+    for number, line in _lines(path):
+        for found in _parts(number, line):
+            if isinstance(found, Skipped):
+                skipped.append(found)
+            elif (why := _stranger(found, runs)) is not None:
+                skipped.append(Skipped(number, why))
+            else:
+                yield found
+
+
+def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
+    """With their numbers; of one that is too long only its beginning."""
+    number = 0
+    with Path(path).open("rb") as file:
+        while line := file.readline(MOST_BYTES):
+            number += 1
+            rest = line
+            while not rest.endswith(b"\n") and (rest := file.readline(MOST_BYTES)):
+                pass
+            yield number, line.removeprefix(_BOM) if number == 1 else line
+
+
+def _parts(number: int, line: bytes) -> Iterator[Record | Skipped]:
+    """Of one line: a record, or several that ran together, and what else there is."""
+    if not line.strip(b" \t\r\n\0"):
+        return
+    if len(line) == MOST_BYTES:
+        yield Skipped(number, f"it is longer than {MOST_BYTES:,} bytes")
+        return
+    text = line.decode("utf-8", "replace")
+    begin = text.find(BEGINS)
+    while begin >= 0:
+        if text[:begin].strip(" \t\r\n\0\ufeff"):
+            yield _torn(number, text[:begin])
+        text = text[begin:]
+        try:
+            _, end = _DECODER.raw_decode(text)
+            yield from_json(text[:end])
+        except (ValueError, RecursionError):
+            end = text.find(BEGINS, 1)
+            if end < 0 and not line.endswith(b"\n") and _is_open(text):
+                return  # the last line, which is being written
+            yield _torn(number, text if end < 0 else text[:end])
+            end = end if end >= 0 else len(text)
+        except ThalwegError as error:
+            yield Skipped(number, str(error))
+        text = text[end:]
+        begin = text.find(BEGINS)
+    if text.strip(" \t\r\n\0") and not (BEGINS.startswith(text) and not line.endswith(b"\n")):
+        yield _torn(number, text)
+
+
+def _is_open(text: str) -> bool:
+    return "\n" not in text and "\ufffd" not in text
+
+
+def _torn(number: int, text: str) -> Skipped:
+    cut = text.startswith(BEGINS) or BEGINS.startswith(text.strip())
+    return Skipped(number, f"{'cut off' if cut else 'not an event record'}: {text.strip()[:60]!r}", cut)
+
+
+def _stranger(record: Record, runs: dict[tuple[str, ...], object]) -> str | None:
+    """Why it cannot be of the run it names: what earlier records say of the run differs."""
+    facts: dict[tuple[str, ...], object] = {}
+    if isinstance(record, JoinObserved):
+        facts[record.run, "is"] = "a join"
+        if not record.table:
+            facts[record.run, "stream", record.stream] = record.others
+    elif isinstance(record, Observed):
+        facts = {(record.run, "is"): "a chain", (record.run, "chain"): record.predicates}
+    elif isinstance(record, NativeObserved):
+        facts = {
+            (record.run, "is"): "a chain",
+            (record.run, "chain"): record.chain,
+            (record.run, "native"): record.predicates,
+        }
+    for key, value in facts.items():
+        if runs.setdefault(key, value) != value:
+            return f"run {record.run!r:.40} has {value!r:.40} here and {runs[key]!r:.40} before"
+    return None
