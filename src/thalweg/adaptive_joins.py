@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from thalweg.runtime.local.joins import Source
+    from thalweg.runtime.local.rounds import Rounds
     from thalweg.runtime.spark.first_action import Fetch
 
 MOST_PENDING = 1000
@@ -185,11 +186,14 @@ class Join:
         )  # fmt: skip
 
     def over_telling(
-        self, streams: Mapping[str, Source], watermark: Callable[[int | None], None]
+        self,
+        streams: Mapping[str, Source],
+        watermark: Callable[[int | None], None],
+        rounds: Mapping[str, Rounds] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """As `over`; `watermark` hears the query's watermark, in ticks, after every round: what joins what comes out
-        must know when no older result can come."""
-        return self._over(streams, watermark)
+        must know when no older result can come. `rounds`: see `join_batches`."""
+        return self._over(streams, watermark, rounds)
 
     def over(self, /, **streams: Source) -> Iterator[pa.RecordBatch]:
         """The results over iterables of Arrow batches, tables, or whatever gives such batches (a ``pyarrow.dataset``, a
@@ -201,13 +205,16 @@ class Join:
         return self._over(streams, None)
 
     def _over(
-        self, streams: Mapping[str, Source], watermark: Callable[[int | None], None] | None
+        self,
+        streams: Mapping[str, Source],
+        watermark: Callable[[int | None], None] | None,
+        rounds: Mapping[str, Rounds] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         from thalweg.runtime.local.joins import join_batches
 
         settings = JoinSettings.in_force(self._given)
         run = f"local pass {next(self._passes)} of {self._identity[:8]}"
-        return join_batches(self._plan, settings, streams, run, self._sink(settings.events), watermark)
+        return join_batches(self._plan, settings, streams, run, self._sink(settings.events), watermark, rounds)
 
     def report(self) -> JoinReport:
         """What has been counted so far, one section a pass."""

@@ -13,7 +13,7 @@ from thalweg.errors import PlanError
 from thalweg.plan.group_spec import AggregateColumn, GroupSpec
 from thalweg.plan.window import GroupWindow
 from thalweg.runtime.local.aggregates import RESULT_ROWS, GroupCounts, aggregate_batches
-from thalweg.runtime.local.joins import ROUND_ROWS
+from thalweg.runtime.local.rounds import ROUND_ROWS
 
 COUNT = AggregateColumn("count", None, pa.int64())
 TENS = GroupSpec("t", GroupWindow(10, 10), (), (COUNT,))

@@ -9,7 +9,6 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from thalweg.adaptive_filters import Filters, filters
 from thalweg.adaptive_joins import Join
@@ -27,8 +26,10 @@ from thalweg.plan.type_rules import plain_type
 from thalweg.plan.window_length import TICK_NS
 from thalweg.runtime.local.aggregates import GroupCounts, aggregate_batches
 from thalweg.runtime.local.joins import WORTH_A_WARNING
+from thalweg.runtime.local.rounds import Rounds
 from thalweg.runtime.local.row_windows import with_ends
 from thalweg.runtime.redaction import redacted
+from thalweg.runtime.watermark import Watermarks
 from thalweg.session.conditions import predicates
 from thalweg.session.join_of_plan import end_of, join_of, no_time, rows_of
 from thalweg.session.parts import Parts
@@ -61,7 +62,8 @@ class LocalRun:
         if joined:
             rows = self._joined(watermark)
         else:
-            rows = self._scanned(plan.scans[0], watermark)
+            rows, rounds = self._scanned(plan.scans[0])
+            watermark.follow(plan.scans[0], rounds)
         if plan.conditions:
             anything = self._anything()
             rows = self._filtered(rows, plan.conditions, joined, anything, "joined rows")
@@ -78,24 +80,24 @@ class LocalRun:
             outputs, name = group_outputs(plan), _plain
         return self._projected(rows, [(o.name, o.expression) for o in outputs], name)
 
-    def _scanned(self, scan: Scan, watermark: _Watermark | None = None) -> Batches:
-        rows: Iterable[pa.RecordBatch] = self.data[scan.alias]()
-        if watermark is not None and scan.source.relation.time is not None:
-            rows = watermark.follow(rows, scan.source.relation.time, scan.source.relation.lateness_us)
-        found = _selected(rows, scan)
+    def _scanned(self, scan: Scan) -> tuple[Batches, Rounds | None]:
+        """The rows that pass, and, where late rows are judged, the rounds they come from, one batch for each."""
+        relation, rounds = scan.source.relation, None
+        found: Batches = _selected(self.data[scan.alias](), scan)
         if (count := rows_of(self.plan, scan)) is not None:
-            relation = scan.source.relation
             assert relation.time is not None
-            lateness = relation.lateness_us * 1000 // TICK_NS[relation.schema.field(relation.time).type.unit]
             late = partial(self.parts.left_out.__setitem__, scan.alias)
-            found = with_ends(found, relation.time, count, lateness, end_of(scan), late)
+            found = with_ends(found, relation.time, count, _lateness_ticks(scan), end_of(scan), late)
+        if relation.time is not None and not self._timeless:
+            rounds = Rounds(found, relation.time)
+            found = iter(rounds)
         if scan.conditions:
             first = scan.columns[0]
             anything = Ref(scan.alias, first, plain_type(scan.source.relation.schema.field(first).type))
             found = self._filtered(found, scan.conditions, False, anything, scan.alias)
         if scan.computed:
             found = self._with_computed(found, scan.computed)
-        return found
+        return found, rounds
 
     def _anything(self) -> Ref:
         """A column that joined rows have."""
@@ -114,16 +116,18 @@ class LocalRun:
         join: Join = join_of(self.plan, self.settings.of_join(), timeless=self._timeless)
         join.listeners.append(self.listener)
         self.parts.add("join", join)
-        return join.over_telling({scan.alias: self._joinable(scan) for scan in self.plan.scans}, watermark.hear)
+        scanned = {scan.alias: self._scanned(scan) for scan in self.plan.scans}
+        rows = {scan.alias: self._joinable(scan, scanned[scan.alias][0]) for scan in self.plan.scans}
+        rounds = {alias: rounds for alias, (_, rounds) in scanned.items() if rounds is not None}
+        return join.over_telling(rows, watermark.hear, rounds or None)
 
     @property
     def _timeless(self) -> bool:
-        """One stream with tables keeps nothing, so that no row is late and none needs a time, as on Spark."""
+        """One stream without groups keeps nothing, so that no row is late and none needs a time, as on Spark."""
         return len(self.plan.query.streams) == 1 and self.plan.query.grouping is None
 
-    def _joinable(self, scan: Scan) -> Batches:
+    def _joinable(self, scan: Scan, rows: Batches) -> Batches:
         """With at least one batch, so that columns are known."""
-        rows = self._scanned(scan)
         some, without_time = False, self._timeless and scan.source.relation.is_stream
         for batch in rows:
             some = True
@@ -192,29 +196,40 @@ class LocalRun:
 
 
 class _Watermark:
-    """How far all streams have come, in ticks; of one stream found out on the way, of joined rows told by the join."""
+    """How far all streams have come, in ticks: of one stream found from its rounds, of joined rows reported by the
+    join."""
 
     def __init__(self) -> None:
-        self._now: int | None = None
-
-    def now(self) -> int | None:
-        """None: nothing is known."""
-        return self._now
+        self._joined: int | None = None
+        self._marks: Watermarks | None = None
 
     def hear(self, ticks: int | None) -> None:
-        """Of a join."""
-        self._now = ticks
+        """Of a join, at the end of a round."""
+        self._joined = ticks
 
-    def follow(self, batches: Iterable[pa.RecordBatch], time: str, lateness_us: int) -> Batches:
-        """A batch counts when it has been worked off."""
-        latest: int | None = None
-        for batch in batches:
-            yield batch
-            column = batch.column(time)
-            if batch.num_rows and column.null_count < batch.num_rows:
-                most = int(np.int64(pc.max(column).value))
-                latest = most if latest is None else max(latest, most)
-                self._now = latest - lateness_us * 1000 // TICK_NS[column.type.unit]
+    def follow(self, scan: Scan, rounds: Rounds | None) -> None:
+        """The rounds of the only stream."""
+        if rounds is not None:
+            self._stream, self._rounds, self._tick_ns = scan.alias, rounds, _tick_ns(scan)
+            self._marks = Watermarks({scan.alias: _lateness_ticks(scan)})
+
+    def now(self) -> int | None:
+        """At the end of the round that was read last; None: nothing is known."""
+        if self._marks is None:
+            return self._joined
+        if self._rounds.latest_ns is not None:
+            self._marks.seen(self._stream, self._rounds.latest_ns // self._tick_ns)
+        self._marks.end_round()
+        return self._marks.query
+
+
+def _tick_ns(scan: Scan) -> int:
+    relation = scan.source.relation
+    return TICK_NS[relation.schema.field(relation.time).type.unit]
+
+
+def _lateness_ticks(scan: Scan) -> int:
+    return scan.source.relation.lateness_us * 1000 // _tick_ns(scan)
 
 
 def _selected(batches: Iterable[pa.RecordBatch], scan: Scan) -> Batches:

@@ -2,7 +2,8 @@
 
 Every batch is a round, and one of more than `ROUND_ROWS` rows several. The watermark is the largest time of finished
 rounds minus the lateness; a window is given out when the watermark has passed its end, and all of them when the input
-has ended. Where somebody else knows the watermark, as of joined rows, it is asked for after each batch.
+has ended. Where the watermark is known elsewhere, as for joined rows or rows that were filtered, every batch is a round,
+and the watermark at its end is asked for after the batch has been added.
 
 >>> from thalweg.plan.group_spec import AggregateColumn
 >>> from thalweg.plan.window import GroupWindow
@@ -25,7 +26,7 @@ import pyarrow as pa
 from thalweg.errors import PlanError
 from thalweg.kernels.window_groups import WindowGroups
 from thalweg.plan.group_spec import GroupSpec
-from thalweg.runtime.local.joins import ROUND_ROWS
+from thalweg.runtime.local.rounds import in_rounds
 from thalweg.runtime.watermark import Watermarks
 
 RESULT_ROWS = 32_768
@@ -59,7 +60,8 @@ def aggregate_batches(
     schema: pa.Schema | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The groups of closed windows; at least one batch, which may be empty, unless there is none to take columns from
-    and no schema. `told` hears the counts after every round and at the end; `watermark` speaks instead of the rows."""
+    and no schema. `told` hears the counts after every round and at the end; `watermark` gives the one at the end of the
+    round that was read last, which the rows themselves do not move then."""
     if lateness_ticks < 0:
         raise PlanError(f"lateness={lateness_ticks}: must not be negative; 0 is the least")
     groups = None if schema is None else WindowGroups(spec, schema)
@@ -81,22 +83,20 @@ def _aggregated(
             counts = (groups.rows, groups.late, groups.most_late, groups.no_time)
             told(GroupCounts(*counts, results, len(groups), most_held, marks.query))
 
-    for batch in batches:
+    for batch in in_rounds(batches) if watermark is None else batches:
         if groups is None:
             groups = WindowGroups(spec, batch.schema)
-        for start in range(0, max(batch.num_rows, 1), ROUND_ROWS):
-            part = batch.slice(start, ROUND_ROWS)
-            groups.add(part)
-            most_held = max(most_held, len(groups))
-            if watermark is not None:
-                marks.give(spec.time, watermark())
-            elif groups.latest is not None:
-                marks.seen(spec.time, groups.latest)
-            marks.end_round()
-            closed = groups.output.empty_table() if marks.query is None else groups.close(marks.query)
-            results += closed.num_rows
-            yield from closed.combine_chunks().to_batches(RESULT_ROWS)
-            tell()
+        groups.add(batch)
+        most_held = max(most_held, len(groups))
+        if watermark is not None:
+            marks.give(spec.time, watermark())
+        elif groups.latest is not None:
+            marks.seen(spec.time, groups.latest)
+        marks.end_round()
+        closed = groups.output.empty_table() if marks.query is None else groups.close(marks.query)
+        results += closed.num_rows
+        yield from closed.combine_chunks().to_batches(RESULT_ROWS)
+        tell()
     if groups is None:
         return
     closed = groups.close_all()

@@ -2,7 +2,8 @@
 
 The stream whose next rows are the oldest is read next, so that no window has to hold more than it must. Every batch is
 a round; a batch of more than `ROUND_ROWS` rows is several, since a window must be able to forget while it is read.
-Tables are read wholly before any stream.
+Tables are read wholly before any stream. Where rows were dropped before they come here, `Rounds` know the times of
+all, and the watermark follows those.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from thalweg.runtime.join_binding import JoinBinding
 from thalweg.runtime.join_loop import JoinLoop
 from thalweg.runtime.join_record import records_of
 from thalweg.runtime.join_settings import JoinSettings
+from thalweg.runtime.local.rounds import Rounds, in_rounds
 from thalweg.runtime.memory_share import memory_of_process
 from thalweg.runtime.redaction import redacted
+from thalweg.runtime.watermark import BEGINNING
 
-ROUND_ROWS = 10_000
 TELL_EVERY_ROWS = 100_000
 """A pass reports to its sink about this often; more often in the beginning."""
 WORTH_A_WARNING = 0.01
@@ -58,14 +60,16 @@ def join_batches(
     run: str,
     sink: Callable[[Record], None],
     watermark: Callable[[int | None], None] | None = None,
+    rounds: Mapping[str, Rounds] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The results, in batches of bounded size. What can be checked at once is, before the first is asked for.
-    `watermark` hears the query's, in ticks, after every round."""
+    `watermark` hears the query's, in ticks, after every round. `rounds`: what the streams' rows come from, one batch
+    for each round, where conditions have dropped some of them; else the rows themselves have all the times."""
     known = _checked(plan, streams)
     if len(known) == len(streams):
         JoinBinding.of(plan, known)
     sources = {alias: _batches(alias, source) for alias, source in streams.items()}
-    return redacted(_joined(plan, settings, sources, known, run, sink, watermark), settings.redact)
+    return redacted(_joined(plan, settings, sources, known, run, sink, watermark, rounds), settings.redact)
 
 
 def _joined(
@@ -76,11 +80,14 @@ def _joined(
     run: str,
     sink: Callable[[Record], None],
     watermark: Callable[[int | None], None] | None,
+    rounds: Mapping[str, Rounds] | None,
 ) -> Iterator[pa.RecordBatch]:
     waiting: dict[str, pa.RecordBatch] = {}
+    times: dict[str, tuple[int | None, int | None]] = {}
     for alias, source in sources.items():
         for first in source:
             waiting[alias] = first
+            times[alias] = _times(rounds, alias)
             schemas.setdefault(alias, first.schema)
             break
     if len(schemas) < len(sources):
@@ -89,7 +96,16 @@ def _joined(
     tables = {a: _whole(a, waiting.pop(a, None), sources.pop(a), schemas[a]) for a in plan.tables}
     loop = make_join_loop(binding, settings, tables=tables)
     del tables  # what the join needs of them it holds now
-    begins = {alias: loop.begins(alias, batch) for alias, batch in waiting.items()}
+    loop.intake.told = rounds is not None
+    tick_ns = binding.tick_ns or 1
+
+    def begin(alias: str, batch: pa.RecordBatch) -> int:
+        if rounds is None:
+            return loop.begins(alias, batch)
+        first, _ = times[alias]
+        return BEGINNING if first is None else first // tick_ns
+
+    begins = {alias: begin(alias, batch) for alias, batch in waiting.items()}
     lost = _Lost()
     unreported, report_at, some = 0, 1, False
 
@@ -104,12 +120,16 @@ def _joined(
         while waiting:
             alias = min(waiting, key=begins.__getitem__)
             batch = waiting.pop(alias)
+            _, latest = times[alias]
+            if latest is not None:
+                loop.watermarks.seen(alias, latest // tick_ns)
             for out in loop.process(alias, batch):
                 some = True
                 yield out
             for following in sources[alias]:
                 _alike(alias, following, schemas[alias])
-                waiting[alias], begins[alias] = following, loop.begins(alias, following)
+                waiting[alias], times[alias] = following, _times(rounds, alias)
+                begins[alias] = begin(alias, following)
                 break
             else:
                 loop.watermarks.ended(alias)
@@ -168,12 +188,13 @@ def _batches(alias: str, source: Any) -> Iterator[pa.RecordBatch]:
         source = source.to_batches()
     elif hasattr(source, "__arrow_c_stream__"):
         source = pa.RecordBatchReader.from_stream(source)
-    for batch in source:
-        rows = _of(alias, batch).num_rows
-        if rows <= ROUND_ROWS:
-            yield batch
-        else:
-            yield from (batch.slice(start, ROUND_ROWS) for start in range(0, rows, ROUND_ROWS))
+    yield from in_rounds(_of(alias, batch) for batch in source)
+
+
+def _times(rounds: Mapping[str, Rounds] | None, alias: str) -> tuple[int | None, int | None]:
+    """The least time of the round that was read last, and the largest of all so far, in ns; None: nobody says so."""
+    read = (rounds or {}).get(alias)
+    return (None, None) if read is None else (read.first_ns, read.latest_ns)
 
 
 def _whole(alias: str, first: pa.RecordBatch | None, rest: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:

@@ -21,7 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-ROUND_ROWS = 10_000
+from thalweg.runtime.local.rounds import in_rounds
+from thalweg.runtime.watermark import Watermarks
 
 
 def with_ends(
@@ -37,30 +38,30 @@ def with_ends(
     `told` hears how many they are so far."""
     last = _Last(time, count, column)
     unsettled: pa.RecordBatch | None = None
-    latest: int | None = None
+    marks = Watermarks({time: lateness})
     late = 0
-    for batch in batches:
-        for start in range(0, batch.num_rows, ROUND_ROWS):
-            part = batch.slice(start, ROUND_ROWS)
-            known = part.filter(pc.is_valid(part.column(time)))
-            if known.num_rows < part.num_rows:
-                nowhere = part.filter(pc.is_null(part.column(time)))
-                yield nowhere.append_column(column, pa.nulls(nowhere.num_rows, part.schema.field(time).type))
-            ticks = _ticks(known, time)
-            if latest is not None:
-                in_time = ticks >= latest - lateness
-                late += len(ticks) - int(in_time.sum())
-                if late and told is not None:
-                    told(late)
-                known, ticks = known.filter(pa.array(in_time)), ticks[in_time]
-            if not len(ticks):
-                continue
-            latest = max(int(ticks.max()), latest if latest is not None else int(ticks[0]))
-            unsettled = _in_order(known if unsettled is None else pa.concat_batches([unsettled, known]), time)
-            # what is not later than the watermark stands where it stands: whatever comes, comes behind it
-            final = int(np.searchsorted(_ticks(unsettled, time), latest - lateness, side="right"))
-            yield from last.follow(unsettled.slice(0, final))
-            unsettled = unsettled.slice(final)
+    for batch in in_rounds(batches):
+        known = batch.filter(pc.is_valid(batch.column(time)))
+        if known.num_rows < batch.num_rows:
+            nowhere = batch.filter(pc.is_null(batch.column(time)))
+            yield nowhere.append_column(column, pa.nulls(nowhere.num_rows, batch.schema.field(time).type))
+        ticks = _ticks(known, time)
+        if marks.query is not None:
+            in_time = ticks >= marks.query
+            late += len(ticks) - int(in_time.sum())
+            if late and told is not None:
+                told(late)
+            known, ticks = known.filter(pa.array(in_time)), ticks[in_time]
+        if not len(ticks):
+            continue
+        marks.seen(time, int(ticks.max()))
+        marks.end_round()
+        assert marks.query is not None
+        unsettled = _in_order(known if unsettled is None else pa.concat_batches([unsettled, known]), time)
+        # what is not later than the watermark keeps its place: whatever comes, comes after it
+        final = int(np.searchsorted(_ticks(unsettled, time), marks.query, side="right"))
+        yield from last.follow(unsettled.slice(0, final))
+        unsettled = unsettled.slice(final)
     if unsettled is not None:
         yield from last.follow(unsettled)
     yield from last.rest()
