@@ -67,7 +67,7 @@ class SumOverflowError(ThalwegError, OverflowError):
 
 
 class QueryError(ThalwegError, RuntimeError):
-    """A query that was started failed on Spark, whose own error is the cause."""
+    """A query that was started failed; the cause is the error of Spark, or whatever else ended it."""
 
 
 class CheckpointError(ThalwegError, RuntimeError):

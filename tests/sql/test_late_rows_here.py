@@ -1,5 +1,6 @@
-"""Late rows in this process, against the definition: a row is late when its time is strictly below the query's watermark
-at the start of its round. The same rows are late in an aggregate, behind a join, and wherever conditions are tried."""
+"""Late rows in this process, against the definition: a row is late when its time is strictly below the query's
+watermark at the start of its round. The same rows are late in an aggregate, after a join, and wherever conditions are
+tried."""
 
 from __future__ import annotations
 

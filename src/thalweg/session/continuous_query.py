@@ -186,16 +186,23 @@ class ContinuousQuery:
             )
             self._parts = run.parts
             return BatchRun(self, run, lambda told: self._save(writer, path, run.settings.redact))
-        from thalweg.session.local_sink import claim, write
+        from thalweg.session.local_sink import LocalSink
 
-        claim(path, kind, options)
         local = self._local_run()
+        sink = LocalSink.claim(path, kind, options, self.schema)
 
         def work(told: Callable[[int | None], None]) -> None:
-            local.data = {alias: _telling(batches, told) for alias, batches in local.data.items()}
-            write(local.batches(), self.schema, path, kind, told)
+            try:
+                local.data = {alias: _telling(batches, told) for alias, batches in local.data.items()}
+                sink.write(local.batches(), told)
+            finally:
+                sink.release()
 
-        return BatchRun(self, local, work)
+        try:
+            return BatchRun(self, local, work, release=sink.release)
+        except BaseException:  # no thread could be started
+            sink.release()
+            raise
 
     @staticmethod
     def _save(writer: Any, path: str | None, redact: bool) -> None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import sys
 import threading
+import time
 import uuid
+import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
+
+from thalweg.errors import QueryError
 
 if TYPE_CHECKING:
     from thalweg.events import Record
@@ -17,8 +24,16 @@ if TYPE_CHECKING:
     from thalweg.session.spark_run import SparkRun
 
 
+SECONDS_AT_EXIT = 10.0
+"""That the end of a process waits for its runs: each ends with the batch it reads or writes, but a source may block."""
+
+
 class Stopped(Exception):  # noqa: N818 - no error
-    """A run was asked to stop."""
+    """A run was asked to stop: what it has found is kept."""
+
+
+class ProcessEnds(Exception):  # noqa: N818 - no error
+    """The process of a run ends: nothing is kept, since nobody asked for a part of the results."""
 
 
 class Handle(Protocol):
@@ -135,33 +150,47 @@ class BatchRun(_Asked):
     """A run over finished data in a thread of its own."""
 
     def __init__(
-        self, query: ContinuousQuery, run: SparkRun | LocalRun, work: Callable[[Callable[[int | None], None]], None]
+        self,
+        query: ContinuousQuery,
+        run: SparkRun | LocalRun,
+        work: Callable[[Callable[[int | None], None]], None],
+        interrupt: Callable[[], None] = lambda: None,
+        release: Callable[[], None] = lambda: None,
     ) -> None:
         """`work` tells the rows of each batch it has written, and None for one it has read; it hears of a wish to stop
-        by `Stopped`."""
+        by `Stopped`. `interrupt` ends work that does not listen, `release` gives back what work took that never
+        ends."""
         super().__init__(query, run)
         self._id = str(uuid.uuid4())
-        self._work = work
+        self._work, self._interrupt, self._release = work, interrupt, release
         self._rows = self._batches = 0
-        self._stopping = threading.Event()
+        self._stopping: type[Stopped | ProcessEnds] | None = None
         self._error: Exception | None = None
-        self._thread = threading.Thread(target=self._run, name=f"thalweg {query.name or self._id[:8]}", daemon=True)
-        self._thread.start()
+        # not the thread's own: until Python 3.13 Ctrl-C in Thread.join() makes it say that the thread has ended
+        self._ended = threading.Event()
+        threading.Thread(target=self._run, name=f"thalweg {query.name or self._id[:8]}", daemon=True).start()
+        _going.add(self)
 
     def _run(self) -> None:
         try:
             self._work(self._told)
-        except Stopped:
+        except (Stopped, ProcessEnds):
             pass  # as it was asked to
         except Exception as error:  # told by exception() and awaitTermination(), as Spark does
-            self._error = error
+            if self._stopping is None:
+                self._error = error
+        except BaseException as error:  # sys.exit() in a source or a function, which ends no more than its thread
+            self._error = QueryError(f"the run was ended by {error!r}, which a source or a function raised")
+            self._error.__cause__ = error
+        finally:
+            self._ended.set()
 
     def _told(self, rows: int | None) -> None:
         """A batch of results was written, or one was read."""
         if rows is not None:
             self._rows, self._batches = self._rows + rows, self._batches + 1
-        if self._stopping.is_set():
-            raise Stopped
+        if self._stopping is not None:
+            raise self._stopping
 
     def __repr__(self) -> str:
         return _shown(self)
@@ -174,7 +203,7 @@ class BatchRun(_Asked):
     @property
     def isActive(self) -> bool:  # noqa: N802
         """Whether it runs."""
-        return self._thread.is_alive()
+        return not self._ended.is_set()
 
     @property
     def lastProgress(self) -> dict[str, Any] | None:  # noqa: N802
@@ -185,16 +214,60 @@ class BatchRun(_Asked):
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802
         """Until it ends, or for so many seconds; raises what ended it."""
-        self._thread.join(timeout)
+        ended = self._ended.wait(timeout)
         if self._error is not None:
             raise self._error
-        return None if timeout is None else not self._thread.is_alive()
+        return None if timeout is None else ended
 
     def exception(self) -> Exception | None:
         """What ended it."""
         return self._error
 
     def stop(self) -> None:
-        """After the batch that is being read or written; a job of Spark's on finished data runs to its end."""
-        self._stopping.set()
-        self._thread.join()
+        """After the batch that is being read or written; a job of Spark's on finished data is cancelled."""
+        self._ask(Stopped)
+        self._ended.wait()
+
+    def _ask(self, reason: type[Stopped | ProcessEnds]) -> None:
+        if self._stopping is None and self.isActive:
+            self._stopping = reason
+            self._interrupt()
+
+
+_going: weakref.WeakSet[BatchRun] = weakref.WeakSet()
+
+
+def _forget_runs() -> None:
+    """A forked child has the handles, and not the threads."""
+    for run in list(_going):
+        run._ended = threading.Event()
+        run._ended.set()
+    _going.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_runs)
+
+
+@atexit.register
+def _end_runs() -> None:
+    """The process ends: runs that are going on end before the interpreter does, which would abort where one is inside
+    Arrow, and leave nothing that is incomplete."""
+    runs = [run for run in _going if run.isActive]
+    for run in runs:
+        run._ask(ProcessEnds)
+    deadline = time.monotonic() + SECONDS_AT_EXIT
+    try:
+        for run in runs:
+            run._ended.wait(max(deadline - time.monotonic(), 0))
+    except KeyboardInterrupt:
+        pass  # somebody does not want to wait
+    for run in runs:
+        if run.isActive:
+            run._release()
+        if sys.stderr is not None:
+            print(
+                f"thalweg: the process ended while the query {run.name or run.id} was running, so that it wrote no "
+                "result: wait for it by awaitTermination(), or stop() it to keep what it has found",
+                file=sys.stderr,
+            )

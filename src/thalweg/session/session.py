@@ -221,9 +221,7 @@ class Session:
         if self._spark is not None or not isinstance(data, Iterator) or hasattr(data, "schema"):
             return data
         for first in data:
-            if isinstance(first, pa.RecordBatch):
-                return pa.RecordBatchReader.from_batches(first.schema, chain([first], data))
-            raise PlanError(f"{name!r} gives a {type(first).__name__}, and Arrow record batches are needed")
+            return _Batches(name, first, data)
         raise PlanError(f"{name!r} gives no batch, so that its columns are not known: give an empty table")
 
     def _schema(self, name: str, data: Any) -> pa.Schema:
@@ -281,6 +279,24 @@ def _table(name: str, data: Any) -> pa.Table:
 
 
 _ARROW = (pa.Table, pa.RecordBatch, pa.RecordBatchReader)
+
+
+class _Batches(Iterator[pa.RecordBatch]):
+    """Batches of an iterator, of the first one's schema. Not Arrow's reader: its loop would be inside Arrow while it
+    waits for Python's next batch, and a process that ends then aborts."""
+
+    def __init__(self, name: str, first: Any, rest: Iterator[Any]) -> None:
+        self._name = name
+        self.schema: pa.Schema = self._checked(first).schema
+        self._batches = chain([first], rest)
+
+    def __next__(self) -> pa.RecordBatch:
+        return self._checked(next(self._batches))
+
+    def _checked(self, batch: Any) -> pa.RecordBatch:
+        if not isinstance(batch, pa.RecordBatch):
+            raise PlanError(f"{self._name!r} gives a {type(batch).__name__}, and Arrow record batches are needed")
+        return batch
 
 
 class _Once(Iterable[pa.RecordBatch]):
