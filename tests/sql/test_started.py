@@ -246,7 +246,7 @@ def test_a_checkpoint_that_is_in_use_is_not_taken_from_a_query(spark, tmp_path: 
             place.replace("/check", "//check"),
             Path(place),
         ):
-            with pytest.raises(tw.PlanError, match=r"<query one: running> goes on from the checkpoint"):
+            with pytest.raises(tw.PlanError, match=r"the query one is running with the checkpoint"):
                 s.query("SELECT id FROM a", name="two").start(format="noop", checkpoint=same)
         with pytest.raises(tw.PlanError, match="'ONE' is running"):
             s.query("SELECT id FROM a", name="ONE").start(format="noop")

@@ -163,11 +163,6 @@ class ContinuousQuery:
 
         run = self._spark_run()
         place = checkpoint_of(self._spark, checkpoint, options, path, self.name)
-        if place is not None and (other := self._running.at(place)) is not None:
-            raise PlanError(
-                f"{other!r} goes on from the checkpoint {place}, and Spark would stop it: stop it first, or give this "
-                "one a checkpoint of its own"
-            )
         query = start_stream(
             self._spark, run, kind, path, options, trigger, place, self.name,
             {"query": self._asked.fingerprint, "text": self._asked.text, "args": self._args},
@@ -185,7 +180,10 @@ class ContinuousQuery:
                 .options(**options)
             )
             self._parts = run.parts
-            return BatchRun(self, run, lambda told: self._save(writer, path, run.settings.redact))
+            from thalweg.runtime.spark.sql.finished import FinishedJob
+
+            job = FinishedJob(self._spark, writer, path, run.settings.redact)
+            return BatchRun(self, run, lambda told: job.save(), interrupt=job.cancel)
         from thalweg.session.local_sink import LocalSink
 
         local = self._local_run()
@@ -203,12 +201,6 @@ class ContinuousQuery:
         except BaseException:  # no thread could be started
             sink.release()
             raise
-
-    @staticmethod
-    def _save(writer: Any, path: str | None, redact: bool) -> None:
-        from thalweg.runtime.spark.sql.failures import run
-
-        run(lambda: writer.save(path) if path is not None else writer.save(), redact)
 
     def report(self) -> QueryReport:
         """What the adaptive parts of the latest run have counted so far. Never waits for a query."""

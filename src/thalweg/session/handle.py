@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 SECONDS_AT_EXIT = 10.0
 """That the end of a process waits for its runs: each ends with the batch it reads or writes, but a source may block."""
+ASK_AGAIN_S = 1.0
+"""Between two attempts to interrupt work: what has not begun cannot be interrupted."""
 
 
 class Stopped(Exception):  # noqa: N818 - no error
@@ -226,7 +228,8 @@ class BatchRun(_Asked):
     def stop(self) -> None:
         """After the batch that is being read or written; a job of Spark's on finished data is cancelled."""
         self._ask(Stopped)
-        self._ended.wait()
+        while not self._ended.wait(ASK_AGAIN_S):
+            self._interrupt()
 
     def _ask(self, reason: type[Stopped | ProcessEnds]) -> None:
         if self._stopping is None and self.isActive:
@@ -254,12 +257,15 @@ def _end_runs() -> None:
     """The process ends: runs that are going on end before the interpreter does, which would abort where one is inside
     Arrow, and leave nothing that is incomplete."""
     runs = [run for run in _going if run.isActive]
-    for run in runs:
-        run._ask(ProcessEnds)
     deadline = time.monotonic() + SECONDS_AT_EXIT
     try:
         for run in runs:
-            run._ended.wait(max(deadline - time.monotonic(), 0))
+            run._ask(ProcessEnds)
+        for run in runs:
+            while not run._ended.wait(min(ASK_AGAIN_S, max(deadline - time.monotonic(), 0))):
+                if time.monotonic() >= deadline:
+                    break
+                run._interrupt()
     except KeyboardInterrupt:
         pass  # somebody does not want to wait
     for run in runs:

@@ -2,8 +2,8 @@
 
 Every batch is a round, and one of more than `ROUND_ROWS` rows several. The watermark is the largest time of finished
 rounds minus the lateness; a window is given out when the watermark has passed its end, and all of them when the input
-has ended. Where the watermark is known elsewhere, as for joined rows or rows that were filtered, every batch is a round,
-and the watermark at its end is asked for after the batch has been added.
+has ended. Where the watermark is known elsewhere, as for joined rows or rows that were filtered, every batch is a
+round, and the watermark at its end is asked for after the batch has been added.
 
 >>> from thalweg.plan.group_spec import AggregateColumn
 >>> from thalweg.plan.window import GroupWindow

@@ -1,9 +1,8 @@
 """The rounds in which this process reads a stream: batches of at most `ROUND_ROWS` rows.
 
-A row is late when its time is below the watermark at the start of its round (`runtime/watermark.py`). So whatever judges
-late rows in this process, a join, an aggregate or a window of rows, reads the same rounds, however the data are cut into
-batches. A round's times are taken before any condition drops rows of it: whether a row is late must not depend on where
-the optimizer puts a filter.
+A row is late when its time is below the watermark at the start of its round (`runtime/watermark.py`). So whatever
+judges late rows in this process, a join, an aggregate or a window of rows, reads the same rounds. A round's times are
+taken before any condition drops rows of it: whether a row is late must not depend on where the optimizer puts a filter.
 
 >>> batch = pa.record_batch({"t": pa.array([3, 9, None, 5], pa.timestamp("us"))})
 >>> rounds = Rounds([batch], "t")

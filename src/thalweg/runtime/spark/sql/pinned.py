@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from thalweg.errors import CheckpointError
+from thalweg.runtime.spark.sql.places import lines_of
 
 FORMAT = 1
 
 
 def pinned(spark: SparkSession, checkpoint: str, mine: dict[str, Any]) -> dict[str, Any] | None:
     """What the checkpoint was begun with; None: it is new. Refuses one that another query began."""
-    lines = _lines(spark, _path(checkpoint))
-    if lines is None and _lines(spark, f"{checkpoint.rstrip('/')}/offsets"):
+    lines = lines_of(spark, _path(checkpoint))
+    if lines is None and lines_of(spark, f"{checkpoint.rstrip('/')}/offsets"):
         raise CheckpointError(
             f"the checkpoint {checkpoint} was begun without a session, by a query of Spark's, and nothing tells which "
             "one; give this query a checkpoint of its own"
@@ -66,24 +66,3 @@ def _path(checkpoint: str) -> str:
 
 def _write(spark: SparkSession, checkpoint: str, rows: list[tuple[str]]) -> None:
     spark.createDataFrame(rows, "value string").coalesce(1).write.mode("overwrite").text(_path(checkpoint))
-
-
-def _lines(spark: SparkSession, path: str) -> list[str] | None:
-    """Of the files in a folder; None: there is no such folder."""
-    if not _is_there(spark, path):
-        return None
-    try:
-        return [row[0] for row in spark.read.text(path).collect()]
-    except AnalysisException as error:
-        if (error.getCondition() if hasattr(error, "getCondition") else error.getErrorClass()) == "PATH_NOT_FOUND":
-            return None
-        raise
-
-
-def _is_there(spark: SparkSession, path: str) -> bool:
-    """Reading what is not there would do, too, but Spark logs a stack trace then. True: nobody knows (Connect)."""
-    if not hasattr(spark, "_jvm"):
-        return True
-    jvm: Any = spark._jvm
-    place = jvm.org.apache.hadoop.fs.Path(path)
-    return bool(place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).exists(place))

@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from thalweg.errors import PlanError
 from thalweg.runtime.spark.joins.attach import parallelism
 from thalweg.runtime.spark.sql.pinned import pin, pinned, unpin
+from thalweg.runtime.spark.sql.places import query_at, refuse_one_folder
 from thalweg.runtime.spark.sql.requirements import spark_errors
 
 
@@ -66,8 +67,9 @@ def checkpoint_of(
     spark: SparkSession, checkpoint: str | None, options: dict[str, str], path: str | None, name: str | None
 ) -> str | None:
     """The folder, from the argument, the option, or Spark's configuration; None: Spark takes one for the time being."""
-    given = options.pop("checkpointLocation", None)
+    given = next((options.pop(key) for key in list(options) if key.lower() == "checkpointlocation"), None)
     given = None if given is None else os.fspath(given)
+    path = path or next((os.fspath(options[key]) for key in options if key.lower() == "path"), None)
     if None not in (checkpoint, given) and checkpoint != given:
         raise PlanError(
             f"checkpoint={checkpoint!r} and the option checkpointLocation={given!r} differ; give one of them"
@@ -78,8 +80,13 @@ def checkpoint_of(
         place = f"{root.rstrip('/')}/{name}"  # where Spark puts it
     if place is None and path is not None and root is None:
         raise PlanError("start(path=...) needs checkpoint=..., a folder of its own: with it a restart loses no row")
-    if place is not None and path is not None and place.rstrip("/") == path.rstrip("/"):
-        raise PlanError(f"checkpoint={place!r} is the folder of the results; give it one of its own")
+    if place is not None and path is not None:
+        refuse_one_folder(spark, place, path)
+    if place is not None and (other := query_at(spark, place)) is not None:
+        raise PlanError(
+            f"the query {other} is running with the checkpoint {place}, and Spark would stop it: stop it first, or "
+            "give this one a checkpoint of its own"
+        )
     return place
 
 

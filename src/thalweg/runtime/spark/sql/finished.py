@@ -1,0 +1,34 @@
+"""The job that writes the results of finished data, which can be cancelled from another thread."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from thalweg.runtime.spark.sql.failures import run
+
+
+class FinishedJob:
+    """`writer` is a DataFrameWriter."""
+
+    def __init__(self, spark: SparkSession, writer: Any, path: str | None, redact: bool) -> None:
+        self._spark, self._writer, self._path, self._redact = spark, writer, path, redact
+        self._tag = f"thalweg-{uuid.uuid4()}"
+
+    def save(self) -> None:
+        """Until it is written. The tag is of this thread, which must not run anything else later."""
+        if hasattr(self._spark, "_jvm"):  # interruptTag() was seen to find no job there
+            self._spark.sparkContext.addJobTag(self._tag)
+            self._spark.sparkContext.setInterruptOnCancel(True)
+        else:
+            self._spark.addTag(self._tag)
+        run(lambda: self._writer.save(self._path), self._redact)
+
+    def cancel(self) -> None:
+        """What has not begun cannot be cancelled: ask again."""
+        if hasattr(self._spark, "_jvm"):
+            self._spark.sparkContext.cancelJobsWithTag(self._tag)
+        else:
+            self._spark.interruptTag(self._tag)

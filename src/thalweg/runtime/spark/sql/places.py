@@ -1,0 +1,110 @@
+"""Folders of results and checkpoints, which are the same however their paths are written.
+
+Hadoop resolves a path as Spark does: a relative one by the working directory of the JVM, one without a scheme by the
+default file system. Links on the local disk are followed. On Connect only the text can be compared, since the server's
+working directory is not known: a relative path and an absolute one are taken to be different.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+import re
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from thalweg.errors import PlanError
+
+
+def qualified(spark: SparkSession, path: str) -> str:
+    """One way to write a place."""
+    if not hasattr(spark, "_jvm"):
+        return plain_path(path)
+    place, files = _hadoop(spark, path)
+    found = str(files.makeQualified(place).toUri().toString())
+    local = re.match(r"file:(?://)?(?=/)", found)
+    return found.rstrip("/") if local is None else os.path.realpath(str(place.toUri().getPath()))
+
+
+def plain_path(path: str) -> str:
+    """What the text alone can tell.
+
+    >>> plain_path("file:///a//b/"), plain_path("/a/c/../b"), plain_path("s3a://bucket//a/./")
+    ('/a/b', '/a/b', 's3a://bucket/a')
+    """
+    path = re.sub(r"^file:(//)?(?=/)", "", path)
+    scheme, separator, rest = path.rpartition("://")
+    return f"{scheme}{separator}{posixpath.normpath(rest)}"
+
+
+def refuse_one_folder(spark: SparkSession, checkpoint: str, path: str) -> None:
+    """A checkpoint among the results would be read as results. A hidden folder there, as `_checkpoint`, is none of
+    them."""
+    places = [qualified(spark, each) for each in (checkpoint, path)]
+    of_checkpoint, of_results = (f"{place.rstrip('/')}/" for place in places)
+    if of_checkpoint == of_results:
+        raise PlanError(f"checkpoint={checkpoint!r} is the folder of the results; give it one of its own")
+    if of_results.startswith(of_checkpoint):
+        raise PlanError(f"path={path!r} is inside the checkpoint {checkpoint!r}; give the results a folder elsewhere")
+    if of_checkpoint.startswith(of_results) and not re.search(r"(^|/)[_.]", of_checkpoint[len(of_results) :]):
+        raise PlanError(
+            f"checkpoint={checkpoint!r} is inside the folder of the results, whose readers would take it for data; "
+            "give it a folder elsewhere"
+        )
+
+
+def query_at(spark: SparkSession, checkpoint: str) -> str | None:
+    """The name or id of the query that runs with that checkpoint, started by whom ever: the checkpoint has the id of
+    its query, so no path is compared. None: there is none that this session of Spark can know of."""
+    lines = lines_of(spark, f"{checkpoint.rstrip('/')}/metadata")
+    if not lines:
+        return None
+    try:
+        identity = json.loads(lines[0])["id"]
+    except (ValueError, KeyError, TypeError):
+        return None  # it is of no query; what is wrong with it is for Spark to say
+    for query in spark.streams.active:
+        if str(query.id) == identity:
+            return query.name or identity
+    if hasattr(spark, "_jvm"):  # sessions of one application know each other's queries, since Spark would stop one
+        jvm: Any = spark._jvm
+        running = spark._jsparkSession.sharedState().activeStreamingQueries()
+        other = running.get(jvm.java.util.UUID.fromString(identity))
+        if other is not None:
+            return str(other.name() or identity)
+    return None
+
+
+def lines_of(spark: SparkSession, path: str) -> list[str] | None:
+    """Of a file, or of the files in a folder; None: there is none."""
+    if not hasattr(spark, "_jvm"):
+        try:
+            return [row[0] for row in spark.read.text(path).collect()]
+        except AnalysisException as error:
+            if (error.getCondition() if hasattr(error, "getCondition") else error.getErrorClass()) == "PATH_NOT_FOUND":
+                return None
+            raise
+    # without a job, and without Spark's reading of [ and { in a path as patterns
+    jvm: Any = spark._jvm
+    place, files = _hadoop(spark, path)
+    if not files.exists(place):
+        return None
+    found: list[str] = []
+    for status in files.listStatus(place):
+        if status.isFile() and not re.match(r"[_.]", status.getPath().getName()):
+            opened = files.open(status.getPath())
+            try:
+                found += str(jvm.org.apache.commons.io.IOUtils.toString(opened, "UTF-8")).splitlines()
+            finally:
+                opened.close()
+    return found
+
+
+def _hadoop(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """The path, and the file system it is on."""
+    jvm: Any = spark._jvm
+    place = jvm.org.apache.hadoop.fs.Path(path)
+    return place, place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
