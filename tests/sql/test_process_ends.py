@@ -160,8 +160,9 @@ def test_stop_after_ctrl_c_keeps_what_was_found(tmp_path: Path, processes: list)
     assert found
 
 
-@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
-@pytest.mark.parametrize(("source", "kind"), [("iterator", "parquet"), ("table", "csv")])
+@pytest.mark.parametrize(
+    ("sent", "source", "kind"), [(signal.SIGTERM, "iterator", "parquet"), (signal.SIGKILL, "table", "csv")]
+)
 def test_what_a_killed_process_left_is_taken_over(tmp_path: Path, processes: list, sent: int, source: str, kind: str):
     folder = tmp_path / "out"
     process = begun(processes, ENDS["waiting for it"][0], source, folder, kind)

@@ -172,6 +172,9 @@ class BatchRun(_Asked):
         self._ended = threading.Event()
         threading.Thread(target=self._run, name=f"thalweg {query.name or self._id[:8]}", daemon=True).start()
         _going.add(self)
+        # again, since the last that is registered is called first: before what the run needs is shut down, as Spark
+        atexit.unregister(_end_runs)
+        atexit.register(_end_runs)
 
     def _run(self) -> None:
         try:
@@ -252,7 +255,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_runs)
 
 
-@atexit.register
 def _end_runs() -> None:
     """The process ends: runs that are going on end before the interpreter does, which would abort where one is inside
     Arrow, and leave nothing that is incomplete."""
@@ -274,6 +276,6 @@ def _end_runs() -> None:
         if sys.stderr is not None:
             print(
                 f"thalweg: the process ended while the query {run.name or run.id} was running, so that it wrote no "
-                "result: wait for it by awaitTermination(), or stop() it to keep what it has found",
+                "result: call awaitTermination() on its handle before the script ends",
                 file=sys.stderr,
             )
