@@ -66,7 +66,7 @@ class LocalRun:
             watermark.follow(plan.scans[0], rounds)
         if plan.conditions:
             anything = self._anything()
-            rows = self._filtered(rows, plan.conditions, joined, anything, "joined rows")
+            rows = self._filter(plan.conditions, joined, anything, "joined rows").over(rows)
 
         def name(ref: Ref | Bound) -> str:
             return column_of(ref, joined) if isinstance(ref, Ref) else ref.name
@@ -88,13 +88,16 @@ class LocalRun:
             assert relation.time is not None
             late = partial(self.parts.left_out.__setitem__, scan.alias)
             found = with_ends(found, relation.time, count, _lateness_ticks(scan), end_of(scan), late)
-        if relation.time is not None and not self._timeless:
-            rounds = Rounds(found, relation.time)
-            found = iter(rounds)
+        passing: Callable[[Batches], Batches] = iter
         if scan.conditions:
             first = scan.columns[0]
-            anything = Ref(scan.alias, first, plain_type(scan.source.relation.schema.field(first).type))
-            found = self._filtered(found, scan.conditions, False, anything, scan.alias)
+            anything = Ref(scan.alias, first, plain_type(relation.schema.field(first).type))
+            passing = self._filter(scan.conditions, False, anything, scan.alias).over
+        if relation.time is not None and not self._timeless:
+            rounds = Rounds(relation.time, relation.unused("round"))
+            found = rounds.of(found, passing)
+        else:
+            found = passing(found)
         if scan.computed:
             found = self._with_computed(found, scan.computed)
         return found, rounds
@@ -104,13 +107,11 @@ class LocalRun:
         found = (ref for expression in self.plan.behind for ref in refs(expression) if ref.alias)
         return next(found, Ref("", EVENT_TIME, pa.timestamp("us")))
 
-    def _filtered(
-        self, rows: Batches, conditions: tuple[Condition, ...], joined: bool, anything: Ref, where: str
-    ) -> Batches:
+    def _filter(self, conditions: tuple[Condition, ...], joined: bool, anything: Ref, where: str) -> Filters:
         made: Filters = filters(*predicates(conditions, self.functions, joined, anything), **self.settings.of_filters())
         made.listeners.append(self.listener)
         self.parts.add(f"filter of {where}", made)
-        return made.over(rows)
+        return made
 
     def _joined(self, watermark: _Watermark) -> Batches:
         join: Join = join_of(self.plan, self.settings.of_join(), timeless=self._timeless)
