@@ -8,7 +8,9 @@ regular expression). Then marked rows go that were dropped. Without anything to 
 
 from __future__ import annotations
 
+import itertools
 import json
+import operator
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any
@@ -24,6 +26,7 @@ from thalweg.plan.expression_kind import UNKNOWN, kinds_of
 from thalweg.runtime.native_order import NativeOrder
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
+from thalweg.runtime.spark.guarded import all_true
 from thalweg.runtime.spark.stream_watch import of_query, watch
 
 SHARE = 0.01
@@ -108,19 +111,28 @@ def learn(df: DataFrame, native: NativeOrder, share: float, rows: int) -> int:
 
 
 def _all(plan: NativePlan, order: Sequence[int]) -> Column:
-    columns: list[Column] = [plan.predicates[k].column for k in order]
-    return reduce(lambda a, b: a & b, columns)
+    """True where these predicates are, evaluated in this order.
+
+    One with guards sees only rows on which they are true, whatever Spark computes ahead or moves. What a source can take
+    over is a plain conjunct as well, because only these are pushed down; it is cheap enough to be evaluated twice.
+    """
+    columns: list[Column] = [p.column for p in plan.predicates]
+    if not any(plan.waits_for[k] for k in order):
+        return reduce(operator.and_, [columns[k] for k in order])
+    plain = {k for k in order if k in plan.first and not plan.waits_for[k]}
+    before = list(itertools.takewhile(plain.__contains__, order))
+    needed = {guard for k in order for guard in plan.waits_for[k]}
+    guarded = all_true([columns[k] for k in order if k not in before or k in needed])
+    later = [columns[k] for k in order if k in plain and k not in before]
+    return reduce(operator.and_, [*(columns[k] for k in before), guarded, *later])
 
 
 def _outcome(plan: NativePlan) -> Column:
     """Bit k where predicate k drops the row; it is evaluated only where its guards hold."""
     bits = F.lit(0.0)
     for k in plan.learned:
-        drops = ~F.coalesce(plan.predicates[k].column, F.lit(False))
-        guards = [g for g in plan.waits_for[k] if g in plan.learned]
-        if guards:
-            held = [F.coalesce(plan.predicates[g].column, F.lit(False)) for g in guards]
-            drops = reduce(lambda a, b: a & b, [*held, drops])
+        guards = [plan.predicates[g].column for g in plan.waits_for[k] if g in plan.learned]
+        drops = all_true([*guards, ~F.coalesce(plan.predicates[k].column, F.lit(False))])
         bits = bits + F.when(drops, F.lit(float(1 << k))).otherwise(F.lit(0.0))
     return bits
 
