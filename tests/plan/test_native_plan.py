@@ -6,7 +6,8 @@ from tests.plan.fake_column import Column
 from thalweg import PlanError, filters, predicate
 from thalweg.plan import FilterPlan, NativePredicate
 from thalweg.plan.expression_kind import may_raise
-from thalweg.plan.native_text import short_name, words_of
+from thalweg.plan.native_text import short_name
+from thalweg.plan.native_uses import uses_in
 
 SIZE, PAYLOAD = ">(size, 1024)", "isNotNull(payload)"
 RLIKE, JSON = "rlike(line, 'a+(b|c)')", "=(get_json_object(payload, '$.user'), 'x')"
@@ -118,11 +119,11 @@ def test_what_can_fail_waits_for_all_that_were_written_before_it():
     ],
 )  # fmt: skip
 def test_what_can_fail_on_a_row(text: str, can: bool):
-    assert may_raise(text) is can
+    assert may_raise([*uses_in(text)]) is can
 
 
 def test_words_inside_of_literals_do_not_count():
-    assert words_of("rlike(t, 'cast(x) + get_json_object(y)')") == ["rlike"]
+    assert [use.word for use in uses_in("rlike(t, 'cast(x) + get_json_object(y)')")] == ["rlike"]
 
 
 def test_the_fingerprint_is_of_names_texts_and_guards():

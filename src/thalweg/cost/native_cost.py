@@ -4,15 +4,19 @@ Answers: the cost of an expression relative to a comparison, and the kind that d
 Guarantee: none; rough weights, good for telling a null check from a regular expression. The JVM cannot be asked what
 one conjunct of a compiled filter took.
 
->>> native_cost(">(size, 1024)"), native_cost("rlike(lower(line), 'x')")
+>>> from thalweg.plan.native_uses import uses_in
+>>> native_cost([*uses_in("size > 1024")]), native_cost([*uses_in("lower(line) RLIKE 'x'")])
 (1.0, 55.0)
->>> dominant_kind("=(get_json_object(payload, '$.user'), 'x')")
+>>> dominant_kind([*uses_in("get_json_object(payload, '$.user') = 'x'")])
 'JSON'
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from thalweg.plan.expression_kind import UNKNOWN, kinds_of
+from thalweg.plan.native_uses import Use
 
 WEIGHTS: dict[str, float] = {
     "comparison": 1.0, "text search": 5.0, "arithmetic": 1.0, "cast": 5.0, "text": 5.0, "date": 5.0, "pattern": 20.0,
@@ -20,12 +24,12 @@ WEIGHTS: dict[str, float] = {
 }  # fmt: skip
 
 
-def native_cost(text: str) -> float:
+def native_cost(uses: Sequence[Use]) -> float:
     """The sum over its parts; comparisons count only where there is nothing else."""
-    parts = [WEIGHTS[kind] for kind in kinds_of(text) if kind != "comparison"]
+    parts = [WEIGHTS[kind] for kind in kinds_of(uses) if kind != "comparison"]
     return sum(parts) or WEIGHTS["comparison"]
 
 
-def dominant_kind(text: str) -> str:
+def dominant_kind(uses: Sequence[Use]) -> str:
     """The dearest kind in it."""
-    return max(kinds_of(text), key=WEIGHTS.__getitem__, default="comparison")
+    return max(kinds_of(uses), key=WEIGHTS.__getitem__, default="comparison")

@@ -19,6 +19,7 @@ from decimal import Decimal
 import pyarrow as pa
 
 from thalweg.plan.expression import Call, Expression, UserCall, Value, call, text_of, walk
+from thalweg.plan.java_pattern import surely_compiles
 from thalweg.plan.like_pattern import like_parts
 from thalweg.plan.re2_text import re2_text
 from thalweg.plan.regex_subset import RegexError
@@ -165,6 +166,9 @@ def _raises(part: Expression) -> bool:
         return not known or (part.function == "int_divide" and isinstance(by, Value) and by.value == -1)
     if part.function in ("add", "subtract", "multiply", "negate", "abs"):
         return not is_.is_floating(part.type)
+    if part.function == "rlike":  # this process compiles it when the query is read, Spark when it meets a row
+        pattern = part.arguments[1]
+        return not (isinstance(pattern, Value) and surely_compiles(str(pattern.value)))
     if part.function in ("floor", "ceil"):
         return not is_.is_integer(part.arguments[0].type)
     return part.function == "round" and not is_.is_floating(part.type)

@@ -44,7 +44,7 @@ class NativePlan:
         start = Pipeline(self.names, asked).start
         guards = list(asked)
         for place, k in enumerate(start):
-            if may_raise(self.predicates[k].text):
+            if may_raise(self.predicates[k].uses):
                 guards[k] = tuple(dict.fromkeys((*asked[k], *start[:place])))
         return Pipeline(self.names, tuple(guards))
 
@@ -53,7 +53,7 @@ class NativePlan:
         """Those that a source can take over, as far as their guards can come first too."""
         found: list[int] = []
         for k in self.pipeline.start:
-            if can_be_pushed(self.predicates[k].text) and all(g in found for g in self.pipeline.guards[k]):
+            if can_be_pushed(self.predicates[k].uses) and all(g in found for g in self.pipeline.guards[k]):
                 found.append(k)
         return tuple(found)
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from thalweg.errors import PlanError
-from thalweg.plan.native_text import nodes_of, short_name, text_of, words_of
+from thalweg.plan.native_text import nodes_of, short_name, text_of
+from thalweg.plan.native_uses import Use, uses_in, uses_of
 
 _RANDOM = frozenset({"rand", "randn", "random", "uuid", "shuffle", "monotonically_increasing_id", "randstr", "uniform"})
 
@@ -19,6 +20,8 @@ class NativePredicate:
     name: str
     text: str
     """The expression as Spark prints it."""
+    uses: tuple[Use, ...] = field(repr=False)
+    """The functions and operators in it."""
     column: Any = field(compare=False, repr=False)
     after: tuple[str, ...] = ()
     named: bool = field(default=True, compare=False)
@@ -44,12 +47,14 @@ def native_predicate(column: Any, name: str | None = None, after: tuple[str, ...
             f"predicate {called[1] if called else label!r} is a Python UDF, which Spark runs in Python on every row: "
             "give its function instead, tw.predicate(f, 'column')"
         )
-    if random := _RANDOM.intersection(words_of(text)):
+    known = uses_of(column)
+    uses = tuple(uses_in(text)) if known is None else known
+    if random := _RANDOM.intersection(use.word for use in uses):
         raise PlanError(
             f"predicate {label!r} calls {min(random)}(), and what it answers would depend on the order: "
             "filter by it before or behind tw.filters"
         )
-    return NativePredicate(label, text, column, after, named=name is not None)
+    return NativePredicate(label, text, uses, column, after, named=name is not None)
 
 
 def _calls_python(column: Any, text: str) -> bool:

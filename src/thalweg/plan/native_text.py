@@ -1,4 +1,4 @@
-"""What can be read off a Spark Column without Spark: its text, the words in it, a short name.
+"""What a Spark Column is called: its text, and a short name made of it. What it does is read in `native_uses`.
 
 A Column prints itself as functions of functions, `>(size, 1024)`. Classic Spark puts literals between quotes, Connect
 does not; here both give the same text, so that names and fingerprints do not depend on the way to Spark.
@@ -54,22 +54,6 @@ def nodes_of(column: Any) -> list[Any]:
     if hasattr(expression, "foreach"):
         expression.foreach(found.append)
     return found
-
-
-def words_of(text: str) -> list[str]:
-    """Functions, operators and keywords of an expression, in lower case, as often as they occur.
-
-    >>> words_of("and(>(size, -5), rlike(line, 'a+(b)'))")
-    ['and', '>', 'rlike']
-    >>> words_of("size > 10 AND cast(t AS int) + 1 < 7")
-    ['>', 'and', 'cast', '+', '<']
-    """
-    text = re.sub(r"\['[^']*'\]", "", text)  # a field of a struct or a key of a map: cannot fail
-    bare = re.sub(r"'(?:[^'\\]|\\.|'(?=[^,)\s]))*'|\"[^\"]*\"|`[^`]*`", "0", text)
-    bare = re.sub(r"(?<=[(,=<>])\s*-(?=\d)", "", bare)
-    keyword = "and|or|not|in|between|is|like|ilike|rlike|regexp|case|div|cast"
-    found = re.findall(rf"([A-Za-z_]\w*(?=\s*\()|\b(?:{keyword})\b|[^\w\s(),.'\"#$@]+)", bare, flags=re.IGNORECASE)
-    return [word.lower() for word in found if word not in ("->", ":")]
 
 
 def short_name(text: str) -> str:

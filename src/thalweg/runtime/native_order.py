@@ -55,8 +55,8 @@ class NativeOrder:
 
     def __init__(self, plan: NativePlan) -> None:
         self.plan = plan
-        self.costs = tuple(native_cost(p.text) for p in plan.predicates)
-        self.kinds = tuple(dominant_kind(p.text) for p in plan.predicates)
+        self.costs = tuple(native_cost(p.uses) for p in plan.predicates)
+        self.kinds = tuple(dominant_kind(p.uses) for p in plan.predicates)
         self._weights: dict[int, float] = {}
         self._order: Order = plan.pipeline.start
         self._by_kind = self._cheap_kinds_first()

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from thalweg.adapt import ProfileSettings
 from thalweg.errors import PlanError
 from thalweg.events import Record
-from thalweg.plan import FilterPlan, NativePlan
+from thalweg.plan import FilterPlan, NativePlan, NativePredicate
 from thalweg.plan.expression_kind import UNKNOWN, kinds_of
 from thalweg.runtime.native_order import NativeOrder
 from thalweg.runtime.settings import FilterSettings
@@ -44,7 +44,7 @@ def filter_natively(
 ) -> tuple[DataFrame, Fetch | None, Callable[[str, int | None], None]]:  # fmt: skip
     """The rows that pass, what fetches their sample (batch), and what tells of a run that takes no sample."""
     for predicate in plan.native.predicates:
-        _refuse_python(df, predicate.name, predicate.text, predicate.column)
+        _refuse_python(df, predicate)
     kind = "stream" if df.isStreaming else "batch"
     profile = settings.profile
     native.recall(settings.events)
@@ -147,19 +147,19 @@ def _outcomes(texts: Sequence[str | None]) -> Outcomes:
     return found
 
 
-def _refuse_python(df: DataFrame, name: str, text: str, column: Any) -> None:
+def _refuse_python(df: DataFrame, predicate: NativePredicate) -> None:
     """A registered Python UDF has a name like any function; classic Spark can be asked what it is."""
-    if UNKNOWN not in kinds_of(text) or not hasattr(df, "_jdf"):
+    if UNKNOWN not in kinds_of(predicate.uses) or not hasattr(df, "_jdf"):
         return
-    condition = df.filter(column)._jdf.queryExecution().analyzed().condition()
+    condition = df.filter(predicate.column)._jdf.queryExecution().analyzed().condition()
     jvm: Any = df.sparkSession._jvm
     if condition.containsPattern(jvm.org.apache.spark.sql.catalyst.trees.TreePattern.PYTHON_UDF()):
         raise PlanError(
-            f"predicate {name!r} calls a Python UDF, which Spark runs in Python on every row: "
+            f"predicate {predicate.name!r} calls a Python UDF, which Spark runs in Python on every row: "
             "give its function instead, tw.predicate(f, 'column')"
         )
     if not condition.deterministic():
         raise PlanError(
-            f"predicate {name!r} is not the same each time, and what it answers would depend on the order: "
+            f"predicate {predicate.name!r} is not the same each time, and what it answers would depend on the order: "
             "filter by it before or behind tw.filters"
         )

@@ -1,0 +1,95 @@
+"""Which regular expressions Java certainly compiles, and applies to any text without failing.
+
+Answers: whether a pattern is in a well-known part of Java's syntax. False means that nobody knows, not that it fails.
+Outside of it are look-behind, back references, quoted parts, classes in classes and flags other than i, m and s. So are
+groups that are repeated without a limit and have alternatives or repetitions inside: Java recurses once per repetition
+there, and a long text exhausts its stack.
+
+>>> surely_compiles(r"^GET /item/[0-9]+ (4|5)\\d\\d$"), surely_compiles("[a-z")
+(True, False)
+>>> surely_compiles("(?:ab)+"), surely_compiles("(a|b)+")
+(True, False)
+"""
+
+from __future__ import annotations
+
+import re
+from math import inf
+
+MOST_LETTERS, MOST_DEPTH = 2_000, 20
+"""Longer patterns, or with more groups in each other, are not looked at: Java compiles by recursion."""
+
+_PLAIN = r"[^\\^$.|?*+()\[\]{}]"
+_ESCAPE = r"\\(?:[dDwWsStnrf]|[!-/:-@\[-`{-~])"
+_PROPERTY = r"\\[pP]\{(?:Alpha|Digit|Alnum|Upper|Lower|Punct|Space|L|Lu|Ll|N|Nd|P|S|Z)\}"
+_MEMBER = rf"(?:[^\\\[\]&^-]|{_ESCAPE}|{_PROPERTY})"
+_RANGE = "[0-9A-Za-z]-[0-9A-Za-z]"
+_CLASS = rf"\[\^?-?(?:{_RANGE}|{_MEMBER}(?!-[^\]]))+-?\]"
+_TOKEN = re.compile(
+    rf"""(?P<open>\((?:\?:|(?!\?)))            # a group, capturing or not
+    |(?P<flags>\(\?[ims]{{1,3}}\))
+    |(?P<look>\(\?[=!])
+    |(?P<close>\))
+    |(?P<or>\|)
+    |(?P<edge>[\^$]|\\[bBAzZ])
+    |(?P<atom>\.|{_CLASS}|{_PROPERTY}|{_ESCAPE}|{_PLAIN})
+    |(?P<times>[?*+]|\{{[0-9]{{1,3}}(?:,(?:[0-9]{{1,3}})?)?\}})""",
+    re.VERBOSE | re.DOTALL,
+)
+PLAIN, CHOICES, REPEATED_CHOICES = range(3)
+"""What a group has inside: nothing but atoms, alternatives or repetitions, or repetitions of these."""
+_MOST_TIMES = {PLAIN: inf, CHOICES: 20, REPEATED_CHOICES: 1}
+"""How often it is repeated at most without a fear for the stack."""
+
+
+def surely_compiles(pattern: str) -> bool:
+    """Whether Java takes this pattern, and finds or does not find it in every text."""
+    if len(pattern) > MOST_LETTERS:
+        return False
+    groups: list[int] = [PLAIN]  # what is in each open group; the first is the whole pattern
+    looks: list[bool] = []  # whether each looks ahead
+    repeatable: int | None = None  # what may be repeated here, if anything
+    at = 0
+    while at < len(pattern):
+        token = _TOKEN.match(pattern, at)
+        if token is None:
+            return False
+        kind, at = token.lastgroup, token.end()
+        if kind in ("open", "look"):
+            groups.append(PLAIN)
+            looks.append(kind == "look")
+            if len(groups) > MOST_DEPTH:
+                return False
+            repeatable = None
+        elif kind == "close":
+            if not looks:
+                return False
+            inside = groups.pop()
+            groups[-1] = max(groups[-1], inside)
+            repeatable = None if looks.pop() else inside
+        elif kind == "times":
+            most = _most(token[0])
+            if repeatable is None or most is None or most > _MOST_TIMES[repeatable]:
+                return False
+            inside = REPEATED_CHOICES if repeatable != PLAIN and most > 1 else CHOICES
+            groups[-1] = max(groups[-1], inside)
+            if pattern[at : at + 1] in ("?", "+"):  # reluctant, possessive
+                at += 1
+            repeatable = None
+        else:
+            if kind == "atom" and token[0][0] == "[" and any(r[0] > r[2] for r in re.findall(_RANGE, token[0])):
+                return False
+            if kind == "or":
+                groups[-1] = max(groups[-1], CHOICES)
+            repeatable = PLAIN if kind == "atom" else None
+    return not looks
+
+
+def _most(times: str) -> float | None:
+    """How often at most; None: the least is more than that."""
+    if times in ("*", "+", "?"):
+        return 1 if times == "?" else inf
+    least, comma, most = times.strip("{}").partition(",")
+    if not most:
+        return inf if comma else int(least)
+    return int(most) if int(least) <= int(most) else None
