@@ -20,7 +20,8 @@ def judged(text: str) -> bool:
         "`rlike(` = 1", "a.b.c = 'x)'", "m['key'] = 1", "split(line, ',', -1) = a", "substring(line, -3) = 'x'",
         "regexp_replace(line, '[0-9]+', 'n') = 'n'", "CASE WHEN a > 1 THEN b ELSE c END", "exists(arr, x -> x > 3)",
         "ts > timestamp '2026-01-01'", "line = 'cast(a as int) / 0'", "line = 'it\\'s'", "line rlike '\\\\d+'",
-        "line rlike r'\\d+'", "try_cast(a as decimal(10, 2)) > 1", "try_to_timestamp(a) is not null", "a between 1 and 2",
+        "line rlike r'\\d+'", "try_cast(a as decimal(10, 2)) > 1", "try_to_timestamp(a) is not null",
+        "a between 1 and 2",
     ],
 )  # fmt: skip
 def test_what_cannot_fail(text: str):
@@ -32,11 +33,13 @@ def test_what_cannot_fail(text: str):
     [
         # patterns from columns, or of which nobody knows what they are
         "line rlike pattern", "line rlike '('", "line rlike 'a' || b", "line rlike concat('a', b)", "rlike(line, 'a{')",
-        "line rlike ('(')", "line like pattern", "line like 'a\\\\'", "line like '10/' escape '/'", "line like 'a' || b",
+        "line rlike ('(')", "line like pattern", "line like 'a\\\\'", "line like '10/' escape '/'",
+        "line like 'a' || b",
         "line like any ('a', '%')", "line ilike b", "like(line, 'a', b)", "split(line, b)", "split(line, '[')",
         "split(line, 'a', b)", "regexp_replace(line, b, 'x')", "regexp_replace(line, 'a', '$1')",
         "regexp_replace(line, 'a', b)", "regexp_replace(line, 'a', 'b', c)", "regexp_count(line, b)", "regexp(line, b)",
-        'line rlike "a+"', "line rlike 'a' 'b('", "line rlike '\\\\u0028'", "line rlike '(a|b)*'", "regexp_like(line, '*')",
+        'line rlike "a+"', "line rlike 'a' 'b('", "line rlike '\\\\u0028'", "line rlike '(a|b)*'",
+        "regexp_like(line, '*')",
         # places that Spark casts, indexes, other functions and operators
         "substring(line, b) = 'x'", "left(line, 3000000000) = 'x'", "sha2(line, b) = 'x'", "locate('a', line, b) > 1",
         "arr[0] = 1", "m[b] = 1", "a / b > 1", "- a > 1", "a::int > 1", "cast(a as int) > 1", "a div 2 > 1",

@@ -1,8 +1,8 @@
 """The functions and operators that a native expression uses, each with the literals among its arguments.
 
 A Column of classic Spark or of Connect is a tree, and the tree is read, never its text: text does not tell a column
-called `rlike(` or `it's` from a call or the end of a literal. Only `F.expr` has text alone. That is read by the rules of
-Spark's lexer, and what they leave open counts as a function that nobody knows.
+called `rlike(` or `it's` from a call or the end of a literal. Only `F.expr` has text alone. That is read by the rules
+of Spark's lexer, and what they leave open counts as a function that nobody knows.
 """
 
 from __future__ import annotations

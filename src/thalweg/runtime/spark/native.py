@@ -113,8 +113,8 @@ def learn(df: DataFrame, native: NativeOrder, share: float, rows: int) -> int:
 def _all(plan: NativePlan, order: Sequence[int]) -> Column:
     """True where these predicates are, evaluated in this order.
 
-    One with guards sees only rows on which they are true, whatever Spark computes ahead or moves. What a source can take
-    over is a plain conjunct as well, because only these are pushed down; it is cheap enough to be evaluated twice.
+    One with guards sees only rows on which they are true, whatever Spark computes ahead or moves. What a source can
+    take over is a plain conjunct as well, because only these are pushed down; it is cheap enough to be evaluated twice.
     """
     columns: list[Column] = [p.column for p in plan.predicates]
     if not any(plan.waits_for[k] for k in order):

@@ -1,0 +1,124 @@
+"""Native predicates that can raise see no row that one written before them drops: filtered, sampled, learned, moved."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import reduce
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+import thalweg as tw
+from tests.runtime.spark.guarded_chains import ROWS, Part, chain, kept
+from tests.runtime.spark.test_guarded import CONFIGURATIONS, configured
+from thalweg.runtime.spark import native
+
+SCHEMA = "id int, kind string, x int, s string, p string"
+
+
+@pytest.fixture(scope="module")
+def df(spark) -> DataFrame:
+    return spark.createDataFrame(ROWS, SCHEMA).repartition(2).localCheckpoint()
+
+
+def filters_of(parts: Sequence[Part], **settings) -> tw.Filters:
+    """Now and then with `after=`, which says no more than the order does."""
+    names = [f"p{n}" for n in range(len(parts))]
+    r = random.Random(str(parts))
+    return tw.filters(
+        *(
+            tw.predicate(F.expr(part.sql), name=name, after=r.choice([[], names[:n]]))
+            for n, (name, part) in enumerate(zip(names, parts, strict=True))
+        ),
+        **settings,
+    )
+
+
+def all_at_once(df: DataFrame, sets: Sequence[tw.Filters]) -> DataFrame:
+    """Each filters the same rows; one job instead of many."""
+    return reduce(
+        DataFrame.union, [df.transform(keep).select(F.lit(n).alias("n"), "id") for n, keep in enumerate(sets)]
+    )
+
+
+def by_chain(rows: Sequence[tuple[int, int]], count: int) -> list[list[int]]:
+    return [sorted(row[1] for row in rows if row[0] == n) for n in range(count)]
+
+
+def drawn(what: str, count: int) -> tuple[list[list[Part]], list[list[int]]]:
+    chains = [chain(random.Random(f"{what} {n}")) for n in range(count)]
+    return chains, [kept(parts) for parts in chains]
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS)
+def test_random_chains(spark, df, configuration: str, monkeypatch: pytest.MonkeyPatch):
+    """With almost every row sampled, in the order that is written and in the one that is learned."""
+    monkeypatch.setattr(native, "SHARE", 0.9)  # of `auto`, which takes no p=
+    chains, expected = drawn(configuration, 5)
+    assert sum(map(bool, expected)) > 2
+    sets = [
+        filters_of(parts, seed=5, **({"p": 0.9} if n % 2 else {"policy": "auto"})) for n, parts in enumerate(chains)
+    ]
+    with configured(spark, CONFIGURATIONS[configuration]):
+        for _ in range(2):
+            assert by_chain(all_at_once(df, sets).collect(), 5) == expected
+        written = [filters_of(parts, policy="written") for parts in chains]
+        assert by_chain(all_at_once(df, written).collect(), 5) == expected
+
+
+def test_what_spark_moves(df):
+    """It moves conjuncts below joins and groups, and repeats them on the other side of a join."""
+    chains, expected = drawn("moved", 3)
+    others = df.select(F.col("x").alias("y"), F.lit(1).alias("one")).distinct()
+    joined = df.join(others, F.col("x").eqNullSafe(F.col("y")))
+    grouped = df.groupBy("id", "x", "s", "p").agg(F.max("kind").alias("kind"))
+    found = []
+    for n, parts in enumerate(chains):
+        keep = filters_of(parts, policy="written")
+        before = df.transform(keep).join(others, F.col("x") == F.col("y"))
+        found += [
+            rows.select(F.lit(3 * n + m), "id")
+            for m, rows in enumerate([before, joined.transform(keep), grouped.transform(keep)])
+        ]
+    wanted = [(rows_with_x(rows), rows, rows) for rows in expected]
+    assert by_chain(reduce(DataFrame.union, found).collect(), 9) == [rows for three in wanted for rows in three]
+
+
+def rows_with_x(ids: Sequence[int]) -> list[int]:
+    return [n for n in ids if ROWS[n].x is not None]
+
+
+def test_a_stream(spark, tmp_path: Path, df):
+    chains, expected = drawn("stream", 3)
+    df.coalesce(1).write.parquet(str(tmp_path / "in"))
+    source = spark.readStream.schema(SCHEMA).parquet(str(tmp_path / "in"))
+    out = all_at_once(source, [filters_of(parts, p=0.9, seed=5) for parts in chains])
+    query = (
+        out.writeStream.format("parquet").option("path", str(tmp_path / "out"))
+        .option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+    )  # fmt: skip
+    try:
+        assert query.awaitTermination(120)
+    finally:
+        query.stop()
+    assert by_chain(spark.read.parquet(str(tmp_path / "out")).collect(), 3) == expected
+
+
+def test_a_sample_counts_a_guarded_predicate_where_its_guards_hold(df):
+    """So the report's shares are of those rows, and nothing else is evaluated."""
+    keep = tw.filters(
+        tw.predicate(F.expr("coalesce(x, 1) <> 0"), name="guard"),
+        tw.predicate(F.expr("lower(kind) = 'good'"), name="good"),
+        tw.predicate(F.expr("10 DIV x BETWEEN 2 AND 5"), name="divided"),
+        p=1.0,
+    )
+    df.transform(keep).count()
+    assert keep.learn(df, share=1.0) == len(ROWS)
+    shown = {p.name: p for p in keep.report().sections[0].native.predicates}
+    before = [row for row in ROWS if row.x != 0 and row.kind == "good"]
+    passed = [row for row in before if row.x is not None and 2 <= 10 // row.x <= 5]
+    assert shown["guard"].sampled == shown["good"].sampled == len(ROWS)
+    assert (shown["divided"].sampled, shown["divided"].selectivity) == (len(before), len(passed) / len(before))
