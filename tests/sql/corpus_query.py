@@ -59,7 +59,7 @@ def all_queries() -> list[CorpusQuery]:
 
 def by_duckdb(sql: str, relations: Mapping[str, pa.Table]) -> pa.Table:
     """Instants are given to DuckDB without their zone, which is UTC: what it does with zones is not asked."""
-    connection = duckdb.connect(":memory:", config={"threads": 1})
+    connection = duckdb.connect(":memory:", config={"threads": 1, "error_on_division_by_zero": "false"})
     try:
         for name, table in relations.items():
             fields = [f.with_type(pa.timestamp("us")) if pa.types.is_timestamp(f.type) else f for f in table.schema]

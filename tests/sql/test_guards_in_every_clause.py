@@ -102,6 +102,8 @@ def test_the_written_cases(sessions, oracle):
         "x <> 0 AND 10 DIV x > 2 AND 10 DIV x < 5",
         "x = 0 OR 10 DIV x > 2 OR 10 DIV x < -2",
         "lower(s) <> 'q' AND upper(s) <> 'XX' AND x <> 0 AND 10 DIV x BETWEEN 2 AND 5",
+        "lower(kind) = 'good' AND upper(kind) <> 'XX' AND 10 DIV x BETWEEN 2 AND 5",
+        "upper(kind) <> 'XX' AND lower(kind) = 'good' AND 10 DIV x > 2 AND 10 DIV x < 5",
         "y IN (5, 10 DIV (x - x + 1), 10 DIV (y - 5), 1 + 10 DIV (y - 5))",
     ):
         theirs = text.replace("DIV", "//")

@@ -98,6 +98,8 @@ OTHERS = [
     Part("upper(kind) <> 'XX'", over(lambda kind: True, "kind")), Part("s IS NOT NULL", lambda row: row.s is not None),
     Part("concat(kind, s) RLIKE 'd[0-9x]'", over(lambda k, s: re.search("d[0-9x]", k + s) is not None, "kind", "s")),
 ]  # fmt: skip
+WRITTEN = [OTHERS[0], GUARDED[0][0][0], GUARDED[0][1][0]]
+"""What was seen to fail: two that are sampled, and a BETWEEN, whose operand Spark computes ahead."""
 
 
 def chain(r: random.Random) -> list[Part]:

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import thalweg as tw
-from tests.runtime.spark.guarded_chains import ROWS, Part, chain, kept
+from tests.runtime.spark.guarded_chains import ROWS, WRITTEN, Part, chain, kept
 from tests.runtime.spark.test_guarded import CONFIGURATIONS, configured
 from thalweg.runtime.spark import native
 
@@ -49,7 +49,7 @@ def by_chain(rows: Sequence[tuple[int, int]], count: int) -> list[list[int]]:
 
 
 def drawn(what: str, count: int) -> tuple[list[list[Part]], list[list[int]]]:
-    chains = [chain(random.Random(f"{what} {n}")) for n in range(count)]
+    chains = [WRITTEN, *(chain(random.Random(f"{what} {n}")) for n in range(1, count))]
     return chains, [kept(parts) for parts in chains]
 
 
