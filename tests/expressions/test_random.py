@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.expressions.nasty import COLUMNS, SparkSide, check
+from tests.sql.nasty_texts import TEXTS, like_pattern
 from thalweg.plan.expression import Expression, Value
 from thalweg.plan.functions import ARITHMETIC, COMPARISONS, TRUNCATED, typed
 from thalweg.plan.sql.expressions import cast
@@ -30,7 +31,7 @@ LITERALS: dict[str, list[Value]] = {
     "number": [Value(0, pa.int32()), Value(-3, pa.int32()), Value(2.5, pa.float64()), Value(2**40, pa.int64()),
                Value(Decimal("0.25"), pa.decimal128(2, 2)), Value(float("nan"), pa.float64()), Value(None, pa.int32())],
     "whole": [Value(0, pa.int32()), Value(2, pa.int32()), Value(-2, pa.int32()), Value(None, pa.int32())],
-    "text": [Value("", pa.string()), Value("a", pa.string()), Value("本", pa.string()), Value("7", pa.string())],
+    "text": [Value(text, pa.string()) for text in ("", "a", "本", "7", *TEXTS[::4])],
     "truth": [Value(True, pa.bool_()), Value(False, pa.bool_()), Value(None, pa.bool_())],
     "zoned": [Value(datetime(1969, 12, 31, 23, tzinfo=UTC), pa.timestamp("us", "UTC"))],
     "local": [Value(datetime(2000, 2, 29, 1, 2, 3, 4), pa.timestamp("us"))],
@@ -107,6 +108,25 @@ def _with(name: str, family: str, *literals: Value) -> Way:
     return lambda writer, depth: typed(name, [writer.write(family, depth), writer.chance.choice(literals)], _refuse)
 
 
+def _guarded(writer: Writer, depth: int) -> Expression:
+    """What can raise, twice, after what keeps it from raising in most rows."""
+
+    def made(name: str, *arguments: Expression) -> Expression:
+        return typed(name, arguments, _refuse)
+
+    if writer.chance.random() < 0.3:
+        text = writer.write("text", 0)
+        guard, raising = made("rlike", text, Value("^[0-9]{1,4}$", pa.string())), cast(text, pa.int32(), _refuse)
+    else:
+        by = writer.write("whole", depth - 1)
+        guard = made("ne", by, Value(0, pa.int32()))
+        raising = made(writer.chance.choice(["int_divide", "mod", "divide"]), writer.write("whole", 0), by)
+    sides = [made(writer.chance.choice(COMPARISONS), raising, writer.write("whole", 0)) for _ in range(2)]
+    if writer.chance.random() < 0.5:
+        return made("and", made("and", guard, sides[0]), sides[1])
+    return made("or", made("not", guard), made("or", *sides))
+
+
 def _trunc(family: str) -> Way:
     return lambda writer, depth: typed(
         "date_trunc", [Value(writer.chance.choice(TRUNCATED), pa.string()), writer.write(family, depth)], _refuse
@@ -161,6 +181,7 @@ _WAYS: dict[str, list[Way]] = {
             for family in ("number", "number", "text", "truth", "zoned", "local", "day", "length")
         ],
         *[_any_of(("and", "or"), "truth", "truth")] * 4,
+        *[_guarded] * 3,
         _of("not", "truth"),
         _case("truth"),
         _of("coalesce", "truth", "truth"),
@@ -171,7 +192,11 @@ _WAYS: dict[str, list[Way]] = {
         _any_of(("startswith", "endswith", "contains"), "text", "text"),
         _cast("whole", "boolean"),
         _cast("text", "boolean"),
-        _with("like", "text", *_words("a%", "%b", "%", "_", "%\n%", "a\\%%", "__%", "%本%")),
+        _with(
+            "like",
+            "text",
+            *_words("a%", "%b", "%", "_", "%\n%", "a\\%%", "__%", "%本%", *map(like_pattern, TEXTS[::6])),
+        ),
         _with("rlike", "text", *_words("a+", "^.b", "[0-9]$")),
         _of("in", "zoned", "zoned", "zoned"),
         _of("same", "zoned", "day"),

@@ -50,6 +50,7 @@ GUARDED: list[tuple[list[Part], list[Part]]] = [
         [
             Part("coalesce(x, 1) <> 0", lambda row: row.x != 0), Part("x <> 0", over(lambda x: x != 0, "x")),
             Part("nullif(x, 0) IS NOT NULL", lambda row: bool(row.x)),
+            Part("concat(kind, x) NOT LIKE '%0'", over(lambda kind, x: x != 0, "kind", "x")),
         ],
         [
             Part("10 DIV x BETWEEN 2 AND 5", over(lambda x: 2 <= 10 // x <= 5, "x")),
@@ -98,8 +99,8 @@ OTHERS = [
     Part("upper(kind) <> 'XX'", over(lambda kind: True, "kind")), Part("s IS NOT NULL", lambda row: row.s is not None),
     Part("concat(kind, s) RLIKE 'd[0-9x]'", over(lambda k, s: re.search("d[0-9x]", k + s) is not None, "kind", "s")),
 ]  # fmt: skip
-WRITTEN = [OTHERS[0], GUARDED[0][0][0], GUARDED[0][1][0]]
-"""What was seen to fail: two that are sampled, and a BETWEEN, whose operand Spark computes ahead."""
+WRITTEN = [OTHERS[2], GUARDED[0][0][3], GUARDED[0][1][0]]
+"""Two that are sampled, one of them a guard that reads two columns, and a BETWEEN, whose operand Spark computes ahead."""
 
 
 def chain(r: random.Random) -> list[Part]:

@@ -25,14 +25,12 @@ def df(spark) -> DataFrame:
 
 
 def filters_of(parts: Sequence[Part], **settings) -> tw.Filters:
-    """Now and then with `after=`, which says no more than the order does."""
+    """The last one perhaps with `after=`, which says no more than the order does if it can raise."""
     names = [f"p{n}" for n in range(len(parts))]
-    r = random.Random(str(parts))
+    after = random.Random(parts[-1].sql).choice([[], names[:-1]])
     return tw.filters(
-        *(
-            tw.predicate(F.expr(part.sql), name=name, after=r.choice([[], names[:n]]))
-            for n, (name, part) in enumerate(zip(names, parts, strict=True))
-        ),
+        *(tw.predicate(F.expr(part.sql), name=name) for name, part in zip(names[:-1], parts[:-1], strict=True)),
+        tw.predicate(F.expr(parts[-1].sql), name=names[-1], after=after),
         **settings,
     )
 
