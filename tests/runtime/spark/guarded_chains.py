@@ -100,7 +100,7 @@ OTHERS = [
     Part("concat(kind, s) RLIKE 'd[0-9x]'", over(lambda k, s: re.search("d[0-9x]", k + s) is not None, "kind", "s")),
 ]  # fmt: skip
 WRITTEN = [OTHERS[2], GUARDED[0][0][3], GUARDED[0][1][0]]
-"""Two that are sampled, one of them a guard that reads two columns, and a BETWEEN, whose operand Spark computes ahead."""
+"""Two that are sampled, one of them a guard of two columns, and a BETWEEN, whose operand Spark computes ahead."""
 
 
 def chain(r: random.Random) -> list[Part]:
