@@ -12,6 +12,7 @@ import pytest
 
 from thalweg.adapt import check_policy
 from thalweg.events import JoinObserved, Record, Switched, VerdictGiven, from_json, to_json
+from thalweg.kernels.salt import NO_SALT
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.runtime.join_binding import JoinBinding
 from thalweg.runtime.join_loop import JoinLoop
@@ -27,7 +28,7 @@ def loop_that_worked(rounds: int = 6, policy: str = "a-greedy", slice_rows: int 
     plan = JoinPlan.of("a.k = b.k AND b.k = c.k", 50, "t", 0)
     ticks = iter(range(10**9))
     loop = JoinLoop(
-        JoinBinding.of(plan, dict.fromkeys("abc", SCHEMA)), policy,
+        JoinBinding.of(plan, dict.fromkeys("abc", SCHEMA), NO_SALT), policy,
         check_policy(policy, p=0.5, window=50, alpha=1.0, budget=None),
         lambda: next(ticks), np.random.default_rng(3), slice_rows=slice_rows,
     )  # fmt: skip

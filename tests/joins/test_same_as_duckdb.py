@@ -16,7 +16,7 @@ import thalweg as tw
 from tests.joins.generated import POLICIES, Case, cases, shapes
 from tests.joins.oracle import expected_ids
 from tests.runtime.scripted import Scripted
-from thalweg.kernels import stable_hash
+from thalweg.kernels import keyed_hash
 from thalweg.runtime.filter_loop import FilterLoop
 from thalweg.runtime.join_loop import JoinLoop
 from thalweg.runtime.tree_loop import TreeLoop
@@ -157,12 +157,12 @@ def test_trees_of_binary_joins(case: Case, seed: int, data: st.DataObject):
     assert sum(counts.results for counts in loop.counts.values()) == len(case.expected())
 
 
-def poor_texts(offsets: np.ndarray, data: np.ndarray, out: np.ndarray) -> None:
+def poor_texts(offsets: np.ndarray, data: np.ndarray, one: np.uint64, other: np.uint64, out: np.ndarray) -> None:
     """A hash that nearly every text shares."""
     out[:] = np.diff(offsets) & 1
 
 
-def poor_words(hashes: np.ndarray, words: np.ndarray) -> None:
+def poor_words(hashes: np.ndarray, words: np.ndarray, one: np.uint64, other: np.uint64) -> None:
     """And one for several words."""
     hashes[:] = (hashes ^ words) & 1
 
@@ -174,8 +174,8 @@ def test_keys_whose_hashes_collide_are_not_equal(case: Case, seed: int, data: st
     shape, methods = data.draw(shapes(case.binding.plan.graph))
     expected = case.expected()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stable_hash, "hash_texts", poor_texts)
-        patch.setattr(stable_hash, "combine", poor_words)
+        patch.setattr(keyed_hash, "hash_texts", poor_texts)
+        patch.setattr(keyed_hash, "combine", poor_words)
         loops = [
             restless_loop(case, seed, 0.3, 0.5, 3, 100),
             TreeLoop(case.binding, shape, methods, tables=case.tables),

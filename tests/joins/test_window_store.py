@@ -141,7 +141,9 @@ def check(store: WindowStore, model: Model, probes: int) -> None:
     index = store.indexes[KEY]
     every = np.arange(probes)
     starts, found = np.full((1, probes), -1, np.int64), np.empty(probes, bool)
-    find_partners(keys, times, ends, every, index.ring, index.heads, index.shift, store.low, starts[0], found)
+    find_partners(
+        keys, times, ends, every, index.ring, index.heads, index.multiplier, index.shift, store.low, starts[0], found
+    )
     assert found.tolist() == [bool(partners) for partners in expected]
     # with and without what the first look remembers
     for known in (starts, np.full((1, probes), -1, np.int64)):

@@ -21,6 +21,7 @@ from unittest import mock
 import pyarrow as pa
 from pyspark import TaskContext
 
+from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.runtime.join_packing import Packing
 from thalweg.runtime.join_state import KeptJoin
 from thalweg.runtime.spark.joins import processor
@@ -93,10 +94,12 @@ class TimedPacking(Packing):
 
     folder: Path = Path()
 
-    def pack(self, batches: Iterable[pa.RecordBatch], bound: int | None = None) -> Iterator[pa.RecordBatch]:
+    def pack(
+        self, batches: Iterable[pa.RecordBatch], bound: int | None = None, salt: Salt = NO_SALT
+    ) -> Iterator[pa.RecordBatch]:
         """As ever."""
         watch = Stopwatch(PACKING)
-        for out in super().pack(watch.waiting(ROWS_IN, batches), bound):
+        for out in super().pack(watch.waiting(ROWS_IN, batches), bound, salt):
             with watch.on(CHUNKS_OUT):
                 yield out
         watch.leave(self.folder)

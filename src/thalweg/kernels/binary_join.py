@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from thalweg.errors import PlanError, nearest
 from thalweg.kernels.multiway_join import RESULTS, Told, put_together
 from thalweg.kernels.probe_chain import ProbeRows
+from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.kernels.window_store import WindowStore
 from thalweg.plan.join_graph import JoinGraph
 
@@ -49,11 +50,11 @@ class Pairs:
 class BinaryJoin:
     """Two windows, each indexed by one key."""
 
-    def __init__(self, left: pa.Schema, right: pa.Schema, method: str = "hash") -> None:
+    def __init__(self, left: pa.Schema, right: pa.Schema, method: str = "hash", salt: Salt = NO_SALT) -> None:
         if method not in METHODS:
             raise PlanError(f"method={method!r}: must be 'hash' or 'loops'{nearest(method, METHODS)}")
         self.method = method
-        self.stores = {LEFT: WindowStore(left, [_KEY]), RIGHT: WindowStore(right, [_KEY])}
+        self.stores = {LEFT: WindowStore(left, [_KEY], salt=salt), RIGHT: WindowStore(right, [_KEY], salt=salt)}
         self.looked = 0
         """Entries compared so far."""
 

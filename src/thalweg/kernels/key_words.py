@@ -1,8 +1,8 @@
 """Join keys as 64-bit words: what hash indexes hold, and how far equal words mean equal keys.
 
 A class of equal columns gets one kind, by the types of its columns. Whole numbers, dates, timestamps and booleans are
-their own words, so equal words are equal keys (`exact`). Texts, bytes and decimals are hashed; their results are
-checked again by value. Types of different families never compare: that is told with both columns' names.
+their own words, so equal words are equal keys (`exact`). Texts, bytes and decimals are hashed, keyed with a salt; their
+results are checked again by value. Types of different families never compare: that is told with both columns' names.
 
 >>> kind = KeyKind.of([("a.k", pa.int8()), ("b.k", pa.uint64())])
 >>> words, known = kind.words(pa.array([1, None, 2**63], pa.uint64()))  # 2^63 is no int64: nothing can equal it
@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thalweg.errors import PlanError
+from thalweg.kernels.salt import NO_SALT, Salt
 
 Words = NDArray[np.int64]
 Bits = NDArray[np.bool_]
@@ -75,8 +76,9 @@ class KeyKind:
         """Whether equal words are equal keys."""
         return self.family not in ("text", "bytes", "decimal")
 
-    def words(self, array: pa.Array) -> tuple[Words, Bits | None]:
-        """One word a row, and which rows have a key that something can equal; None: all."""
+    def words(self, array: pa.Array, salt: Salt = NO_SALT) -> tuple[Words, Bits | None]:
+        """One word per row, and which rows have a key that something can equal; None: all. `salt`: of what is hashed;
+        words are compared with words of the same salt."""
         if isinstance(array.type, pa.DictionaryType):
             array = array.cast(array.type.value_type)
         if pa.types.is_null(array.type):
@@ -91,8 +93,8 @@ class KeyKind:
         if self.family == "bool":
             return array.fill_null(False).to_numpy(zero_copy_only=False).astype(np.int64), known
         if self.family == "decimal":
-            return self._decimals(array, known)
-        return _texts(array), known
+            return self._decimals(array, known, salt)
+        return _texts(array, salt), known
 
     def canonical(self, array: pa.Array) -> pa.Array:
         """The values as one type, to compare those of different columns."""
@@ -130,8 +132,8 @@ class KeyKind:
             known = rest == 0 if known is None else known & (rest == 0)
         return days, known
 
-    def _decimals(self, array: pa.Array, known: Bits | None) -> tuple[Words, Bits | None]:
-        from thalweg.kernels.stable_hash import combine
+    def _decimals(self, array: pa.Array, known: Bits | None, salt: Salt) -> tuple[Words, Bits | None]:
+        from thalweg.kernels.keyed_hash import combine
 
         parts = self.common.bit_width // 64
         try:
@@ -143,7 +145,7 @@ class KeyKind:
         halves = np.frombuffer(cast.buffers()[1], np.int64).reshape(-1, parts)[cast.offset : cast.offset + len(cast)]
         words = halves[:, 0].copy()
         for part in range(1, parts):
-            combine(words, np.ascontiguousarray(halves[:, part]))
+            combine(words, np.ascontiguousarray(halves[:, part]), salt.one, salt.other)
         return words, known
 
     def _fits(self, value: pa.Scalar) -> bool:
@@ -154,8 +156,8 @@ class KeyKind:
         return True
 
 
-def _texts(array: pa.Array) -> Words:
-    from thalweg.kernels.stable_hash import hash_texts
+def _texts(array: pa.Array, salt: Salt) -> Words:
+    from thalweg.kernels.keyed_hash import hash_texts
 
     if pa.types.is_fixed_size_binary(array.type):
         array = array.cast(pa.binary())
@@ -167,7 +169,7 @@ def _texts(array: pa.Array) -> Words:
     if len(array):
         ends = np.frombuffer(offsets, np.int64 if large else np.int32)[array.offset : array.offset + len(array) + 1]
         raw = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
-        hash_texts(ends, raw, out)
+        hash_texts(ends, raw, salt.one, salt.other, out)
     return out
 
 

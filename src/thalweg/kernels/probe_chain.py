@@ -107,8 +107,8 @@ class ProbeChain:
             store, key = self.stores[path[0]], self.tree.key(path[0])
             index = store.indexes[key]
             looked = find_partners(
-                rows.keys[key], rows.times, rows.ends, alive, index.ring, index.heads, index.shift, store.low,
-                rows.starts[k], found,
+                rows.keys[key], rows.times, rows.ends, alive, index.ring, index.heads, index.multiplier, index.shift,
+                store.low, rows.starts[k], found,
             )  # fmt: skip
         else:
             root_keys = list(rows.keys)
@@ -179,6 +179,7 @@ def levels_of(
         level = [0] * p.LEVEL_WIDTH
         level[p.RING], level[p.MASK], level[p.LOW] = index.ring_address, index.mask, store.low
         level[p.HEADS], level[p.SHIFT] = index.heads_address, index.shift
+        level[p.MULTIPLIER] = int(index.multiplier.view(np.int64))
         if parent == tree.root:
             level[p.PARENT], level[p.ROOT_KEY] = -1, root_keys.index(key)
         else:

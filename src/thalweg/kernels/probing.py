@@ -20,18 +20,19 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from thalweg.kernels.stable_hash import GOLDEN
-
 KEY, OLDER, TIME, END = 0, 1, 2, 3
 WIDTH = 4
 NOTHING = -1
 ROW_BYTES = 8 * WIDTH
+FIBONACCI = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 divided by the golden ratio, which spreads consecutive numbers (Knuth, TAOCP volume 3, section 6.4)."""
+_HALF = np.uint64(32)
 AHEAD = 8
 """Rows between asking for memory and reading it: about as long as that takes."""
 
 # a level, that is a stream to be probed: where its index lies in memory, and where its key comes from
-RING, MASK, HEADS, SHIFT, LOW, PARENT, ROOT_KEY, PARENT_RING, PARENT_MASK = range(9)
-LEVEL_WIDTH = 9
+RING, MASK, HEADS, SHIFT, MULTIPLIER, LOW, PARENT, ROOT_KEY, PARENT_RING, PARENT_MASK = range(10)
+LEVEL_WIDTH = 10
 # a check, that is a key that must be equal besides the one a stream was probed by
 CHECK_RING, CHECK_MASK, OTHER, OTHER_KEY, OTHER_RING, OTHER_MASK = range(6)
 CHECK_WIDTH = 6
@@ -69,18 +70,24 @@ def _ring(address, mask):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, inline="always")
-def _bucket(key, shift):  # type: ignore[no-untyped-def]
-    return np.int64((np.uint64(key) * GOLDEN) >> np.uint64(shift))
+def _bucket(key, multiplier, shift):  # type: ignore[no-untyped-def]
+    """Where a key's chain begins. The last multiplication alone, by a secret odd number, gives any two keys one bucket
+    of m with a probability of at most 2 / m, so that chains are short whatever the keys are (Dietzfelbinger, Hagerup,
+    Katajainen, Penttonen: A reliable randomized algorithm for the closest-pair problem. J. Algorithms 25, 1997).
+    What comes before it keeps consecutive numbers from meeting an unlucky multiplier: they would share few buckets."""
+    word = np.uint64(key) * FIBONACCI
+    word ^= word >> _HALF
+    return np.int64((word * multiplier) >> np.uint64(shift))
 
 
 @numba.njit(cache=True)
-def insert(ring, heads, shift, first, keys, times, ends):  # type: ignore[no-untyped-def]
+def insert(ring, heads, multiplier, shift, first, keys, times, ends):  # type: ignore[no-untyped-def]
     """Rows `first` and following; the ring has room for them."""
     mask = len(ring) - 1
     for i in range(len(keys)):
         row = first + i
         place = row & mask
-        bucket = _bucket(keys[i], shift)
+        bucket = _bucket(keys[i], multiplier, shift)
         ring[place, KEY] = keys[i]
         ring[place, OLDER] = heads[bucket]
         ring[place, TIME] = times[i]
@@ -89,13 +96,13 @@ def insert(ring, heads, shift, first, keys, times, ends):  # type: ignore[no-unt
 
 
 @numba.njit(cache=True)
-def move(ring, rows, new_ring, heads, shift, first):  # type: ignore[no-untyped-def]
+def move(ring, rows, new_ring, heads, multiplier, shift, first):  # type: ignore[no-untyped-def]
     """These rows of a ring into another one, as `first` and following."""
     mask, new_mask = len(ring) - 1, len(new_ring) - 1
     for i in range(len(rows)):
         place, row = rows[i] & mask, first + i
         new_place = row & new_mask
-        bucket = _bucket(ring[place, KEY], shift)
+        bucket = _bucket(ring[place, KEY], multiplier, shift)
         new_ring[new_place, KEY] = ring[place, KEY]
         new_ring[new_place, OLDER] = heads[bucket]
         new_ring[new_place, TIME] = ring[place, TIME]
@@ -126,7 +133,9 @@ def live_rows(ring, low, high, before):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def find_partners(keys, times, ends, alive, ring, heads, shift, low, starts, found):  # type: ignore[no-untyped-def]
+def find_partners(  # type: ignore[no-untyped-def]
+    keys, times, ends, alive, ring, heads, multiplier, shift, low, starts, found
+):
     """Which of the rows `alive` have a partner in one index; `starts` remembers where, so that it need not be looked
     for again. Returns how many entries were looked at."""
     mask = len(ring) - 1
@@ -134,7 +143,7 @@ def find_partners(keys, times, ends, alive, ring, heads, shift, low, starts, fou
     where = ring.ctypes.data
     first = np.empty(len(alive), np.int64)
     for a in range(len(alive)):
-        first[a] = heads[_bucket(keys[alive[a]], shift)]
+        first[a] = heads[_bucket(keys[alive[a]], multiplier, shift)]
     for a in range(len(alive)):
         if a + AHEAD < len(alive):
             _fetch(where + (first[a + AHEAD] & mask) * ROW_BYTES)
@@ -158,7 +167,7 @@ def _head(levels, level, key):  # type: ignore[no-untyped-def]
     """The newest row of a key's bucket."""
     buckets = np.int64(1) << np.int64(64 - levels[level, SHIFT])
     heads = numba.carray(_pointer(levels[level, HEADS]), (buckets,), np.int64)
-    return heads[_bucket(key, levels[level, SHIFT])]
+    return heads[_bucket(key, np.uint64(levels[level, MULTIPLIER]), levels[level, SHIFT])]
 
 
 @numba.njit(cache=True, inline="always")

@@ -1,7 +1,8 @@
-"""Rows spread over parts by a word of theirs, the same in every process: equal words are in one part.
+"""Rows spread over parts by a word of theirs: equal words are in one part, in every process that has the same salt.
 
 >>> import numpy as np
->>> order, ends = spread(np.array([7, 8, 7, 9, 8, 7]), 2)
+>>> from thalweg.kernels.salt import NO_SALT
+>>> order, ends = spread(np.array([7, 8, 7, 9, 8, 7]), 2, NO_SALT)
 >>> parts = np.split(np.array([7, 8, 7, 9, 8, 7])[order], ends[:-1])
 >>> len(parts), set(parts[0]) & set(parts[1])
 (2, set())
@@ -13,18 +14,19 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.kernels.stable_hash import mixed
+from thalweg.kernels.keyed_hash import hash_word
+from thalweg.kernels.salt import Salt
 
 Words = NDArray[np.int64]
 
 
 @numba.njit(cache=True)
-def _spread(words, parts, order, ends):  # type: ignore[no-untyped-def]
+def _spread(words, parts, one, other, order, ends):  # type: ignore[no-untyped-def]
     """A counting sort."""
     rows = len(words)
     of = np.empty(rows, np.int32)
     for i in range(rows):
-        of[i] = np.int32(mixed(np.uint64(words[i])) % np.uint64(parts))
+        of[i] = np.int32(hash_word(np.uint64(words[i]), one, other) % np.uint64(parts))
         ends[of[i]] += 1
     at = np.zeros(parts, np.int64)
     for part in range(1, parts):
@@ -36,8 +38,8 @@ def _spread(words, parts, order, ends):  # type: ignore[no-untyped-def]
         ends[part] = at[part]
 
 
-def spread(words: Words, parts: int) -> tuple[Words, Words]:
+def spread(words: Words, parts: int, salt: Salt) -> tuple[Words, Words]:
     """The numbers of the rows, part by part and otherwise as they came, and where each part ends."""
     order, ends = np.empty(len(words), np.int64), np.zeros(parts, np.int64)
-    _spread(words, parts, order, ends)
+    _spread(words, parts, salt.one, salt.other, order, ends)
     return order, ends

@@ -33,6 +33,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.kernels.stored_column import Numbers, StoredColumn, stored
 from thalweg.plan.join_graph import Key
 
@@ -48,6 +49,8 @@ _TIME, _END, _KEY = "\0time", "\0end", "\0key"
 
 Words = NDArray[np.int64]
 WordsOf = Callable[[pa.RecordBatch], tuple[Words, Mapping[Key, Words]]]
+Hashed = Callable[[pa.RecordBatch], Words]
+"""The words of a key, from the columns that a window holds."""
 
 
 @dataclass(slots=True)
@@ -56,6 +59,8 @@ class HashIndex:
 
     ring: Words
     heads: Words
+    multiplier: np.uint64
+    """Of the hash that leads to a bucket: a secret of the join's."""
     shift: int
     mask: int
     """A row's number to its place."""
@@ -64,14 +69,14 @@ class HashIndex:
     """In memory, for loops over the indexes of many windows; asking an array for it takes longer than probing a row."""
 
     @classmethod
-    def empty(cls, capacity: int) -> HashIndex:
+    def empty(cls, capacity: int, multiplier: np.uint64) -> HashIndex:
         """With as many buckets as places. No row lies in two cache lines, which would be two reads of memory."""
         words = np.empty(4 * capacity + CACHE_LINE // 8, np.int64)
         first = -words.ctypes.data % CACHE_LINE // 8
         ring = words[first : first + 4 * capacity].reshape(capacity, 4)
         heads = np.full(capacity, -1, np.int64)
         shift = 64 - (capacity - 1).bit_length()
-        return cls(ring, heads, shift, capacity - 1, ring.ctypes.data, heads.ctypes.data)
+        return cls(ring, heads, multiplier, shift, capacity - 1, ring.ctypes.data, heads.ctypes.data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +98,26 @@ class WindowStore:
         *,
         snapshots: bool = False,
         words: WordsOf | None = None,
+        hashed: Mapping[Key, Hashed] | None = None,
+        salt: Salt = NO_SALT,
     ) -> None:
         """`window`: a row's end is its time and that much; None: ends are given with the rows. `snapshots`: remember
         what `changes` will ask for. `words`: the times and keys of rows, where they follow from the columns and the
-        window; None: snapshots hold them too."""
+        window; None: snapshots hold them too, but for the keys that are `hashed`: these follow from the columns, and
+        the process that goes on hashes them with another salt. `salt`: of the tables."""
         self.schema = schema
         self.keys = tuple(keys)
         self.window = window
         self.low = self.high = 0
         self._capacity = LEAST
-        self.indexes = {key: HashIndex.empty(LEAST) for key in self.keys}
+        self._multiplier = salt.multiplier
+        self.indexes = {key: HashIndex.empty(LEAST, self._multiplier) for key in self.keys}
         self._columns: list[StoredColumn] = [stored(f.type, LEAST) for f in schema]
         self._looked_through = LEAST  # rows at that time
         self._looked_at: int | None = None  # the time given to `expire` then
         self._snapshots = snapshots
         self._words = words if window is not None else None
+        self._hashed = dict(hashed or {})
         self._unsaved: dict[int, tuple[pa.RecordBatch, list[Words]]] = {}  # chunks that are in no snapshot yet
         self._chunk_ends: list[tuple[int, int]] = []  # a heap of the last end of each chunk, and its number
         self._next_chunk = 0
@@ -134,12 +144,12 @@ class WindowStore:
         if len(self) + batch.num_rows > self._capacity:
             self._resize(len(self) + batch.num_rows)
         for key, index in self.indexes.items():
-            insert(index.ring, index.heads, index.shift, self.high, keys[key], times, ends)
+            insert(index.ring, index.heads, index.multiplier, index.shift, self.high, keys[key], times, ends)
         for column, array in zip(self._columns, batch.columns, strict=True):
             column.append(array, self.high)
         self.high += batch.num_rows
         if self._snapshots:
-            words = [times, *([ends] if self.window is None else []), *(keys[key] for key in self.keys)]
+            words = [times, *([ends] if self.window is None else []), *(keys[key] for key in self._saved_keys())]
             if self._words is not None:
                 words = []
             self._unsaved[self._next_chunk] = batch, words
@@ -193,8 +203,8 @@ class WindowStore:
             column.resize(capacity, self.low, self.high)
         numbers = np.arange(self.low, self.high)
         for key, old in self.indexes.items():
-            new = HashIndex.empty(capacity)
-            move(old.ring, numbers, new.ring, new.heads, new.shift, self.low)
+            new = HashIndex.empty(capacity, self._multiplier)
+            move(old.ring, numbers, new.ring, new.heads, new.multiplier, new.shift, self.low)
             self.indexes[key] = new
         self._capacity = capacity
 
@@ -213,8 +223,8 @@ class WindowStore:
         for column in self._columns:
             column.keep(live, first)
         for key, old in self.indexes.items():
-            new = HashIndex.empty(self._capacity)
-            move(old.ring, live, new.ring, new.heads, new.shift, first)
+            new = HashIndex.empty(self._capacity, self._multiplier)
+            move(old.ring, live, new.ring, new.heads, new.multiplier, new.shift, first)
             self.indexes[key] = new
         self.low, self.high = first, first + len(live)
 
@@ -240,7 +250,11 @@ class WindowStore:
         if self._words is not None:
             return []
         ends = [_END] if self.window is None else []
-        return [_TIME, *ends, *(f"{_KEY}{n}" for n in range(len(self.keys)))]
+        return [_TIME, *ends, *(f"{_KEY}{self.keys.index(key)}" for key in self._saved_keys())]
+
+    def _saved_keys(self) -> list[Key]:
+        """Keys whose words snapshots hold, where they do not follow from the columns."""
+        return [key for key in self.keys if key not in self._hashed]
 
     def _bytes(self, batch: pa.RecordBatch, words: list[Words]) -> bytes:
         hidden = [pa.field(name, pa.int64()) for name in self._hidden()]
@@ -271,7 +285,8 @@ class WindowStore:
                 times, *words = [whole.column(name).to_numpy() for name in hidden]
                 if self.window is None:
                     ends, *words = words
-                keys = dict(zip(self.keys, words, strict=True))
+                saved = dict(zip(self._saved_keys(), words, strict=True))
+                keys = saved | {key: words_of(batch) for key, words_of in self._hashed.items()}
             self._next_chunk = number
             self.insert(batch, keys, times, ends)
             self._unsaved.clear()

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import field as dataclass_field
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,8 @@ from thalweg.errors import PlanError, nearest
 from thalweg.kernels.key_words import KeyKind, same
 from thalweg.kernels.plain_columns import can_be_gathered, plain, plain_schema
 from thalweg.kernels.residual import Check
-from thalweg.kernels.window_store import WordsOf, ends_of
+from thalweg.kernels.salt import Salt
+from thalweg.kernels.window_store import Hashed, WordsOf, ends_of
 from thalweg.plan.join_graph import Key
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_select import TIME, Column, result_name, selected
@@ -46,10 +48,12 @@ class JoinBinding:
     columns: tuple[Column, ...]
     """Of the result, in its order."""
     output: pa.Schema
+    salt: Salt = dataclass_field(default_factory=Salt.drawn, compare=False)
+    """Of the hashes of keys. A loop that goes on with the windows of another one hashes their keys with its own."""
 
     @classmethod
-    def of(cls, plan: JoinPlan, schemas: Mapping[str, pa.Schema]) -> JoinBinding:
-        """Refuses what does not fit."""
+    def of(cls, plan: JoinPlan, schemas: Mapping[str, pa.Schema], salt: Salt | None = None) -> JoinBinding:
+        """Refuses what does not fit. `salt`: None draws a new one."""
         graph = plan.graph
         needed = {alias: _asked_for(plan, alias, schemas[alias]) for alias in graph.aliases}
         columns = selected(plan.select, {alias: schemas[alias].names for alias in graph.aliases})
@@ -82,7 +86,7 @@ class JoinBinding:
             plan, plain_schemas, time_type,
             {a: length_of(length, unit, f"window of {a}") for a, length in plan.windows.items()},
             {a: length_of(length, unit, f"lateness of {a}") for a, length in plan.lateness.items()},
-            kinds, columns, pa.schema(list(zip(map(result_name, columns), types, strict=True))),
+            kinds, columns, pa.schema(list(zip(map(result_name, columns), types, strict=True))), salt or Salt.drawn(),
         )  # fmt: skip
 
     def plain(self, alias: str, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -126,29 +130,41 @@ class JoinBinding:
 
     def keys(self, alias: str, batch: pa.RecordBatch) -> tuple[dict[Key, Words], Bits | None]:
         """What the rows are probed by, and which rows can have partners; None: all."""
-        from thalweg.kernels.stable_hash import combine
-
         words: dict[int, Words] = {}
         usable: Bits | None = None
         for c in self.plan.graph.classes_of(alias):
             column = batch.column(self.plan.graph.column_of[c][alias])
-            words[c], known = self.kinds[c].words(column)
+            words[c], known = self.kinds[c].words(column, self.salt)
             if known is not None:
                 usable = known if usable is None else usable & known
         for a, one, other in self.plan.graph.within:
             if a == alias:
                 equal = _equal(batch.column(one), batch.column(other))
                 usable = equal if usable is None else usable & equal
-        keys: dict[Key, Words] = {}
-        for key in self.key_sets[alias]:
-            if len(key) == 1:
-                keys[key] = words[key[0]]
-                continue
-            combined = words[key[0]].copy()
-            for c in key[1:]:
-                combine(combined, words[c])
-            keys[key] = combined
-        return keys, usable
+        return {key: self._combined([words[c] for c in key]) for key in self.key_sets[alias]}, usable
+
+    def _combined(self, words: list[Words]) -> Words:
+        """One word for those of several columns."""
+        from thalweg.kernels.keyed_hash import combine
+
+        if len(words) == 1:
+            return words[0]
+        combined = words[0].copy()
+        for more in words[1:]:
+            combine(combined, more, self.salt.one, self.salt.other)
+        return combined
+
+    def hashed_keys(self, alias: str) -> Mapping[Key, Hashed]:
+        """Keys whose words depend on the salt. Their columns are in the window, since they are compared by value."""
+        return {
+            key: partial(self._hashed_words, alias, key)
+            for key in self.key_sets[alias]
+            if len(key) > 1 or not self.kinds[key[0]].exact
+        }
+
+    def _hashed_words(self, alias: str, key: Key, batch: pa.RecordBatch) -> Words:
+        column_of = self.plan.graph.column_of
+        return self._combined([self.kinds[c].words(batch.column(column_of[c][alias]), self.salt)[0] for c in key])
 
     def words_of(self, alias: str) -> WordsOf | None:
         """Times and keys from the columns that windows hold; None: these are not enough."""

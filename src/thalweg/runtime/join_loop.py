@@ -75,7 +75,7 @@ class JoinLoop:
         self.stores = {
             a: WindowStore(
                 binding.stored[a], binding.key_sets[a], binding.windows.get(a), snapshots=snapshots,
-                words=binding.words_of(a),
+                words=binding.words_of(a), hashed=binding.hashed_keys(a), salt=binding.salt,
             )
             for a in graph.aliases
         }  # fmt: skip
@@ -204,7 +204,7 @@ class JoinLoop:
             return ""
         graph = self.binding.plan.graph
         columns = dict.fromkeys(graph.column_of[c][alias] for c in graph.classes_of(alias))
-        return ", ".join(f"{column}={batch.column(column)[row].as_py()!r:.80}" for column in columns)
+        return ", ".join(f"{column}={shown(batch.column(column)[row])}" for column in columns)
 
     def _output(self, root: str, batch: pa.RecordBatch, results: Results) -> pa.RecordBatch:
         def column(alias: str, name: str) -> pa.Array:
@@ -219,3 +219,15 @@ class JoinLoop:
     def sizes(self) -> Mapping[str, tuple[int, int]]:
         """Rows and bytes of each window."""
         return {alias: (len(store), store.nbytes) for alias, store in self.stores.items()}
+
+
+def shown(value: pa.Scalar) -> str:
+    """A key for a person to read. Arrow does not check that text is UTF-8, and what is not must not end a join.
+
+    >>> shown(pa.scalar("a key")), shown(pa.scalar(b"a\\xff").cast(pa.binary()))
+    ("'a key'", "b'a\\\\xff'")
+    """
+    try:
+        return f"{value.as_py()!r:.80}"
+    except UnicodeDecodeError:
+        return f"{value.as_buffer().to_pybytes()!r:.80}"

@@ -1,8 +1,9 @@
 """Rows of a stream packed for the buckets of a join: few rows of bytes travel, instead of many of columns.
 
-A stream that has a column of the class by which the join is partitioned is spread over the buckets by it; any other is
-sent to every bucket. The last rows of a task tell every bucket the latest time the task has seen, so that all buckets
-have the same watermark.
+A stream that has a column of the class by which the join is partitioned is spread over the buckets by it, by a hash
+whose salt is the same in all tasks and as long as the buckets keep their rows; any other stream is sent to every
+bucket. The last rows of a task tell every bucket the latest time the task has seen, so that all buckets have the same
+watermark.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from thalweg.kernels.columns import take_rows
+from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.kernels.spreading import spread
 from thalweg.runtime.join_binding import JoinBinding
 from thalweg.runtime.join_intake import latest_of
@@ -48,8 +50,11 @@ class Packing:
     buckets: tuple[int, ...]
     """Their ids."""
 
-    def pack(self, batches: Iterable[pa.RecordBatch], ahead: int | None = None) -> Iterator[pa.RecordBatch]:
-        """Batches of `PACKED`. `ahead`: how far ahead of the column `NOW` a time is believed; None: any is."""
+    def pack(
+        self, batches: Iterable[pa.RecordBatch], ahead: int | None = None, salt: Salt = NO_SALT
+    ) -> Iterator[pa.RecordBatch]:
+        """Batches of `PACKED`. `ahead`: how far ahead of the column `NOW` a time is believed; None: any is.
+        `salt`: the same in all tasks, and for as long as what was packed is held."""
         waiting: list[pa.RecordBatch] = []
         rows = size = 0
         latest = BEGINNING
@@ -68,17 +73,17 @@ class Packing:
             waiting.append(batch)
             rows, size = rows + batch.num_rows, size + batch.nbytes
             if rows >= TOGETHER_ROWS or size >= TOGETHER_BYTES:
-                yield from self._packed(waiting, BEGINNING, False)
+                yield from self._packed(waiting, BEGINNING, False, salt)
                 waiting, rows, size = [], 0, 0
         if some:
-            yield from self._packed(waiting, latest, True)
+            yield from self._packed(waiting, latest, True, salt)
 
-    def _packed(self, waiting: list[pa.RecordBatch], latest: int, last: bool) -> Iterator[pa.RecordBatch]:
+    def _packed(self, waiting: list[pa.RecordBatch], latest: int, last: bool, salt: Salt) -> Iterator[pa.RecordBatch]:
         number = self.binding.plan.graph.aliases.index(self.alias)
         made: list[tuple[int, int, memoryview | None]] = []
         size = 0
         before: tuple[pa.RecordBatch | None, int, memoryview | None] = None, BEGINNING, None
-        for bucket, rows in zip(self.buckets, self._parts(waiting), strict=True):
+        for bucket, rows in zip(self.buckets, self._parts(waiting, salt), strict=True):
             if rows is None and not last:
                 continue
             if rows is not before[0]:  # a stream that every bucket gets is written once
@@ -104,7 +109,7 @@ class Packing:
             schema=PACKED,
         )  # fmt: skip
 
-    def _parts(self, waiting: list[pa.RecordBatch]) -> list[pa.RecordBatch | None]:
+    def _parts(self, waiting: list[pa.RecordBatch], salt: Salt) -> list[pa.RecordBatch | None]:
         """By bucket; None: no rows."""
         if not waiting:
             return [None] * len(self.buckets)
@@ -112,8 +117,8 @@ class Packing:
         if self.key is None or len(self.buckets) == 1:
             return [whole] * len(self.buckets)
         graph = self.binding.plan.graph
-        words, _ = self.binding.kinds[self.key].words(whole.column(graph.column_of[self.key][self.alias]))
-        order, ends = spread(words, len(self.buckets))
+        words, _ = self.binding.kinds[self.key].words(whole.column(graph.column_of[self.key][self.alias]), salt)
+        order, ends = spread(words, len(self.buckets), salt)
         spread_rows = pa.RecordBatch.from_arrays([take_rows(c, order) for c in whole.columns], schema=whole.schema)
         starts = [0, *ends[:-1].tolist()]
         return [

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from thalweg.kernels.binary_join import LEFT, RIGHT, BinaryJoin
 from thalweg.kernels.columns import as_index
+from thalweg.kernels.salt import Salt
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_shape import Shape, check_shape, nodes_of, streams_of
 from thalweg.runtime.join_binding import JoinBinding
@@ -49,7 +50,8 @@ class Node:
     def __init__(self, shape: tuple[Shape, Shape], schemas: tuple[pa.Schema, pa.Schema], binding: JoinBinding,
                  method: str) -> None:  # fmt: skip
         self.classes = _classes(shape, binding.plan.graph)
-        self.join = BinaryJoin(*schemas, method)
+        self.salt = binding.salt
+        self.join = BinaryJoin(*schemas, method, self.salt)
         self.parent: tuple[Node, str] | None = None
         origin: dict[str, tuple[str, int]] = {}
         for side, schema in zip((LEFT, RIGHT), schemas, strict=True):
@@ -66,7 +68,7 @@ class Node:
         """The results of rows that come in on one side."""
         other = RIGHT if side == LEFT else LEFT
         words = [part.batch.column(f"{_WORD}{c}").to_numpy() for c in self.classes]
-        for pairs in self.join.process(side, part.batch, key_of(words), part.times, part.ends):
+        for pairs in self.join.process(side, part.batch, key_of(words, self.salt), part.times, part.ends):
             store, new = self.join.stores[other], as_index(pairs.new)
             columns = [
                 part.batch.column(n).take(new) if origin == side else store.take(n, pairs.old)
@@ -190,7 +192,7 @@ class TreeLoop:
     def _words(self, alias: str, batch: pa.RecordBatch) -> list[pa.Array]:
         graph = self.binding.plan.graph
         return [
-            pa.array(self.binding.kinds[c].words(batch.column(graph.column_of[c][alias]))[0])
+            pa.array(self.binding.kinds[c].words(batch.column(graph.column_of[c][alias]), self.binding.salt)[0])
             for c in graph.classes_of(alias)
         ]
 
@@ -204,13 +206,13 @@ def _classes(shape: tuple[Shape, Shape], graph: JoinGraph) -> tuple[int, ...]:
     )  # fmt: skip
 
 
-def key_of(words: list[Words]) -> Words:
+def key_of(words: list[Words], salt: Salt) -> Words:
     """One word for the words of several classes."""
-    from thalweg.kernels.stable_hash import combine
+    from thalweg.kernels.keyed_hash import combine
 
     if len(words) == 1:
         return words[0]
     key = words[0].copy()
     for more in words[1:]:
-        combine(key, more)
+        combine(key, more, salt.one, salt.other)
     return key

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest
 from thalweg.events import Record
+from thalweg.kernels.salt import Salt
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.window_length import in_words
 from thalweg.runtime.join_binding import JoinBinding
@@ -92,7 +93,7 @@ def _joined(
             break
     if len(schemas) < len(sources):
         return  # a stream without a batch has no columns, and no rows to join with
-    binding = JoinBinding.of(plan, {alias: schemas[alias] for alias in plan.graph.aliases})
+    binding = JoinBinding.of(plan, {alias: schemas[alias] for alias in plan.graph.aliases}, Salt.of_seed(settings.seed))
     tables = {a: _whole(a, waiting.pop(a, None), sources.pop(a), schemas[a]) for a in plan.tables}
     loop = make_join_loop(binding, settings, tables=tables)
     del tables  # what the join needs of them it holds now

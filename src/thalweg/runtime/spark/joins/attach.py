@@ -21,6 +21,7 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from thalweg.errors import PlanError, nearest
 from thalweg.events import Record
+from thalweg.kernels.salt import Salt
 from thalweg.plan.byte_size import size
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_select import EVENT_TIME
@@ -37,6 +38,7 @@ from thalweg.runtime.spark.joins.bucket_ids import bucket_ids
 from thalweg.runtime.spark.joins.finished import join_finished
 from thalweg.runtime.spark.joins.marked import has_watermark, marked, quoted
 from thalweg.runtime.spark.joins.processor import JoinProcessor
+from thalweg.runtime.spark.joins.query_salt import salt_of_query
 from thalweg.runtime.spark.joins.requirements import demand
 from thalweg.runtime.spark.joins.task import WORK, JoinTask
 from thalweg.runtime.spark.joins.timed_table import warn_of_tables_with_times
@@ -80,7 +82,8 @@ def lay_out(plan: JoinPlan, settings: JoinSettings, frames: Mapping[str, DataFra
         demand(spark)
     for alias in plan.graph.aliases:
         refuse_uncarried(alias, frames[alias], plan.select, streaming)
-    binding = JoinBinding.of(plan, {a: arrow_schema(frames[a]) for a in plan.graph.aliases})
+    schemas = {a: arrow_schema(frames[a]) for a in plan.graph.aliases}
+    binding = JoinBinding.of(plan, schemas, Salt.of_seed(settings.seed))
     if streaming and not pa.types.is_timestamp(binding.time_type):
         raise PlanError("time=: on Spark streams a time is a TIMESTAMP or TIMESTAMP_NTZ; F.timestamp_micros makes one")
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
@@ -130,7 +133,9 @@ def attach(
             df = df.withColumn(NOW, _now(ahead))
         key = laid.partitioning.key if alias in laid.partitioning.columns else None
         packing = Packing(binding, alias, key, laid.buckets)
-        df = _packed(df, packing, ahead if laid.streaming else None, settings.redact)
+        # buckets of a stream keep their rows from start to start, and the query's id is as old as its checkpoint
+        salt = salt_of_query if laid.streaming else partial(Salt.of, identity)
+        df = _packed(df, packing, ahead if laid.streaming else None, salt, settings.redact)
         if laid.streaming and alias not in laid.followed:
             df = marked(df, binding.lateness[alias])
         packed.append(df)
@@ -172,13 +177,16 @@ def _now(ahead: int) -> Column:
     return F.current_date() if ahead >= DAY_US else F.current_timestamp()
 
 
-def _packed(df: DataFrame, packing: Packing, ahead: int | None, redact: bool) -> DataFrame:
-    """`ahead`: in microseconds, how far ahead of the clock a time is believed; None: as far as it likes."""
+def _packed(
+    df: DataFrame, packing: Packing, ahead: int | None, salt: Callable[[], Salt], redact: bool
+) -> DataFrame:
+    """`ahead`: in microseconds, how far ahead of the clock a time is believed; None: as far as it likes. `salt`: of the
+    hash that spreads rows over buckets, asked for in the task."""
 
     names = df.columns
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from redacted(packing.pack((batch.rename_columns(names) for batch in batches), ahead), redact)
+        yield from redacted(packing.pack((batch.rename_columns(names) for batch in batches), ahead, salt()), redact)
         settle()
 
     # PySpark looks columns up by name here, and reads a dot as a field and a backtick as a quote

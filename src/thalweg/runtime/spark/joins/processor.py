@@ -23,6 +23,7 @@ from thalweg.runtime.join_packing import unpacked
 from thalweg.runtime.join_state import KeptJoin, pieces
 from thalweg.runtime.memory_share import memory_share
 from thalweg.runtime.redaction import redacted
+from thalweg.runtime.spark.joins.query_salt import spread_by
 from thalweg.runtime.spark.joins.task import JoinTask
 from thalweg.runtime.spark.task_name import name_of
 from thalweg.runtime.spark.worker_heap import settle
@@ -97,8 +98,9 @@ class JoinProcessor(StatefulProcessor):
         name = name_of(context)
         start = name.get("start")
         place = Place(name.get("query", ""), start or "", task.identity, bucket)
+        query = f"{task.query}\n{spread_by(place.query)}"
         # taken out while it works: a copy that was left half way is never used again
-        kept = KeptJoin.open(store, task.query, _WARM.pop(place, None), lambda: task.loop(snapshots=True))
+        kept = KeptJoin.open(store, query, _WARM.pop(place, None), lambda: task.loop(snapshots=True))
         # a stream that had no rows while the query did not run was not idle
         active = dict(kept.head.active) if kept.head.start == start else {}
         clock = Clock(timerValues.getCurrentProcessingTimeInMs(), timerValues.getCurrentWatermarkInMs())

@@ -21,7 +21,7 @@ from thalweg.runtime.join_settings import JoinSettings
 from thalweg.runtime.join_state import KeptJoin
 from thalweg.runtime.memory_share import memory_share
 
-FORMAT = "format 1"
+FORMAT = "format 2"
 """Of chunks, of hashes and of what buckets they lead to: what another number wrote cannot be used."""
 WORK = "__thalweg_work"
 """The column of the result that carries what was done, on rows of its own."""
