@@ -200,8 +200,9 @@ class Join:
         Polars DataFrame, a DuckDB relation), one a stream, without Spark.
 
         They are read as results are asked for, the stream that is furthest behind in time first, but tables wholly
-        before any other rows are joined; every call of this is a pass of its own, which learns from zero. A pass
-        without results gives one empty batch, for its columns."""
+        before any other rows are joined, and relations of DuckDB wholly, since a connection has one open result; every
+        call of this is a pass of its own, which learns from zero. A pass without results gives one empty batch, for its
+        columns."""
         return self._over(streams, None)
 
     def _over(

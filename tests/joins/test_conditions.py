@@ -7,12 +7,14 @@ import datetime as dt
 import pickle
 from decimal import Decimal
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import thalweg as tw
 from tests.joins.oracle import expected, rows
+from thalweg.kernels import keyed_hash
 
 DAY = dt.datetime(2024, 2, 29)
 A = pa.table(
@@ -99,3 +101,122 @@ def test_lengths_of_numpy_are_lengths():
     seconds = tw.join("a.k = b.k", np.timedelta64(2, "s"), "t")
     text = tw.join("a.k = b.k", "2 seconds", "t")
     assert rows(pa.Table.from_batches(seconds.over(a=A, b=B))) == rows(pa.Table.from_batches(text.over(a=A, b=B)))
+
+
+REALS = [float("nan"), -float("nan"), 0.0, -0.0, 1.5, -1.5, float("inf"), -float("inf"), 5e-324, None]
+X = pa.table({"k": [1] * len(REALS), "t": range(len(REALS)), "x": REALS, "f": pa.array(REALS, pa.float32())})
+
+
+@pytest.mark.parametrize("sign", ["=", "<>", "<", "<=", ">", ">="])
+@pytest.mark.parametrize(
+    "operands", [("a.x", "b.x"), ("a.f", "b.x"), ("a.x", "b.f + 0e0"), ("a.x", "1.5e0"), ("a.f", "b.f")]
+)
+def test_nan_and_zero_compare_as_in_sql(sign: str, operands: tuple[str, str]):
+    """NaN equals NaN and is greater than everything, and zero has no sign."""
+    one, other = operands
+    condition = f"{one} {sign} {other}" if sign != "=" else f"NOT {one} <> {other}"
+    found = pa.Table.from_batches(tw.join(f"a.k = b.k AND {condition}", 100, "t").over(a=X, b=X))
+    wanted = expected({"a": X, "b": X}, f"a.k = b.k AND {condition}", {"a": 100, "b": 100})
+    assert rows(found) == rows(wanted)
+    assert found.num_rows > 0
+
+
+@pytest.mark.parametrize(
+    "condition", ["a.x BETWEEN b.x AND 1e308", "a.x IN (b.x, 1.5e0)", "NOT (a.x > b.x)", "-a.x = b.x + 0e0"]
+)
+def test_nan_in_other_conditions(condition: str):
+    found = pa.Table.from_batches(tw.join(f"a.k = b.k AND {condition}", 100, "t").over(a=X, b=X))
+    wanted = expected({"a": X, "b": X}, f"a.k = b.k AND {condition}", {"a": 100, "b": 100})
+    assert rows(found) == rows(wanted)
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "America/New_York"])
+@pytest.mark.parametrize(
+    "literal",
+    [
+        "'2024-02-29 00:00:03'",
+        "TIMESTAMP '2024-02-29 00:00:03'",
+        "TIMESTAMP_NTZ '2024-02-29 00:00:03'",
+        "DATE '2024-02-29'",
+    ],
+)
+def test_a_literal_without_a_zone_is_of_utc(zone: str | None, literal: str):
+    """As in `s.query`; a literal that says that it has a zone, or has none, meets columns of its own kind."""
+    made = A.set_column(1, "t", A["t"].cast(pa.timestamp("us", zone)))
+    join = tw.join(on=f"a.k = b.k AND a.t >= {literal}", window="1 minute", time="t")
+    if ("_NTZ" in literal and zone is not None) or ("TIMESTAMP '" in literal and zone is None):
+        with pytest.raises(tw.PlanError, match="write the time as text"):
+            join.over(a=made, b=made)
+        return
+    found = pa.Table.from_batches(join.over(a=made, b=made))
+    text = literal.replace("TIMESTAMP_NTZ", "TIMESTAMP")
+    wanted = expected({"a": A, "b": A}, f"a.k = b.k AND a.t >= {text}", {"a": 60 * 10**6, "b": 60 * 10**6})
+    assert found.num_rows == wanted.num_rows > 0
+    assert sorted(found["a_t"].cast(pa.int64()).to_pylist()) == sorted(wanted["a_t"].cast(pa.int64()).to_pylist())
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "a.i * 10000000000000000 > b.k",
+        "a.i * 10000000000000000 > 5",
+        "-(a.i - 9223372036854775807) > b.k - 9223372036854775807 - 5",
+    ],
+)
+def test_a_row_that_overflows_is_no_mistake_of_the_plan(condition: str):
+    join = tw.join(on=f"a.k = b.k AND {condition}", window="1 minute", time="t")
+    with pytest.raises(tw.ExpressionError, match=r"on=: .*overflow") as caught:
+        list(join.over(a=A, b=B))
+    assert not isinstance(caught.value, tw.PlanError)
+
+
+def test_text_that_is_no_number_is_an_error_of_its_row():
+    join = tw.join(on="a.k = b.k AND CAST(a.s AS INT) > b.k", window="1 minute", time="t")
+    with pytest.raises(tw.ExpressionError, match="on=: "):
+        list(join.over(a=A, b=B))
+
+
+def test_a_condition_does_not_raise_on_rows_that_one_before_it_drops():
+    on = "a.k = b.k AND a.i < b.k + 100 AND a.i * 10000000000000000 < b.k"
+    found = pa.Table.from_batches(tw.join(on=on, window="1 minute", time="t").over(a=A, b=B))
+    wanted = expected({"a": A, "b": B}, "a.k = b.k AND a.i < b.k + 100 AND a.i::HUGEINT * 10000000000000000 < b.k",
+                      {"a": 60 * 10**6, "b": 60 * 10**6})  # fmt: skip
+    assert rows(found) == rows(wanted)
+    assert found.num_rows > 0
+
+
+def test_a_condition_does_not_raise_on_rows_whose_keys_only_collide(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(keyed_hash, "hash_texts", lambda offsets, data, one, other, out: out.fill(0))
+    a = pa.table({"k": ["x", "y"], "t": [1, 1], "v": [1, 2**62]})
+    b = pa.table({"k": ["x", "z"], "t": [1, 1], "v": [5, 5]})
+    found = pa.Table.from_batches(tw.join("a.k = b.k AND a.v * b.v > 0", 10, "t").over(a=a, b=b))
+    assert found["a_v"].to_pylist() == [1]
+
+
+def test_relations_of_one_connection_of_duckdb():
+    """It has one open result at a time, and a join reads its streams by turns."""
+    connection = duckdb.connect(":memory:", config={"threads": 1})
+    connection.execute("CREATE TABLE one AS SELECT range AS k, range AS t FROM range(30000)")
+    connection.execute("CREATE TABLE other AS SELECT range * 2 AS k, range * 2 AS t FROM range(30000)")
+    join = tw.join("a.k = b.k", 10, "t")
+    seen = 0
+    for batch in join.over(a=connection.table("one"), b=connection.sql("SELECT * FROM other")):
+        seen += batch.num_rows
+        connection.execute("SELECT 1").fetchall()  # who takes results may use it too
+    assert [(seen,)] == connection.execute("SELECT count(*) FROM one JOIN other USING (k)").fetchall()
+    relation = connection.table("one")
+    assert sum(batch.num_rows for batch in join.over(a=relation, b=relation)) == 30_000
+    users = tw.join("a.k = u.k", {"a": 10}, "t").over(a=relation, u=connection.table("other"))
+    assert sum(batch.num_rows for batch in users) == seen
+
+
+def test_relations_of_one_connection_in_a_query():
+    connection = duckdb.connect(":memory:", config={"threads": 1})
+    connection.execute(
+        "CREATE TABLE one AS SELECT range AS k, TIMESTAMP '2024-01-01' + INTERVAL (range) SECOND AS ts FROM range(5000)"
+    )
+    session = tw.session()
+    session.stream("one", connection.table("one"), time="ts")
+    session.stream("other", connection.sql("SELECT k AS m, ts FROM one WHERE k % 2 = 0"), time="ts")
+    query = session.query("SELECT k FROM one [RANGE 10 SECONDS] JOIN other [RANGE 10 SECONDS] ON k = m")
+    assert query.dataframe().num_rows == 2500

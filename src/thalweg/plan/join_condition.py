@@ -1,5 +1,7 @@
 """The text of `on=`: a conjunction of conditions, told apart into equalities of two streams' columns and the rest.
 
+The rest is read as the conditions of SQL are, by the same rules, as soon as the columns have types.
+
 >>> equalities, residuals, aliases = parse("a.k = b.k AND a.price < b.limit + 1")
 >>> equalities, [r.text for r in residuals], aliases
 ([('a', 'k', 'b', 'k')], ['a.price < b.limit + 1'], ('a', 'b'))
@@ -7,13 +9,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from thalweg.errors import PlanError
-from thalweg.plan.expression import Expression
+import pyarrow as pa
+
+from thalweg.errors import PlanError, SqlError
+from thalweg.plan.expression import Expression, Ref
 from thalweg.plan.join_graph import Equality
+from thalweg.plan.type_rules import plain_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +29,7 @@ class Residual:
     columns: tuple[tuple[str, str], ...]
     """(alias, column), each once."""
     expression: Expression | None = None
-    """Where it does not come from a text, and is typed already."""
+    """What it means; None: the types of its columns are not known yet."""
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -76,7 +81,7 @@ def expression(text: str) -> Any:
     for node in tree.walk():
         if not isinstance(node, _known()):
             raise PlanError(
-                f"on={text!r}: {node.sql(dialect='spark')} is not understood here; comparisons, + - *, AND, OR, "
+                f"on={text!r}: {node.sql(dialect='spark')} is not understood here; comparisons, + - *, CAST, AND, OR, "
                 "NOT, BETWEEN, IN and IS NULL over alias.column and literals are; for more, filter by tw.filters"
             )
         if isinstance(node, exp.Column) and (node.args.get("db") or isinstance(node.this, exp.Star)):
@@ -90,8 +95,33 @@ def _known() -> tuple[type, ...]:
     return (
         exp.And, exp.Or, exp.Not, exp.Paren, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In,
         exp.Is, exp.Null, exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Column, exp.Identifier, exp.Literal, exp.Boolean,
-        exp.Interval, exp.Var,
+        exp.Interval, exp.Var, exp.Cast, exp.DataType, exp.DataTypeParam,
     )  # fmt: skip
+
+
+def typed(residual: Residual, schemas: Mapping[str, pa.Schema]) -> Residual:
+    """With its meaning, by the types of the columns; refuses what has none."""
+    from thalweg.plan.sql.expressions import ExpressionReader
+    from thalweg.plan.sql.source_text import SourceText
+
+    if residual.expression is not None:
+        return residual
+    reader = ExpressionReader(SourceText(residual.text), _Columns(schemas), {}, {})
+    try:
+        return replace(residual, expression=reader.boolean(expression(residual.text), "on="))
+    except SqlError as error:
+        types = ", ".join(f"{a}.{c} is {schemas[a].field(c).type}" for a, c in residual.columns)
+        raise PlanError(f"on=: {residual.text} cannot be evaluated: {types}; {error.sentence}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Of the streams, by exact names."""
+
+    schemas: Mapping[str, pa.Schema]
+
+    def column(self, node: Any) -> Expression:
+        return Ref(node.table, node.name, plain_type(self.schemas[node.table].field(node.name).type))
 
 
 def conjuncts(tree: Any) -> Iterator[Any]:

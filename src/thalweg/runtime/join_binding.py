@@ -6,7 +6,7 @@ Everything a user can get wrong about columns is told here, before any row is re
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from functools import cached_property, partial
 
@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thalweg.errors import PlanError, nearest
+from thalweg.errors import ExpressionError, PlanError, nearest
 from thalweg.kernels.key_words import KeyKind, same
 from thalweg.kernels.plain_columns import can_be_gathered, plain, plain_schema
-from thalweg.kernels.residual import Check
 from thalweg.kernels.salt import Salt
 from thalweg.kernels.window_store import Hashed, WordsOf, ends_of
+from thalweg.plan.join_condition import typed
 from thalweg.plan.join_graph import Key
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_select import TIME, Column, result_name, selected
@@ -79,8 +79,7 @@ class JoinBinding:
             KeyKind.of([(f"{alias}.{c}", schemas[alias].field(c).type) for c in within])
         time_type = _time_type({f"{a}.{c}": schemas[a].field(c).type for a, c in plan.times.items()})
         unit = time_type.unit if pa.types.is_timestamp(time_type) else None
-        for residual in plan.residuals:  # on no rows: what cannot be evaluated at all is told before any is read
-            Check(residual)({(a, c): pa.array([], plain_schemas[a].field(c).type) for a, c in residual.columns})
+        plan = replace(plan, residuals=tuple(typed(residual, plain_schemas) for residual in plan.residuals))
         types = [time_type if column == TIME else plain_schemas[column[0]].field(column[1]).type for column in columns]
         return cls(
             plan, plain_schemas, time_type,
@@ -125,8 +124,9 @@ class JoinBinding:
         try:
             return _raw(array.cast(self.time_type)), known
         except pa.ArrowInvalid as error:
-            what = f"{alias}.{column} holds a time that {self.time_type} cannot tell"
-            raise PlanError(f"{what}: {error}").or_redacted(what) from None
+            what = f"{alias}.{column} has a time that does not fit into {self.time_type}, in which times are compared"
+            remedy = "filter it out before the join, or cast the columns to a coarser unit"
+            raise ExpressionError(f"{what}: {error}; {remedy}").or_redacted(f"{what}; {remedy}") from None
 
     def keys(self, alias: str, batch: pa.RecordBatch) -> tuple[dict[Key, Words], Bits | None]:
         """What the rows are probed by, and which rows can have partners; None: all."""

@@ -54,7 +54,8 @@ class JoinOutput:
                 equal = same(first, binding.kinds[c].canonical(once(*member)))
                 right = equal if right is None else right & equal
         for check in self._checks:
-            passed = check({(a, n): once(a, n) for a, n in check.residual.columns})
+            # a row that is no result by its keys, or by a condition before, must not make one raise
+            passed = check({(a, n): once(a, n) for a, n in check.residual.columns}, right)
             right = passed if right is None else right & passed
         times = pa.Array.from_buffers(binding.time_type, len(latest), [None, pa.py_buffer(latest)])
         arrays = [times if (alias, name) == TIME else once(alias, name) for alias, name in binding.columns]

@@ -185,6 +185,9 @@ def _batches(alias: str, source: Any) -> Iterator[pa.RecordBatch]:
     """In rounds."""
     if isinstance(source, pa.RecordBatch):
         source = [source]
+    elif type(source).__module__.partition(".")[0] in ("duckdb", "_duckdb"):
+        # a connection of DuckDB has one open result, so that two relations cannot be read by turns
+        source = pa.table(source).to_batches()
     elif hasattr(source, "to_batches"):
         source = source.to_batches()
     elif hasattr(source, "__arrow_c_stream__"):
