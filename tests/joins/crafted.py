@@ -8,8 +8,9 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 
-from thalweg.kernels.salt import NO_SALT
+from thalweg.kernels.salt import Salt
 
+KNOWN = Salt.of("a salt that got known")
 FIBONACCI = 0x9E3779B97F4A7C15
 _WORD = 2**64
 _BACK = np.uint64(pow(FIBONACCI, -1, _WORD))
@@ -55,11 +56,9 @@ def integers(count: int) -> pa.Array:
 
 
 def integers_of_known_salt(count: int) -> pa.Array:
-    """Of one bucket of today's tables, if the salt were the one that everybody knows."""
-    back = U64(pow(int(NO_SALT.multiplier), -1, _WORD))
-    word = np.arange(count, dtype=U64) * back
-    word ^= word >> U64(32)  # its own inverse
-    return pa.array((word * _BACK).view(np.int64))
+    """Of one bucket of today's tables, if the salt were `KNOWN`."""
+    back = U64(pow(int(KNOWN.multiplier), -1, _WORD))
+    return pa.array((np.arange(count, dtype=U64) * back).view(np.int64))
 
 
 def pairs(count: int) -> tuple[pa.Array, pa.Array]:

@@ -24,9 +24,6 @@ KEY, OLDER, TIME, END = 0, 1, 2, 3
 WIDTH = 4
 NOTHING = -1
 ROW_BYTES = 8 * WIDTH
-FIBONACCI = np.uint64(0x9E3779B97F4A7C15)
-"""2^64 divided by the golden ratio, which spreads consecutive numbers (Knuth, TAOCP volume 3, section 6.4)."""
-_HALF = np.uint64(32)
 AHEAD = 8
 """Rows between asking for memory and reading it: about as long as that takes."""
 
@@ -71,13 +68,8 @@ def _ring(address, mask):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, inline="always")
 def _bucket(key, multiplier, shift):  # type: ignore[no-untyped-def]
-    """Where a key's chain begins. The last multiplication alone, by a secret odd number, gives any two keys one bucket
-    of m with a probability of at most 2 / m, so that chains are short whatever the keys are (Dietzfelbinger, Hagerup,
-    Katajainen, Penttonen: A reliable randomized algorithm for the closest-pair problem. J. Algorithms 25, 1997).
-    What comes before it keeps consecutive numbers from meeting an unlucky multiplier: they would share few buckets."""
-    word = np.uint64(key) * FIBONACCI
-    word ^= word >> _HALF
-    return np.int64((word * multiplier) >> np.uint64(shift))
+    """Where a key's chain begins: multiplicative hashing, by a multiplier that is secret (see `salt`)."""
+    return np.int64((np.uint64(key) * multiplier) >> np.uint64(shift))
 
 
 @numba.njit(cache=True)
