@@ -79,3 +79,9 @@ def for_one_bucket(count: int, buckets: int) -> pa.Array:
     """Whole numbers that earlier versions sent to the first of so many buckets."""
     numbers = np.arange(4 * count * buckets, dtype=U64)
     return pa.array(numbers[_mixed(numbers) % U64(buckets) == 0][:count].view(np.int64))
+
+
+def for_arrow(count: int) -> pa.Array:
+    """Whole numbers of one hash in Arrow's group_by, which multiplies by a number of its own and has no salt."""
+    back = U64(pow(11400714785074694791, -1, _WORD))
+    return pa.array((np.arange(count, dtype=U64) * back).view(np.int64))

@@ -1,5 +1,5 @@
-"""Keys that somebody chose to do harm: they cost what other keys cost. Counted in entries looked at, not in seconds, and
-under a salt that whoever chose the keys did not know, but that is the same in every run of the tests."""
+"""Keys that somebody chose to do harm: they cost what other keys cost. Counted in entries looked at, not in seconds,
+and under a salt that whoever chose the keys did not know, but that is the same in every run of the tests."""
 
 from __future__ import annotations
 

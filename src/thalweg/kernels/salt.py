@@ -3,7 +3,7 @@
 Tables of windows use multiplicative hashing: the highest bits of a key times an odd number. If the number is drawn, two
 keys get one of m buckets with a probability of at most 2 / m, whatever the keys are, so that chains are short also for
 chosen keys. Some numbers are bad for keys in steps, such as consecutive ids or times in whole seconds: these would
-share few buckets. So numbers are drawn until one is good for the usual steps; about one in fifty is. For such a number
+share few buckets. So numbers are drawn until one is good for the usual steps; about one in 200 is. For such a number
 the bound is measured, not proved.
 
 Reference: Dietzfelbinger, Hagerup, Katajainen, Penttonen: A Reliable Randomized Algorithm for the Closest-Pair Problem.

@@ -28,13 +28,17 @@ import pyarrow as pa
 
 from thalweg.errors import PlanError
 from thalweg.kernels.aggregate_parts import Part, parts_of, same_values
+from thalweg.kernels.group_words import group_words
 from thalweg.kernels.pane_runs import PANE, PaneRuns, merged, words
 from thalweg.kernels.plain_columns import plain
+from thalweg.kernels.salt import Salt
 from thalweg.kernels.window_panes import LEAST, MOST, Panes, Words, ranges
 from thalweg.plan.group_spec import AggregateColumn, GroupSpec, key_name
 from thalweg.plan.type_rules import plain_type, sql_name
 
 WINDOW, VALUE = "window", "value"
+SPREAD, VALUE_SPREAD = "spread", "spread of value"
+"""Salted words of the keys and of a distinct value, so that no keys can be chosen that are slow to group."""
 EXPANDED_ROWS = 1 << 20
 """Of overlapping windows that are put together at once, or of one window if it alone has more."""
 _COUNT = AggregateColumn("count", None, pa.int64())
@@ -54,13 +58,15 @@ class WindowGroups:
         """The largest time of any row, also of late ones."""
         self._schema = pa.schema([(name, plain_type(schema.field(name).type)) for name in spec.columns])
         self._keys = [key_name(n) for n in range(len(spec.keys))]
+        self._by = [*self._keys, SPREAD] if self._keys else []
+        self._salt = Salt.drawn()
         # counted whatever is asked: a group without aggregates is one too
         self._parts: dict[str, Part] = {part.name: part for part in parts_of(_COUNT, pa.int64())[0]}
         self._results = []
         distinct: dict[str, PaneRuns] = {}
         for aggregate in spec.aggregates:
             if aggregate.distinct and aggregate.column is not None:
-                distinct[aggregate.column] = PaneRuns((PANE, *self._keys, VALUE), ())
+                distinct[aggregate.column] = PaneRuns((PANE, *self._by, VALUE, VALUE_SPREAD), ())
                 self._results.append(([_distinct(aggregate.column)], _counted))
                 continue
             kind = self._schema.field(aggregate.column or spec.time).type
@@ -68,7 +74,7 @@ class WindowGroups:
             self._parts |= {part.name: part for part in parts}
             self._results.append(([part.name for part in parts], finish))
         self._merges = [(part.name, part.merge) for part in self._parts.values()]
-        self._runs = PaneRuns((PANE, *self._keys), self._merges)
+        self._runs = PaneRuns((PANE, *self._by), self._merges)
         self._distinct = distinct
         self._refuse_what_arrow_does_not_group()
 
@@ -129,11 +135,14 @@ class WindowGroups:
         keys = {PANE: pa.array(panes)} | {
             name: same_values(batch.column(key)) for name, key in zip(self._keys, self.spec.keys, strict=True)
         }
+        if self._keys:
+            keys[SPREAD] = pa.array(group_words([keys[name] for name in self._keys], self._salt))
         parts = {part.name: part.of(batch.column(part.column or self.spec.time)) for part in self._parts.values()}
         self._runs.add(pa.table(keys | parts))
         for column, runs in self._distinct.items():
-            values = batch.column(column)
-            runs.add(pa.table(keys | {VALUE: same_values(values)}).filter(values.is_valid()))
+            values = same_values(batch.column(column))
+            spread = pa.array(group_words([values], self._salt))
+            runs.add(pa.table(keys | {VALUE: values, VALUE_SPREAD: spread}).filter(values.is_valid()))
 
     def _closing(self, after: int | None, last: int) -> Iterator[pa.Table]:
         """Of windows that begin after one and not after another."""
@@ -173,8 +182,10 @@ class WindowGroups:
     def _different(self, rows: pa.Table, column: str) -> pa.Table:
         """One row a value, that counts as one."""
         if not self.panes.tumbling:
-            rows = merged(rows, [WINDOW, *self._keys, VALUE], [])
-        return rows.drop_columns(VALUE).append_column(_distinct(column), pa.array(np.ones(rows.num_rows, np.int64)))
+            rows = merged(rows, [WINDOW, *self._by, VALUE, VALUE_SPREAD], [])
+        return rows.drop_columns([VALUE, VALUE_SPREAD]).append_column(
+            _distinct(column), pa.array(np.ones(rows.num_rows, np.int64))
+        )
 
     def _finished(self, parts: list[pa.Table]) -> pa.Table:
         """Results, sorted by window. The first part has every group."""
@@ -183,7 +194,7 @@ class WindowGroups:
             counts = [
                 (_distinct(column), "sum") for column in self._distinct if _distinct(column) in table.schema.names
             ]
-            table = merged(table, [WINDOW, *self._keys], [*self._merges, *counts])
+            table = merged(table, [WINDOW, *self._by], [*self._merges, *counts])
         for column in self._distinct:
             if _distinct(column) not in table.schema.names:
                 table = table.append_column(_distinct(column), pa.nulls(table.num_rows, pa.int64()))

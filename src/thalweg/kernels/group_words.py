@@ -1,0 +1,49 @@
+"""A word per row that is equal for equal groups and keyed with a salt, as one more column to group by.
+
+Arrow groups rows by a hash that everybody knows: whole numbers can be chosen that all have the same, and grouping them
+takes quadratic time. With this column among the others, what Arrow hashes cannot be chosen without the salt.
+
+>>> from thalweg.kernels.salt import NO_SALT
+>>> one, other, again, null, null_again = group_words([pa.array([1, 2, 1, None, None])], NO_SALT).tolist()
+>>> one == again, one == other, null == null_again
+(True, False, True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from thalweg.errors import PlanError
+from thalweg.kernels.key_words import KeyKind
+from thalweg.kernels.keyed_hash import combine
+from thalweg.kernels.salt import Salt
+
+Words = NDArray[np.int64]
+
+
+def group_words(columns: Sequence[pa.Array], salt: Salt) -> Words:
+    """Of rows that are grouped by these columns. NaN and zero must each be one value in them."""
+    hashes = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        words = _words(column, salt)
+        if words is not None:
+            combine(hashes, words, salt.one, salt.other)
+    return hashes
+
+
+def _words(column: pa.Array, salt: Salt) -> Words | None:
+    """None: of a type whose values cannot be told by words; others of the row's columns may be."""
+    if pa.types.is_floating(column.type):
+        column = column.cast(pa.float64()).view(pa.int64())
+    try:
+        kind = KeyKind.of([("", column.type)])
+    except PlanError:
+        return None
+    words, _ = kind.words(column, salt)
+    if column.null_count:
+        words = np.where(column.is_valid().to_numpy(zero_copy_only=False), words, 0)
+    return words
