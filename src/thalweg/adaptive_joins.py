@@ -93,7 +93,7 @@ def join(
         On Spark streams: a stream without rows for that long is not waited for any more. It can change the answer: its
         next rows may be late. By default every stream is waited for, however long.
     slice_rows, seed, events
-        As for :func:`thalweg.filters`.
+        As for :func:`thalweg.filters`; the salt of hashes follows from `seed` too (docs/joins.md, Chosen keys).
     redact
         True: errors, reports and event records hold no value of a row. The keys of the row with the most matches are
         left out.

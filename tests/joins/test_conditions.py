@@ -130,6 +130,16 @@ def test_nan_in_other_conditions(condition: str):
     assert rows(found) == rows(wanted)
 
 
+def test_doubles_are_compared_next_to_another_equality():
+    """As the error for doubles as keys says."""
+    with pytest.raises(tw.PlanError, match=r"a\.x is double, which is no key.*CAST\(a\.x AS DOUBLE\) = "):
+        tw.join("a.k = b.k AND a.x = b.x", 100, "t").over(a=X, b=X)
+    found = pa.Table.from_batches(tw.join("a.k = b.k AND CAST(a.x AS DOUBLE) = b.x", 100, "t").over(a=X, b=X))
+    wanted = expected({"a": X, "b": X}, "a.k = b.k AND a.x = b.x", {"a": 100, "b": 100})
+    assert rows(found) == rows(wanted)
+    assert found.num_rows > 0
+
+
 @pytest.mark.parametrize("zone", [None, "UTC", "America/New_York"])
 @pytest.mark.parametrize(
     "literal",

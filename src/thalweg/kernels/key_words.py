@@ -48,9 +48,10 @@ class KeyKind:
         families = [_family(kind) for kind in types]
         for (name, kind), family in zip(columns, families, strict=True):
             if family is None:
+                beside = f"; next to another equality write CAST({name} AS DOUBLE) = ..."
                 raise PlanError(
                     f"{name} is {kind}, which is no key: join by whole numbers, text, bytes, timestamps, dates, "
-                    "decimals or booleans, or cast it"
+                    f"decimals or booleans, or cast it{beside if pa.types.is_floating(kind) else ''}"
                 )
             if family != families[0]:
                 first, first_kind = columns[0]

@@ -140,3 +140,16 @@ def test_what_a_worker_gives_is_backed_by_arrow(task: JoinTask):
     assert isinstance(frame, pd.DataFrame)
     value: Any = frame["a_id"].iloc[0]
     assert value is pd.NA
+
+
+def test_the_state_of_a_query_of_another_id_is_refused(task: JoinTask, monkeypatch: pytest.MonkeyPatch):
+    """Its rows were spread over buckets by a salt of that id: rows of one key would not meet."""
+    worker = Worker(task)
+    monkeypatch.setattr(processor, "name_of", lambda context: {"query": "one", "start": "first"})
+    list(worker.round(a=[1]))
+    assert list(worker.round(b=[2])) == [(1, 2)]
+    monkeypatch.setattr(processor, "name_of", lambda context: {"query": "other", "start": "second"})
+    with pytest.raises(
+        CheckpointError, match=r"it had 'rows spread by the id of query one'; now there is .*query other"
+    ):
+        list(worker.round(b=[3]))
