@@ -59,11 +59,11 @@ class Salt:
     @classmethod
     def _of(cls, secret: bytes) -> Salt:
         one, other = np.frombuffer(secret[:16], "<u8")
-        drawn = np.random.default_rng(int.from_bytes(secret[16:]))
-        multiplier = 0
-        while not all(spreads(multiplier * step) for step in STEPS):
-            multiplier = int(drawn.integers(2**63)) << 1 | 1
-        return cls(np.uint64(one), np.uint64(other), np.uint64(multiplier))
+        draws = np.random.default_rng(int.from_bytes(secret[16:]))
+        while True:
+            for odd in (draws.integers(0, 2**63, 256, np.uint64) * 2 + 1).tolist():
+                if all(spreads(odd * step) for step in STEPS):
+                    return cls(np.uint64(one), np.uint64(other), np.uint64(odd))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As plain numbers: NumPy's own scalars are large when pickled."""

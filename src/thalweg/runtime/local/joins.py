@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest
 from thalweg.events import Record
-from thalweg.kernels.salt import Salt
+from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.window_length import in_words
 from thalweg.runtime.join_binding import JoinBinding
@@ -68,7 +68,7 @@ def join_batches(
     for each round, where conditions have dropped some of them; else the rows themselves have all the times."""
     known = _checked(plan, streams)
     if len(known) == len(streams):
-        JoinBinding.of(plan, known)
+        JoinBinding.of(plan, known, NO_SALT)  # to be checked, not used
     sources = {alias: _batches(alias, source) for alias, source in streams.items()}
     return redacted(_joined(plan, settings, sources, known, run, sink, watermark, rounds), settings.redact)
 
