@@ -68,7 +68,8 @@ class AdaptSettings:
     """Rows between two looks at the order; None: about a thousand, more while the order stands. Too few: calls cost
     more than rows. Too many: it reacts late."""
     seed: int | None = None
-    """For the sample of profiled rows; it never changes the answer. None: another one each time."""
+    """For the sample of profiled rows and the salt of hashes in joins; it never changes the answer. None: another one
+    each time. Whoever knows it can choose keys that make a join slow."""
     events: str | os.PathLike[str] | None = None
     """A file for event records (JSON lines), written by the driver."""
     redact: bool = False

@@ -177,9 +177,7 @@ def _now(ahead: int) -> Column:
     return F.current_date() if ahead >= DAY_US else F.current_timestamp()
 
 
-def _packed(
-    df: DataFrame, packing: Packing, ahead: int | None, salt: Callable[[], Salt], redact: bool
-) -> DataFrame:
+def _packed(df: DataFrame, packing: Packing, ahead: int | None, salt: Callable[[], Salt], redact: bool) -> DataFrame:
     """`ahead`: in microseconds, how far ahead of the clock a time is believed; None: as far as it likes. `salt`: of the
     hash that spreads rows over buckets, asked for in the task."""
 
