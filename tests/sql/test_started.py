@@ -204,8 +204,10 @@ def test_every_part_of_a_query_is_looked_at_for_times_of_a_zone(spark, tmp_path:
             "SELECT a.k FROM a, b WHERE a.k = b.k AND (hour(a.ts) < 3 OR b.k = 1) WINDOW 1 SECOND",
             "SELECT k FROM a WHERE ts > DATE'2026-01-01'",
         ):
-            with pytest.raises(tw.PlanError, match=r"of a TIMESTAMP would be read in Europe/Berlin"):
+            with pytest.raises(tw.PlanError, match=r"in the time zone Europe/Berlin.*or use TIMESTAMP_NTZ"):
                 s.query(text)
+        with pytest.raises(tw.PlanError, match=r"date_trunc.*Europe/Berlin.*'UTC'\)$"):
+            s.query("SELECT date_trunc('HOUR', ts) AS h FROM a")
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 

@@ -44,9 +44,11 @@ def demand(spark: SparkSession, plan: QueryPlan, streaming: Collection[str]) -> 
         for expression in _expressions(plan):
             for part in walk(expression):
                 if isinstance(part, Call) and _reads_zone(part):
+                    # Spark reads every argument of date_trunc in the session's zone
+                    instead = "" if part.function == "date_trunc" else ", or use TIMESTAMP_NTZ"
                     raise PlanError(
-                        f"{part.function} of a TIMESTAMP would be read in {zone}, and elsewhere in UTC; "
-                        "spark.conf.set('spark.sql.session.timeZone', 'UTC'), or use TIMESTAMP_NTZ"
+                        f"{part.function} would be evaluated in the time zone {zone}, and elsewhere in UTC; "
+                        f"spark.conf.set('spark.sql.session.timeZone', 'UTC'){instead}"
                     )
     for scan in plan.scans:
         window = scan.source.window
