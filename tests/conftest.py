@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +40,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             seconds = max((SECONDS.get(mark.name, 0.0) for mark in item.iter_markers()), default=0.0)
             takes[item.path] = takes.get(item.path, 0.0) + seconds
         items.sort(key=lambda item: -takes[item.path])  # stable: the tests of a file stay in their order
+
+
+MOST_BYTES = 2 * 2**30
+"""Memory of a process that runs tests: the suite must fit on a laptop. Spark's processes have limits of their own."""
+_too_large: list[str] = []
+
+
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Fail the first test with which this process has grown beyond its limit."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    if peak > MOST_BYTES and not _too_large:
+        _too_large.append(item.nodeid)
+        pytest.fail(f"{item.nodeid} took this process to {peak / 2**30:.1f} GB; at most 2 GB are allowed")
 
 
 @pytest.fixture(scope="session")

@@ -8,19 +8,31 @@ import duckdb
 import pyarrow as pa
 
 TICKS = "ticks__"
+CONFIG = {"threads": 1, "memory_limit": "1GB"}
+"""More than that is a question to be asked in another way: a test must fit beside others."""
+
+
+def within_windows(ticks: Mapping[str, str], windows: Mapping[str, int]) -> list[str]:
+    """That no row is older than the newest by more than its window, pair by pair: DuckDB then leaves out pairs while it
+    joins two streams, instead of building all of their combinations first."""
+    return [
+        f"{ticks[newer]} <= {ticks[alias]} + {windows[alias]}"
+        for alias in windows
+        for newer in windows
+        if newer != alias
+    ]
 
 
 def expected(tables: Mapping[str, pa.Table], on: str, windows: Mapping[str, int], time: str = "t") -> pa.Table:
     """Times are whole numbers, or timestamps of microseconds; windows are in the same unit."""
-    connection = duckdb.connect(":memory:", config={"threads": 1})
+    connection = duckdb.connect(":memory:", config=CONFIG)
     for alias, table in tables.items():
         connection.register(alias, table)
     ticks = {}
     for alias, table in tables.items():
         column = f'{alias}."{time}"'
         ticks[alias] = column if pa.types.is_integer(table.schema.field(time).type) else f"epoch_us({column})"
-    latest = f"greatest({', '.join(ticks.values())})" if len(ticks) > 1 else next(iter(ticks.values()))
-    within = [f"{latest} - {ticks[alias]} <= {windows[alias]}" for alias in tables]
+    within = within_windows(ticks, {alias: windows[alias] for alias in tables})
     known = [f'{alias}."{time}" IS NOT NULL' for alias in tables]
     columns = [
         f'{alias}."{name}" AS "{alias}_{name}"' for alias, table in tables.items() for name in table.column_names
@@ -44,14 +56,15 @@ def expected_ids(
     """The row numbers that make a result, one a stream, and its largest time; sorted. DuckDB sees the columns of `on`
     and the times in ticks, all of one unit; so payloads may be of types it does not have. What has no window is a
     table, whose rows have no time."""
-    connection = duckdb.connect(":memory:", config={"threads": 1})
+    connection = duckdb.connect(":memory:", config=CONFIG)
     for alias, table in tables.items():
         named = [name for name in table.column_names if f"{alias}.{name}" in on]
         columns = {name: _told(table[name].combine_chunks()) for name in named}
         columns |= {"id__": pa.array(range(table.num_rows), pa.int64()), TICKS: pa.array(ticks[alias], pa.int64())}
         connection.register(alias, pa.table(columns))
     latest = f"greatest({', '.join(f'{alias}.{TICKS}' for alias in windows)})"
-    within = [f"{a}.{TICKS} IS NOT NULL AND {latest} - {a}.{TICKS} <= {window}" for a, window in windows.items()]
+    times = {alias: f"{alias}.{TICKS}" for alias in windows}
+    within = [*(f"{time} IS NOT NULL" for time in times.values()), *within_windows(times, windows)]
     ids = ", ".join(f"{alias}.id__" for alias in tables)
     sql = f"SELECT {ids}, {latest} FROM {', '.join(tables)} WHERE ({on}) AND {' AND '.join(within)}"
     found: list[tuple[int, ...]] = connection.execute(sql).fetchall()

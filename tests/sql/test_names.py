@@ -203,9 +203,9 @@ def test_aliases_in_group_by_and_having(ours: str, duckdb_sql: str) -> None:
     [
         ({}, "no value"),
         ({"limit": 5, "other": 6}, "args= has 'other'"),
-        ({"limit": object()}, "is a object; give a number"),
-        ({"limit": [1]}, "is a list; give a number"),
-        ({"limit": "x"}, "CAST one of them"),
+        ({"limit": object()}, "is of type object with a value that SQL cannot hold; give a number"),
+        ({"limit": [1]}, "is of type list with a value that SQL cannot hold; give a number"),
+        ({"limit": "x"}, "write CAST('x' AS INT)"),
         ({"LIMIT": 5}, "args= has LIMIT"),
     ],
 )

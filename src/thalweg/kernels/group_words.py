@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from thalweg.errors import PlanError
 from thalweg.kernels.key_words import KeyKind
-from thalweg.kernels.keyed_hash import combine
 from thalweg.kernels.salt import Salt
 
 Words = NDArray[np.int64]
@@ -27,6 +26,8 @@ Words = NDArray[np.int64]
 
 def group_words(columns: Sequence[pa.Array], salt: Salt) -> Words:
     """Of rows that are grouped by these columns. NaN and zero must each be one value in them."""
+    from thalweg.kernels.keyed_hash import combine  # numba takes long to import
+
     hashes = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         words = _words(column, salt)
@@ -36,7 +37,7 @@ def group_words(columns: Sequence[pa.Array], salt: Salt) -> Words:
 
 
 def _words(column: pa.Array, salt: Salt) -> Words | None:
-    """None: of a type whose values cannot be told by words; others of the row's columns may be."""
+    """None: a type that has no words; other columns of the row may have some."""
     if pa.types.is_floating(column.type):
         column = column.cast(pa.float64()).view(pa.int64())
     try:

@@ -167,8 +167,8 @@ class ExpressionReader:
         if found is None:
             kind = type(self.parameters[name]).__name__
             self._refuse(
-                node, f":{name} is a {kind} that is no literal; give a number of at most 38 digits, text of whole "
-                "characters, a truth value, or a date or time of the years 1 to 9999"
+                node, f":{name} is of type {kind} with a value that SQL cannot hold; give a number of at most 38 digits, "
+                "text of whole characters, a truth value, or a date or time of the years 1 to 9999"
             )  # fmt: skip
         return found
 
@@ -198,7 +198,7 @@ class ExpressionReader:
             self._refuse(node, f":{node.this} is an empty list; IN takes at least one value: give one")
         made = [value for value in found if value is not None]
         if len(made) < len(found):
-            self._refuse(node, f":{node.this} has a value that is no literal; give numbers, texts, dates or times")
+            self._refuse(node, f":{node.this} has a value that SQL cannot hold; give numbers, texts, dates or times")
         return list(made)
 
     def _read_is(self, node: Any) -> Expression:
