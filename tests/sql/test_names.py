@@ -204,7 +204,7 @@ def test_aliases_in_group_by_and_having(ours: str, duckdb_sql: str) -> None:
         ({}, "no value"),
         ({"limit": 5, "other": 6}, "args= has 'other'"),
         ({"limit": object()}, "is of type object with a value that SQL cannot hold; give a number"),
-        ({"limit": [1]}, "is of type list with a value that SQL cannot hold; give a number"),
+        ({"limit": [1]}, "is a list, which stands for its values in IN alone; write IN (:limit)"),
         ({"limit": "x"}, "write CAST('x' AS INT)"),
         ({"LIMIT": 5}, "args= has LIMIT"),
     ],

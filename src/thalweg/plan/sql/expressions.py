@@ -33,6 +33,10 @@ class Scope(Protocol):
         """A column, or what else a bare name may stand for."""
 
 
+_LISTS = (list, tuple, set, frozenset)
+"""Values of a parameter that IN takes."""
+
+
 class ExpressionReader:
     """Reads nodes of one query."""
 
@@ -166,9 +170,11 @@ class ExpressionReader:
         found = value_of(self.parameters[name])
         if found is None:
             kind = type(self.parameters[name]).__name__
+            if isinstance(self.parameters[name], _LISTS):
+                self._refuse(node, f":{name} is a {kind}, which stands for its values in IN alone; write IN (:{name})")
             self._refuse(
-                node, f":{name} is of type {kind} with a value that SQL cannot hold; give a number of at most 38 digits, "
-                "text of whole characters, a truth value, or a date or time of the years 1 to 9999"
+                node, f":{name} is of type {kind} with a value that SQL cannot hold; give a number of at most 38 "
+                "digits, text of whole characters, a truth value, or a date or time of the years 1 to 9999"
             )  # fmt: skip
         return found
 
@@ -190,7 +196,7 @@ class ExpressionReader:
     def _listed(self, node: Any) -> list[Expression]:
         """A parameter may be a list of values, in IN."""
         given = self.parameters.get(str(node.this)) if type(node).__name__ == "Placeholder" else None
-        if not isinstance(given, list | tuple | set | frozenset):
+        if not isinstance(given, _LISTS):
             return [self.read(node)]
         self.used.add(str(node.this))
         found = [value_of(each) for each in (sorted(given, key=repr) if isinstance(given, set | frozenset) else given)]
