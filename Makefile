@@ -15,7 +15,7 @@ WITH_JAVA = JAVA_HOME=$$(scripts/find-java) && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup oldest-spark check test demo bench bench-filters bench-joins-local bench-joins bench-sql lab format clean
+.PHONY: help setup oldest-spark compiled check test demo bench bench-filters bench-joins-local bench-joins bench-sql lab format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1 /p' Makefile | while read -r target line; do \
@@ -46,6 +46,9 @@ $(OLDEST)/pyspark: | $(INSTALLED)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --target $(OLDEST).part \
 		pyspark==$(OLDEST_SPARK) && mv $(OLDEST).part $(OLDEST) || echo "setup: that failed; going on without it" >&2
 
+compiled: $(INSTALLED) ## compile the loops of joins, which are cached beside the package
+	@$(BIN)/python -c 'from thalweg.kernels.warm_up import warm_up; warm_up()'
+
 check: $(INSTALLED) ## lint, format, types, import contracts
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
@@ -54,8 +57,9 @@ check: $(INSTALLED) ## lint, format, types, import contracts
 
 # Two processes, each with a Spark of its own, since tests of Spark mostly wait; files stay whole, and are taken in the
 # order that tests/conftest.py gives them, not by how many tests they have. Those marked `alone`
-# come first, by themselves; that ARGS leave none of them (5) is no failure.
-test: setup oldest-spark check ## check, then every test and doctest: what CI runs (ARGS go to pytest)
+# come first, by themselves; that ARGS leave none of them (5) is no failure. Loops are compiled before, once, and not by
+# every process of the tests at the same time.
+test: setup oldest-spark compiled check ## check, then every test and doctest: what CI runs (ARGS go to pytest)
 	@$(WITH_JAVA) { $(BIN)/pytest -q -m alone $(ARGS) || [ $$? -eq 5 ]; } \
 		&& $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not alone' $(ARGS)
 
