@@ -222,7 +222,9 @@ class Filters:
         lines = None
         if path is not None:
             with self._lock:
-                lines = self._sinks.setdefault(str(path), JsonLines(path))
+                if str(path) not in self._sinks:
+                    self._sinks[str(path)] = JsonLines(path)
+                lines = self._sinks[str(path)]
 
         def tell(record: Record) -> None:
             self._tally.add(record)

@@ -100,7 +100,8 @@ def join(
 
     What is not given of `policy`, `budget`, `max_matches`, `max_bytes`, `slice_rows`, `seed`, `events` and `redact` is
     taken from Spark's configuration (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), then
-    from the default, each time the join is applied to data.
+    from the default, each time the join is applied to data. `p`, `window` and `alpha` of the paper's policies are read
+    from there too.
 
     The result has the columns ``<stream>_<column>``, those of `select` in its order, and ``event_time``, the largest of
     the times, last unless it is listed. Dictionary-encoded
@@ -227,7 +228,9 @@ class Join:
         lines = None
         if path is not None:
             with self._lock:
-                lines = self._files.setdefault(str(path), JsonLines(path))
+                if str(path) not in self._files:
+                    self._files[str(path)] = JsonLines(path)
+                lines = self._files[str(path)]
 
         def both(record: Record) -> None:
             self._tally.add(record)

@@ -18,6 +18,11 @@ class ThalwegError(Exception):
         self.redacted = message
         return self
 
+    def within(self, place: str) -> Self:
+        """An error of the same kind whose messages begin with the place it happened at."""
+        made = type(self)(f"{place}: {self}")
+        return made if self.redacted is None else made.or_redacted(f"{place}: {self.redacted}")
+
 
 class PlanError(ThalwegError, ValueError):
     """What was asked for cannot be run: a wrong name, a cycle, a bad setting. Raised before any row is read."""
@@ -63,7 +68,7 @@ class JoinLimitError(ThalwegError, RuntimeError):
 
 
 class SumOverflowError(ThalwegError, OverflowError):
-    """A sum over the rows of a window is more than its type can tell."""
+    """A sum over the rows of a window is more than its type can hold."""
 
 
 class QueryError(ThalwegError, RuntimeError):

@@ -109,6 +109,15 @@ FOREIGN = [
 ]  # fmt: skip
 
 
+def test_a_line_of_very_many_pieces_is_given_up(lines: list[str], whole: str, tmp_path: Path) -> None:
+    """Reading them one by one would take minutes: the time grew with the square of their number."""
+    pieces = b'{"event": "' * (2**24 // 12)
+    result = reported(file_of(tmp_path, pieces + b"\n" + "\n".join(lines).encode() + b"\n"))
+    assert result.exit_code == 0
+    assert result.stdout == whole
+    assert "(line 1" in result.stderr
+
+
 @pytest.mark.parametrize("foreign", FOREIGN, ids=[str(foreign[:30]) for foreign in FOREIGN])
 def test_what_is_no_record_is_left_out_and_told(foreign: bytes, lines: list[str], whole: str, tmp_path: Path) -> None:
     content = "\n".join(lines[:3]).encode() + b"\n" + foreign + b"\n" + "\n".join(lines[3:]).encode() + b"\n"

@@ -102,6 +102,31 @@ def test_a_query_that_fails_gives_no_value_away(name: str):
     assert "thalweg.errors" in text or "thalweg.kernels.answer" in text
 
 
+@pytest.mark.parametrize("further", ["CAST(a.k AS INT) > b.n", "CAST(a.k AS INT) > 1", "a.n * 100000000000 > b.n"])
+def test_conditions_of_a_join_give_no_value_away(further: str):
+    """On joined rows, on the rows of one stream, and one whose error holds no value in any case."""
+    for redact in (False, True):
+        join = tw.join(f"a.k = b.k AND {further}", window="1 minute", time="ts", redact=redact)
+        told = raised(lambda join=join: list(join.over(a=TABLE, b=TABLE)))
+        assert f"on=: {further}: " in told
+        assert not (redact and gives_away(told))
+
+
+def test_conditions_of_a_join_on_spark_give_no_value_away(spark):
+    df = spark.createDataFrame(TABLE, SCHEMA)
+    join = tw.join("a.k = b.k AND CAST(a.k AS INT) > b.n", window="1 minute", time="ts", redact=True)
+    told = raised(join(a=df, b=df).collect)
+    assert "a text is no INT in CAST(a.k AS INT)" in told
+    assert not gives_away(told)
+
+
+def test_the_type_of_a_result_gives_no_value_away():
+    s = a_session()
+    s.function("fields", lambda text: {text: 1}, "bigint")
+    assert gives_away(raised(s.query("SELECT fields(k) AS x FROM a").dataframe))
+    assert not gives_away(raised(s.query("SELECT fields(k) AS x FROM a", redact=True).dataframe))
+
+
 def test_sums_and_times_that_do_not_fit_give_no_value_away():
     s = tw.session()
     s.stream("a", pa.table({"ts": TIMES, "n": [4_611_000_000_987_654_321] * 4}), time="ts")

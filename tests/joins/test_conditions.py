@@ -195,6 +195,15 @@ def test_a_condition_does_not_raise_on_rows_that_one_before_it_drops():
     assert found.num_rows > 0
 
 
+@pytest.mark.parametrize("guard", ["", "a.n > b.n AND ", "a.n > 1 AND "])
+def test_a_condition_on_one_stream_waits_for_what_is_before_it(guard: str):
+    """It would raise on a row without a partner, on one that a condition with another stream drops, and so on."""
+    a = pa.table({"k": [1, 2, 3], "n": [9, 0, 9], "s": ["5", "x", "y"], "t": [1, 1, 1]})
+    b = pa.table({"k": [1, 2] if guard else [1], "n": [3] * (2 if guard else 1), "t": [1] * (2 if guard else 1)})
+    join = tw.join(on=f"a.k = b.k AND {guard}CAST(a.s AS INT) > 1", window=10, time="t", select=["a.k"])
+    assert [row["a_k"] for batch in join.over(a=a, b=b) for row in batch.to_pylist()] == [1]
+
+
 def test_a_condition_does_not_raise_on_rows_whose_keys_only_collide(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(keyed_hash, "hash_texts", lambda offsets, data, one, other, out: out.fill(0))
     a = pa.table({"k": ["x", "y"], "t": [1, 1], "v": [1, 2**62]})

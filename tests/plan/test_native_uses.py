@@ -45,6 +45,8 @@ def test_what_cannot_fail(text: str):
         "arr[0] = 1", "m[b] = 1", "a / b > 1", "- a > 1", "a::int > 1", "cast(a as int) > 1", "a div 2 > 1",
         "try_to_timestamp(a, b) is null", "hex(a) = 'x'", "try_element_at(a, b) = 1", "mine(a)", "mine.lower(a) = 'x'",
         "element_at(a, 1) = 1", "from_json(a, 'b int') is null", "assert_true(a) is null", "raise_error(a) is null",
+        # functions in backticks
+        "`div`(10, a) > 2", "`assert_true`(a) is null", "t.`f`(a)", "`lower` (a) = 'x'",
         # what the lexer leaves open
         "a = 'x' /* ' */ and 1 / a > '", "a = 1 -- ' \n and 1 / a > 1", "line rlike '${env:HOME}'", "a in (select b)",
         "exists (select b from t)", "a = :b", "a = ?", "a = 'x", "v:a = 1", "a = {b}", "interval 1 day > a", "a @ b",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -114,6 +115,26 @@ def test_of_a_run_that_fails_nothing_is_left(tmp_path: Path):
     assert list(folder.iterdir()) == []
     s.query("SELECT id FROM a").start(path=str(folder)).awaitTermination()  # the folder can be taken again
     assert [file.name for file in folder.iterdir()] == ["results.parquet"]
+
+
+def test_what_goes_wrong_while_a_run_stops_is_not_lost(tmp_path: Path):
+    reading, stopping = threading.Event(), threading.Event()
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield rows([0]).to_batches()[0]
+        reading.set()
+        assert stopping.wait(10)
+        raise OSError("the disk is gone")
+
+    s = tw.session()
+    s.stream("a", batches(), time="ts")
+    handle = s.query("SELECT id FROM a").start(path=str(tmp_path / "out"))
+    assert reading.wait(10)
+    threading.Timer(0.1, stopping.set).start()
+    handle.stop()
+    assert "the disk is gone" in str(handle.exception())
+    with pytest.raises(OSError, match="the disk is gone"):
+        handle.awaitTermination()
 
 
 @pytest.mark.parametrize(

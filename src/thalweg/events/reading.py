@@ -18,7 +18,9 @@ from thalweg.events.jsonl import BEGINS, from_json
 from thalweg.events.records import JoinObserved, NativeObserved, Observed, Record
 
 MOST_BYTES = 2**24
-"""Of a line; records have some thousand bytes."""
+"""Of a line; records have a few thousand bytes."""
+MOST_PARTS = 1000
+"""Of a line: records that ran together, and what is between them."""
 _BOM = b"\xef\xbb\xbf"
 _DECODER = json.JSONDecoder()
 
@@ -87,26 +89,29 @@ def _parts(number: int, line: bytes) -> Iterator[Record | Skipped]:
         yield Skipped(number, f"it is longer than {MOST_BYTES:,} bytes")
         return
     text = line.decode("utf-8", "replace")
-    begin = text.find(BEGINS)
-    while begin >= 0:
-        if text[:begin].strip(" \t\r\n\0\ufeff"):
-            yield _torn(number, text[:begin])
-        text = text[begin:]
+    at, end_of_line = 0, line.endswith(b"\n")
+    for _ in range(MOST_PARTS):
+        begin = text.find(BEGINS, at)
+        if begin < 0:
+            rest = text[at:]
+            if rest.strip(" \t\r\n\0") and not (BEGINS.startswith(rest) and not end_of_line):
+                yield _torn(number, rest)
+            return
+        if text[at:begin].strip(" \t\r\n\0\ufeff"):
+            yield _torn(number, text[at:begin])
         try:
-            _, end = _DECODER.raw_decode(text)
-            yield from_json(text[:end])
+            _, at = _DECODER.raw_decode(text, begin)
+            yield from_json(text[begin:at])
         except (ValueError, RecursionError):
-            end = text.find(BEGINS, 1)
-            if end < 0 and not line.endswith(b"\n") and _is_open(text):
+            following = text.find(BEGINS, begin + 1)
+            if following < 0 and not end_of_line and _is_open(text[begin:]):
                 return  # the last line, which is being written
-            yield _torn(number, text if end < 0 else text[:end])
-            end = end if end >= 0 else len(text)
+            at = following if following >= 0 else len(text)
+            yield _torn(number, text[begin:at])
         except ThalwegError as error:
             yield Skipped(number, str(error))
-        text = text[end:]
-        begin = text.find(BEGINS)
-    if text.strip(" \t\r\n\0") and not (BEGINS.startswith(text) and not line.endswith(b"\n")):
-        yield _torn(number, text)
+    if text[at:].strip(" \t\r\n\0"):
+        yield Skipped(number, f"it has more than {MOST_PARTS:,} parts; the rest is not read")
 
 
 def _is_open(text: str) -> bool:

@@ -40,6 +40,10 @@ def _words(column: pa.Array, salt: Salt) -> Words | None:
     """None: a type that has no words; other columns of the row may have some."""
     if pa.types.is_floating(column.type):
         column = column.cast(pa.float64()).view(pa.int64())
+    elif pa.types.is_time32(column.type):
+        column = column.view(pa.int32())
+    elif pa.types.is_time64(column.type) or pa.types.is_duration(column.type) or pa.types.is_date64(column.type):
+        column = column.view(pa.int64())
     try:
         kind = KeyKind.of([("", column.type)])
     except PlanError:

@@ -40,7 +40,7 @@ class Check:
             return true_of(self._evaluation(lambda ref: _of(ref, columns), rows))
         except ExpressionError as error:
             if among is None or among.all():
-                raise ExpressionError(f"on=: {self.residual.text}: {error}") from error
+                raise error.within(f"on=: {self.residual.text}") from error
         places = pa.array(among.nonzero()[0])
         found = np.zeros(rows, bool)
         found[among] = self({name: column.take(places) for name, column in columns.items()})

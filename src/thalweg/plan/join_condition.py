@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from thalweg.errors import PlanError, SqlError
 from thalweg.plan.expression import Expression, Ref
+from thalweg.plan.functions import can_raise
 from thalweg.plan.join_graph import Equality
 from thalweg.plan.type_rules import plain_type
 
@@ -35,6 +36,12 @@ class Residual:
     def streams(self) -> tuple[str, ...]:
         """Each once."""
         return tuple(dict.fromkeys(alias for alias, _ in self.columns))
+
+    @property
+    def at_intake(self) -> bool:
+        """Whether the rows of its one stream are judged as they come. One that can raise waits for joined rows: keys
+        and conditions before it may leave out the rows on which it does."""
+        return len(self.streams) == 1 and not (self.expression is not None and can_raise(self.expression))
 
 
 def parse(on: str) -> tuple[list[Equality], tuple[Residual, ...], tuple[str, ...]]:

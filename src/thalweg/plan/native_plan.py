@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from thalweg.errors import PlanError, nearest
-from thalweg.plan.expression_kind import can_be_pushed, may_raise
+from thalweg.plan.expression_kind import can_be_pushed
 from thalweg.plan.native_predicate import NativePredicate, native_predicate
 from thalweg.plan.native_text import is_column
 from thalweg.plan.pipeline import Pipeline
@@ -44,7 +44,7 @@ class NativePlan:
         start = Pipeline(self.names, asked).start
         guards = list(asked)
         for place, k in enumerate(start):
-            if may_raise(self.predicates[k].uses):
+            if self.predicates[k].raises:
                 guards[k] = tuple(dict.fromkeys((*asked[k], *start[:place])))
         return Pipeline(self.names, tuple(guards))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from thalweg.errors import PlanError
+from thalweg.plan.expression_kind import may_raise
 from thalweg.plan.native_text import nodes_of, short_name, text_of
 from thalweg.plan.native_uses import Use, uses_in, uses_of
 
@@ -22,6 +23,8 @@ class NativePredicate:
     """The expression as Spark prints it."""
     uses: tuple[Use, ...] = field(repr=False)
     """The functions and operators in it."""
+    raises: bool = field(repr=False)
+    """Whether it can fail on a row."""
     column: Any = field(compare=False, repr=False)
     after: tuple[str, ...] = ()
     named: bool = field(default=True, compare=False)
@@ -36,8 +39,12 @@ class NativePredicate:
         raise PlanError(f"predicate {self.name!r} is not applied by itself: df.transform(tw.filters(...))")
 
 
-def native_predicate(column: Any, name: str | None = None, after: tuple[str, ...] = ()) -> NativePredicate:
-    """Describe a native predicate; what is no native expression, or not the same each time, is refused."""
+def native_predicate(
+    column: Any, name: str | None = None, after: tuple[str, ...] = (), known: tuple[tuple[Use, ...], bool] | None = None
+) -> NativePredicate:
+    """Describe a native predicate; what is no native expression, or not the same each time, is refused.
+
+    `known`: what it uses and whether it can fail, where the Column was made from an expression with known types."""
     text = text_of(column)
     label = name if name is not None else short_name(text)
     if _calls_python(column, text):
@@ -47,14 +54,17 @@ def native_predicate(column: Any, name: str | None = None, after: tuple[str, ...
             f"predicate {called[1] if called else label!r} is a Python UDF, which Spark runs in Python on every row: "
             "give its function instead, tw.predicate(f, 'column')"
         )
-    known = uses_of(column)
-    uses = tuple(uses_in(text)) if known is None else known
+    if known is None:
+        found = uses_of(column)
+        uses = tuple(uses_in(text)) if found is None else found
+        known = uses, may_raise(uses)
+    uses, raises = known
     if random := _RANDOM.intersection(use.word for use in uses):
         raise PlanError(
             f"predicate {label!r} calls {min(random)}(), and what it answers would depend on the order: "
             "filter by it before or behind tw.filters"
         )
-    return NativePredicate(label, text, uses, column, after, named=name is not None)
+    return NativePredicate(label, text, uses, raises, column, after, named=name is not None)
 
 
 def _calls_python(column: Any, text: str) -> bool:

@@ -192,7 +192,8 @@ Use(word='startswith', arguments=(None, ('b',)))]
         before = tokens[at - 1] if at else _Token("sign", "(")
         at += 1
         if token.kind in ("raw", "text", "number", "name"):
-            if operand and not (token.kind == "text" and before.word in _TYPED):
+            called = token.kind == "name" and after.text == "("  # a function in backticks
+            if called or (operand and not (token.kind == "text" and before.word in _TYPED)):
                 yield Use(NOBODY_KNOWS)
             operand = True
         elif token.kind == "sign":

@@ -242,7 +242,7 @@ class Reader:
         return made
 
     def _opened(self, place: int) -> bool:
-        """What stands behind (?; False: flags for the rest of the group around it."""
+        """What follows (?; False: flags for the rest of the group around it."""
         if named := re.compile(r"<([A-Za-z][A-Za-z0-9]*)>").match(self.pattern, self.at):
             if named[1] in self.names:
                 self._refuse(place, f"(?{named[0]}", "names a second group alike", "choose another name")
@@ -323,7 +323,7 @@ class Reader:
             if isinstance(low, CharacterSet):
                 # Java reads a \v before any - as the character alone
                 if self._next() == "-" and (self._next(2) != "-]" or self.pattern[place : self.at] == "\\v"):
-                    self._refuse(self.at, "-", "stands after a set of characters", r"write \- for the character")
+                    self._refuse(self.at, "-", "follows a set of characters", r"write \- for the character")
                 made = made.union(low)
                 continue
             high = low
@@ -354,6 +354,6 @@ class Reader:
                 place, "&&", "inside brackets is an intersection in Java alone", r"write \&\& for the characters"
             )
         if letter == "-" and place != first and self._next(2) != "-]":
-            self._refuse(place, "-", "stands between no two characters", r"write \- for the character")
+            self._refuse(place, "-", "is not between two characters", r"write \- for the character")
         self.at += 1
         return ord(letter)

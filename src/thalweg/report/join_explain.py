@@ -156,9 +156,9 @@ def _follows(policy: str, streams: int) -> Iterator[str]:
 
 def _conditions(binding: JoinBinding) -> Iterator[str]:
     graph = binding.plan.graph
-    alone = [r.text for r in binding.plan.residuals if len(r.streams) == 1]
+    alone = [r.text for r in binding.plan.residuals if r.at_intake]
     alone += [f"{a}.{one} = {a}.{other}" for a, one, other in graph.within]
-    joint = [r.text for r in binding.plan.residuals if len(r.streams) > 1]
+    joint = [r.text for r in binding.plan.residuals if not r.at_intake]
     unused = sorted({c for root in graph.aliases for c in _left_to_check(graph.tree(root))})
     classes = [" = ".join(f"{a}.{column}" for a, column in graph.column_of[c].items()) for c in unused]
     if alone:

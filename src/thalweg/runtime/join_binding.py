@@ -204,7 +204,7 @@ class JoinBinding:
         if self.plan.select is None:
             return self.schemas[alias]
         names = {column for a, column in self.columns if a == alias}
-        names |= {c for r in self.plan.residuals if len(r.streams) > 1 for a, c in r.columns if a == alias}
+        names |= {c for r in self.plan.residuals if not r.at_intake for a, c in r.columns if a == alias}
         by_class = self.plan.graph.column_of
         names |= {by_class[c][alias] for c in hashed if alias in by_class[c]}
         return pa.schema([field for field in self.schemas[alias] if field.name in names])

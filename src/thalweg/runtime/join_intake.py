@@ -86,7 +86,7 @@ class JoinIntake:
         self.set_aside: list[SetAside] | None = None
         """Rows that were late or had no time, where somebody asks for them."""
         self._checks = {
-            alias: [Check(residual) for residual in binding.plan.residuals if residual.streams == (alias,)]
+            alias: [Check(r) for r in binding.plan.residuals if r.at_intake and r.streams == (alias,)]
             for alias in binding.plan.graph.aliases
         }
 

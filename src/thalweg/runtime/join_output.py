@@ -28,7 +28,7 @@ class JoinOutput:
         self.binding = binding
         self._hashed = tuple(binding.hashed if hashed is None else hashed)
         # conditions on one stream alone were checked when its rows came
-        self._checks = [Check(residual) for residual in binding.plan.residuals if len(residual.streams) > 1]
+        self._checks = [Check(residual) for residual in binding.plan.residuals if not residual.at_intake]
         self._twins = {alias: self._equal_columns(alias) for alias in binding.plan.graph.aliases}
 
     def of(

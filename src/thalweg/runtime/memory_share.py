@@ -10,17 +10,25 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+resource: Any = None
+with contextlib.suppress(ImportError):  # Windows has none
+    import resource
 
 _CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 """Of version 2 and version 1, as a container sees its own."""
+UNKNOWN_BYTES = 8 * 2**30
+"""Of a machine that does not say what it has."""
 
 
 @cache
 def memory_of_process() -> int:
     """What this process may have, in bytes."""
+    if resource is None:
+        return _memory_of_machine()
     own, _ = resource.getrlimit(resource.RLIMIT_AS)  # spark.executor.pyspark.memory, of each worker
     return _memory_of_machine() if own == resource.RLIM_INFINITY else min(_memory_of_machine(), own)
 
@@ -28,11 +36,13 @@ def memory_of_process() -> int:
 @cache
 def memory_share() -> int:
     """Half of it for one of the tasks that run at once, which share the machine and not the limit of a process."""
-    return min(_memory_of_machine() // 2 // len(os.sched_getaffinity(0)), memory_of_process() // 2)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(_memory_of_machine() // 2 // cores, memory_of_process() // 2)
 
 
 def _memory_of_machine() -> int:
-    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    known = hasattr(os, "sysconf")
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if known else UNKNOWN_BYTES]
     for path in _CGROUPS:
         with contextlib.suppress(OSError, ValueError):  # there is none, or it says "max"
             limits.append(int(Path(path).read_text(encoding="ascii")))

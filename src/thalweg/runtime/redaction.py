@@ -1,5 +1,6 @@
 """Results whose errors hold no value of a row, for those who set `redact`.
 
+>>> from thalweg.errors import ExpressionError
 >>> def rows():
 ...     yield 1
 ...     raise ExpressionError("'4x' is no INT").or_redacted("a text is no INT")
@@ -13,11 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from thalweg.errors import ExpressionError, ThalwegError
+from thalweg.errors import ThalwegError
 
 T = TypeVar("T")
-
-__all__ = ["ExpressionError", "called", "redacted"]
 
 
 def redacted(results: Iterator[T], redact: bool) -> Iterator[T]:

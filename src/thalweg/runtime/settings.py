@@ -99,7 +99,7 @@ class AdaptSettings:
         environment. A name that looks like a setting and is none is warned of once; `look`: look for such names."""
         if look:
             _warn_of_unknown_settings(spark)
-        return cls.resolve(given) if spark is None else cls.resolve(given, lambda key: spark.conf.get(key, None))
+        return cls.resolve(given) if spark is None else cls.resolve(given, _configuration(spark))
 
     @classmethod
     def resolve(
@@ -175,6 +175,15 @@ class FilterSettings(AdaptSettings):
     def dead_letter(self) -> bool:
         """Whether rows that fail are set aside."""
         return self.on_error == DEAD_LETTER
+
+
+def _configuration(spark: Any) -> Callable[[str], str | None]:
+    """What a session of Spark is configured with. Over Connect every question is a call to the server, so all of it is
+    asked for at once."""
+    if not hasattr(spark, "_jvm") and hasattr(spark.conf, "getAll"):
+        found: Mapping[str, str] = spark.conf.getAll
+        return found.get
+    return lambda key: spark.conf.get(key, None)
 
 
 def _parse(name: str, where: str, text: str) -> Any:

@@ -13,8 +13,10 @@ import pyarrow as pa
 
 from thalweg.kernels.expressions import Condition as Vectorized
 from thalweg.plan import NativePredicate, Predicate, predicate
-from thalweg.plan.expression import Expression, Ref, UserCall, refs
-from thalweg.plan.functions import can_raise
+from thalweg.plan.expression import Call, Expression, Ref, UserCall, refs, walk
+from thalweg.plan.functions import SIGNS, can_raise
+from thalweg.plan.native_predicate import native_predicate
+from thalweg.plan.native_uses import Use
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import column_of
 from thalweg.plan.relation import UserFunction
@@ -43,7 +45,8 @@ def predicates(
         ]
         if in_jvm:
             assert native is not None, condition
-            made.append(predicate(native(condition), name=name, after=after))
+            known = _uses(condition.expression), can_raise(condition.expression)
+            made.append(native_predicate(native(condition), name, tuple(after), known))
             continue
         if (function := _asked_directly(condition.expression, functions)) is not None:
             columns = [column_of(ref, joined) for ref in refs(condition.expression)]
@@ -60,6 +63,13 @@ def predicates(
             )
         )
     return made
+
+
+def _uses(expression: Expression) -> tuple[Use, ...]:
+    """The functions and operators of a condition, by Spark's names. Its Column has more: a literal is a cast there."""
+    words = {"is_null": "isnull", **{name: sign.lower() for name, sign in SIGNS.items()}}
+    calls = (part.function for part in walk(expression) if isinstance(part, Call))
+    return tuple(Use(words.get(name, name)) for name in calls if name != "widen")
 
 
 def _asked_directly(expression: Expression, functions: Mapping[str, UserFunction]) -> UserFunction | None:

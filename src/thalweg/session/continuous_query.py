@@ -9,13 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from thalweg.errors import PlanError
+from thalweg.errors import PlanError, ThalwegError
 from thalweg.events import Record
 from thalweg.optimizer import optimize
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.relation import UserFunction
 from thalweg.session.explanation import Explanation, explanation
-from thalweg.session.handle import BatchRun, Handle, StreamRun
+from thalweg.session.handle import BatchRun, Handle, Stopped, StreamRun
 from thalweg.session.local_run import LocalRun
 from thalweg.session.parts import Parts, QueryReport
 from thalweg.session.query_settings import QuerySettings
@@ -183,7 +183,16 @@ class ContinuousQuery:
             from thalweg.runtime.spark.sql.finished import FinishedJob
 
             job = FinishedJob(self._spark, writer, path, run.settings.redact)
-            return BatchRun(self, run, lambda told: job.save(), interrupt=job.cancel)
+
+            def save(told: Callable[[int | None], None]) -> None:
+                try:
+                    job.save()
+                except ThalwegError:
+                    if job.cancelled:
+                        raise Stopped from None
+                    raise
+
+            return BatchRun(self, run, save, interrupt=job.cancel)
         from thalweg.session.local_sink import LocalSink
 
         local = self._local_run()

@@ -168,6 +168,7 @@ class BatchRun(_Asked):
         self._rows = self._batches = 0
         self._stopping: type[Stopped | ProcessEnds] | None = None
         self._error: Exception | None = None
+        self._cut_short = False
         # not the thread's own: until Python 3.13 Ctrl-C in Thread.join() makes it say that the thread has ended
         self._ended = threading.Event()
         threading.Thread(target=self._run, name=f"thalweg {query.name or self._id[:8]}", daemon=True).start()
@@ -179,11 +180,10 @@ class BatchRun(_Asked):
     def _run(self) -> None:
         try:
             self._work(self._told)
-        except (Stopped, ProcessEnds):
-            pass  # as it was asked to
-        except Exception as error:  # told by exception() and awaitTermination(), as Spark does
-            if self._stopping is None:
-                self._error = error
+        except (Stopped, ProcessEnds):  # as it was asked to
+            self._cut_short = True
+        except Exception as error:  # for exception() and awaitTermination(), as with Spark; also while it stops
+            self._error = error
         except BaseException as error:  # sys.exit() in a source or a function, which ends no more than its thread
             self._error = QueryError(f"the run was ended by {error!r}, which a source or a function raised")
             self._error.__cause__ = error
@@ -273,6 +273,8 @@ def _end_runs() -> None:
     for run in runs:
         if run.isActive:
             run._release()
+        elif not run._cut_short:  # it has ended by itself meanwhile
+            continue
         if sys.stderr is not None:
             print(
                 f"thalweg: the process ended while the query {run.name or run.id} was running, so that it wrote no "

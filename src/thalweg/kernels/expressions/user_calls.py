@@ -97,7 +97,8 @@ def _declared(function: UserFunction, made: pa.Array) -> pa.Array:
         return made
     have = plain_type(made.type)
     if not (is_.is_null(have) or have == kind or _family(have) == _family(kind) is not None):
-        raise _wrong(function, str(made.type))
+        # the type of a struct names its fields, which may be values of the row
+        raise _wrong(function, str(made.type)).or_redacted(str(_wrong(function, "values of another type")))
     try:
         if is_.is_dictionary(made.type):
             made = made.dictionary_decode()

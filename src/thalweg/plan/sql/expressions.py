@@ -140,7 +140,7 @@ class ExpressionReader:
         if found is None and not is_number_text(node.this):
             self._refuse(node, f"{written} is no number; write it as 10, 0.5 or 1e3")
         if found is None:
-            self._refuse(node, f"{written} is more than a number can tell: 38 digits, or 1.8e308; write a smaller one")
+            self._refuse(node, f"{written} is more than a number can hold, 38 digits or 1.8e308; write a smaller one")
         return found
 
     def _read_boolean(self, node: Any) -> Expression:

@@ -16,6 +16,8 @@ class FinishedJob:
     def __init__(self, spark: SparkSession, writer: Any, path: str | None, redact: bool) -> None:
         self._spark, self._writer, self._path, self._redact = spark, writer, path, redact
         self._tag = f"thalweg-{uuid.uuid4()}"
+        self.cancelled = False
+        """Whether somebody asked for it; the job may have ended before."""
 
     def save(self) -> None:
         """Until it is written. The tag is of this thread, which must not run anything else later."""
@@ -28,6 +30,7 @@ class FinishedJob:
 
     def cancel(self) -> None:
         """What has not begun cannot be cancelled: ask again."""
+        self.cancelled = True
         if hasattr(self._spark, "_jvm"):
             self._spark.sparkContext.cancelJobsWithTag(self._tag)
         else:

@@ -57,7 +57,7 @@ def refuse_one_folder(spark: SparkSession, checkpoint: str, path: str) -> None:
 
 
 def query_at(spark: SparkSession, checkpoint: str) -> str | None:
-    """The name or id of the query that runs with that checkpoint, started by whom ever: the checkpoint has the id of
+    """The name or id of the query that runs with that checkpoint, whoever started it: the checkpoint has the id of
     its query, so no path is compared. None: there is none that this session of Spark can know of."""
     lines = lines_of(spark, f"{checkpoint.rstrip('/')}/metadata")
     if not lines:
