@@ -329,6 +329,14 @@ def test_unknown_names_are_warned_of_by_joins_and_queries(kind: str, monkeypatch
         answer(kind)
 
 
+def test_unknown_names_are_warned_of_also_when_they_are_set_later(spark: Any, conf: Any):
+    answer("filters", spark)
+    for name, kind in (("polcy", "filters"), ("policyy", "join")):
+        conf(name, "written")
+        with pytest.warns(UserWarning, match=f"spark.thalweg.{name} is no setting of Thalweg"):
+            answer(kind, spark)
+
+
 def test_max_bytes_holds_in_this_process(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(tw.JoinLimitError, match=r"windows would hold more than .*select= fewer columns, or raise max_"):
         list(a_join(max_bytes=100).over(**TABLES))

@@ -68,7 +68,7 @@ def test_a_number_that_is_none_is_refused_where_it_stands(word: str) -> None:
 
 
 def test_a_number_of_thousands_of_digits_is_shown_in_part() -> None:
-    with pytest.raises(tw.SqlError, match=r"9999\.\.\. is more than a number can tell") as told:
+    with pytest.raises(tw.SqlError, match=r"9999\.\.\. is more than a number can hold") as told:
         SESSION.query(f"SELECT {'9' * 5000} AS y FROM tcp")
     assert len(told.value.sentence) < 200
 
@@ -79,7 +79,7 @@ def test_a_number_of_thousands_of_digits_is_shown_in_part() -> None:
     ids=["surrogate", "before year 1", "digits", "list", "mapping", "object", "bytes", "complex"],
 )
 def test_a_parameter_that_is_no_literal_is_refused_where_it_stands(given: object) -> None:
-    with pytest.raises(tw.SqlError, match="; give ") as told:
+    with pytest.raises(tw.SqlError, match=r"; (give|write) ") as told:
         SESSION.query("SELECT size FROM tcp WHERE size = :a", args={"a": given})
     assert (told.value.line, told.value.column) == (1, 28)  # sqlglot places a parameter by its condition
     with pytest.raises(tw.SqlError, match="; give "):

@@ -74,8 +74,10 @@ def test_what_goes_wrong_in_this_process_is_raised_where_it_is_waited_for(tmp_pa
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"path": "x", "checkpoint": "y"}, "nothing to go on with"),
-        ({"path": "x", "trigger": "availableNow"}, "nothing to go on with"),
+        ({"path": "x", "checkpoint": "y"}, "is for Spark streams"),
+        ({"path": "x", "trigger": "availableNow"}, "is for Spark streams"),
+        ({"path": "s3://bucket/x"}, "a folder of this machine"),
+        ({"path": f"{__file__}/x"}, "cannot be written to: Not a directory; give another folder"),
     ],
 )
 def test_what_finished_data_do_not_have_is_refused(given: dict, says: str):

@@ -65,7 +65,10 @@ class JsonLines:
                 if out.tell() and not self._ends_a_line():
                     out.write(b"\n")  # its writer was killed: the rest of that line will not come
         except OSError as error:
-            raise ThalwegError(f"cannot write event records to {self.path}: {error}; choose another events=") from error
+            raise ThalwegError(
+                f"cannot write event records to {self.path}: {error}; choose another file by events=, "
+                "spark.thalweg.events or THALWEG_EVENTS"
+            ) from error
 
     def write(self, record: Record) -> None:
         """Append one record. A disk that fills up later is warned of once, and fails nothing."""

@@ -219,7 +219,8 @@ def _check_pattern(pattern: Expression, refuse: Refuse) -> None:
     try:
         pc.match_substring_regex(pa.array([""]), re2_text(str(pattern.value)))
     except RegexError as error:
-        refuse(f"RLIKE {pattern.value!r}: {error}")
+        twice = "; in the text of a query every backslash is written twice" if "\\" in str(error) else ""
+        refuse(f"RLIKE {pattern.value!r}: {error}{twice}")
     except pa.ArrowInvalid:
         refuse("RLIKE: the pattern is too large with its repetitions written out; write fewer or smaller ones")
 
@@ -290,7 +291,7 @@ def _meeting(args: tuple[Expression, ...]) -> str:
             return f"CAST each of them AS {sql_name(kind)}"
     times = [a for a in args if is_.is_timestamp(a.type) or is_.is_date(a.type)]
     if times and any(isinstance(a, Value) for a in args):
-        return "write the time as text, '2026-01-31 12:30:00', or give it in args= with a zone where the other has one"
+        return "write the time as text alone, '2026-01-31 12:30:00', which is read as the other's type, in UTC"
     return "convert one of them before the stream is registered, or by s.function(...)"
 
 

@@ -7,8 +7,8 @@ are fields of its settings, and reads them when it is applied to data.
 from __future__ import annotations
 
 import os
+import re
 import warnings
-import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
@@ -186,6 +186,14 @@ def _configuration(spark: Any) -> Callable[[str], str | None]:
     return lambda key: spark.conf.get(key, None)
 
 
+def _names_in(conf: Any) -> Iterable[str]:
+    """Names that a session's configuration has for Thalweg. Classic Spark is asked for all names in one call: one for
+    each would take tens of milliseconds."""
+    if hasattr(conf, "_jconf"):
+        return re.findall(r"(?i)\bspark\.thalweg\.[^\s,\]]+", conf._jconf.getAllAsJava().keySet().toString())
+    return getattr(conf, "getAll", ())  # not every session can tell all of its configuration
+
+
 def _parse(name: str, where: str, text: str) -> Any:
     try:
         return FROM_OUTSIDE[name](text)
@@ -216,16 +224,10 @@ def unknown_settings(keys: Iterable[str], environ: Mapping[str, str] = os.enviro
 
 
 _WARNED: set[str] = set()
-_LOOKED_AT: weakref.WeakSet[Any] = weakref.WeakSet()
-"""Sessions of Spark whose whole configuration was looked at: it takes many calls into the JVM. In a `foreachBatch`
-every micro-batch has a session of its own, so objects look only when they are first applied."""
 
 
 def _warn_of_unknown_settings(spark: Any) -> None:
-    keys: Iterable[str] = ()
-    if spark is not None and spark not in _LOOKED_AT:
-        _LOOKED_AT.add(spark)
-        keys = getattr(spark.conf, "getAll", ())  # not every session can tell all of its configuration
+    keys = () if spark is None else _names_in(spark.conf)
     for sentence in unknown_settings(keys):
         if sentence not in _WARNED:
             _WARNED.add(sentence)

@@ -151,7 +151,9 @@ class ContinuousQuery:
         else:
             for given, value in (("trigger", trigger), ("checkpoint", checkpoint)):
                 if value is not None:
-                    raise PlanError(f"{given}={value!r}: the data are finished, so that there is nothing to go on with")
+                    raise PlanError(
+                        f"{given}={value!r} is for Spark streams: this run reads its data to their end; leave it out"
+                    )
             handle = self._finished(path, kind, options)
         self._running.add(handle)
         return handle

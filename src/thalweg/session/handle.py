@@ -168,7 +168,7 @@ class BatchRun(_Asked):
         self._rows = self._batches = 0
         self._stopping: type[Stopped | ProcessEnds] | None = None
         self._error: Exception | None = None
-        self._cut_short = False
+        self._cut_short = self._interrupted = False
         # not the thread's own: until Python 3.13 Ctrl-C in Thread.join() makes it say that the thread has ended
         self._ended = threading.Event()
         threading.Thread(target=self._run, name=f"thalweg {query.name or self._id[:8]}", daemon=True).start()
@@ -219,7 +219,11 @@ class BatchRun(_Asked):
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802
         """Until it ends, or for so many seconds; raises what ended it."""
-        ended = self._ended.wait(timeout)
+        try:
+            ended = self._ended.wait(timeout)
+        except KeyboardInterrupt:
+            self._interrupted = True
+            raise
         if self._error is not None:
             raise self._error
         return None if timeout is None else ended
@@ -276,8 +280,12 @@ def _end_runs() -> None:
         elif not run._cut_short:  # it has ended by itself meanwhile
             continue
         if sys.stderr is not None:
+            if run._interrupted:
+                remedy = "to keep what it had found, catch KeyboardInterrupt and call stop() on its handle"
+            else:
+                remedy = "call awaitTermination() on its handle before the script ends"
             print(
                 f"thalweg: the process ended while the query {run.name or run.id} was running, so that it wrote no "
-                "result: call awaitTermination() on its handle before the script ends",
+                f"result: {remedy}",
                 file=sys.stderr,
             )

@@ -61,12 +61,19 @@ class LocalSink:
         if path is None:
             raise PlanError(f"format={kind!r} needs path=..., the folder for the results")
         _refuse_types(kind, schema)
+        if "://" in path:
+            raise PlanError(f"path={path!r}: in this process results go to a folder of this machine; give its path")
         folder = Path(path).absolute()  # the working directory may change while the query runs
         if folder.exists() and not folder.is_dir():
             raise PlanError(f"{path} is a file: give a new folder")
         _refuse_results(path, folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = _locked(path, folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = _locked(path, folder)
+        except OSError as error:
+            raise PlanError(
+                f"path={path!r} cannot be written to: {error.strerror or error}; give another folder"
+            ) from error
         try:
             _refuse_results(path, folder)  # of a run that ended meanwhile
         except PlanError:

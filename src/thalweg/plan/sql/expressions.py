@@ -166,7 +166,11 @@ class ExpressionReader:
         self.used.add(name)
         if name not in self.parameters:
             known = ", ".join(self.parameters) or "none"
-            self._refuse(node, f":{name} is given no value{nearest(name, self.parameters)}; args= has {known}")
+            self._refuse(
+                node,
+                f":{name} is given no value{nearest(name, self.parameters)}; args= has {known}; give "
+                f"args={{{name!r}: ...}}",
+            )
         found = value_of(self.parameters[name])
         if found is None:
             kind = type(self.parameters[name]).__name__
@@ -187,6 +191,8 @@ class ExpressionReader:
     def _read_in(self, node: Any) -> Expression:
         if node.args.get("query") is not None:
             self._refuse(node, "IN takes a list of values; a query inside is not part of the language: join instead")
+        if node.args.get("field") is not None:
+            self._refuse(node, f"IN takes values in parentheses; write IN ({node.args['field'].sql(dialect='spark')})")
         self._demand(node, {"this", "expressions"})
         if not node.expressions:
             self._refuse(node, "IN takes at least one value; write x IN (1, 2)")
@@ -321,7 +327,10 @@ class ExpressionReader:
 
     def _read_trycast(self, node: Any) -> Expression:
         if node.args.get("safe"):
-            self._refuse(node, "try_cast is not part of the language; write CAST, which fails on a row it cannot cast")
+            self._refuse(
+                node,
+                "try_cast is not part of the language; write CASE WHEN x RLIKE '^[0-9]{1,9}$' THEN CAST(x AS INT) END",
+            )
         return self._cast(node)
 
     def _cast(self, node: Any) -> Expression:

@@ -74,6 +74,8 @@ def sentence_of(text: str, redact: bool = False) -> str:
         return str(ours[-1]).strip()
     found = _SPARKS.search(text)
     if found is None:
-        return "the query failed on Spark, whose message is redacted" if redact else text.strip().split("\n", 1)[0]
+        # py4j puts the name of its own call on a line before what Java says
+        said = re.sub(r"^An error occurred while calling \S+\s*:?\s*", "", text.strip()) or text.strip()
+        return "the query failed on Spark, whose message is redacted" if redact else said.split("\n", 1)[0]
     remedy = _REMEDIES.get(found[1].partition(".")[0])
     return (found[1] if redact else f"{found[1]}: {found[2].strip()}") + (f"; {remedy}" if remedy else "")
