@@ -16,7 +16,7 @@ from thalweg.errors import ExpressionError
 from thalweg.kernels.expressions.decimals import read_decimals
 from thalweg.kernels.expressions.rounding import to_long
 from thalweg.kernels.expressions.rows import Kernel, Maker, arrow_of, full, numpy_of
-from thalweg.kernels.expressions.text_casts import boolean_of, decimal_of, real_of, whole_of
+from thalweg.kernels.expressions.text_casts import DROP_SUCH_ROWS, boolean_of, decimal_of, real_of, whole_of
 from thalweg.kernels.expressions.times import utc
 from thalweg.plan.expression import Call
 from thalweg.plan.type_rules import sql_name
@@ -31,7 +31,7 @@ def _does_not_fit(value: object, call: Call) -> ExpressionError:
     from thalweg.plan.expression import text_of
 
     shown = f"CAST({text_of(call.arguments[0])} AS {sql_name(call.type)})"
-    does_not = f"does not fit in {sql_name(call.type)} in {shown}"
+    does_not = f"does not fit in {sql_name(call.type)} in {shown}; {DROP_SUCH_ROWS}"
     return ExpressionError(f"{value!s} {does_not}").or_redacted(f"a value {does_not}")
 
 

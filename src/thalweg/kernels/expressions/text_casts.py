@@ -25,9 +25,13 @@ _REAL = r"\A[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?\z|(?i)\A[+-
 _TRUE, _FALSE = ["t", "true", "y", "yes", "1"], ["f", "false", "n", "no", "0"]
 
 
+DROP_SUCH_ROWS = "drop such rows by a condition that is written before it"
+"""What helps against a value that cannot be cast."""
+
+
 def _is_none(text: object, call: Call) -> ExpressionError:
     shown = f"CAST({text_of(call.arguments[0])} AS {sql_name(call.type)})"
-    is_none = f"is no {sql_name(call.type)} in {shown}"
+    is_none = f"is no {sql_name(call.type)} in {shown}; {DROP_SUCH_ROWS}"
     return ExpressionError(f"{text!r} {is_none}").or_redacted(f"a text {is_none}")
 
 
