@@ -211,3 +211,35 @@ def test_on_spark_a_join_gives_no_value_away(spark: Any, tmp_path: Path):
     text = raised(tw.join(**JOIN, max_matches=2, redact=True)(**frames).collect)
     assert "JoinLimitError: one row of " in text
     assert not gives_away(text)
+
+
+def test_a_value_that_looks_like_an_error_of_ours_is_a_value(spark, tmp_path: Path):
+    """Spark quotes the value in its message, with the ends of its lines."""
+    forged = f"x\nthalweg.errors.FailedRowError: card {SECRET} of somebody"
+    s = tw.session(spark)
+    table = pa.table({"ts": TIMES, "k": ["1", forged, "2", "3"]})
+    s.stream("a", spark.createDataFrame(table, "ts timestamp_ntz, k string"), time="ts")
+    for redact in (True, False):
+        handle = s.query("SELECT CAST(k AS INT) AS x FROM a", redact=redact).start(path=str(tmp_path / str(redact)))
+        told = raised(handle.awaitTermination)
+        assert "CAST_INVALID_INPUT" in told.splitlines()[0]
+        assert not (redact and gives_away(told))
+
+
+def test_errors_that_are_not_ours_give_no_value_away():
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield TABLE.to_batches()[0]
+        raise OSError(f"cannot read after {SECRET}")
+
+    s = tw.session()
+    s.stream("a", batches(), time="ts")
+    told = raised(s.query("SELECT n FROM a", redact=True).dataframe)
+    assert "QueryError: the run failed with OSError" in told
+    assert not gives_away(told)
+
+
+def test_a_date_that_python_does_not_have_is_an_error_of_its_row():
+    s = tw.session()
+    s.stream("a", pa.table({"ts": TIMES[:1], "d": pa.array([2**31 - 1], pa.date32())}), time="ts")
+    with pytest.raises(tw.ExpressionError, match="does not fit in TIMESTAMP"):
+        s.query("SELECT CAST(d AS TIMESTAMP) AS x FROM a").dataframe()

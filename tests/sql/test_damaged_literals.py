@@ -75,8 +75,18 @@ def test_a_number_of_thousands_of_digits_is_shown_in_part() -> None:
 
 @pytest.mark.parametrize(
     "given",
-    ["\ud800", datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))), 10**5000, [1], {"a": 1}, object(), b"x", 1j],
-    ids=["surrogate", "before year 1", "digits", "list", "mapping", "object", "bytes", "complex"],
+    [
+        "\ud800",
+        datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))),
+        10**5000,
+        [1],
+        {"a": 1},
+        object(),
+        b"x",
+        1j,
+        timedelta.max,
+    ],
+    ids=["surrogate", "before year 1", "digits", "list", "mapping", "object", "bytes", "complex", "length"],
 )
 def test_a_parameter_that_is_no_literal_is_refused_where_it_stands(given: object) -> None:
     with pytest.raises(tw.SqlError, match=r"; (give|write) ") as told:

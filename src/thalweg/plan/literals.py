@@ -74,7 +74,8 @@ def value_of(given: object) -> Value | None:
     if isinstance(given, date):
         return Value(given, pa.date32())
     if isinstance(given, timedelta):
-        return Value(given, pa.duration("us"))
+        fits = abs(given // timedelta(microseconds=1)) < 2**63
+        return Value(given, pa.duration("us")) if fits else None
     return None
 
 

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from thalweg.errors import ThalwegError
+from thalweg.errors import QueryError, ThalwegError
 
 T = TypeVar("T")
 
 
 def redacted(results: Iterator[T], redact: bool) -> Iterator[T]:
-    """The same results; an error of ours is raised without values of rows, and without what caused it."""
+    """The same results; an error is raised without values of rows, and without what caused it."""
     if not redact:
         yield from results
         return
@@ -29,6 +29,8 @@ def redacted(results: Iterator[T], redact: bool) -> Iterator[T]:
         return
     except ThalwegError as error:
         made = _without_values(error)
+    except Exception as error:  # of a data source, or a mistake of ours: whatever it says, it may hold a value
+        made = QueryError(f"the run failed with {type(error).__name__}, whose message is left out by redact")
     raise made  # not while the other one is handled, or it would be kept as the context
 
 

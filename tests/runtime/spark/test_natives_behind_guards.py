@@ -120,3 +120,20 @@ def test_a_sample_counts_a_guarded_predicate_where_its_guards_hold(df):
     passed = [row for row in before if row.x is not None and 2 <= 10 // row.x <= 5]
     assert shown["guard"].sampled == shown["good"].sampled == len(ROWS)
     assert (shown["divided"].sampled, shown["divided"].selectivity) == (len(before), len(passed) / len(before))
+
+
+@pytest.mark.parametrize("policy", [{"p": 1.0}, {}])
+def test_a_column_with_its_own_guard_is_as_safe_as_in_a_filter(spark, policy: dict[str, float]):
+    """Also where rows are sampled, and whatever Spark computes once because it occurs twice."""
+    df = spark.createDataFrame(
+        [(n, n % 4, "good" if n % 8 else "bad") for n in range(400)], "id int, x int, kind string"
+    )
+    own = (F.col("x") != 0) & (F.lit(10) / F.col("x") > 2) & (F.lit(10) / F.col("x") < 5.5)
+    for column in (own, F.expr("x <> 0 AND 10 DIV x > 2 AND 10 DIV x < 6"), ~((F.col("x") == 0) | ~own)):
+        good = F.lower("kind") == "good"
+        expected = df.filter(column).filter(good).count()
+        assert 0 < expected < 400
+        keep = tw.filters(column, good, **policy)
+        for _ in range(2):
+            assert df.transform(keep).count() == expected
+        assert tw.filters(column, good).learn(df, share=1.0) == 400

@@ -44,7 +44,11 @@ def _first_that_fails(array: pa.Array, cast: Callable[[pa.Array], pa.Array], cal
             array = array.slice(len(array) // 2)
         except pa.ArrowInvalid:
             array = half
-    return _does_not_fit(array[0].as_py(), call)
+    try:
+        value = array[0].as_py()
+    except (OverflowError, ValueError):  # a date or time that Python has none for
+        value = f"a {array.type}"
+    return _does_not_fit(value, call)
 
 
 def _trying(cast: Callable[[pa.Array, pa.DataType], pa.Array]) -> Cast:

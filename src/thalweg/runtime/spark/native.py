@@ -26,7 +26,7 @@ from thalweg.plan.expression_kind import UNKNOWN, kinds_of
 from thalweg.runtime.native_order import NativeOrder
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
-from thalweg.runtime.spark.guarded import all_true
+from thalweg.runtime.spark.guarded import all_true, kept_whole
 from thalweg.runtime.spark.stream_watch import of_query, watch
 
 SHARE = 0.01
@@ -75,7 +75,7 @@ def filter_natively(
     rand = F.rand() if settings.seed is None else F.rand(settings.seed)
     out = df.filter(_all(plan.native, free)) if free else df
     out = out.withColumn(marked, rand < F.lit(profile.p if isinstance(profile, ProfileSettings) else SHARE))
-    out = out.filter(F.col(marked) | _all(plan.native, learned))
+    out = out.filter(F.col(marked) | _all(plan.native, learned, sampled=True))
     out = out.withColumn(outcome, F.when(F.col(marked), _outcome(plan.native)))
     bins = min(1 << len(learned), MOST_BINS)
     work = F.array(F.to_json(F.histogram_numeric(F.col(outcome), F.lit(bins)))).alias("work")
@@ -110,14 +110,22 @@ def learn(df: DataFrame, native: NativeOrder, share: float, rows: int) -> int:
     return int(sum(outcomes.values()))
 
 
-def _all(plan: NativePlan, order: Sequence[int]) -> Column:
-    """True where these predicates are, evaluated in this order.
+def _evaluated_in_turn(predicate: NativePredicate) -> Column:
+    """The predicate where it is not a filter by itself: Spark would compute what occurs twice in a Column ahead of the
+    whole, although a part of the Column guards it."""
+    column: Column = predicate.column
+    return kept_whole(column) if predicate.raises else column
+
+
+def _all(plan: NativePlan, order: Sequence[int], sampled: bool = False) -> Column:
+    """True where these predicates are, evaluated in this order. `sampled`: rows that are not need not pass.
 
     One with guards sees only rows on which they are true, whatever Spark computes ahead or moves. What a source can
     take over is a plain conjunct as well, because only these are pushed down; it is cheap enough to be evaluated twice.
     """
-    columns: list[Column] = [p.column for p in plan.predicates]
-    if not any(plan.waits_for[k] for k in order):
+    guards = any(plan.waits_for[k] for k in order)
+    columns = [_evaluated_in_turn(p) if sampled or guards else p.column for p in plan.predicates]
+    if not guards:
         return reduce(operator.and_, [columns[k] for k in order])
     plain = {k for k in order if k in plan.first and not plan.waits_for[k]}
     before = list(itertools.takewhile(plain.__contains__, order))
@@ -131,8 +139,8 @@ def _outcome(plan: NativePlan) -> Column:
     """Bit k where predicate k drops the row; it is evaluated only where its guards hold."""
     bits = F.lit(0.0)
     for k in plan.learned:
-        guards = [plan.predicates[g].column for g in plan.waits_for[k] if g in plan.learned]
-        drops = all_true([*guards, ~F.coalesce(plan.predicates[k].column, F.lit(False))])
+        guards = [_evaluated_in_turn(plan.predicates[g]) for g in plan.waits_for[k] if g in plan.learned]
+        drops = all_true([*guards, ~F.coalesce(_evaluated_in_turn(plan.predicates[k]), F.lit(False))])
         bits = bits + F.when(drops, F.lit(float(1 << k))).otherwise(F.lit(0.0))
     return bits
 

@@ -26,7 +26,7 @@ _OURS = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _SPARKS = re.compile(
-    r"\[(?!STREAM_FAILED|FAILED_EXECUTE_UDF|TASK_WRITE_FAILED)([A-Z][A-Z_.]+)\] "
+    r"\[(?!STREAM_FAILED|FAILED_EXECUTE_UDF|TASK_WRITE_FAILED|PYTHON_EXCEPTION)([A-Z][A-Z_.]+)\] "
     r"(.+?)(?:\. (?:Use|Correct|If necessary|Please|To |Set )|\.?\s*SQLSTATE|\n|\Z)"
 )
 _REMEDIES = {
@@ -70,9 +70,10 @@ def sentence_of(text: str, redact: bool = False) -> str:
     >>> sentence_of("[CAST_INVALID_INPUT] The value '4x' of the type STRING cannot be cast SQLSTATE", redact=True)
     'CAST_INVALID_INPUT; drop such rows by a condition that is written before it'
     """
-    if ours := _OURS.findall(text):
-        return str(ours[-1]).strip()
-    found = _SPARKS.search(text)
+    ours, found = _OURS.search(text), _SPARKS.search(text)
+    # what comes first is what happened: Spark's messages quote values, and a value may look like an error of ours
+    if ours is not None and (found is None or ours.start() < found.start()):
+        return str(_OURS.findall(text)[-1]).strip()
     if found is None:
         # py4j puts the name of its own call on a line before what Java says
         said = re.sub(r"^An error occurred while calling \S+\s*:?\s*", "", text.strip()) or text.strip()
