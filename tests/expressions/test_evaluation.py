@@ -72,7 +72,7 @@ def test_slices_are_read_where_they_begin() -> None:
         assert parts[0] == parts[1], line
 
 
-DROP = "drop such rows by a condition that is written before it"
+DROP = "drop such rows by a condition written before it"
 
 
 @pytest.mark.parametrize(

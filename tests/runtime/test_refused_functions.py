@@ -142,7 +142,7 @@ RETURNED = {
     "a generator": (lambda: (n for n in []), "generator for a row, which is always true, also where"),
     "a filter": (lambda: filter(None, []), "filter for a row, which is always true"),
     "matches": (lambda: re.finditer("a", "b"), "callable_iterator for a row, which is always true"),
-    "NotImplemented": (lambda: NotImplemented, "NotImplementedType for a row: it cannot tell"),
+    "NotImplemented": (lambda: NotImplemented, "NotImplementedType for a row, which is no answer"),
     "an Arrow scalar": (lambda: pa.scalar(False), "pyarrow's BooleanScalar for a row, which is no truth value"),
     "an Arrow number": (lambda: pa.scalar(1000), "pyarrow's Int64Scalar for a row, which is no truth value"),
     "an Arrow array": (lambda: pa.array([False]), "pyarrow's BooleanArray for a row, which is no truth value"),

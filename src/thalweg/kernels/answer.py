@@ -120,7 +120,7 @@ def _refuse_what_is_no_truth(result: Any, answers: Sequence[Any], name: str) -> 
             "of it"
         )
     if result is NotImplemented:
-        raise PredicateError(f"{what}: which is no answer; return True or False")
+        raise PredicateError(f"{what}, which is no answer; return True or False")
 
 
 def answer_by_array(call: Callable[..., Any], arrays: Sequence[pa.Array], rows: int, name: str) -> tuple[Bits, Raised]:

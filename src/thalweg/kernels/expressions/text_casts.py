@@ -3,7 +3,7 @@
 >>> from thalweg.plan.expression import Ref, call
 >>> whole_of(pa.array([" +7 ", "4x"]), call("cast", (Ref("s", "x", pa.string()),), pa.int32()))
 Traceback (most recent call last):
-thalweg.errors.ExpressionError: '4x' is no INT in CAST(s.x AS INT)
+thalweg.errors.ExpressionError: '4x' is no INT in CAST(s.x AS INT); drop such rows by a condition written before it
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _REAL = r"\A[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?\z|(?i)\A[+-
 _TRUE, _FALSE = ["t", "true", "y", "yes", "1"], ["f", "false", "n", "no", "0"]
 
 
-DROP_SUCH_ROWS = "drop such rows by a condition that is written before it"
+DROP_SUCH_ROWS = "drop such rows by a condition written before it"
 """What helps against a value that cannot be cast."""
 
 
