@@ -74,10 +74,24 @@ WHOLE = {  # each has every n once, in any order
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("there", ["plain"], indirect=True)
 @pytest.mark.parametrize("clause", WHOLE)
 def test_literals_in_every_clause(there, here, clause: str):
     for session in (here, there):
         assert sorted(row["n"] for row in asked(session, WHOLE[clause])) == list(range(COUNT))
+
+
+def test_literals_in_all_clauses_at_once(there, here):
+    """Of one query, so that Spark's parser can be tried in each of its moods."""
+    own = each("WHEN a.n = {n} THEN a.s = {text} AND a.s LIKE {like} AND instr(a.s, {text}) = instr({text}, a.s)", " ")
+    listed, added = each("{text}"), f"a.s || {quoted_text(TEXTS[0])}"
+    text = (
+        f"SELECT max(a.n) AS n, {added} AS g FROM s AS a, t WHERE a.s = t.s AND a.s IN ({listed}) AND CASE {own} END "
+        f"GROUP BY {added}, TUMBLE(1 HOUR) HAVING max(a.s) IN ({listed})"
+    )
+    for session in (here, there):
+        found = {row["n"]: row["g"] for row in asked(session, text)}
+        assert found == {n: value + TEXTS[0] for n, value in enumerate(TEXTS)}
 
 
 def test_parameters_come_back_as_they_were_given(there, here):
