@@ -47,6 +47,7 @@ MOST_BYTES = 2 * 2**30
 _too_large: list[str] = []
 
 
+@pytest.hookimpl(trylast=True)  # after the test's own teardown, which would else be left out
 def pytest_runtest_teardown(item: pytest.Item) -> None:
     """Fail the first test with which this process has grown beyond its limit."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
