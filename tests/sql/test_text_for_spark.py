@@ -82,7 +82,7 @@ def test_literals_in_every_clause(there, here, clause: str):
 
 
 def test_literals_in_all_clauses_at_once(there, here):
-    """Of one query, so that Spark's parser can be tried in each of its moods."""
+    """In few queries, so that Spark's parser can be tried with other settings too."""
     own = each("WHEN a.n = {n} THEN a.s = {text} AND a.s LIKE {like} AND instr(a.s, {text}) = instr({text}, a.s)", " ")
     listed, added = each("{text}"), f"a.s || {quoted_text(TEXTS[0])}"
     text = (
@@ -92,6 +92,8 @@ def test_literals_in_all_clauses_at_once(there, here):
     for session in (here, there):
         found = {row["n"]: row["g"] for row in asked(session, text)}
         assert found == {n: value + TEXTS[0] for n, value in enumerate(TEXTS)}
+        for clause in ("WHERE <>", "join"):  # what the query above does not have
+            assert sorted(row["n"] for row in asked(session, WHOLE[clause])) == list(range(COUNT))
 
 
 def test_parameters_come_back_as_they_were_given(there, here):
