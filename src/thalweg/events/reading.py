@@ -1,7 +1,7 @@
 """Records of a file, as far as they can be read: what a kill, a full disk or an editor left behind is passed over.
 
 Guarantees: whatever the bytes are, reading raises nothing but OSError; every line that holds something else than
-records is told with its number. Cost: two passes over the file, and one line in memory, of bounded length.
+records is reported with its number. Cost: two passes over the file, and one line in memory, of bounded length.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Skipped:
 def read(path: str | os.PathLike[str], skipped: list[Skipped] | None = None) -> Iterator[Record]:
     """The records of a file, oldest first; of a micro-batch that was run again, only those of its last time.
 
-    What is no record is passed over and added to `skipped`. Without a list a warning tells how many lines there were,
+    What is no record is passed over and added to `skipped`. Without a list a warning says how many lines there were,
     those aside that were cut off because their process was killed while writing.
     """
     passed_over: list[Skipped] = []

@@ -2,7 +2,7 @@
 
 A class of equal columns gets one kind, by the types of its columns. Whole numbers, dates, timestamps and booleans are
 their own words, so equal words are equal keys (`exact`). Texts, bytes and decimals are hashed, keyed with a salt; their
-results are checked again by value. Types of different families never compare: that is told with both columns' names.
+results are checked again by value. Types of different families never compare: the error names both columns.
 
 >>> kind = KeyKind.of([("a.k", pa.int8()), ("b.k", pa.uint64())])
 >>> words, known = kind.words(pa.array([1, None, 2**63], pa.uint64()))  # 2^63 is no int64: nothing can equal it
