@@ -75,6 +75,15 @@ class Work:
     """Rows set aside."""
     raised: list[int] = field(default_factory=list)
     """Rows a predicate raised on, in ordinary work; others may have dropped them."""
+    trials: int = 0
+    """Slices that were run in another order to measure it. Their rows count in `evaluated` and `passed` like others."""
+    trial_rows: int = 0
+    trial_ns: int = 0
+    """Time of those slices, a part of the processing time."""
+    trial_loss_ns: int = 0
+    """How much longer they took than the order in force would have."""
+    standing: str = ""
+    """Why the order has not changed lately, in one sentence; empty where the policy does not say."""
 
     @classmethod
     def none(cls, n: int) -> Work:
