@@ -54,6 +54,7 @@ class AGreedy:
     """The core algorithm of the paper."""
 
     name: ClassVar[str] = "a-greedy"
+    standing: str = ""
     defaults: ClassVar[ProfileSettings | None] = ProfileSettings(p=0.01, window=1000, alpha=0.9)
 
     def __init__(

@@ -33,6 +33,7 @@ class DuckdbSwap:
     """Random adjacent swaps, judged by the clock."""
 
     name: ClassVar[str] = "duckdb-swap"
+    standing: str = ""
     defaults: ClassVar[ProfileSettings | None] = None
 
     def __init__(

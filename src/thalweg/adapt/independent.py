@@ -47,6 +47,7 @@ class Independent:
     """Sorted by unconditional drops per unit of time."""
 
     name: ClassVar[str] = "independent"
+    standing: str = ""
     defaults: ClassVar[ProfileSettings | None] = ProfileSettings(p=0.005, window=1000, alpha=0.9)
 
     def __init__(

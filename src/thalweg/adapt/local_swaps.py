@@ -47,6 +47,7 @@ class LocalSwaps:
     """Swaps of neighbours."""
 
     name: ClassVar[str] = "local-swaps"
+    standing: str = ""
     defaults: ClassVar[ProfileSettings | None] = ProfileSettings(p=0.01, window=1000, alpha=0.9)
 
     def __init__(

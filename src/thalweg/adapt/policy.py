@@ -69,6 +69,19 @@ def _number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One slice in another order, to learn what a filter costs there. Its rows get their answer as any others do."""
+
+    order: tuple[int, ...]
+    rows: int
+    """At most so many."""
+    candidate: int
+    """The filter that is tried."""
+    expected_ns: float
+    """What the order in force would take for a slice of so many rows."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Wants:
     """What to profile: sample dropped rows with probability `p`; on a row dropped at position i evaluate filter k
@@ -86,6 +99,26 @@ class Wants:
     """The data has just moved: take short slices, so that a verdict comes soon."""
     shared: str | None = None
     """Profile tuples made under this wish go to siblings with the same mark, and theirs come here; None: neither."""
+    slice_rows: int | None = None
+    """The length of the next slices; None: as the loop likes."""
+    trial: Trial | None = None
+    """The next slice is a trial; the policy is asked again right after it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Costs:
+    """What is known about what filters cost, beyond the best guess per row. Arrays are indexed by filter."""
+
+    least_ns: NDArray[np.float64]
+    """What a row may cost at least..."""
+    most_ns: NDArray[np.float64]
+    """...and at most."""
+    error_ns: NDArray[np.float64]
+    """The standard error of the best guess; nan where nothing is known."""
+    fixed_ns: NDArray[np.float64]
+    """What a call costs whatever its size; nan where nothing is known."""
+    most_rows: NDArray[np.int64]
+    """Rows of the largest call that was timed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,17 +136,26 @@ class Seen:
     profile: Bits
     """The new profile tuples: one row a sampled row, True where the filter drops it. False where it does not, where a
     guard fails, and where nobody looked: a filter counts as dropping only what it is known to drop."""
-    cost_error_ns: NDArray[np.float64] | None = None
-    """The standard error of `cost_ns`; nan while nothing is known."""
+    known: Bits | None = None
+    """Where the filter was evaluated on the sampled row; None: nobody recorded it."""
+    costs: Costs | None = None
+    """More about the costs; None: `cost_ns` is all there is."""
     working_ns: int = 0
     """Time of ordinary work since the last update."""
     profiling_ns: int = 0
     """Time of profiling since the last update."""
     reoptimizing_ns: int = 0
     """Time of the last update."""
+    batch_rows: int = NEVER
+    """Rows of the batch at hand: no slice is longer."""
+    trial_ns: int = 0
+    """Time of the trial, where there was one."""
+    trial_loss_ns: int = 0
+    """How much more that was than the order in force would have taken."""
     siblings: tuple[Bits, Bits] | None = None
-    """Profile tuples that other workers shared meanwhile (`Wants.shared`), and for each whether it is fresh: sampled
-    under an urgent wish, so since the data there has moved."""
+    """Profile tuples that other workers shared meanwhile (`Wants.shared`), with what is known of them (two columns per
+    filter: drops it, is known), and for each whether it is fresh: sampled under an urgent wish, so since the data there
+    has moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +172,8 @@ class Policy(Protocol):
 
     name: ClassVar[str]
     order: tuple[int, ...]
+    standing: str
+    """Why the order stands, in one sentence; empty: it does not say."""
 
     def wants(self) -> Wants:
         """What to profile from now on."""

@@ -1,10 +1,10 @@
 """What adapting may spend, and what things cost: the book-keeping of `auto`.
 
-Answers: how many profile tuples can be paid for at once, with which probability rows may be profiled steadily, and how
-many rows should pass between two looks for drift.
-Guarantee: credit grows by the budget's share of all time and shrinks by what was spent; nothing steady is bought on
-credit. Only the tuples to begin with are free: some whatever they cost, more when they are cheap.
-Cost: a dozen operations an update. Each new measurement counts for a quarter.
+Answers: how much may be spent now, how many profile tuples that pays for, with which probability rows may be profiled
+steadily, and how many rows should pass between two looks.
+Guarantee: what is spent on profiling, on deciding, and lost by trials is at most `budget` times all time, plus a loan of
+`LOAN_NS` at the beginning (which never exceeds `EARLY` of the time until then) and what the first tuples cost.
+Cost: a dozen operations per update. Each new measurement counts for a quarter.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ import math
 
 from thalweg.adapt.policy import Seen
 
-FIRST, START, GRACE, GRACE_NS = 8, 128, 100_000, 5e6
-"""Profile tuples at the beginning: some whatever they cost, more when they cost no more than the budget of that many
-rows, or than some milliseconds."""
+LOAN_NS, EARLY = 12e6, 0.5
+"""At the beginning nothing is known and every row may cost a hundred times what it should: learning may then take half
+of the time, up to this much in all."""
 SAVED = 384
 """Profile tuples that can be saved up for."""
-TOGETHER = 96
-"""Profile tuples worth one look: their fixed cost is shared."""
 LOOKS = 0.25
 """The share of the budget that looking for drift may take."""
 WARM = 2
@@ -30,8 +28,8 @@ LOOK_NS = 50_000.0
 """What a look costs, until it is measured."""
 LEAST_NS = 1_000.0
 """What a profile tuple costs besides its filters, about."""
-LEAST_ROWS, MOST_ROWS = 1024, 1 << 24
-"""Between two looks."""
+SHOW_NS = 60_000.0
+"""What profiling costs besides, however few tuples there are, until it is measured."""
 
 
 class Purse:
@@ -39,77 +37,81 @@ class Purse:
 
     def __init__(self, budget: float) -> None:
         self.budget = budget
-        self.free = START
-        """Tuples that cost nothing yet."""
+        self.loan_ns = LOAN_NS
         self.each_ns = LEAST_NS
         """Of profiling one tuple more."""
+        self.show_ns = SHOW_NS
+        """Of profiling some tuples and judging by them, however few."""
         self.row_ns = math.nan
         """Of ordinary work."""
-        self.dropped = 1.0
-        """Share of the rows."""
-        self._fixed_ns = math.nan  # of profiling some tuples and judging them, however few
+        self.time_ns = 0.0
+        """All time so far."""
         self._look_ns = LOOK_NS  # of an update without tuples
         self._shown_ns = math.nan  # what the tuples of the last update took beyond their filters
         self._updates = 0
-        self._credit_ns = 0.0
+        self._spent_ns = 0.0
 
     @property
     def opened(self) -> bool:
-        """Whether anything is known of prices: a first few tuples have been profiled."""
-        return not math.isnan(self._fixed_ns + self.row_ns)
+        """Whether anything is known of prices."""
+        return not math.isnan(self.row_ns)
+
+    @property
+    def available_ns(self) -> float:
+        """What may be spent now; negative: adapting is in debt."""
+        return self.earned_ns - self._spent_ns
 
     def account(self, seen: Seen, rows: int) -> None:
         """Take what was done since the last update, on so many rows."""
         spent = seen.profiling_ns + seen.reoptimizing_ns
         self._updates += 1
+        self.time_ns += seen.working_ns + spent
         if self._updates > WARM:
-            free = seen.profiling_ns if self.free else 0
-            self._credit_ns += MARGIN * self.budget * (seen.working_ns + spent) - spent + free
+            self._spent_ns += spent + seen.trial_loss_ns
         if rows:
-            self.row_ns = _mixed(self.row_ns, max(seen.working_ns, 1) / rows)
-            dropped = int((seen.evaluated - seen.passed).sum())
-            self.dropped = _mixed(self.dropped, max(dropped / rows, 0.001))
+            self.row_ns = _mixed(self.row_ns, max(seen.working_ns - seen.trial_ns, 1) / rows)
         # the time of the last update is known now: it was for the tuples it judged, or for a look
         if not math.isnan(self._shown_ns):
-            self._fixed_ns = _mixed(self._fixed_ns, max(self._shown_ns + seen.reoptimizing_ns, 0.0))
-        elif self._updates > 1:
+            self.show_ns = _mixed(self.show_ns, max(self._shown_ns + seen.reoptimizing_ns, 0.0))
+        elif self._updates > WARM + 1:
             self._look_ns = _mixed(self._look_ns, seen.reoptimizing_ns)
         self._shown_ns = math.nan
         if len(seen.profile):
             self._shown_ns = seen.profiling_ns - self.each_ns * len(seen.profile)
-            if math.isnan(self._fixed_ns):
-                self._fixed_ns = max(self._shown_ns, 0.0)
-        if not math.isnan(self._fixed_ns):
-            self._credit_ns = min(self._credit_ns, 2 * self._fixed_ns + SAVED * self.each_ns)
+        # what is not spent is not saved for ever
+        most = 2.0 * self.show_ns + SAVED * self.each_ns + self.loan_ns
+        self._spent_ns = max(self._spent_ns, self.earned_ns - most)
+
+    @property
+    def earned_ns(self) -> float:
+        """What could be spent so far."""
+        return MARGIN * self.budget * self.time_ns + min(self.loan_ns, EARLY * self.time_ns)
 
     def tuples_at_once(self) -> int:
         """How many can be paid for now."""
-        if self._fixed_ns + START * self.each_ns > max(self.budget * self.row_ns * GRACE, GRACE_NS):
-            self.free = 0  # too dear to begin with more
-        return max(int((self._credit_ns - self._fixed_ns) / self.each_ns), self.free)
+        return max(int((self.available_ns - self.show_ns) / self.each_ns), 0)
 
-    def steadily(self, share: float) -> float:
+    def steadily(self, share: float, dropped: float, together: int) -> float:
         """The probability of profiling a dropped row that takes this share of the budget; 0 when in debt."""
-        if self._credit_ns < 0.0:
+        if self.available_ns < 0.0:
             return 0.0
-        tuple_ns = self.each_ns + self._fixed_ns / TOGETHER
-        return min(share * self.budget * self.row_ns / (tuple_ns * self.dropped), 1.0)
+        tuple_ns = self.each_ns + self.show_ns / together
+        return min(share * self.budget * self.row_ns / (tuple_ns * max(dropped, 0.001)), 1.0)
 
-    def rows_between_looks(self) -> int:
-        """So many that looking takes its share of the budget."""
-        rows = int(self._look_ns / (LOOKS * self.budget * max(self.row_ns, 1.0)))
-        return min(max(rows, LEAST_ROWS), MOST_ROWS)
+    def look_rows(self) -> float:
+        """So many rows between looks that looking takes its share of the budget."""
+        return self._look_ns / (LOOKS * self.budget * max(self.row_ns, 1.0))
 
     def snapshot(self) -> list[float] | None:
         """The prices of a row, of a profile tuple, and of profiling at all."""
-        return [self.row_ns, self.each_ns, self._fixed_ns] if self.opened else None
+        return [self.row_ns, self.each_ns, self.show_ns] if self.opened else None
 
     def restore(self, prices: list[float] | None) -> None:
-        """Go on with another worker's prices: nothing is free a second time."""
-        self.row_ns, self.each_ns, self._fixed_ns = math.nan, LEAST_NS, math.nan
+        """Go on with another worker's prices: nothing is lent a second time."""
+        self.row_ns, self.each_ns, self.show_ns = math.nan, LEAST_NS, SHOW_NS
         if prices is not None:
-            self.row_ns, self.each_ns, self._fixed_ns = (float(ns) for ns in prices)
-            self.free, self._updates = 0, WARM
+            self.row_ns, self.each_ns, self.show_ns = (float(ns) for ns in prices)
+            self.loan_ns, self._updates = 0.0, WARM
 
 
 def _mixed(old: float, new: float) -> float:

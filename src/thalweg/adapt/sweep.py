@@ -47,6 +47,7 @@ class Sweep:
     """One profiled filter a stage."""
 
     name: ClassVar[str] = "sweep"
+    standing: str = ""
     defaults: ClassVar[ProfileSettings | None] = ProfileSettings(p=0.01, window=500, alpha=0.9)
 
     def __init__(

@@ -30,6 +30,7 @@ class VeloxRank:
     """Sorted by cumulated time per dropped row."""
 
     name: ClassVar[str] = "velox-rank"
+    standing: str = ""
     defaults: ClassVar[ProfileSettings | None] = None
 
     def __init__(

@@ -19,6 +19,7 @@ class Written:
     """Never changes anything and profiles nothing."""
 
     name: ClassVar[str] = "written"
+    standing: str = ""
     defaults: ClassVar[ProfileSettings | None] = None
 
     def __init__(

@@ -74,6 +74,8 @@ class Pass:
     ns: list[int]
     unknown: Unknown | None
     """What raised where; None: nothing did."""
+    cpu_ns: list[int] | None = None
+    """The part of `ns` in which this thread ran; None: nobody measured it."""
 
 
 @dataclass(slots=True)
@@ -86,15 +88,21 @@ class Profile:
     ns: list[int]
     errors: list[int]
     """Rows it raised on. Profiling never fails a query; the predicate then counts as not dropping."""
+    known: Bits
+    """One row a sampled row: True where the predicate was evaluated, now or before the row was dropped."""
 
 
 class FilterChain:
     """The predicates of a plan, ready to run in this process."""
 
-    def __init__(self, plan: FilterPlan, clock: Clock, setups: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, plan: FilterPlan, clock: Clock, setups: dict[str, Any] | None = None, cpu_clock: Clock | None = None
+    ) -> None:
+        """`clock` is the wall's. `cpu_clock`: the time this thread has run; without it, calls are timed by the wall."""
         self.plan = plan
         self.pipeline = plan.pipeline
         self.clock = clock
+        self.cpu_clock = cpu_clock
         setups = setups if setups is not None else {p.name: set_up(p) for p in plan.predicates}
         self._calls = [_bind(p, setups.get(p.name, NOTHING)) for p in plan.predicates]
         self._guards = plan.pipeline.guards
@@ -173,7 +181,9 @@ class FilterChain:
         alive: Rows | None = None
         count = columns.length
         unknown: Unknown | None = None
-        clock = self.clock
+        clock, cpu_clock = self.clock, self.cpu_clock
+        cpu_ns = None if cpu_clock is None else [0] * n
+        ran = 0 if cpu_clock is None else cpu_clock()
         for position, k in enumerate(order):
             if count == 0:
                 break
@@ -187,6 +197,10 @@ class FilterChain:
                 evaluated[k] = len(asked)
                 mask, raised = self._evaluate_but_for(waits, k, columns, asked)
             ns[k] = clock() - begun
+            if cpu_clock is not None and cpu_ns is not None:
+                # reading this clock takes as long as some rows do: what is between two calls goes to the second
+                now = cpu_clock()
+                cpu_ns[k], ran = now - ran, now
             if raised:
                 raised_on[k] = len(raised)
                 unknown = unknown or Unknown(columns.length, n)
@@ -205,7 +219,7 @@ class FilterChain:
         else:
             fails = unknown.any_of(kept)
             kept, failed = kept[~fails], kept[fails]
-        return Pass(kept, failed, dropped_at, evaluated, passed, raised_on, ns, unknown)
+        return Pass(kept, failed, dropped_at, evaluated, passed, raised_on, ns, unknown, cpu_ns)
 
     def profile(self, columns: Columns, dropped_at: NDArray[np.int16], order: Sequence[int], evaluate: Bits) -> Profile:
         """These rows were dropped at the positions given; evaluate on each what `evaluate[position]` says."""
@@ -215,6 +229,7 @@ class FilterChain:
         place[list(order)] = np.arange(n)
         at = dropped_at[:, None]
         dropped, true = at == place, at > place
+        known = at >= place
         asked = evaluate[dropped_at] & (at < place)
         for k in order:
             column = asked[:, k]
@@ -228,6 +243,7 @@ class FilterChain:
                 mask, raised = self.evaluate(k, columns, None if len(rows) == m else rows)
                 true[rows, k] = mask
                 dropped[rows, k] = ~mask
+                known[rows, k] = True
                 if raised:
                     errors[k] = len(raised)
                     true[rows[list(raised)], k] = False  # not known to be true: what it guards is not evaluated
@@ -236,7 +252,7 @@ class FilterChain:
                 errors[k] = len(rows)
             ns[k] = self.clock() - begun
             counts[k] = len(rows)
-        return Profile(dropped, counts, ns, errors)
+        return Profile(dropped, counts, ns, errors, known)
 
 
 def _numbers(alive: Rows | None, count: int) -> Rows:

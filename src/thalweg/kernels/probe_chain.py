@@ -154,15 +154,19 @@ class ProbeChain:
         n = len(self.others)
         dropped = np.zeros((rows.num_rows, n), bool)
         dropped[np.arange(rows.num_rows), np.array(order)[dropped_at]] = True
+        place = np.empty(n, np.int64)
+        place[list(order)] = np.arange(n)
+        known = dropped_at[:, None] >= place
         evaluated, ns = [0] * n, [0] * n
         for k in order:
             wanted = evaluate[dropped_at, k].nonzero()[0]
             if len(wanted):
                 begun, looked = self.clock(), self.looked
                 dropped[wanted, k] = ~self.probe(k, rows, wanted)
+                known[wanted, k] = True
                 evaluated[k] = len(wanted)
                 ns[k] = self._cost_ns(self.clock() - begun, len(wanted) + self.looked - looked)
-        return Profile(dropped, evaluated, ns, [0] * n)
+        return Profile(dropped, evaluated, ns, [0] * n, known)
 
 
 def levels_of(

@@ -11,6 +11,7 @@ With slices of one row and the same random numbers this is the tuple-at-a-time a
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -20,12 +21,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.adapt import Policy, Seen
-from thalweg.adapt.policy import NEVER
+from thalweg.adapt.policy import NEVER, Costs, Trial
 from thalweg.errors import TimeLimitError
 from thalweg.kernels import CallEnded, Chain, ChainRows, Columns, FilterChain, Pass, Unknown
 from thalweg.runtime.failed_row import FailedRow, failed_row_error, told
 from thalweg.runtime.row_picker import RowPicker
-from thalweg.stats import CallCost
+from thalweg.stats import CallCost, UsualWait
 
 SLICE_ROWS = 1024
 """To begin with: small enough to react within a batch, large enough that a call's fixed cost is a small part."""
@@ -134,6 +135,7 @@ class FilterLoop:
         self._most_waiting = self.slice_rows // TOGETHER
         self.order = policy.order
         self.costs = [CallCost() for _ in range(n)]
+        self._waits = [UsualWait() for _ in range(n)]
         self.work = Work.none(n)
         self.rows_seen = 0
         self.dead_letter = dead_letter
@@ -143,7 +145,7 @@ class FilterLoop:
         self._guarding = sorted({guard for guards in chain.pipeline.guards for guard in guards})
         self.begin("the input")
         self._since = [[0] * n, [0] * n, [0] * n]  # evaluated, passed, ns since the policy was last asked
-        self._rows_since = 0
+        self._rows_since = self._batch_rows = 0
         self._picker = RowPicker(rng)
         self._mark = 0
         self._working_ns = 0
@@ -179,6 +181,7 @@ class FilterLoop:
     def _process(self, batch: pa.RecordBatch) -> Bits:
         clock = self.chain.clock
         keep = np.zeros(batch.num_rows, dtype=bool)
+        self._batch_rows = batch.num_rows
         columns = self.chain.columns(batch)
         sampled: list[NDArray[np.int64]] = []
         places: list[NDArray[np.int16]] = []
@@ -187,21 +190,29 @@ class FilterLoop:
             if self._grows:
                 self._stretch()
             start += length
-            length = next_slice(batch.num_rows - start, self.slice_rows)
+            left = batch.num_rows - start
+            trial = self.policy.wants().trial
+            if trial is None:
+                length = next_slice(left, self.slice_rows)
+            else:
+                length = min(left, trial.rows, MOST_SLICE_ROWS if self._grows else self.slice_rows)
             begun = clock()
             part = columns.slice(start, length)
             try:
-                done = self.chain.run(part, self.order)
+                done = self.chain.run(part, self.order if trial is None else trial.order)
             except CallEnded as ended:
                 raise self._too_late(ended, start, length) from None
             keep[start + done.kept] = True
-            self._count(done, length)
+            self._count(done, length, ordinary=trial is None)
             if done.unknown is not None:
                 self._fail(done, done.unknown, part, start)
             self._mark = clock()
             self._working_ns += self._mark - begun
             if len(self.order) == 1:
                 continue  # nothing to order, so nothing to learn
+            if trial is not None:
+                self._tried(trial, length, self._mark - begun)
+                continue
             wants = self.policy.wants()
             if self._rows_since >= wants.rows or (
                 wants.shared is not None and self.pool is not None and self.pool.news()
@@ -239,7 +250,9 @@ class FilterLoop:
     def _stretch(self) -> None:
         """Set the length of the next slice."""
         wants = self.policy.wants()
-        if len(self.order) == 1 or (wants.p == 0.0 and wants.rows == NEVER):  # nothing is ever looked at
+        if wants.slice_rows is not None:
+            self.slice_rows = min(max(wants.slice_rows, 1), MOST_SLICE_ROWS)
+        elif len(self.order) == 1 or (wants.p == 0.0 and wants.rows == NEVER):  # nothing is ever looked at
             self.slice_rows = MOST_SLICE_ROWS
         elif wants.rows < NEVER:
             self.slice_rows = SLICE_ROWS if wants.urgent else min(max(wants.rows, SLICE_ROWS), MOST_SLICE_ROWS)
@@ -288,19 +301,44 @@ class FilterLoop:
         """What one more row costs each predicate; nan where nobody knows."""
         return [cost.per_row_ns if cost.known else math.nan for cost in self.costs]
 
+    def _known_costs(self) -> Costs:
+        return Costs(
+            np.array([cost.least_ns for cost in self.costs]),
+            np.array([cost.most_ns for cost in self.costs]),
+            np.array([cost.error_ns for cost in self.costs]),
+            np.array([cost.fixed_ns for cost in self.costs]),
+            np.array([cost.most_rows for cost in self.costs]),
+        )
+
     def snapshot(self) -> dict[str, Any]:
         """What a fresh worker needs to go on from here."""
-        costs = [None if math.isnan(cost) else round(cost, 1) for cost in self.cost_ns()]
-        return {**self.policy.snapshot(), "cost_ns": costs}
+        return {**self.policy.snapshot(), **self.cost_snapshot()}
+
+    def cost_snapshot(self) -> dict[str, Any]:
+        """What the predicates cost, for a worker that begins."""
+        known = [cost if cost.known else None for cost in self.costs]
+        return {
+            "cost_ns": [cost and round(cost.per_row_ns, 1) for cost in known],
+            "fixed_ns": [cost and round(cost.fixed_ns) for cost in known],
+            "error_ns": [cost and round(cost.error_ns, 1) for cost in known],
+        }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Go on from what a sibling has learned."""
         self.policy.restore(snapshot)
         self.order = self.policy.order
-        for cost, known in zip(self.costs, snapshot.get("cost_ns") or (), strict=False):
-            if known is not None:
-                cost.take_over(float(known))
+        self.take_over_costs(snapshot)
         self._forget()
+
+    def take_over_costs(self, snapshot: Mapping[str, Any]) -> None:
+        """Begin with the costs another worker has found."""
+        per_row = snapshot.get("cost_ns") or ()
+        unknown = [None] * len(per_row)
+        for cost, ns, fixed, error in zip(
+            self.costs, per_row, snapshot.get("fixed_ns") or unknown, snapshot.get("error_ns") or unknown, strict=False
+        ):
+            if ns is not None:
+                cost.take_over(float(ns), float(fixed or 0.0), None if error is None else float(error))
 
     def _look(self, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]]) -> bool:
         """Ask the policy without profile tuples, before any are shown that may be of data that has gone. Whether it
@@ -328,25 +366,30 @@ class FilterLoop:
             most = min(most, COLD + self._profile_tuples // 4)
         return max(1, most)
 
-    def _count(self, done: Pass, rows: int) -> None:
+    def _count(self, done: Pass, rows: int, *, ordinary: bool) -> None:
+        """Book a slice. A trial's rows say nothing of the order in force, so they are not among what was seen of it."""
         work = self.work
         work.rows += rows
         work.kept += len(done.kept)
         self.rows_seen += rows
-        self._rows_since += rows
+        self._rows_since += rows if ordinary else 0
         evaluated, passed, ns = self._since
         for k in self.order:
             count = done.evaluated[k]
             if not count:
                 continue
-            evaluated[k] += count
-            passed[k] += done.passed[k]
-            ns[k] += done.ns[k]
+            if ordinary:
+                evaluated[k] += count
+                passed[k] += done.passed[k]
+                ns[k] += done.ns[k]
             work.evaluated[k] += count
             work.passed[k] += done.passed[k]
             work.busy_ns[k] += done.ns[k]
             work.raised[k] += done.raised[k]
-            self.costs[k].record(count, done.ns[k])
+            ns_counted = done.ns[k]
+            if done.cpu_ns is not None:
+                ns_counted = self._waits[k].counted(count, ns_counted, done.cpu_ns[k])
+            self.costs[k].record(count, ns_counted)
 
     def _count_profiling(self) -> None:
         """What has passed since the mark was time of profiling."""
@@ -354,6 +397,17 @@ class FilterLoop:
         self.work.profiling_ns += now - self._mark
         self._profiling_ns += now - self._mark
         self._mark = now
+
+    def _tried(self, trial: Trial, rows: int, ns: int) -> None:
+        """Book a trial, and let the policy see what the calls cost."""
+        lost = max(0, round(ns - trial.expected_ns * rows / trial.rows))
+        work = self.work
+        work.trials += 1
+        work.trial_rows += rows
+        work.trial_ns += ns
+        work.trial_loss_ns += lost
+        self._ask(self._no_profile, trial_ns=ns, trial_loss_ns=lost)
+        self._mark = self.chain.clock()
 
     def _forget(self, *unwanted: list[Any]) -> None:
         """Sampled rows that are of no use any more."""
@@ -396,14 +450,16 @@ class FilterLoop:
                 if not seen.errors[k]:  # a call that raised was cut short, and says nothing of the cost
                     self.costs[k].record(count, seen.ns[k])
         if self.pool is not None and wants.shared is not None:
-            self.pool.give(wants.shared, seen.dropped, wants.urgent)
+            self.pool.give(wants.shared, np.concatenate([seen.dropped, seen.known], axis=1), wants.urgent)
         self._count_profiling()
-        if self._ask(seen.dropped) and self._grows:
+        if self._ask(seen.dropped, seen.known) and self._grows:
             self.slice_rows = max(self.slice_rows // 2, SLICE_ROWS)
             self._calm_slices = 0
         self._mark = self.chain.clock()  # what was between counts as re-optimizing
 
-    def _ask(self, profile: Bits) -> bool:
+    def _ask(
+        self, profile: Bits, known: Bits | None = None, *, trial_ns: int = 0, trial_loss_ns: int = 0
+    ) -> bool:
         """Show the policy what was seen; whether it changed the order."""
         clock = self.chain.clock
         begun = clock()
@@ -411,9 +467,9 @@ class FilterLoop:
         shared = self.policy.wants().shared
         seen = Seen(
             evaluated, passed, ns, np.array(self.cost_ns()), profile,
-            cost_error_ns=np.array([cost.error_ns for cost in self.costs]),
+            known=known, costs=self._known_costs(), batch_rows=self._batch_rows,
             working_ns=self._working_ns, profiling_ns=self._profiling_ns,
-            reoptimizing_ns=self._reoptimizing_ns,
+            reoptimizing_ns=self._reoptimizing_ns, trial_ns=trial_ns, trial_loss_ns=trial_loss_ns,
             siblings=self.pool.take(shared) if self.pool is not None and shared is not None else None,
         )  # fmt: skip
         self._working_ns = self._profiling_ns = self._reoptimizing_ns = self._rows_since = 0
@@ -423,6 +479,7 @@ class FilterLoop:
         if verdict is not None:
             self.work.switches.append(Switch(self.rows_seen, self.order, verdict.order, verdict.reason))
             self.order = verdict.order
+        self.work.standing = self.policy.standing
         spent = clock() - begun
         self.work.reoptimizing_ns += spent
         self._reoptimizing_ns += spent

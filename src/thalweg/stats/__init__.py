@@ -2,5 +2,6 @@
 
 from thalweg.stats.call_cost import CallCost
 from thalweg.stats.profile_window import ProfileWindow
+from thalweg.stats.usual_wait import UsualWait
 
-__all__ = ["CallCost", "ProfileWindow"]
+__all__ = ["CallCost", "ProfileWindow", "UsualWait"]

@@ -1,108 +1,143 @@
-"""What one more row costs a predicate, told apart from what a call costs whatever its size.
+"""What a predicate costs: what one more row costs, and what a call costs whatever its size.
 
-A vectorised predicate is called once a slice on the rows still alive: sometimes on a thousand, sometimes on four. The
-fixed part of a call (dispatch, conversion, compiling a pattern) is paid in every order alike; only the part that grows
-with the rows can be saved by reordering, so that is the t_i of equation 1. Dividing time by rows would make every
-filter look dear at the end of the chain, where its calls are small.
+A vectorised predicate is called once per slice on the rows still alive: sometimes on thousands, sometimes on four. Time
+divided by rows would make every filter look expensive at the end of the chain, where its calls are small. Calls of
+different sizes tell the two parts apart; calls of one size cannot, and then the error says so.
 
-Answers: `per_row_ns` and `fixed_ns` by least squares over (rows, time) of recent calls, older calls weighing
-exponentially less. `per_row_ns` is one standard error on the dear side: a filter wrongly held to be cheap is moved to
-the front and sees every row, one wrongly held to be dear only waits a little longer. One weak observation at (0, 0)
-makes the answer plain time per row while all calls have one size.
-Guarantee: 0 < per_row_ns <= mean time / mean rows, and <= the time per row of the best recent call (the fixed part is
-never negative).
-Cost: a dozen additions a call.
-Differs from a-greedy section 4.1.2, which averages a window of per-tuple times: tuples are not timed one by one here.
-The first call counts only as a bound, since it pays for imports, compilation and caches; a call far above what the
-others predict (the process was descheduled) counts only as far as `OUTLIER` times the prediction.
+Answers: `per_row_ns` and `fixed_ns`, with `error_ns`, the standard error of the first, and bounds on it.
+Guarantee: both are at least zero, and together they explain recent calls: a call of the size that was seen last costs
+about what it cost then. `least_ns <= per_row_ns <= most_ns`, and `most_ns` is at most the time per row of the best call
+since the cost last changed.
+Cost: some thirty floating-point operations per call.
+
+The two parts are tracked by a Kalman filter: each call observes `fixed + rows * per_row`, up to `NOISE`, and between
+calls both drift by `DRIFT`. What calls of one size cannot tell keeps its value, and its error grows slowly; a sum over
+recent calls would forget what is known about the fixed part while all calls have the same size. The first call counts
+little, because it pays for imports, compilation and caches. A call far above the prediction (the process was
+descheduled) counts as `OUTLIER` times the prediction, unless the next one agrees: then the predicate has become more
+expensive, and its history is forgotten, as it is when a call takes less than a third of the prediction.
+Differs from a-greedy, section 4.1.2, which averages a window of per-tuple times: tuples are not timed one by one here.
 
 >>> cost = CallCost()
 >>> for rows in (1, 1000, 10, 1000, 10, 1000, 10):
 ...     cost.record(rows, 5_000 + 200 * rows)
 >>> round(cost.per_row_ns, -1), round(cost.fixed_ns, -3)
-(200.0, 4000.0)
+(200.0, 5000.0)
 """
 
 from __future__ import annotations
 
 import math
 
-MEMORY_CALLS = 64
-"""Calls after which one weighs 1/e: some 64,000 rows at the front of a chain."""
+NOISE = 0.1
+"""How much the time of a call differs from one to the next, as a share of it..."""
+NOISE_NS = 1_500.0
+"""...and whatever its size: the clock, caches, the interpreter."""
+DRIFT = 0.015
+"""How much costs change from call to call, as a share: a prediction is mostly that of the last dozen calls."""
+USUAL_FIXED_NS, MOST_FIXED_NS = 5e4, 1e6
+"""What is suspected of a first call to be its fixed part, and how far that may be wrong, until calls tell; each at most
+half of the call."""
 OUTLIER = 4.0
-"""A descheduled process shows times ten to a thousand times too long. A predicate that really gets dearer is followed
-within two memories, some 128 calls, because the best calls bound the estimate."""
-ORIGIN_WEIGHT = 0.5
-"""Of the observation (0 rows, 0 ns); small, so that two calls of different size outweigh it."""
-LEAST_SHARE = 0.02
-"""The per-row part is at least this share of the mean, so that noise cannot make a predicate free."""
+SUDDEN = 2.0
+"""Two calls in a row that exceed the prediction by this factor: the predicate has become more expensive."""
+LEAST_SHARE = 0.01
+"""The per-row part is at least this share of time per row, so that noise cannot make a predicate free."""
 
 
 class CallCost:
-    """Online least squares over the calls of one predicate."""
+    """A two-dimensional Kalman filter over the calls of one predicate."""
 
     __slots__ = (
-        "_best",
-        "_best_before",
-        "_calls",
-        "_w",
-        "_x",
-        "_xx",
-        "_xy",
-        "_y",
-        "_yy",
-        "error_ns",
-        "fixed_ns",
+        "_best", "_calls", "_cc", "_cf", "_exceeded", "_ff", "fixed_ns", "least_ns", "most_ns", "most_rows",
         "per_row_ns",
-    )
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._calls = 0
-        self._w = self._x = self._y = self._xx = self._xy = self._yy = 0.0
-        self._best = self._best_before = math.inf  # time per row of the best call of this and of the last 64
+        self._exceeded = False  # whether the last call took far longer than predicted
+        self._cc = self._cf = self._ff = math.nan  # covariance of (per row, fixed)
+        self._best = math.inf  # time per row of the best call
         self.per_row_ns = math.nan
         self.fixed_ns = math.nan
-        self.error_ns = math.nan
-        """The standard error of `per_row_ns`; nan while it is one call's, or another worker's."""
+        self.least_ns = 0.0
+        """What a row may cost at least and at most, by two standard errors; nothing is known: 0 and infinity."""
+        self.most_ns = math.inf
+        self.most_rows = 0
+        """Rows of the largest call since the cost last changed."""
 
     @property
     def known(self) -> bool:
         """Whether a call has been seen, here or by the worker whose estimate was taken over."""
         return not math.isnan(self.per_row_ns)
 
-    def take_over(self, per_row_ns: float) -> None:
-        """Begin with another worker's estimate: the first call here pays for warming up."""
-        self.per_row_ns, self.fixed_ns = per_row_ns, 0.0
+    @property
+    def error_ns(self) -> float:
+        """The standard error of `per_row_ns`; nan where nothing is known."""
+        return math.sqrt(self._cc)
+
+    def take_over(self, per_row_ns: float, fixed_ns: float = 0.0, error_ns: float | None = None) -> None:
+        """Begin with another worker's estimate; the first call here, which pays for warming up, changes it little."""
+        self.per_row_ns, self.fixed_ns = per_row_ns, fixed_ns
+        error = 0.5 * per_row_ns if error_ns is None else error_ns
+        self._cc, self._cf, self._ff = error * error, 0.0, (0.5 * fixed_ns + NOISE_NS) ** 2
+        self._bound()
 
     def record(self, rows: int, ns: float) -> None:
         """One call on `rows` rows took `ns`."""
         self._calls += 1
         ns = max(ns, 1.0)  # a clock too coarse to see the call must not make it free
-        if self._calls == 1:
-            self._best = self._best_before = ns / rows
-            if not self.known:
-                self.per_row_ns, self.fixed_ns = ns / rows, 0.0
+        if not self.known:
+            self._begin(rows, ns)
             return
-        # the bound is of real calls: bounding it by a prediction would let one that is too low confirm itself
-        self._best = min(self._best, ns / rows)
-        if self._calls % MEMORY_CALLS == 0:  # so that a predicate that gets dearer is followed
-            self._best_before, self._best = self._best, ns / rows
-        least = min(self._best, self._best_before)
-        if self._calls > 2:
-            ns = min(ns, OUTLIER * max(self.fixed_ns + self.per_row_ns * rows, least * rows))
-        keep = 1.0 - 1.0 / MEMORY_CALLS
-        self._w = self._w * keep + 1.0
-        self._x = x = self._x * keep + rows
-        self._y = y = self._y * keep + ns
-        self._xx = self._xx * keep + float(rows) * rows
-        self._xy = self._xy * keep + rows * ns
-        self._yy = self._yy * keep + ns * ns
-        w = self._w + ORIGIN_WEIGHT
-        sxx = self._xx - x * x / w
-        sxy = self._xy - x * y / w
-        slope = sxy / sxx
-        freedom = max(w - 2.0, ORIGIN_WEIGHT)  # two parameters are fitted: after two calls nearly nothing is known
-        self.error_ns = error = math.sqrt(max(self._yy - y * y / w - slope * sxy, 0.0) / (freedom * sxx))
-        most = min(y / x, least)
-        self.per_row_ns = slope = min(max(slope + error, LEAST_SHARE * most), most)
-        self.fixed_ns = max(0.0, (y - slope * x) / w)
+        predicted = self.fixed_ns + self.per_row_ns * rows
+        unsure = self._cc * rows * rows + 2.0 * self._cf * rows + self._ff
+        if self._calls == 1 and ns > predicted:  # taken over, and this call pays for warming up
+            return
+        if ns < predicted / 3.0 - NOISE_NS and (self._calls <= 3 or unsure < predicted * predicted):
+            self._begin(rows, ns)  # the first call was for warming up, or the predicate has become cheaper
+            return
+        if ns > SUDDEN * predicted + 3.0 * math.sqrt(max(unsure, 0.0)) + 4.0 * NOISE_NS:
+            if self._exceeded:
+                self._begin(rows, ns)
+                return
+            self._exceeded = True
+            ns = min(ns, OUTLIER * predicted)
+        else:
+            self._exceeded = False
+        self._best = min(self._best * (1.0 + DRIFT), ns / rows)
+        self.most_rows = max(self.most_rows, rows)
+        self._observe(rows, ns, predicted)
+        self._bound()
+
+    def _begin(self, rows: int, ns: float) -> None:
+        """One call says what its size costs, and nothing about how that is made up."""
+        fixed = min(0.5 * ns, USUAL_FIXED_NS)
+        self.per_row_ns, self.fixed_ns = (ns - fixed) / rows, fixed
+        # the same fixed part in all three: only the split is unknown, the sum is known up to noise
+        split = min(0.5 * ns, MOST_FIXED_NS) ** 2
+        self._ff, self._cf, self._cc = split, -split / rows, split / (rows * rows) + (NOISE * ns / rows) ** 2
+        self._best, self.most_rows = ns / rows, rows
+        self._exceeded = False
+        self._bound()
+
+    def _observe(self, rows: int, ns: float, predicted: float) -> None:
+        cc = self._cc + (DRIFT * self.per_row_ns) ** 2
+        ff = self._ff + (DRIFT * self.fixed_ns) ** 2
+        cf = self._cf
+        to_c, to_f = cc * rows + cf, cf * rows + ff
+        variance = rows * to_c + to_f + (NOISE * predicted) ** 2 + NOISE_NS**2
+        gain_c, gain_f = to_c / variance, to_f / variance
+        surprise = ns - predicted
+        per_row, fixed = self.per_row_ns + gain_c * surprise, self.fixed_ns + gain_f * surprise
+        self._cc, self._cf, self._ff = cc - gain_c * to_c, cf - gain_c * to_f, ff - gain_f * to_f
+        least = LEAST_SHARE * ns / rows
+        if fixed < 0.0:  # what is impossible for one part belongs to the other
+            per_row, fixed = per_row + fixed / rows, 0.0
+        if per_row < least:
+            per_row, fixed = least, max(fixed - (least - per_row) * rows, 0.0)
+        self.per_row_ns, self.fixed_ns = per_row, fixed
+
+    def _bound(self) -> None:
+        self.most_ns = max(min(self.per_row_ns + 2.0 * self.error_ns, self._best), self.per_row_ns)
+        self.least_ns = min(max(self.per_row_ns - 2.0 * self.error_ns, LEAST_SHARE * self.per_row_ns), self.per_row_ns)

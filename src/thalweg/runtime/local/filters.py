@@ -33,7 +33,8 @@ def make_loop(
     """A fresh loop; `setup` functions are called here."""
     rng = np.random.default_rng(settings.seed)
     policy = make_policy(settings.policy, plan.pipeline, settings.profile, rng)
-    chain = FilterChain(plan, clock)
+    cpu_clock = time.thread_time_ns if clock is time.perf_counter_ns else None
+    chain = FilterChain(plan, clock, cpu_clock=cpu_clock)
     loop = FilterLoop(chain, policy, rng, settings.slice_rows, dead_letter=settings.dead_letter, redact=settings.redact)
     if settings.time_limit is not None:
         chain.sentry = loop.time_limit = TimeLimit(settings.time_limit, plan.pipeline.names)

@@ -222,7 +222,7 @@ def _new_loop(task: ChainTask, chain: Chain, learned: dict[str, Any] | None) -> 
 
 def _chain(task: ChainTask) -> FilterChain:
     plan = task.plan.open()
-    return FilterChain(plan, time.perf_counter_ns, _setups(task, plan))
+    return FilterChain(plan, time.perf_counter_ns, _setups(task, plan), time.thread_time_ns)
 
 
 def _setups(task: ChainTask, plan: FilterPlan) -> dict[str, Any]:
