@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.plan.pipelines import pipelines
 from thalweg.cost import best_order, expected_cost, greedy_order, order_cost
+from thalweg.cost.pipeline import calls_after
 from thalweg.plan import Pipeline
 
 
@@ -89,6 +90,39 @@ def test_without_a_pipeline_every_order_is_allowed(case):
     assert cost == pytest.approx(
         float(min(plain_cost(o, dropped, times, ones) for o in itertools.permutations(range(n))))
     )
+
+
+@given(cases(), st.data())
+def test_the_best_order_with_fixed_costs_is_the_best_of_all(case, data):
+    pipeline, dropped, times, _ = case
+    n, rows = dropped.shape[1], len(dropped)
+    fixed = data.draw(st.lists(st.sampled_from([0, 5, 50]), min_size=n, max_size=n))
+    starts = sorted({0, *data.draw(st.lists(st.integers(0, rows - 1), max_size=4))})
+
+    def by_slices(order: tuple[int, ...]) -> Fraction:
+        cost = 0
+        for start, end in itertools.pairwise([*starts, rows]):
+            alive = dropped[start:end].tolist()
+            for k in order:
+                cost += fixed[k] * bool(alive) + times[k] * len(alive)
+                alive = [row for row in alive if not row[k]]
+        return Fraction(cost, rows)
+
+    order, cost = best_order(dropped, times, None, pipeline, fixed, np.array(starts))
+    best = min(map(by_slices, valid(pipeline)))
+    assert order in valid(pipeline)
+    assert by_slices(order) == best
+    assert cost == pytest.approx(float(best))
+
+
+def test_more_slices_than_are_looked_at_together():
+    rng = np.random.default_rng(5)
+    dropped = rng.random((1000, 3)) < [0.3, 0.6, 0.9]
+    starts = np.unique(np.append(0, rng.integers(0, 1000, 300)))
+    calls = calls_after(dropped @ (1 << np.arange(3)), 3, starts)
+    for done in range(8):
+        alive = ~(dropped & [done & 1 > 0, done & 2 > 0, done & 4 > 0]).any(axis=1)
+        assert calls[done] == sum(part.any() for part in np.split(alive, starts[1:]))
 
 
 @given(cases())

@@ -2,7 +2,8 @@
 
 Answers: what a row costs on average under an order (equation 1); which order Static Greedy builds; which order is best.
 Guarantee: the greedy order costs at most four times the best (theorem 4.1); `best_order` is exact.
-Cost: O(rows * n) an order; O(rows * n^2) for the greedy one; O(rows + 4^n) for the best: up to about a dozen filters.
+Cost: O(rows * n) an order; O(rows * n^2) for the greedy one; O(rows + n 2^n) for the best, and O(slices * n 2^n) bit
+operations where calls have a fixed cost: up to about 16 filters.
 Differs from the paper: a filter may have guards; it is then ranked together with those that do not stand yet, which
 come before it. The bound of theorem 4.1 is for filters without guards.
 
@@ -30,6 +31,9 @@ from numpy.typing import NDArray
 from thalweg.plan.pipeline import Pipeline
 
 Bits = NDArray[np.bool_]
+SLICES_TOGETHER = 64
+"""Slices whose outcomes are looked at together: a bit each for every set of filters."""
+BITS_SET = np.array([byte.bit_count() for byte in range(256)], dtype=np.uint8)
 
 
 def expected_cost(times: Sequence[float], drops: Sequence[float]) -> float:
@@ -119,29 +123,95 @@ def best_order(
     times: Sequence[float],
     weights: NDArray[np.float64] | None = None,
     pipeline: Pipeline | None = None,
+    fixed: Sequence[float] | None = None,
+    starts: NDArray[np.int64] | None = None,
 ) -> tuple[tuple[int, ...], float]:
-    """The cheapest order and its cost, exactly: what a filter costs depends only on the set of filters before it, so
-    the best way to run each set is found from the best ways to run the sets smaller by one."""
-    alive = np.ones(len(dropped)) if weights is None else np.asarray(weights, dtype=np.float64)
-    guards = pipeline.guards if pipeline is not None else ((),) * dropped.shape[1]
+    """The cheapest order and its cost per tuple, exactly.
+
+    `fixed`: what a call of each filter costs besides. The tuples then come in slices, the first tuple of each given by
+    `starts`, and a filter is called once per slice unless the filters before it have dropped all tuples of the slice.
+
+    >>> dropped = np.array([[1, 0], [1, 0], [0, 1], [0, 1]], bool)
+    >>> best_order(dropped, [1.0, 1.0], fixed=[9.0, 0.0], starts=np.array([0, 2]))  # filter 0 is called only once
+    ((1, 0), 3.75)
+    """
     n = dropped.shape[1]
     codes = dropped @ (1 << np.arange(n))
-    weight = np.bincount(codes, weights=alive, minlength=1 << n)
-    total = float(alive.sum()) or 1.0
-    sets = np.arange(1 << n)
-    best: list[tuple[float, tuple[int, ...]] | None] = [None] * (1 << n)
-    best[0] = (0.0, ())
-    for done in range(1 << n):
-        here = best[done]
-        if here is None:
-            continue
-        reach = float(weight[(sets & done) == 0].sum()) / total
+    alive = alive_after(codes, n, weights)
+    steps = np.outer(times, alive)
+    if fixed is not None:
+        assert starts is not None, "a fixed cost is paid once per slice: say where slices start"
+        steps += np.outer(fixed, calls_after(codes, n, starts))
+    order, cost = cheapest_order(steps, pipeline.guards if pipeline is not None else ((),) * n)
+    return order, cost / (float(alive[0]) or 1.0)
+
+
+def alive_after(codes: NDArray[np.int64], n: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """For each set of filters the tuples that none of them drops. Bit k of a set, and of a tuple's code, is filter k:
+    of the code, that it drops the tuple.
+
+    >>> alive_after(np.array([0b01, 0b01, 0b10, 0b00]), 2).tolist()
+    [4.0, 2.0, 3.0, 1.0]
+    """
+    sums = np.bincount(codes, weights, minlength=1 << n).astype(np.float64)
+    for k in range(n):  # afterwards sums[s] is over all codes within s
+        halves = sums.reshape(-1, 2, 1 << k)
+        halves[:, 1] += halves[:, 0]
+    return sums[::-1].copy()  # the codes outside a set are those within its complement
+
+
+def calls_after(codes: NDArray[np.int64], n: int, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each set of filters the slices in which some tuple is dropped by none of them. `starts`: the first tuple of
+    each slice.
+
+    >>> calls_after(np.array([0b01, 0b01, 0b10, 0b00]), 2, np.array([0, 2])).tolist()
+    [2, 1, 2, 1]
+    """
+    edges = np.append(starts, len(codes))
+    counts = np.zeros(1 << n, dtype=np.int64)
+    for first in range(0, len(starts), SLICES_TOGETHER):
+        inner = edges[first : first + SLICES_TOGETHER + 1]
+        present = np.zeros((SLICES_TOGETHER, 1 << n), dtype=bool)
+        present[np.repeat(np.arange(len(inner) - 1), np.diff(inner)), codes[inner[0] : inner[-1]]] = True
+        bits = np.packbits(present, axis=0)  # one bit per slice
         for k in range(n):
-            if done >> k & 1 or not all(done >> g & 1 for g in guards[k]):
-                continue
-            there = (here[0] + times[k] * reach, (*here[1], k))
-            known = best[done | 1 << k]
-            if known is None or there < known:
-                best[done | 1 << k] = there
-    cost, order = best[-1] or (0.0, ())
-    return order, cost
+            halves = bits.reshape(len(bits), -1, 2, 1 << k)
+            halves[:, :, 1] |= halves[:, :, 0]
+        counts += BITS_SET[bits].sum(axis=0, dtype=np.int64)
+    return counts[::-1].copy()
+
+
+def cheapest_order(
+    steps: NDArray[np.float64], guards: Sequence[Sequence[int]], worst: bool = False
+) -> tuple[tuple[int, ...], float]:
+    """The order of least cost, where filter k costs `steps[k, s]` after the set s of filters, and its cost. Of equally
+    cheap orders the first. `worst`: the most expensive one.
+
+    What it costs to run the remaining filters depends only on the set that has run, so it is found from the sets
+    larger by one.
+    """
+    n = len(steps)
+    sets = np.arange(1 << n)
+    needed = [sum(1 << g for g in guard) for guard in guards]
+    size = np.zeros(1 << n, dtype=np.int64)
+    for k in range(n):
+        size += sets >> k & 1
+    sign = -1.0 if worst else 1.0
+    rest = np.zeros(1 << n)
+    following = np.zeros(1 << n, dtype=np.int64)
+    for count in range(n - 1, -1, -1):
+        here = sets[size == count]
+        least = np.full(len(here), np.inf)
+        chosen = np.zeros(len(here), dtype=np.int64)
+        for k in range(n):
+            allowed = (here >> k & 1 == 0) & (here & needed[k] == needed[k])
+            cost = np.where(allowed, sign * steps[k, here] + rest[here | 1 << k], np.inf)
+            chosen[cost < least] = k
+            least = np.minimum(least, cost)
+        rest[here], following[here] = least, chosen
+    order: list[int] = []
+    done = 0
+    for _ in range(n):
+        order.append(int(following[done]))
+        done |= 1 << order[-1]
+    return tuple(order), sign * float(rest[0])

@@ -1,0 +1,47 @@
+"""The account of a run: the predicates themselves count rows and calls, by phase, whatever the product reports.
+
+A run that has spent its limit is ended from inside a predicate, before the call that would exceed it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.generated.spec import Chain
+
+
+class Stopped(BaseException):
+    """The run has spent its limit. Not an Exception, so that nothing on the way takes it for a failed row."""
+
+
+class Ledger:
+    """Rows and calls by phase and predicate, and the work so far in ns."""
+
+    def __init__(self, chain: Chain, limit_ns: float = math.inf) -> None:
+        self.cost_ns: list[list[float]] = chain.cost_ns.tolist()
+        self.fixed_ns: list[float] = chain.fixed_ns.tolist()
+        self.limit_ns = limit_ns
+        self.phase = 0
+        self.rows: list[list[int]] = [[0] * len(chain.parts) for _ in chain.phases]
+        self.calls: list[list[int]] = [[0] * len(chain.parts) for _ in chain.phases]
+        self.spent_ns = 0.0
+
+    def charge(self, k: int, rows: int) -> float:
+        """A call of predicate k on so many rows: what it costs, in ns."""
+        price = self.fixed_ns[k] + self.cost_ns[self.phase][k] * rows
+        if self.spent_ns + price > self.limit_ns:
+            self.spent_ns = self.limit_ns
+            raise Stopped
+        self.spent_ns += price
+        self.rows[self.phase][k] += rows
+        self.calls[self.phase][k] += 1
+        return price
+
+    def work_ns(self) -> float:
+        """The work, from the counters."""
+        evaluated: NDArray[np.float64] = np.array(self.rows, dtype=np.float64)
+        total = float((evaluated * np.array(self.cost_ns)).sum())
+        return total + float((np.array(self.calls, dtype=np.float64) @ np.array(self.fixed_ns)).sum())
