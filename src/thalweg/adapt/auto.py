@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from thalweg.adapt.drift_alarm import DriftAlarm
 from thalweg.adapt.outlook import Outlook, Walk
 from thalweg.adapt.policy import (
+    NEVER,
     BudgetSettings,
     Costs,
     ProfileSettings,
@@ -35,6 +36,12 @@ MOST_ROWS = 16_384
 START, BURST = 192, 128
 """Profile tuples wanted soon, to begin with and when the data has moved."""
 WINDOW = 512
+LEARNS = 48
+"""Tuples that must be affordable between two moves of the data; else it is judged as a whole."""
+LOOKS = 16
+"""And so many looks."""
+URGENT_NS = 2e6
+"""What a slice takes right after the data has moved."""
 OLD = 24.0
 """What tuples from before the data moved weigh together."""
 UNSURE = 1.25
@@ -43,6 +50,11 @@ LEAST_GAIN = 0.01
 STEADY, CALMEST = 0.6, 1.0 / 8.0
 FIXED_SHARE = 0.01
 """Slices are so long that the fixed cost of calls is at most this share, where that can be had."""
+SLIP_NS = 20e6
+"""What a slice may take when ten times as many rows as expected get to every filter."""
+HEDGE = 0.01
+"""Of what a filter drops is taken to get past it: so filters that hardly a row gets to stand in a good order too. When
+the data moves, every row may get there."""
 MEMORY = 200_000
 """Rows after which what ordinary work showed counts half."""
 SLICE_NS = 30_000.0
@@ -90,6 +102,11 @@ class Auto:
         self._evaluated, self._passed = np.zeros(n), np.zeros(n)  # by ordinary work, where each stands
         self._tried: dict[int, int] = {}  # rows seen when a filter was last tried
         self._trials_ns = 0.0
+        self._lasts, self._moved_at = math.nan, 0  # rows between moves of the data, and at the last one
+        self._moves = 0
+        self._weights: list[float] | None = None
+        self._look_ns = NEVER
+        self._moved_ns = 0.0
         self._trial: Trial | None = None
         self._goal = MOST_ROWS
         self._most_row_ns = 0.0
@@ -118,7 +135,15 @@ class Auto:
         if rows:
             kept = float(seen.passed[self.order[-1]]) / rows
             self._kept = kept if math.isnan(self._kept) else self._kept + min(1.0, rows / 20_000) * (kept - self._kept)
-        moved = self.alarm.look(seen.evaluated.tolist(), seen.passed.tolist())
+        moved = self.alarm.look(seen.evaluated.tolist(), seen.passed.tolist(), self._weights)
+        if moved is not None:
+            lasted = max(self._rows - self._moved_at, 1)
+            self._moved_at = self._rows
+            self._lasts = lasted if math.isnan(self._lasts) else math.sqrt(self._lasts * lasted)
+            self._moves += 1
+            self._urge(seen.working_ns / max(rows, 1))
+            if self._volatile():
+                moved = None
         if moved is not None:
             self.moved = moved
             self._evaluated, self._passed = seen.evaluated * 1.0, seen.passed * 1.0
@@ -147,6 +172,19 @@ class Auto:
             self._grow()
         self._wants = self._wish()
         return verdict
+
+    def _volatile(self) -> bool:
+        """Whether data moves so often that what it is now is not learned before it moves again."""
+        if self._moves < 4:
+            return False
+        lasts = max(self._lasts, self._rows - self._moved_at)
+        earns = self.purse.budget * self.purse.row_ns * lasts
+        return lasts < LOOKS * self.purse.look_rows() or earns < LEARNS * self.purse.each_ns + self.purse.show_ns
+
+    def _urge(self, row_ns: float) -> None:
+        """The data has moved, and rows may cost much more than they did: short slices again, until that is known."""
+        self._moved_ns = self.purse.time_ns
+        self._slice = int(min(self._slice, max(URGENT_NS / max(row_ns, 1.0), 64.0)))
 
     # -- deciding
 
@@ -193,7 +231,7 @@ class Auto:
         ordinary = self._evaluated >= 20
         share[ordinary] = 1.0 - self._passed[ordinary] / self._evaluated[ordinary]
         share[(seen == 0) & ~ordinary & ~np.array(self.pipeline.profiled)] = 0.0
-        passes = np.where(known, 1.0 - drops, 1.0 - share)
+        passes = HEDGE + (1.0 - HEDGE) * np.where(known, 1.0 - drops, 1.0 - share)
         fixed = np.zeros(n) if more is None else np.nan_to_num(more.fixed_ns)
         kept = 0.0 if math.isnan(self._kept) else min(self._kept, 0.999)
         return Outlook(passes, weights, kept, costs, fixed, min(float(self._goal), max(self._batch, 1.0)), self.pipeline)
@@ -211,7 +249,7 @@ class Auto:
             if self.moved is not None and old > 0:
                 more[:old] = min(1.0, OLD / old)
             mine, weights = np.concatenate([mine, theirs]), np.concatenate([weights, more])
-        dropped = np.array(self.alarm.dropped, dtype=np.float64)[list(self.order)]
+        dropped = (self._evaluated - self._passed)[list(self.order)]
         if len(mine) and dropped.sum() >= TRUSTED:
             drops = mine[:, :n] & mine[:, n:]
             places = drops[:, list(self.order)].argmax(axis=1)
@@ -290,20 +328,26 @@ class Auto:
         order = list(self.order)
         fixed = SLICE_NS + float(outlook.fixed[order][now.reach * self._slice > 0.5].sum())
         per_row = float(outlook.costs[order] @ now.reach)
-        goal = max(self.purse.look_rows(), fixed / (FIXED_SHARE * max(per_row, 1.0)), 64)
+        slips = SLIP_NS / max(float(outlook.costs[order] @ np.minimum(10.0 * now.reach + HEDGE, 1.0)), 1.0)
+        goal = max(min(self.purse.look_rows(), slips), fixed / (FIXED_SHARE * max(per_row, 1.0)), 64)
+        rest = np.append((now.rest_ns() * now.reach)[1:], 0.0) / np.maximum(np.append(now.reach[1:], 1.0), 1e-9)
+        weights = np.empty(len(order))
+        weights[order] = now.reach * rest / max(now.total_ns, 1e-9)
+        self._weights = weights.tolist()
+        self._look_ns = int(4.0 * now.total_ns * max(self.purse.look_rows(), self._slice)) + 1_000_000
         self._goal = int(min(goal, MOST_ROWS))
         self._most_row_ns = per_row if costs is None else float(np.where(np.isfinite(costs.most_ns), costs.most_ns, outlook.costs)[order] @ now.reach)
         self._grow()
 
     def _grow(self) -> None:
-        by_time = max(self.purse.time_ns, 1e6) / max(self._most_row_ns, 1.0)
+        by_time = max(self.purse.time_ns - self._moved_ns, URGENT_NS / 2.0) / max(self._most_row_ns, 1.0)
         self._slice = int(min(self._goal, GROWTH * self._slice, max(by_time, 2 * self._slice)))
 
     def _wish(self) -> Wants:
         shared = "auto" if all(self.pipeline.profiled) else "auto"
         evaluate = self._evaluate
         if not len(self.window) and self._rows < 8 * FIRST_ROWS:
-            return Wants(1.0, evaluate, 1, 1, FIRST_ROWS, urgent=True, shared=shared, slice_rows=FIRST_ROWS)
+            return Wants(1.0, evaluate, 1, 1, most=FIRST_ROWS, urgent=True, shared=shared, slice_rows=FIRST_ROWS)
         dropped = 1.0 - (0.0 if math.isnan(self._kept) else min(self._kept, 0.999))
         if self._trial is not None:
             trial, self._trial = self._trial, None
@@ -315,10 +359,14 @@ class Auto:
         if wanted > 0 and affordable >= min(wanted, 8):
             most = min(wanted, affordable)
             p = min(1.0, 1.5 * most / (self._slice * dropped))
-            return Wants(p, evaluate, max(1, min(most, 32)), rows, most, urgent=True, shared=shared, slice_rows=self._slice)
-        together = int(min(max(3.0 * self.purse.show_ns / self.purse.each_ns, 16), 256))
+            return Wants(p, evaluate, max(1, min(most, 32)), rows, most=most, urgent=True, shared=shared, slice_rows=self._slice, ns=self._look_ns)
+        together = int(min(max(3.0 * self.purse.show_ns / self.purse.each_ns, 16), WINDOW // 8))
         p = self.purse.steadily(STEADY * self._calm, dropped, together)
-        return Wants(p, evaluate, together, rows, shared=shared, slice_rows=self._slice)
+        # the window is to hold some of everything since the data moved: neighbouring rows are often alike
+        since = self._rows if self._volatile() else self._rows - self._moved_at
+        p = min(p, 2.0 * WINDOW / (max(since, self._slice) * dropped))
+        most = max(min(affordable, WINDOW // 8), together)
+        return Wants(p, evaluate, together, rows, most=most, shared=shared, slice_rows=self._slice, ns=self._look_ns)
 
     def snapshot(self) -> dict[str, Any]:
         return {

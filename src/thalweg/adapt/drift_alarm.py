@@ -20,6 +20,7 @@ Cost: a few operations a filter.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 SIGMAS = 5.0
@@ -27,6 +28,8 @@ LEAST_SHARE = 0.1
 """A share that changed by less than a tenth of itself hardly changes which filter is best..."""
 LEAST_CHANGE = 0.02
 """...nor does a filter that drops nearly nothing, or nearly everything, as before."""
+LEAST_EFFECT = 0.02
+"""Nor does a filter that hardly a row gets to."""
 LEAST_ROWS = 200
 """Fewer rows say little about a share."""
 
@@ -54,14 +57,18 @@ class DriftAlarm:
             for e, p, new, passed in zip(self._evaluated, self._passed, self._new, self._new_passed, strict=True)
         ]
 
-    def look(self, evaluated: Sequence[int], passed: Sequence[int]) -> str | None:
-        """Take what was done since the last look. Filters that few rows reach are compared when enough have."""
+    def look(
+        self, evaluated: Sequence[int], passed: Sequence[int], weights: Sequence[float] | None = None
+    ) -> str | None:
+        """Take what was done since the last look. Filters that few rows reach are compared when enough have. `weights`:
+        for each filter, what all rows would cost more if it let all of those pass that reach it, as a share of what
+        they cost; a change that makes them cost less than `LEAST_EFFECT` more or less is none."""
         said = None
         for k in range(len(self.names)):
             self._new[k] += evaluated[k]
             self._new_passed[k] += passed[k]
             if self._new[k] >= LEAST_ROWS:
-                said = said or self._changed(k)
+                said = said or self._changed(k, math.inf if weights is None else weights[k])
                 self._evaluated[k] += self._new[k]
                 self._passed[k] += self._new_passed[k]
                 self._new[k] = self._new_passed[k] = 0
@@ -70,13 +77,13 @@ class DriftAlarm:
             self._evaluated, self._passed = list(evaluated), list(passed)
         return said
 
-    def _changed(self, k: int) -> str | None:
+    def _changed(self, k: int, weight: float) -> str | None:
         old, new = self._evaluated[k], self._new[k]
         if old < LEAST_ROWS:
             return None
         was, now = 1.0 - self._passed[k] / old, 1.0 - self._new_passed[k] / new
         change = abs(now - was)
-        if change < LEAST_CHANGE or change < LEAST_SHARE * max(was, now):
+        if change < LEAST_CHANGE or change < LEAST_SHARE * max(was, now) or change * weight < LEAST_EFFECT:
             return None
         mean = 1.0 - (self._passed[k] + self._new_passed[k]) / (old + new)
         if change * change <= SIGMAS * SIGMAS * mean * (1.0 - mean) * (1.0 / old + 1.0 / new):

@@ -93,6 +93,8 @@ class Wants:
     """Profile tuples worth one look: fewer waste the fixed cost of calls, more are seen late."""
     rows: int = NEVER
     """Ask at the latest after so many rows, also without profile tuples."""
+    ns: int = NEVER
+    """And after so much ordinary work, by the clock."""
     most: int = NEVER
     """Profile tuples until the policy is asked again; sampling stops there."""
     urgent: bool = False

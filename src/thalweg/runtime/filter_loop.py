@@ -214,7 +214,7 @@ class FilterLoop:
                 self._tried(trial, length, self._mark - begun)
                 continue
             wants = self.policy.wants()
-            if self._rows_since >= wants.rows or (
+            if self._rows_since >= wants.rows or self._working_ns >= wants.ns or (
                 wants.shared is not None and self.pool is not None and self.pool.news()
             ):
                 if self._look(sampled, places):
