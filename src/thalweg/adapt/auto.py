@@ -104,6 +104,7 @@ class Auto:
         self._trials_ns = 0.0
         self._lasts, self._moved_at = math.nan, 0  # rows between moves of the data, and at the last one
         self._moves = 0
+        self._runs = 1.0
         self._weights: list[float] | None = None
         self._look_ns = NEVER
         self._moved_ns = 0.0
@@ -127,6 +128,8 @@ class Auto:
         self.purse.account(seen, rows)
         self._trials_ns += seen.trial_loss_ns
         self._batch += 0.25 * (seen.batch_rows - self._batch) if self._batch else seen.batch_rows
+        if rows and seen.calls is not None:
+            self._learn_runs(seen, rows)
         self._evaluated += seen.evaluated
         self._passed += seen.passed
         if self._evaluated[self.order[0]] > MEMORY:
@@ -172,6 +175,19 @@ class Auto:
             self._grow()
         self._wants = self._wish()
         return verdict
+
+    def _learn_runs(self, seen: Seen, rows: int) -> None:
+        """Rows that are alike come together: then a slice has as many rows alive as if it were shorter, many or none.
+        How much shorter is seen from how often filters are called."""
+        assert seen.calls is not None
+        called = seen.calls / seen.slices
+        reach = seen.evaluated / rows
+        telling = (called < 0.95) & (called > 0.0)
+        if not telling.any():
+            return
+        alone = -np.log1p(-called[telling]) / reach[telling]
+        share = float(np.exp(np.log(np.clip(alone * seen.slices / rows, 1e-4, 1.0)).mean()))
+        self._runs *= (share / self._runs) ** min(1.0, seen.slices / 50.0)
 
     def _volatile(self) -> bool:
         """Whether data moves so often that what it is now is not learned before it moves again."""
@@ -234,7 +250,7 @@ class Auto:
         passes = HEDGE + (1.0 - HEDGE) * np.where(known, 1.0 - drops, 1.0 - share)
         fixed = np.zeros(n) if more is None else np.nan_to_num(more.fixed_ns)
         kept = 0.0 if math.isnan(self._kept) else min(self._kept, 0.999)
-        return Outlook(passes, weights, kept, costs, fixed, min(float(self._goal), max(self._batch, 1.0)), self.pipeline)
+        return Outlook(passes, weights, kept, costs, fixed, max(min(float(self._goal), max(self._batch, 1.0)) * self._runs, 1.0), self.pipeline)
 
     def _tuples(self) -> tuple[Bits, Numbers]:
         mine, theirs = self.window.tuples, self.siblings.tuples
@@ -347,11 +363,11 @@ class Auto:
         shared = "auto" if all(self.pipeline.profiled) else "auto"
         evaluate = self._evaluate
         if not len(self.window) and self._rows < 8 * FIRST_ROWS:
-            return Wants(1.0, evaluate, 1, 1, most=FIRST_ROWS, urgent=True, shared=shared, slice_rows=FIRST_ROWS)
+            return Wants(1.0, evaluate, 1, 1, most=FIRST_ROWS, urgent=True, shared=shared, lasting=True, slice_rows=FIRST_ROWS)
         dropped = 1.0 - (0.0 if math.isnan(self._kept) else min(self._kept, 0.999))
         if self._trial is not None:
             trial, self._trial = self._trial, None
-            return Wants(0.0, evaluate, rows=1, shared=shared, slice_rows=self._slice, trial=trial)
+            return Wants(0.0, evaluate, rows=1, shared=shared, lasting=True, slice_rows=self._slice, trial=trial)
         target = BURST if self.moved is not None else START
         wanted = target - self._recent - self._recent_siblings
         affordable = self.purse.tuples_at_once()
@@ -359,14 +375,14 @@ class Auto:
         if wanted > 0 and affordable >= min(wanted, 8):
             most = min(wanted, affordable)
             p = min(1.0, 1.5 * most / (self._slice * dropped))
-            return Wants(p, evaluate, max(1, min(most, 32)), rows, most=most, urgent=True, shared=shared, slice_rows=self._slice, ns=self._look_ns)
+            return Wants(p, evaluate, max(1, min(most, 32)), rows, most=most, urgent=True, shared=shared, lasting=True, slice_rows=self._slice, ns=self._look_ns)
         together = int(min(max(3.0 * self.purse.show_ns / self.purse.each_ns, 16), WINDOW // 8))
         p = self.purse.steadily(STEADY * self._calm, dropped, together)
         # the window is to hold some of everything since the data moved: neighbouring rows are often alike
         since = self._rows if self._volatile() else self._rows - self._moved_at
         p = min(p, 2.0 * WINDOW / (max(since, self._slice) * dropped))
         most = max(min(affordable, WINDOW // 8), together)
-        return Wants(p, evaluate, together, rows, most=most, shared=shared, slice_rows=self._slice, ns=self._look_ns)
+        return Wants(p, evaluate, together, rows, most=most, shared=shared, lasting=True, slice_rows=self._slice, ns=self._look_ns)
 
     def snapshot(self) -> dict[str, Any]:
         return {

@@ -101,6 +101,8 @@ class Wants:
     """The data has just moved: take short slices, so that a verdict comes soon."""
     shared: str | None = None
     """Profile tuples made under this wish go to siblings with the same mark, and theirs come here; None: neither."""
+    lasting: bool = False
+    """Rows sampled in one order are of use when the order has changed, too."""
     slice_rows: int | None = None
     """The length of the next slices; None: as the loop likes."""
     trial: Trial | None = None
@@ -150,6 +152,10 @@ class Seen:
     """Time of the last update."""
     batch_rows: int = NEVER
     """Rows of the batch at hand: no slice is longer."""
+    slices: int = 0
+    """Ordinary slices since the last update..."""
+    calls: NDArray[np.int64] | None = None
+    """...and in how many of them each filter was called: it is not where no row gets to it."""
     trial_ns: int = 0
     """Time of the trial, where there was one."""
     trial_loss_ns: int = 0

@@ -11,9 +11,10 @@ With slices of one row and the same random numbers this is the tuple-at-a-time a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,9 +22,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.adapt import Policy, Seen
-from thalweg.adapt.policy import NEVER, Costs, Trial
+from thalweg.adapt.policy import NEVER, Costs, Trial, Wants
 from thalweg.errors import TimeLimitError
-from thalweg.kernels import CallEnded, Chain, ChainRows, Columns, FilterChain, Pass, Unknown
+from thalweg.kernels import CallEnded, Chain, ChainRows, Columns, FilterChain, Pass, Profile, Unknown
 from thalweg.runtime.failed_row import FailedRow, failed_row_error, told
 from thalweg.runtime.row_picker import RowPicker
 from thalweg.stats import CallCost, UsualWait
@@ -108,6 +109,16 @@ class Pool(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """Sampled rows, and the positions of the order that dropped them."""
+
+    rows: ChainRows
+    dropped_at: NDArray[np.int16]
+    order: tuple[int, ...]
+    evaluate: Bits
+
+
 class FilterLoop:
     """State that outlives batches and tasks: the policy, the costs, the sample under way."""
 
@@ -144,14 +155,15 @@ class FilterLoop:
         self.time_limit: AbstractContextManager[object] = nullcontext()
         self._guarding = sorted({guard for guards in chain.pipeline.guards for guard in guards})
         self.begin("the input")
-        self._since = [[0] * n, [0] * n, [0] * n]  # evaluated, passed, ns since the policy was last asked
+        self._since = [[0] * n, [0] * n, [0] * n, [0] * n]  # evaluated, passed, ns, calls since the policy was asked
+        self._slices_since = 0
         self._rows_since = self._batch_rows = 0
         self._picker = RowPicker(rng)
         self._mark = 0
         self._working_ns = 0
         self._profiling_ns = 0  # and these, since the policy was last told
         self._reoptimizing_ns = 0
-        self._waiting: list[tuple[ChainRows, NDArray[np.int16]]] = []
+        self._waiting: list[_Waiting] = []
         self._waiting_rows = 0
         self._profile_tuples = 0
         self._no_profile: Bits = np.zeros((0, n), dtype=bool)
@@ -214,31 +226,25 @@ class FilterLoop:
                 self._tried(trial, length, self._mark - begun)
                 continue
             wants = self.policy.wants()
-            if self._rows_since >= wants.rows or self._working_ns >= wants.ns or (
-                wants.shared is not None and self.pool is not None and self.pool.news()
+            if wants.p > 0.0:
+                chosen = self._sample(done, length, wants)
+                if len(chosen):
+                    sampled.append(start + chosen)
+                    places.append(done.dropped_at[chosen])
+                    self._waiting_rows += len(chosen)
+            enough = self._waiting_rows >= self._enough()
+            if (
+                self._rows_since >= wants.rows
+                or self._working_ns >= wants.ns
+                or (enough and wants.rows < NEVER)  # before rows are shown that may be of data that has gone
+                or (wants.shared is not None and self.pool is not None and self.pool.news())
             ):
-                if self._look(sampled, places):
-                    continue
-                wants = self.policy.wants()
-            if wants.p == 0.0:
-                continue
-            dropped = self._dropped(done) if done.unknown is not None else None
-            count = length - len(done.kept) if dropped is None else len(dropped)
-            picked = self._picker.pick(count, wants.p)
-            most = max(wants.most - self._waiting_rows, 0)
-            if len(picked) > most:
-                picked = np.sort(self.rng.choice(picked, most, replace=False))
-            if len(picked):
-                chosen = (self._dropped(done) if dropped is None else dropped)[picked]
-                sampled.append(start + chosen)
-                places.append(done.dropped_at[chosen])
-                self._waiting_rows += len(chosen)
-                if self._waiting_rows >= self._enough():
-                    if wants.rows < NEVER and self._rows_since and self._look(sampled, places):
-                        continue
-                    self._wait(columns, sampled, places)
-                    if self._waiting:
-                        self._show()
+                self._look(columns, sampled, places)
+                enough = self._waiting_rows >= self._enough()
+            if enough:
+                self._wait(columns, sampled, places)
+                if self._waiting:
+                    self._show()
             self._count_profiling()
             if self._profile_tuples:
                 self._calm_slices += 1
@@ -340,16 +346,31 @@ class FilterLoop:
             if ns is not None:
                 cost.take_over(float(ns), float(fixed or 0.0), None if error is None else float(error))
 
-    def _look(self, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]]) -> bool:
-        """Ask the policy without profile tuples, before any are shown that may be of data that has gone. Whether it
-        changed the order: then what waits was dropped at other positions."""
-        calm = not self.policy.wants().urgent
+    def _look(
+        self, columns: ChainRows, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]]
+    ) -> None:
+        """Ask the policy without profile tuples. Rows that wait are forgotten when the data has moved since, and when
+        the order changes, unless the policy can use them nevertheless."""
+        wants = self.policy.wants()
+        if wants.lasting:
+            self._wait(columns, sampled, places)  # with the order they were dropped in
         self._count_profiling()
         switched = self._ask(self._no_profile)
-        if switched or (calm and self.policy.wants().urgent):
+        if (switched and not wants.lasting) or (not wants.urgent and self.policy.wants().urgent):
             self._forget(sampled, places)
         self._mark = self.chain.clock()
-        return switched
+
+    def _sample(self, done: Pass, rows: int, wants: Wants) -> NDArray[np.int64]:
+        """Dropped rows of a slice that are to be profiled."""
+        dropped = self._dropped(done) if done.unknown is not None else None
+        count = rows - len(done.kept) if dropped is None else len(dropped)
+        picked = self._picker.pick(count, wants.p)
+        most = max(wants.most - self._waiting_rows, 0)
+        if len(picked) > most:
+            picked = np.sort(self.rng.choice(picked, most, replace=False))
+        if not len(picked):
+            return picked
+        return (self._dropped(done) if dropped is None else dropped)[picked]
 
     def _dropped(self, done: Pass) -> NDArray[np.int64]:
         """The rows that may be profiled."""
@@ -373,7 +394,8 @@ class FilterLoop:
         work.kept += len(done.kept)
         self.rows_seen += rows
         self._rows_since += rows if ordinary else 0
-        evaluated, passed, ns = self._since
+        self._slices_since += ordinary
+        evaluated, passed, ns, calls = self._since
         for k in self.order:
             count = done.evaluated[k]
             if not count:
@@ -382,6 +404,7 @@ class FilterLoop:
                 evaluated[k] += count
                 passed[k] += done.passed[k]
                 ns[k] += done.ns[k]
+                calls[k] += 1
             work.evaluated[k] += count
             work.passed[k] += done.passed[k]
             work.busy_ns[k] += done.ns[k]
@@ -420,35 +443,34 @@ class FilterLoop:
         """Copy the sampled rows out of their batch, which will be gone when they are looked at."""
         if sampled:
             rows = columns.take(np.concatenate(sampled))
-            if self._waiting and self._waiting[0][0].types != rows.types:  # batches may hold a column differently
+            if self._waiting and self._waiting[0].rows.types != rows.types:  # batches may hold a column differently
                 order, waiting = self.order, sum(map(len, places))
                 self._show()
                 if self.order != order:  # these were dropped at positions of the order before
                     self._forget(sampled, places)
                     return
                 self._waiting_rows = waiting
-            self._waiting.append((rows, np.concatenate(places)))
+            evaluate = self.policy.wants().evaluate
+            self._waiting.append(_Waiting(rows, np.concatenate(places), self.order, evaluate))
             sampled.clear()
             places.clear()
 
     def _show(self) -> None:
         """Evaluate the waiting rows and show them to the policy."""
-        columns = self._waiting[0][0].joined([part for part, _ in self._waiting])
-        dropped_at = np.concatenate([place for _, place in self._waiting])
-        self._forget()
         wants = self.policy.wants()
-        seen = self.chain.profile(columns, dropped_at, self.order, wants.evaluate)
-        self._profile_tuples += len(dropped_at)
+        waiting = self._waiting.copy()
+        self._forget()
+        parts = [self._profiled(list(alike)) for _, alike in groupby(waiting, key=lambda part: part.order)]
+        seen = parts[0] if len(parts) == 1 else joined_profiles(parts)
+        count = len(seen.dropped)
+        self._profile_tuples += count
         work = self.work
-        work.profile_tuples += len(dropped_at)
+        work.profile_tuples += count
         for k in self.order:
-            count = seen.evaluated[k]
-            if count:
-                work.profiled[k] += count
+            if seen.evaluated[k]:
+                work.profiled[k] += seen.evaluated[k]
                 work.profile_busy_ns[k] += seen.ns[k]
                 work.profile_errors[k] += seen.errors[k]
-                if not seen.errors[k]:  # a call that raised was cut short, and says nothing of the cost
-                    self.costs[k].record(count, seen.ns[k])
         if self.pool is not None and wants.shared is not None:
             self.pool.give(wants.shared, np.concatenate([seen.dropped, seen.known], axis=1), wants.urgent)
         self._count_profiling()
@@ -457,13 +479,23 @@ class FilterLoop:
             self._calm_slices = 0
         self._mark = self.chain.clock()  # what was between counts as re-optimizing
 
+    def _profiled(self, waiting: Sequence[_Waiting]) -> Profile:
+        """Evaluate rows that were dropped in one order."""
+        columns = waiting[0].rows.joined([part.rows for part in waiting])
+        dropped_at = np.concatenate([part.dropped_at for part in waiting])
+        seen = self.chain.profile(columns, dropped_at, waiting[0].order, waiting[-1].evaluate)
+        for k, count in enumerate(seen.evaluated):
+            if count and not seen.errors[k]:  # a call that raised was cut short, and says nothing of the cost
+                self.costs[k].record(count, seen.ns[k])
+        return seen
+
     def _ask(
         self, profile: Bits, known: Bits | None = None, *, trial_ns: int = 0, trial_loss_ns: int = 0
     ) -> bool:
         """Show the policy what was seen; whether it changed the order."""
         clock = self.chain.clock
         begun = clock()
-        evaluated, passed, ns = (np.array(counter, dtype=np.int64) for counter in self._since)
+        evaluated, passed, ns, calls = (np.array(counter, dtype=np.int64) for counter in self._since)
         shared = self.policy.wants().shared
         seen = Seen(
             evaluated, passed, ns, np.array(self.cost_ns()), profile,
@@ -472,7 +504,7 @@ class FilterLoop:
             reoptimizing_ns=self._reoptimizing_ns, trial_ns=trial_ns, trial_loss_ns=trial_loss_ns,
             siblings=self.pool.take(shared) if self.pool is not None and shared is not None else None,
         )  # fmt: skip
-        self._working_ns = self._profiling_ns = self._reoptimizing_ns = self._rows_since = 0
+        self._working_ns = self._profiling_ns = self._reoptimizing_ns = self._rows_since = self._slices_since = 0
         verdict = self.policy.update(seen)
         for counter in self._since:
             counter[:] = [0] * len(counter)
@@ -484,6 +516,17 @@ class FilterLoop:
         self.work.reoptimizing_ns += spent
         self._reoptimizing_ns += spent
         return verdict is not None
+
+
+def joined_profiles(parts: Sequence[Profile]) -> Profile:
+    """The rows of several, one after the other."""
+    return Profile(
+        np.concatenate([part.dropped for part in parts]),
+        [sum(counts) for counts in zip(*(part.evaluated for part in parts), strict=True)],
+        [sum(times) for times in zip(*(part.ns for part in parts), strict=True)],
+        [sum(errors) for errors in zip(*(part.errors for part in parts), strict=True)],
+        np.concatenate([part.known for part in parts]),
+    )
 
 
 def next_slice(rows: int, slice_rows: int) -> int:
