@@ -349,6 +349,13 @@ class Auto:
         p = self.purse.steadily(OPEN if self._open else STEADY * self._calm)
         return Wants(p, evaluate, TOGETHER, rows, shared=shared)
 
+    def begin(self, order: tuple[int, ...]) -> None:
+        """Start in another order; nothing has been seen yet."""
+        self.order = order
+        self.alarm.reset()
+        self._place()
+        self._wants = self._wish()
+
     def snapshot(self) -> dict[str, Any]:
         """The order, the algorithm and its window, which hold for its order and stage."""
         return {

@@ -23,7 +23,9 @@ from thalweg.adapt import Policy, Seen
 from thalweg.adapt.policy import NEVER
 from thalweg.errors import TimeLimitError
 from thalweg.kernels import CallEnded, Chain, ChainRows, Columns, FilterChain, Pass, Unknown
+from thalweg.kernels.compiling import compiled_by
 from thalweg.runtime.failed_row import FailedRow, failed_row_error, told
+from thalweg.runtime.recalled import Recalled
 from thalweg.runtime.row_picker import RowPicker
 from thalweg.stats import CallCost
 
@@ -82,13 +84,29 @@ class Work:
     """Time of those slices, a part of the processing time."""
     trial_loss_ns: int = 0
     """How much longer they took than the order in force would have."""
+    compiling_ns: int = 0
+    """Time that numba compiled in; no other time includes it."""
+    rows_in_force: int = 0
+    """Rows since the last switch, or since the work was last taken, without those of trials: these three are of the
+    order in force alone."""
+    evaluated_in_force: list[int] = field(default_factory=list)
+    passed_in_force: list[int] = field(default_factory=list)
     standing: str = ""
     """Why the order has not changed lately, in one sentence; empty where the policy does not say."""
 
     @classmethod
     def none(cls, n: int) -> Work:
         """Nothing done yet, for n predicates."""
-        return cls(0, 0, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, raised=[0] * n)
+        return cls(
+            0, 0, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, raised=[0] * n,
+            evaluated_in_force=[0] * n, passed_in_force=[0] * n,
+        )  # fmt: skip
+
+    def switched(self, switch: Switch) -> None:
+        """Another order is in force from here on."""
+        self.switches.append(switch)
+        n = len(self.evaluated)
+        self.rows_in_force, self.evaluated_in_force, self.passed_in_force = 0, [0] * n, [0] * n
 
 
 class Pool(Protocol):
@@ -167,7 +185,7 @@ class FilterLoop:
     def process(self, batch: pa.RecordBatch) -> Bits:
         """One bit a row: whether it passes. Rows set aside do not; `take_failures` gives them."""
         clock = self.chain.clock
-        begun = clock()
+        begun, compiled = clock(), compiled_by(clock)
         self._failures = []
         try:
             with self.time_limit:
@@ -175,6 +193,7 @@ class FilterLoop:
         finally:
             self._source_rows += batch.num_rows
             self.work.total_ns += clock() - begun
+            self.work.compiling_ns += compiled_by(clock) - compiled
 
     def _process(self, batch: pa.RecordBatch) -> Bits:
         clock = self.chain.clock
@@ -302,6 +321,15 @@ class FilterLoop:
                 cost.take_over(float(known))
         self._forget()
 
+    def recall(self, recalled: Recalled) -> None:
+        """Begin with what an earlier run found: its order, and its costs until calls here are known."""
+        self.policy.begin(recalled.order)
+        self.order = self.policy.order
+        for cost, per_row, fixed in zip(self.costs, recalled.cost_ns, recalled.fixed_ns, strict=True):
+            if per_row is not None:
+                cost.take_over(per_row, fixed or 0.0)
+        self._forget()
+
     def _look(self, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]]) -> bool:
         """Ask the policy without profile tuples, before any are shown that may be of data that has gone. Whether it
         changed the order: then what waits was dropped at other positions."""
@@ -328,9 +356,12 @@ class FilterLoop:
             most = min(most, COLD + self._profile_tuples // 4)
         return max(1, most)
 
-    def _count(self, done: Pass, rows: int) -> None:
+    def _count(self, done: Pass, rows: int, trial: bool = False) -> None:
+        """`trial`: the slice was run in another order than the one in force."""
         work = self.work
         work.rows += rows
+        if not trial:
+            work.rows_in_force += rows
         work.kept += len(done.kept)
         self.rows_seen += rows
         self._rows_since += rows
@@ -346,6 +377,9 @@ class FilterLoop:
             work.passed[k] += done.passed[k]
             work.busy_ns[k] += done.ns[k]
             work.raised[k] += done.raised[k]
+            if not trial:
+                work.evaluated_in_force[k] += count
+                work.passed_in_force[k] += done.passed[k]
             self.costs[k].record(count, done.ns[k])
 
     def _count_profiling(self) -> None:
@@ -421,7 +455,7 @@ class FilterLoop:
         for counter in self._since:
             counter[:] = [0] * len(counter)
         if verdict is not None:
-            self.work.switches.append(Switch(self.rows_seen, self.order, verdict.order, verdict.reason))
+            self.work.switched(Switch(self.rows_seen, self.order, verdict.order, verdict.reason))
             self.order = verdict.order
         spent = clock() - begun
         self.work.reoptimizing_ns += spent

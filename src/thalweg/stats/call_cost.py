@@ -70,9 +70,9 @@ class CallCost:
         """Whether a call has been seen, here or by the worker whose estimate was taken over."""
         return not math.isnan(self.per_row_ns)
 
-    def take_over(self, per_row_ns: float) -> None:
+    def take_over(self, per_row_ns: float, fixed_ns: float = 0.0) -> None:
         """Begin with another worker's estimate: the first call here pays for warming up."""
-        self.per_row_ns, self.fixed_ns = per_row_ns, 0.0
+        self.per_row_ns, self.fixed_ns = per_row_ns, fixed_ns
 
     def record(self, rows: int, ns: float) -> None:
         """One call on `rows` rows took `ns`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NoReturn
 
@@ -13,9 +12,11 @@ from thalweg.adapt import make_policy
 from thalweg.errors import PlanError
 from thalweg.events import Record
 from thalweg.kernels import FilterChain
+from thalweg.kernels.compiling import WorkingClock
 from thalweg.plan import FilterPlan, find_column
 from thalweg.runtime.filter_loop import FilterLoop
 from thalweg.runtime.outcome import ERRORS_COLUMN, Wanted, check_wanted, rows_and_errors
+from thalweg.runtime.recalled import recalled
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.time_limit import TimeLimit
 from thalweg.runtime.work_record import decode, encode
@@ -27,14 +28,15 @@ TELL_EVERY_ROWS = 100_000
 TAKES = "over() takes Arrow record batches or a table"
 
 
-def make_loop(
-    plan: FilterPlan, settings: FilterSettings, clock: Callable[[], int] = time.perf_counter_ns
-) -> FilterLoop:
-    """A fresh loop; `setup` functions are called here."""
+def make_loop(plan: FilterPlan, settings: FilterSettings, clock: Callable[[], int] | None = None) -> FilterLoop:
+    """A fresh loop; `setup` functions are called here. Without a clock, time is that of work: compiling is counted
+    apart."""
     rng = np.random.default_rng(settings.seed)
     policy = make_policy(settings.policy, plan.pipeline, settings.profile, rng)
-    chain = FilterChain(plan, clock)
+    chain = FilterChain(plan, clock or WorkingClock())
     loop = FilterLoop(chain, policy, rng, settings.slice_rows, dead_letter=settings.dead_letter, redact=settings.redact)
+    if (told := recalled(settings.events, plan.pipeline)) is not None:
+        loop.recall(told)
     if settings.time_limit is not None:
         chain.sentry = loop.time_limit = TimeLimit(settings.time_limit, plan.pipeline.names)
     return loop
