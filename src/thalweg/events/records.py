@@ -54,8 +54,8 @@ class Observed:
     """What the user called the streaming query."""
     fixed_ns: tuple[float | None, ...] = ()
     """What a call costs besides its rows; None where nobody knows, empty in records of older versions."""
-    order_stood: bool = True
-    """No switch was made since the report before. If one was, the following three begin with the last one."""
+    switched: bool = False
+    """A switch was made since the report before: the following three begin with the last one."""
     rows_in_force: int | None = None
     """Rows that went through the order at the end, without those of trials; None in records of older versions."""
     evaluated_in_force: tuple[int, ...] = ()
@@ -218,7 +218,7 @@ class JoinObserved:
     """A table is probed and never probes: it has rows and what is held of them, the rest is zero."""
     tick_ns: int | None = None
     """How long a tick of time is; None: times are whole numbers, and nobody knows."""
-    order_stood: bool = True
+    switched: bool = False
     """This and the following: as in `Observed`."""
     rows_in_force: int | None = None
     evaluated_in_force: tuple[int, ...] = ()

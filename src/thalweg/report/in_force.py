@@ -2,11 +2,11 @@
 
 Rates of a predicate depend on its place in the order, so sums over several orders are the rates of none of them.
 
->>> calm = InForce(("a", "b"), rows=100, evaluated=(100, 40), passed=(40, 10), stood=True)
+>>> calm = InForce(("a", "b"), rows=100, evaluated=(100, 40), passed=(40, 10), switched=False)
 >>> calm.then(calm).rows
 200
->>> switched = InForce(("b", "a"), rows=5, evaluated=(2, 5), passed=(1, 2), stood=False)
->>> calm.then(switched).then(replace(switched, stood=True)).rows
+>>> switched = InForce(("b", "a"), rows=5, evaluated=(2, 5), passed=(1, 2), switched=True)
+>>> calm.then(switched).then(replace(switched, switched=False)).rows
 10
 """
 
@@ -27,8 +27,8 @@ class InForce:
     """Without those of trials."""
     evaluated: tuple[int, ...]
     passed: tuple[int, ...]
-    stood: bool
-    """No switch was made in the time these counters are of; else they begin with the last one."""
+    switched: bool
+    """A switch was made in the time of which this is; the counters begin with the last one."""
 
     @classmethod
     def of(cls, record: Observed | JoinObserved) -> InForce:
@@ -37,14 +37,14 @@ class InForce:
         evaluated, passed = record.evaluated_in_force, record.passed_in_force
         if not evaluated or not passed:
             evaluated, passed = record.evaluated, record.passed
-        return cls(record.order, rows, evaluated, passed, record.order_stood)
+        return cls(record.order, rows, evaluated, passed, record.switched)
 
     def then(self, later: InForce) -> InForce:
         """With what the same worker counted later."""
-        if later.order != self.order or not later.stood:
-            return replace(later, stood=False)
+        if later.order != self.order or later.switched:
+            return replace(later, switched=True)
         both = total([self, later], self.order, len(self.evaluated))
-        return replace(both, stood=self.stood)
+        return replace(both, switched=self.switched)
 
 
 def total(workers: Iterable[InForce], order: tuple[str, ...], n: int) -> InForce:
@@ -55,4 +55,4 @@ def total(workers: Iterable[InForce], order: tuple[str, ...], n: int) -> InForce
             rows += worker.rows
             evaluated = [a + b for a, b in zip(evaluated, worker.evaluated, strict=True)]
             passed = [a + b for a, b in zip(passed, worker.passed, strict=True)]
-    return InForce(order, rows, tuple(evaluated), tuple(passed), True)
+    return InForce(order, rows, tuple(evaluated), tuple(passed), False)

@@ -133,8 +133,8 @@ class Section:
     """What each worker did since it last changed its order."""
     reported_standing: str = ""
     """Why the order has not changed, in the words of the policy of the worker that reported last."""
-    stood: bool = False
-    """That worker has not changed it since its report before."""
+    just_switched: bool = False
+    """That worker has changed it since its report before."""
     trials: int = 0
     """Slices run in another order to measure it; they are not switches."""
     trial_rows: int = 0
@@ -152,7 +152,7 @@ class Section:
     def standing(self) -> str:
         """Why the order has not changed lately: what the policy said last, else what the counts say; empty where it
         has just changed."""
-        if self.reported_standing or not self.order or (self.switch_count and not self.stood):
+        if self.reported_standing or not self.order or (self.switch_count and self.just_switched):
             return self.reported_standing
         dropped = self.rows - self.kept - self.failed
         return derived(self.policy, len(self.names), dropped, self.profile_tuples)
@@ -238,7 +238,7 @@ class Section:
         if len(self.workers) < MOST_WORKERS:
             self.workers.add(seen.worker)
         self._remember_orders({seen.worker: (seen.batch, seen.order)}, {seen.worker: InForce.of(seen)})
-        self.reported_standing, self.stood = seen.standing, seen.order_stood
+        self.reported_standing, self.just_switched = seen.standing, seen.switched
         self.query_name = seen.query_name or self.query_name
         self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, seen.batch)
 
@@ -255,7 +255,7 @@ class Section:
             self.workers.update(later.workers)
         self._remember_orders(later.orders, later.in_force_by_worker)
         if later.order:
-            self.reported_standing, self.stood = later.reported_standing, later.stood
+            self.reported_standing, self.just_switched = later.reported_standing, later.just_switched
         self.query_name = later.query_name or self.query_name
         self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, later.first_batch, later.last_batch)
 

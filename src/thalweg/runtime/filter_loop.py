@@ -102,7 +102,7 @@ class Work:
             evaluated_in_force=[0] * n, passed_in_force=[0] * n,
         )  # fmt: skip
 
-    def switched(self, switch: Switch) -> None:
+    def add_switch(self, switch: Switch) -> None:
         """Another order is in force from here on."""
         self.switches.append(switch)
         n = len(self.evaluated)
@@ -455,7 +455,7 @@ class FilterLoop:
         for counter in self._since:
             counter[:] = [0] * len(counter)
         if verdict is not None:
-            self.work.switched(Switch(self.rows_seen, self.order, verdict.order, verdict.reason))
+            self.work.add_switch(Switch(self.rows_seen, self.order, verdict.order, verdict.reason))
             self.order = verdict.order
         spent = clock() - begun
         self.work.reoptimizing_ns += spent

@@ -91,8 +91,6 @@ def _told(watermark: int | None) -> int | None:
 def _is_some(name: str, value: Any) -> bool:
     if name in _LISTS:
         return any(value)
-    if name == "order_stood":
-        return not value
     return value is not None if name == "watermark" else bool(value)  # a watermark of 0 is one
 
 

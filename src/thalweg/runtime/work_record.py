@@ -82,7 +82,7 @@ def switches_of(work: Work) -> dict[str, Any]:
 def in_force(work: Work) -> dict[str, Any]:
     """What the order at the end alone did."""
     return {
-        "order_stood": not work.switches,
+        "switched": bool(work.switches),
         "rows_in_force": work.rows_in_force,
         "evaluated_in_force": work.evaluated_in_force,
         "passed_in_force": work.passed_in_force,
