@@ -69,9 +69,11 @@ def test_the_worker_that_reported_last_is_heard():
 
 
 def test_right_after_a_switch_nothing_stands_unless_the_policy_says_so():
-    assert fold([verdict(), observed(switched=True)]).sections[0].standing == ""
-    assert "why the order stands" not in str(fold([verdict(), observed(switched=True)]))
-    assert fold([verdict(), observed(switched=True), observed()]).sections[0].standing.startswith("nothing better")
+    just, long_ago = observed(switched=True, rows_in_force=10), observed(switched=True, rows_in_force=900)
+    assert fold([verdict(), just]).sections[0].standing == ""
+    assert "why the order stands" not in str(fold([verdict(), just]))
+    assert fold([verdict(), just, observed()]).sections[0].standing.startswith("nothing better")
+    assert fold([verdict(), long_ago]).sections[0].standing.startswith("nothing better")
     assert fold([verdict(), observed(switched=True, standing=HELD_BACK)]).sections[0].standing == HELD_BACK
 
 

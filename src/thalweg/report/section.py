@@ -151,8 +151,9 @@ class Section:
     @property
     def standing(self) -> str:
         """Why the order has not changed lately: what the policy said last, else what the counts say; empty where it
-        has just changed."""
-        if self.reported_standing or not self.order or (self.switch_count and self.just_switched):
+        has changed so lately that most rows went through earlier orders."""
+        lately = self.switch_count and self.just_switched and 2 * self.in_force.rows < self.rows
+        if self.reported_standing or not self.order or lately:
             return self.reported_standing
         dropped = self.rows - self.kept - self.failed
         return derived(self.policy, len(self.names), dropped, self.profile_tuples)

@@ -47,10 +47,8 @@ def _which_orders(section: Section) -> list[str]:
     if not _has_earlier_orders(section):
         return []
     switches = f", over {many(section.switch_count, 'switch', 'switches')}" if section.switch_count else ""
-    return [
-        f"rows seen and pass: the order in force, {many(section.in_force.rows, 'row')}; all other numbers: since the "
-        f"start{switches}"
-    ]
+    rows = many(section.in_force.rows, "row")
+    return [f"rows seen, pass: the order in force, {rows}; the rest: since the start{switches}"]
 
 
 def _summary(section: Section) -> list[str]:
