@@ -69,7 +69,8 @@ def filters(
     seed
         For the sample of profiled rows; it never changes the answer.
     events
-        A file to which the driver appends event records as JSON lines.
+        A file to which the driver appends event records as JSON lines. If it holds records of an earlier run with the
+        same predicates, a new start begins with the order and the costs of that run.
     on_error
         ``"raise"`` (default): a row that fails fails the query, which names the predicates that raised, the row and
         its values. ``"dead-letter"``: it is set aside and counted; see :meth:`Filters.tagged`, :meth:`Filters.errors`.
@@ -152,7 +153,8 @@ class Filters:
     def over(self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The rows of Arrow batches that pass, batch by batch, without Spark.
 
-        They are filtered as they are asked for; every call of this is a pass of its own, which learns from zero.
+        They are filtered as they are asked for; every call of this is a pass of its own, which learns from zero, or
+        from the last order and costs in the file that `events` names.
         """
         return self._over(batches, Wanted.KEPT, ERRORS_COLUMN)
 

@@ -33,6 +33,11 @@ def records_of_a_run(draw: st.DrawFn, run: str = "run 1") -> list[Record]:
                 draw(per_predicate), draw(per_predicate), draw(per_predicate), draw(costs), draw(per_predicate),
                 draw(per_predicate), draw(per_predicate), draw(counts), draw(counts), draw(counts), draw(counts),
                 draw(st.integers(0, 99)), failed=draw(counts), raised=draw(st.just(()) | per_predicate),
+                fixed_ns=draw(st.just(()) | costs), switched=draw(st.booleans()),
+                rows_in_force=draw(st.none() | counts), evaluated_in_force=draw(st.just(()) | per_predicate),
+                passed_in_force=draw(st.just(()) | per_predicate), standing=draw(st.text(max_size=8)),
+                trials=draw(counts), trial_rows=draw(counts), trial_ns=draw(counts),
+                trial_loss_ns=draw(st.integers(-(2**53), 2**53)), compiling_ns=draw(counts),
             )
         )  # fmt: skip
     return records

@@ -78,9 +78,10 @@ def test_the_records_are_what_the_loop_counted():
         assert (record.policy, record.others) == ("a-greedy", tuple("abc".replace(alias, "")))
         assert (record.window_rows, record.window_bytes) == held[alias]
         assert record.watermark == loop.watermarks.streams[alias]
-        for name in ("evaluated", "passed", "profiled"):
+        for name in ("evaluated", "passed", "profiled", "evaluated_in_force", "passed_in_force"):
             assert list(getattr(record, name)) == getattr(works[alias], name)
         assert (record.kept, record.results) == (works[alias].kept, counts[alias].results)
+        assert (record.rows_in_force, record.switched) == (works[alias].rows_in_force, bool(works[alias].switches))
         assert record.limit == loop.most_matches
         assert record.looked == looked[alias] + counts[alias].looked
         assert record.total_ns == works[alias].total_ns + counts[alias].putting_ns
@@ -108,6 +109,18 @@ def test_what_is_told_is_told_once_but_for_what_is_so_far():
             else:
                 value = getattr(record, name)
                 assert not (any(value) if isinstance(value, tuple) else value), name
+
+
+def test_trials_and_why_an_order_stands_travel_with_the_stream():
+    loop = loop_that_worked()
+    work = loop.loops["b"].work
+    work.trials, work.trial_rows, work.trial_ns, work.trial_loss_ns, work.standing = 2, 64, 900, -5, "held back"
+    loop.counts["b"].compiling_ns, work.compiling_ns = 30, 4
+    seen = by_stream(decode(encode(loop, worker="w"), policy="p", run="r", kind="stream", batch=0))
+    told = seen["b"]
+    assert (told.trials, told.trial_rows, told.trial_ns, told.trial_loss_ns) == (2, 64, 900, -5)
+    assert (told.standing, told.compiling_ns) == ("held back", 34)
+    assert (seen["a"].trials, seen["a"].standing, seen["a"].compiling_ns) == (0, "", 0)
 
 
 def test_who_did_it_for_whom_travels_along():

@@ -39,7 +39,8 @@ def test_numbers_are_the_sums_of_the_records(records: list[Record]):
     (section,) = fold(records).sections
     seen = [record for record in records if isinstance(record, Observed)]
     told = [record for record in records if isinstance(record, VerdictGiven)]
-    for name in ("rows", "kept", "failed", "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns"):
+    for name in ("rows", "kept", "failed", "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns",
+                 "trials", "trial_rows", "trial_ns", "trial_loss_ns", "compiling_ns"):  # fmt: skip
         assert getattr(section, name) == sum(getattr(record, name) for record in seen)
     by_name = {p.name: p for p in section.predicates}
     assert [p.name for p in section.predicates] == list(seen[-1].order)
@@ -80,14 +81,19 @@ def test_the_dictionary_is_what_programs_read():
                     {
                         "name": "b", "position": 1, "evaluated": 1000, "passed": 200, "selectivity": 0.2,
                         "cost_ns": None, "profiled": 0, "profile_errors": 0, "raised": 0,
+                        "evaluated_in_force": 1000, "passed_in_force": 200,
                     },
                     {
                         "name": "a", "position": 2, "evaluated": 200, "passed": 100, "selectivity": 0.5,
                         "cost_ns": 250.0, "profiled": 30, "profile_errors": 1, "raised": 0,
+                        "evaluated_in_force": 200, "passed_in_force": 100,
                     },
                 ],
+                "rows_in_force": 1000,
                 "evaluations": 1230, "evaluations_of_all": 2000, "profile_tuples": 40,
-                "time_ns": {"processing": 750, "profiling": 200, "reoptimizing": 50},
+                "time_ns": {"processing": 750, "profiling": 200, "reoptimizing": 50, "compiling": 0},
+                "trials": 0, "trial_rows": 0, "trial_ns": 0, "trial_loss_ns": 0,
+                "standing": "nothing better found, by 40 profiled rows",
                 "switches": 1,
                 "latest_switches": [
                     {

@@ -39,11 +39,14 @@ def test_the_record_is_the_work():
     assert (seen.run, seen.kind, seen.batch, seen.worker, seen.policy) == ("r", "stream", 3, "host/1", "scripted")
     assert seen.predicates == ("a", "b", "c")
     assert seen.order == tuple(PIPELINE.label(loop.order))
-    for name in ("evaluated", "passed", "busy_ns", "profiled", "profile_busy_ns", "profile_errors", "raised"):
+    for name in ("evaluated", "passed", "busy_ns", "profiled", "profile_busy_ns", "profile_errors", "raised",
+                 "evaluated_in_force", "passed_in_force"):  # fmt: skip
         assert list(getattr(seen, name)) == getattr(work, name)
     for name in ("rows", "kept", "failed", "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns"):
         assert getattr(seen, name) == getattr(work, name)
     assert seen.cost_ns == pytest.approx((2, 4, 8))
+    assert seen.fixed_ns == pytest.approx((0, 0, 0), abs=1)
+    assert (seen.switched, seen.rows_in_force) == (True, work.rows_in_force)
     assert seen.omitted_switches == 0
     assert len(work.switches) > 3
     verdicts = [record for record in switches if isinstance(record, VerdictGiven)]
@@ -53,6 +56,53 @@ def test_the_record_is_the_work():
         assert verdict.before == tuple(PIPELINE.label(switch.before))
         assert verdict.after == then.order == tuple(PIPELINE.label(switch.after))
         assert verdict.reason == switch.reason
+
+
+def test_trials_and_why_an_order_stands_travel_with_the_work():
+    watched, loop = restless_loop(20, slice_rows=10)
+    work = loop.work
+    work.trials, work.trial_rows, work.trial_ns, work.trial_loss_ns = 3, 4096, 2_100_000, -400_000
+    work.standing, work.compiling_ns = "nothing better found", 7
+    seen = records(loop, watched)[-1]
+    assert (seen.trials, seen.trial_rows, seen.trial_ns, seen.trial_loss_ns) == (3, 4096, 2_100_000, -400_000)
+    assert (seen.standing, seen.compiling_ns) == ("nothing better found", 7)
+    assert from_json(to_json(seen)) == seen
+    (idle,) = records(loop, watched)
+    assert (idle.trials, idle.trial_loss_ns, idle.standing, idle.switched, idle.rows_in_force) == (0, 0, "", False, 0)
+
+
+@pytest.mark.parametrize("restless", [0.0, 0.1, 1.0])
+def test_what_the_order_in_force_did_is_counted_from_the_last_switch(restless: float):
+    rng = np.random.default_rng(2)
+    watched = Watched(rng.random((400, 3)) < 0.5, PIPELINE)
+    loop = FilterLoop(watched.chain, Scripted(PIPELINE, 5, p=0.3, restless=restless), rng, slice_rows=10)
+    for start in range(0, 400, 80):
+        before = len(watched.passes)
+        loop.process(watched.batch(range(start, start + 80)))
+        work = loop.work
+        *_, seen = records(loop, watched)
+        at = {switch.at for switch in work.switches}
+        since = max(at, default=start)
+        rows = [row for slice_, _ in watched.passes[before:] for row in slice_ if row >= since]
+        assert seen.rows_in_force == len(rows)
+        alive = rows
+        for k in (PIPELINE.names.index(name) for name in seen.order):
+            left = [row for row in alive if not watched.drops[row, k]]
+            assert (seen.evaluated_in_force[k], seen.passed_in_force[k]) == (len(alive), len(left))
+            alive = left
+        assert seen.switched == bool(at)
+
+
+def test_rows_of_a_trial_are_counted_but_not_in_the_rates_of_the_order_in_force():
+    watched = Watched([[True, False, False]] * 20, PIPELINE)
+    policy = make_policy("written", PIPELINE, None, np.random.default_rng(1))
+    loop = FilterLoop(watched.chain, policy, np.random.default_rng(1), slice_rows=10)
+    columns = watched.chain.columns(watched.batch(range(20)))
+    for start, order, trial in ((0, (0, 1, 2), False), (10, (1, 2, 0), True)):
+        loop._count(watched.chain.run(columns.slice(start, 10), order), 10, trial=trial)
+    work = loop.work
+    assert (work.rows, work.evaluated, work.passed) == (20, [20, 10, 10], [0, 10, 10])
+    assert (work.rows_in_force, work.evaluated_in_force, work.passed_in_force) == (10, [10, 0, 0], [0, 0, 0])
 
 
 def test_every_record_survives_json():

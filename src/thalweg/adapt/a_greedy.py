@@ -140,6 +140,11 @@ class AGreedy:
             tuples = tuples[~tuples[:, order[r]]]
             r += 1
 
+    def begin(self, order: tuple[int, ...]) -> None:
+        """Start in another order; nothing has been seen yet."""
+        self.view = MatrixView(order)
+        self._place()
+
     def snapshot(self) -> dict[str, Any]:
         """The order and the window; V follows from them."""
         return {"policy": self.name, "order": list(self.order), "window": self.window.snapshot()}

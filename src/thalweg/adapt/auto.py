@@ -384,6 +384,12 @@ class Auto:
         most = max(min(affordable, WINDOW // 8), together)
         return Wants(p, evaluate, together, rows, most=most, shared=shared, lasting=True, slice_rows=self._slice, ns=self._look_ns)
 
+    def begin(self, order: tuple[int, ...]) -> None:
+        """Start in another order; nothing has been seen yet."""
+        self.order = order
+        self._evaluate = self._everything()
+        self._wants = self._wish()
+
     def snapshot(self) -> dict[str, Any]:
         return {
             "policy": self.name, "order": list(self.order),

@@ -93,6 +93,11 @@ class DuckdbSwap:
         names = self.pipeline.names
         return Verdict(self.order, f"{names[order[i]]} before {names[order[i + 1]]}, {why}")
 
+    def begin(self, order: tuple[int, ...]) -> None:
+        """Start in another order; nothing has been seen yet."""
+        self.order = order
+        self._next("warm-up")
+
     def snapshot(self) -> dict[str, Any]:
         """The order; its trials are its own."""
         return {"policy": self.name, "order": list(self.order)}

@@ -120,6 +120,11 @@ class Independent:
             r += 1
         self.order = tuple(order)
 
+    def begin(self, order: tuple[int, ...]) -> None:
+        """Start in another order; nothing has been seen yet."""
+        self.order = order
+        self._place()
+
     def snapshot(self) -> dict[str, Any]:
         """The order and the window."""
         return {"policy": self.name, "order": list(self.order), "window": self.window.snapshot()}

@@ -114,6 +114,11 @@ class LocalSwaps:
         # V[i, i+1]: dropped by the filter at i+1 among what reaches i: after passing i, or together with i
         self.beside += sign * (dropped[1:] + both)
 
+    def begin(self, order: tuple[int, ...]) -> None:
+        """Start in another order; nothing has been seen yet."""
+        self.order = order
+        self._place()
+
     def snapshot(self) -> dict[str, Any]:
         """The order and the window, whose bits are those of this order."""
         return {"policy": self.name, "order": list(self.order), "window": self.window.snapshot()}

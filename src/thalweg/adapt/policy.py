@@ -191,6 +191,11 @@ class Policy(Protocol):
         """Take what was seen; answer when another order is better."""
         ...
 
+    def begin(self, order: tuple[int, ...]) -> None:
+        """Start in the order that an earlier run of the same filters ended with, before anything was seen here. It
+        respects the guards. A policy that never changes the order keeps its own."""
+        ...
+
     def snapshot(self) -> dict[str, Any]:
         """What another worker needs to go on from here, as JSON."""
         ...

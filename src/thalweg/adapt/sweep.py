@@ -113,6 +113,11 @@ class Sweep:
         drops = (float(self.column[i]), float(self.diagonal[i]))
         return Verdict(moved, better_here(i, self.pipeline, order[j], order[i], costs, drops))
 
+    def begin(self, order: tuple[int, ...]) -> None:
+        """Start in another order; nothing has been seen yet."""
+        self.order = order
+        self._begin_stage()
+
     def snapshot(self) -> dict[str, Any]:
         """The order and the position profiled; a stage's counts are cheap to gather again."""
         return {"policy": self.name, "order": list(self.order), "j": self.j}

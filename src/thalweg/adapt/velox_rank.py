@@ -64,6 +64,10 @@ class VeloxRank:
             f"{names[comes]} needs {duration(to_drop[comes])} to drop a row, {names[stood]} {duration(to_drop[stood])}",
         )
 
+    def begin(self, order: tuple[int, ...]) -> None:
+        """Start in another order; nothing has been seen yet."""
+        self.order = order
+
     def snapshot(self) -> dict[str, Any]:
         """The order and the counters."""
         counters = {"dropped": self.dropped.tolist(), "busy_ns": self.busy_ns.tolist()}

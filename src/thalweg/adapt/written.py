@@ -37,6 +37,9 @@ class Written:
         """Nothing to say."""
         return None
 
+    def begin(self, order: tuple[int, ...]) -> None:
+        """As written, whatever an earlier run did."""
+
     def snapshot(self) -> dict[str, Any]:
         """The order."""
         return {"policy": self.name, "order": list(self.order)}

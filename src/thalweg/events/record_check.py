@@ -16,16 +16,19 @@ from thalweg.events import records
 from thalweg.events.records import JoinObserved, NativeObserved, Observed, Record, VerdictGiven
 
 MOST = 2**63
-_SIGNED = ("watermark",)
+_SIGNED = ("watermark", "trial_loss_ns")
 """Numbers that may be negative."""
 _UNBOUNDED = ("masks",)
 """One bit per predicate."""
 _BY_PREDICATE = {
-    Observed: ("evaluated", "passed", "busy_ns", "cost_ns", "profiled", "profile_busy_ns", "profile_errors", "raised"),
+    Observed: (
+        "evaluated", "passed", "busy_ns", "cost_ns", "profiled", "profile_busy_ns", "profile_errors", "raised",
+        "fixed_ns", "evaluated_in_force", "passed_in_force",
+    ),
     NativeObserved: ("kinds", "costs", "tested", "passed"),
-    JoinObserved: ("evaluated", "passed", "profiled"),
-}
-_MAY_BE_EMPTY = ("raised",)
+    JoinObserved: ("evaluated", "passed", "profiled", "evaluated_in_force", "passed_in_force"),
+}  # fmt: skip
+_MAY_BE_EMPTY = ("raised", "fixed_ns", "evaluated_in_force", "passed_in_force")
 _ORDERS = {Observed: ("order",), NativeObserved: ("before", "order"), JoinObserved: ("order",)}
 
 

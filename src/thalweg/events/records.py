@@ -52,6 +52,26 @@ class Observed:
     """Rows each predicate raised on in ordinary work, dropped by others or not; empty in records of older versions."""
     query_name: str | None = None
     """What the user called the streaming query."""
+    fixed_ns: tuple[float | None, ...] = ()
+    """What a call costs besides its rows; None where nobody knows, empty in records of older versions."""
+    switched: bool = False
+    """A switch was made since the report before: the following three begin with the last one."""
+    rows_in_force: int | None = None
+    """Rows that went through the order at the end, without those of trials; None in records of older versions."""
+    evaluated_in_force: tuple[int, ...] = ()
+    """Rows of those that each predicate was evaluated on; empty in records of older versions, like the next."""
+    passed_in_force: tuple[int, ...] = ()
+    standing: str = ""
+    """Why the order has not changed lately, in one sentence; empty where the policy does not say."""
+    trials: int = 0
+    """Slices that were run in another order to measure it. Neither verdicts nor switches."""
+    trial_rows: int = 0
+    trial_ns: int = 0
+    """Time of those slices, a part of the processing time."""
+    trial_loss_ns: int = 0
+    """How much longer they took than the order in force would have."""
+    compiling_ns: int = 0
+    """Time in which numba compiled or loaded functions; not a part of `total_ns`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +218,17 @@ class JoinObserved:
     """A table is probed and never probes: it has rows and what is held of them, the rest is zero."""
     tick_ns: int | None = None
     """How long a tick of time is; None: times are whole numbers, and nobody knows."""
+    switched: bool = False
+    """This and the following: as in `Observed`."""
+    rows_in_force: int | None = None
+    evaluated_in_force: tuple[int, ...] = ()
+    passed_in_force: tuple[int, ...] = ()
+    standing: str = ""
+    trials: int = 0
+    trial_rows: int = 0
+    trial_ns: int = 0
+    trial_loss_ns: int = 0
+    compiling_ns: int = 0
 
 
 Record = JoinObserved | Observed | VerdictGiven | Switched | NativeObserved

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from thalweg.errors import PredicateError
 from thalweg.kernels.answer import Bits, CallEnded, Raised, answer_by_array, answer_by_row
 from thalweg.kernels.columns import Columns, Rows, python_values
+from thalweg.kernels.compiling import watch_compiling
 from thalweg.kernels.plain_columns import gathered_type, plain_array
 from thalweg.kernels.unknown import Unknown
 from thalweg.kernels.user_frame import raised_at
@@ -113,6 +114,7 @@ class FilterChain:
         self.shared = frozenset(c for c in by_rows if by_rows.count(c) > 1)
         # pyarrow imports pandas at the first conversion of a process, a second that no predicate should be charged with
         python_values(pa.array([0]))
+        watch_compiling(only_if_loaded=True)  # predicates that numba compiles are so at their first call
 
     def columns(self, batch: pa.RecordBatch) -> Columns:
         """The columns the predicates read; views and run-end-encoded ones as plain values, which functions of Arrow

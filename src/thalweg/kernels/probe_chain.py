@@ -62,7 +62,8 @@ class ProbeRows:
     def take(self, rows: Words) -> ProbeRows:
         """A copy of some rows."""
         keys = {key: words[rows] for key, words in self.keys.items()}
-        return ProbeRows(keys, self.times[rows], self.ends[rows], self.starts[:, rows])
+        # `starts[:, rows]` would be laid out by columns: another type to numba, which would compile the loops again
+        return ProbeRows(keys, self.times[rows], self.ends[rows], self.starts.take(rows, axis=1))
 
     @staticmethod
     def joined(parts: Sequence[ProbeRows]) -> ProbeRows:

@@ -11,10 +11,11 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 
+from thalweg.kernels.compiling import watch_compiling
 from thalweg.kernels.key_words import KeyKind
 from thalweg.kernels.multiway_join import Told, put_together
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
-from thalweg.kernels.window_store import WindowStore
+from thalweg.kernels.window_store import LEAST, WindowStore
 from thalweg.plan.join_graph import JoinGraph
 
 
@@ -22,6 +23,7 @@ from thalweg.plan.join_graph import JoinGraph
 def warm_up() -> None:
     """Once a process, so that the loops of joins run: on arrays of our own, and on those of Arrow, which are read-only
     and another type to the compiler."""
+    watch_compiling()
     for writeable in (True, False):
         _join_three_rows(writeable)
 
@@ -42,6 +44,10 @@ def _join_three_rows(writeable: bool) -> None:
     assert found == [True, True]
     assert len(made) == 1
     stores["b"].expire(1)
+    more = np.zeros(LEAST, np.int64)  # with one row more than there is room for
+    stores["c"].insert(
+        pa.record_batch({"x": more}), dict.fromkeys(graph.keys_of("c"), more), more
+    )  # fmt: skip
     star = JoinGraph.of([("a", "k", "b", "k"), ("a", "k", "c", "k")])
     stores = {alias: WindowStore(batch.schema, star.keys_of(alias), window=0) for alias in star.aliases}
     for alias, store in stores.items():

@@ -9,10 +9,13 @@ from typing import Any
 
 from thalweg.errors import ThalwegError
 from thalweg.events import JoinObserved, Record, VerdictGiven
+from thalweg.report.in_force import InForce, total
 from thalweg.report.section import LATEST_SWITCHES, SwitchReport, span
+from thalweg.report.standing import derived
 
 SUMS = ("rows", "late", "no_time", "no_key", "kept", "results", "profile_tuples", "looked", "total_ns", "profiling_ns",
-        "reoptimizing_ns", "expired", "filtered", "ahead", "reloaded")  # fmt: skip
+        "reoptimizing_ns", "expired", "filtered", "ahead", "reloaded", "trials", "trial_rows", "trial_ns",
+        "trial_loss_ns", "compiling_ns")  # fmt: skip
 SUMS_BY_OTHER = ("evaluated", "passed", "profiled")
 """What `JoinObserved` and `StreamReport` have in common, by these names."""
 _NOW = ("order", "window_rows", "window_bytes", "state_bytes", "state_chunks", "most_rows", "most_bytes", "watermark")
@@ -30,17 +33,19 @@ class Held:
     most_rows: int
     most_bytes: int
     watermark: int | None
+    in_force: InForce
+    """What it did since it last changed its order of probes."""
 
     @classmethod
     def of(cls, record: JoinObserved) -> Held:
         """Of the end of what the record tells."""
-        return cls(**{name: getattr(record, name) for name in _NOW})
+        return cls(**{name: getattr(record, name) for name in _NOW}, in_force=InForce.of(record))
 
     def before(self, later: Held) -> Held:
         """The later one, which may come from a process that never saw the window at its largest."""
         values = {name: getattr(later, name) for name in _NOW}
         values |= {name: max(getattr(self, name), values[name]) for name in ("most_rows", "most_bytes")}
-        return Held(**values)
+        return Held(**values, in_force=self.in_force.then(later.in_force))
 
 
 @dataclass(slots=True)
@@ -77,6 +82,14 @@ class StreamReport:
     """Held by every bucket, and counted by one of them."""
     buckets: dict[str, Held] = field(default_factory=dict)
     """By worker; as many as the join has buckets, so bounded."""
+    trials: int = 0
+    trial_rows: int = 0
+    trial_ns: int = 0
+    trial_loss_ns: int = 0
+    compiling_ns: int = 0
+    """In which numba compiled; not a part of `total_ns`."""
+    standing: str = ""
+    """Why the order has not changed lately, in the words of the policy of the bucket that reported last."""
 
     def add(self, record: JoinObserved) -> None:
         """Sums grow; what is said of now is replaced."""
@@ -102,6 +115,7 @@ class StreamReport:
             self.most_matches, self.hottest = later.most_matches, later.hottest or self.hottest
         self.limit, self.tick_ns = later.limit or self.limit, later.tick_ns or self.tick_ns
         self.replicated = self.replicated or later.replicated
+        self.standing = later.standing
         for worker, now in held.items():
             self.buckets[worker] = self.buckets[worker].before(now) if worker in self.buckets else now
 
@@ -156,6 +170,11 @@ class StreamReport:
         return sum(1 for held in self.buckets.values() if held.order != order)
 
     @property
+    def in_force(self) -> InForce:
+        """What the order shown did since it is in force, over the buckets that have it."""
+        return total((held.in_force for held in self.buckets.values()), self.order, len(self.others))
+
+    @property
     def fullest(self) -> tuple[str, int]:
         """The bucket that holds most rows now, and how many."""
         return max(((w, held.window_rows) for w, held in self.buckets.items()), key=lambda b: b[1], default=("", 0))
@@ -169,8 +188,10 @@ class StreamReport:
         """Plain values, ready for JSON."""
         whole = asdict(self)
         whole["others"], whole["buckets"] = list(self.others), len(self.buckets)
+        now = self.in_force
         return {
             **whole, **{name: getattr(self, name) for name in _NOW}, "order": list(self.order),
+            "evaluated_in_force": list(now.evaluated), "passed_in_force": list(now.passed),
             "buckets_with_another_order": self.other_orders, "fullest_bucket_rows": self.fullest[1],
         }  # fmt: skip
 
@@ -214,6 +235,14 @@ class JoinSection:
         """Put together so far."""
         return sum(stream.results for stream in self.streams.values())
 
+    def standing(self, stream: StreamReport) -> str:
+        """Why the order of a stream's probes has not changed: what the policy said last, else what the counts say;
+        empty where there were switches and the policy does not say."""
+        if stream.standing or self.all_switches:
+            return stream.standing
+        dropped = sum(stream.evaluated) - sum(stream.passed)
+        return derived(self.policy, len(stream.others), dropped, stream.profile_tuples)
+
     @property
     def buckets(self) -> int:
         """That have told something; 1 locally."""
@@ -251,7 +280,9 @@ class JoinSection:
         """Plain values, ready for JSON."""
         return {
             "run": self.run, "kind": self.kind, "policy": self.policy, "results": self.results,
-            "streams": {alias: stream.to_dict() for alias, stream in self.streams.items()},
+            "streams": {
+                alias: stream.to_dict() | {"standing": self.standing(stream)} for alias, stream in self.streams.items()
+            },
             "tables": {alias: asdict(table) for alias, table in self.tables.items()},
             "buckets": self.buckets, "first_batch": self.first_batch, "last_batch": self.last_batch,
             "switches": self.all_switches,

@@ -10,7 +10,7 @@ from thalweg.plan.window_length import in_words
 from thalweg.report.join_section import JoinSection, StreamReport, TableReport
 from thalweg.report.section import SwitchReport, query_words
 from thalweg.report.view import CELL, WIDTH
-from thalweg.report.words import many, what_moved
+from thalweg.report.words import TRIALS, compiling_lines, listed, many, trial_lines, what_moved
 
 NEAR = 0.1
 """A row that has had this share of the results it may have is worth a word."""
@@ -45,8 +45,9 @@ def in_one_line(section: JoinSection) -> str:
 
 def _probe(stream: StreamReport, other: str) -> str:
     k = stream.others.index(other)
-    seen = stream.evaluated[k]
-    return f"{other} {100 * stream.passed[k] / seen:.0f} %" if seen else other
+    now = stream.in_force
+    seen = now.evaluated[k]
+    return f"{other} {100 * now.passed[k] / seen:.0f} %" if seen else other
 
 
 def _table(section: JoinSection) -> list[tuple[str, ...]]:
@@ -79,8 +80,21 @@ def facts(section: JoinSection) -> list[str]:
         f"{name} {100 * sum(getattr(s, field_) for s in streams) / total:.1f} %"
         for name, field_ in (("profiling", "profiling_ns"), ("re-optimizing", "reoptimizing_ns"))
     )
+    told += trial_lines(*(sum(getattr(s, name) for s in streams) for name in TRIALS))
+    told += compiling_lines(sum(s.compiling_ns for s in streams))
     told.append(f"{total / 1e9:.2f} s, of which {shares}; {many(section.all_switches, 'switch', 'switches')}")
-    return told
+    return told + _standing_lines(section)
+
+
+def _standing_lines(section: JoinSection) -> list[str]:
+    """Why orders have not changed; streams of which the same is said share a line."""
+    said: dict[str, list[str]] = {}
+    for stream in section.streams.values():
+        if sentence := section.standing(stream):
+            said.setdefault(sentence, []).append(stream.stream)
+    if len(said) == 1 and len(*said.values()) == len(section.streams):
+        return [f"why the orders stand: {sentence}" for sentence in said]
+    return [f"why the order of {listed(streams)} stands: {sentence}" for sentence, streams in said.items()]
 
 
 def _facts_of(s: StreamReport, buckets: int) -> list[str]:

@@ -8,7 +8,9 @@ from typing import Any
 
 from thalweg.errors import ThalwegError
 from thalweg.events import NativeObserved, Observed, Record, VerdictGiven
+from thalweg.report.in_force import InForce, total
 from thalweg.report.native_part import NativePart
+from thalweg.report.standing import derived
 
 MOST_WORKERS = 1000
 """Told apart a section; a stream gets new workers after every idle minute."""
@@ -19,7 +21,8 @@ LATEST_SWITCHES = 20
 
 
 SUMS_BY_PREDICATE = ("evaluated", "passed", "profiled", "profile_errors", "raised")
-SUMS = ("rows", "kept", "failed", "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns")
+SUMS = ("rows", "kept", "failed", "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns", "trials",
+        "trial_rows", "trial_ns", "trial_loss_ns", "compiling_ns")  # fmt: skip
 """What `Observed` and `Section` have in common, by these names."""
 
 
@@ -31,7 +34,7 @@ class PredicateReport:
     position: int
     """In the latest order, from 1."""
     evaluated: int
-    """Rows it was evaluated on by ordinary work."""
+    """Rows it was evaluated on by ordinary work since the start, in all orders and in trials."""
     passed: int
     """Rows it did not drop there: it was true, or it raised."""
     profiled: int
@@ -42,11 +45,14 @@ class PredicateReport:
     """What one more row costs, latest estimate; None: unknown."""
     raised: int = 0
     """Rows it raised on in ordinary work; others may have dropped them."""
+    evaluated_in_force: int = 0
+    """Of `evaluated`, rows since the last switch to the order in force."""
+    passed_in_force: int = 0
 
     @property
     def selectivity(self) -> float | None:
-        """The share that passed, of the rows that reached it; None: no row did."""
-        return self.passed / self.evaluated if self.evaluated else None
+        """The share that passed, of the rows that reached it in the order in force; None: no row did."""
+        return self.passed_in_force / self.evaluated_in_force if self.evaluated_in_force else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +129,34 @@ class Section:
     """What the user called the streaming query."""
     orders: dict[str, tuple[int | None, tuple[str, ...]]] = field(default_factory=dict)
     """The latest order of each worker, and the micro-batch it told it in."""
+    in_force_by_worker: dict[str, InForce] = field(default_factory=dict)
+    """What each worker did since it last changed its order."""
+    reported_standing: str = ""
+    """Why the order has not changed, in the words of the policy of the worker that reported last."""
+    just_switched: bool = False
+    """That worker has changed it since its report before."""
+    trials: int = 0
+    """Slices run in another order to measure it; they are not switches."""
+    trial_rows: int = 0
+    trial_ns: int = 0
+    trial_loss_ns: int = 0
+    compiling_ns: int = 0
+    """In which numba compiled; not a part of `total_ns`."""
+
+    @property
+    def in_force(self) -> InForce:
+        """What the order shown did since it is in force, over the workers that have it."""
+        return total(self.in_force_by_worker.values(), self.order, len(self.names))
+
+    @property
+    def standing(self) -> str:
+        """Why the order has not changed lately: what the policy said last, else what the counts say; empty where it
+        has changed so lately that most rows went through earlier orders."""
+        lately = self.switch_count and self.just_switched and 2 * self.in_force.rows < self.rows
+        if self.reported_standing or not self.order or lately:
+            return self.reported_standing
+        dropped = self.rows - self.kept - self.failed
+        return derived(self.policy, len(self.names), dropped, self.profile_tuples)
 
     @property
     def processing_ns(self) -> int:
@@ -135,10 +169,11 @@ class Section:
         if not self.order:  # only the native predicates have told yet
             return []
         place = {name: i for i, name in enumerate(self.order)}
+        in_force = self.in_force
         rows = [
             PredicateReport(
                 name, place[name] + 1, self.evaluated[k], self.passed[k], self.profiled[k], self.profile_errors[k],
-                self.cost_ns[k], self.raised[k],
+                self.cost_ns[k], self.raised[k], in_force.evaluated[k], in_force.passed[k],
             )
             for k, name in enumerate(self.names)
         ]  # fmt: skip
@@ -203,7 +238,8 @@ class Section:
         self.switch_count += seen.omitted_switches
         if len(self.workers) < MOST_WORKERS:
             self.workers.add(seen.worker)
-        self._remember_orders({seen.worker: (seen.batch, seen.order)})
+        self._remember_orders({seen.worker: (seen.batch, seen.order)}, {seen.worker: InForce.of(seen)})
+        self.reported_standing, self.just_switched = seen.standing, seen.switched
         self.query_name = seen.query_name or self.query_name
         self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, seen.batch)
 
@@ -218,16 +254,25 @@ class Section:
             self.native.take_in(later.native)
         if len(self.workers) < MOST_WORKERS:
             self.workers.update(later.workers)
-        self._remember_orders(later.orders)
+        self._remember_orders(later.orders, later.in_force_by_worker)
+        if later.order:
+            self.reported_standing, self.just_switched = later.reported_standing, later.just_switched
         self.query_name = later.query_name or self.query_name
         self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, later.first_batch, later.last_batch)
 
-    def _remember_orders(self, latest: dict[str, tuple[int | None, tuple[str, ...]]]) -> None:
+    def _remember_orders(
+        self, latest: dict[str, tuple[int | None, tuple[str, ...]]], in_force: dict[str, InForce]
+    ) -> None:
         for worker, told in latest.items():
             self.orders.pop(worker, None)
             self.orders[worker] = told
         while len(self.orders) > MOST_WORKERS:
             del self.orders[next(iter(self.orders))]
+        for worker, now in in_force.items():
+            before = self.in_force_by_worker.pop(worker, None)
+            self.in_force_by_worker[worker] = now if before is None else before.then(now)
+        while len(self.in_force_by_worker) > MOST_WORKERS:
+            del self.in_force_by_worker[next(iter(self.in_force_by_worker))]
 
     def _sum(self, later: Observed | Section) -> None:
         """What adds up, and what is replaced by the latest."""
@@ -251,14 +296,19 @@ class Section:
                     "name": p.name, "position": p.position, "evaluated": p.evaluated, "passed": p.passed,
                     "selectivity": p.selectivity, "cost_ns": p.cost_ns, "profiled": p.profiled,
                     "profile_errors": p.profile_errors, "raised": p.raised,
+                    "evaluated_in_force": p.evaluated_in_force, "passed_in_force": p.passed_in_force,
                 }
                 for p in self.predicates
             ],
+            "rows_in_force": self.in_force.rows,
             "evaluations": self.evaluations, "evaluations_of_all": self.evaluations_of_all,
             "profile_tuples": self.profile_tuples,
             "time_ns": {
                 "processing": self.processing_ns, "profiling": self.profiling_ns, "reoptimizing": self.reoptimizing_ns,
+                "compiling": self.compiling_ns,
             },
+            "trials": self.trials, "trial_rows": self.trial_rows, "trial_ns": self.trial_ns,
+            "trial_loss_ns": self.trial_loss_ns, "standing": self.standing,
             "switches": self.switch_count,
             "latest_switches": [
                 {

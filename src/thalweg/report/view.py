@@ -6,7 +6,7 @@ import html
 import textwrap
 
 from thalweg.report.section import Section
-from thalweg.report.words import duration, many, what_moved
+from thalweg.report.words import TRIALS, compiling_lines, duration, many, trial_lines, what_moved
 
 WIDTH = 100
 
@@ -16,17 +16,39 @@ def _percent(part: float, whole: float) -> str:
 
 
 _HEAD = ("#", "predicate", "rows seen", "pass", "cost/row", "profiled")
+_SUM = "in all orders"
 
 
-def _cells(section: Section) -> list[tuple[str, ...]]:
-    return [
-        (
-            str(p.position), p.name, f"{p.evaluated:,}" + (f" ({p.raised:,} raised)" if p.raised else ""),
-            "-" if p.selectivity is None else f"{100 * p.selectivity:.1f} %", duration(p.cost_ns),
-            f"{p.profiled:,}" + (f" ({p.profile_errors} raised)" if p.profile_errors else ""),
-        )
-        for p in section.predicates
-    ]  # fmt: skip
+def _has_earlier_orders(section: Section) -> bool:
+    """Whether rows went through other orders than the one in force."""
+    return any(p.evaluated != p.evaluated_in_force for p in section.predicates)
+
+
+def _table(section: Section) -> list[tuple[str, ...]]:
+    """Its head and its rows. *rows seen* and *pass* are of the order in force; the sums over all orders have a column
+    of their own where they differ."""
+    sums = _has_earlier_orders(section)
+    cells = []
+    for p in section.predicates:
+        raised = f" ({p.raised:,} raised)" if p.raised else ""
+        cells.append(
+            (
+                str(p.position), p.name, f"{p.evaluated_in_force:,}" + ("" if sums else raised),
+                "-" if p.selectivity is None else f"{100 * p.selectivity:.1f} %",
+                *([f"{p.evaluated:,}{raised}"] if sums else []), duration(p.cost_ns),
+                f"{p.profiled:,}" + (f" ({p.profile_errors} raised)" if p.profile_errors else ""),
+            )
+        )  # fmt: skip
+    return [(*_HEAD[:4], _SUM, *_HEAD[4:]) if sums else _HEAD, *cells]
+
+
+def _which_orders(section: Section) -> list[str]:
+    """Which numbers are of the order in force, and which are not, where that makes a difference."""
+    if not _has_earlier_orders(section):
+        return []
+    switches = f", over {many(section.switch_count, 'switch', 'switches')}" if section.switch_count else ""
+    rows = many(section.in_force.rows, "row")
+    return [f"rows seen, pass: the order in force, {rows}; the rest: since the start{switches}"]
 
 
 def _summary(section: Section) -> list[str]:
@@ -41,13 +63,20 @@ def _summary(section: Section) -> list[str]:
     )
     failed = [f"set aside {section.failed:,} rows on which a predicate raised"] if section.failed else []
     return [
+        *_which_orders(section),
         f"kept {section.kept:,} of {section.rows:,} rows ({_percent(section.kept, section.rows)})",
         *failed,
         f"{section.evaluations:,} evaluations; all predicates on all rows would be {section.evaluations_of_all:,} "
         f"({_percent(saved, section.evaluations_of_all)} saved)",
         f"{section.total_ns / 1e9:.2f} s in {many(len(section.workers), 'worker')}: {times}",
+        *compiling_lines(section.compiling_ns),
+        *trial_lines(*(getattr(section, name) for name in TRIALS)),
         *_other_orders(section),
     ]
+
+
+def _standing_lines(section: Section) -> list[str]:
+    return [f"why the order stands: {section.standing}"] if section.standing else []
 
 
 def _other_orders(section: Section) -> list[str]:
@@ -78,8 +107,8 @@ def as_text(section: Section) -> str:
     """A table and the facts, some 100 columns wide."""
     if not section.names:
         return "\n".join([f"policy {section.policy}; counted: {section.counted}", *_native_lines(section)])
-    rows = [_HEAD, *_cells(section)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
+    rows = _table(section)
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     table = [
         "  "
         + "  ".join(
@@ -88,13 +117,22 @@ def as_text(section: Section) -> str:
         for row in rows
     ]
     lines = [f"policy {section.policy}; counted: {section.counted}", *_native_lines(section), *table]
-    lines += ["  " + line for line in _summary(section)]
+    for line in _summary(section):
+        lines += _wrapped(line, 2)
     shown = len(section.switches)
     latest = "" if not shown else ":" if shown == section.switch_count else f", the latest {shown}:"
     lines.append(f"  {many(section.switch_count, 'switch', 'switches')}{latest}")
     for line in _switch_lines(section):
-        lines += textwrap.wrap(line, WIDTH, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False)
+        lines += _wrapped(line, 4)
+    for line in _standing_lines(section):
+        lines += _wrapped(line, 2)
     return "\n".join(lines)
+
+
+def _wrapped(line: str, indent: int) -> list[str]:
+    return textwrap.wrap(
+        line, WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2), break_on_hyphens=False
+    )
 
 
 def in_one_line(section: Section) -> str:
@@ -110,7 +148,7 @@ _BAR = ";background:linear-gradient(to right,rgba(70,130,180,.35) {share:.0f}%,t
 
 
 def as_html(section: Section) -> str:
-    """Inline styles only, which notebooks keep; the bar behind *rows seen* is the share of all rows."""
+    """Inline styles only, which notebooks keep; the bar behind *rows seen* is the share of the rows of that order."""
 
     def line(row: tuple[str, ...], tag: str, share: float | None = None) -> str:
         cells = []
@@ -121,9 +159,11 @@ def as_html(section: Section) -> str:
             cells.append(f'<{tag} style="{style}">{html.escape(cell)}</{tag}>')
         return "<tr>" + "".join(cells) + "</tr>"
 
-    shares = [p.evaluated / section.rows if section.rows else 0.0 for p in section.predicates]
-    body = "".join(line(row, "td", share) for row, share in zip(_cells(section), shares, strict=True))
-    facts = "<br>".join(html.escape(fact) for fact in _summary(section))
+    rows = section.in_force.rows
+    shares = [p.evaluated_in_force / rows if rows else 0.0 for p in section.predicates]
+    head_cells, *cells = _table(section)
+    body = "".join(line(row, "td", share) for row, share in zip(cells, shares, strict=True))
+    facts = "<br>".join(html.escape(fact) for fact in [*_summary(section), *_standing_lines(section)])
     switches = "".join(f"<li>{html.escape(text)}</li>" for text in _switch_lines(section))
     shown = " open" if len(section.switches) <= 3 else ""
     count = many(section.switch_count, "switch", "switches")
@@ -134,6 +174,6 @@ def as_html(section: Section) -> str:
         return head
     return (
         f"{head}"
-        f'<table style="border-collapse:collapse">{line(_HEAD, "th")}{body}</table><p>{facts}</p>'
+        f'<table style="border-collapse:collapse">{line(head_cells, "th")}{body}</table><p>{facts}</p>'
         f"<details{shown}><summary>{count}</summary><ol>{switches}</ol></details>"
     )

@@ -36,6 +36,48 @@ def duration(ns: float | None) -> str:
     return f"{ns / 1e3:,.1f} µs" if ns < 999_950 else f"{ns / 1e6:,.1f} ms"
 
 
+def trial_lines(trials: int, rows: int, ns: int, loss_ns: int) -> list[str]:
+    """Slices run in another order to measure it, in a sentence; nothing where there were none.
+
+    >>> trial_lines(3, 4096, 2_100_000, 400_000)
+    ['3 trials on 4,096 rows took 2.1 ms, 0.4 ms more than the order in force would have']
+    >>> trial_lines(1, 512, 2_100_000, -90_000), trial_lines(0, 0, 0, 0)
+    (['1 trial on 512 rows took 2.1 ms, 90.0 µs less than the order in force would have'], [])
+    """
+    if not trials:
+        return []
+    than = f"{spent(abs(loss_ns))} {'less' if loss_ns < 0 else 'more'} than the order in force would have"
+    return [f"{many(trials, 'trial')} on {many(rows, 'row')} took {spent(ns)}, {than}"]
+
+
+TRIALS = ("trials", "trial_rows", "trial_ns", "trial_loss_ns")
+"""What `trial_lines` takes, as sections and records call it."""
+NOTICED_NS = 50_000_000
+"""A time of compiling below which nobody asks where it went."""
+
+
+def compiling_lines(ns: int) -> list[str]:
+    """In a sentence, where it is noticeable.
+
+    >>> compiling_lines(12_400_000_000), compiling_lines(3_000_000)
+    (['12.40 s besides, for compiling and loading functions of numba at their first use'], [])
+    """
+    if ns < NOTICED_NS:
+        return []
+    return [f"{ns / 1e9:.2f} s besides, for compiling and loading functions of numba at their first use"]
+
+
+def spent(ns: float) -> str:
+    """A time that was spent, in ns, µs, ms or s.
+
+    >>> spent(400), spent(90_000), spent(400_000), spent(2_100_000), spent(1_500_000_000)
+    ('400 ns', '90.0 µs', '0.4 ms', '2.1 ms', '1.50 s')
+    """
+    if ns < 100_000:
+        return duration(ns)
+    return f"{ns / 1e6:,.1f} ms" if ns < 1e9 else f"{ns / 1e9:,.2f} s"
+
+
 def what_moved(before: Sequence[str], after: Sequence[str]) -> str:
     """One change of order, in as few words as it takes.
 

@@ -25,7 +25,9 @@ from thalweg.adapt import Policy, Seen
 from thalweg.adapt.policy import NEVER, Costs, Trial, Wants
 from thalweg.errors import TimeLimitError
 from thalweg.kernels import CallEnded, Chain, ChainRows, Columns, FilterChain, Pass, Profile, Unknown
+from thalweg.kernels.compiling import compiled_by
 from thalweg.runtime.failed_row import FailedRow, failed_row_error, told
+from thalweg.runtime.recalled import Recalled
 from thalweg.runtime.row_picker import RowPicker
 from thalweg.stats import CallCost, UsualWait
 
@@ -84,13 +86,29 @@ class Work:
     """Time of those slices, a part of the processing time."""
     trial_loss_ns: int = 0
     """How much longer they took than the order in force would have."""
+    compiling_ns: int = 0
+    """Time that numba compiled in; no other time includes it."""
+    rows_in_force: int = 0
+    """Rows since the last switch, or since the work was last taken, without those of trials: these three are of the
+    order in force alone."""
+    evaluated_in_force: list[int] = field(default_factory=list)
+    passed_in_force: list[int] = field(default_factory=list)
     standing: str = ""
     """Why the order has not changed lately, in one sentence; empty where the policy does not say."""
 
     @classmethod
     def none(cls, n: int) -> Work:
         """Nothing done yet, for n predicates."""
-        return cls(0, 0, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, raised=[0] * n)
+        return cls(
+            0, 0, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, raised=[0] * n,
+            evaluated_in_force=[0] * n, passed_in_force=[0] * n,
+        )  # fmt: skip
+
+    def add_switch(self, switch: Switch) -> None:
+        """Another order is in force from here on."""
+        self.switches.append(switch)
+        n = len(self.evaluated)
+        self.rows_in_force, self.evaluated_in_force, self.passed_in_force = 0, [0] * n, [0] * n
 
 
 class Pool(Protocol):
@@ -181,7 +199,7 @@ class FilterLoop:
     def process(self, batch: pa.RecordBatch) -> Bits:
         """One bit a row: whether it passes. Rows set aside do not; `take_failures` gives them."""
         clock = self.chain.clock
-        begun = clock()
+        begun, compiled = clock(), compiled_by(clock)
         self._failures = []
         try:
             with self.time_limit:
@@ -189,6 +207,7 @@ class FilterLoop:
         finally:
             self._source_rows += batch.num_rows
             self.work.total_ns += clock() - begun
+            self.work.compiling_ns += compiled_by(clock) - compiled
 
     def _process(self, batch: pa.RecordBatch) -> Bits:
         clock = self.chain.clock
@@ -215,7 +234,7 @@ class FilterLoop:
             except CallEnded as ended:
                 raise self._too_late(ended, start, length) from None
             keep[start + done.kept] = True
-            self._count(done, length, ordinary=trial is None)
+            self._count(done, length, trial=trial is not None)
             if done.unknown is not None:
                 self._fail(done, done.unknown, part, start)
             self._mark = clock()
@@ -301,6 +320,7 @@ class FilterLoop:
     def take_work(self) -> Work:
         """What was done since the last call."""
         work, self.work = self.work, Work.none(len(self.order))
+        work.standing = self.policy.standing
         return work
 
     def cost_ns(self) -> list[float]:
@@ -346,6 +366,15 @@ class FilterLoop:
             if ns is not None:
                 cost.take_over(float(ns), float(fixed or 0.0), None if error is None else float(error))
 
+    def recall(self, recalled: Recalled) -> None:
+        """Begin with what an earlier run found: its order, and its costs until calls here are known."""
+        self.policy.begin(recalled.order)
+        self.order = self.policy.order
+        for cost, per_row, fixed in zip(self.costs, recalled.cost_ns, recalled.fixed_ns, strict=True):
+            if per_row is not None:
+                cost.take_over(per_row, fixed or 0.0)
+        self._forget()
+
     def _look(
         self, columns: ChainRows, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]]
     ) -> None:
@@ -387,20 +416,24 @@ class FilterLoop:
             most = min(most, COLD + self._profile_tuples // 4)
         return max(1, most)
 
-    def _count(self, done: Pass, rows: int, *, ordinary: bool) -> None:
-        """Book a slice. A trial's rows say nothing of the order in force, so they are not among what was seen of it."""
+    def _count(self, done: Pass, rows: int, *, trial: bool = False) -> None:
+        """Book a slice. A trial's rows say nothing about the order in force, so they are not among what was seen of
+        it."""
         work = self.work
         work.rows += rows
+        if not trial:
+            work.rows_in_force += rows
         work.kept += len(done.kept)
         self.rows_seen += rows
-        self._rows_since += rows if ordinary else 0
-        self._slices_since += ordinary
+        if not trial:
+            self._rows_since += rows
+            self._slices_since += 1
         evaluated, passed, ns, calls = self._since
         for k in self.order:
             count = done.evaluated[k]
             if not count:
                 continue
-            if ordinary:
+            if not trial:
                 evaluated[k] += count
                 passed[k] += done.passed[k]
                 ns[k] += done.ns[k]
@@ -409,6 +442,9 @@ class FilterLoop:
             work.passed[k] += done.passed[k]
             work.busy_ns[k] += done.ns[k]
             work.raised[k] += done.raised[k]
+            if not trial:
+                work.evaluated_in_force[k] += count
+                work.passed_in_force[k] += done.passed[k]
             ns_counted = done.ns[k]
             if done.cpu_ns is not None:
                 ns_counted = self._waits[k].counted(count, ns_counted, done.cpu_ns[k])
@@ -509,9 +545,8 @@ class FilterLoop:
         for counter in self._since:
             counter[:] = [0] * len(counter)
         if verdict is not None:
-            self.work.switches.append(Switch(self.rows_seen, self.order, verdict.order, verdict.reason))
+            self.work.add_switch(Switch(self.rows_seen, self.order, verdict.order, verdict.reason))
             self.order = verdict.order
-        self.work.standing = self.policy.standing
         spent = clock() - begun
         self.work.reoptimizing_ns += spent
         self._reoptimizing_ns += spent

@@ -45,6 +45,8 @@ class StreamCounts:
     most_bytes: int = 0
     putting_ns: int = 0
     """Spent on putting results together and on inserting."""
+    compiling_ns: int = 0
+    """Spent on compiling and loading compiled loops, which no other time includes."""
     most_matches: int = 0
     hottest: str = ""
     """The keys of the row with the most results; empty with `redact`."""

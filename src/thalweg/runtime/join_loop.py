@@ -19,6 +19,7 @@ import pyarrow as pa
 from thalweg.adapt import make_policy
 from thalweg.errors import JoinLimitError
 from thalweg.kernels.columns import take_rows
+from thalweg.kernels.compiling import compiled_by
 from thalweg.kernels.multiway_join import RESULTS, Results, Told, TooManyResults, put_together
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.kernels.warm_up import warm_up
@@ -59,6 +60,7 @@ class JoinLoop:
         `chain`: what probes; another one may count time of its own, as a simulation does. `tables`: the rows of the
         plan's tables, or what another loop made of them, since they do not change; whoever makes the loop again gives
         them again, they are in no snapshot."""
+        compiled = compiled_by(clock)
         warm_up()
         graph, streams = binding.plan.graph, binding.plan.streams
         self.binding = binding
@@ -89,10 +91,11 @@ class JoinLoop:
             self.loops[a] = FilterLoop(probes, adapted, seeded, slice_rows)
         self.output = JoinOutput(binding)
         self._hold(tables or {})
+        self.counts[streams[0]].compiling_ns += compiled_by(clock) - compiled
 
     def process(self, alias: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The results that come with these rows. All of them must be taken before the next rows are given."""
-        begun = self.clock()
+        begun = self._now()
         admitted = self.intake.admit(alias, batch)
         self._worked(alias, begun)
         if admitted is None:
@@ -108,7 +111,7 @@ class JoinLoop:
                 yield from self._put_together(alias, batch, rows, kept, order)
         if len(self.streams) == 1:
             return  # nobody will ever look for these rows
-        begun = self.clock()
+        begun = self._now()
         store, counts = self.stores[alias], self.counts[alias]
         held = self.binding.held(alias, batch)
         self._refuse_too_much(held.nbytes)
@@ -154,7 +157,7 @@ class JoinLoop:
         self, alias: str, batch: pa.RecordBatch, rows: ProbeRows, kept: Any, order: tuple[str, ...]
     ) -> Iterator[pa.RecordBatch]:
         counts, told = self.counts[alias], Told()
-        begun = self.clock()
+        begun = self._now()
         found = put_together(
             self.trees[alias], self.stores, rows, kept, order,
             most=self.most_matches, told=told, results=self.results,
@@ -166,7 +169,7 @@ class JoinLoop:
                 self._worked(alias, begun)
                 if out.num_rows:
                     yield out
-                begun = self.clock()
+                begun = self._now()
         except TooManyResults as too_many:
             keys = self._named_keys(alias, batch, too_many.row)
             raise JoinLimitError(
@@ -180,9 +183,14 @@ class JoinLoop:
             counts.most_matches = told.results
             counts.hottest = self._named_keys(alias, batch, told.row)
 
-    def _worked(self, alias: str, begun: int) -> None:
-        ns = self.clock() - begun
+    def _now(self) -> tuple[int, int]:
+        """The time, and how much of compiling it leaves out."""
+        return self.clock(), compiled_by(self.clock)
+
+    def _worked(self, alias: str, begun: tuple[int, int]) -> None:
+        ns = self.clock() - begun[0]
         self.counts[alias].putting_ns += ns
+        self.counts[alias].compiling_ns += compiled_by(self.clock) - begun[1]
         self.loops[alias].worked(ns)
 
     def _refuse_too_much(self, more: int) -> None:

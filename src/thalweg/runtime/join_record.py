@@ -13,11 +13,11 @@ from thalweg.events import JoinObserved, Record
 from thalweg.runtime.join_intake import StreamCounts
 from thalweg.runtime.join_loop import JoinLoop
 from thalweg.runtime.watermark import END
-from thalweg.runtime.work_record import Behalf, compact, switches_of
+from thalweg.runtime.work_record import IF_ANY, Behalf, compact, in_force, switches_of
 
 Extras = Mapping[str, Mapping[str, Any]]
 """By stream: fields of `JoinObserved` that the loop does not know, or of which a carrier knows better."""
-_LISTS = ("evaluated", "passed", "profiled")
+_LISTS = ("evaluated", "passed", "profiled", "evaluated_in_force", "passed_in_force")
 
 
 def records_of(
@@ -61,7 +61,9 @@ def _taken(loop: JoinLoop, extras: Extras) -> list[dict[str, Any]]:
             "profiling_ns": work.profiling_ns, "reoptimizing_ns": work.reoptimizing_ns, "expired": counts.expired,
             "window_rows": len(store), "window_bytes": store.nbytes, "most_matches": counts.most_matches,
             "hottest": counts.hottest, "limit": loop.most_matches, "watermark": _told(loop.watermarks.streams[alias]),
-            "tick_ns": loop.binding.tick_ns, **switches_of(work), **extras.get(alias, {}),
+            "tick_ns": loop.binding.tick_ns, **switches_of(work), **in_force(work),
+            **{name: getattr(work, name) for name in IF_ANY}, "compiling_ns": work.compiling_ns + counts.compiling_ns,
+            **extras.get(alias, {}),
         }  # fmt: skip
         some = {name: value for name, value in told.items() if _is_some(name, value)}
         taken.append({"stream": alias, "others": probing.chain.pipeline.names, "order": probing.order, **some})
@@ -106,6 +108,7 @@ def _records(streams: list[dict[str, Any]], behalf: Behalf, kind: str, query_nam
         none = (0,) * len(names)
         records += behalf.switch_records(told.pop("switches", ()), names, told["stream"])
         told |= {name: tuple(told.get(name, none)) for name in _LISTS}
+        told.setdefault("rows_in_force", 0)
         told |= {"others": names, "order": tuple(names[k] for k in told["order"])}
         named = {"kind": kind, "omitted_switches": omitted, "query_name": query_name}
         records.append(JoinObserved(**{**_NOTHING, **told, **named, **behalf.fields()}))

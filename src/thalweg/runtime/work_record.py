@@ -16,6 +16,10 @@ MOST_SWITCHES = 50
 """Recorded one by one a record; a policy that thrashes must not flood the driver."""
 
 
+IF_ANY = ("trials", "trial_rows", "trial_ns", "trial_loss_ns", "compiling_ns", "standing")
+"""Counters and words that are left out of the text while they are nothing, as most are most of the time."""
+
+
 def encode(loop: FilterLoop, worker: str, task: Mapping[str, Any] | None = None) -> str:
     """Take the loop's work since the last call, as compact JSON; `task` says on whose behalf it was done."""
     work = loop.take_work()
@@ -26,14 +30,18 @@ def encode(loop: FilterLoop, worker: str, task: Mapping[str, Any] | None = None)
             "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns", "failed", "raised",
         )
     }  # fmt: skip
+    some = {name: value for name in IF_ANY if (value := getattr(work, name))}
     return compact(
         {
             **(task or {}),
             "worker": worker,
             "order": loop.order,
             "cost_ns": [None if math.isnan(c) else round(c, 1) for c in loop.cost_ns()],
+            "fixed_ns": [round(c.fixed_ns, 1) if c.known and math.isfinite(c.fixed_ns) else None for c in loop.costs],
             **switches_of(work),
+            **in_force(work),
             **counters,
+            **some,
         }
     )
 
@@ -68,6 +76,16 @@ def switches_of(work: Work) -> dict[str, Any]:
     return {
         "switches": [[s.at, s.before, s.after, s.reason] for s in told],
         "omitted": len(work.switches) - len(told),
+    }
+
+
+def in_force(work: Work) -> dict[str, Any]:
+    """What the order at the end alone did."""
+    return {
+        "switched": bool(work.switches),
+        "rows_in_force": work.rows_in_force,
+        "evaluated_in_force": work.evaluated_in_force,
+        "passed_in_force": work.passed_in_force,
     }
 
 

@@ -13,9 +13,11 @@ from thalweg.adapt import make_policy
 from thalweg.errors import PlanError
 from thalweg.events import Record
 from thalweg.kernels import FilterChain
+from thalweg.kernels.compiling import WorkingClock
 from thalweg.plan import FilterPlan, find_column
 from thalweg.runtime.filter_loop import FilterLoop
 from thalweg.runtime.outcome import ERRORS_COLUMN, Wanted, check_wanted, rows_and_errors
+from thalweg.runtime.recalled import recalled
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.time_limit import TimeLimit
 from thalweg.runtime.work_record import decode, encode
@@ -27,15 +29,15 @@ TELL_EVERY_ROWS = 100_000
 TAKES = "over() takes Arrow record batches or a table"
 
 
-def make_loop(
-    plan: FilterPlan, settings: FilterSettings, clock: Callable[[], int] = time.perf_counter_ns
-) -> FilterLoop:
-    """A fresh loop; `setup` functions are called here."""
+def make_loop(plan: FilterPlan, settings: FilterSettings, clock: Callable[[], int] | None = None) -> FilterLoop:
+    """A fresh loop; `setup` functions are called here. Without a clock, time is that of work: compiling is counted
+    apart."""
     rng = np.random.default_rng(settings.seed)
     policy = make_policy(settings.policy, plan.pipeline, settings.profile, rng)
-    cpu_clock = time.thread_time_ns if clock is time.perf_counter_ns else None
-    chain = FilterChain(plan, clock, cpu_clock=cpu_clock)
+    chain = FilterChain(plan, clock or WorkingClock(), cpu_clock=None if clock else time.thread_time_ns)
     loop = FilterLoop(chain, policy, rng, settings.slice_rows, dead_letter=settings.dead_letter, redact=settings.redact)
+    if (told := recalled(settings.events, plan.pipeline)) is not None:
+        loop.recall(told)
     if settings.time_limit is not None:
         chain.sentry = loop.time_limit = TimeLimit(settings.time_limit, plan.pipeline.names)
     return loop

@@ -8,7 +8,6 @@ all, and the watermark follows those.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,6 +18,7 @@ import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest
 from thalweg.events import Record
+from thalweg.kernels.compiling import WorkingClock
 from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.window_length import in_words
@@ -43,12 +43,12 @@ Source: TypeAlias = Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch
 def make_join_loop(
     binding: JoinBinding,
     settings: JoinSettings,
-    clock: Callable[[], int] = time.perf_counter_ns,
+    clock: Callable[[], int] | None = None,
     tables: Mapping[str, pa.Table] | None = None,
 ) -> JoinLoop:
-    """A fresh loop."""
+    """A fresh loop. Without a clock, time is that of work: compiling is counted apart."""
     return JoinLoop(
-        binding, settings.policy, settings.profile, clock, np.random.default_rng(settings.seed),
+        binding, settings.policy, settings.profile, clock or WorkingClock(), np.random.default_rng(settings.seed),
         slice_rows=settings.slice_rows, most_matches=settings.max_matches,
         most_bytes=settings.max_bytes or memory_of_process() // 2, redact=settings.redact, tables=tables,
     )  # fmt: skip

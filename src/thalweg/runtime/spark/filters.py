@@ -23,6 +23,7 @@ from thalweg.events import Record
 from thalweg.plan import FilterPlan, find_column
 from thalweg.runtime.native_order import NativeOrder
 from thalweg.runtime.outcome import ERRORS_COLUMN, Wanted
+from thalweg.runtime.recalled import recalled
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark import verdict_column
 from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
@@ -66,7 +67,10 @@ def attach(
     application = application_of(df)
     forget_at_exit(application)
     pickled = PickledPlan.of(plan)
-    task = ChainTask(pickled, settings, filters, identity, application, df.isStreaming, wanted, _attempts(df))
+    task = ChainTask(
+        pickled, settings, filters, identity, application, df.isStreaming, wanted, _attempts(df),
+        recalled(settings.events, plan.pipeline),
+    )  # fmt: skip
 
     def filter_chain(columns: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         return run_task(task, columns)

@@ -7,7 +7,8 @@ always those of the task at hand (`pickled_plan` tells whether the worker holds 
 What was learned is keyed by the DataFrame it belongs to (an identity made once a `transform`, so two filter sets and
 two applications never meet) and by the streaming query (so one DataFrame started twice does not mix). Inside
 `foreachBatch`, where every micro-batch is a new DataFrame, the filter set takes the DataFrame's place. A worker that
-has nothing yet starts from what its siblings left on this host, else from the order of the query's start. Workers of
+has nothing yet starts from what its siblings left on this host, else from the order of the query's start: that of an
+earlier run, if `events=` names its records, or the written one. Workers of
 one host also share profile tuples (`tuple_pool`).
 """
 
@@ -31,10 +32,12 @@ from pyspark import TaskContext
 from thalweg.adapt import make_policy
 from thalweg.errors import PlanError
 from thalweg.kernels import Chain, FilterChain
+from thalweg.kernels.compiling import WorkingClock
 from thalweg.kernels.filter_chain import set_up
 from thalweg.plan import FilterPlan
 from thalweg.runtime.filter_loop import FilterLoop
 from thalweg.runtime.outcome import Wanted
+from thalweg.runtime.recalled import Recalled
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark.call_mark import CallMark, give_up_if_it_always_dies
 from thalweg.runtime.spark.host_file import HostFile
@@ -68,6 +71,8 @@ class ChainTask:
     wanted: Wanted = Wanted.KEPT
     attempts: int = 1
     """How often Spark tries a task."""
+    recalled: Recalled | None = None
+    """What the event records of an earlier run say; read by the driver, because the file is on its host."""
 
     def learns_as(self, query: str | None) -> str:
         """What shares one policy's state."""
@@ -184,7 +189,7 @@ def _kept_for(task: ChainTask, query: str | None) -> _Kept:
     if kept is None:
         file = HostFile(task.application, key)
         loop = _new_loop(task, _chain(task), file.read())
-        loop.pool = TuplePool(file, _worker(), len(task.plan.names))
+        loop.pool = TuplePool(file, _worker(), 2 * len(task.plan.names))
         kept = _KEPT[key] = _Kept(loop, file, task.plan.digest, task.settings)
         while len(_KEPT) > MOST_LOOPS:
             _KEPT.popitem(last=False)
@@ -211,7 +216,10 @@ def _new_loop(task: ChainTask, chain: Chain, learned: dict[str, Any] | None) -> 
     rng = np.random.default_rng(settings.seed)
     policy = make_policy(settings.policy, chain.pipeline, settings.profile, rng)
     loop = FilterLoop(chain, policy, rng, settings.slice_rows)
-    if learned is not None:
+    if learned is None:
+        if task.recalled is not None:
+            loop.recall(task.recalled)
+    else:
         try:
             loop.restore(learned)
         except (PlanError, KeyError, ValueError, TypeError):
@@ -222,7 +230,7 @@ def _new_loop(task: ChainTask, chain: Chain, learned: dict[str, Any] | None) -> 
 
 def _chain(task: ChainTask) -> FilterChain:
     plan = task.plan.open()
-    return FilterChain(plan, time.perf_counter_ns, _setups(task, plan), time.thread_time_ns)
+    return FilterChain(plan, WorkingClock(), _setups(task, plan), time.thread_time_ns)
 
 
 def _setups(task: ChainTask, plan: FilterPlan) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thalweg.kernels.compiling import WorkingClock
 from thalweg.kernels.window_store import WindowStore
 from thalweg.plan.partitioning import Partitioning
 from thalweg.runtime.join_binding import JoinBinding
@@ -67,7 +67,7 @@ class JoinTask:
         """A fresh one."""
         settings = self.settings
         loop = JoinLoop(
-            self.binding, settings.policy, settings.profile, time.perf_counter_ns, np.random.default_rng(settings.seed),
+            self.binding, settings.policy, settings.profile, WorkingClock(), np.random.default_rng(settings.seed),
             slice_rows=settings.slice_rows, most_matches=settings.max_matches,
             most_bytes=settings.max_bytes or memory_share(), in_buckets=True, redact=settings.redact,
             snapshots=snapshots,

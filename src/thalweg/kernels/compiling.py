@@ -1,0 +1,104 @@
+"""A clock that stands still while numba compiles, or loads what it compiled in another process.
+
+Compiling takes tenths of a second per function, once per process (or once per machine, with a cache). Charged to the
+call that happened to need it, it would be reported as profiling, make a predicate look expensive, and use up a budget.
+So it is counted apart.
+
+Guarantee: the clock never goes back. It stands still for all threads while one of them compiles.
+Cost: one more Python call per look at the clock.
+
+>>> clock = WorkingClock()
+>>> before = clock()
+>>> clock() >= before, compiled_by(clock) >= 0, compiled_by(lambda: 7)
+(True, True, 0)
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+_EVENT = "numba:compiler_lock"
+"""Numba compiles and loads under this lock, and reports when a thread asks for it and when it has given it back."""
+
+
+class _Compiling:
+    """How long numba has compiled in this process since somebody first asked, and since when it does now."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._depth = 0
+        self._watching = False
+        self.state: tuple[int, int | None] = (0, None)
+        """Nanoseconds, and the beginning of what is going on; one value, so that it is read at once."""
+
+    def watch(self) -> None:
+        """From here on; at once when this is done already."""
+        if self._watching:
+            return
+        from numba.core import event
+
+        begin, end = self._begin, self._end
+
+        class Listener(event.Listener):
+            def on_start(self, event: object) -> None:
+                begin()
+
+            def on_end(self, event: object) -> None:
+                end()
+
+        with self._lock:
+            if not self._watching:
+                self._watching = True
+                event.register(_EVENT, Listener())  # type: ignore[no-untyped-call]
+
+    def _begin(self) -> None:
+        with self._lock:
+            self._depth += 1
+            if self._depth == 1:
+                self.state = (self.state[0], time.perf_counter_ns())
+
+    def _end(self) -> None:
+        with self._lock:
+            self._depth -= 1
+            total, begun = self.state
+            if self._depth == 0 and begun is not None:
+                self.state = (total + time.perf_counter_ns() - begun, None)
+
+
+_COMPILING = _Compiling()
+
+
+class WorkingClock:
+    """Called like `time.perf_counter_ns`."""
+
+    __slots__ = ()
+
+    def __call__(self) -> int:
+        """Nanoseconds, those of compiling left out."""
+        while True:
+            state = _COMPILING.state
+            total, begun = state
+            now = time.perf_counter_ns() if begun is None else begun
+            if (
+                _COMPILING.state is state
+            ):  # else another thread began or ended in between, and the two do not belong together
+                return now - total
+
+    def compiled_ns(self) -> int:
+        """Nanoseconds of compiling so far."""
+        total, begun = _COMPILING.state
+        return total if begun is None else total + time.perf_counter_ns() - begun
+
+
+def watch_compiling(only_if_loaded: bool = False) -> None:
+    """Count from here on. Imports numba, unless `only_if_loaded`: half a second that most filters need not pay."""
+    if not only_if_loaded or "numba" in sys.modules:
+        _COMPILING.watch()
+
+
+def compiled_by(clock: Callable[[], int]) -> int:
+    """Nanoseconds of compiling that a clock has left out so far; 0 for other clocks, such as virtual ones."""
+    return clock.compiled_ns() if isinstance(clock, WorkingClock) else 0

@@ -1,0 +1,31 @@
+"""Why an order has not changed, for policies that do not say it themselves."""
+
+from __future__ import annotations
+
+from thalweg.report.words import many
+
+NEVER = "written"
+WITHOUT_PROFILING = ("duckdb-swap", "velox-rank")
+
+
+def derived(policy: str, choices: int, dropped: int, profile_tuples: int) -> str:
+    """In one sentence, from counts alone.
+
+    >>> derived("written", 3, 100, 0), derived("sweep", 1, 100, 0)
+    ('policy written never changes the order', 'there is nothing to order')
+    >>> derived("sweep", 3, 0, 0), derived("sweep", 3, 100, 0)
+    ('not enough seen yet: no row was dropped', 'not enough seen yet: no dropped row was profiled')
+    >>> derived("a-greedy", 3, 100, 12), derived("velox-rank", 3, 100, 0)
+    ('nothing better found, by 12 profiled rows', 'nothing better found')
+    """
+    if choices < 2:
+        return "there is nothing to order"
+    if policy == NEVER:
+        return f"policy {policy} never changes the order"
+    if not dropped:
+        return "not enough seen yet: no row was dropped"
+    if policy in WITHOUT_PROFILING:
+        return "nothing better found"
+    if not profile_tuples:
+        return "not enough seen yet: no dropped row was profiled"
+    return f"nothing better found, by {many(profile_tuples, 'profiled row')}"

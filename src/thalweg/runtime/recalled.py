@@ -1,0 +1,86 @@
+"""What the event records of an earlier run say about the predicates of a filter chain: its last order and its costs.
+
+Answers: where a new start of a query begins, if `events=` names the file of an earlier run. The last record counts
+that observed the same predicates, by name, under a policy that changes orders.
+Guarantee: never raises, whatever the file holds; the order respects the guards of the plan at hand. A file that says
+something wrong costs time until the policy has corrected it, never an answer.
+Cost: reads at most the last `TAIL_BYTES` of the file, and parses backwards until a record fits.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from thalweg.errors import ThalwegError
+from thalweg.events import Observed, from_json
+from thalweg.plan.pipeline import Pipeline
+
+TAIL_BYTES = 8 << 20
+"""Thousands of records; the last one that fits is usually among the last few."""
+MOST_NS = 1e12
+"""A predicate that takes more than a quarter of an hour per row is not believed."""
+KEEPS_ITS_ORDER = "written"
+"""The policy whose records say nothing about which order is good."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """Lists are by predicate, in the written order of the plan at hand."""
+
+    order: tuple[int, ...]
+    cost_ns: tuple[float | None, ...]
+    """What one more row costs; None: unknown."""
+    fixed_ns: tuple[float | None, ...]
+    """What a call costs besides; None: unknown."""
+
+
+def recalled(path: str | os.PathLike[str] | None, pipeline: Pipeline) -> Recalled | None:
+    """What an earlier run found out about these predicates; None: nothing, or no file."""
+    if path is None or len(pipeline) < 2:
+        return None
+    names = [json.dumps(name).encode() for name in pipeline.names]
+    for line in reversed(_tail(Path(path))):
+        if b'"observed"' not in line or not all(name in line for name in names):
+            continue
+        try:
+            record = from_json(line.decode("utf-8", "replace"))
+        except ThalwegError:
+            continue
+        if isinstance(record, Observed) and (found := _fitting(record, pipeline)) is not None:
+            return found
+    return None
+
+
+def _tail(path: Path) -> list[bytes]:
+    try:
+        if not path.is_file():  # a pipe would be waited for
+            return []
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - TAIL_BYTES, 0))
+            return file.read(TAIL_BYTES).split(b"\n")
+    except OSError:  # it cannot be read; who writes to it says so
+        return []
+
+
+def _fitting(record: Observed, pipeline: Pipeline) -> Recalled | None:
+    if record.policy == KEEPS_ITS_ORDER or not record.rows or sorted(record.predicates) != sorted(pipeline.names):
+        return None
+    order = tuple(pipeline.names.index(name) for name in record.order)
+    if not pipeline.respects(order):
+        return None
+    place = [record.predicates.index(name) for name in pipeline.names]
+    fixed = record.fixed_ns or (None,) * len(place)
+    return Recalled(
+        order,
+        tuple(_believed(record.cost_ns[k], least=0.0) for k in place),
+        tuple(_believed(fixed[k]) for k in place),
+    )
+
+
+def _believed(ns: float | None, least: float = -1.0) -> float | None:
+    """None where no predicate can have such a cost: 0 per row would make it free."""
+    return float(ns) if ns is not None and least < ns <= MOST_NS else None

@@ -1,0 +1,146 @@
+"""Time in which numba compiles is neither work nor profiling."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numba
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import thalweg as tw
+from thalweg.adapt import check_policy
+from thalweg.kernels.compiling import WorkingClock, compiled_by, watch_compiling
+from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
+from thalweg.kernels.salt import NO_SALT
+from thalweg.kernels.warm_up import warm_up
+from thalweg.plan.join_plan import JoinPlan
+from thalweg.runtime.join_binding import JoinBinding
+from thalweg.runtime.join_loop import JoinLoop
+from thalweg.runtime.join_record import records_of
+
+
+def new_function():
+    """Compiled at its first call, and never before: every one is another."""
+
+    @numba.njit
+    def smallest(values):
+        least = values[0]
+        for value in values:
+            least = min(least, value)
+        return least
+
+    return smallest
+
+
+def test_the_clock_stands_still_while_numba_compiles():
+    watch_compiling()
+    clock, function = WorkingClock(), new_function()
+    begun, worked, compiled = time.perf_counter_ns(), clock(), compiled_by(clock)
+    function(np.arange(3))
+    work, compiling = clock() - worked, compiled_by(clock) - compiled
+    wall = time.perf_counter_ns() - begun
+    assert compiling > 0.5 * wall
+    assert 0 <= work <= wall - compiling
+    assert wall <= work + compiling + 50_000_000, "nothing is lost"
+
+
+def test_the_clock_never_goes_back_in_any_thread():
+    watch_compiling()
+    clock, went_back, done = WorkingClock(), [], threading.Event()
+
+    def look() -> None:
+        last = clock()
+        while not done.is_set():
+            now = clock()
+            if now < last:
+                went_back.append(last - now)
+            last = now
+
+    threads = [threading.Thread(target=look) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(3):
+            new_function()(np.arange(3))
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join(10)
+    assert went_back == []
+
+
+@pytest.mark.parametrize("policy", ["a-greedy", "written"])
+def test_a_predicate_that_numba_compiles_is_not_charged_with_it(policy: str):
+    """Under a-greedy it is first called by profiling, because the predicate before it drops every row."""
+    function = new_function()
+
+    def positive(x: pa.Array) -> np.ndarray:
+        return np.full(len(x), function(x.to_numpy()) > 0)
+
+    front = tw.predicate(lambda x: x < 0, "x", name="nothing")
+    second = tw.predicate(positive, "x", vectorized=True)
+    keep = tw.filters(*([front, second] if policy == "a-greedy" else [second, front]), policy=policy, seed=1)
+    list(keep.over(pa.table({"x": np.arange(1, 3000)})))
+    (section,) = keep.report().sections
+    assert section.compiling_ns > 20_000_000
+    assert section.total_ns < section.compiling_ns
+    if policy == "a-greedy":
+        assert section.predicates[1].profiled > 0
+        assert section.predicates[1].cost_ns < section.compiling_ns / 3000
+
+
+def star(chain: type[ProbeChain]) -> JoinLoop:
+    schema = pa.schema([("k", pa.int64()), ("t", pa.int64())])
+    plan = JoinPlan.of("a.k = b.k AND a.k = c.k", 1000, "t", 0)
+    return JoinLoop(
+        JoinBinding.of(plan, dict.fromkeys("abc", schema), NO_SALT), "a-greedy",
+        check_policy("a-greedy", p=1.0, window=50, alpha=1.0, budget=None), WorkingClock(), np.random.default_rng(3),
+        chain=chain,
+    )  # fmt: skip
+
+
+def run(loop: JoinLoop) -> None:
+    rng = np.random.default_rng(1)
+    for alias in "bca":
+        batch = pa.record_batch({"k": rng.integers(0, 5000, 2000), "t": np.arange(2000)})
+        for _ in loop.process(alias, batch):
+            pass
+
+
+def test_sampled_rows_are_probed_by_the_loops_that_are_warm():
+    """A copy of some rows laid out in another way would be another type, and compiled for while it is profiled."""
+    from thalweg.kernels.probing import find_partners, move
+
+    warm_up()
+    warm = set(find_partners.signatures), set(move.signatures)
+    loop = star(ProbeChain)
+    run(loop)
+    assert loop.loops["a"].work.profile_tuples > 100
+    assert (set(find_partners.signatures), set(move.signatures)) == warm
+    rows = ProbeRows({}, np.zeros(9, np.int64), np.zeros(9, np.int64), np.zeros((2, 9), np.int64))
+    taken = rows.take(np.array([1, 5]))
+    assert ProbeRows.joined([taken, taken]).starts.flags.c_contiguous
+    assert taken.starts.flags.c_contiguous
+
+
+def test_a_join_counts_what_it_compiles_apart():
+    function = new_function()
+
+    class Compiles(ProbeChain):
+        """Needs a function nobody has warmed up."""
+
+        def probe(self, *args):
+            function(np.arange(3))
+            return super().probe(*args)
+
+    loop = star(Compiles)
+    run(loop)
+    records = {record.stream: record for record in records_of(
+        loop, run="r", kind="local", batch=None, worker="w", policy="a-greedy"
+    ) if hasattr(record, "stream")}  # fmt: skip
+    assert records["a"].compiling_ns > 20_000_000
+    assert records["a"].total_ns < records["a"].compiling_ns
+    assert records["a"].profiling_ns <= records["a"].total_ns
