@@ -536,6 +536,7 @@ class FilterLoop:
         seen = Seen(
             evaluated, passed, ns, np.array(self.cost_ns()), profile,
             known=known, costs=self._known_costs(), batch_rows=self._batch_rows,
+            slices=self._slices_since, calls=calls,
             working_ns=self._working_ns, profiling_ns=self._profiling_ns,
             reoptimizing_ns=self._reoptimizing_ns, trial_ns=trial_ns, trial_loss_ns=trial_loss_ns,
             siblings=self.pool.take(shared) if self.pool is not None and shared is not None else None,
