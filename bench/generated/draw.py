@@ -147,14 +147,15 @@ def _try(
     real = cards.real and bool(files)
     name, file = files[cards.file % len(files)] if real else (cards.structure, Path())
     outcomes = draw_real(rng, n, read(name, file), moves) if real else draw_made(rng, n, cards.structure, moves)
-    least, most = (MANY_ROWS * sources.work,) * 2 if cards.size == "many" else (LEAST_ROWS, MOST_ROWS)
-    rows = 0
+    least, most = LEAST_ROWS * min(sources.work, 1.0), float(MOST_ROWS)
+    if cards.size == "many":
+        least = most = MANY_ROWS * sources.work
     for _ in range(COST_TRIES):
         parts = _parts(rng, n, cards, outcomes.conditions())
         factors = _factors(rng, parts)
         rows = round(float(np.sqrt(least * most)))
         for _ in range(3):  # what is seen of a data set, and so what a row costs, depends on the number of rows
-            rows = min(max(rows, LEAST_ROWS), MANY_ROWS)
+            rows = round(min(max(rows, least), MANY_ROWS))
             seen = np.linspace(0, rows, PREVIEW_ROWS, endpoint=False).astype(np.int64)
             preview = Preview(outcomes.codes(seen, rows, np.random.default_rng([seed, number, 2])), moves, batch_rows)
             rows = round(work_ns / preview.rate_ns(parts, factors))
@@ -176,8 +177,9 @@ def _try(
     codes = outcomes.codes(np.arange(rows), rows, np.random.default_rng([seed, number, 1]))
     batch_rows = max(batch_rows, -(-rows // MOST_BATCHES))
     return Chain(
-        seed, number, parts, codes, phases, batch_rows, groups, cards.size == "short", cards.size == "many", about
-    )
+        seed, number, parts, codes, phases, batch_rows, groups, cards.size == "short", cards.size == "many", about,
+        sources.work,
+    )  # fmt: skip
 
 
 def _parts(rng: np.random.Generator, n: int, cards: Cards, conditions: list[str]) -> tuple[Part, ...]:
