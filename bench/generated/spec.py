@@ -84,8 +84,9 @@ class Chain:
     @cached_property
     def cost_ns(self) -> NDArray[np.float64]:
         """One row per phase: what a row costs each predicate."""
-        costs: NDArray[np.float64] = np.array([[p.cost_ns for p in self.parts]])
-        return costs * np.array([phase.factors for phase in self.phases])
+        costs = np.array([[p.cost_ns for p in self.parts]])
+        found: NDArray[np.float64] = costs * np.array([phase.factors for phase in self.phases])
+        return found
 
     @cached_property
     def fixed_ns(self) -> NDArray[np.float64]:
