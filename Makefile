@@ -15,7 +15,7 @@ WITH_JAVA = JAVA_HOME=$$(scripts/find-java) && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup oldest-spark compiled check test demo bench bench-filters bench-joins-local bench-joins bench-sql lab format clean
+.PHONY: help setup oldest-spark compiled check test demo bench bench-filters bench-generated bench-joins-local bench-joins bench-sql lab format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1 /p' Makefile | while read -r target line; do \
@@ -66,10 +66,13 @@ test: setup oldest-spark compiled check ## check, then every test and doctest: w
 demo: setup ## see the adaptive filters at work on a local Spark
 	@$(WITH_JAVA) $(BIN)/thalweg demo $(ARGS)
 
-bench: bench-filters bench-joins-local bench-joins bench-sql ## every benchmark
+bench: bench-filters bench-generated bench-joins-local bench-joins bench-sql ## every benchmark
 
 bench-filters: setup ## filter chains against plain Spark and what a careful user writes
 	@$(WITH_JAVA) $(BIN)/python -m bench.filters $(ARGS)
+
+bench-generated: setup ## filter chains drawn from a seed, every policy on each: ARGS="--seed 7", --virtual, --spark
+	@$(WITH_JAVA) $(BIN)/python -m bench.generated $(ARGS)
 
 bench-joins-local: $(INSTALLED) ## windowed joins in one process against DuckDB, Polars and trees
 	@$(BIN)/python -m bench.joins.local $(ARGS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,13 +26,14 @@ Run = Callable[[str, int, float, Sequence[Order] | None], Outcome]
 
 @dataclass(frozen=True)
 class Compared:
-    """The lines of a chain."""
+    """The lines of a chain, and the time of its best order, the mean of two runs."""
 
     chain: dict[str, Any]
-    runs: list[dict[str, Any]] = field(default_factory=list)
+    runs: list[dict[str, Any]]
+    best_time_ns: float
 
 
-def compare(chain: Chain, policies: Sequence[str], run: Run, mode: str, again: bool = True) -> Compared:
+def compare(chain: Chain, policies: Sequence[str], run: Run, mode: str) -> Compared:
     """Run everything on a chain, in an order drawn from its seed."""
     known = hindsight(chain)
     policies = few(chain, policies) if chain.many else policies
@@ -43,14 +44,16 @@ def compare(chain: Chain, policies: Sequence[str], run: Run, mode: str, again: b
         for policy in policies
     }
     runs[BEST] = lambda: run("written", seed, math.inf, (known.fixed_order,))
-    if again:
-        runs[AGAIN] = lambda: run("written", seed + 1, math.inf, (known.fixed_order,))
+    runs[AGAIN] = lambda: run("written", seed + 1, math.inf, (known.fixed_order,))
     if len(chain.phases) > 1 and not chain.many:
         runs[BY_PHASE] = lambda: run("written", seed, math.inf, known.phase_orders)
     names = list(runs)
     found = {name: runs[name]() for name in (names[i] for i in rng.permutation(len(names)))}
     check_work(chain, known, found)
-    return Compared(_chain_line(chain, known, found, mode), _run_lines(chain, known, found, mode))
+    time_ns = (found[BEST].time_ns + found[AGAIN].time_ns) / 2
+    ordered = sorted(found, key=names_in_order)
+    lines = [run_line(chain, known, name, found[name], time_ns, mode) for name in ordered]
+    return Compared(_chain_line(chain, known, found, mode), lines, time_ns)
 
 
 def check_work(chain: Chain, known: Hindsight, found: dict[str, Outcome]) -> None:
@@ -83,7 +86,7 @@ def _chain_line(chain: Chain, known: Hindsight, found: dict[str, Outcome], mode:
         "phases": len(chain.phases),
         "groups": chain.groups,
         "about": chain.about,
-        "long": known.fixed_ns >= LONG_NS and not chain.short,
+        "long": known.fixed_ns >= LONG_NS * chain.scale and not chain.short,
         "short": chain.short,
         "best_work_s": round(known.fixed_ns / 1e9, 4),
         "best_of_each_phase_work_s": round(known.phase_ns / 1e9, 4),
@@ -91,7 +94,7 @@ def _chain_line(chain: Chain, known: Hindsight, found: dict[str, Outcome], mode:
         "best_order": [chain.parts[k].name for k in known.fixed_order],
         "best_is": "exact",
         "best_time_s": round(found[BEST].time_ns / 1e9, 4),
-        "best_again_over_best_time": round(found[AGAIN].time_ns / found[BEST].time_ns, 4) if AGAIN in found else None,
+        "best_again_over_best_time": round(found[AGAIN].time_ns / found[BEST].time_ns, 4),
         "predicates": [
             {
                 "name": p.name, "cost_ns": p.cost_ns, "fixed_ns": p.fixed_ns,
@@ -103,34 +106,30 @@ def _chain_line(chain: Chain, known: Hindsight, found: dict[str, Outcome], mode:
     }  # fmt: skip
 
 
-def _run_lines(chain: Chain, known: Hindsight, found: dict[str, Outcome], mode: str) -> list[dict[str, Any]]:
-    best_ns = [found[name].time_ns for name in (BEST, AGAIN) if name in found]
-    time_ns = sum(best_ns) / len(best_ns)
-    lines = []
-    for name, outcome in found.items():
-        counted = MOST * known.fixed_ns if outcome.stopped else outcome.work_ns
-        lines.append(
-            {
-                "bench": "generated",
-                "line": "run",
-                "mode": mode,
-                "seed": chain.seed,
-                "chain": chain.number,
-                "policy": name,
-                "work_ratio": _ratio(counted / known.fixed_ns),
-                "phase_ratio": _ratio(counted / known.phase_ns),
-                "time_ratio": MOST if outcome.stopped else _ratio(outcome.time_ns / time_ns),
-                "stopped": outcome.stopped,
-                "work_s": round(outcome.work_ns / 1e9, 4),
-                "time_s": round(outcome.time_ns / 1e9, 4),
-                "profiling_s": round(outcome.profiled_ns / 1e9, 4),
-                "reoptimizing_s": round(outcome.reoptimizing_ns / 1e9, 4),
-                "trial_rows": outcome.trial_rows,
-                "switches": outcome.switches,
-                "last_order": list(outcome.order),
-            }
-        )
-    return sorted(lines, key=lambda line: names_in_order(str(line["policy"])))
+def run_line(
+    chain: Chain, known: Hindsight, name: str, outcome: Outcome, best_time_ns: float, mode: str
+) -> dict[str, Any]:
+    """What one run came to."""
+    counted = MOST * known.fixed_ns if outcome.stopped else outcome.work_ns
+    return {
+        "bench": "generated",
+        "line": "run",
+        "mode": mode,
+        "seed": chain.seed,
+        "chain": chain.number,
+        "policy": name,
+        "work_ratio": _ratio(counted / known.fixed_ns),
+        "phase_ratio": _ratio(counted / known.phase_ns),
+        "time_ratio": MOST if outcome.stopped else _ratio(outcome.time_ns / best_time_ns),
+        "stopped": outcome.stopped,
+        "work_s": round(outcome.work_ns / 1e9, 4),
+        "time_s": round(outcome.time_ns / 1e9, 4),
+        "profiling_s": round(outcome.profiled_ns / 1e9, 4),
+        "reoptimizing_s": round(outcome.reoptimizing_ns / 1e9, 4),
+        "trial_rows": outcome.trial_rows,
+        "switches": outcome.switches,
+        "last_order": list(outcome.order),
+    }
 
 
 def names_in_order(name: str) -> int:

@@ -43,7 +43,8 @@ class Real:
         at = self.drift.position(numbers, rows)
         scene = np.minimum(np.floor(at + rng.random(len(at))).astype(np.int64), len(self.windows) - 1)
         starts, lengths = np.array(self.windows).T
-        return self.base[starts[scene] + numbers % lengths[scene]]
+        found: Codes = self.base[starts[scene] + numbers % lengths[scene]]
+        return found
 
     def conditions(self) -> list[str]:
         """For people."""

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from bench.generated import drift as drifts
 from bench.generated.best import hindsight
 from bench.generated.columns import data_files, read
-from bench.generated.conditions import draw_real
+from bench.generated.conditions import Real, draw_real
 from bench.generated.drift import Drift
-from bench.generated.made import draw_made
+from bench.generated.made import Made, draw_made
 from bench.generated.spec import Chain, Codes, Order, Part, Phase, as_written
 from thalweg.cost.pipeline import alive_after, cheapest_order
 from thalweg.runtime.filter_loop import MOST_SLICE_ROWS
@@ -38,8 +38,8 @@ MOST_BATCHES = 5_000
 """More would measure what handing over a batch costs."""
 PREVIEW_ROWS = 20_000
 COST_TRIES, TRIES = 12, 40
-NEAR_WORK = 0.09
-"""The logarithm of the work over the drawn one, at most."""
+NEAR_WORK, NEAR_LITTLE_WORK = 0.09, 0.3
+"""The logarithm of the work over the drawn one, at most; in quick runs few rows make it uncertain."""
 MATTERS = 0.08
 """Where a change of data is to matter, the best order of each phase saves at least this share of the work."""
 MATTERS_TRIES = 8
@@ -128,7 +128,7 @@ def draw(seed: int, number: int, sources: Sources) -> Chain:
         off = abs(float(np.log(hindsight(chain).fixed_ns / work_ns)))
         if nearest is None or off < nearest[0]:
             nearest = off, chain
-        if off < NEAR_WORK:
+        if off < (NEAR_WORK if sources.work >= 1.0 else NEAR_LITTLE_WORK):
             break
     assert nearest is not None, f"no costs were found for chain {number} of seed {seed}"
     chain = nearest[1]
@@ -146,18 +146,22 @@ def _try(
     moves = kinds[int(rng.integers(len(kinds)))](rng)
     real = cards.real and bool(files)
     name, file = files[cards.file % len(files)] if real else (cards.structure, Path())
+    outcomes: Made | Real
     outcomes = draw_real(rng, n, read(name, file), moves) if real else draw_made(rng, n, cards.structure, moves)
-    least, most = (MANY_ROWS * sources.work,) * 2 if cards.size == "many" else (LEAST_ROWS, MOST_ROWS)
-    rows = 0
+    least, most = LEAST_ROWS * min(sources.work, 1.0), float(MOST_ROWS)
+    if cards.size == "many":
+        least = most = MANY_ROWS * sources.work
+    preview: Preview | None = None
     for _ in range(COST_TRIES):
         parts = _parts(rng, n, cards, outcomes.conditions())
         factors = _factors(rng, parts)
         rows = round(float(np.sqrt(least * most)))
-        for _ in range(3):  # what is seen of a data set, and so what a row costs, depends on the number of rows
-            rows = min(max(rows, LEAST_ROWS), MANY_ROWS)
-            seen = np.linspace(0, rows, PREVIEW_ROWS, endpoint=False).astype(np.int64)
-            preview = Preview(outcomes.codes(seen, rows, np.random.default_rng([seed, number, 2])), moves, batch_rows)
+        for _ in range(3 if real else 1):  # what is seen of a data set depends on the number of rows
+            rows = round(min(max(rows, least), MANY_ROWS))
+            if real or preview is None:
+                preview = _preview(outcomes, rows, seed, number, sources, batch_rows)
             rows = round(work_ns / preview.rate_ns(parts, factors))
+        assert preview is not None
         if least * 0.9 <= rows <= most * 1.1 and (not cards.matters or preview.gain(parts, factors) > MATTERS):
             break
     else:
@@ -176,8 +180,9 @@ def _try(
     codes = outcomes.codes(np.arange(rows), rows, np.random.default_rng([seed, number, 1]))
     batch_rows = max(batch_rows, -(-rows // MOST_BATCHES))
     return Chain(
-        seed, number, parts, codes, phases, batch_rows, groups, cards.size == "short", cards.size == "many", about
-    )
+        seed, number, parts, codes, phases, batch_rows, groups, cards.size == "short", cards.size == "many", about,
+        sources.work,
+    )  # fmt: skip
 
 
 def _parts(rng: np.random.Generator, n: int, cards: Cards, conditions: list[str]) -> tuple[Part, ...]:
@@ -227,6 +232,13 @@ def _factors(rng: np.random.Generator, parts: tuple[Part, ...]) -> tuple[float, 
         may_rise = parts[k].cost_ns < EXPENSIVE_NS
         factors[k] = 1.0 / factor if may_fall and (not may_rise or rng.random() < 0.5) else factor
     return tuple(factors)
+
+
+def _preview(outcomes: Made | Real, rows: int, seed: int, number: int, sources: Sources, batch_rows: int) -> Preview:
+    count = PREVIEW_ROWS if sources.work >= 1.0 else PREVIEW_ROWS // 5
+    seen = np.linspace(0, rows, count, endpoint=False).astype(np.int64)
+    codes = outcomes.codes(seen, rows, np.random.default_rng([seed, number, 2]))
+    return Preview(codes, outcomes.drift, batch_rows)
 
 
 class Preview:

@@ -67,7 +67,8 @@ class Drift:
         start = np.array([p.start for p in self.pieces])[which]
         end = np.array([p.end for p in self.pieces])[which]
         power = np.array([p.power for p in self.pieces])[which]
-        return start + (end - start) * inside**power
+        found: NDArray[np.float64] = start + (end - start) * inside**power
+        return found
 
 
 def _even(name: str, group: str, places: list[float]) -> Drift:

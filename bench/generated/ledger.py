@@ -6,6 +6,7 @@ A run that has spent its limit is ended from inside a predicate, before the call
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,14 @@ from bench.generated.spec import Chain
 
 class Stopped(BaseException):
     """The run has spent its limit. Not an Exception, so that nothing on the way takes it for a failed row."""
+
+
+class RowFunction(Protocol):
+    """Counts its rows by itself, and enters them when asked to."""
+
+    def enter(self) -> None:
+        """Into the ledger."""
+        ...
 
 
 class Ledger:
@@ -28,6 +37,30 @@ class Ledger:
         self.rows: list[list[int]] = [[0] * len(chain.parts) for _ in chain.phases]
         self.calls: list[list[int]] = [[0] * len(chain.parts) for _ in chain.phases]
         self.spent_ns = 0.0
+        self.row_functions: list[RowFunction] = []
+
+    def begin(self, phase: int) -> None:
+        """Rows are of this phase from here on."""
+        if phase != self.phase:
+            self.settle()
+            self.phase = phase
+            self.settle()
+
+    def settle(self) -> None:
+        """Enter what row functions have counted."""
+        for function in self.row_functions:
+            function.enter()
+
+    def enter_rows(self, k: int, rows: int) -> int:
+        """Rows of a row function: after how many more it should enter them again."""
+        cost_ns = self.cost_ns[self.phase][k]
+        self.spent_ns += rows * cost_ns
+        self.rows[self.phase][k] += rows
+        if self.spent_ns > self.limit_ns:
+            self.spent_ns = self.limit_ns
+            raise Stopped
+        left = (self.limit_ns - self.spent_ns) / cost_ns / 8
+        return 1 << 62 if math.isinf(left) else max(1, int(left))
 
     def charge(self, k: int, rows: int) -> float:
         """A call of predicate k on so many rows: what it costs, in ns."""

@@ -63,6 +63,8 @@ class Chain:
     """Ten million rows: only few policies run on it."""
     about: dict[str, Any] = field(default_factory=dict)
     """What else was drawn, for people."""
+    scale: float = 1.0
+    """What the drawn work was multiplied by, for quick runs."""
 
     @property
     def name(self) -> str:
@@ -82,7 +84,9 @@ class Chain:
     @cached_property
     def cost_ns(self) -> NDArray[np.float64]:
         """One row per phase: what a row costs each predicate."""
-        return np.array([[p.cost_ns for p in self.parts]]) * np.array([phase.factors for phase in self.phases])
+        costs = np.array([[p.cost_ns for p in self.parts]])
+        found: NDArray[np.float64] = costs * np.array([phase.factors for phase in self.phases])
+        return found
 
     @cached_property
     def fixed_ns(self) -> NDArray[np.float64]:
@@ -145,7 +149,4 @@ def recoded(codes: Codes, order: Order) -> Codes:
 def as_written(chain: Chain, order: Order) -> Chain:
     """The same chain with its predicates written in another order."""
     phases = tuple(Phase(p.start, p.rows, tuple(p.factors[k] for k in order)) for p in chain.phases)
-    return Chain(
-        chain.seed, chain.number, reordered(chain.parts, order), recoded(chain.codes, order), phases,
-        chain.batch_rows, chain.groups, chain.short, chain.many, chain.about,
-    )  # fmt: skip
+    return replace(chain, parts=reordered(chain.parts, order), codes=recoded(chain.codes, order), phases=phases)

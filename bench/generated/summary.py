@@ -27,13 +27,14 @@ def summary(lines: Sequence[Line]) -> Iterator[Line]:
     mode = next(iter(chains.values()))["mode"] if chains else ""
     for group, kind, members in groups(chains):
         yield from _kind(group, kind, members, runs, mode)
-    spread = [c["best_again_over_best_time"] for c in chains.values() if c["best_again_over_best_time"] is not None]
+    spread = [chain["best_again_over_best_time"] for chain in chains.values()]
     if spread:
         yield {
             "bench": "generated", "line": "control", "mode": mode, "chains": len(spread),
             "best_again_over_best_time": [round(float(np.quantile(spread, q)), 4) for q in (0.0, 0.05, 0.5, 0.95, 1.0)],
             "quantiles": [0.0, 0.05, 0.5, 0.95, 1.0],
         }  # fmt: skip
+    yield from _disturbed(lines, chains, runs, mode)
     for line in runs:
         if line["policy"] == "auto" and line["work_ratio"] > LISTED:
             chain = chains[line["seed"], line["chain"]]
@@ -88,6 +89,22 @@ def _against(group: str, kind: str, runs: Sequence[Line], mode: str) -> Iterator
             "bench": "generated", "line": "kind", "mode": mode, "group": group, "kind": kind, "chains": len(auto),
             "best_other": best[1], "auto_over_best_other": round(best[0], 4),
             "behind": bool(len(auto) >= KIND_CHAINS and best[0] > BEHIND),
+        }  # fmt: skip
+
+
+def _disturbed(
+    lines: Sequence[Line], chains: dict[tuple[int, int], Line], runs: Sequence[Line], mode: str
+) -> Iterator[Line]:
+    """The work of `auto` with a noisy neighbour over that without, on the same chains of at least a second."""
+    quiet = {(line["seed"], line["chain"]): line["work_ratio"] for line in runs if line["policy"] == "auto"}
+    noisy = {(line["seed"], line["chain"]): line["work_ratio"] for line in lines if line["line"] == "neighbour run"}
+    both = [key for key in noisy if key in quiet and chains[key]["long"]]
+    if both:
+        before, after = _spread([quiet[key] for key in both]), _spread([noisy[key] for key in both])
+        yield {
+            "bench": "generated", "line": "neighbour", "mode": mode, "policy": "auto", "chains": len(both),
+            "work_without": before, "work_with": after,
+            "with_over_without": round(after["mean"] / before["mean"], 4),
         }  # fmt: skip
 
 

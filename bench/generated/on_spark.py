@@ -1,0 +1,245 @@
+"""Drawn chains on a local Spark with two workers: plain Spark, what careful users write, the best order, and `auto`.
+
+The chains are those of two seeds of the evaluation; batches are as Spark cuts them, and the best fixed order is the one
+for such batches. Every variant is timed while it counts its rows and sums up their ids, which must be right. Work is
+counted by the predicates in the workers, as in this process. A variant whose work is known to be more than ten times
+the best order's is not run, and counts as ten times its time.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import thalweg as tw
+from bench.check import Check
+from bench.generated.best import Hindsight, hindsight
+from bench.generated.burning import Speed
+from bench.generated.compare import MOST
+from bench.generated.draw import CHAINS, Sources, draw
+from bench.generated.outcome import WrongRowsError
+from bench.generated.spark_functions import FLAG, Burning, by_array, by_row, counts
+from bench.generated.spec import Chain, Order
+from bench.generated.summary import groups
+from bench.rounds import progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SEEDS = (1000, 1001)
+BATCH_ROWS = 10_000
+"""Of Spark's Arrow batches."""
+PLAIN, NONDETERMINISTIC, FUSED = "plain Spark", "nondeterministic", "fused"
+BEST, AGAIN, AUTO = "best", "best again", "auto"
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """One run of a variant; `work_ns` is counted, or computed where it was not run."""
+
+    seconds: float
+    work_ns: float
+    ran: bool = True
+
+
+def tasks(numbers: Sequence[int] | None, seeds: Sequence[int] | None) -> list[tuple[int, int]]:
+    """Forty chains, unless fewer were asked for."""
+    return [(seed, number) for seed in seeds or SEEDS for number in numbers or range(CHAINS)]
+
+
+def run(
+    spark: SparkSession, wanted: Sequence[tuple[int, int]], sources: Sources, speed: Speed, tell: Callable[[Line], None]
+) -> None:
+    """Run the chains; one line per chain, then one per kind."""
+    lines: list[Line] = []
+    with tempfile.TemporaryDirectory(prefix="thalweg-bench-") as folder:
+        for done, (seed, number) in enumerate(wanted, 1):
+            chain = draw(seed, number, sources)
+            if chain.rows > BATCH_ROWS * 200:  # the JVM and Parquet would be what is measured
+                chain = replace(chain, phases=_cut(chain, BATCH_ROWS * 200), codes=chain.codes[: BATCH_ROWS * 200])
+            chain = replace(chain, batch_rows=BATCH_ROWS)
+            line = OnSpark(spark, chain, speed, Path(folder) / f"{seed}-{number}").line()
+            lines.append(line)
+            tell(line)
+            ratios = ", ".join(f"{name} {value:.2f}" for name, value in line["time_over_best"].items())
+            progress(f"{done} of {len(wanted)}: chain {chain.name} on Spark, time over the best order: {ratios}")
+    for line in kinds(lines):
+        tell(line)
+
+
+def _cut(chain: Chain, rows: int) -> tuple[Any, ...]:
+    return tuple(
+        replace(phase, rows=min(phase.rows, rows - phase.start)) for phase in chain.phases if phase.start < rows
+    )
+
+
+class OnSpark:
+    """One chain, its rows in Parquet files."""
+
+    def __init__(self, spark: SparkSession, chain: Chain, speed: Speed, folder: Path) -> None:
+        self.chain, self.speed, self.folder = chain, speed, folder
+        self.known: Hindsight = hindsight(chain)
+        bits = chain.codes.copy()
+        self.costs_ns = np.array([[p.cost_ns for p in chain.parts]] * 2)
+        for number, phase in enumerate(chain.phases):
+            if any(factor != 1.0 for factor in phase.factors):
+                bits[phase.start : phase.start + phase.rows] |= 1 << FLAG
+                self.costs_ns[1] = chain.cost_ns[number]
+        table = pa.table({"id": np.arange(chain.rows), "bits": bits})
+        self.spark, self.runs = spark, 0
+        (folder / "rows").mkdir(parents=True)
+        for part in (0, 1):  # one for each worker, with its half of every phase: both see the data move
+            halves = [np.array_split(np.arange(p.start, p.start + p.rows), 2)[part] for p in chain.phases]
+            pq.write_table(table.take(pa.array(np.concatenate(halves))), folder / "rows" / f"part-{part}.parquet")
+
+    def line(self) -> Line:
+        """Run every variant, those that are compared most closely next to each other."""
+        written = self.known.work_ns(tuple(range(len(self.chain.parts))))
+        every = self._every_ns()
+        from bench import spark_variants as on
+
+        self._warm_up()
+        found = {
+            PLAIN: self._unless(every, lambda checks: self._by_hand(checks, on.pandas_filter)),
+            NONDETERMINISTIC: self._unless(
+                written, lambda checks: self._by_hand(checks, partial(on.pandas_filter, deterministic=False))
+            ),
+            FUSED: self._unless(written, lambda checks: on.fused(self._rows(), tuple(checks))),
+            BEST: self._filters("written", self.known.fixed_order),
+            AUTO: self._filters("auto", None),
+            AGAIN: self._filters("written", self.known.fixed_order),
+        }
+        best_s = (found[BEST].seconds + found[AGAIN].seconds) / 2
+        chain = self.chain
+        return {
+            "bench": "generated", "line": "spark chain", "mode": "spark", "seed": chain.seed, "chain": chain.number,
+            "rows": chain.rows, "phases": len(chain.phases), "groups": chain.groups, "about": chain.about,
+            "short": chain.short, "long": not chain.short,
+            "best_work_s": round(self.known.fixed_ns / 1e9, 4),
+            "counted_best_work_s": round(found[BEST].work_ns / 1e9, 4),
+            "seconds": {name: round(one.seconds, 4) for name, one in found.items() if one.ran},
+            "not_run": [name for name, one in found.items() if not one.ran],
+            "time_over_best": {
+                name: round(one.seconds / best_s if one.ran else MOST, 4) for name, one in found.items()
+            },
+            "work_over_best": {name: self._over_best(one, found[BEST]) for name, one in found.items()},
+        }  # fmt: skip
+
+    def _over_best(self, one: Timed, best: Timed) -> float:
+        """Of what was counted: where Spark's batches begin, the computed work does not know."""
+        return round(min(max(one.work_ns / best.work_ns, 1.0), MOST), 4)
+
+    def _rows(self) -> DataFrame:
+        return self.spark.read.parquet(str(self.folder / "rows"))
+
+    def _every_ns(self) -> float:
+        """The work where every predicate sees every row."""
+        total = 0.0
+        for number, phase in enumerate(self.chain.phases):
+            calls = -(-phase.rows // BATCH_ROWS)
+            total += float(self.chain.cost_ns[number].sum()) * phase.rows + float(self.chain.fixed_ns.sum()) * calls
+        return total
+
+    def _unless(self, work_ns: float, build: Callable[[list[Check]], DataFrame]) -> Timed:
+        if work_ns > MOST * self.known.fixed_ns:
+            return Timed(0.0, work_ns, ran=False)
+        folder = self._next()
+        return self._timed(build(self._checks(folder)), folder)
+
+    def _by_hand(self, checks: Sequence[Check], condition: Callable[[Check], Any]) -> DataFrame:
+        from bench.spark_variants import chained
+
+        return chained(self._rows(), [condition(check) for check in checks])
+
+    def _filters(self, policy: str, order: Order | None) -> Timed:
+        folder = self._next()
+        checks, parts = self._checks(folder), self.chain.parts
+        made = [
+            tw.predicate(
+                checks[k].func, "bits", name=parts[k].name, vectorized=parts[k].vectorized, profile=parts[k].profile,
+                after=[parts[g].name for g in parts[k].after],
+            )
+            for k in (order or range(len(parts)))
+        ]  # fmt: skip
+        keep = tw.filters(*made, policy=policy, seed=self.chain.number)
+        return self._timed(self._rows().transform(keep), folder)
+
+    def _timed(self, df: DataFrame, folder: Path) -> Timed:
+        from bench.spark_variants import outcome
+
+        begun = time.perf_counter()
+        result = outcome(df)
+        seconds = time.perf_counter() - begun
+        kept = self.chain.kept
+        if result != (len(kept), int(kept.sum())):
+            raise WrongRowsError(self.chain, folder.name)
+        found = counts(folder, len(self.chain.parts))
+        work = float((found[:, :, 0] * self.costs_ns).sum() + found[:, :, 1].sum(axis=0) @ self.chain.fixed_ns)
+        return Timed(seconds, work)
+
+    def _warm_up(self) -> None:
+        """Files are read once, and both workers are there."""
+        self._rows().mapInArrow(_nothing, "id long").count()
+
+    def _checks(self, folder: Path) -> list[Check]:
+        made = []
+        n = len(self.chain.parts)
+        for k, part in enumerate(self.chain.parts):
+            usual, other = (self.speed.steps(float(costs[k]), part.vectorized) for costs in self.costs_ns)
+            fixed = round(part.fixed_ns / self.speed.step_ns)
+            what = Burning(k, n, (usual, other), fixed, str(folder))
+            function = partial(by_array if part.vectorized else by_row, what=what)
+            made.append(Check(part.name, ("bits",), function, 0.0, vectorized=part.vectorized))
+        return made
+
+    def _next(self) -> Path:
+        self.runs += 1
+        folder = self.folder / f"run-{self.runs}"
+        folder.mkdir()
+        return folder
+
+
+def _nothing(batches: Any) -> Iterator[pa.RecordBatch]:
+    import bench.generated.spark_functions  # noqa: F401  (compiled code is loaded before anything is timed)
+
+    for batch in batches:
+        yield batch.select(["id"]).slice(0, 0)
+
+
+def kinds(lines: Sequence[Line]) -> Iterator[Line]:
+    """One line per kind of chain: the time of `auto` over that of the others, and its work over the best order's."""
+    chains = {(line["seed"], line["chain"]): line for line in lines}
+    for group, kind, members in groups(chains):
+        if not members:
+            continue
+        mine = [chains[key] for key in sorted(members)]
+        over = {
+            name: _spread([line["time_over_best"][AUTO] / line["time_over_best"][name] for line in mine])
+            for name in (PLAIN, NONDETERMINISTIC, FUSED)
+        }
+        over[BEST] = _spread([line["time_over_best"][AUTO] for line in mine])
+        again = [line["seconds"][AGAIN] / line["seconds"][BEST] for line in mine]
+        yield {
+            "bench": "generated", "line": "spark kind", "mode": "spark", "group": group, "kind": kind,
+            "chains": len(mine), "over": over, "work": _spread([line["work_over_best"][AUTO] for line in mine]),
+            "best_again_over_best_time": [round(min(again), 4), round(max(again), 4)],
+        }  # fmt: skip
+
+
+def _spread(ratios: Sequence[float]) -> dict[str, float]:
+    return {
+        "mean": round(float(np.exp(np.mean(np.log(ratios)))), 4),
+        "median": round(statistics.median(ratios), 4),
+        "worst": round(max(ratios), 4),
+    }

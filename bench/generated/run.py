@@ -1,0 +1,77 @@
+"""Chains one after the other: drawn, run, and told as lines; on the virtual clock several at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+
+from bench.generated import local, virtual
+from bench.generated.best import hindsight
+from bench.generated.burning import Speed
+from bench.generated.compare import MOST, Compared, compare, run_line
+from bench.generated.draw import Sources, draw
+from bench.generated.neighbour import neighbour
+from bench.generated.outcome import Outcome
+from bench.generated.spec import Chain, Order
+
+Task = tuple[int, int]
+"""A seed and the number of a chain."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How chains are run. Without `speed`, on the virtual clock."""
+
+    sources: Sources
+    policies: tuple[str, ...]
+    speed: Speed | None = None
+    neighbour: bool = False
+    """Afterwards `auto` once more, with a noisy neighbour."""
+
+    @property
+    def mode(self) -> str:
+        """As in the lines."""
+        return "virtual" if self.speed is None else "local"
+
+
+def run_task(task: Task, way: Way) -> Compared:
+    """One chain."""
+    chain = draw(*task, way.sources)
+
+    def run(policy: str, seed: int, limit_ns: float, orders: Sequence[Order] | None) -> Outcome:
+        if way.speed is None:
+            if orders is not None:
+                return virtual.run_orders(chain, orders, seed)
+            return virtual.run_virtual(chain, policy, seed, limit_ns)
+        if orders is not None:
+            return local.run_orders(chain, way.speed, orders, seed)
+        return local.run_local(chain, way.speed, policy, seed, limit_ns)
+
+    compared = compare(chain, way.policies, run, way.mode)
+    if way.neighbour:
+        compared.runs.append(_disturbed(chain, way, compared))
+    return compared
+
+
+def _disturbed(chain: Chain, way: Way, compared: Compared) -> dict[str, object]:
+    """`auto` with a noisy neighbour."""
+    known = hindsight(chain)
+    seed, limit_ns = chain.seed * 1000 + chain.number, MOST * known.fixed_ns
+    if way.speed is None:
+        outcome = virtual.run_virtual(chain, "auto", seed, limit_ns, neighbour=True)
+    else:
+        with neighbour(seed):
+            outcome = local.run_local(chain, way.speed, "auto", seed, limit_ns)
+    return {**run_line(chain, known, "auto", outcome, compared.best_time_ns, way.mode), "line": "neighbour run"}
+
+
+def each(tasks: Sequence[Task], way: Way, jobs: int) -> Iterator[Compared]:
+    """The chains in order; `jobs` at a time."""
+    if jobs == 1:
+        for task in tasks:
+            yield run_task(task, way)
+        return
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        yield from pool.map(run_task, tasks, [way] * len(tasks))

@@ -1,0 +1,97 @@
+"""`python -m bench.generated.table RUN.jsonl ...`: what a run printed, as the Markdown tables of docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.generated.compare import POLICIES
+from bench.generated.summary import RATIOS, summary
+
+Line = dict[str, Any]
+OVERALL = ("all", "short", "moving")
+
+
+def main(paths: Sequence[str]) -> int:
+    """Print the tables of one or several files; those of several seeds are summed up together."""
+    lines = [json.loads(text) for path in paths for text in Path(path).read_text(encoding="utf-8").splitlines()]
+    on_spark = [line for line in lines if line["line"] == "spark kind"]
+    found = list(summary([line for line in lines if line["line"] in ("chain", "run", "neighbour run")]))
+    print("\n".join([*overall(found), "", *kinds(found), "", *others(found), *spark(on_spark)]))
+    return 0
+
+
+def overall(lines: Sequence[Line]) -> Iterator[str]:
+    """Each policy over all chains, the short ones, and those whose data moves."""
+    yield "| chains | policy | n | stopped | " + " | ".join(f"{name}: mean, 95 %, worst" for name in RATIOS) + " |"
+    yield "|---|---|---:|---:|" + "---:|" * len(RATIOS)
+    for line in lines:
+        if line["line"] == "summary" and line["group"] in OVERALL and line["policy"] in POLICIES:
+            ratios = " | ".join(
+                ", ".join(f"{line[name][key]:.2f}" for key in ("mean", "p95", "worst")) for name in RATIOS
+            )
+            yield f"| {line['kind']} | {line['policy']} | {line['chains']} | {line['stopped']} | {ratios} |"
+
+
+def kinds(lines: Sequence[Line]) -> Iterator[str]:
+    """The mean work of each policy in each kind of chain."""
+    means: dict[tuple[str, str], dict[str, Line]] = {}
+    for line in lines:
+        if line["line"] == "summary" and line["group"] not in OVERALL and line["policy"] in POLICIES:
+            means.setdefault((line["group"], line["kind"]), {})[line["policy"]] = line
+    policies = [policy for policy in POLICIES if any(policy in found for found in means.values())]
+    yield "| group | kind | n | " + " | ".join(policies) + " | auto over the best other |"
+    yield "|---|---|---:|" + "---:|" * (len(policies) + 1)
+    against = {(line["group"], line["kind"]): line for line in lines if line["line"] == "kind"}
+    for key, found in means.items():
+        told = " | ".join(f"{found[p]['work']['mean']:.2f}" if p in found else "" for p in policies)
+        chains = max(line["chains"] for line in found.values())
+        other = against.get(key)
+        last = "" if other is None else f"{other['auto_over_best_other']:.2f} ({other['best_other']})"
+        yield f"| {key[0]} | {key[1]} | {chains} | {told} | {f'**{last}**' if other and other['behind'] else last} |"
+
+
+def others(lines: Sequence[Line]) -> Iterator[str]:
+    """The control, the noisy neighbour, and the chains above the limit."""
+    for line in lines:
+        if line["line"] == "control":
+            least, _, middle, _, most = line["best_again_over_best_time"]
+            yield f"The best order again over the best order, time: {least:.3f} to {most:.3f}, median {middle:.3f}."
+        if line["line"] == "neighbour":
+            yield (
+                f"With a noisy neighbour, work of `auto` on the same {line['chains']} chains: "
+                f"{line['work_with']['mean']:.3f} instead of {line['work_without']['mean']:.3f}."
+            )
+    above = [line for line in lines if line["line"] == "above"]
+    if above:
+        yield from (
+            "",
+            "| chain | work | time | rows | batches of | written | what it is |",
+            "|---|---:|---:|---:|---:|---:|---|",
+        )
+    for line in above:
+        about = ", ".join(f"{name} {value}" for name, value in {**line["groups"], **line["about"]}.items())
+        yield (
+            f"| {line['seed']}/{line['chain']} | {line['work_ratio']:.2f} | {line['time_ratio']:.2f} "
+            f"| {line['rows']:,} | {line['batch_rows']:,} | {line['written_ratio']:.1f} | {about} |"
+        )
+
+
+def spark(lines: Sequence[Line]) -> Iterator[str]:
+    """On Spark, one row per kind: the time of the other ways over that of `auto`, median and worst."""
+    if not lines:
+        return
+    against = list(lines[0]["over"])
+    yield from ("", "| kind | n | " + " | ".join(f"auto over {name}" for name in against) + " | work of auto |")
+    yield "|---|---:|" + "---:|" * (len(against) + 1)
+    for line in lines:
+        told = " | ".join(f"{line['over'][name]['median']:.2f}, {line['over'][name]['worst']:.2f}" for name in against)
+        work = f"{line['work']['median']:.2f}, {line['work']['worst']:.2f}"
+        yield f"| {line['kind']} | {line['chains']} | {told} | {work} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

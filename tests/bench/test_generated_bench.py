@@ -1,0 +1,354 @@
+"""Chains drawn from a seed are what they say, work is counted exactly, and wrong rows end the run."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+pytest.importorskip("numba")
+
+from bench.generated import __main__ as command
+from bench.generated import draw as drawing
+from bench.generated import local, run, table, virtual
+from bench.generated.best import hindsight
+from bench.generated.burning import Speed
+from bench.generated.columns import read
+from bench.generated.compare import MOST, POLICIES
+from bench.generated.conditions import draw_condition, draw_real
+from bench.generated.draw import CHAINS, Sources, deal, draw
+from bench.generated.drift import DEVELOPMENT, EVALUATION
+from bench.generated.made import draw_made
+from bench.generated.outcome import WrongRowsError
+from bench.generated.spec import GROUPS, Chain, Part, Phase, as_written
+from bench.generated.summary import summary
+from thalweg.runtime.filter_loop import MOST_SLICE_ROWS
+
+NOWHERE = Path("nowhere")
+FREE = Speed(step_ns=1e12, row_call_ns=0.0)
+"""Predicates that burn nothing: what is counted does not depend on it."""
+
+
+def tiny(seed: int, number: int, data: Path = NOWHERE, columns: Path | None = None) -> Chain:
+    return draw(seed, number, Sources(data, columns, work=0.01))
+
+
+def small(parts: int = 3, rows: int = 40_000, after: tuple[int, ...] = (), row_function: int = -1) -> Chain:
+    """Two phases; in the second a predicate is three times as expensive. Batches are longer than slices."""
+    rng = np.random.default_rng(parts)
+    codes = (rng.random((rows, parts)) < rng.uniform(0.05, 0.9, parts)) @ (1 << np.arange(parts))
+    codes[rows // 2 : rows // 2 + 17_000] &= ~1  # some slices end early
+    costs = tuple(
+        Part(
+            f"P{k}", 100.0 * (k + 1), 0.0 if k == row_function else 10_000.0 * (parts - k), k != row_function,
+            after if k == 0 else (),
+        )
+        for k in range(parts)
+    )  # fmt: skip
+    phases = (Phase(0, rows // 2, (1.0,) * parts), Phase(rows // 2, rows - rows // 2, (3.0, *(1.0,) * (parts - 1))))
+    return Chain(1, 0, costs, codes, phases, 18_000, dict.fromkeys(GROUPS, "none"))
+
+
+def counted(chain: Chain, order: tuple[int, ...]) -> float:
+    """The work of an order, row by row and slice by slice."""
+    total = 0.0
+    for number, phase in enumerate(chain.phases):
+        for start in range(phase.start, phase.start + phase.rows, chain.batch_rows):
+            batch = chain.codes[start : min(start + chain.batch_rows, phase.start + phase.rows)]
+            pieces = -(-len(batch) // MOST_SLICE_ROWS)
+            for alive in np.array_split(batch, pieces):  # slices of nearly equal length, the longer ones first
+                for k in order:
+                    if len(alive):
+                        part = chain.parts[k]
+                        total += part.fixed_ns + part.cost_ns * phase.factors[k] * len(alive)
+                    alive = alive[alive >> k & 1 == 1]
+        assert number < len(chain.phases)
+    return total
+
+
+@pytest.fixture(scope="module")
+def columns(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with columns of many types, some of which drift."""
+    rng = np.random.default_rng(3)
+    rows = 20_000
+    level = np.arange(rows) / rows + rng.normal(0.0, 0.1, rows)
+    file = tmp_path_factory.mktemp("columns") / "theirs.parquet"
+    columns = {
+        "level": pa.array(level),
+        "near": pa.array(level + rng.normal(0.0, 0.1, rows), pa.float32()),
+        "count": pa.array(rng.integers(0, 1000, rows), pa.int32(), mask=rng.random(rows) < 0.1),
+        "when": pa.array(np.arange(rows) * 1_000_000, pa.timestamp("us")),
+        "flag": pa.array(rng.random(rows) < 0.3),
+        "word": pa.array(rng.choice(["north", "south", "east", "west wind"], rows)),
+        "same": pa.array([7] * rows),
+        "list": pa.array([[1]] * rows),
+    }
+    pq.write_table(pa.table(columns), file)
+    return file
+
+
+def test_a_chain_is_drawn_from_its_seed_and_number_alone() -> None:
+    first, _, again, other = tiny(7, 3), tiny(7, 1), tiny(7, 3), tiny(8, 3)
+    assert first.parts == again.parts
+    assert first.phases == again.phases
+    assert first.batch_rows == again.batch_rows
+    assert np.array_equal(first.codes, again.codes)
+    assert first.parts != other.parts
+
+
+def test_every_seed_has_every_kind_of_chain() -> None:
+    for seed in (0, 1, 2, 999, 1000, 1004):
+        cards = [deal(seed, number) for number in range(CHAINS)]
+        for name, least in {"predicates": 5, "fixed": 6, "drift": 5, "real": 10, "written": 6, "structure": 6}.items():
+            assert min(Counter(getattr(card, name) for card in cards).values()) >= least
+        sizes = Counter(card.size for card in cards)
+        assert (sizes["short"], sizes["many"], sizes["expensive"]) == (3, 1, 2)
+        assert {card.limits for card in cards} == {"none", "guards", "profile=False", "both"}
+
+
+def test_evaluation_has_drift_that_development_lacks() -> None:
+    rng = np.random.default_rng(1)
+    for group in ("jump", "slide", "return"):
+        known = {kind(rng).name for kind in DEVELOPMENT[group]}
+        assert len({kind(rng).name for kind in EVALUATION[group]} - known) >= 2
+    for kinds in (DEVELOPMENT, EVALUATION):
+        for group, members in kinds.items():
+            for drift in (kind(rng) for kind in members):
+                assert drift.group == group
+                assert sum(piece.share for piece in drift.pieces) == pytest.approx(1.0)
+                phases = drift.phases(12_345)
+                assert [start for start, _, _ in phases] == [0, *np.cumsum([n for _, n, _ in phases])[:-1]]
+                assert sum(rows for _, rows, _ in phases) == 12_345
+
+
+def test_chains_are_within_what_is_promised(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: set[str] = set()
+    monkeypatch.setattr(drawing, "MATTERS_TRIES", 1)
+    for number in (3, 5, 6, 8, 9, 10, 11, 12, 14, 16):
+        chain = tiny(5, number)
+        cards = deal(5, number)
+        seen |= {f"{name}={value}" for name, value in chain.groups.items()}
+        least, most = drawing.PREDICATES[chain.groups["predicates"]]
+        assert least <= len(chain.parts) <= most
+        assert 100 <= chain.batch_rows <= 100_000
+        fixed = drawing.FIXED_NS[chain.groups["fixed"]]
+        for part in chain.parts:
+            assert 60.0 <= part.cost_ns <= (1_000_000.0 if cards.size == "expensive" else 60_000.0)
+            assert part.fixed_ns == 0.0 or (part.vectorized and fixed[0] <= part.fixed_ns <= fixed[1])
+            assert part.vectorized or part.cost_ns >= 300.0
+        assert any(part.after for part in chain.parts) == (cards.limits in ("guards", "both"))
+        assert all(part.profile for part in chain.parts) == (cards.limits in ("none", "guards"))
+        known = hindsight(chain)
+        work_s = 0.001 if chain.short else 0.015
+        assert known.fixed_ns / 1e9 == pytest.approx(work_s, rel=0.5)
+        written = known.work_ns(tuple(range(len(chain.parts))))
+        if chain.groups["written"] == "best":
+            assert written == pytest.approx(known.fixed_ns)
+        assert known.phase_ns <= known.fixed_ns * (1 + 1e-12)
+    assert {"drift=still", "drift=jump", "drift=slide", "drift=return", "written=worst", "fixed=above 100 µs"} <= seen
+
+
+def test_made_columns_have_the_drawn_selectivities() -> None:
+    rng = np.random.default_rng(4)
+    drift = DEVELOPMENT["jump"][0](np.random.default_rng(0))
+    made = draw_made(rng, 6, "correlated", drift)
+    rows = 200_000
+    codes = made.codes(np.arange(rows), rows, rng)
+    scene = np.round(drift.position(np.arange(rows), rows)).astype(int)
+    assert drift.scenes == scene.max() + 1
+    for s, k in itertools.product(range(drift.scenes), range(6)):
+        assert 0.02 <= made.shares[s, k] <= 0.98
+        assert float((codes[scene == s] >> k & 1).mean()) == pytest.approx(made.shares[s, k], abs=0.01)
+    passed = codes[scene == 0, None] >> np.arange(6) & 1
+    together = np.corrcoef(passed.T)
+    groups = np.array(made.group)
+    related = (groups[:, None] == groups) & ~np.eye(6, dtype=bool)
+    assert related.any()
+    assert together[related].min() > 0.03
+    assert np.abs(together[(groups[:, None] != groups)]).max() < 0.03
+    twice = draw_made(rng, 6, "duplicated", drift)
+    pair = [k for k in range(6) if twice.group.count(twice.group[k]) > 1]
+    same = [k for k in pair if twice.group[k] == twice.group[pair[0]]]
+    bits = twice.codes(np.arange(1000), 1000, rng)
+    assert len(same) > 1
+    assert all(np.array_equal(bits >> same[0] & 1, bits >> k & 1) for k in same)
+
+
+def test_conditions_on_real_columns_have_the_wanted_share(columns: Path) -> None:
+    data = read("theirs", columns)
+    assert {column.name for column in data.columns} == {"level", "near", "count", "when", "flag", "word"}
+    rng = np.random.default_rng(2)
+    texts = []
+    for share in np.linspace(0.05, 0.95, 60):
+        bits, text = draw_condition(rng, data, float(share))
+        assert abs(float(bits.mean()) - share) < 0.25
+        assert 0.02 <= bits.mean() <= 0.98
+        texts.append(text)
+    kinds = ("<=", ">=", "between", "%", "hash", "contain", "in a list")
+    assert all(any(kind in text for text in texts) for kind in kinds)
+    count = next(column for column in data.columns if column.name == "count")
+    below, _ = draw_condition(rng, replace(data, columns=(count,)), 0.5)
+    assert not below[~count.valid].any()
+
+
+def test_rows_of_real_columns_keep_their_order(columns: Path) -> None:
+    data = read("theirs", columns)
+    rng = np.random.default_rng(2)
+    outcomes = draw_real(rng, 4, data, DEVELOPMENT["jump"][0](np.random.default_rng(0)))
+    rows = 3000
+    codes = outcomes.codes(np.arange(rows), rows, rng)
+    phases = outcomes.drift.phases(rows)
+    assert len(phases) > 1
+    for scene, (start, count, _) in enumerate(phases):
+        first, length = outcomes.windows[scene]
+        taken = first + np.arange(start, start + count) % length
+        assert np.array_equal(codes[start : start + count], outcomes.base[taken])
+
+
+@pytest.mark.parametrize("row_function", [-1, 1])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_counted_work_is_the_computed_work(order: tuple[int, ...], row_function: int) -> None:
+    chain = small(row_function=row_function)
+    computed = hindsight(chain).work_ns(order)
+    assert computed == pytest.approx(counted(chain, order), rel=1e-12)
+    ordered = as_written(chain, order)
+    assert virtual.run_virtual(ordered, "written", 1).work_ns == pytest.approx(computed, rel=1e-12)
+    assert local.run_local(ordered, FREE, "written", 1).work_ns == pytest.approx(computed, rel=1e-12)
+
+
+@pytest.mark.parametrize("after", [(), (2,)])
+def test_the_best_orders_are_the_best_of_all(after: tuple[int, ...]) -> None:
+    chain = small(4, 30_000, after)
+    known = hindsight(chain)
+    allowed = [o for o in itertools.permutations(range(4)) if all(o.index(g) < o.index(0) for g in after)]
+    assert known.fixed_order in allowed
+    assert known.fixed_ns == pytest.approx(min(counted(chain, order) for order in allowed))
+    assert counted(chain, known.fixed_order) == pytest.approx(known.fixed_ns)
+    each = [min(counted(chain.only(number), order) for order in allowed) for number in range(2)]
+    assert known.phase_ns == pytest.approx(sum(each))
+    assert local.run_orders(chain, FREE, known.phase_orders, 1).work_ns == pytest.approx(sum(each))
+
+
+@pytest.mark.parametrize("row_function", [-1, 2])
+def test_a_run_is_stopped_when_its_limit_is_spent(row_function: int) -> None:
+    chain = small(row_function=row_function)
+    whole = hindsight(chain).work_ns((0, 1, 2))
+    for limit in (0.05 * whole, 0.9 * whole):
+        stopped = virtual.run_virtual(chain, "written", 1, limit)
+        assert (stopped.stopped, stopped.work_ns) == (True, pytest.approx(limit, rel=0.2))
+        stopped = local.run_local(chain, FREE, "written", 1, limit)
+        assert (stopped.stopped, stopped.work_ns) == (True, limit)
+    assert not local.run_local(chain, FREE, "written", 1, 1.001 * whole).stopped
+
+
+def test_burning_takes_the_time_that_was_set() -> None:
+    from bench.generated.burning import measure
+
+    chain = replace(small(2, 20_000), phases=(Phase(0, 20_000, (1.0, 1.0)),))
+    outcome = local.run_local(chain, measure(), "written", 1)
+    assert outcome.time_ns > 0.5 * outcome.work_ns
+
+
+def test_the_quick_run_tells_every_chain_and_policy(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, columns: Path
+) -> None:
+    chosen = ["--chain", "0", "--chain", "4", "--chain", "7"]
+    asked = ["--quick", "--work", "0.02", "--seed", "3", "--neighbour", "--columns", str(columns), *chosen]
+    assert command.main(asked) == 0
+    printed = capsys.readouterr().out
+    lines: list[dict[str, Any]] = [json.loads(text) for text in printed.splitlines()]
+    assert all(line["bench"] == "generated" for line in lines)
+    kinds = Counter(line["line"] for line in lines)
+    assert (kinds["machine"], kinds["chain"], kinds["neighbour run"], kinds["control"]) == (1, 3, 3, 1)
+    for chain in (line for line in lines if line["line"] == "chain"):
+        runs = [line for line in lines if line["line"] == "run" and line["chain"] == chain["chain"]]
+        assert {*POLICIES, "best", "best again"} <= {line["policy"] for line in runs}
+        assert all(1.0 <= line[key] <= MOST for line in runs for key in ("work_ratio", "phase_ratio", "time_ratio"))
+        assert all(line["work_ratio"] == 1.0 for line in runs if line["policy"].startswith("best"))
+    file = tmp_path / "run.jsonl"
+    file.write_text(printed, encoding="utf-8")
+    assert table.main([str(file)]) == 0
+    assert "| at least a second of work | auto |" in capsys.readouterr().out
+
+
+def test_missing_data_is_reported_and_columns_are_made(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    asked = ["--virtual", "--work", "0.01", "--chain", "3", "--data", str(tmp_path), "--policy", "auto"]
+    assert command.main(asked) == 0
+    out, err = capsys.readouterr()
+    assert f"none of its data sets is in {tmp_path}" in err
+    assert {json.loads(line)["groups"]["columns"] for line in out.splitlines() if '"chain", ' in line} == {"made"}
+    with pytest.raises(SystemExit, match=r"there is no file missing\.parquet"):
+        command.main(["--columns", "missing.parquet"])
+
+
+@pytest.mark.parametrize("mode", [[], ["--virtual"]])
+def test_wrong_rows_end_the_run_with_an_error(
+    mode: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lying(seed: int, number: int, sources: Sources) -> Chain:
+        chain = small()
+        chain.__dict__["kept"] = chain.kept[1:]
+        return chain
+
+    monkeypatch.setattr(run, "draw", lying)
+    assert command.main([*mode, "--work", "0.01", "--chain", "1", "--policy", "auto"]) == 1
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["line"] == "error"
+
+
+def test_the_summary_is_of_the_lines() -> None:
+    groups = {**dict.fromkeys(GROUPS, "none"), "drift": "still"}
+
+    def lines(number: int, ratios: dict[str, float], **more: Any) -> list[dict[str, Any]]:
+        key = {"mode": "virtual", "seed": 1, "chain": number}
+        chain = {"line": "chain", "groups": groups, "about": {}, "rows": 1, "batch_rows": 1, "written_ratio": 1.0}
+        told = {"long": True, "short": False, "best_again_over_best_time": 1.0, **more}
+        runs = [
+            {
+                "line": "run", **key, "policy": policy, "work_ratio": ratio, "phase_ratio": ratio, "time_ratio": ratio,
+                "stopped": ratio >= MOST, "switches": 0,
+            }
+            for policy, ratio in ratios.items()
+        ]  # fmt: skip
+        return [{**chain, **key, **told}, *runs]
+
+    given = [line for number in range(10) for line in lines(number, {"auto": 1.2, "sweep": 1.0, "velox-rank": 10.0})]
+    given += lines(10, {"auto": 1.6, "sweep": 2.0}) + lines(11, {"auto": 9.0}, long=False, short=True)
+    found = list(summary(given))
+    auto = next(line for line in found if line.get("group") == "all" and line.get("policy") == "auto")
+    assert auto["chains"] == 11
+    assert auto["work"]["mean"] == pytest.approx(math.exp((10 * math.log(1.2) + math.log(1.6)) / 11), abs=1e-4)
+    assert auto["work"]["worst"] == 1.6
+    short = next(line for line in found if line.get("group") == "short" and line.get("policy") == "auto")
+    assert (short["chains"], short["work"]["mean"]) == (1, 9.0)
+    kind = next(line for line in found if line["line"] == "kind" and line["group"] == "drift")
+    assert (kind["best_other"], kind["behind"]) == ("sweep", True)
+    stopped = next(line for line in found if line.get("group") == "all" and line.get("policy") == "velox-rank")
+    assert stopped["stopped"] == 10
+    assert [(line["chain"], line["work_ratio"]) for line in found if line["line"] == "above"] == [(10, 1.6), (11, 9.0)]
+
+
+def test_on_spark_every_variant_counts_its_work(spark: Any, tmp_path: Path) -> None:
+    from bench.generated import on_spark
+
+    chain = small(rows=30_000, row_function=1)
+    assert len({tuple(phase.factors) for phase in chain.phases}) == 2
+    line = on_spark.OnSpark(spark, replace(chain, batch_rows=10_000), Speed(1.5, 250.0), tmp_path / "one").line()
+    variants = {"plain Spark", "nondeterministic", "fused", "best", "best again", "auto"}
+    assert set(line["seconds"]) | set(line["not_run"]) == variants
+    assert line["counted_best_work_s"] == pytest.approx(line["best_work_s"], rel=0.2)
+    assert line["work_over_best"]["best again"] == pytest.approx(1.0, abs=0.05)
+    assert 1.0 <= line["work_over_best"]["auto"] <= MOST
+    kinds = list(on_spark.kinds([line]))
+    assert (kinds[0]["group"], kinds[0]["chains"]) == ("all", 1)
+    chain.__dict__["kept"] = chain.kept[1:]
+    with pytest.raises(WrongRowsError):
+        on_spark.OnSpark(spark, chain, Speed(1.5, 250.0), tmp_path / "two").line()
