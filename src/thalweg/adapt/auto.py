@@ -208,6 +208,8 @@ class Auto:
         self._decided_costs = costs
         self._undecided = 0
         self._trial = None
+        if self.moved is not None and self._volatile():
+            self.moved = None
         if self._recent + self._recent_siblings >= BURST and self.moved is not None:
             self._forget_old()
             self.moved = None
@@ -250,7 +252,7 @@ class Auto:
         passes = HEDGE + (1.0 - HEDGE) * np.where(known, 1.0 - drops, 1.0 - share)
         fixed = np.zeros(n) if more is None else np.nan_to_num(more.fixed_ns)
         kept = 0.0 if math.isnan(self._kept) else min(self._kept, 0.999)
-        return Outlook(passes, weights, kept, costs, fixed, max(min(float(self._goal), max(self._batch, 1.0)) * self._runs, 1.0), self.pipeline)
+        return Outlook(passes, weights, kept, costs, fixed, min(float(self._goal), max(self._batch, 1.0)), self.pipeline, self._runs)
 
     def _tuples(self) -> tuple[Bits, Numbers]:
         mine, theirs = self.window.tuples, self.siblings.tuples
@@ -331,14 +333,18 @@ class Auto:
         return (place[None, :] > np.arange(n)[:, None]) & np.array(self.pipeline.profiled)[None, :]
 
     def _place(self, outlook: Outlook, now: Walk, costs: Costs | None) -> None:
+        """What to evaluate on a sampled row: a filter that could be worth its price where the row was dropped, if it
+        dropped as much of what comes there as it may."""
         evaluate = self._everything()
         if costs is not None:
-            evaluate &= costs.least_ns[None, :] < now.rest_ns()[:, None]
+            price = costs.least_ns + outlook.fixed * (outlook.calls(now.reach) / now.reach)[:, None]
+            evaluate &= price < now.rest_ns()[:, None]
         self._evaluate = evaluate
         at = now.reach - np.append(now.reach[1:], outlook.kept)
         if at.sum() > 0:
             at = at / at.sum()
             self.purse.each_ns = float(at @ evaluate @ outlook.costs) + 1000.0
+            self.purse.calls_ns = float(outlook.fixed[evaluate[at > 0.01].any(axis=0)].sum())
 
     def _lengthen(self, outlook: Outlook, now: Walk, costs: Costs | None) -> None:
         order = list(self.order)

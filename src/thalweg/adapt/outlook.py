@@ -71,14 +71,16 @@ class Outlook:
 
     def __init__(
         self, passes: Numbers, weights: Numbers, kept: float, costs: Numbers, fixed: Numbers, slice_rows: float,
-        pipeline: Pipeline,
+        pipeline: Pipeline, runs: float = 1.0,
     ) -> None:  # fmt: skip
+        """`runs`: the share of a slice's rows that count as independent, where rows that are alike come together."""
         self.passes = passes
         self.weights = weights
         self.kept = kept
         self.costs = costs
         self.fixed = fixed
         self.slice_rows = slice_rows
+        self.units = max(slice_rows * runs, 4.0)
         self.pipeline = pipeline
         total = float(weights.sum())
         self._of_all = PRIOR * (weights @ passes) / total if total else np.full(len(costs), PRIOR)
@@ -118,9 +120,13 @@ class Outlook:
         return float(self._price(np.array(cost), self.fixed[k], np.array(reach)))
 
     def _price(self, costs: Numbers, fixed: Numbers, reach: Numbers) -> Numbers:
-        calls = np.expm1(reach * -self.slice_rows) / -self.slice_rows
-        price: Numbers = costs * reach + fixed * calls
+        price: Numbers = costs * reach + fixed * self.calls(reach)
         return price
+
+    def calls(self, reach: Numbers) -> Numbers:
+        """Calls per row of the input, where these shares of the rows get to."""
+        calls: Numbers = np.expm1(reach * -self.units) / -self.slice_rows
+        return calls
 
     def cheapest(self, walk: Walk, *, thorough: bool = True) -> Walk:
         """An order of least expected cost, as far as it is looked for; the one given, if none is cheaper. Not

@@ -40,8 +40,9 @@ class Purse:
         self.loan_ns = LOAN_NS
         self.each_ns = LEAST_NS
         """Of profiling one tuple more."""
-        self.show_ns = SHOW_NS
-        """Of profiling some tuples and judging by them, however few."""
+        self.calls_ns = 0.0
+        """Of the calls that profiling makes, however few tuples there are."""
+        self._beside_ns = SHOW_NS  # of profiling some tuples and judging by them, besides
         self.row_ns = math.nan
         """Of ordinary work."""
         self.time_ns = 0.0
@@ -55,6 +56,11 @@ class Purse:
     def opened(self) -> bool:
         """Whether anything is known of prices."""
         return not math.isnan(self.row_ns)
+
+    @property
+    def show_ns(self) -> float:
+        """Of profiling some tuples and judging by them, however few."""
+        return self.calls_ns + self._beside_ns
 
     @property
     def available_ns(self) -> float:
@@ -72,12 +78,12 @@ class Purse:
             self.row_ns = _mixed(self.row_ns, max(seen.working_ns - seen.trial_ns, 1) / rows)
         # the time of the last update is known now: it was for the tuples it judged, or for a look
         if not math.isnan(self._shown_ns):
-            self.show_ns = _mixed(self.show_ns, max(self._shown_ns + seen.reoptimizing_ns, 0.0))
+            self._beside_ns = _mixed(self._beside_ns, max(self._shown_ns + seen.reoptimizing_ns, 0.0))
         elif self._updates > WARM + 1:
             self._look_ns = _mixed(self._look_ns, seen.reoptimizing_ns)
         self._shown_ns = math.nan
         if len(seen.profile):
-            self._shown_ns = seen.profiling_ns - self.each_ns * len(seen.profile)
+            self._shown_ns = seen.profiling_ns - self.each_ns * len(seen.profile) - self.calls_ns
         # what is not spent is not saved for ever
         most = 2.0 * self.show_ns + SAVED * self.each_ns + self.loan_ns
         self._spent_ns = max(self._spent_ns, self.earned_ns - most)
@@ -104,13 +110,13 @@ class Purse:
 
     def snapshot(self) -> list[float] | None:
         """The prices of a row, of a profile tuple, and of profiling at all."""
-        return [self.row_ns, self.each_ns, self.show_ns] if self.opened else None
+        return [self.row_ns, self.each_ns, self._beside_ns] if self.opened else None
 
     def restore(self, prices: list[float] | None) -> None:
         """Go on with another worker's prices: nothing is lent a second time."""
-        self.row_ns, self.each_ns, self.show_ns = math.nan, LEAST_NS, SHOW_NS
+        self.row_ns, self.each_ns, self._beside_ns = math.nan, LEAST_NS, SHOW_NS
         if prices is not None:
-            self.row_ns, self.each_ns, self.show_ns = (float(ns) for ns in prices)
+            self.row_ns, self.each_ns, self._beside_ns = (float(ns) for ns in prices)
             self.loan_ns, self._updates = 0.0, WARM
 
 
