@@ -24,8 +24,8 @@ above 1.5). `python -m bench.generated.table FILE ...` prints them as Markdown. 
 exit code says whether all rows were right: a bad ratio is a measurement, a wrong row is not.
 
 - `--virtual` runs on a virtual clock instead: predicates burn nothing but move the clock by what they cost, with noise.
-  A seed takes about 20 s, results do not depend on the machine, and other processes do not disturb. `--jobs N` runs N
-  chains at a time. `time` is then that of the virtual clock.
+  A seed takes under a minute, results do not depend on the machine, and other processes do not disturb. `--jobs N` runs
+  N chains at a time. `time` is then that of the virtual clock.
 - `--neighbour` runs `auto` a second time on each chain while another process takes the core at random; the line
   `neighbour` compares.
 - `--columns FILE.parquet` takes the columns of that file instead of the data sets.
