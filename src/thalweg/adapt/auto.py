@@ -48,6 +48,8 @@ UNSURE = 1.25
 """A filter that may cost so many times less than the best guess may be worth a trial."""
 LEAST_GAIN = 0.01
 STEADY, CALMEST = 0.6, 1.0 / 8.0
+ENOUGH = 20
+"""Rows that show what a filter drops where it stands."""
 FIXED_SHARE = 0.01
 """Slices are so long that the fixed cost of calls is at most this share, where that can be had."""
 SLIP_NS = 20e6
@@ -104,6 +106,8 @@ class Auto:
         self._trials_ns = 0.0
         self._lasts, self._moved_at = math.nan, 0  # rows between moves of the data, and at the last one
         self._moves = 0
+        self._rates = np.full(n, 0.5)  # what each drops where it stands, or stood when that was last seen...
+        self._rated = np.zeros(n)  # ...on so many rows
         self._runs = 1.0
         self._weights: list[float] | None = None
         self._look_ns = NEVER
@@ -126,7 +130,9 @@ class Auto:
             places = seen.profile[:, list(self.order)].argmax(axis=1)
             self.purse.each_ns = float((self._evaluate[places] @ known_costs(seen.cost_ns)).mean()) + 1000.0
         self.purse.account(seen, rows)
-        self._trials_ns += seen.trial_loss_ns
+        if seen.trial_ns and self._wants.trial is not None:
+            self._tried[self._wants.trial.candidate] = self._rows
+            self._trials_ns += seen.trial_loss_ns
         self._batch += 0.25 * (seen.batch_rows - self._batch) if self._batch else seen.batch_rows
         if rows and seen.calls is not None:
             self._learn_runs(seen, rows)
@@ -169,6 +175,8 @@ class Auto:
             (np.maximum(costs, self._decided_costs) > 1.3 * np.minimum(costs, self._decided_costs)).any()
         )
         enough = self._undecided >= min(64, 0.25 * (len(self.window) - self._undecided))
+        if seen.trial_ns:
+            self._trial = None
         if (new and enough) or moved is not None or changed or seen.trial_ns or seen.siblings is not None:
             verdict = self._decide(costs, seen.costs)
         elif self.purse.opened:
@@ -246,9 +254,12 @@ class Auto:
         # where nobody looked, a filter is taken to drop what it drops where it stands
         seen = known.sum(axis=0)
         share = ((drops & known).sum(axis=0) + 0.5) / (seen + 1.0)
-        ordinary = self._evaluated >= 20
-        share[ordinary] = 1.0 - self._passed[ordinary] / self._evaluated[ordinary]
-        share[(seen == 0) & ~ordinary & ~np.array(self.pipeline.profiled)] = 0.0
+        ordinary = self._evaluated >= ENOUGH
+        fresh = self._evaluated > self._rated
+        self._rates[fresh] = (self._evaluated - self._passed + 0.5)[fresh] / (self._evaluated[fresh] + 1.0)
+        self._rated[fresh] = np.minimum(self._evaluated[fresh], ENOUGH)
+        recalled = ordinary | ~np.array(self.pipeline.profiled)
+        share[recalled] = self._rates[recalled]
         passes = HEDGE + (1.0 - HEDGE) * np.where(known, 1.0 - drops, 1.0 - share)
         fixed = np.zeros(n) if more is None else np.nan_to_num(more.fixed_ns)
         kept = 0.0 if math.isnan(self._kept) else min(self._kept, 0.999)
@@ -312,14 +323,15 @@ class Auto:
         k = order[of]
         reach = float(now.reach[to])
         rows = min(max(4.0 * float(costs.most_rows[k]) / max(reach, 0.01), 64.0), MOST_ROWS, max(self._batch, 1.0))
-        each = max(float(costs.most_ns[k]) * (reach - float(now.reach[of])) - float(now.saved[to, of]), 0.0)
+        # what is saved is not counted on: what it drops is not known for certain either
+        each = float(costs.most_ns[k]) * (reach - float(now.reach[of]))
         allowed = min(self.purse.available_ns, self.purse.earned_ns / 2.0 - self._trials_ns, gain * self._rows)
         if each * rows > allowed:
             rows = max(allowed, 0.0) / max(each, 1e-9)
+        rows = min(rows, max(8.0 * allowed / max(float(costs.most_ns[k]), 1.0), 64.0))
         if allowed <= 0.0 or rows * reach < 1.5 * float(costs.most_rows[k]) or self._rows < 2 * self._tried.get(k, 0):
             self.standing = f"held back: a trial of {self.pipeline.names[k]} would cost more than it may save"
             return
-        self._tried[k] = self._rows
         reached = now.reach * rows
         expected = float(outlook.costs[order] @ reached - outlook.fixed[order] @ np.expm1(-reached))
         self._trial = Trial(now.moved(to, of), max(int(rows), 1), k, expected)
@@ -351,7 +363,8 @@ class Auto:
         fixed = SLICE_NS + float(outlook.fixed[order][now.reach * self._slice > 0.5].sum())
         per_row = float(outlook.costs[order] @ now.reach)
         slips = SLIP_NS / max(float(outlook.costs[order] @ np.minimum(10.0 * now.reach + HEDGE, 1.0)), 1.0)
-        goal = max(min(self.purse.look_rows(), slips), fixed / (FIXED_SHARE * max(per_row, 1.0)), 64)
+        by_fixed = fixed / (FIXED_SHARE * max(per_row, 1.0))
+        goal = max(min(self.purse.look_rows(), slips), by_fixed, 64)
         rest = np.append((now.rest_ns() * now.reach)[1:], 0.0) / np.maximum(np.append(now.reach[1:], 1.0), 1e-9)
         weights = np.empty(len(order))
         weights[order] = now.reach * rest / max(now.total_ns, 1e-9)
@@ -372,8 +385,7 @@ class Auto:
             return Wants(1.0, evaluate, 1, 1, most=FIRST_ROWS, urgent=True, shared=shared, lasting=True, slice_rows=FIRST_ROWS)
         dropped = 1.0 - (0.0 if math.isnan(self._kept) else min(self._kept, 0.999))
         if self._trial is not None:
-            trial, self._trial = self._trial, None
-            return Wants(0.0, evaluate, rows=1, shared=shared, lasting=True, slice_rows=self._slice, trial=trial)
+            return Wants(0.0, evaluate, rows=1, shared=shared, lasting=True, slice_rows=self._slice, trial=self._trial)
         target = BURST if self.moved is not None else START
         wanted = target - self._recent - self._recent_siblings
         affordable = self.purse.tuples_at_once()

@@ -242,7 +242,7 @@ class FilterLoop:
             if len(self.order) == 1:
                 continue  # nothing to order, so nothing to learn
             if trial is not None:
-                self._tried(trial, length, self._mark - begun)
+                self._tried(trial, length, self._mark - begun, done.ns[trial.candidate])
                 continue
             wants = self.policy.wants()
             if wants.p > 0.0:
@@ -457,9 +457,10 @@ class FilterLoop:
         self._profiling_ns += now - self._mark
         self._mark = now
 
-    def _tried(self, trial: Trial, rows: int, ns: int) -> None:
-        """Book a trial, and let the policy see what the calls cost."""
-        lost = max(0, round(ns - trial.expected_ns * rows / trial.rows))
+    def _tried(self, trial: Trial, rows: int, ns: int, candidate_ns: int) -> None:
+        """Book a trial, and let the policy see what the calls cost. The others see no more rows than they would have
+        seen, so at most the candidate's time is lost; what the slice took besides is the data's doing."""
+        lost = min(max(0, round(ns - trial.expected_ns * rows / trial.rows)), candidate_ns)
         work = self.work
         work.trials += 1
         work.trial_rows += rows
