@@ -1,15 +1,16 @@
 """What profiled rows, measured costs and ordinary work say about the cost of any order, and which order is cheapest.
 
-Answers: the expected time per row of an order (`cost`, `steps`), and an order of least expected cost (`cheapest`).
-How: a profiled row is one that some filter dropped; `passes[t, k]` is 1 where filter k lets row t pass, 0 where it drops
-it, and the probability that it passes where nobody looked. Rows that pass every filter cost the same in every order;
-`kept` is their share. At each position the share a filter drops is that of the profiled rows that get there, shrunk
-towards what it drops of all of them (independence) as if `PRIOR` rows more had got there: where few rows speak, what is
-not known about correlation is taken to be absent. A call costs its fixed part if a row gets there: in slices of L rows
-with the share r alive, rows taken to be independent, 1 - exp(-rL) of the slices make one.
-Guarantee: `cheapest` is Static Greedy (a-greedy, section 4: at most 4 times the best order for the same statistics
-without fixed costs and guards), then neighbours exchanged while that is cheaper, and never worse than the order it is
-given.
+Answers: the expected time per row of an order and what moving one filter would gain (`walk`), and an order of least
+expected cost (`cheapest`).
+How: a profiled row is one that some filter dropped; `passes[t, k]` is 1 where filter k lets row t pass, 0 where it
+drops it, and the probability that it passes where nobody looked. Rows that pass every filter cost the same in every
+order; `kept` is their share. At each position the share a filter drops is that of the profiled rows that get there,
+shrunk towards what it drops of all of them (independence) as if `PRIOR` rows more had got there: where few rows speak,
+what is not known about correlation is taken to be absent. A call costs its fixed part if a row gets there: in slices of
+L independent rows with the share r alive, 1 - exp(-rL) of the slices make one.
+Guarantee: `cheapest` gives the order it is given, if no filter can be moved forward with a gain; else the better of
+that and Static Greedy's order (a-greedy, section 4: at most 4 times the best for the same statistics without fixed costs
+and guards), improved by moving filters forward, always the one that gains most. Never worse than the order given.
 Cost: O(rows n^2).
 
 >>> bits = np.array([[0, 1], [0, 1], [1, 1], [1, 1]], bool)  # filter 1 drops all four rows, filter 0 two of them
@@ -46,8 +47,8 @@ class Walk:
     ns: Numbers
     """What its filter costs there, per row of the input."""
     gains: Numbers
-    """`gains[i, j]`: what a row would cost less if the filter at position j stood at position i; negative infinity where
-    it cannot stand there."""
+    """`gains[i, j]`: what a row would cost less if the filter at position j stood at position i; negative infinity
+    where it cannot stand there."""
     saved: Numbers
     """The part of it that the others would cost less."""
 

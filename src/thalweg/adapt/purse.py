@@ -2,8 +2,8 @@
 
 Answers: how much may be spent now, how many profile tuples that pays for, with which probability rows may be profiled
 steadily, and how many rows should pass between two looks.
-Guarantee: what is spent on profiling, on deciding, and lost by trials is at most `budget` times all time, plus a loan of
-`LOAN_NS` at the beginning (which never exceeds `EARLY` of the time until then) and what the first tuples cost.
+Guarantee: what is spent on profiling, on deciding, and lost by trials is at most `budget` times all time, plus a loan
+of `LOAN_NS` at the beginning (which never exceeds `EARLY` of the time until then) and what the first tuples cost.
 Cost: a dozen operations per update. Each new measurement counts for a quarter.
 """
 
@@ -26,6 +26,8 @@ MARGIN = 0.9
 """Of the budget is planned with: what things will cost is never known exactly."""
 LOOK_NS = 50_000.0
 """What a look costs, until it is measured."""
+USUAL_ROW_NS = 1_000.0
+"""And a row."""
 LEAST_NS = 1_000.0
 """What a profile tuple costs besides its filters, about."""
 SHOW_NS = 60_000.0
@@ -47,6 +49,8 @@ class Purse:
         """Of ordinary work."""
         self.time_ns = 0.0
         """All time so far."""
+        self.trials_ns = 0.0
+        """What trials have lost."""
         self._look_ns = LOOK_NS  # of an update without tuples
         self._shown_ns = math.nan  # what the tuples of the last update took beyond their filters
         self._updates = 0
@@ -56,6 +60,10 @@ class Purse:
     def opened(self) -> bool:
         """Whether anything is known of prices."""
         return not math.isnan(self.row_ns)
+
+    def set_prices(self, evaluating_ns: float, calls_ns: float) -> None:
+        """What evaluating one tuple more takes, and what the calls take whatever their size."""
+        self.each_ns, self.calls_ns = evaluating_ns + LEAST_NS, calls_ns
 
     @property
     def show_ns(self) -> float:
@@ -74,6 +82,7 @@ class Purse:
         self.time_ns += seen.working_ns + spent
         if self._updates > WARM:
             self._spent_ns += spent + seen.trial_loss_ns
+            self.trials_ns += seen.trial_loss_ns
         if rows:
             self.row_ns = _mixed(self.row_ns, max(seen.working_ns - seen.trial_ns, 1) / rows)
         # the time of the last update is known now: it was for the tuples it judged, or for a look
@@ -106,7 +115,8 @@ class Purse:
 
     def look_rows(self) -> float:
         """So many rows between looks that looking takes its share of the budget."""
-        return self._look_ns / (LOOKS * self.budget * max(self.row_ns, 1.0))
+        row_ns = max(self.row_ns, 1.0) if self.opened else USUAL_ROW_NS
+        return self._look_ns / (LOOKS * self.budget * row_ns)
 
     def snapshot(self) -> list[float] | None:
         """The prices of a row, of a profile tuple, and of profiling at all."""

@@ -375,9 +375,7 @@ class FilterLoop:
                 cost.take_over(per_row, fixed or 0.0)
         self._forget()
 
-    def _look(
-        self, columns: ChainRows, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]]
-    ) -> None:
+    def _look(self, columns: ChainRows, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]]) -> None:
         """Ask the policy without profile tuples. Rows that wait are forgotten when the data has moved since, and when
         the order changes, unless the policy can use them nevertheless."""
         wants = self.policy.wants()
@@ -526,9 +524,7 @@ class FilterLoop:
                 self.costs[k].record(count, seen.ns[k])
         return seen
 
-    def _ask(
-        self, profile: Bits, known: Bits | None = None, *, trial_ns: int = 0, trial_loss_ns: int = 0
-    ) -> bool:
+    def _ask(self, profile: Bits, known: Bits | None = None, *, trial_ns: int = 0, trial_loss_ns: int = 0) -> bool:
         """Show the policy what was seen; whether it changed the order."""
         clock = self.chain.clock
         begun = clock()

@@ -4,9 +4,9 @@ A predicate that asks a service spends its time waiting, and that is part of wha
 its core waits too, and that says nothing about the predicate. The two differ in that the first waits in every call.
 
 Answers: the time a call counts with: its CPU time, and of its waiting no more than is usual for this predicate.
-Guarantee: at most the time on the wall. A predicate that always waits counts with all of it, whether it waits per row or
-per call; one that never does counts with its CPU time once `LEAST` calls were seen, also where up to half of the calls
-are interrupted.
+Guarantee: at most the time on the wall. A predicate that always waits counts with all of it, whether it waits per row
+or per call; one that never does counts with its CPU time once `LEAST` calls were seen, also where up to half of the
+calls are interrupted.
 Cost: two additions per call; a sort of a few numbers for one that waited.
 
 >>> wait = UsualWait()
