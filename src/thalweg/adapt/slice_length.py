@@ -49,14 +49,16 @@ class SliceLength:
         self._begun_ns = now_ns
         self.rows = int(min(self.rows, max(URGENT_NS / max(row_ns, 1.0), LEAST_ROWS)))
 
-    def aim(self, outlook: Outlook, walk: Walk, most_ns: Numbers, purse: Purse) -> None:
-        """Set the length to reach, for an order. `most_ns`: what a row may cost each filter at most."""
+    def aim(self, outlook: Outlook, walk: Walk, most_ns: Numbers, purse: Purse, rows_since: int) -> None:
+        """Set the length to reach, for an order. `most_ns`: what a row may cost each filter at most. `rows_since`: rows
+        seen since the data moved, or since the start."""
         order = list(walk.order)
         costs = outlook.costs[order]
         fixed = SLICE_NS + float(outlook.fixed[order][walk.reach * self.rows > 0.5].sum())
         by_fixed = fixed / (FIXED_SHARE * max(float(costs @ walk.reach), 1.0))
         by_slip = SLIP_NS / max(float(costs @ np.minimum(SLIP * walk.reach + LEAK, 1.0)), 1.0)
-        self.goal = int(min(max(min(purse.look_rows(), by_slip), by_fixed, LEAST_ROWS), MOST_ROWS))
+        short = min(purse.look_rows(), by_slip)
+        self.goal = int(min(max(short, min(by_fixed, max(rows_since / 2.0, 8.0 * short)), LEAST_ROWS), MOST_ROWS))
         self._most_row_ns = float(most_ns[order] @ walk.reach)
 
     def grow(self, now_ns: float) -> None:
