@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +42,8 @@ halve with every switch."""
 TOGETHER = 8
 """Sampled rows wait until as many are together as the policy likes, at most a slice's eighth: the fixed cost of their
 calls is then shared."""
+KNOWN_BETTER = 0.5
+"""A sibling's cost is taken over if its error is at most this share of one's own."""
 COLD = 8
 """But the first few are looked at at once: an unknown order may be far from good."""
 
@@ -111,10 +113,21 @@ class Work:
         self.rows_in_force, self.evaluated_in_force, self.passed_in_force = 0, [0] * n, [0] * n
 
 
-class Pool(Protocol):
-    """Where workers share profile tuples, by mark."""
+class Shared(NamedTuple):
+    """What siblings gave."""
 
-    def give(self, mark: str, tuples: Bits, fresh: bool) -> None:
+    tuples: Bits
+    """Profile tuples: two bits per filter, drops the row, is known."""
+    fresh: Bits
+    """Which of them were sampled under an urgent wish."""
+    costs: list[Mapping[str, Any]]
+    """What their calls cost (`FilterLoop.cost_snapshot`), oldest first."""
+
+
+class Pool(Protocol):
+    """Where workers share profile tuples and costs, by mark."""
+
+    def give(self, mark: str, tuples: Bits, fresh: bool, costs: Mapping[str, Any]) -> None:
         """Let siblings have these; fresh: sampled under an urgent wish."""
         ...
 
@@ -122,8 +135,8 @@ class Pool(Protocol):
         """Whether there may be something to take."""
         ...
 
-    def take(self, mark: str) -> tuple[Bits, Bits] | None:
-        """What siblings gave since the last call, and which are fresh; None when that is nothing."""
+    def take(self, mark: str) -> Shared | None:
+        """What siblings gave since the last call; None when that is nothing."""
         ...
 
 
@@ -353,18 +366,19 @@ class FilterLoop:
         """Go on from what a sibling has learned."""
         self.policy.restore(snapshot)
         self.order = self.policy.order
-        self.take_over_costs(snapshot)
+        self._take_over_costs(snapshot)
         self._forget()
 
-    def take_over_costs(self, snapshot: Mapping[str, Any]) -> None:
-        """Begin with the costs another worker has found."""
+    def _take_over_costs(self, snapshot: Mapping[str, Any], *, better: bool = False) -> None:
+        """Begin with the costs another worker has found. `better`: only with those it knows clearly better."""
         per_row = snapshot.get("cost_ns") or ()
         unknown = [None] * len(per_row)
         for cost, ns, fixed, error in zip(
             self.costs, per_row, snapshot.get("fixed_ns") or unknown, snapshot.get("error_ns") or unknown, strict=False
         ):
-            if ns is not None:
-                cost.take_over(float(ns), float(fixed or 0.0), None if error is None else float(error))
+            if ns is None or (better and (error is None or (cost.known and error > KNOWN_BETTER * cost.error_ns))):
+                continue
+            cost.take_over(float(ns), float(fixed or 0.0), None if error is None else float(error))
 
     def recall(self, recalled: Recalled) -> None:
         """Begin with what an earlier run found: its order, and its costs until calls here are known."""
@@ -464,6 +478,7 @@ class FilterLoop:
         work.trial_rows += rows
         work.trial_ns += ns
         work.trial_loss_ns += lost
+        self._share(self.policy.wants(), np.zeros((0, 2 * len(self.order)), dtype=bool))
         self._ask(self._no_profile, trial_ns=ns, trial_loss_ns=lost)
         self._mark = self.chain.clock()
 
@@ -506,13 +521,27 @@ class FilterLoop:
                 work.profiled[k] += seen.evaluated[k]
                 work.profile_busy_ns[k] += seen.ns[k]
                 work.profile_errors[k] += seen.errors[k]
-        if self.pool is not None and wants.shared is not None:
-            self.pool.give(wants.shared, np.concatenate([seen.dropped, seen.known], axis=1), wants.urgent)
+        self._share(wants, np.concatenate([seen.dropped, seen.known], axis=1))
         self._count_profiling()
         if self._ask(seen.dropped, seen.known) and self._grows:
             self.slice_rows = max(self.slice_rows // 2, SLICE_ROWS)
             self._calm_slices = 0
         self._mark = self.chain.clock()  # what was between counts as re-optimizing
+
+    def _share(self, wants: Wants, tuples: Bits) -> None:
+        """Let siblings have profile tuples, and what calls cost."""
+        if self.pool is not None and wants.shared is not None:
+            self.pool.give(wants.shared, tuples, wants.urgent, self.cost_snapshot())
+
+    def _shared(self) -> tuple[Bits, Bits] | None:
+        """Take siblings' costs over where they are known better; their profile tuples, if there are any."""
+        mark = self.policy.wants().shared
+        shared = self.pool.take(mark) if self.pool is not None and mark is not None else None
+        if shared is None:
+            return None
+        for costs in shared.costs:
+            self._take_over_costs(costs, better=True)
+        return (shared.tuples, shared.fresh) if len(shared.tuples) else None
 
     def _profiled(self, waiting: Sequence[_Waiting]) -> Profile:
         """Evaluate rows that were dropped in one order."""
@@ -529,14 +558,14 @@ class FilterLoop:
         clock = self.chain.clock
         begun = clock()
         evaluated, passed, ns, calls = (np.array(counter, dtype=np.int64) for counter in self._since)
-        shared = self.policy.wants().shared
+        siblings = self._shared()  # before the costs are read
         seen = Seen(
             evaluated, passed, ns, np.array(self.cost_ns()), profile,
             known=known, costs=self._known_costs(), batch_rows=self._batch_rows,
             slices=self._slices_since, calls=calls,
             working_ns=self._working_ns, profiling_ns=self._profiling_ns,
             reoptimizing_ns=self._reoptimizing_ns, trial_ns=trial_ns, trial_loss_ns=trial_loss_ns,
-            siblings=self.pool.take(shared) if self.pool is not None and shared is not None else None,
+            siblings=siblings,
         )  # fmt: skip
         self._working_ns = self._profiling_ns = self._reoptimizing_ns = self._rows_since = self._slices_since = 0
         verdict = self.policy.update(seen)

@@ -27,10 +27,10 @@ def worker(folder: Path, name: str, query: str = "q", now: float = 0.0) -> Tuple
 def test_what_one_gives_the_others_take_once(folder: Path):
     one, two, three = (worker(folder, name) for name in ("one", "two", "three"))
     assert not two.news()
-    one.give("all", BITS, fresh=True)
+    one.give("all", BITS, fresh=True, costs={})
     assert two.news()
     for other in (two, three):
-        bits, fresh = other.take("all")
+        bits, fresh, _ = other.take("all")
         assert bits.tolist() == BITS.tolist()
         assert fresh.tolist() == [True, True]
         assert other.take("all") is None
@@ -41,30 +41,50 @@ def test_what_one_gives_the_others_take_once(folder: Path):
 def test_marks_and_queries_do_not_mix(folder: Path):
     one, two = worker(folder, "one"), worker(folder, "two")
     elsewhere = worker(folder, "three", query="another")
-    one.give("sweep (0, 1, 2) 1", BITS, fresh=False)
+    one.give("sweep (0, 1, 2) 1", BITS, fresh=False, costs={})
     assert two.take("all") is None
     assert elsewhere.take("sweep (0, 1, 2) 1") is None
 
 
 def test_a_newcomer_does_not_read_the_past_and_nobody_reads_what_is_old(folder: Path):
     one = worker(folder, "one")
-    one.give("all", BITS, fresh=False)
+    one.give("all", BITS, fresh=False, costs={})
     assert worker(folder, "two").take("all") is None
     late = worker(folder, "late", now=tuple_pool.FRESH_S + 1)
-    one.give("all", BITS, fresh=False)
+    one.give("all", BITS, fresh=False, costs={})
     assert late.take("all") is None
 
 
 def test_broken_lines_are_passed_over_and_half_a_line_is_waited_for(folder: Path):
     one, two = worker(folder, "one"), worker(folder, "two")
-    one.give("all", BITS, fresh=False)
+    one.give("all", BITS, fresh=False, costs={})
     (file,) = folder.rglob("*.tuples")
     whole = file.read_bytes()
     file.write_bytes(b"not json\n[1]\n{}\n" + whole[:-10])
     assert two.take("all") is None
     file.write_bytes(b"not json\n[1]\n{}\n" + whole)
-    bits, _ = two.take("all")
+    bits, _, _ = two.take("all")
     assert bits.tolist() == BITS.tolist()
+
+
+COSTS = {"cost_ns": [10.5, None, 3.0], "fixed_ns": [0.0, None, 200.0], "error_ns": [0.5, None, 0.1]}
+
+
+def test_costs_come_along_also_without_tuples(folder: Path):
+    one, two = worker(folder, "one"), worker(folder, "two")
+    one.give("all", BITS[:0], fresh=False, costs=COSTS)
+    shared = two.take("all")
+    assert shared.tuples.shape == (0, 3)
+    assert shared.costs == [COSTS]
+
+
+@pytest.mark.parametrize(
+    "costs", [{"cost_ns": [-1.0]}, {"cost_ns": ["x"]}, {"error_ns": [float("inf")]}, {"fixed_ns": 3}]
+)
+def test_costs_that_are_none_are_passed_over(folder: Path, costs: dict):
+    one, two = worker(folder, "one"), worker(folder, "two")
+    one.give("all", BITS, fresh=False, costs=costs)
+    assert two.take("all") is None
 
 
 def test_the_file_does_not_grow_for_ever(folder: Path, monkeypatch: pytest.MonkeyPatch):
@@ -72,7 +92,7 @@ def test_the_file_does_not_grow_for_ever(folder: Path, monkeypatch: pytest.Monke
     one, two = worker(folder, "one"), worker(folder, "two")
     taken = 0
     for _ in range(200):
-        one.give("all", BITS, fresh=False)
+        one.give("all", BITS, fresh=False, costs={})
         found = two.take("all")
         taken += 0 if found is None else len(found[0])
     (file,) = folder.rglob("*.tuples")
@@ -83,6 +103,6 @@ def test_the_file_does_not_grow_for_ever(folder: Path, monkeypatch: pytest.Monke
 def test_a_folder_that_others_can_enter_is_not_used(folder: Path):
     one, two = worker(folder, "one"), worker(folder, "two")
     folder.chmod(0o777)
-    one.give("all", BITS, fresh=False)
+    one.give("all", BITS, fresh=False, costs={})
     assert two.take("all") is None
     assert list(folder.rglob("*.tuples")) == []

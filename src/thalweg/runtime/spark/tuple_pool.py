@@ -1,6 +1,7 @@
-"""Where the workers of one host share profile tuples: a file to which each appends, and which each reads on.
+"""Where the workers of one host share profile tuples and costs: a file to which each appends, and which each reads on.
 
-Eight workers that profile at a rate each can afford fill a window eight times as fast when they pool what they see.
+Eight workers that profile at a rate each can afford fill a window eight times as fast when they pool what they see, and
+a filter that one of them has tried need not be tried by the others.
 Lines of JSON in a folder only this user can enter, appended in one write each; what is old, foreign or broken is passed
 over. Best effort: a full disk, or a line lost when the file is begun anew, costs some speed of adapting, nothing else.
 
@@ -11,19 +12,24 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thalweg.runtime.filter_loop import Shared
 from thalweg.runtime.spark.host_file import HostFile
 
 FRESH_S = 30.0
 """Older tuples are of data that may have moved since."""
 MOST_BYTES = 1 << 20
 """Then the file is begun anew."""
+
+KEYS = ("cost_ns", "fixed_ns", "error_ns")
 
 Bits = NDArray[np.bool_]
 
@@ -39,11 +45,11 @@ class TuplePool:
         self._clock = clock
         self._inode, self._read = self._size()  # what is there already, the worker has from its siblings' snapshot
 
-    def give(self, mark: str, tuples: Bits, fresh: bool) -> None:
+    def give(self, mark: str, tuples: Bits, fresh: bool, costs: Mapping[str, Any]) -> None:
         """Let siblings have these; fresh: sampled since the giver's data moved."""
         told = {
             "worker": self._worker, "at": self._clock(), "mark": mark, "rows": len(tuples), "fresh": fresh,
-            "bits": np.packbits(tuples).tobytes().hex(),
+            "bits": np.packbits(tuples).tobytes().hex(), "costs": costs,
         }  # fmt: skip
         with contextlib.suppress(OSError):
             if not self._file.ready():
@@ -60,8 +66,8 @@ class TuplePool:
         """Whether somebody gave something since the last `take`."""
         return self._size() != (self._inode, self._read)
 
-    def take(self, mark: str) -> tuple[Bits, Bits] | None:
-        """What siblings gave under this mark since the last call, and which are fresh; None when that is nothing."""
+    def take(self, mark: str) -> Shared | None:
+        """What siblings gave under this mark since the last call; None when that is nothing."""
         inode, size = self._size()
         if inode != self._inode or size < self._read:  # begun anew, perhaps under the same number
             self._inode, self._read = inode, 0
@@ -82,16 +88,21 @@ class TuplePool:
         useful = [tuples for tuples in found if tuples is not None]
         if not useful:
             return None
-        return np.concatenate([bits for bits, _ in useful]), np.concatenate([fresh for _, fresh in useful])
+        return Shared(
+            np.concatenate([part.tuples for part in useful]),
+            np.concatenate([part.fresh for part in useful]),
+            [costs for part in useful for costs in part.costs],
+        )
 
-    def _tuples(self, line: bytes, mark: str) -> tuple[Bits, Bits] | None:
+    def _tuples(self, line: bytes, mark: str) -> Shared | None:
         try:
             told = json.loads(line)
             if told["worker"] == self._worker or told["mark"] != mark or self._clock() - told["at"] > FRESH_S:
                 return None
             packed = np.frombuffer(bytes.fromhex(told["bits"]), dtype=np.uint8)
             bits: Bits = np.unpackbits(packed, count=told["rows"] * self._width).astype(bool)
-            return bits.reshape(-1, self._width), np.full(told["rows"], bool(told["fresh"]))
+            fresh = np.full(told["rows"], bool(told["fresh"]))
+            return Shared(bits.reshape(-1, self._width), fresh, [_checked(told.get("costs") or {})])
         except (ValueError, KeyError, TypeError):
             return None
 
@@ -101,3 +112,15 @@ class TuplePool:
         except OSError:
             return 0, 0
         return found.st_ino, found.st_size
+
+
+def _checked(costs: Mapping[str, Any]) -> dict[str, list[float | None]]:
+    """Costs that can be worked with: lists of positive numbers, or None."""
+    return {key: [None if ns is None else _positive(ns) for ns in costs[key]] for key in KEYS if key in costs}
+
+
+def _positive(ns: Any) -> float:
+    number = float(ns)
+    if not 0.0 <= number < math.inf:
+        raise ValueError(f"{ns} is no time")
+    return number
