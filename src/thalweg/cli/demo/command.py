@@ -23,7 +23,7 @@ def demo(
     rows: Annotated[
         int | None, typer.Option(min=10_000, show_default=f"{ROWS}, {QUICK_ROWS} if quick", help="Log lines to read.")
     ] = None,
-    policy: Annotated[str, typer.Option(help="What decides the order.")] = "a-greedy",
+    policy: Annotated[str, typer.Option(help="What decides the order.")] = "auto",
     quick: Annotated[bool, typer.Option("--quick", help="A short run, with less to see.")] = False,
     events: Annotated[Path | None, typer.Option(help="Record the events in this file, for `thalweg report`.")] = None,
 ) -> None:
@@ -41,7 +41,7 @@ def run_demo(
     console: Console,
     *,
     rows: int | None = None,
-    policy: str = "a-greedy",
+    policy: str = "auto",
     quick: bool = False,
     events: Path | None = None,
     spark: Any = None,
