@@ -48,7 +48,7 @@ avoid thrashing are not, since a change costs nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -96,8 +96,10 @@ STEADY, CALMEST = 0.6, 1.0 / 8.0
 LATE, LATE_NS = 4.0, 1_000_000
 """Work that takes so many times longer than expected is a reason to look, if it takes so long."""
 
-Bits = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
+
+_wants = partial(Wants, shared="auto", lasting=True)
+"""What is known of a profiled row is marked, so it holds in any order and for any worker."""
 
 
 class Auto:
@@ -274,7 +276,7 @@ class Auto:
         elif known < FIRST_ROWS:
             self.standing = f"not enough seen yet: {known} dropped rows have been profiled"
         else:
-            better = f"no other order is expected to save {LEAST_GAIN:.0%}, by {known:,} profiled rows"
+            better = f"no other order is expected to save {100 * LEAST_GAIN:.0f} %, by {known:,} profiled rows"
             self.standing = why_not or f"nothing better found: {better}"
 
     def _aim(self, outlook: Outlook, walk: Walk, more: Costs | None) -> None:
@@ -304,9 +306,9 @@ class Auto:
     def _wish(self) -> Wants:
         slice_rows, evaluate = self.slices.rows, self._evaluate
         if not len(self.evidence.window) and self._rows < 8 * FIRST_ROWS:
-            return self._asking(Wants(1.0, evaluate, rows=1, most=FIRST_ROWS, urgent=True, slice_rows=FIRST_ROWS))
+            return _wants(1.0, evaluate, rows=1, most=FIRST_ROWS, urgent=True, slice_rows=FIRST_ROWS)
         if self._trial is not None:
-            return self._asking(Wants(0.0, evaluate, rows=1, slice_rows=slice_rows, trial=self._trial))
+            return _wants(0.0, evaluate, rows=1, slice_rows=slice_rows, trial=self._trial)
         dropped = 1.0 - self.evidence.kept
         rows = int(max(self.purse.look_rows(), 1)) if self.slices.settled else 1
         wanted = (BURST if self.moved is not None else START) - self.evidence.since_move
@@ -315,19 +317,14 @@ class Auto:
             most = min(wanted, affordable)
             p = min(1.0, 1.5 * most / (slice_rows * dropped))
             together = max(1, min(most, TOGETHER))
-            wants = Wants(p, evaluate, together, rows, self._late_ns, most, urgent=True, slice_rows=slice_rows)
-            return self._asking(wants)
+            return _wants(p, evaluate, together, rows, self._late_ns, most, urgent=True, slice_rows=slice_rows)
         together = int(min(max(3.0 * self.purse.show_ns / self.purse.each_ns, LEAST_TOGETHER), MOST_TOGETHER))
         p = self.purse.steadily(STEADY * self._calm, dropped, together)
         # the window is to hold some of everything since the data moved: neighbouring rows are often alike
         since = self._rows if self._volatile() else self._rows - self.regimes.moved_at
         p = min(p, 2.0 * WINDOW / (max(since, slice_rows) * dropped))
         most = max(min(affordable, MOST_TOGETHER), together)
-        return self._asking(Wants(p, evaluate, together, rows, self._late_ns, most, slice_rows=slice_rows))
-
-    def _asking(self, wants: Wants) -> Wants:
-        """What is known of a profiled row is marked, so it holds in any order and for any worker."""
-        return replace(wants, shared=self.name, lasting=True)
+        return _wants(p, evaluate, together, rows, self._late_ns, most, slice_rows=slice_rows)
 
     def begin(self, order: tuple[int, ...]) -> None:
         """Start in another order; nothing has been seen yet."""
