@@ -17,6 +17,7 @@ class Scripted:
 
     name: ClassVar[str] = "scripted"
     defaults: ClassVar[ProfileSettings | None] = None
+    standing = ""
 
     def __init__(self, pipeline: Pipeline, seed: int, p: float, restless: float) -> None:
         self.pipeline = pipeline
