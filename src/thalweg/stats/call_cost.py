@@ -42,7 +42,8 @@ OUTLIER = 4.0
 SUDDEN = 2.0
 """Two calls in a row that exceed the prediction by this factor: the predicate has become more expensive."""
 LEAST_SHARE = 0.01
-"""The per-row part is at least this share of time per row, so that noise cannot make a predicate free."""
+"""The per-row part is at least this share of the best call's time per row, so that noise cannot make a predicate
+free."""
 
 
 class CallCost:
@@ -131,7 +132,7 @@ class CallCost:
         surprise = ns - predicted
         per_row, fixed = self.per_row_ns + gain_c * surprise, self.fixed_ns + gain_f * surprise
         self._cc, self._cf, self._ff = cc - gain_c * to_c, cf - gain_c * to_f, ff - gain_f * to_f
-        least = LEAST_SHARE * ns / rows
+        least = LEAST_SHARE * self._best  # not of this call's time per row: of a small one that is all fixed part
         if fixed < 0.0:  # what is impossible for one part belongs to the other
             per_row, fixed = per_row + fixed / rows, 0.0
         if per_row < least:
