@@ -14,7 +14,7 @@ The two parts are tracked by a Kalman filter: each call observes `fixed + rows *
 calls both drift by `DRIFT`. What calls of one size cannot tell keeps its value, and its error grows slowly; a sum over
 recent calls would forget what is known about the fixed part while all calls have the same size. The first call counts
 little, because it pays for imports, compilation and caches. A call far above the prediction (the process was
-descheduled) counts as `OUTLIER` times the prediction, unless the next one agrees: then the predicate has become more
+descheduled) counts as `OUTLIER` times the prediction, unless the next one of that size agrees: then the predicate has become more
 expensive, and its history is forgotten, as it is when a call takes less than a third of the prediction.
 Differs from a-greedy, section 4.1.2, which averages a window of per-tuple times: tuples are not timed one by one here.
 
@@ -56,7 +56,7 @@ class CallCost:
 
     def __init__(self) -> None:
         self._calls = 0
-        self._exceeded = False  # whether the last call took far longer than predicted
+        self._exceeded = 0  # rows of the last call, if it took far longer than predicted
         self._cc = self._cf = self._ff = math.nan  # covariance of (per row, fixed)
         self._best = math.inf  # time per row of the best call
         self.per_row_ns = math.nan
@@ -102,10 +102,10 @@ class CallCost:
             if self._exceeded:
                 self._begin(rows, ns)
                 return
-            self._exceeded = True
+            self._exceeded = rows
             ns = min(ns, OUTLIER * predicted)
-        else:
-            self._exceeded = False
+        elif 2 * rows >= self._exceeded:  # a much smaller call, of a sample say, may hardly show what rows cost
+            self._exceeded = 0
         self._best = min(self._best * (1.0 + DRIFT), ns / rows)
         self.most_rows = max(self.most_rows, rows)
         self._observe(rows, ns, predicted)
@@ -119,7 +119,7 @@ class CallCost:
         split = min(0.5 * ns, MOST_FIXED_NS) ** 2
         self._ff, self._cf, self._cc = split, -split / rows, split / (rows * rows) + (NOISE * ns / rows) ** 2
         self._best, self.most_rows = ns / rows, rows
-        self._exceeded = False
+        self._exceeded = 0
         self._bound()
 
     def _observe(self, rows: int, ns: float, predicted: float) -> None:
