@@ -1,4 +1,5 @@
-"""A policy that switches when and where a script says, and profiles what a script says: the worst any policy may do."""
+"""A policy that switches when and where a script says, and profiles and tries what a script says: the worst any policy
+may do."""
 
 from __future__ import annotations
 
@@ -8,21 +9,27 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thalweg.adapt import ProfileSettings, Seen, Verdict, Wants
-from thalweg.adapt.policy import NEVER
+from thalweg.adapt.policy import NEVER, Trial
 from thalweg.plan import Pipeline
 
 
 class Scripted:
-    """At each update, with probability `restless`, another valid order and other wishes."""
+    """At each update, with probability `restless`, another valid order and other wishes; with probability `trials`, a
+    trial of any order. `lasting`: sampled rows outlive a switch."""
 
     name: ClassVar[str] = "scripted"
     defaults: ClassVar[ProfileSettings | None] = None
+    standing = ""
 
-    def __init__(self, pipeline: Pipeline, seed: int, p: float, restless: float) -> None:
+    def __init__(
+        self, pipeline: Pipeline, seed: int, p: float, restless: float, trials: float = 0.0, lasting: bool = False
+    ) -> None:
         self.pipeline = pipeline
         self.rng = np.random.default_rng(seed)
         self.p = p
         self.restless = restless
+        self.trials = trials
+        self.lasting = lasting
         self.order = self._any_order()
         self._wish()
 
@@ -40,13 +47,22 @@ class Scripted:
     def _wish(self) -> None:
         n = len(self.pipeline)
         evaluate = self.rng.random((n, n)) < 0.6
-        rows = NEVER if self.p else 1
-        self._wants = Wants(self.p, evaluate & np.array(self.pipeline.profiled)[None, :], rows=rows)
+        rows = NEVER if self.p and not self.trials else 1
+        trial = None
+        if self.trials and self.rng.random() < self.trials:
+            trial = Trial(self._any_order(), int(self.rng.integers(1, 40)), int(self.rng.integers(n)), 10.0)
+        together = 4 if self.trials else 1
+        self._wants = Wants(
+            self.p, evaluate & np.array(self.pipeline.profiled)[None, :], together, rows,
+            lasting=self.lasting, trial=trial,
+        )  # fmt: skip
 
     def wants(self) -> Wants:
         return self._wants
 
     def update(self, seen: Seen) -> Verdict | None:
+        if self.trials:
+            self._wish()
         if self.rng.random() >= self.restless:
             return None
         before, self.order = self.order, self._any_order()

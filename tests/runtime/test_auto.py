@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 import pytest
 
 from tests.runtime.virtual_stream import VirtualStream, correlated, least
-from thalweg.adapt.purse import FIRST
 from thalweg.runtime.spark.host_file import HostFile
 from thalweg.runtime.spark.tuple_pool import TuplePool
 
@@ -168,7 +167,7 @@ def test_eight_workers_that_share_adapt_nearly_as_fast_as_one(seed, tmp_path: Pa
 
     def cost(workers: int, shared: bool) -> float:
         def pool(number: int) -> TuplePool | None:
-            return TuplePool(HostFile("app", f"query-{workers}", tmp_path), f"w{number}", 8) if shared else None
+            return TuplePool(HostFile("app", f"query-{workers}", tmp_path), f"w{number}", 16) if shared else None
 
         streams = [VirtualStream(DEAR_FIRST, "auto", 100 * seed + i, pool=pool(i)) for i in range(workers)]
         for i, part in enumerate(parts):
@@ -189,7 +188,7 @@ def test_a_sibling_with_other_data_is_not_listened_to(tmp_path: Path):
     mine = np.stack([rng.random(300_000) < share for share in (0.1, 0.9, 0.9, 0.9)], axis=1)
     theirs = np.stack([rng.random(300_000) < share for share in (0.9, 0.9, 0.9, 0.1)], axis=1)
     streams = [
-        VirtualStream(units, "auto", i, pool=TuplePool(HostFile("app", "query", tmp_path), f"w{i}", 4)) for i in (0, 1)
+        VirtualStream(units, "auto", i, pool=TuplePool(HostFile("app", "query", tmp_path), f"w{i}", 8)) for i in (0, 1)
     ]
     for i in range(0, 300_000, 10_000):
         streams[0].process(mine[i : i + 10_000])

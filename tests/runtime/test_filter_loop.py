@@ -136,7 +136,8 @@ def test_a_dear_filter_moves_behind_a_cheap_one_that_drops_as_much(slices: int):
     loop = FilterLoop(watched.chain, policy, rng, slice_rows=100)
     loop.process(watched.batch(range(slices * 100)))
     assert loop.order == (1, 0)
-    assert loop.cost_ns() == pytest.approx([1000, 10])
+    for cost, true in zip(loop.costs, (1000, 10), strict=True):
+        assert cost.least_ns <= true <= cost.most_ns * 1.001
 
 
 def test_times_are_not_negative_when_a_predicate_fails_half_way():
@@ -152,27 +153,28 @@ def test_times_are_not_negative_when_a_predicate_fails_half_way():
 
 
 def test_a_call_that_raised_in_profiling_says_nothing_about_the_cost():
-    """Else a filter that fails at once on rows others drop would look free, move to the front, and fail the query."""
+    """Else a filter that fails at once on rows others drop would look free, move to the front, and fail the query.
+    Batches of two sizes, so that the cost per row can be told from that of a call."""
     now = 0
 
     def even(x: int) -> bool:
         nonlocal now
-        now += 16
+        now += 16_000
         return x % 2 == 0
 
     def parses(s: str) -> bool:
         nonlocal now
         int(s)
-        now += 1024
+        now += 1_024_000
         return True
 
     plan = FilterPlan((tw.predicate(even, "x"), tw.predicate(parses, "s")))
     policy = make_policy("a-greedy", plan.pipeline, ProfileSettings(p=1.0), np.random.default_rng(1))
     loop = FilterLoop(FilterChain(plan, lambda: now), policy, np.random.default_rng(1), slice_rows=16)
-    for _ in range(20):  # odd rows hold what cannot be parsed, and are dropped before anybody tries
-        loop.process(pa.RecordBatch.from_pydict({"x": range(16), "s": ["7", "?"] * 8}))
-    assert loop.work.profile_errors[1] == 20 * 8
-    assert loop.cost_ns() == pytest.approx([16, 1024])
+    for rows in (16, 4) * 10:  # odd rows hold what cannot be parsed, and are dropped before anybody tries
+        loop.process(pa.RecordBatch.from_pydict({"x": range(rows), "s": ["7", "?"] * (rows // 2)}))
+    assert loop.work.profile_errors[1] == 10 * 8 + 10 * 2
+    assert loop.cost_ns() == pytest.approx([16_000, 1_024_000], rel=0.02)
 
 
 @pytest.mark.parametrize("restored", [False, True])

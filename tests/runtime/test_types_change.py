@@ -22,6 +22,7 @@ class OneSwitch:
     """Puts the guard first at its first look; until then rows are dropped by the other."""
 
     name = "one-switch"
+    standing = ""
 
     def __init__(self) -> None:
         self.order = (1, 0, 2)

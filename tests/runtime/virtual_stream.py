@@ -1,12 +1,14 @@
 """A stream of bits through a loop on a clock that only filters and policies move: what is measured is exact.
 
-Column k of `passed` says which rows filter k lets through; filter k costs `units[k]` a row, and every call and every
-look at the profile has a price of its own, as in real life.
+Column k of `passed` says which rows filter k lets through; filter k costs `units[k]` per row, and every call and every
+look at the profile has a price of its own, as in real life. `fixed_ns[k]`: a call of it costs so much more. `by_value`:
+a row costs so many times more, given its bits and the filter. `noise`: of the logarithm of a call's time. Units and
+fixed costs may be changed at any time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -26,10 +28,18 @@ class VirtualStream:
 
     def __init__(
         self, units: Sequence[float], policy: str, seed: int, *, pool: Pool | None = None,
-        unprofiled: Sequence[int] = (), after: Mapping[int, str] | None = None, priced: bool = True, **settings: float,
+        unprofiled: Sequence[int] = (), after: Mapping[int, str] | None = None, priced: bool = True,
+        fixed_ns: Sequence[float] | None = None, noise: float = 0.0, slice_rows: int | None = None,
+        by_value: Callable[[np.ndarray, int], np.ndarray] | None = None, **settings: float,
     ) -> None:  # fmt: skip
         self.now_ns = 0
-        self.units = np.array(units)
+        self.units = np.array(units, dtype=np.float64)
+        self.fixed_ns = np.zeros(len(units)) if fixed_ns is None else np.array(fixed_ns, dtype=np.float64)
+        self.by_value = by_value
+        self.noise = noise
+        self._noise = np.random.default_rng(seed + 1)
+        self.spent_ns = 0.0
+        """What filters cost so far, their calls' fixed cost and profiling included; without noise."""
         plan = FilterPlan(
             tuple(
                 predicate(
@@ -53,12 +63,17 @@ class VirtualStream:
 
         self.policy.update = timed
         self.call_ns = CALL_NS if priced else 0
-        self.loop = FilterLoop(FilterChain(plan, lambda: self.now_ns), self.policy, rng, pool=pool)
+        self.loop = FilterLoop(FilterChain(plan, lambda: self.now_ns), self.policy, rng, pool=pool, slice_rows=slice_rows)
 
     def _filter(self, k: int):
         def call(bits: pa.Array) -> np.ndarray:
-            self.now_ns += int(self.call_ns + UNIT_NS * self.units[k] * len(bits))
-            return (bits.to_numpy() >> k) & 1 == 1
+            values = bits.to_numpy()
+            rows = len(values) if self.by_value is None else float(self.by_value(values, k).sum())
+            ns = self.fixed_ns[k] + UNIT_NS * self.units[k] * rows
+            self.spent_ns += ns
+            factor = float(np.exp(self._noise.normal(0.0, self.noise))) if self.noise else 1.0
+            self.now_ns += int(self.call_ns + factor * ns)
+            return (values >> k) & 1 == 1
 
         return call
 

@@ -107,8 +107,9 @@ class Purse:
         return max(int((self.available_ns - self.show_ns) / self.each_ns), 0)
 
     def steadily(self, share: float, dropped: float, together: int) -> float:
-        """The probability of profiling a dropped row that takes this share of the budget; 0 when in debt."""
-        if self.available_ns < 0.0:
+        """The probability of profiling a dropped row that takes this share of the budget; 0 when in debt, and while no
+        price is known."""
+        if self.available_ns < 0.0 or not self.opened:
             return 0.0
         tuple_ns = self.each_ns + self.show_ns / together
         return min(share * self.budget * self.row_ns / (tuple_ns * max(dropped, 0.001)), 1.0)

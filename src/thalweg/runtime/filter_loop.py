@@ -255,7 +255,8 @@ class FilterLoop:
             if len(self.order) == 1:
                 continue  # nothing to order, so nothing to learn
             if trial is not None:
-                self._tried(trial, length, self._mark - begun, done.ns[trial.candidate])
+                lost = self._tried(trial, length, self._mark - begun, done.ns[trial.candidate])
+                self._look(columns, sampled, places, trial_ns=self._mark - begun, trial_loss_ns=lost)
                 continue
             wants = self.policy.wants()
             if wants.p > 0.0:
@@ -389,14 +390,17 @@ class FilterLoop:
                 cost.take_over(per_row, fixed or 0.0)
         self._forget()
 
-    def _look(self, columns: ChainRows, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]]) -> None:
+    def _look(
+        self, columns: ChainRows, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]],
+        *, trial_ns: int = 0, trial_loss_ns: int = 0,
+    ) -> None:  # fmt: skip
         """Ask the policy without profile tuples. Rows that wait are forgotten when the data has moved since, and when
         the order changes, unless the policy can use them nevertheless."""
         wants = self.policy.wants()
         if wants.lasting:
             self._wait(columns, sampled, places)  # with the order they were dropped in
         self._count_profiling()
-        switched = self._ask(self._no_profile)
+        switched = self._ask(self._no_profile, trial_ns=trial_ns, trial_loss_ns=trial_loss_ns)
         if (switched and not wants.lasting) or (not wants.urgent and self.policy.wants().urgent):
             self._forget(sampled, places)
         self._mark = self.chain.clock()
@@ -469,9 +473,9 @@ class FilterLoop:
         self._profiling_ns += now - self._mark
         self._mark = now
 
-    def _tried(self, trial: Trial, rows: int, ns: int, candidate_ns: int) -> None:
-        """Book a trial, and let the policy see what the calls cost. The others see no more rows than they would have
-        seen, so at most the candidate's time is lost; what the slice took besides is the data's doing."""
+    def _tried(self, trial: Trial, rows: int, ns: int, candidate_ns: int) -> int:
+        """Book a trial; what it lost. The others see no more rows than they would have seen, so at most the candidate's
+        time is lost; what the slice took besides is the data's doing."""
         lost = min(max(0, round(ns - trial.expected_ns * rows / trial.rows)), candidate_ns)
         work = self.work
         work.trials += 1
@@ -479,8 +483,7 @@ class FilterLoop:
         work.trial_ns += ns
         work.trial_loss_ns += lost
         self._share(self.policy.wants(), np.zeros((0, 2 * len(self.order)), dtype=bool))
-        self._ask(self._no_profile, trial_ns=ns, trial_loss_ns=lost)
-        self._mark = self.chain.clock()
+        return lost
 
     def _forget(self, *unwanted: list[Any]) -> None:
         """Sampled rows that are of no use any more."""

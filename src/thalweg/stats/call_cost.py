@@ -14,7 +14,7 @@ The two parts are tracked by a Kalman filter: each call observes `fixed + rows *
 calls both drift by `DRIFT`. What calls of one size cannot tell keeps its value, and its error grows slowly; a sum over
 recent calls would forget what is known about the fixed part while all calls have the same size. The first call counts
 little, because it pays for imports, compilation and caches. A call far above the prediction (the process was
-descheduled) counts as `OUTLIER` times the prediction, unless the next one agrees: then the predicate has become more
+descheduled) counts as `OUTLIER` times the prediction, unless the next one of that size agrees: then the predicate has become more
 expensive, and its history is forgotten, as it is when a call takes less than a third of the prediction.
 Differs from a-greedy, section 4.1.2, which averages a window of per-tuple times: tuples are not timed one by one here.
 
@@ -42,7 +42,8 @@ OUTLIER = 4.0
 SUDDEN = 2.0
 """Two calls in a row that exceed the prediction by this factor: the predicate has become more expensive."""
 LEAST_SHARE = 0.01
-"""The per-row part is at least this share of time per row, so that noise cannot make a predicate free."""
+"""The per-row part is at least this share of the best call's time per row, so that noise cannot make a predicate
+free."""
 
 
 class CallCost:
@@ -55,7 +56,7 @@ class CallCost:
 
     def __init__(self) -> None:
         self._calls = 0
-        self._exceeded = False  # whether the last call took far longer than predicted
+        self._exceeded = 0  # rows of the last call, if it took far longer than predicted
         self._cc = self._cf = self._ff = math.nan  # covariance of (per row, fixed)
         self._best = math.inf  # time per row of the best call
         self.per_row_ns = math.nan
@@ -101,10 +102,10 @@ class CallCost:
             if self._exceeded:
                 self._begin(rows, ns)
                 return
-            self._exceeded = True
+            self._exceeded = rows
             ns = min(ns, OUTLIER * predicted)
-        else:
-            self._exceeded = False
+        elif 2 * rows >= self._exceeded:  # a much smaller call, of a sample say, may hardly show what rows cost
+            self._exceeded = 0
         self._best = min(self._best * (1.0 + DRIFT), ns / rows)
         self.most_rows = max(self.most_rows, rows)
         self._observe(rows, ns, predicted)
@@ -118,7 +119,7 @@ class CallCost:
         split = min(0.5 * ns, MOST_FIXED_NS) ** 2
         self._ff, self._cf, self._cc = split, -split / rows, split / (rows * rows) + (NOISE * ns / rows) ** 2
         self._best, self.most_rows = ns / rows, rows
-        self._exceeded = False
+        self._exceeded = 0
         self._bound()
 
     def _observe(self, rows: int, ns: float, predicted: float) -> None:
@@ -131,7 +132,7 @@ class CallCost:
         surprise = ns - predicted
         per_row, fixed = self.per_row_ns + gain_c * surprise, self.fixed_ns + gain_f * surprise
         self._cc, self._cf, self._ff = cc - gain_c * to_c, cf - gain_c * to_f, ff - gain_f * to_f
-        least = LEAST_SHARE * ns / rows
+        least = LEAST_SHARE * self._best  # not of this call's time per row: of a small one that is all fixed part
         if fixed < 0.0:  # what is impossible for one part belongs to the other
             per_row, fixed = per_row + fixed / rows, 0.0
         if per_row < least:
