@@ -73,7 +73,7 @@ from thalweg.adapt.policy import (
 from thalweg.adapt.purse import Purse
 from thalweg.adapt.regimes import Regimes
 from thalweg.adapt.scope import everything
-from thalweg.adapt.slice_length import FIRST_ROWS, USUAL_ROWS, SliceLength
+from thalweg.adapt.slice_length import FIRST_ROWS, SliceLength
 from thalweg.adapt.trial_choice import choose_trial
 from thalweg.plan.pipeline import Pipeline
 
@@ -85,8 +85,8 @@ WORTH_A_SHOW = 8
 """Profiled rows that must be affordable before any are taken at once."""
 LEAST_GAIN = 0.01
 """The share of the cost that another order must save."""
-OTHER_COST = 1.3
-"""A filter whose cost has changed by this factor is a reason to decide again."""
+OTHER_COST, QUITE_OTHER_COST = 1.3, 3.0
+"""A filter whose cost has changed by this factor is a reason to decide again; the second one, when in debt."""
 NEW, NEW_SHARE = 64, 0.25
 """So are so many new profiled rows, or this share of those known before."""
 THOROUGH = 4
@@ -206,7 +206,8 @@ class Auto:
 
     def _costs_changed(self, costs: Numbers) -> bool:
         old = self._decided_costs
-        return old is not None and bool((np.maximum(costs, old) > OTHER_COST * np.minimum(costs, old)).any())
+        factor = OTHER_COST if self.purse.available_ns > 0.0 else QUITE_OTHER_COST
+        return old is not None and bool((np.maximum(costs, old) > factor * np.minimum(costs, old)).any())
 
     def _volatile(self) -> bool:
         return self.regimes.volatile(self._rows, self.purse)
@@ -232,6 +233,7 @@ class Auto:
             walk = found
         elif self._confirmed >= START:
             self._confirmed, self._calm = 0, max(self._calm / 2.0, CALMEST)
+        self.purse.lend(outlook.most_gain(walk))
         self._try(outlook, walk, more)
         self._aim(outlook, walk, more)
         return verdict
@@ -338,6 +340,7 @@ class Auto:
             "policy": self.name, "order": list(self.order),
             "window": self.evidence.window.snapshot(),
             "price_ns": self.purse.snapshot(),
+            "slice_rows": self.slices.goal,
         }  # fmt: skip
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
@@ -349,6 +352,6 @@ class Auto:
         self.alarm.reset()
         self.moved = self._trial = self._weights = self._decided_costs = None
         if len(self.evidence.window):
-            self.slices.rows = USUAL_ROWS
+            self.slices.settle(int(snapshot["slice_rows"]))
         self._evaluate = everything(self.order, self.pipeline)
         self._wants = self._wish()

@@ -138,6 +138,13 @@ class Outlook:
         found = greedy if greedy.total_ns < walk.total_ns else self._improved(walk)
         return found if found.total_ns < walk.total_ns else walk
 
+    def most_gain(self, walk: Walk) -> float:
+        """At most this share of an order's cost can be saved by another one: rows that pass cost the same in each, and
+        others at least what the cheapest filter costs."""
+        each = self._price(self.costs, self.fixed, np.ones(len(self.costs)))
+        least = self.kept * float(each.sum()) + (1.0 - self.kept) * float(each.min())
+        return 1.0 - least / max(walk.total_ns, 1e-9)
+
     def _improved(self, walk: Walk) -> Walk:
         """The filter whose move gains most is moved, as long as one gains something."""
         for _ in range(len(walk.order)):

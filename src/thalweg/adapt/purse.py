@@ -4,7 +4,7 @@ Answers: how much may be spent now, how many profile tuples that pays for, with 
 steadily, and how many rows should pass between two looks.
 Guarantee: what is spent on profiling, on deciding, and lost by trials is at most `budget` times all time, plus a loan
 of `LOAN_NS` at the beginning (which never exceeds `EARLY` of the time until then) and what the first tuples cost.
-Cost: a dozen operations per update. Each new measurement counts for a quarter.
+Cost: a dozen operations per update. Each new measurement counts for a quarter (`LATEST`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ import math
 
 from thalweg.adapt.policy import Seen
 
+LATEST = 0.25
 LOAN_NS, EARLY = 12e6, 0.5
 """At the beginning nothing is known and every row may cost a hundred times what it should: learning may then take half
 of the time, up to this much in all."""
+WORTH_THE_LOAN = 0.1
+"""The share of the cost that must be to gain for all of it."""
 SAVED = 384
 """Profile tuples that can be saved up for."""
 LOOKS = 0.25
@@ -40,6 +43,7 @@ class Purse:
     def __init__(self, budget: float) -> None:
         self.budget = budget
         self.loan_ns = LOAN_NS
+        self._lends = True  # a worker that takes over has had its loan
         self.each_ns = LEAST_NS
         """Of profiling one tuple more."""
         self.calls_ns = 0.0
@@ -53,7 +57,7 @@ class Purse:
         """What trials have lost."""
         self._look_ns = LOOK_NS  # of an update without tuples
         self._shown_ns = math.nan  # what the tuples of the last update took beyond their filters
-        self._updates = 0
+        self._updates = self._rows = 0  # and rows of the last update
         self._spent_ns = 0.0
 
     @property
@@ -84,7 +88,10 @@ class Purse:
             self._spent_ns += spent + seen.trial_loss_ns
             self.trials_ns += seen.trial_loss_ns
         if rows:
-            self.row_ns = _mixed(self.row_ns, max(seen.working_ns - seen.trial_ns, 1) / rows)
+            # what many rows showed is not outweighed by few, as at the beginning
+            weight = max(rows / (rows + self._rows), LATEST)
+            self.row_ns = _mixed(self.row_ns, max(seen.working_ns - seen.trial_ns, 1) / rows, weight)
+            self._rows = rows
         # the time of the last update is known now: it was for the tuples it judged, or for a look
         if not math.isnan(self._shown_ns):
             self._beside_ns = _mixed(self._beside_ns, max(self._shown_ns + seen.reoptimizing_ns, 0.0))
@@ -101,6 +108,11 @@ class Purse:
     def earned_ns(self) -> float:
         """What could be spent so far."""
         return MARGIN * self.budget * self.time_ns + min(self.loan_ns, EARLY * self.time_ns)
+
+    def lend(self, gain: float) -> None:
+        """Where at most this share of the cost can be gained, less is lent: there is less to learn."""
+        if self._lends:
+            self.loan_ns = LOAN_NS * min(max(gain, 0.0) / WORTH_THE_LOAN, 1.0)
 
     def tuples_at_once(self) -> int:
         """How many can be paid for now."""
@@ -128,8 +140,8 @@ class Purse:
         self.row_ns, self.each_ns, self._beside_ns = math.nan, LEAST_NS, SHOW_NS
         if prices is not None:
             self.row_ns, self.each_ns, self._beside_ns = (float(ns) for ns in prices)
-            self.loan_ns, self._updates = 0.0, WARM
+            self.loan_ns, self._lends, self._updates = 0.0, False, WARM
 
 
-def _mixed(old: float, new: float) -> float:
-    return new if math.isnan(old) else 0.75 * old + 0.25 * new
+def _mixed(old: float, new: float, weight: float = LATEST) -> float:
+    return new if math.isnan(old) else old + weight * (new - old)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from thalweg.adapt.outlook import Outlook, Walk
 from thalweg.adapt.purse import Purse
 
-FIRST_ROWS, LEAST_ROWS, USUAL_ROWS, MOST_ROWS = 16, 64, 1024, 16_384
+FIRST_ROWS, LEAST_ROWS, MOST_ROWS = 16, 64, 16_384
 GROWTH = 8
 URGENT_NS = 2e6
 SLIP_NS, SLIP, LEAK = 20e6, 10.0, 0.01
@@ -43,6 +43,10 @@ class SliceLength:
     def settled(self) -> bool:
         """Whether slices have reached the length they should have."""
         return self.rows >= self.goal
+
+    def settle(self, rows: int) -> None:
+        """Go on with the length that another worker has found."""
+        self.rows = self.goal = min(max(rows, 1), MOST_ROWS)
 
     def urge(self, now_ns: float, row_ns: float) -> None:
         """The data has moved, and a row took so long lately."""
