@@ -22,10 +22,10 @@ Guarantee
 - Budget: profiling, deciding and what trials lose take at most `budget` of the time, and besides a loan of
   `purse.LOAN_NS` and the first `FIRST_ROWS` rows, by the clock it is given.
 - Regret, for data and costs that do not change, independent rows, no guards, fixed costs or `profile=False`. Let B be
-  what a row costs if it is evaluated by every filter, C what it costs in the best order, and m the profiled rows in the
-  window. With probability 1 - d the order chosen costs per row at most
+  what a row costs if it is evaluated by every filter, C what it costs in the best order, m the profiled rows in the
+  window, and h the hedge (the larger of `evidence.LEAST_PASS` and `LEAST_DROP`). With probability 1 - d the order chosen costs per row at most
 
-      4 C + 2 B (sqrt(ln(2 n! / d) / (2 m)) + PRIOR / m + HEDGE) + C * LEAST_GAIN
+      4 C + 2 B (sqrt(ln(2 n! / d) / (2 m)) + PRIOR / m + h) + C * LEAST_GAIN
 
   because the sampled cost of each of the n! orders is within B sqrt(ln(2 n! / d) / (2 m)) of the true one (Hoeffding's
   inequality and the union bound), the prior and the hedge change it by at most the other two terms, and after every

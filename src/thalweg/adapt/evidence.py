@@ -8,8 +8,10 @@ How
 - **Weights**: ordinary work counts exactly how many rows each position drops; profiled rows of a position weigh so much
   that their shares agree with it. This makes a few profiled rows speak for many, and when the data moves, the old ones
   speak for the new data until new ones are there. Rows from before the data moved weigh `OLD` in all.
-- **A hedge**: of what a filter drops, the share `HEDGE` is taken to get past it. Filters that hardly any row gets to
-  are then put in a good order too, by what is known of them: when the data moves, every row may get there.
+- **A hedge**: of what a filter drops, the share `LEAST_PASS` is taken to get past it, and of what it lets pass, the
+  share `LEAST_DROP` to be dropped. Filters that hardly any row gets to are then put in a good order too, by what is known
+  of them: when the data moves, every row may get there. And a cheap filter that drops nothing now stands before an
+  expensive one, since that costs next to nothing.
 Cost: O(rows n) per table; a few operations per update.
 """
 
@@ -28,7 +30,7 @@ from thalweg.stats.profile_window import ProfileWindow
 WINDOW = 512
 """Profiled rows that are kept, of one's own and of siblings each."""
 OLD = 24.0
-HEDGE = 0.01
+LEAST_PASS, LEAST_DROP = 0.01, 0.005
 ENOUGH = 20
 """Rows that show what a filter drops where it stands."""
 TRUSTED = 200
@@ -155,7 +157,8 @@ class Evidence:
         self._rated[fresh] = np.minimum(self._evaluated[fresh], ENOUGH)
         ordinary = (self._evaluated >= ENOUGH) | ~np.array(self.pipeline.profiled)
         share[ordinary] = self._rates[ordinary]
-        return Table(HEDGE + (1.0 - HEDGE) * np.where(known, 1.0 - drops, 1.0 - share), weights)
+        passes = np.where(known, 1.0 - drops, 1.0 - share)
+        return Table(LEAST_PASS + (1.0 - LEAST_PASS - LEAST_DROP) * passes, weights)
 
     def _weighed(self, order: Order, old: bool) -> tuple[Bits, Numbers]:
         n = len(self.pipeline)
