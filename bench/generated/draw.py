@@ -37,7 +37,7 @@ WORK_S, SHORT_WORK_S = (1.1, 2.0), (0.09, 0.11)
 MOST_BATCHES = 5_000
 """More would measure what handing over a batch costs."""
 PREVIEW_ROWS = 20_000
-COST_TRIES, TRIES = 12, 40
+COST_TRIES, TRIES, MOST_TRIES = 12, 40, 80
 NEAR_WORK, NEAR_LITTLE_WORK = 0.09, 0.3
 """The logarithm of the work over the drawn one, at most; in quick runs few rows make it uncertain."""
 MATTERS = 0.08
@@ -119,9 +119,13 @@ def draw(seed: int, number: int, sources: Sources) -> Chain:
     rng = np.random.default_rng([seed, number])
     work_ns = 1e9 * sources.work * float(rng.uniform(*(SHORT_WORK_S if cards.size == "short" else WORK_S)))
     nearest: tuple[float, Chain] | None = None
-    for attempt in range(TRIES):
+    for attempt in range(MOST_TRIES):
         if attempt == MATTERS_TRIES:
             cards = replace(cards, matters=False)
+        if attempt == TRIES:  # with these cards no costs lead to an allowed number of rows
+            if nearest is not None:
+                break
+            cards = replace(cards, size="usual", narrow=False)
         chain = _try(rng, cards, seed, number, sources, work_ns)
         if chain is None:
             continue

@@ -23,7 +23,8 @@ Guarantee
   `purse.LOAN_NS` and the first `FIRST_ROWS` rows, by the clock it is given.
 - Regret, for data and costs that do not change, independent rows, no guards, fixed costs or `profile=False`. Let B be
   what a row costs if it is evaluated by every filter, C what it costs in the best order, m the profiled rows in the
-  window, and h the hedge (the larger of `evidence.LEAST_PASS` and `LEAST_DROP`). With probability 1 - d the order chosen costs per row at most
+  window, and h the hedge (the larger of `evidence.LEAST_PASS` and `LEAST_DROP`). With probability 1 - d the order that is
+  chosen costs per row at most
 
       4 C + 2 B (sqrt(ln(2 n! / d) / (2 m)) + PRIOR / m + h) + C * LEAST_GAIN
 

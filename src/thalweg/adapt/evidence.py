@@ -9,9 +9,9 @@ How
   that their shares agree with it. This makes a few profiled rows speak for many, and when the data moves, the old ones
   speak for the new data until new ones are there. Rows from before the data moved weigh `OLD` in all.
 - **A hedge**: of what a filter drops, the share `LEAST_PASS` is taken to get past it, and of what it lets pass, the
-  share `LEAST_DROP` to be dropped. Filters that hardly any row gets to are then put in a good order too, by what is known
-  of them: when the data moves, every row may get there. And a cheap filter that drops nothing now stands before an
-  expensive one, since that costs next to nothing.
+  share `LEAST_DROP` to be dropped. Filters that hardly any row gets to are then put in a good order too, by what is
+  known of them: when the data moves, every row may get there. And a cheap filter that drops nothing now stands before
+  an expensive one, since that costs next to nothing.
 Cost: O(rows n) per table; a few operations per update.
 """
 
