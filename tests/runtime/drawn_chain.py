@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,7 @@ class DrawnChain:
         _, row_ns = best_order(~self.passed, self.per_row_ns.tolist(), fixed=self.fixed_ns.tolist(), starts=starts)
         return row_ns * len(self.passed)
 
-    def stream(self, seed: int, noise: float = 0.0, **settings: float) -> VirtualStream:
+    def stream(self, seed: int, noise: float = 0.0, **settings: Any) -> VirtualStream:
         """With `auto`. A call costs what it is said to, no more."""
         units = self.per_row_ns / UNIT_NS
         stream = VirtualStream(units.tolist(), "auto", seed, fixed_ns=self.fixed_ns.tolist(), noise=noise, **settings)

@@ -271,6 +271,18 @@ def test_it_begins_in_the_order_of_an_earlier_run_and_leaves_it_if_it_is_wrong()
         assert stream.loop.order == (0, 1, 2)
 
 
+def test_with_a_noisy_neighbour_the_mean_work_is_that_without():
+    """Half of the calls take twice as long, in bursts; the thread's own time says so."""
+    alone, disturbed = [], []
+    for seed in range(200, 216):
+        chain = DrawnChain.of(seed)
+        for neighbour, works in ((False, alone), (True, disturbed)):
+            stream = chain.stream(seed, noise=0.05, neighbour=neighbour)
+            assert (stream.process(chain.passed) == chain.passed.all(axis=1)).all()
+            works.append(stream.spent_ns / chain.best_ns)
+    assert float(np.mean(disturbed)) <= 1.05 * float(np.mean(alone))
+
+
 @pytest.mark.parametrize("guarded", [False, True])
 def test_guards_hold_in_trials(guarded: bool):
     """The cheap filter at the rear may come forward only as far as its guard."""
