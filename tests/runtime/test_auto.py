@@ -91,7 +91,9 @@ def test_a_switch_says_what_moved_and_what_it_gains():
     reasons = [switch.reason for switch in stream.loop.take_work().switches]
     assert any("of the rows that reach it, before" in reason for reason in reasons)
     for reason in reasons:
-        assert re.search(r"F\d before F\d: a row is expected to take .* instead of .*, by [\d,]+ profiled rows$", reason)
+        assert re.search(
+            r"F\d before F\d: a row is expected to take .* instead of .*, by [\d,]+ profiled rows$", reason
+        )
 
 
 def test_it_spends_more_when_the_data_moves():

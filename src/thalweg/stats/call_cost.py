@@ -14,8 +14,8 @@ The two parts are tracked by a Kalman filter: each call observes `fixed + rows *
 calls both drift by `DRIFT`. What calls of one size cannot tell keeps its value, and its error grows slowly; a sum over
 recent calls would forget what is known about the fixed part while all calls have the same size. The first call counts
 little, because it pays for imports, compilation and caches. A call far above the prediction (the process was
-descheduled) counts as `OUTLIER` times the prediction, unless the next one of that size agrees: then the predicate has become more
-expensive, and its history is forgotten, as it is when a call takes less than a third of the prediction.
+descheduled) counts as `OUTLIER` times the prediction, unless the next one of about that size agrees: then the predicate
+has become more expensive, and its history is forgotten, as it is when a call takes less than a third of the prediction.
 Differs from a-greedy, section 4.1.2, which averages a window of per-tuple times: tuples are not timed one by one here.
 
 >>> cost = CallCost()
