@@ -134,7 +134,9 @@ def test_a_filter_that_must_not_be_profiled_is_never_the_candidate(seed: int):
 @pytest.mark.parametrize("at_front", [True, False])
 @pytest.mark.parametrize("factor", [10.0, 0.1])
 @pytest.mark.parametrize("noise", [0.0, 0.05])
-def test_a_filter_that_becomes_ten_times_more_or_less_expensive_is_followed(factor: float, at_front: bool, noise: float):
+def test_a_filter_that_becomes_ten_times_more_or_less_expensive_is_followed(
+    factor: float, at_front: bool, noise: float
+):
     """F0 stands first, or last, by what it costs; then it costs ten times more, or ten times less."""
     units = np.array([2.0 if at_front else 60.0, 10.0, 12.0])
     if (factor > 1) != at_front:
@@ -154,19 +156,26 @@ def test_a_filter_that_becomes_ten_times_more_or_less_expensive_is_followed(fact
     assert (stream.spent_ns - late) / len(after) <= 1.05 * best
 
 
-def test_costs_that_depend_on_the_values():
-    """F0 is cheap but on rows that F1 drops, where it costs a hundred times as much: after F1 it is cheap."""
-    passed = independent(6, 200_000, 0.3, 0.5, 0.6)
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("factor", [20.0, 100.0])
+def test_costs_that_depend_on_the_values(factor: float, seed: int):
+    """F0 is cheap but on rows that F1 drops, where it costs many times as much: after F1 it is cheap, and first it is
+    not. By one cost per filter it would go back and forth."""
+    passed = independent(seed, 400_000, 0.3, 0.5, 0.6)
 
     def by_value(bits: np.ndarray, k: int) -> np.ndarray:
-        return np.where((k == 0) & (bits >> 1 & 1 == 0), 100.0, 1.0)
+        return np.where((k == 0) & (bits >> 1 & 1 == 0), factor, 1.0)
 
-    units = (2.0, 4.0, 40.0)
-    stream = VirtualStream(units, "auto", 6, by_value=by_value)
-    assert (stream.process(passed) == passed.all(axis=1)).all()
+    stream = VirtualStream((2.0, 4.0, 40.0), "auto", seed, by_value=by_value)
+    best = (4.0 + passed[:, 1].mean() * 2.0 + passed[:, :2].all(axis=1).mean() * 40.0) * UNIT_NS * 200_000
+    assert (stream.process(passed[:200_000]) == passed[:200_000].all(axis=1)).all()
+    first, switches = stream.spent_ns, len(stream.loop.work.switches)
+    assert first <= 2.0 * best
+    stream.process(passed[200_000:])
     assert stream.loop.order == (1, 0, 2)
-    best = (4.0 + passed[:, 1].mean() * 2.0 + passed[:, :2].all(axis=1).mean() * 40.0) * UNIT_NS * len(passed)
-    assert stream.spent_ns <= 1.1 * best + 25e6
+    # it is looked at again, more and more seldom: a batch with F0 in front costs as much as ninety thousand rows
+    assert stream.spent_ns - first <= 1.5 * best
+    assert len(stream.loop.work.switches) - switches <= 6
 
 
 def test_filters_that_are_all_alike_are_as_good_in_any_order():
@@ -201,8 +210,8 @@ def test_after_a_filter_that_always_drops_others_are_hardly_evaluated(cheap: boo
 
 
 def test_slices_of_one_row():
-    """Every slice is a call of each filter that its row gets to. The order is found, the answer is right, and the budget
-    holds though every look costs as much as many rows."""
+    """Every slice is a call of each filter that its row gets to. The order is found, the answer is right, and the
+    budget holds though every look costs as much as many rows."""
     passed = independent(10, 6_000, 0.9, 0.2, 0.5)
     stream = VirtualStream((40.0, 40.0, 40.0), "auto", 10, slice_rows=1)
     assert (stream.process(passed) == passed.all(axis=1)).all()

@@ -56,6 +56,7 @@ from numpy.typing import NDArray
 
 from thalweg.adapt.drift_alarm import DriftAlarm
 from thalweg.adapt.evidence import WINDOW, Evidence
+from thalweg.adapt.met_costs import MetCosts
 from thalweg.adapt.outlook import Outlook, Walk
 from thalweg.adapt.policy import (
     NEVER,
@@ -122,6 +123,7 @@ class Auto:
         self.alarm = DriftAlarm(pipeline.names)
         self.regimes = Regimes()
         self.slices = SliceLength()
+        self.met = MetCosts()
         self.moved: str | None = None
         """Why the data is held to have moved, until enough has been profiled since."""
         self._rows = 0
@@ -147,6 +149,7 @@ class Auto:
         if len(self.pipeline) < 2:
             return None
         self._account(seen)
+        self._meet(seen)
         costs = known_costs(seen.cost_ns)
         moved = self._look(seen)
         new = self._learn(seen, moved=moved)
@@ -169,6 +172,13 @@ class Auto:
         if seen.trial_ns and self._wants.trial is not None:
             self._tried[self._wants.trial.candidate] = self._rows
 
+    def _meet(self, seen: Seen) -> None:
+        """Remember what filters cost where they stand."""
+        if seen.trial_ns or seen.calls is None or seen.costs is None:
+            return
+        busy = seen.busy_ns - seen.calls * np.nan_to_num(seen.costs.fixed_ns)
+        self.met.record(self.order, seen.evaluated.tolist(), busy.tolist(), self._rows)
+
     def _price(self, evaluated: NDArray[Any], costs: Numbers, more: Costs | None) -> None:
         """What profiling costs: one tuple more, and calls, for tuples on which these filters are evaluated."""
         fixed = np.zeros(len(costs)) if more is None else np.nan_to_num(more.fixed_ns)
@@ -186,6 +196,7 @@ class Auto:
         if self._volatile():
             return False
         self.moved = moved
+        self.met.clear()
         self.evidence.moved(seen)
         self._confirmed, self._calm = 0, 1.0
         return True
@@ -224,7 +235,7 @@ class Auto:
         outlook = self._outlook(costs, more)
         walk = outlook.walk(self.order)
         thorough = self.moved is not None or self._decisions <= THOROUGH or self._decisions % THOROUGH == 0
-        found = outlook.cheapest(walk, thorough=thorough)
+        found = self._tenable(outlook, walk, outlook.cheapest(walk, thorough=thorough))
         verdict = None
         if found.total_ns < walk.total_ns * (1.0 - LEAST_GAIN):
             verdict = Verdict(found.order, self._reason(walk, found))
@@ -235,6 +246,23 @@ class Auto:
         self._try(outlook, walk, more)
         self._aim(outlook, walk, more)
         return verdict
+
+    def _tenable(self, outlook: Outlook, walk: Walk, found: Walk) -> Walk:
+        """The order found, unless its filters have been met where it puts them and cost much more there: then the best
+        single move of which that is not known, or none."""
+        if found is walk:
+            return found
+        costs = outlook.costs.tolist()
+
+        def met_ns(other: Walk) -> float:
+            return other.total_ns + self.met.extra_ns(other.order, other.reach.tolist(), costs, self._rows)
+
+        most = walk.total_ns * (1.0 - LEAST_GAIN)  # what filters cost where they stand now is what is expected
+        if met_ns(found) < most:
+            return found
+        places = [divmod(int(place), len(costs)) for place in np.argsort(-walk.gains, axis=None)[: len(costs)]]
+        moves = [outlook.walk(walk.moved(to, of)) for to, of in places if walk.gains[to, of] > 0.0]
+        return min([move for move in moves if met_ns(move) < most], key=met_ns, default=walk)
 
     def _outlook(self, costs: Numbers, more: Costs | None) -> Outlook:
         table = self.evidence.table(self.order, old=self.moved is not None)
