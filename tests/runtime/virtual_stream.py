@@ -2,8 +2,9 @@
 
 Column k of `passed` says which rows filter k lets through; filter k costs `units[k]` per row, and every call and every
 look at the profile has a price of its own, as in real life. `fixed_ns[k]`: a call of it costs so much more. `by_value`:
-a row costs so many times more, given its bits and the filter. `noise`: of the logarithm of a call's time. Units and
-fixed costs may be changed at any time.
+a row costs so many times more, given its bits and the filter. `noise`: of the logarithm of a call's time. `neighbour`:
+half of the time, in bursts, another process takes the core for as long as a call runs; the time of the thread is
+measured too, then. Units and fixed costs may be changed at any time.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from thalweg.runtime.filter_loop import FilterLoop, Pool
 
 UNIT_NS, CALL_NS, LOOK_NS, JUDGE_NS = 250, 15_000, 30_000, 100_000
 BATCH = 10_000
+BURST_NS = 5e6
 
 
 class VirtualStream:
@@ -30,7 +32,7 @@ class VirtualStream:
         self, units: Sequence[float], policy: str, seed: int, *, pool: Pool | None = None,
         unprofiled: Sequence[int] = (), after: Mapping[int, str] | None = None, priced: bool = True,
         fixed_ns: Sequence[float] | None = None, noise: float = 0.0, slice_rows: int | None = None,
-        by_value: Callable[[np.ndarray, int], np.ndarray] | None = None, **settings: float,
+        by_value: Callable[[np.ndarray, int], np.ndarray] | None = None, neighbour: bool = False, **settings: float,
     ) -> None:  # fmt: skip
         self.now_ns = 0
         self.units = np.array(units, dtype=np.float64)
@@ -38,6 +40,9 @@ class VirtualStream:
         self.by_value = by_value
         self.noise = noise
         self._noise = np.random.default_rng(seed + 1)
+        self._neighbour = neighbour
+        self._busy, self._until = False, 0.0
+        self.cpu_ns = 0
         self.spent_ns = 0.0
         """What filters cost so far, their calls' fixed cost and profiling included; without noise."""
         plan = FilterPlan(
@@ -63,7 +68,8 @@ class VirtualStream:
 
         self.policy.update = timed
         self.call_ns = CALL_NS if priced else 0
-        self.loop = FilterLoop(FilterChain(plan, lambda: self.now_ns), self.policy, rng, pool=pool, slice_rows=slice_rows)
+        chain = FilterChain(plan, lambda: self.now_ns, cpu_clock=(lambda: self.cpu_ns) if neighbour else None)
+        self.loop = FilterLoop(chain, self.policy, rng, pool=pool, slice_rows=slice_rows)
 
     def _filter(self, k: int):
         def call(bits: pa.Array) -> np.ndarray:
@@ -72,10 +78,18 @@ class VirtualStream:
             ns = self.fixed_ns[k] + UNIT_NS * self.units[k] * rows
             self.spent_ns += ns
             factor = float(np.exp(self._noise.normal(0.0, self.noise))) if self.noise else 1.0
-            self.now_ns += int(self.call_ns + factor * ns)
+            took = int(self.call_ns + factor * ns)
+            self.cpu_ns += took
+            self.now_ns += took * (2 if self._neighbour and self._disturbed() else 1)
             return (values >> k) & 1 == 1
 
         return call
+
+    def _disturbed(self) -> bool:
+        while self.now_ns >= self._until:
+            self._busy = not self._busy
+            self._until += float(self._noise.exponential(BURST_NS))
+        return self._busy
 
     def process(self, passed: np.ndarray) -> np.ndarray:
         """Let these rows through; which passed."""

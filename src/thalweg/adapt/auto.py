@@ -23,8 +23,8 @@ Guarantee
   `purse.LOAN_NS` and the first `FIRST_ROWS` rows, by the clock it is given.
 - Regret, for data and costs that do not change, independent rows, no guards, fixed costs or `profile=False`. Let B be
   what a row costs if it is evaluated by every filter, C what it costs in the best order, m the profiled rows in the
-  window, and h the hedge (the larger of `evidence.LEAST_PASS` and `LEAST_DROP`). With probability 1 - d the order that is
-  chosen costs per row at most
+  window, and h the hedge (the larger of `evidence.LEAST_PASS` and `LEAST_DROP`). With probability 1 - d the order it
+  chooses costs per row at most
 
       4 C + 2 B (sqrt(ln(2 n! / d) / (2 m)) + PRIOR / m + h) + C * LEAST_GAIN
 
@@ -57,6 +57,7 @@ from numpy.typing import NDArray
 
 from thalweg.adapt.drift_alarm import DriftAlarm
 from thalweg.adapt.evidence import WINDOW, Evidence
+from thalweg.adapt.met_costs import MetCosts
 from thalweg.adapt.outlook import Outlook, Walk
 from thalweg.adapt.policy import (
     NEVER,
@@ -74,7 +75,7 @@ from thalweg.adapt.policy import (
 from thalweg.adapt.purse import Purse
 from thalweg.adapt.regimes import Regimes
 from thalweg.adapt.scope import everything
-from thalweg.adapt.slice_length import FIRST_ROWS, SliceLength
+from thalweg.adapt.slice_length import FIRST_ROWS, MOST_ROWS, SliceLength
 from thalweg.adapt.trial_choice import choose_trial
 from thalweg.plan.pipeline import Pipeline
 
@@ -123,6 +124,7 @@ class Auto:
         self.alarm = DriftAlarm(pipeline.names)
         self.regimes = Regimes()
         self.slices = SliceLength()
+        self.met = MetCosts()
         self.moved: str | None = None
         """Why the data is held to have moved, until enough has been profiled since."""
         self._rows = 0
@@ -148,6 +150,7 @@ class Auto:
         if len(self.pipeline) < 2:
             return None
         self._account(seen)
+        self._meet(seen)
         costs = known_costs(seen.cost_ns)
         moved = self._look(seen)
         new = self._learn(seen, moved=moved)
@@ -170,6 +173,13 @@ class Auto:
         if seen.trial_ns and self._wants.trial is not None:
             self._tried[self._wants.trial.candidate] = self._rows
 
+    def _meet(self, seen: Seen) -> None:
+        """Remember what filters cost where they stand."""
+        if seen.trial_ns or seen.calls is None or seen.costs is None:
+            return
+        busy = seen.busy_ns - seen.calls * np.nan_to_num(seen.costs.fixed_ns)
+        self.met.record(self.order, seen.evaluated.tolist(), busy.tolist(), self._rows)
+
     def _price(self, evaluated: NDArray[Any], costs: Numbers, more: Costs | None) -> None:
         """What profiling costs: one tuple more, and calls, for tuples on which these filters are evaluated."""
         fixed = np.zeros(len(costs)) if more is None else np.nan_to_num(more.fixed_ns)
@@ -187,6 +197,7 @@ class Auto:
         if self._volatile():
             return False
         self.moved = moved
+        self.met.clear()
         self.evidence.moved(seen)
         self._confirmed, self._calm = 0, 1.0
         return True
@@ -226,7 +237,7 @@ class Auto:
         outlook = self._outlook(costs, more)
         walk = outlook.walk(self.order)
         thorough = self.moved is not None or self._decisions <= THOROUGH or self._decisions % THOROUGH == 0
-        found = outlook.cheapest(walk, thorough=thorough)
+        found = self._tenable(outlook, walk, outlook.cheapest(walk, thorough=thorough))
         verdict = None
         if found.total_ns < walk.total_ns * (1.0 - LEAST_GAIN):
             verdict = Verdict(found.order, self._reason(walk, found))
@@ -238,6 +249,23 @@ class Auto:
         self._try(outlook, walk, more)
         self._aim(outlook, walk, more)
         return verdict
+
+    def _tenable(self, outlook: Outlook, walk: Walk, found: Walk) -> Walk:
+        """The order found, unless its filters have been met where it puts them and cost much more there: then the best
+        single move of which that is not known, or none."""
+        if found is walk:
+            return found
+        costs = outlook.costs.tolist()
+
+        def met_ns(other: Walk) -> float:
+            return other.total_ns + self.met.extra_ns(other.order, other.reach.tolist(), costs, self._rows)
+
+        most = walk.total_ns * (1.0 - LEAST_GAIN)  # what filters cost where they stand now is what is expected
+        if met_ns(found) < most:
+            return found
+        places = [divmod(int(place), len(costs)) for place in np.argsort(-walk.gains, axis=None)[: len(costs)]]
+        moves = [outlook.walk(walk.moved(to, of)) for to, of in places if walk.gains[to, of] > 0.0]
+        return min([move for move in moves if met_ns(move) < most], key=met_ns, default=walk)
 
     def _outlook(self, costs: Numbers, more: Costs | None) -> Outlook:
         table = self.evidence.table(self.order, old=self.moved is not None)
@@ -352,7 +380,8 @@ class Auto:
         self.purse.restore(snapshot["price_ns"])
         self.alarm.reset()
         self.moved = self._trial = self._weights = self._decided_costs = None
+        self.slices.goal = min(max(int(snapshot["slice_rows"]), 1), MOST_ROWS)
         if len(self.evidence.window):
-            self.slices.settle(int(snapshot["slice_rows"]))
+            self.slices.rows = self.slices.goal
         self._evaluate = everything(self.order, self.pipeline)
         self._wants = self._wish()

@@ -44,10 +44,6 @@ class SliceLength:
         """Whether slices have reached the length they should have."""
         return self.rows >= self.goal
 
-    def settle(self, rows: int) -> None:
-        """Go on with the length that another worker has found."""
-        self.rows = self.goal = min(max(rows, 1), MOST_ROWS)
-
     def urge(self, now_ns: float, row_ns: float) -> None:
         """The data has moved, and a row took so long lately."""
         self._begun_ns = now_ns

@@ -14,8 +14,8 @@ The two parts are tracked by a Kalman filter: each call observes `fixed + rows *
 calls both drift by `DRIFT`. What calls of one size cannot tell keeps its value, and its error grows slowly; a sum over
 recent calls would forget what is known about the fixed part while all calls have the same size. The first call counts
 little, because it pays for imports, compilation and caches. A call far above the prediction (the process was
-descheduled) counts as `OUTLIER` times the prediction, unless the next one of that size agrees: then the predicate has
-become more expensive, and its history is forgotten, as it is when a call takes less than a third of the prediction.
+descheduled) counts as `OUTLIER` times the prediction, unless the next one of about that size agrees: then the predicate
+has become more expensive, and its history is forgotten, as it is when a call takes less than a third of the prediction.
 Differs from a-greedy, section 4.1.2, which averages a window of per-tuple times: tuples are not timed one by one here.
 
 >>> cost = CallCost()
@@ -75,7 +75,7 @@ class CallCost:
     @property
     def error_ns(self) -> float:
         """The standard error of `per_row_ns`; nan where nothing is known."""
-        return math.sqrt(self._cc)
+        return math.sqrt(max(self._cc, 0.0)) if self.known else math.nan  # rounding may leave it below zero
 
     def take_over(self, per_row_ns: float, fixed_ns: float = 0.0, error_ns: float | None = None) -> None:
         """Begin with another worker's estimate; the first call here, which pays for warming up, changes it little."""
