@@ -91,6 +91,8 @@ class Profile:
     """Rows it raised on. Profiling never fails a query; the predicate then counts as not dropping."""
     known: Bits
     """One row a sampled row: True where the predicate was evaluated, now or before the row was dropped."""
+    cpu_ns: list[int] | None = None
+    """The part of `ns` in which this thread ran; None: nobody measured it."""
 
 
 class FilterChain:
@@ -233,6 +235,8 @@ class FilterChain:
         dropped, true = at == place, at > place
         known = at >= place
         asked = evaluate[dropped_at] & (at < place)
+        cpu_clock = self.cpu_clock
+        cpu_ns = None if cpu_clock is None else [0] * n
         for k in order:
             column = asked[:, k]
             for guard in self._guards[k]:
@@ -240,6 +244,7 @@ class FilterChain:
             rows = column.nonzero()[0]
             if not len(rows):
                 continue
+            ran = 0 if cpu_clock is None else cpu_clock()
             begun = self.clock()
             try:
                 mask, raised = self.evaluate(k, columns, None if len(rows) == m else rows)
@@ -253,8 +258,10 @@ class FilterChain:
             except (PredicateError, CallEnded):  # an answer of a wrong type or length, or none in time
                 errors[k] = len(rows)
             ns[k] = self.clock() - begun
+            if cpu_clock is not None and cpu_ns is not None:
+                cpu_ns[k] = cpu_clock() - ran
             counts[k] = len(rows)
-        return Profile(dropped, counts, ns, errors, known)
+        return Profile(dropped, counts, ns, errors, known, cpu_ns)
 
 
 def _numbers(alive: Rows | None, count: int) -> Rows:

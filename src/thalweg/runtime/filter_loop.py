@@ -461,10 +461,11 @@ class FilterLoop:
             if not trial:
                 work.evaluated_in_force[k] += count
                 work.passed_in_force[k] += done.passed[k]
-            ns_counted = done.ns[k]
-            if done.cpu_ns is not None:
-                ns_counted = self._waits[k].counted(count, ns_counted, done.cpu_ns[k])
-            self.costs[k].record(count, ns_counted)
+            self._record(k, count, done.ns[k], done.cpu_ns)
+
+    def _record(self, k: int, rows: int, ns: int, cpu_ns: list[int] | None) -> None:
+        """What a call on so many rows took."""
+        self.costs[k].record(rows, ns if cpu_ns is None else self._waits[k].counted(rows, ns, cpu_ns[k]))
 
     def _count_profiling(self) -> None:
         """What has passed since the mark was time of profiling."""
@@ -553,7 +554,7 @@ class FilterLoop:
         seen = self.chain.profile(columns, dropped_at, waiting[0].order, waiting[-1].evaluate)
         for k, count in enumerate(seen.evaluated):
             if count and not seen.errors[k]:  # a call that raised was cut short, and says nothing of the cost
-                self.costs[k].record(count, seen.ns[k])
+                self._record(k, count, seen.ns[k], seen.cpu_ns)
         return seen
 
     def _ask(self, profile: Bits, known: Bits | None = None, *, trial_ns: int = 0, trial_loss_ns: int = 0) -> bool:

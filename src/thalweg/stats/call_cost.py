@@ -30,14 +30,17 @@ from __future__ import annotations
 import math
 
 NOISE = 0.1
-"""How much the time of a call differs from one to the next, as a share of it..."""
+"""How much the time of a call differs from one to the next, as a share of it, at least..."""
 NOISE_NS = 1_500.0
 """...and whatever its size: the clock, caches, the interpreter."""
+NOISE_MEMORY = 0.1
+"""Where calls differ by more, that is learned: each call counts for so much."""
 DRIFT = 0.015
 """How much costs change from call to call, as a share: a prediction is mostly that of the last dozen calls."""
 USUAL_FIXED_NS, MOST_FIXED_NS = 5e4, 1e6
 """What is suspected of a first call to be its fixed part, and how far that may be wrong, until calls tell; each at most
 half of the call."""
+WARM_CALLS = 3
 OUTLIER = 4.0
 SUDDEN = 2.0
 """Two calls in a row that exceed the prediction by this factor: the predicate has become more expensive."""
@@ -50,14 +53,15 @@ class CallCost:
     """A two-dimensional Kalman filter over the calls of one predicate."""
 
     __slots__ = (
-        "_best", "_calls", "_cc", "_cf", "_exceeded", "_ff", "fixed_ns", "least_ns", "most_ns", "most_rows",
-        "per_row_ns",
+        "_best", "_calls", "_cc", "_cf", "_exceeded", "_ff", "_noise", "fixed_ns", "least_ns", "most_ns",
+        "most_rows", "per_row_ns",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self._calls = 0
         self._exceeded = 0  # rows of the last call, if it took far longer than predicted
         self._cc = self._cf = self._ff = math.nan  # covariance of (per row, fixed)
+        self._noise = 1.0  # the variance of a call's time over that of usual noise
         self._best = math.inf  # time per row of the best call
         self.per_row_ns = math.nan
         self.fixed_ns = math.nan
@@ -75,7 +79,9 @@ class CallCost:
     @property
     def error_ns(self) -> float:
         """The standard error of `per_row_ns`; nan where nothing is known."""
-        return math.sqrt(max(self._cc, 0.0)) if self.known else math.nan  # rounding may leave it below zero
+        if not self.known:
+            return math.nan
+        return math.sqrt(max(self._cc * self._noise, 0.0))  # rounding may leave it below zero
 
     def take_over(self, per_row_ns: float, fixed_ns: float = 0.0, error_ns: float | None = None) -> None:
         """Begin with another worker's estimate; the first call here, which pays for warming up, changes it little."""
@@ -95,7 +101,7 @@ class CallCost:
         unsure = self._cc * rows * rows + 2.0 * self._cf * rows + self._ff
         if self._calls == 1 and ns > predicted:  # taken over, and this call pays for warming up
             return
-        if ns < predicted / 3.0 - NOISE_NS and (self._calls <= 3 or unsure < predicted * predicted):
+        if ns < predicted / 3.0 - NOISE_NS and (self._calls <= WARM_CALLS or unsure < predicted * predicted):
             self._begin(rows, ns)  # the first call was for warming up, or the predicate has become cheaper
             return
         if ns > SUDDEN * predicted + 3.0 * math.sqrt(max(unsure, 0.0)) + 4.0 * NOISE_NS:
@@ -120,6 +126,7 @@ class CallCost:
         self._ff, self._cf, self._cc = split, -split / rows, split / (rows * rows) + (NOISE * ns / rows) ** 2
         self._best, self.most_rows = ns / rows, rows
         self._exceeded = 0
+        self._noise = 1.0
         self._bound()
 
     def _observe(self, rows: int, ns: float, predicted: float) -> None:
@@ -127,9 +134,13 @@ class CallCost:
         ff = self._ff + (DRIFT * self.fixed_ns) ** 2
         cf = self._cf
         to_c, to_f = cc * rows + cf, cf * rows + ff
-        variance = rows * to_c + to_f + (NOISE * predicted) ** 2 + NOISE_NS**2
+        unsure, surprise = rows * to_c + to_f, ns - predicted
+        variance = unsure + (NOISE * predicted) ** 2 + NOISE_NS**2
         gain_c, gain_f = to_c / variance, to_f / variance
-        surprise = ns - predicted
+        # what doubt about the costs does not explain is noise of this predicate, or of this machine. It makes the costs
+        # less certain, and not slower to follow
+        unexplained = min(max(surprise * surprise - unsure, 0.0) / max(predicted * predicted, 1.0), 1.0) / NOISE**2
+        self._noise = max(self._noise + NOISE_MEMORY * (unexplained - self._noise), 1.0)
         per_row, fixed = self.per_row_ns + gain_c * surprise, self.fixed_ns + gain_f * surprise
         self._cc, self._cf, self._ff = cc - gain_c * to_c, cf - gain_c * to_f, ff - gain_f * to_f
         least = LEAST_SHARE * self._best  # not of this call's time per row: of a small one that is all fixed part
