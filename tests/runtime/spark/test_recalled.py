@@ -17,13 +17,17 @@ ANSWER = [x for x in range(ROWS) if x % 2 == 0 and x % 50 == 0]
 
 
 def noted(folder: Path, name: str, k: int):
-    """Writes down each call, with its place among those of its process."""
+    """Writes down each call, with its place among those of its process. `even` costs many times as much per row, so
+    that the noise of writing, which is nearly all a call of the other takes, cannot make it look cheaper."""
     test = multiple_of(k)
+    times = 30 if name == "even" else 1
 
     def predicate(column: pa.Array) -> pa.Array:
         with (folder / f"calls-{os.getpid()}").open("a") as out:
             out.write(f"{name} {len(column)}\n")
-        return test(column)
+        for _ in range(times):
+            answer = test(column)
+        return answer
 
     return tw.predicate(predicate, "id", name=name, vectorized=True)
 
