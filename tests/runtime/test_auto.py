@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from tests.runtime.virtual_stream import LOOK_NS, UNIT_NS, VirtualStream, correlated, least
+from tests.runtime.virtual_stream import UNIT_NS, VirtualStream, correlated, least
 from thalweg.adapt.purse import LOAN_NS
 from thalweg.adapt.slice_length import FIRST_ROWS
 from thalweg.runtime.spark.host_file import HostFile
@@ -78,7 +78,7 @@ def test_calm_data_is_left_alone_and_costs_less_and_less():
     assert all(switch.after[:4] == (0, 1, 2, 3) for switch in switches if switch.at >= 1_000)
     assert stream.spent_ns <= 1.02 * least([passed], CHEAP_FIRST) * len(works) * UNIT_NS
     early, late = (sum(work.profile_tuples for work in part) for part in (works[:6], works[6:]))
-    assert 0 < late < 0.7 * early  # not half: a filter at the rear that changes its place is looked at again
+    assert 0 < late < early / 2
     for work in works[6:]:
         assert work.profiling_ns + work.reoptimizing_ns < 0.01 * work.total_ns  # half of the budget
 
@@ -225,9 +225,7 @@ def test_a_worker_that_takes_over_pays_nothing_twice():
         worker.process(passed[i : i + 2_000])
         work = worker.loop.take_work()
         adapting, total = adapting + work.profiling_ns + work.reoptimizing_ns, total + work.total_ns
-    # a worker that handles two slices looks once before it has earned that
-    assert adapting <= 0.02 * total + 50 * LOOK_NS
-    assert adapting <= 0.025 * total
+    assert adapting <= 0.02 * total
 
 
 def test_a_clock_too_coarse_to_see_anything_ends_in_calm():
@@ -239,9 +237,9 @@ def test_a_clock_too_coarse_to_see_anything_ends_in_calm():
 
 @pytest.mark.parametrize(("slice_rows", "rows"), [(None, 4_000_000), (64, 400_000)])
 def test_by_the_real_clock_too_adapting_stays_near_its_budget_on_predicates_that_cost_next_to_nothing(slice_rows, rows):
-    """Nothing can be gained there, so nothing may be spent but the loan, which every pass has. Twice the budget and
-    the loan, for the first tuples and because the machine is not ours alone; in slices of 64 rows, where every look is
-    expensive, five times the budget. The calmest of three passes counts."""
+    """Nothing can be gained there, so nothing may be spent. Twice the budget, for the first tuples and because the
+    machine is not ours alone; in slices of 64 rows, where every look is expensive, five times. The calmest of three
+    passes counts."""
     import thalweg as tw
 
     table = pa.table({"x": np.arange(rows) % 1_000})
@@ -252,10 +250,10 @@ def test_by_the_real_clock_too_adapting_stays_near_its_budget_on_predicates_that
         slice_rows=slice_rows,
     )
     most = 0.10 if slice_rows else 0.04
-    beyond = []
+    shares = []
     for _ in range(3):
         assert sum(batch.num_rows for batch in keep.over(table)) == rows - 6 * rows // 1_000
         latest = keep.report().sections[-1]
         spent = latest.profiling_ns + latest.reoptimizing_ns + latest.trial_loss_ns
-        beyond.append(spent - most * latest.total_ns)
-    assert min(beyond) <= 2 * LOAN_NS
+        shares.append(spent / latest.total_ns)
+    assert min(shares) <= most
