@@ -84,7 +84,7 @@ def test_what_workers_leave_on_a_host_is_private(temp: Path, monkeypatch: pytest
     forget_at_exit("app")
     file = HostFile("app", "query")
     file.offer(lambda: {"order": [0, 1]})
-    TuplePool(file, "one", 2).give("mark", BITS, fresh=True)
+    TuplePool(file, "one", 2).give("mark", BITS, fresh=True, costs={})
     mark = CallMark("app", "chain", 1, 2, 0)
     found = modes(temp)
     mark.remove()
@@ -98,7 +98,7 @@ def test_nothing_is_read_from_a_folder_that_others_may_fill(temp: Path, monkeypa
     """Names are no secret: somebody else may have made the folder before."""
     file = HostFile("app", "query")
     giver, taker = TuplePool(file, "one", 2), TuplePool(file, "two", 2)
-    giver.give("mark", BITS, fresh=True)
+    giver.give("mark", BITS, fresh=True, costs={})
     mark = CallMark("app", "chain", 1, 2, 0)
     mark.enter(0)
     monkeypatch.setattr(call_mark, "lives", lambda pid: False)
@@ -115,11 +115,11 @@ def test_nothing_is_read_from_a_folder_that_others_may_fill(temp: Path, monkeypa
 def test_a_link_in_place_of_the_pool_is_not_followed(temp: Path):
     file = HostFile("app", "query")
     giver, taker = TuplePool(file, "one", 2), TuplePool(file, "two", 2)
-    giver.give("mark", BITS, fresh=True)
+    giver.give("mark", BITS, fresh=True, costs={})
     pool = file.path.with_suffix(".tuples")
     elsewhere = temp / "elsewhere"
     pool.rename(elsewhere)
     pool.symlink_to(elsewhere)
     assert taker.take("mark") is None
-    giver.give("mark", BITS, fresh=True)
+    giver.give("mark", BITS, fresh=True, costs={})
     assert elsewhere.read_text().count("\n") == 1
