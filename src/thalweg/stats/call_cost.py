@@ -37,7 +37,7 @@ NOISE_MEMORY = 0.1
 """Where calls differ by more, that is learned: each call counts for so much."""
 DRIFT = 0.015
 """How much costs change from call to call, as a share: a prediction is mostly that of the last dozen calls."""
-USUAL_FIXED_NS, MOST_FIXED_NS = 5e4, 1e6
+USUAL_FIXED_NS, MOST_FIXED_NS = 2e4, 1e6
 """What is suspected of a first call to be its fixed part, and how far that may be wrong, until calls tell; each at most
 half of the call."""
 WARM_CALLS = 3
@@ -101,7 +101,8 @@ class CallCost:
         unsure = self._cc * rows * rows + 2.0 * self._cf * rows + self._ff
         if self._calls == 1 and ns > predicted:  # taken over, and this call pays for warming up
             return
-        if ns < predicted / 3.0 - NOISE_NS and (self._calls <= WARM_CALLS or unsure < predicted * predicted):
+        less = predicted - ns
+        if 3.0 * less > 2.0 * predicted + 3.0 * NOISE_NS and (self._calls <= WARM_CALLS or less * less > 9.0 * unsure):
             self._begin(rows, ns)  # the first call was for warming up, or the predicate has become cheaper
             return
         if ns > SUDDEN * predicted + 3.0 * math.sqrt(max(unsure, 0.0)) + 4.0 * NOISE_NS:
