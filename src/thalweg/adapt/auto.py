@@ -95,6 +95,8 @@ THOROUGH = 4
 """One decision in so many, and the first ones, are thorough: see `Outlook.cheapest`."""
 STEADY, CALMEST = 0.6, 1.0 / 8.0
 """The share of the budget for steady profiling, and the least part of it that remains when nothing changes."""
+CHEAP_ROWS, CHEAP_LOAN_NS = 1_024, 3e5
+"""The first slice, and the loan, where rows are known to be cheap."""
 LATE, LATE_NS = 4.0, 1_000_000
 """Work that takes so many times longer than expected is a reason to look, if it takes so long."""
 
@@ -337,7 +339,7 @@ class Auto:
     def _wish(self) -> Wants:
         slice_rows, evaluate = self.slices.rows, self._evaluate
         if not len(self.evidence.window) and self._rows < 8 * FIRST_ROWS:
-            return _wants(1.0, evaluate, rows=1, most=FIRST_ROWS, urgent=True, slice_rows=FIRST_ROWS)
+            return _wants(1.0, evaluate, rows=1, most=FIRST_ROWS, urgent=True, slice_rows=slice_rows)
         if self._trial is not None:
             return _wants(0.0, evaluate, rows=1, slice_rows=slice_rows, trial=self._trial)
         dropped = 1.0 - self.evidence.kept
@@ -356,6 +358,13 @@ class Auto:
         p = min(p, 2.0 * WINDOW / (max(since, slice_rows) * dropped))
         most = max(min(affordable, MOST_TOGETHER), together)
         return _wants(p, evaluate, together, rows, self._late_ns, most, slice_rows=slice_rows)
+
+    def expect_cheap_rows(self) -> None:
+        """Before anything is seen: a row costs so little that a decision takes as long as hundreds of them, as the
+        probes of a join do. Then slices begin longer, and less is lent."""
+        self.slices.rows = CHEAP_ROWS
+        self.purse.lend_at_most(CHEAP_LOAN_NS)
+        self._wants = self._wish()
 
     def begin(self, order: tuple[int, ...]) -> None:
         """Start in another order; nothing has been seen yet."""

@@ -43,7 +43,7 @@ class Purse:
     def __init__(self, budget: float) -> None:
         self.budget = budget
         self.loan_ns = LOAN_NS
-        self._lends = True  # a worker that takes over has had its loan
+        self._most_lent_ns = LOAN_NS  # a worker that takes over has had its loan
         self.each_ns = LEAST_NS
         """Of profiling one tuple more."""
         self.calls_ns = 0.0
@@ -111,8 +111,11 @@ class Purse:
 
     def lend(self, gain: float) -> None:
         """Where at most this share of the cost can be gained, less is lent: there is less to learn."""
-        if self._lends:
-            self.loan_ns = LOAN_NS * min(max(gain, 0.0) / WORTH_THE_LOAN, 1.0)
+        self.loan_ns = self._most_lent_ns * min(max(gain, 0.0) / WORTH_THE_LOAN, 1.0)
+
+    def lend_at_most(self, ns: float) -> None:
+        """Before anything is seen: no more than this is lent."""
+        self.loan_ns = self._most_lent_ns = ns
 
     def tuples_at_once(self) -> int:
         """How many can be paid for now."""
@@ -140,7 +143,7 @@ class Purse:
         self.row_ns, self.each_ns, self._beside_ns = math.nan, LEAST_NS, SHOW_NS
         if prices is not None:
             self.row_ns, self.each_ns, self._beside_ns = (float(ns) for ns in prices)
-            self.loan_ns, self._lends, self._updates = 0.0, False, WARM
+            self.loan_ns, self._most_lent_ns, self._updates = 0.0, 0.0, WARM
 
 
 def _mixed(old: float, new: float, weight: float = LATEST) -> float:

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.adapt import make_policy
+from thalweg.adapt.auto import Auto
 from thalweg.errors import JoinLimitError
 from thalweg.kernels.columns import take_rows
 from thalweg.kernels.compiling import compiled_by
@@ -88,6 +89,8 @@ class JoinLoop:
         for a, probes in self.chains.items():
             seeded = np.random.default_rng(rng.integers(2**63))
             adapted = make_policy(policy, probes.pipeline, profile, seeded)
+            if isinstance(adapted, Auto):
+                adapted.expect_cheap_rows()
             self.loops[a] = FilterLoop(probes, adapted, seeded, slice_rows)
         self.output = JoinOutput(binding)
         self._hold(tables or {})
