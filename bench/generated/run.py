@@ -1,4 +1,4 @@
-"""Chains one after the other: drawn, run, and told as lines; on the virtual clock several at a time."""
+"""Chains one after the other: drawn, run, and printed as lines; on the virtual clock several at a time."""
 
 from __future__ import annotations
 

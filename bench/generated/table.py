@@ -47,11 +47,11 @@ def kinds(lines: Sequence[Line]) -> Iterator[str]:
     yield "|---|---|---:|" + "---:|" * (len(policies) + 1)
     against = {(line["group"], line["kind"]): line for line in lines if line["line"] == "kind"}
     for key, found in means.items():
-        told = " | ".join(f"{found[p]['work']['mean']:.2f}" if p in found else "" for p in policies)
+        cells = " | ".join(f"{found[p]['work']['mean']:.2f}" if p in found else "" for p in policies)
         chains = max(line["chains"] for line in found.values())
         other = against.get(key)
         last = "" if other is None else f"{other['auto_over_best_other']:.2f} ({other['best_other']})"
-        yield f"| {key[0]} | {key[1]} | {chains} | {told} | {f'**{last}**' if other and other['behind'] else last} |"
+        yield f"| {key[0]} | {key[1]} | {chains} | {cells} | {f'**{last}**' if other and other['behind'] else last} |"
 
 
 def others(lines: Sequence[Line]) -> Iterator[str]:
@@ -88,9 +88,9 @@ def spark(lines: Sequence[Line]) -> Iterator[str]:
     yield from ("", "| kind | n | " + " | ".join(f"auto over {name}" for name in against) + " | work of auto |")
     yield "|---|---:|" + "---:|" * (len(against) + 1)
     for line in lines:
-        told = " | ".join(f"{line['over'][name]['median']:.2f}, {line['over'][name]['worst']:.2f}" for name in against)
+        cells = " | ".join(f"{line['over'][name]['median']:.2f}, {line['over'][name]['worst']:.2f}" for name in against)
         work = f"{line['work']['median']:.2f}, {line['work']['worst']:.2f}"
-        yield f"| {line['kind']} | {line['chains']} | {told} | {work} |"
+        yield f"| {line['kind']} | {line['chains']} | {cells} | {work} |"
 
 
 if __name__ == "__main__":

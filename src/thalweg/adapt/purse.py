@@ -100,7 +100,7 @@ class Purse:
         self._shown_ns = math.nan
         if len(seen.profile):
             self._shown_ns = seen.profiling_ns - self.each_ns * len(seen.profile) - self.calls_ns
-        # what is not spent is not saved for ever
+        # what is not spent is not saved indefinitely
         most = 2.0 * self.show_ns + SAVED * self.each_ns + self.loan_ns
         self._spent_ns = max(self._spent_ns, self.earned_ns - most)
 

@@ -36,8 +36,8 @@ def make_loop(plan: FilterPlan, settings: FilterSettings, clock: Callable[[], in
     policy = make_policy(settings.policy, plan.pipeline, settings.profile, rng)
     chain = FilterChain(plan, clock or WorkingClock(), cpu_clock=None if clock else time.thread_time_ns)
     loop = FilterLoop(chain, policy, rng, settings.slice_rows, dead_letter=settings.dead_letter, redact=settings.redact)
-    if (told := recalled(settings.events, plan.pipeline)) is not None:
-        loop.recall(told)
+    if (earlier := recalled(settings.events, plan.pipeline)) is not None:
+        loop.recall(earlier)
     if settings.time_limit is not None:
         chain.sentry = loop.time_limit = TimeLimit(settings.time_limit, plan.pipeline.names)
     return loop
