@@ -12,7 +12,7 @@ from tests.runtime.virtual_stream import UNIT_NS, VirtualStream
 from thalweg.adapt.purse import LOAN_NS, WARM
 from thalweg.adapt.slice_length import FIRST_ROWS
 from thalweg.cost.pipeline import best_order, order_cost
-from thalweg.runtime.filter_loop import Work
+from thalweg.runtime.work import Work
 
 JUDGE_NS = 100_000
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +27,10 @@ from thalweg.errors import TimeLimitError
 from thalweg.kernels import CallEnded, Chain, ChainRows, Columns, FilterChain, Pass, Profile, Unknown
 from thalweg.kernels.compiling import compiled_by
 from thalweg.runtime.failed_row import FailedRow, failed_row_error, told
+from thalweg.runtime.pool import Pool
 from thalweg.runtime.recalled import Recalled
 from thalweg.runtime.row_picker import RowPicker
+from thalweg.runtime.work import Switch, Work
 from thalweg.stats import CallCost, UsualWait
 
 SLICE_ROWS = 1024
@@ -48,96 +50,6 @@ COLD = 8
 """But the first few are looked at at once: an unknown order may be far from good."""
 
 Bits = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Switch:
-    """A verdict, applied at once: after how many rows of this loop, from which order to which, and why."""
-
-    at: int
-    before: tuple[int, ...]
-    after: tuple[int, ...]
-    reason: str
-
-
-@dataclass(slots=True)
-class Work:
-    """What was done: counters by predicate and times. Additive, so that workers and batches can be summed."""
-
-    rows: int
-    kept: int
-    evaluated: list[int]
-    passed: list[int]
-    busy_ns: list[int]
-    profiled: list[int]
-    profile_busy_ns: list[int]
-    profile_errors: list[int]
-    profile_tuples: int = 0
-    total_ns: int = 0
-    profiling_ns: int = 0
-    reoptimizing_ns: int = 0
-    switches: list[Switch] = field(default_factory=list)
-    failed: int = 0
-    """Rows set aside."""
-    raised: list[int] = field(default_factory=list)
-    """Rows a predicate raised on, in ordinary work; others may have dropped them."""
-    trials: int = 0
-    """Slices that were run in another order to measure it. Their rows count in `evaluated` and `passed` like others."""
-    trial_rows: int = 0
-    trial_ns: int = 0
-    """Time of those slices, a part of the processing time."""
-    trial_loss_ns: int = 0
-    """How much longer they took than the order in force would have."""
-    compiling_ns: int = 0
-    """Time that numba compiled in; no other time includes it."""
-    rows_in_force: int = 0
-    """Rows since the last switch, or since the work was last taken, without those of trials: these three are of the
-    order in force alone."""
-    evaluated_in_force: list[int] = field(default_factory=list)
-    passed_in_force: list[int] = field(default_factory=list)
-    standing: str = ""
-    """Why the order has not changed lately, in one sentence; empty where the policy does not say."""
-
-    @classmethod
-    def none(cls, n: int) -> Work:
-        """Nothing done yet, for n predicates."""
-        return cls(
-            0, 0, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, raised=[0] * n,
-            evaluated_in_force=[0] * n, passed_in_force=[0] * n,
-        )  # fmt: skip
-
-    def add_switch(self, switch: Switch) -> None:
-        """Another order is in force from here on."""
-        self.switches.append(switch)
-        n = len(self.evaluated)
-        self.rows_in_force, self.evaluated_in_force, self.passed_in_force = 0, [0] * n, [0] * n
-
-
-class Shared(NamedTuple):
-    """What siblings gave."""
-
-    tuples: Bits
-    """Profile tuples: two bits per filter, drops the row, is known."""
-    fresh: Bits
-    """Which of them were sampled under an urgent wish."""
-    costs: list[Mapping[str, Any]]
-    """What their calls cost (`FilterLoop.cost_snapshot`), oldest first."""
-
-
-class Pool(Protocol):
-    """Where workers share profile tuples and costs, by mark."""
-
-    def give(self, mark: str, tuples: Bits, fresh: bool, costs: Mapping[str, Any]) -> None:
-        """Let siblings have these; fresh: sampled under an urgent wish."""
-        ...
-
-    def news(self) -> bool:
-        """Whether there may be something to take."""
-        ...
-
-    def take(self, mark: str) -> Shared | None:
-        """What siblings gave since the last call; None when that is nothing."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

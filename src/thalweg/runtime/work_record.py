@@ -10,7 +10,8 @@ from typing import Any
 
 from thalweg.events import Observed, Record, Switched, VerdictGiven
 from thalweg.plan import FilterPlan
-from thalweg.runtime.filter_loop import FilterLoop, Work
+from thalweg.runtime.filter_loop import FilterLoop
+from thalweg.runtime.work import Work
 
 MOST_SWITCHES = 50
 """Recorded one by one a record; a policy that thrashes must not flood the driver."""

@@ -17,7 +17,8 @@ from thalweg.kernels import FilterChain
 from thalweg.lab.a_greedy.clocks import UNIT_NS, FilterClock, VirtualClock
 from thalweg.lab.a_greedy.filter_groups import Codes
 from thalweg.plan import FilterPlan, predicate
-from thalweg.runtime.filter_loop import FilterLoop, Work
+from thalweg.runtime.filter_loop import FilterLoop
+from thalweg.runtime.work import Work
 
 SLICE_ROWS = 512
 """A change of the order waits for the end of a slice: small beside the 100,000 tuples that fill a window."""

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.runtime.filter_loop import Shared
+from thalweg.runtime.pool import Shared
 from thalweg.runtime.spark.host_file import HostFile
 
 FRESH_S = 30.0
