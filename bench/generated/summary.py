@@ -49,7 +49,7 @@ def groups(chains: dict[tuple[int, int], Line]) -> Iterator[tuple[str, str, set[
     """Each group and its chains: all long ones, the short ones, and the long ones by kind."""
     long = {key for key, chain in chains.items() if chain["long"]}
     yield "all", "at least a second of work", long
-    yield "short", "a tenth of a second of work", {key for key, chain in chains.items() if chain["short"]}
+    yield "short", "less than a second of work", {key for key, chain in chains.items() if chain["short"]}
     moving = {key for key in long if chains[key]["groups"]["drift"] != "still"}
     yield "moving", "jump, slide or return", moving
     for group in GROUPS:

@@ -20,7 +20,8 @@ def main(paths: Sequence[str]) -> int:
     lines = [json.loads(text) for path in paths for text in Path(path).read_text(encoding="utf-8").splitlines()]
     on_spark = [line for line in lines if line["line"] == "spark kind"]
     found = list(summary([line for line in lines if line["line"] in ("chain", "run", "neighbour run")]))
-    print("\n".join([*overall(found), "", *kinds(found), "", *others(found), *spark(on_spark)]))
+    local = [*overall(found), "", *kinds(found), "", *others(found)] if found else []
+    print("\n".join([*local, *spark(on_spark)]))
     return 0
 
 
@@ -81,16 +82,26 @@ def others(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def spark(lines: Sequence[Line]) -> Iterator[str]:
-    """On Spark, one row per kind: the time of the other ways over that of `auto`, median and worst."""
+    """On Spark, one row per kind: how many times as fast `auto` is, and its time and work over the best order's."""
     if not lines:
         return
-    against = list(lines[0]["over"])
-    yield from ("", "| kind | n | " + " | ".join(f"auto over {name}" for name in against) + " | work of auto |")
-    yield "|---|---:|" + "---:|" * (len(against) + 1)
+    others = [name for name in lines[0]["over"] if name != "best"]
+    yield ""
+    head = " | ".join(
+        f"{name}: mean, median, worst" for name in ("time over the best order", "work over the best order")
+    )
+    yield f"| kind | chains | {' | '.join(f'over {name}: median, worst' for name in others)} | {head} |"
+    yield "|---|---:|" + "---:|" * (len(others) + 2)
     for line in lines:
-        cells = " | ".join(f"{line['over'][name]['median']:.2f}, {line['over'][name]['worst']:.2f}" for name in against)
-        work = f"{line['work']['median']:.2f}, {line['work']['worst']:.2f}"
-        yield f"| {line['kind']} | {line['chains']} | {cells} | {work} |"
+        faster = " | ".join(
+            f"{1 / line['over'][name]['median']:.1f} ×, {1 / line['over'][name]['worst']:.1f} ×" for name in others
+        )
+        best = " | ".join(
+            ", ".join(f"{found[key]:.2f}" for key in ("mean", "median", "worst"))
+            for found in (line["over"]["best"], line["work"])
+        )
+        name = line["kind"] if line["group"] in (*OVERALL, "every") else f"{line['group']}: {line['kind']}"
+        yield f"| {name} | {line['chains']} | {faster} | {best} |"
 
 
 if __name__ == "__main__":
