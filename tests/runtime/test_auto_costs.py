@@ -81,7 +81,7 @@ def test_a_cheap_filter_at_the_rear_that_looks_expensive_on_few_rows_is_tried_an
 
 
 def test_some_chain_needs_a_trial_and_gets_one():
-    """A trial is a slice with the candidate further in front, booked as such; order and rows are as without."""
+    """A trial is a slice with the candidate further forward, booked as such; order and rows are as without."""
     tried = 0
     for seed in range(12):
         chain = DrawnChain.of(seed)

@@ -105,7 +105,8 @@ class TriesOnce(Scripted):
 
     def _wish(self) -> None:
         n = len(self.pipeline)
-        trial = self.trial if len(self.shown) == 2 else None
+        wanted = len(self.shown) >= 2 and not any(seen.trial_ns for seen in self.shown)
+        trial = self.trial if wanted else None
         self._wants = Wants(0.0, np.zeros((n, n), dtype=bool), rows=1, slice_rows=10, trial=trial)
 
     def update(self, seen) -> None:
@@ -140,7 +141,7 @@ def test_the_loss_of_a_trial_is_what_it_took_longer_and_at_most_its_candidates_c
     assert work.switches == []
 
 
-@pytest.mark.parametrize(("rows", "slice_rows", "took"), [(10, None, 10), (10, 4, 4), (500, None, 20)])
+@pytest.mark.parametrize(("rows", "slice_rows", "took"), [(10, None, 10), (10, 4, 4), (36, None, 20)])
 def test_a_trial_is_no_longer_than_asked_for_than_a_slice_and_than_what_is_left(rows, slice_rows, took):
     watched = Watched(np.tile([True, False], (40, 1)), Pipeline(("a", "b")))
     policy = TriesOnce(watched.pipeline, Trial((1, 0), rows, 1, 1.0))
@@ -148,3 +149,13 @@ def test_a_trial_is_no_longer_than_asked_for_than_a_slice_and_than_what_is_left(
     loop.process(watched.batch(range(40)))
     assert loop.work.trial_rows == took
     assert loop.work.rows == 40
+
+
+@pytest.mark.parametrize("rows", [41, 500])
+def test_a_trial_that_has_less_than_half_of_its_rows_left_is_run_on_the_next_batch(rows: int):
+    watched = Watched(np.tile([True, False], (40, 1)), Pipeline(("a", "b")))
+    loop = FilterLoop(watched.chain, TriesOnce(watched.pipeline, Trial((1, 0), rows, 1, 1.0)), np.random.default_rng(1))
+    loop.process(watched.batch(range(40)))
+    assert (loop.work.trials, loop.work.rows) == (0, 40)
+    loop.process(watched.batch(range(40)))
+    assert (loop.work.trials, loop.work.trial_rows, loop.work.rows) == (1, 40, 80)

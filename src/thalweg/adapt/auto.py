@@ -1,6 +1,6 @@
 """Auto: the order of least expected cost, learned within a budget (the future work of a-greedy, section 10).
 
-Answers: which order to use, what to profile, and which filter to try further in front.
+Answers: which order to use, what to profile, and which filter to try further forward.
 
 How it decides
 - **The order** is always one of least expected cost under what is known (`outlook`): the shares that profiled rows and
@@ -11,7 +11,7 @@ How it decides
   less and less: the window is to hold rows from all the time since the data moved, and each time it confirms the order,
   half as much is spent, down to an eighth.
 - **What to try**: a filter at the rear is timed on few rows, so it may cost much less than it seems. If that would
-  change the order, one slice is run with the filter further in front (`trial_choice`). Doubt decides what is tried, not
+  change the order, one slice is run with the filter further forward (`trial_choice`). Doubt decides what is tried, not
   whether the order changes.
 - **When the data moves** is seen from what ordinary work drops, for nothing (`drift_alarm`). The order is judged anew
   at once; `BURST` rows are profiled as fast as the budget allows; slices are short again (`slice_length`). Data that
@@ -21,19 +21,24 @@ How it decides
 Guarantee
 - Budget: profiling, deciding and what trials lose take at most `budget` of the time, and besides a loan of
   `purse.LOAN_NS` and the first `FIRST_ROWS` rows, by the clock it is given.
-- Regret, for data and costs that do not change, independent rows, no guards, fixed costs or `profile=False`. Let B be
-  what a row costs if it is evaluated by every filter, C what it costs in the best order, m the profiled rows in the
-  window, and h the hedge (the larger of `evidence.LEAST_PASS` and `LEAST_DROP`). With probability 1 - d the order it
-  chooses costs per row at most
+- Regret, where data and costs do not change. Assumed: rows are independent, costs are known and do not depend on the
+  values, there are no guards, fixed costs or `profile=False`, and m profiled rows, chosen independently of what they
+  show, are known in full and weigh the same. Let B be what a row costs if every filter is evaluated on it, C what it
+  costs in the best order, D the number of decisions, h the hedge (the larger of `evidence.LEAST_PASS` and
+  `LEAST_DROP`), and G the factor by which the search misses the cheapest order of its own table (`outlook`). With
+  probability 1 - d the order in force after each decision costs per row at most
 
-      4 C + 2 B (sqrt(ln(2 n! / d) / (2 m)) + PRIOR / m + h) + C * LEAST_GAIN
+      G (C + e) / (1 - LEAST_GAIN) + e,   e = B (sqrt(ln(2 n! D / d) / (2 m)) + n PRIOR / m + n h)
 
-  because the sampled cost of each of the n! orders is within B sqrt(ln(2 n! / d) / (2 m)) of the true one (Hoeffding's
-  inequality and the union bound), the prior and the hedge change it by at most the other two terms, and after every
-  `THOROUGH` decisions the order is no worse than Static Greedy's for the same statistics, which is at most 4 times the
-  best (a-greedy, theorem 4.1).
-  Over N rows the regret is N times that beyond C, plus the budget. The factor 4 is the worst case of greedy, not what
-  is met: docs/benchmarks.md has what is.
+  Proof. The cost of a row in an order lies between 0 and B. By Hoeffding's inequality and the union bound over n!
+  orders and D decisions, every sampled cost is within the first term of e of the true one. At each position the prior
+  changes the share of rows that get past by at most PRIOR / m, and the hedge by at most h: a share is a product of
+  numbers between 0 and 1, so the changes at most add up over n positions, and each filter's cost is multiplied by such
+  a share. Hence what the table says of any order is within e of the truth; the order found costs at most G times what
+  the table says of the best order, and an order is kept only if another would save less than `LEAST_GAIN`.
+  Without the prior G <= 4, by Static Greedy alone (a-greedy, theorem 4.1). With it there is no such proof; tests
+  compare with every order. Over N rows the regret is N times what the bound exceeds C by, plus the budget: it is
+  linear in N, as the window is finite. Where assumptions fail, docs/benchmarks-generated.md has what is met.
 Cost: as the budget says.
 Differs from the paper: it has no such algorithm. Its profile tuples and Static Greedy are used here; thresholds that
 avoid thrashing are not, since a change costs nothing.
@@ -76,7 +81,8 @@ from thalweg.adapt.purse import Purse
 from thalweg.adapt.regimes import Regimes
 from thalweg.adapt.scope import everything
 from thalweg.adapt.slice_length import FIRST_ROWS, MOST_ROWS, SliceLength
-from thalweg.adapt.trial_choice import choose_trial
+from thalweg.adapt.trial_choice import choose_trial, in_doubt
+from thalweg.errors import PlanError
 from thalweg.plan.pipeline import Pipeline
 
 START, BURST = 192, 128
@@ -97,6 +103,8 @@ STEADY, CALMEST = 0.6, 1.0 / 8.0
 """The share of the budget for steady profiling, and the least part of it that remains when nothing changes."""
 CHEAP_ROWS, CHEAP_LOAN_NS = 1_024, 3e5
 """The first slice, and the loan, where rows are known to be cheap."""
+FORMAT = 2
+"""Of snapshots: others are refused."""
 LATE, LATE_NS = 4.0, 1_000_000
 """Work that takes so many times longer than expected is a reason to look, if it takes so long."""
 
@@ -157,7 +165,7 @@ class Auto:
         moved = self._look(seen)
         new = self._learn(seen, moved=moved)
         verdict = None
-        if new or moved or seen.trial_ns or self._costs_changed(costs):
+        if new or moved or seen.trial_ns or self._costs_changed(costs) or self._tried_elsewhere(costs, seen.costs):
             verdict = self._decide(costs, seen.costs)
         elif self.purse.opened:
             self.slices.grow(self.purse.time_ns)
@@ -216,12 +224,18 @@ class Auto:
             self._undecided += len(seen.profile)
             self._confirmed += len(seen.profile)
         before = len(self.evidence.window) + len(self.evidence.siblings) - self._undecided
-        return self._undecided > 0 and self._undecided >= min(NEW, NEW_SHARE * before)
+        # siblings may bring rows after every slice; deciding each time could cost more than there is to spend
+        allowed = len(seen.profile) > 0 or self.purse.available_ns > 0.0
+        return allowed and self._undecided > 0 and self._undecided >= min(NEW, NEW_SHARE * before)
 
     def _costs_changed(self, costs: Numbers) -> bool:
         old = self._decided_costs
         factor = OTHER_COST if self.purse.available_ns > 0.0 else QUITE_OTHER_COST
         return old is not None and bool((np.maximum(costs, old) > factor * np.minimum(costs, old)).any())
+
+    def _tried_elsewhere(self, costs: Numbers, more: Costs | None) -> bool:
+        """Whether siblings have found what the trial that comes next was for."""
+        return self._trial is not None and more is not None and not in_doubt(costs, more)[self._trial.candidate]
 
     def _volatile(self) -> bool:
         return self.regimes.volatile(self._rows, self.purse)
@@ -296,7 +310,7 @@ class Auto:
         return len(self.evidence.window) + len(self.evidence.siblings)
 
     def _try(self, outlook: Outlook, walk: Walk, more: Costs | None) -> None:
-        """Choose a trial, or say why the order stands."""
+        """Choose a trial, or say why the order is kept."""
         self._trial, why_not = None, ""
         if more is not None:
             self._trial, why_not = choose_trial(
@@ -305,7 +319,7 @@ class Auto:
             )  # fmt: skip
         known = self._known()
         if self._trial is not None:
-            self.standing = f"{self.pipeline.names[self._trial.candidate]} is being tried further in front"
+            self.standing = f"{self.pipeline.names[self._trial.candidate]} is being tried further forward"
         elif known < FIRST_ROWS:
             self.standing = f"not enough seen yet: {known} dropped rows have been profiled"
         else:
@@ -375,7 +389,7 @@ class Auto:
     def snapshot(self) -> dict[str, Any]:
         """The order, the profiled rows with what is known of them, and prices."""
         return {
-            "policy": self.name, "order": list(self.order),
+            "policy": self.name, "format": FORMAT, "order": list(self.order),
             "window": self.evidence.window.snapshot(),
             "price_ns": self.purse.snapshot(),
             "slice_rows": self.slices.goal,
@@ -383,7 +397,10 @@ class Auto:
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Go on from another worker's profiled rows, in its order."""
-        self.order = restored_order(snapshot, self.name, self.pipeline)
+        order = restored_order(snapshot, self.name, self.pipeline)
+        if snapshot.get("format") != FORMAT:  # before anything is changed
+            raise PlanError(f"this snapshot of {self.name!r} was made by another version; learning begins anew")
+        self.order = order
         self.evidence.restore(snapshot["window"])
         self.evidence.switched()
         self.purse.restore(snapshot["price_ns"])

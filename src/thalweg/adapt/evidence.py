@@ -4,7 +4,8 @@ Answers: a table that says of each profiled row which filters let it pass (`pass
 which share of all rows passes every filter.
 How
 - **Where nobody looked**, a filter is taken to let pass what it lets pass where it stands (or stood when that was last
-  seen); a filter that was never seen drops half.
+  seen); a filter that was never seen drops half, or nothing if it may not be profiled: it is not moved forward on no
+  evidence.
 - **Weights**: ordinary work counts exactly how many rows each position drops; profiled rows of a position weigh so much
   that their shares agree with it. This makes a few profiled rows speak for many, and when the data moves, the old ones
   speak for the new data until new ones are there. Rows from before the data moved weigh `OLD` in all.
@@ -30,7 +31,9 @@ from thalweg.stats.profile_window import ProfileWindow
 WINDOW = 512
 """Profiled rows that are kept, of one's own and of siblings each."""
 OLD = 24.0
+"""What all rows from before the data moved weigh together: as much as so many new ones."""
 LEAST_PASS, LEAST_DROP = 0.01, 0.005
+"""The hedge."""
 ENOUGH = 20
 """Rows that show what a filter drops where it stands."""
 TRUSTED = 200
@@ -74,7 +77,8 @@ class Evidence:
         so that a slice has many rows alive or none."""
         self._evaluated, self._passed = np.zeros(n), np.zeros(n)  # by ordinary work, in the order in force
         self._kept = math.nan
-        self._rates = np.full(n, 0.5)  # what each drops where it stands, or stood when that was last seen...
+        # what each drops where it stands, or stood when that was last seen...
+        self._rates = np.where(pipeline.profiled, 0.5, 0.0)
         self._rated = np.zeros(n)  # ...on so many rows
 
     @property
@@ -165,7 +169,7 @@ class Evidence:
         tuples = self.window.tuples
         weights = _by_age(len(tuples), self.recent, old)
         theirs = self.siblings.tuples
-        if len(theirs) and alike(tuples[:, :n], theirs[:, :n]):
+        if len(theirs) and alike(tuples, theirs):
             tuples = np.concatenate([tuples, theirs])
             weights = np.concatenate([weights, _by_age(len(theirs), self.recent_siblings, old)])
         dropped = (self._evaluated - self._passed)[list(order)]
@@ -185,15 +189,25 @@ def _by_age(count: int, recent: int, old: bool) -> Numbers:
 
 
 def alike(own: Bits, others: Bits) -> bool:
-    """Whether two sets of profiled rows may come from the same data: no filter drops clearly more in one of them.
+    """Whether two sets of profiled rows may come from the same data: no filter drops clearly more in one of them, of
+    the rows on which it was evaluated.
 
+    >>> known = np.ones((100, 2), bool)
     >>> some = np.tile(np.array([[0, 1], [1, 1]], bool), (50, 1))
-    >>> alike(some, some), alike(some, ~some)
+    >>> mine = np.concatenate([some, known], axis=1)
+    >>> alike(mine, mine), alike(mine, np.concatenate([~some, known], axis=1))
     (True, False)
+    >>> alike(mine, np.concatenate([~some & False, ~known], axis=1))  # nothing is known of these
+    True
     """
-    if len(own) < LEAST:
+    n = own.shape[1] // 2
+    mine, theirs = own[:, n:].sum(axis=0), others[:, n:].sum(axis=0)
+    both = (mine >= LEAST) & (theirs > 0)
+    if not both.any():
         return True
-    mine, theirs = own.mean(axis=0), others.mean(axis=0)
-    share = (mine * len(own) + theirs * len(others)) / (len(own) + len(others))
-    variance = share * (1.0 - share) * (1.0 / len(own) + 1.0 / len(others))
-    return bool(((mine - theirs) ** 2 <= UNLIKE**2 * variance + 1e-12).all())
+    mine, theirs = mine[both], theirs[both]
+    my_drops = (own[:, :n] & own[:, n:]).sum(axis=0)[both]
+    their_drops = (others[:, :n] & others[:, n:]).sum(axis=0)[both]
+    share = (my_drops + their_drops) / (mine + theirs)
+    variance = share * (1.0 - share) * (1.0 / mine + 1.0 / theirs)
+    return bool(((my_drops / mine - their_drops / theirs) ** 2 <= UNLIKE**2 * variance + 1e-12).all())

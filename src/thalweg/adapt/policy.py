@@ -55,7 +55,7 @@ class BudgetSettings:
     """For a policy that sets everything else by itself."""
 
     budget: float = 0.02
-    """The share of the time that profiling and re-optimizing may take."""
+    """The share of the time that profiling, re-optimizing and what trials lose may take."""
 
     def __post_init__(self) -> None:
         if not _number(self.budget) or not 0.0 < self.budget <= 0.5:

@@ -1,10 +1,10 @@
 """How many rows a slice should have.
 
 Short slices react soon and can go wrong only a little; long ones pay the fixed cost of calls, and of slicing, less
-often. So slices begin with `FIRST_ROWS` rows, when a row may cost a millisecond for all one knows, and grow: each is at
-most `GROWTH` times as long as the one before, and takes at most as long as everything before it, by what filters may
-cost at most. They end where looking for drift takes its share of the budget, unless fixed costs ask for longer ones.
-When the data moves, they begin again at about `URGENT_NS`.
+often. So slices begin with `FIRST_ROWS` rows, when a row may cost a millisecond for all one knows, and grow: each
+update makes them at most `GROWTH` times as long; more than twice only where a slice then takes at most as long as
+everything before it, by what filters may cost at most. They end where looking for drift takes its share of the budget, unless
+fixed costs ask for longer ones. When the data moves, they begin again at about `URGENT_NS`.
 
 Guarantee: apart from fixed costs that ask for more, a slice takes at most `SLIP_NS` if ten times as many rows as
 expected get to every filter.
@@ -20,8 +20,11 @@ from thalweg.adapt.purse import Purse
 
 FIRST_ROWS, LEAST_ROWS, MOST_ROWS = 16, 64, 16_384
 GROWTH = 8
+"""Each update makes slices at most so many times as long."""
 URGENT_NS = 2e6
+"""What a slice should take when the data has just moved: a few make a decision."""
 SLIP_NS, SLIP, LEAK = 20e6, 10.0, 0.01
+"""The time of a slice at most, if to each filter so many times the expected rows get, and this share of all besides."""
 FIXED_SHARE = 0.01
 """Slices are so long that the fixed cost of calls is at most this share, where that can be had."""
 SLICE_NS = 30_000.0

@@ -78,7 +78,6 @@ def greedy_order(
     ((0, 1, 2), (0, 2, 1))
     """
     alive = np.ones(len(dropped)) if weights is None else np.array(weights, dtype=np.float64)
-    guards = pipeline.guards if pipeline is not None else ((),) * dropped.shape[1]
     drops = dropped.astype(np.float64)  # sums of columns are then one product
     of_all = prior * (alive @ drops) / max(float(alive.sum()), 1.0)
     order: list[int] = []
@@ -87,7 +86,7 @@ def greedy_order(
         left = [k for k in range(dropped.shape[1]) if k not in order]
         best: tuple[float, tuple[int, ...]] | None = None
         for k in left:
-            chain = (*_missing(k, guards, order), k)
+            chain = (k,) if pipeline is None else (*pipeline.missing(k, order), k)
             rate = float(here[k]) / times[k] if len(chain) == 1 else _rate(chain, alive, dropped, times)
             if best is None or rate > best[0]:
                 best = rate, chain
@@ -96,15 +95,6 @@ def greedy_order(
             order.append(k)
             alive[dropped[:, k]] = 0.0
     return tuple(order)
-
-
-def _missing(k: int, guards: Sequence[Sequence[int]], order: Sequence[int]) -> list[int]:
-    """The guards of a filter that do not stand yet, each behind its own."""
-    found: list[int] = []
-    for guard in guards[k]:
-        if guard not in order:
-            found += [g for g in (*_missing(guard, guards, order), guard) if g not in found]
-    return found
 
 
 def _rate(chain: Sequence[int], alive: NDArray[np.float64], dropped: Bits, times: Sequence[float]) -> float:

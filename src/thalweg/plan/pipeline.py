@@ -5,7 +5,7 @@ Filters of a chain are ordered by it now; the probes of a multiway join are filt
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from thalweg.errors import PlanError
@@ -63,6 +63,23 @@ class Pipeline:
             return False
         place = {k: i for i, k in enumerate(order)}
         return all(place[g] < place[k] for k in order for g in self.guards[k])
+
+    def missing(self, k: int, placed: Collection[int]) -> list[int]:
+        """The guards of a filter, and their own, that are not placed yet; each after its own.
+
+        >>> Pipeline(("a", "b", "c"), guards=((), (0,), (1, 0))).missing(2, placed=[])
+        [0, 1]
+        """
+        found: list[int] = []
+
+        def visit(filter_: int) -> None:
+            for guard in self.guards[filter_]:
+                if guard not in placed and guard not in found:
+                    visit(guard)
+                    found.append(guard)
+
+        visit(k)
+        return found
 
     def label(self, order: Sequence[int]) -> list[str]:
         """The names in that order."""

@@ -1,9 +1,10 @@
 """The loop that runs a filter chain under a policy, slice by slice; the same one locally and in Spark's workers.
 
-A batch is cut into slices of about a thousand rows, so that adapting is not tied to the size of Arrow's batches. After
-each slice dropped rows are sampled with the policy's probability; the sampled rows wait until some dozens are together
-(one, when slices have one row), are evaluated by what the policy wants, and shown to it. A verdict is applied at the
-next slice. Processing, profiling and re-optimizing are timed apart (a-greedy, table 2).
+A batch is cut into slices, so that adapting is not tied to the size of Arrow's batches: as long as the policy asks for
+(`auto` begins with 16 rows), or of about a thousand rows. After each slice dropped rows are sampled with the policy's
+probability; the sampled rows wait until some dozens are together (one, when slices have one row), are evaluated by what
+the policy wants, and shown to it. A verdict is applied at the next slice. Processing, profiling and re-optimizing are
+timed apart (a-greedy, table 2).
 
 With slices of one row and the same random numbers this is the tuple-at-a-time algorithm of the paper.
 """
@@ -44,10 +45,10 @@ halve with every switch."""
 TOGETHER = 8
 """Sampled rows wait until as many are together as the policy likes, at most a slice's eighth: the fixed cost of their
 calls is then shared."""
-KNOWN_BETTER = 0.5
-"""A sibling's cost is taken over if its error is at most this share of one's own."""
 COLD = 8
 """But the first few are looked at at once: an unknown order may be far from good."""
+KNOWN_BETTER = 0.5
+"""A sibling's cost is taken over if its error is at most this share of one's own."""
 
 Bits = NDArray[np.bool_]
 
@@ -75,7 +76,7 @@ class FilterLoop:
         dead_letter: bool = False,
         redact: bool = False,
     ) -> None:
-        """`slice_rows`: the length of every slice; None: about a thousand rows, more while the order stands. `pool`:
+        """`slice_rows`: the length of every slice; None: as the policy asks, or from a thousand rows on. `pool`:
         where workers share profile tuples, for policies that want to. `dead_letter`: a row that fails is set aside,
         not raised. `redact`: no value of a row is told."""
         n = len(chain.pipeline)
@@ -137,7 +138,7 @@ class FilterLoop:
     def _process(self, batch: pa.RecordBatch) -> Bits:
         clock = self.chain.clock
         keep = np.zeros(batch.num_rows, dtype=bool)
-        self._batch_rows = batch.num_rows
+        self._batch_rows = batch.num_rows if self._grows else min(batch.num_rows, self.slice_rows)
         columns = self.chain.columns(batch)
         sampled: list[NDArray[np.int64]] = []
         places: list[NDArray[np.int16]] = []
@@ -147,7 +148,9 @@ class FilterLoop:
                 self._stretch()
             start += length
             left = batch.num_rows - start
-            trial = self.policy.wants().trial
+            trial = self._next_trial(columns, sampled, places)
+            if trial is not None and start and 2 * left < trial.rows:
+                trial = None  # the rest of the batch would show little; it can be run on the next one
             if trial is None:
                 length = next_slice(left, self.slice_rows)
             else:
@@ -167,8 +170,9 @@ class FilterLoop:
             if len(self.order) == 1:
                 continue  # nothing to order, so nothing to learn
             if trial is not None:
-                lost = self._tried(trial, length, self._mark - begun, done.ns[trial.candidate])
-                self._look(columns, sampled, places, trial_ns=self._mark - begun, trial_loss_ns=lost)
+                took = max(self._mark - begun, 1)  # for a clock too coarse to see it, too
+                lost = self._tried(trial, length, took, done.ns[trial.candidate])
+                self._look(columns, sampled, places, trial_ns=took, trial_loss_ns=lost)
                 continue
             wants = self.policy.wants()
             if wants.p > 0.0:
@@ -197,6 +201,15 @@ class FilterLoop:
         self._wait(columns, sampled, places)
         self._count_profiling()
         return keep
+
+    def _next_trial(
+        self, columns: ChainRows, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]]
+    ) -> Trial | None:
+        """The trial the policy wants, unless siblings have just reported what it would show."""
+        if self.policy.wants().trial is not None and self.pool is not None and self.pool.news():
+            self._mark = self.chain.clock()
+            self._look(columns, sampled, places)
+        return self.policy.wants().trial
 
     def _stretch(self) -> None:
         """Set the length of the next slice."""
@@ -273,6 +286,7 @@ class FilterLoop:
             "cost_ns": [cost and round(cost.per_row_ns, 1) for cost in known],
             "fixed_ns": [cost and round(cost.fixed_ns) for cost in known],
             "error_ns": [cost and round(cost.error_ns, 1) for cost in known],
+            "most_rows": [cost and cost.most_rows for cost in known],
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
@@ -286,12 +300,11 @@ class FilterLoop:
         """Begin with the costs another worker has found. `better`: only with those it knows clearly better."""
         per_row = snapshot.get("cost_ns") or ()
         unknown = [None] * len(per_row)
-        for cost, ns, fixed, error in zip(
-            self.costs, per_row, snapshot.get("fixed_ns") or unknown, snapshot.get("error_ns") or unknown, strict=False
-        ):
+        more = (snapshot.get(key) or unknown for key in ("fixed_ns", "error_ns", "most_rows"))
+        for cost, ns, fixed, error, rows in zip(self.costs, per_row, *more, strict=False):
             if ns is None or (better and (error is None or (cost.known and error > KNOWN_BETTER * cost.error_ns))):
                 continue
-            cost.take_over(float(ns), float(fixed or 0.0), None if error is None else float(error))
+            cost.take_over(float(ns), float(fixed or 0.0), None if error is None else float(error), int(rows or 0))
 
     def recall(self, recalled: Recalled) -> None:
         """Begin with what an earlier run found: its order, and its costs until calls here are known."""

@@ -6,8 +6,8 @@ different sizes tell the two parts apart; calls of one size cannot, and then the
 
 Answers: `per_row_ns` and `fixed_ns`, with `error_ns`, the standard error of the first, and bounds on it.
 Guarantee: both are at least zero, and together they explain recent calls: a call of the size that was seen last costs
-about what it cost then. `least_ns <= per_row_ns <= most_ns`, and `most_ns` is at most the time per row of the best call
-since the cost last changed.
+about what it cost then. `least_ns <= per_row_ns <= most_ns`, and `most_ns` is at most the larger of `per_row_ns` and
+the time per row of the best recent call.
 Cost: some thirty floating-point operations per call.
 
 The two parts are tracked by a Kalman filter: each call observes `fixed + rows * per_row`, up to `NOISE`, and between
@@ -83,9 +83,13 @@ class CallCost:
             return math.nan
         return math.sqrt(max(self._cc * self._noise, 0.0))  # rounding may leave it below zero
 
-    def take_over(self, per_row_ns: float, fixed_ns: float = 0.0, error_ns: float | None = None) -> None:
+    def take_over(
+        self, per_row_ns: float, fixed_ns: float = 0.0, error_ns: float | None = None, most_rows: int = 0
+    ) -> None:
         """Begin with another worker's estimate; the first call here, which pays for warming up, changes it little."""
         self.per_row_ns, self.fixed_ns = per_row_ns, fixed_ns
+        self._noise, self._exceeded, self._best = 1.0, 0, math.inf  # the error holds the noise that was seen there
+        self.most_rows = max(self.most_rows, most_rows)
         error = 0.5 * per_row_ns if error_ns is None else error_ns
         self._cc, self._cf, self._ff = error * error, 0.0, (0.5 * fixed_ns + NOISE_NS) ** 2
         self._bound()

@@ -29,7 +29,7 @@ FRESH_S = 30.0
 MOST_BYTES = 1 << 20
 """Then the file is begun anew."""
 
-KEYS = ("cost_ns", "fixed_ns", "error_ns")
+KEYS = ("cost_ns", "fixed_ns", "error_ns", "most_rows")
 
 Bits = NDArray[np.bool_]
 
