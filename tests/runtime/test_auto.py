@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from tests.runtime.virtual_stream import UNIT_NS, VirtualStream, correlated, least
+from tests.runtime.virtual_stream import UNIT_NS, VirtualStream, adapting_ns, correlated, least
 from thalweg.adapt.purse import LOAN_NS
 from thalweg.adapt.slice_length import FIRST_ROWS
 from thalweg.runtime.spark.host_file import HostFile
@@ -59,7 +59,7 @@ def test_the_budget_holds_whatever_it_is(budget):
         stream.process(passed)
     rest = stream.loop.take_work()
     # what the first phase saved may be spent later, no more
-    assert rest.profiling_ns + rest.reoptimizing_ns <= budget * (first.total_ns + rest.total_ns)
+    assert adapting_ns(rest) <= budget * (first.total_ns + rest.total_ns)
     assert rest.profile_tuples > 0
 
 
@@ -80,7 +80,7 @@ def test_calm_data_is_left_alone_and_costs_less_and_less():
     early, late = (sum(work.profile_tuples for work in part) for part in (works[:6], works[6:]))
     assert 0 < late < early / 2
     for work in works[6:]:
-        assert work.profiling_ns + work.reoptimizing_ns < 0.01 * work.total_ns  # half of the budget
+        assert adapting_ns(work) < 0.01 * work.total_ns  # half of the budget
 
 
 def test_a_switch_says_what_moved_and_what_it_gains():
@@ -224,7 +224,7 @@ def test_a_worker_that_takes_over_pays_nothing_twice():
         worker.loop.restore(snapshot)
         worker.process(passed[i : i + 2_000])
         work = worker.loop.take_work()
-        adapting, total = adapting + work.profiling_ns + work.reoptimizing_ns, total + work.total_ns
+        adapting, total = adapting + adapting_ns(work), total + work.total_ns
     assert adapting <= 0.02 * total
 
 
@@ -238,8 +238,8 @@ def test_a_clock_too_coarse_to_see_anything_ends_in_calm():
 @pytest.mark.parametrize(("slice_rows", "rows"), [(None, 4_000_000), (64, 400_000)])
 def test_by_the_real_clock_too_adapting_stays_near_its_budget_on_predicates_that_cost_next_to_nothing(slice_rows, rows):
     """Nothing can be gained there, so nothing may be spent. Twice the budget, for the first tuples and because the
-    machine is not ours alone; in slices of 64 rows, where every look is expensive, five times. The calmest of three
-    passes counts."""
+    machine is not ours alone; in slices of 64 rows, where every look is expensive, five times. Of three passes the
+    median counts."""
     import thalweg as tw
 
     table = pa.table({"x": np.arange(rows) % 1_000})
@@ -254,6 +254,5 @@ def test_by_the_real_clock_too_adapting_stays_near_its_budget_on_predicates_that
     for _ in range(3):
         assert sum(batch.num_rows for batch in keep.over(table)) == rows - 6 * rows // 1_000
         latest = keep.report().sections[-1]
-        spent = latest.profiling_ns + latest.reoptimizing_ns + latest.trial_loss_ns
-        shares.append(spent / latest.total_ns)
-    assert min(shares) <= most
+        shares.append(adapting_ns(latest) / latest.total_ns)
+    assert sorted(shares)[1] <= most

@@ -20,6 +20,7 @@ from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan, predicate
 from thalweg.runtime.filter_loop import FilterLoop
 from thalweg.runtime.pool import Pool
+from thalweg.runtime.work import Work
 
 UNIT_NS, CALL_NS, LOOK_NS, JUDGE_NS = 250, 15_000, 30_000, 100_000
 BATCH = 10_000
@@ -106,9 +107,13 @@ class VirtualStream:
 
     @property
     def adapting(self) -> float:
-        """The share of the time that profiling and re-optimizing took."""
-        work = self.loop.work
-        return (work.profiling_ns + work.reoptimizing_ns) / work.total_ns
+        """The share of the time that profiling, re-optimizing and what trials lost took."""
+        return adapting_ns(self.loop.work) / self.loop.work.total_ns
+
+
+def adapting_ns(work: Work) -> int:
+    """All that a budget is for."""
+    return work.profiling_ns + work.reoptimizing_ns + work.trial_loss_ns
 
 
 def least(phases: Sequence[np.ndarray], units: Sequence[float]) -> float:
