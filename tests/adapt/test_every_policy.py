@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.adapt.seen import histories, seen
+from tests.adapt.seen import full_histories, histories, seen
 from tests.plan.pipelines import pipelines, valid_orders
 from thalweg.adapt import POLICIES, Policy, check_policy, make_policy, takes
 from thalweg.errors import PlanError
@@ -46,7 +46,7 @@ def test_the_order_stays_valid_and_a_verdict_is_the_new_order_with_a_reason(name
     n = len(pipeline)
     policy = fresh(name, pipeline, seed=data.draw(st.integers(0, 99)))
     assert policy.order == pipeline.start
-    for update in data.draw(histories(n)) * 4:
+    for update in data.draw(histories(n) | full_histories(n)) * 4:
         before = policy.order
         verdict = policy.update(update)
         assert pipeline.respects(policy.order)
@@ -65,15 +65,57 @@ def test_the_order_stays_valid_and_a_verdict_is_the_new_order_with_a_reason(name
 def test_it_wants_only_what_is_behind_and_may_be_profiled(name: str, pipeline: Pipeline, data):
     n = len(pipeline)
     policy = fresh(name, pipeline)
-    for update in data.draw(histories(n)):
+    for update in data.draw(histories(n) | full_histories(n)):
         policy.update(update)
         wants = policy.wants()
         assert 0.0 <= wants.p <= 1.0
+        assert min(wants.together, wants.rows, wants.ns, wants.most) >= 0
+        assert wants.slice_rows is None or wants.slice_rows >= 1
         assert wants.evaluate.shape == (n, n)
         assert wants.evaluate.dtype == np.bool_
         for i in range(n):
             for j, k in enumerate(policy.order):
                 assert not wants.evaluate[i, k] or (i < j and pipeline.profiled[k])
+
+
+@few
+@given(pipelines(least=2), st.data())
+def test_a_trial_moves_one_filter_forward_that_may_be_profiled(pipeline: Pipeline, data):
+    """Whatever costs, times and siblings' rows a loop shows: guards hold, and the others stay in their order."""
+    policy = fresh("auto", pipeline)
+    for update in data.draw(full_histories(len(pipeline), most=20)):
+        policy.update(update)
+        trial = policy.wants().trial
+        if trial is None:
+            continue
+        k = trial.candidate
+        assert pipeline.respects(trial.order)
+        assert pipeline.profiled[k]
+        assert trial.order.index(k) < policy.order.index(k)
+        assert [other for other in trial.order if other != k] == [other for other in policy.order if other != k]
+        assert 1 <= trial.rows <= 10_000  # no more than a batch has
+        assert 0.0 <= trial.expected_ns < np.inf
+
+
+@pytest.mark.parametrize("cost_ns", [np.nan, 0.0, 1e-300, 1e300])
+@few
+@given(pipelines(least=2), st.data())
+def test_costs_that_nobody_can_believe_break_nothing(cost_ns: float, pipeline: Pipeline, data):
+    """A clock that stands still, or jumps: one filter has such a cost, and so have its bounds."""
+    policy = fresh("auto", pipeline)
+    odd = data.draw(st.integers(0, len(pipeline) - 1))
+    for update in data.draw(full_histories(len(pipeline))):
+        costs = update.costs
+        assert costs is not None
+        for numbers in (update.cost_ns, costs.most_ns, costs.error_ns, costs.fixed_ns):
+            numbers[odd] = cost_ns
+        costs.least_ns[odd] = 0.0
+        policy.update(update)
+        wants = policy.wants()
+        assert pipeline.respects(policy.order)
+        assert 0.0 <= wants.p <= 1.0
+        assert wants.slice_rows >= 1
+        assert wants.trial is None or wants.trial.rows >= 1
 
 
 @each_policy

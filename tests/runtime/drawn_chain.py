@@ -22,11 +22,12 @@ class DrawnChain:
     passed: np.ndarray
 
     @classmethod
-    def of(cls, seed: int) -> DrawnChain:
+    def of(cls, seed: int, least: int = 2, most_rows: int = MOST_ROWS) -> DrawnChain:
         """2 to 10 filters, 60 ns to 60 µs per row, 0 to 1 ms per call; some filters agree with another on many rows.
-        About a second of work in the best order, unless that takes too many rows."""
+        About a second of work in the best order, unless that takes too many rows. In long chains (`least`) trials are
+        more frequent."""
         rng = np.random.default_rng(seed)
-        n = int(rng.integers(2, 11))
+        n = int(rng.integers(least, 11))
         per_row = np.exp(rng.uniform(np.log(60), np.log(60_000), n))
         fixed = rng.choice([0.0, 3e4, 1.5e5, 1e6], n, p=[0.4, 0.3, 0.2, 0.1])
         shares = rng.uniform(0.02, 0.98, n)
@@ -41,7 +42,7 @@ class DrawnChain:
 
         some = draw(BATCH)
         _, row_ns = best_order(~some, per_row.tolist(), fixed=fixed.tolist(), starts=np.array([0]))
-        rows = int(np.clip(WORK_NS / row_ns, LEAST_ROWS, MOST_ROWS))
+        rows = int(np.clip(WORK_NS / row_ns, LEAST_ROWS, most_rows))
         return cls(per_row, fixed, draw(rows))
 
     @property

@@ -52,8 +52,14 @@ def watch_trials(stream: VirtualStream, passed: np.ndarray) -> list[Tried]:
             true_ns = order_ns(stream, trial.order, part) - order_ns(stream, stream.policy.order, part)
             log.append(
                 Tried(
-                    trial.candidate, trial.order, stream.policy.order, rows, seen_rows - rows, stream.now_ns,
-                    seen.trial_loss_ns, true_ns,
+                    trial.candidate,
+                    trial.order,
+                    stream.policy.order,
+                    rows,
+                    seen_rows - rows,
+                    stream.now_ns,
+                    seen.trial_loss_ns,
+                    true_ns,
                 )  # fmt: skip
             )
         return update(seen)
