@@ -52,15 +52,15 @@ def watch_trials(stream: VirtualStream, passed: np.ndarray) -> list[Tried]:
             true_ns = order_ns(stream, trial.order, part) - order_ns(stream, stream.policy.order, part)
             log.append(
                 Tried(
-                    trial.candidate,
-                    trial.order,
-                    stream.policy.order,
-                    rows,
-                    seen_rows - rows,
-                    stream.now_ns,
-                    seen.trial_loss_ns,
-                    true_ns,
-                )  # fmt: skip
+                    candidate=trial.candidate,
+                    order=trial.order,
+                    in_force=stream.policy.order,
+                    rows=rows,
+                    at_row=seen_rows - rows,
+                    now_ns=stream.now_ns,
+                    booked_ns=seen.trial_loss_ns,
+                    true_ns=true_ns,
+                )
             )
         return update(seen)
 
