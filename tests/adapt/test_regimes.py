@@ -1,0 +1,96 @@
+"""Data that moves too often to be followed is judged as a whole; data that stays for a while is followed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.adapt.seen import seen
+from tests.runtime.virtual_stream import VirtualStream, least
+from thalweg.adapt.purse import Purse
+from thalweg.adapt.regimes import LEAST_MOVES, Regimes
+
+
+def purse() -> Purse:
+    """Rows of a microsecond each."""
+    purse = Purse(0.02)
+    for _ in range(3):
+        purse.account(replace(seen(1), working_ns=10**8), 100_000)
+    return purse
+
+
+def regimes(every: int, moves: int) -> Regimes:
+    """The data has moved so many times, after so many rows each."""
+    found = Regimes()
+    for i in range(1, moves + 1):
+        found.move(every * i)
+    return found
+
+
+def test_data_that_moves_all_the_time_is_volatile_and_data_that_stays_is_not():
+    assert regimes(100, 10).volatile(1_001, purse())
+    assert not regimes(10_000_000, 10).volatile(100_000_001, purse())
+
+
+def test_a_few_moves_do_not_make_data_volatile():
+    assert not regimes(100, LEAST_MOVES - 1).volatile(1_000, purse())
+
+
+def test_data_that_stands_still_again_is_followed_again():
+    found = regimes(100, 10)
+    assert found.volatile(2_000, purse())
+    assert not found.volatile(100_000_000, purse())
+
+
+def test_what_lately_was_counts_more_than_what_once_was():
+    found = regimes(100, 20)
+    rows = 2_000
+    for _ in range(8):
+        rows += 10_000_000
+        found.move(rows)
+    assert not found.volatile(rows, purse())
+
+
+def test_two_moves_at_the_same_row_are_no_error():
+    found = Regimes()
+    for _ in range(6):
+        found.move(0)
+    assert found.volatile(1, purse())
+    assert found.moved_at == 0
+
+
+def test_before_prices_are_known_nothing_is_followed_less():
+    """Nothing has been accounted for: nan is not a reason to give up."""
+    assert math.isnan(Purse(0.02).row_ns)
+    assert not regimes(10_000_000, 10).volatile(100_000_001, Purse(0.02))
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("every", [150, 1_000])
+def test_data_that_goes_to_and_fro_costs_about_what_the_best_fixed_order_does(every: int, seed: int):
+    """Between two kinds of rows; F0 drops one of them, F1 the other, and F2 some of both."""
+    rng = np.random.default_rng(seed)
+    rows = 240_000
+    kind = np.arange(rows) // every % 2
+    shares = np.array([[0.1, 0.9, 0.3], [0.9, 0.1, 0.3]])[kind]
+    passed = rng.random((rows, 3)) < shares
+    units = (8.0, 8.0, 8.0)
+    stream = VirtualStream(units, "auto", seed)
+    stream.process(passed)
+    assert stream.spent <= 1.08 * least([passed], units)
+    assert len([switch for switch in stream.loop.work.switches if switch.at > rows // 2]) <= 12
+
+
+def test_data_that_stays_for_a_while_is_followed():
+    rng = np.random.default_rng(3)
+    phases = [rng.random((60_000, 3)) < ((0.05, 0.95, 0.9) if i % 2 else (0.95, 0.05, 0.9)) for i in range(8)]
+    units = (8.0, 8.0, 8.0)
+    stream = VirtualStream(units, "auto", 3)
+    for i, passed in enumerate(phases):
+        stream.process(passed)
+        assert stream.loop.order[0] == (0 if i % 2 else 1)
+    fixed = least([np.concatenate(phases)], units)
+    assert stream.spent <= 1.15 * least(phases, units) < fixed

@@ -1,0 +1,85 @@
+"""How long slices are under `auto`: short while nothing is known and when the data moves, long where calls cost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.runtime.drawn_chain import DrawnChain
+from tests.runtime.slice_log import watch_slices
+from tests.runtime.virtual_stream import UNIT_NS, VirtualStream
+from thalweg.adapt.slice_length import FIRST_ROWS, SLIP_NS, URGENT_NS, SliceLength
+
+
+def rows_of(seed: int, rows: int, *shares: float) -> np.ndarray:
+    return np.random.default_rng(seed).random((rows, len(shares))) < shares
+
+
+def test_the_first_slice_has_a_handful_of_rows():
+    for seed in range(10):
+        chain = DrawnChain.of(seed, most_rows=5_000)
+        stream = chain.stream(seed)
+        slices = watch_slices(stream)
+        stream.process(chain.passed)
+        assert slices[0].rows <= FIRST_ROWS
+        assert len(slices) > 1
+
+
+@pytest.mark.parametrize("row_ns", [1e4, 1e5, 1e6])
+def test_while_nothing_is_known_no_slice_takes_much_longer_than_all_before_it(row_ns: float):
+    """A slice of a thousand rows of a millisecond each would be a second in an order that nobody has looked at."""
+    stream = VirtualStream((row_ns / UNIT_NS, 8.0, 8.0), "auto", 1)
+    slices = watch_slices(stream)
+    stream.process(rows_of(1, 3_000, 0.5, 0.3, 0.3))
+    assert slices[0].ns <= FIRST_ROWS * row_ns + 1e6
+    for one in slices[1:20]:
+        assert one.ns <= 2.5 * one.begun_ns + URGENT_NS
+
+
+def test_slices_are_long_where_calls_have_a_fixed_cost():
+    """A millisecond per call, and rows that cost next to nothing: nearly the whole batch is one slice. Calls that cost
+    nothing do not need that."""
+    passed = rows_of(2, 200_000, 0.5, 0.5)
+    calls = []
+    for fixed_ns in (1e6, 0.0):
+        stream = VirtualStream((8.0, 8.0), "auto", 2, fixed_ns=(fixed_ns, fixed_ns))
+        slices = watch_slices(stream)
+        stream.process(passed)
+        calls.append(sum(one.begun_ns > stream.now_ns / 2 for one in slices))
+        if fixed_ns:
+            late = [one.rows for one in slices[len(slices) // 2 :]]
+            assert float(np.median(late)) >= 5_000
+    assert calls[0] < calls[1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_when_ten_times_as_many_rows_get_to_an_expensive_filter_the_slice_is_still_short(seed: int):
+    """F0 drops 99 rows in 100, and later 90: the first slice of that was chosen before anybody could know."""
+    stream = VirtualStream((1.0, 240.0), "auto", seed)
+    stream.process(rows_of(seed, 200_000, 0.01, 0.5))
+    slices = watch_slices(stream)
+    stream.process(rows_of(seed + 9, 50_000, 0.1, 0.5))
+    assert max(one.ns for one in slices) <= 1.5 * SLIP_NS
+
+
+def test_when_the_data_moves_slices_are_short_again_and_grow_back():
+    stream = VirtualStream((8.0, 8.0, 8.0), "auto", 3)
+    slices = watch_slices(stream)
+    stream.process(rows_of(3, 200_000, 0.1, 0.5, 0.9))
+    settled = float(np.median([one.rows for one in slices[-10:]]))
+    slices.clear()
+    stream.process(rows_of(4, 20_000, 0.9, 0.5, 0.1))
+    assert stream.loop.order[0] == 2
+    assert min(one.rows for one in slices) <= settled / 2
+    slices.clear()
+    stream.process(rows_of(5, 200_000, 0.9, 0.5, 0.1))
+    assert float(np.median([one.rows for one in slices[-10:]])) >= 0.5 * settled
+
+
+def test_an_alarm_never_makes_slices_longer():
+    length = SliceLength()
+    length.urge(0.0, 1.0)
+    assert length.rows <= FIRST_ROWS
+    length.rows = 10_000
+    length.urge(1e9, 1e9)  # rows of a second each: as short as slices get
+    assert 1 <= length.rows <= 64

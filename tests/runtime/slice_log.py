@@ -1,0 +1,30 @@
+"""The slices of a virtual stream: how many rows each had, and what it took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.runtime.virtual_stream import VirtualStream
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One slice that was run, trials included."""
+
+    rows: int
+    begun_ns: int
+    ns: int
+
+
+def watch_slices(stream: VirtualStream) -> list[Slice]:
+    """The list fills while the stream runs."""
+    run, log = stream.loop.chain.run, list[Slice]()
+
+    def watched(part, order):
+        begun = stream.now_ns
+        done = run(part, order)
+        log.append(Slice(len(done.dropped_at), begun, stream.now_ns - begun))
+        return done
+
+    stream.loop.chain.run = watched
+    return log
