@@ -1,4 +1,4 @@
-"""What is known of the rows: profiled ones, weighed by what ordinary work shows, of one's own data and not of others'."""
+"""What is known of the rows: profiled ones, weighed by what ordinary work shows, of data like one's own."""
 
 from __future__ import annotations
 

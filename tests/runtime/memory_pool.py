@@ -1,0 +1,43 @@
+"""A pool in memory: what workers share at once, without files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thalweg.runtime.pool import Shared
+
+
+class Gift(NamedTuple):
+    """What one worker gave at one time."""
+
+    worker: int
+    tuples: np.ndarray
+    fresh: bool
+    costs: Mapping[str, Any]
+
+
+class MemoryPool:
+    """One worker's view of a list that all of them share."""
+
+    def __init__(self, gifts: list[Gift], worker: int) -> None:
+        self.gifts, self.worker = gifts, worker
+        self._read = 0
+
+    def give(self, mark: str, tuples: np.ndarray, fresh: bool, costs: Mapping[str, Any]) -> None:
+        """Costs are copied: they are those of this moment."""
+        self.gifts.append(Gift(self.worker, tuples, fresh, {key: list(ns) for key, ns in costs.items()}))
+
+    def news(self) -> bool:
+        return len(self.gifts) > self._read
+
+    def take(self, mark: str) -> Shared | None:
+        gifts = [gift for gift in self.gifts[self._read :] if gift.worker != self.worker]
+        self._read = len(self.gifts)
+        if not gifts:
+            return None
+        tuples = np.concatenate([gift.tuples for gift in gifts])
+        fresh = np.concatenate([np.full(len(gift.tuples), gift.fresh) for gift in gifts])
+        return Shared(tuples, fresh, [gift.costs for gift in gifts])
