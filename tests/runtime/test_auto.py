@@ -235,11 +235,13 @@ def test_a_clock_too_coarse_to_see_anything_ends_in_calm():
     assert stream.loop.take_work().profile_tuples < 2_000
 
 
-@pytest.mark.parametrize(("slice_rows", "rows"), [(None, 4_000_000), (64, 400_000)])
-def test_by_the_real_clock_too_adapting_stays_near_its_budget_on_predicates_that_cost_next_to_nothing(slice_rows, rows):
+@pytest.mark.parametrize(("slice_rows", "rows", "passes"), [(None, 4_000_000, 7), (64, 400_000, 3)])
+def test_by_the_real_clock_too_adapting_stays_near_its_budget_on_predicates_that_cost_next_to_nothing(
+    slice_rows, rows, passes
+):
     """Nothing can be gained there, so nothing may be spent. Twice the budget, for the first tuples and because the
-    machine is not ours alone; in slices of 64 rows, where every look is expensive, five times. Of three passes the
-    median counts."""
+    machine is not ours alone; in slices of 64 rows, where every look is expensive, five times. The median of some
+    passes counts."""
     import thalweg as tw
 
     table = pa.table({"x": np.arange(rows) % 1_000})
@@ -251,8 +253,8 @@ def test_by_the_real_clock_too_adapting_stays_near_its_budget_on_predicates_that
     )
     most = 0.10 if slice_rows else 0.04
     shares = []
-    for _ in range(3):
+    for _ in range(passes):
         assert sum(batch.num_rows for batch in keep.over(table)) == rows - 6 * rows // 1_000
         latest = keep.report().sections[-1]
         shares.append(adapting_ns(latest) / latest.total_ns)
-    assert sorted(shares)[1] <= most
+    assert sorted(shares)[passes // 2] <= most
