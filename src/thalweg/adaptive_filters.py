@@ -65,7 +65,8 @@ def filters(
         For the paper's algorithms: share of dropped rows to profile, profile tuples remembered, and thrashing
         avoidance. The defaults are the policy's own, from the paper. Given without a policy, that is ``"a-greedy"``.
     slice_rows
-        Rows between two looks at the order. By default about a thousand, more while the order stands.
+        Rows per slice; the order can change only between slices. By default ``"auto"`` begins with 16 rows, the
+        paper's algorithms with 1,024, and slices grow up to 16,384.
     seed
         For the sample of profiled rows; it never changes the answer.
     events

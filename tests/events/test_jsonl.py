@@ -109,6 +109,14 @@ def test_a_line_of_another_kind_is_refused_with_its_beginning(line: str):
     assert line[:40] in str(caught.value)
 
 
+@settings(max_examples=5)
+@given(records=records_of_a_run())
+def test_a_trial_never_loses_less_than_nothing(records: list[Record]):
+    line = to_json(dataclasses.replace(records[-1], trial_loss_ns=-1))  # a loss is at least 0 where it is measured
+    with pytest.raises(ThalwegError, match="trial_loss_ns is -1"):
+        from_json(line)
+
+
 @pytest.mark.parametrize("line", ["[1, 2]", "7", "not json", '{"event": "switched", "run": "r"}', '{"event": "swit'])
 def test_a_line_that_is_no_record_at_all_is_refused_the_same_way(line: str):
     with pytest.raises(ThalwegError, match="not an event record"):

@@ -111,15 +111,15 @@ def test_what_is_told_is_told_once_but_for_what_is_so_far():
                 assert not (any(value) if isinstance(value, tuple) else value), name
 
 
-def test_trials_and_why_an_order_stands_travel_with_the_stream():
+def test_trials_and_why_an_order_is_kept_travel_with_the_stream():
     loop = loop_that_worked()
     work = loop.loops["b"].work
-    work.trials, work.trial_rows, work.trial_ns, work.trial_loss_ns = 2, 64, 900, -5
+    work.trials, work.trial_rows, work.trial_ns, work.trial_loss_ns = 2, 64, 900, 5
     loop.loops["b"].policy.standing = "held back"
     loop.counts["b"].compiling_ns, work.compiling_ns = 30, 4
     seen = by_stream(decode(encode(loop, worker="w"), policy="p", run="r", kind="stream", batch=0))
     told = seen["b"]
-    assert (told.trials, told.trial_rows, told.trial_ns, told.trial_loss_ns) == (2, 64, 900, -5)
+    assert (told.trials, told.trial_rows, told.trial_ns, told.trial_loss_ns) == (2, 64, 900, 5)
     assert (told.standing, told.compiling_ns) == ("held back", 34)
     assert (seen["a"].trials, seen["a"].standing, seen["a"].compiling_ns) == (0, "", 0)
 

@@ -268,8 +268,8 @@ def test_nothing_has_run_yet():
 def test_dataframes_without_an_action_are_told():
     report = JoinTally().report(pending=2, unobserved=1)
     for text in (str(report), report._repr_html_()):
-        assert "2 DataFrames joined on which no action has ended yet." in text
-        assert "On 1 DataFrame the first action left nothing" in text
+        assert "2 DataFrames joined on which no action has finished yet." in text
+        assert "On 1 DataFrame the first action left no record" in text
         assert "j(a=A, b=B) again to have another counted" in text
         assert "Nothing has run" not in text
     assert (report.to_dict()["pending"], report.to_dict()["unobserved"]) == (2, 1)

@@ -270,7 +270,7 @@ def test_workers_whose_latest_orders_differ_are_told():
     told = fold([observed(worker="u", order=("a", "b")), observed(worker="v", order=("a", "b")), observed()])
     assert told.sections[0].other_orders == 2
     for text in (str(told), told._repr_html_()):
-        assert "workers differ: the order is that of the worker that told last; 2 of 3 have others" in text
+        assert "workers differ: the order is that of the worker that reported last; 2 of 3 have others" in text
 
 
 def test_workers_of_earlier_micro_batches_are_not_asked_for_their_order():

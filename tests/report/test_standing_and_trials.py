@@ -46,11 +46,11 @@ def test_a_report_says_why_nothing_was_changed(changes: dict, sentence: str, tmp
     report = fold([observed(**changes)])
     assert report.to_dict()["sections"][0]["standing"] == sentence
     for text in forms(report):
-        assert f"why the order stands: {sentence}" in text
+        assert f"why the order is kept: {sentence}" in text
     path = tmp_path / "events.jsonl"
     path.write_text(to_json(observed(**changes)) + "\n")
     printed = CliRunner().invoke(app, ["report", str(path)]).stdout
-    assert f"why the order stands: {sentence}" in " ".join(printed.split())
+    assert f"why the order is kept: {sentence}" in " ".join(printed.split())
     told = json.loads(CliRunner().invoke(app, ["report", str(path), "--json"]).stdout)
     assert told["sections"][0]["standing"] == sentence
 
@@ -68,10 +68,10 @@ def test_the_worker_that_reported_last_is_heard():
     assert fold(stream).sections[0].standing == "second"
 
 
-def test_right_after_a_switch_nothing_stands_unless_the_policy_says_so():
+def test_right_after_a_switch_only_the_policy_says_why_the_order_is_kept():
     just, long_ago = observed(switched=True, rows_in_force=10), observed(switched=True, rows_in_force=900)
     assert fold([verdict(), just]).sections[0].standing == ""
-    assert "why the order stands" not in str(fold([verdict(), just]))
+    assert "why the order is kept" not in str(fold([verdict(), just]))
     assert fold([verdict(), just, observed()]).sections[0].standing.startswith("nothing better")
     assert fold([verdict(), long_ago]).sections[0].standing.startswith("nothing better")
     assert fold([verdict(), observed(switched=True, standing=HELD_BACK)]).sections[0].standing == HELD_BACK
@@ -91,16 +91,16 @@ def test_a_run_of_every_kind_of_policy_says_it():
 def test_joins_say_it_by_stream():
     calm = join_report(joined(), joined(stream="b", standing=HELD_BACK), joined(stream="c"))
     for text in forms(calm):
-        assert "why the order of a and c stands: nothing better found, by 4 profiled rows" in text
-        assert f"why the order of b stands: {HELD_BACK}" in text
+        assert "why the order of a and c is kept: nothing better found, by 4 profiled rows" in text
+        assert f"why the order of b is kept: {HELD_BACK}" in text
     streams = calm.to_dict()["sections"][0]["streams"]
     assert streams["b"]["standing"] == HELD_BACK
     for text in forms(join_report(joined(), joined(stream="b"))):
-        assert "why the orders stand: nothing better found, by 4 profiled rows" in text
-    assert "stand" not in forms(join_report(joined(), join_verdict()))[0]
+        assert "why the orders are kept: nothing better found, by 4 profiled rows" in text
+    assert "why the order" not in forms(join_report(joined(), join_verdict()))[0]
 
 
-def test_trials_are_told_where_there_were_any_and_are_no_switches():
+def test_trials_are_reported_if_there_were_any_and_are_no_switches():
     trials = {"trials": 1, "trial_rows": 2048, "trial_ns": 1_050_000, "trial_loss_ns": 200_000}
     sentence = "2 trials on 4,096 rows took 2.1 ms, 0.4 ms more than the order in force would have"
     for calm, tried in (
@@ -119,8 +119,8 @@ def test_trials_are_told_where_there_were_any_and_are_no_switches():
     assert {name: stream[name] for name in trials} == trials
 
 
-def test_compiling_is_told_where_it_is_noticeable_and_is_no_part_of_the_time():
-    noticed = "12.40 s besides, for compiling and loading functions of numba at their first use"
+def test_compiling_is_reported_if_noticeable_and_is_no_part_of_the_time():
+    noticed = "another 12.40 s for numba to compile or load functions at their first call"
     for quiet, loud in (
         (fold([observed(compiling_ns=3_000_000)]), fold([observed(compiling_ns=12_400_000_000)])),
         (join_report(joined(compiling_ns=3_000_000)), join_report(joined(compiling_ns=12_400_000_000))),

@@ -58,13 +58,13 @@ def test_the_record_is_the_work():
         assert verdict.reason == switch.reason
 
 
-def test_trials_and_why_an_order_stands_travel_with_the_work():
+def test_trials_and_why_an_order_is_kept_travel_with_the_work():
     watched, loop = restless_loop(20, slice_rows=10)
     work = loop.work
-    work.trials, work.trial_rows, work.trial_ns, work.trial_loss_ns = 3, 4096, 2_100_000, -400_000
+    work.trials, work.trial_rows, work.trial_ns, work.trial_loss_ns = 3, 4096, 2_100_000, 400_000
     loop.policy.standing, work.compiling_ns = "nothing better found", 7
     seen = records(loop, watched)[-1]
-    assert (seen.trials, seen.trial_rows, seen.trial_ns, seen.trial_loss_ns) == (3, 4096, 2_100_000, -400_000)
+    assert (seen.trials, seen.trial_rows, seen.trial_ns, seen.trial_loss_ns) == (3, 4096, 2_100_000, 400_000)
     assert (seen.standing, seen.compiling_ns) == ("nothing better found", 7)
     assert from_json(to_json(seen)) == seen
     loop.policy.standing = ""

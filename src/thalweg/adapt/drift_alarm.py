@@ -1,15 +1,15 @@
-"""Notices, from ordinary work alone, that the data has moved.
+"""Detects from regular processing alone that the data has moved.
 
-Every slice shows for free which share of the rows that reach a filter it drops, d(i|i-1). While the order stands these
-shares are compared with those since the last alarm: a filter that drops clearly more or less than it did tells of
-other data, long before a window of profile tuples has turned over.
+Every slice shows at no extra cost which share of the rows that reach a filter is dropped by it, d(i|i-1). As long as
+the order does not change, these shares are compared with the shares since the last alarm. A filter that drops clearly
+more or less than before indicates that the data has changed, long before a window of profile tuples is replaced.
 
-Answers: a sentence when a share has changed by more than chance and by enough to matter, else None.
-Guarantee: on data that does not move a look raises a false alarm less than once in some hundred thousand looks a filter
-(`SIGMAS` of a normal deviate). Slow drift is seen too: the reference is everything since the last alarm, not the last
-look. Blind to changes among rows that are dropped before they reach the filter (a-greedy, example 7): only profiling
-sees those.
-Cost: a few operations a filter.
+Answers: a sentence if a share has changed by more than chance and by enough to matter, else None.
+Guarantee: on data that does not move, there is less than one false alarm per 100,000 checks of a filter (`SIGMAS`
+standard deviations). Slow drift is detected too, because the reference is everything since the last alarm and not only
+the last check. Changes among rows that are dropped before they reach the filter are not detected (a-greedy, example 7):
+only profiling shows those.
+Cost: a few operations per filter.
 
 >>> alarm = DriftAlarm(("even", "small"))
 >>> alarm.look([1000, 500], [500, 250]), alarm.look([1000, 510], [510, 262])
@@ -25,17 +25,17 @@ from collections.abc import Sequence
 
 SIGMAS = 5.0
 LEAST_SHARE = 0.1
-"""A share that changed by less than a tenth of itself hardly changes which filter is best..."""
+"""A change by less than this fraction of the share hardly affects which filter is best..."""
 LEAST_CHANGE = 0.02
-"""...nor does a filter that drops nearly nothing, or nearly everything, as before."""
+"""...nor does a smaller change than this, as of a filter that still drops almost nothing or almost everything..."""
 LEAST_EFFECT = 0.02
-"""Nor does a filter that hardly a row gets to."""
+"""...nor does a change that affects the cost of all rows by less than this, as of a filter that few rows reach."""
 LEAST_ROWS = 200
-"""Fewer rows say little about a share."""
+"""Fewer rows are not enough to estimate a share."""
 
 
 class DriftAlarm:
-    """Shares dropped since the last alarm, or since the order was changed."""
+    """The shares that filters drop, since the last alarm or the last change of the order."""
 
     __slots__ = ("_evaluated", "_new", "_new_passed", "_passed", "names")
 
@@ -44,25 +44,17 @@ class DriftAlarm:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew: another order has other conditional shares."""
+        """Start again, because the conditional shares of another order are different."""
         n = len(self.names)
         self._evaluated, self._passed = [0] * n, [0] * n
-        self._new, self._new_passed = [0] * n, [0] * n  # too few to be compared yet
-
-    @property
-    def dropped(self) -> list[int]:
-        """Rows each filter has dropped since then."""
-        return [
-            e + new - p - passed
-            for e, p, new, passed in zip(self._evaluated, self._passed, self._new, self._new_passed, strict=True)
-        ]
+        self._new, self._new_passed = [0] * n, [0] * n  # not compared yet: too few
 
     def look(
         self, evaluated: Sequence[int], passed: Sequence[int], weights: Sequence[float] | None = None
     ) -> str | None:
-        """Take what was done since the last look. Filters that few rows reach are compared when enough have. `weights`:
-        for each filter, what all rows would cost more if it let all of those pass that reach it, as a share of what
-        they cost; a change that makes them cost less than `LEAST_EFFECT` more or less is none."""
+        """Take the counts since the last check. A filter is compared once at least `LEAST_ROWS` new rows have reached
+        it. `weights`: for each filter, how much more all rows would cost if it dropped nothing, as a share of their
+        cost; a change with an effect below `LEAST_EFFECT` is ignored."""
         said = None
         for k in range(len(self.names)):
             self._new[k] += evaluated[k]
@@ -72,7 +64,7 @@ class DriftAlarm:
                 self._evaluated[k] += self._new[k]
                 self._passed[k] += self._new_passed[k]
                 self._new[k] = self._new_passed[k] = 0
-        if said is not None:  # what is there now is what the next looks are compared with
+        if said is not None:  # later checks are compared with the data as it is now
             self.reset()
             self._evaluated, self._passed = list(evaluated), list(passed)
         return said

@@ -1,15 +1,15 @@
-"""What filters cost where they stood: after which others.
+"""Remembers what filters cost after which other filters.
 
-A filter may cost more on rows that another would have dropped: a pattern on long texts, a parser on broken ones. Its
-cost then depends on what stands before it, and one number per filter would send it forward, where it is expensive, and
-back, where it is cheap, over and over. What a filter costs depends on its order only through the set of filters before
-it, so that is what is remembered.
+A filter may cost more on rows that another filter would have dropped: a pattern on long texts, a parser on broken ones.
+Its cost then depends on the filters before it. A single number per filter would move it forward, where it is expensive,
+and back again, where it is cheap, over and over. The cost depends on the order only through the set of filters before
+it, so costs are remembered by that set.
 
-Answers: how much more an order costs than is expected, as far as its filters have stood after the same others before.
-Guarantee: only what was met `LEAST_TIMES` times and exceeds the expectation by more than `UNLIKE` counts; of what was
-met the least, since a call may be interrupted; until `LASTS` times as many rows have been seen, and while the data does
-not move.
-Cost: a look into a dictionary per filter and update.
+Answers: how much more an order costs than expected, as far as its filters have already run after the same filters.
+Guarantee: a cost counts only if it was measured at least `LEAST_TIMES` times and is more than `UNLIKE` times the
+expected one. The smallest measurement is used, because a call may be interrupted. It is valid until the number of rows
+seen has grown by the factor `LASTS`, or until the data moves.
+Cost: one dictionary lookup per filter and update.
 
 >>> met = MetCosts()
 >>> for _ in range(2):
@@ -24,25 +24,25 @@ from collections.abc import Sequence
 
 LEAST_TIMES = 2
 LEAST_ROWS = 32
-"""Fewer rows say little about what a row costs."""
+"""Fewer rows are not enough to measure the cost of a row."""
 UNLIKE = 2.5
 LASTS = 4
 MOST = 4_096
-"""Places remembered; then all are forgotten."""
+"""Entries that are kept; if there are more, all are removed."""
 
 
 class MetCosts:
-    """For one worker, since its data last moved."""
+    """Measured costs of one worker since its data last moved."""
 
     def __init__(self) -> None:
         self._met: dict[tuple[int, int], tuple[float, int, int]] = {}  # ns per row, times, rows seen at the last time
 
     def clear(self) -> None:
-        """The data has moved."""
+        """Remove all costs, because the data has moved."""
         self._met.clear()
 
     def record(self, order: Sequence[int], evaluated: Sequence[int], busy_ns: Sequence[float], rows_seen: int) -> None:
-        """An order was in force. `busy_ns`: the time of each filter without the fixed cost of its calls."""
+        """Take measurements of an order. `busy_ns`: the time of each filter without the fixed cost of its calls."""
         before = 0
         if len(self._met) > MOST:
             self._met.clear()
@@ -56,7 +56,7 @@ class MetCosts:
             before |= 1 << k
 
     def extra_ns(self, order: Sequence[int], reach: Sequence[float], costs: Sequence[float], rows_seen: int) -> float:
-        """What a row costs more than by these costs, where this share of the rows gets to each position."""
+        """How much more a row costs than these costs say. `reach`: the share of the rows that gets to each position."""
         extra, before = 0.0, 0
         for place, k in enumerate(order):
             ns, times, at = self._met.get((before, k), (0.0, 0, 0))

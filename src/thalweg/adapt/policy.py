@@ -181,7 +181,7 @@ class Policy(Protocol):
     name: ClassVar[str]
     order: tuple[int, ...]
     standing: str
-    """Why the order stands, in one sentence; empty: it does not say."""
+    """Why the order is kept, in one sentence; empty if the policy gives no reason."""
 
     def wants(self) -> Wants:
         """What to profile from now on."""

@@ -1,7 +1,8 @@
-"""How long data stays as it is: whether it is worth following.
+"""Measures how long the data stays the same, to decide whether its changes are worth following.
 
-Each move of the data tells how many rows the time between two moves has. Where that is too short to learn anything
-before the next move, following only adds the cost of being late: such data is volatile, and is judged as a whole.
+Whenever the data moves, the number of rows since the previous move is recorded. If the moves come too soon to learn
+anything in between, following them only costs time, because every new order comes too late. Such data is volatile, and
+one order is chosen for all of it.
 """
 
 from __future__ import annotations
@@ -11,29 +12,29 @@ import math
 from thalweg.adapt.purse import Purse
 
 LEAST_MOVES = 4
-"""Fewer moves say little about how often they come."""
+"""Fewer moves are not enough to know how often the data moves."""
 LEARNS, LOOKS = 48, 16
-"""Profiled rows that must be affordable between two moves, and looks that must fit in."""
+"""How many profiled rows the budget must pay for between two moves, and how many checks for drift must fit in."""
 
 
 class Regimes:
-    """The moves of one worker's data."""
+    """When the data of one worker has moved."""
 
     def __init__(self) -> None:
         self.moves = 0
         self.moved_at = 0
         """Rows seen at the last move."""
-        self._lasts = math.nan  # rows between moves, the latest counting half
+        self._lasts = math.nan  # rows between two moves: a geometric mean in which the latest counts half
 
     def move(self, rows: int) -> None:
-        """The data has moved, after so many rows in all."""
+        """Record that the data has moved, after this many rows in total."""
         lasted = max(rows - self.moved_at, 1)
         self._lasts = lasted if math.isnan(self._lasts) else math.sqrt(self._lasts * lasted)
         self.moved_at = rows
         self.moves += 1
 
     def volatile(self, rows: int, purse: Purse) -> bool:
-        """Whether data moves so often that what it is now is not learned before it moves again."""
+        """Whether the data moves too often to learn anything before the next move."""
         if self.moves < LEAST_MOVES:
             return False
         lasts = max(self._lasts, rows - self.moved_at)

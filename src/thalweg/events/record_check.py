@@ -16,7 +16,7 @@ from thalweg.events import records
 from thalweg.events.records import JoinObserved, NativeObserved, Observed, Record, VerdictGiven
 
 MOST = 2**63
-_SIGNED = ("watermark", "trial_loss_ns")
+_SIGNED = ("watermark",)
 """Numbers that may be negative."""
 _UNBOUNDED = ("masks",)
 """One bit per predicate."""

@@ -1,6 +1,6 @@
-"""What a filter chain or a join did and why, for people (text, HTML in a notebook) and for programs (`to_dict`).
+"""Reports on what a filter chain or a join did and why: as text, as HTML in a notebook, as a dictionary (`to_dict`).
 
-A report is folded from event records and from nothing else. Its size is bounded: sums, and the latest switches.
+A report is computed from event records alone. Its size is bounded: it holds sums and the latest switches.
 """
 
 from thalweg.report.join_report import JoinReport, JoinTally

@@ -1,6 +1,7 @@
-"""What the order in force did: the counters since a worker last changed its order.
+"""Counters of the order in force: those since a worker last changed its order.
 
-Rates of a predicate depend on its place in the order, so sums over several orders are the rates of none of them.
+The share of rows that a predicate passes depends on its place in the order, so sums over several orders give the share
+of none of them.
 
 >>> calm = InForce(("a", "b"), rows=100, evaluated=(100, 40), passed=(40, 10), switched=False)
 >>> calm.then(calm).rows
@@ -20,19 +21,19 @@ from thalweg.events import JoinObserved, Observed
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """Of one worker. Lists go with the names of the record."""
+    """The counters of one worker. Tuples are by predicate (in joins, by stream), as in the record."""
 
     order: tuple[str, ...]
     rows: int
-    """Without those of trials."""
+    """Without the rows of trials."""
     evaluated: tuple[int, ...]
     passed: tuple[int, ...]
     switched: bool
-    """A switch was made in the time of which this is; the counters begin with the last one."""
+    """The order was switched while this was counted; the counters start at the last switch."""
 
     @classmethod
     def of(cls, record: Observed | JoinObserved) -> InForce:
-        """Records of older versions do not tell: all they count is taken to be of the order at their end."""
+        """From a record. In records of older versions all counts are taken to be of the order at their end."""
         rows = record.rows if record.rows_in_force is None else record.rows_in_force
         evaluated, passed = record.evaluated_in_force, record.passed_in_force
         if not evaluated or not passed:
@@ -40,7 +41,7 @@ class InForce:
         return cls(record.order, rows, evaluated, passed, record.switched)
 
     def then(self, later: InForce) -> InForce:
-        """With what the same worker counted later."""
+        """Add what the same worker counted later."""
         if later.order != self.order or later.switched:
             return replace(later, switched=True)
         both = total([self, later], self.order, len(self.evaluated))
@@ -48,7 +49,7 @@ class InForce:
 
 
 def total(workers: Iterable[InForce], order: tuple[str, ...], n: int) -> InForce:
-    """Summed over the workers that have this order; `n` counters each."""
+    """The sums over the workers that use this order; `n` is the number of predicates."""
     rows, evaluated, passed = 0, [0] * n, [0] * n
     for worker in workers:
         if worker.order == order:

@@ -1,4 +1,4 @@
-"""What a join will do on Spark, told before anything runs: where rows go, what is held, what is probed first."""
+"""Describes what a join will do on Spark before it runs: where rows go, what is held, what is probed first."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def explain_text(
     followed: Sequence[str] = (),
     limits: Sequence[str] = (),
 ) -> str:
-    """Some 20 lines. `given`: the columns of the DataFrames, so that those can be told that are not read; `followed`:
-    streams whose time has a watermark of Spark's already; `limits`: further sentences. The others as in
+    """About 20 lines. `given`: the columns of the DataFrames, to name those that are not read. `followed`: streams
+    whose time column already has a watermark in Spark. `limits`: further sentences. The other arguments are as in
     `JoinSettings`."""
     graph = binding.plan.graph
     streams = [alias for alias in graph.aliases if alias not in partitioning.broadcast]
@@ -77,7 +77,7 @@ def _wrapped(text: str, indent: int) -> list[str]:
 
 
 def _length(length: Length) -> str:
-    """As it was written; whole numbers are ticks."""
+    """A length as the user wrote it; whole numbers are ticks."""
     if isinstance(length, str):
         return length
     if isinstance(length, (timedelta, np.timedelta64)):
@@ -86,19 +86,19 @@ def _length(length: Length) -> str:
 
 
 def _streams(binding: JoinBinding, streams: Sequence[str], streaming: bool, followed: Sequence[str]) -> Iterator[str]:
-    """Those that are alike in one line."""
+    """One line for all streams with the same window, time and lateness."""
     plan = binding.plan
     alike: dict[str, list[str]] = {}
     for alias in streams:
         window = f"window {_length(plan.windows[alias])}" if alias in plan.windows else f"until {plan.ends[alias]}"
-        told = f"{window}, time {plan.times[alias]}"
+        text = f"{window}, time {plan.times[alias]}"
         if streaming and alias in followed:
-            told += ", whose watermark in Spark is followed; lateness= is not used"
+            text += ", whose watermark in Spark is followed; lateness= is not used"
         elif streaming:
             late = binding.lateness[alias]
-            told += f", up to {_length(plan.lateness[alias])} out of order" if late else ", in order"
-        alike.setdefault(told, []).append(alias)
-    yield from (f"{', '.join(aliases)}: {told}" for told, aliases in alike.items())
+            text += f", up to {_length(plan.lateness[alias])} out of order" if late else ", in order"
+        alike.setdefault(text, []).append(alias)
+    yield from (f"{', '.join(aliases)}: {text}" for text, aliases in alike.items())
 
 
 def _places(by: Partitioning, buckets: int, partitions: int, streaming: bool) -> Iterator[str]:
@@ -141,12 +141,12 @@ def _held(binding: JoinBinding, alias: str, given: Mapping[str, Sequence[str]] |
 
 def _probes(tree: JoinTree) -> str:
     pipeline = tree.pipeline()
-    told = []
+    probes = []
     for other in pipeline.label(pipeline.start):
         keys = ", ".join(tree.graph.column_of[c][other] for c in tree.key(other))
         parent = tree.parents[other]
-        told.append(f"{other} by {keys}" + (f" of {parent}" if parent != tree.root else ""))
-    return ", then ".join(told)
+        probes.append(f"{other} by {keys}" + (f" of {parent}" if parent != tree.root else ""))
+    return ", then ".join(probes)
 
 
 def _follows(policy: str, streams: int) -> Iterator[str]:
@@ -170,10 +170,10 @@ def _conditions(binding: JoinBinding) -> Iterator[str]:
 
 
 def _left_to_check(tree: JoinTree) -> Iterator[int]:
-    """Classes that two streams have, neither above the other by it: every cycle leaves one."""
+    """Classes of equal columns that probes do not compare in all of their streams: every cycle leaves one."""
     for c, members in enumerate(tree.graph.column_of):
         reached = {alias for alias in members if alias in tree.parents and c in tree.key(alias)}
-        # each is tied to its parent by this class; those that are not tied to one begin anew
+        # a probe by this class compares a stream with its parent; the streams without one are not compared
         if len(members) - len(reached) > 1:
             yield c
 

@@ -1,5 +1,5 @@
-"""What a join did with each of its streams, and why it probed as it did; folded from event records, each micro-batch
-once."""
+"""What a join did with each of its streams, and why it probed in this order; folded from event records, in which each
+micro-batch counts once."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from thalweg.report.runs import Observation, Runs
 
 
 class JoinReport(RunReport[JoinSection]):
-    """One section a query or pass. `print(report)`, `report.to_dict()`, or the last line of a notebook cell."""
+    """One section per query or pass. `print(report)`, `report.to_dict()`, or the last line of a notebook cell."""
 
     __slots__ = ()
     nothing = (
-        "Nothing has run yet: start a query on what j(a=A, b=B) gives, or an action; or read what j.over(a=..., b=...) "
-        "gives."
+        "Nothing has run yet: start a query or an action on the DataFrame that j(a=A, b=B) returns, or iterate over "
+        "j.over(a=..., b=...)."
     )
     done = "joined"
     again = "j(a=A, b=B)"
@@ -32,18 +32,18 @@ class JoinReport(RunReport[JoinSection]):
 
 
 class JoinTally:
-    """Folds records into sections, from any thread."""
+    """Folds records into sections. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._runs = Runs(_begin)
 
     def add(self, record: Record) -> None:
-        """One record more; those of filters have a tally of their own."""
+        """Add a record. Records of filters are ignored: `Tally` takes those."""
         if not isinstance(record, Observed | NativeObserved):
             self._runs.add(record)
 
     def report(self, pending: int = 0, unobserved: int = 0, deaths: tuple[str, ...] = ()) -> JoinReport:
-        """A copy of what is known now, without runs of which nothing counts any more."""
+        """A copy of what is known now, without runs whose micro-batches have all been run again by a later start."""
         sections, left_out = self._runs.sections()
         counted = tuple(section for section in sections if section.streams)
         return JoinReport(counted, pending, unobserved, deaths, left_out)

@@ -1,4 +1,4 @@
-"""One query or pass of a join in a report: for each of its streams sums over event records, and what is held now."""
+"""One query or pass of a join in a report: for each stream, sums over event records and what is held now."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SUMS = ("rows", "late", "no_time", "no_key", "kept", "results", "profile_tuples"
         "reoptimizing_ns", "expired", "filtered", "ahead", "reloaded", "trials", "trial_rows", "trial_ns",
         "trial_loss_ns", "compiling_ns")  # fmt: skip
 SUMS_BY_OTHER = ("evaluated", "passed", "profiled")
-"""What `JoinObserved` and `StreamReport` have in common, by these names."""
+"""Fields that `JoinObserved` and `StreamReport` have in common."""
 _NOW = ("order", "window_rows", "window_bytes", "state_bytes", "state_chunks", "most_rows", "most_bytes", "watermark")
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What one bucket, or a local pass, said last of one stream."""
+    """The latest state of one stream in one bucket, or in a local pass."""
 
     order: tuple[str, ...]
     window_rows: int
@@ -34,15 +34,15 @@ class Held:
     most_bytes: int
     watermark: int | None
     in_force: InForce
-    """What it did since it last changed its order of probes."""
+    """Its counters since it last changed its order of probes."""
 
     @classmethod
     def of(cls, record: JoinObserved) -> Held:
-        """Of the end of what the record tells."""
+        """The state at the end of a record."""
         return cls(**{name: getattr(record, name) for name in _NOW}, in_force=InForce.of(record))
 
     def before(self, later: Held) -> Held:
-        """The later one, which may come from a process that never saw the window at its largest."""
+        """The later state, with the larger maxima of both: a new process does not know the maxima before it."""
         values = {name: getattr(later, name) for name in _NOW}
         values |= {name: max(getattr(self, name), values[name]) for name in ("most_rows", "most_bytes")}
         return Held(**values, in_force=self.in_force.then(later.in_force))
@@ -50,7 +50,7 @@ class Held:
 
 @dataclass(slots=True)
 class StreamReport:
-    """Of one stream. Lists go with `others`, the streams its rows are probed for."""
+    """One stream. Lists are by `others`, the streams whose windows its rows probe."""
 
     stream: str
     others: tuple[str, ...]
@@ -77,22 +77,22 @@ class StreamReport:
     hottest: str = ""
     limit: int = 0
     tick_ns: int | None = None
-    """How long a tick of its time is; None: nobody knows."""
+    """The length of a tick of its time; None if unknown."""
     replicated: bool = False
-    """Held by every bucket, and counted by one of them."""
+    """Whether every bucket holds its rows; one of them counts them."""
     buckets: dict[str, Held] = field(default_factory=dict)
-    """By worker; as many as the join has buckets, so bounded."""
+    """By worker; at most as many as the join has buckets."""
     trials: int = 0
     trial_rows: int = 0
     trial_ns: int = 0
     trial_loss_ns: int = 0
     compiling_ns: int = 0
-    """In which numba compiled; not a part of `total_ns`."""
+    """Time in which numba compiled; not part of `total_ns`."""
     standing: str = ""
-    """Why the order has not changed lately, in the words of the policy of the bucket that reported last."""
+    """Why the order is kept, according to the policy of the bucket that reported last; empty if it gave no reason."""
 
     def add(self, record: JoinObserved) -> None:
-        """Sums grow; what is said of now is replaced."""
+        """Add to the sums, and replace the current state."""
         if record.others != self.others:
             raise ThalwegError(
                 f"run {record.run}: {self.stream} is joined with {self.others} and with {record.others}: not one run"
@@ -124,64 +124,64 @@ class StreamReport:
 
     @property
     def window_rows(self) -> int:
-        """Held now, by all buckets."""
+        """Rows held now, by all buckets."""
         return self._sum("window_rows")
 
     @property
     def window_bytes(self) -> int:
-        """Of memory, now."""
+        """Bytes of memory used by the windows now."""
         return self._sum("window_bytes")
 
     @property
     def state_bytes(self) -> int:
-        """Of its chunks in the state store, now."""
+        """Bytes of its chunks in the state store now."""
         return self._sum("state_bytes")
 
     @property
     def state_chunks(self) -> int:
-        """As many as there are now."""
+        """Number of chunks in the state store now."""
         return self._sum("state_chunks")
 
     @property
     def most_rows(self) -> int:
-        """That windows held. Buckets need not have held their most at one time: all together never held more."""
+        """An upper bound on the rows held at one time: the sum of the maxima of all buckets."""
         return self._sum("most_rows")
 
     @property
     def most_bytes(self) -> int:
-        """As `most_rows`."""
+        """The same for bytes of memory."""
         return self._sum("most_bytes")
 
     @property
     def watermark(self) -> int | None:
-        """The least of the buckets'; None: none has one, or the stream has ended."""
+        """The smallest watermark of the buckets; None if there is none yet, or the stream has ended."""
         return min((h.watermark for h in self.buckets.values() if h.watermark is not None), default=None)
 
     @property
     def order(self) -> tuple[str, ...]:
-        """In which most buckets probe now."""
+        """The order in which most buckets probe now."""
         orders = Counter(held.order for held in self.buckets.values())
         return orders.most_common(1)[0][0] if orders else ()
 
     @property
     def other_orders(self) -> int:
-        """Buckets that probe in another order than that."""
+        """Number of buckets that probe in another order."""
         order = self.order
         return sum(1 for held in self.buckets.values() if held.order != order)
 
     @property
     def in_force(self) -> InForce:
-        """What the order shown did since it is in force, over the buckets that have it."""
+        """The counters of the order shown since it is in force, over the buckets that use it."""
         return total((held.in_force for held in self.buckets.values()), self.order, len(self.others))
 
     @property
     def fullest(self) -> tuple[str, int]:
-        """The bucket that holds most rows now, and how many."""
+        """The bucket that holds the most rows now, and their number."""
         return max(((w, held.window_rows) for w, held in self.buckets.items()), key=lambda b: b[1], default=("", 0))
 
     @property
     def probes(self) -> int:
-        """Made for ordinary work and to learn something."""
+        """Probes by regular processing and by profiling."""
         return sum(self.evaluated) + sum(self.profiled)
 
     def to_dict(self) -> dict[str, Any]:
@@ -198,18 +198,18 @@ class StreamReport:
 
 @dataclass(slots=True)
 class TableReport:
-    """Of one table. Every worker holds it whole, and every bucket tells it, so nothing is summed."""
+    """One table. Every worker holds all of it and every bucket reports it, so nothing is summed."""
 
     table: str
     rows: int = 0
     window_rows: int = 0
-    """Held."""
+    """Rows held."""
     window_bytes: int = 0
     no_key: int = 0
     filtered: int = 0
 
     def take_in(self, later: JoinObserved | TableReport) -> None:
-        """The most that was told."""
+        """Keep the largest value of each field."""
         for name in ("rows", "window_rows", "window_bytes", "no_key", "filtered"):
             setattr(self, name, max(getattr(self, name), getattr(later, name)))
 
@@ -228,16 +228,16 @@ class JoinSection:
     first_batch: int | None = None
     last_batch: int | None = None
     query_name: str | None = None
-    """What the user called the streaming query."""
+    """The name that the user gave to the streaming query."""
 
     @property
     def results(self) -> int:
-        """Put together so far."""
+        """Results so far."""
         return sum(stream.results for stream in self.streams.values())
 
     def standing(self, stream: StreamReport) -> str:
-        """Why the order of a stream's probes has not changed: what the policy said last, else what the counts say;
-        empty where there were switches and the policy does not say."""
+        """Why the order of a stream's probes is kept: the policy's latest reason, or else one derived from the counts.
+        Empty if the policy gives no reason and there were switches."""
         if stream.standing or self.all_switches:
             return stream.standing
         dropped = sum(stream.evaluated) - sum(stream.passed)
@@ -245,11 +245,11 @@ class JoinSection:
 
     @property
     def buckets(self) -> int:
-        """That have told something; 1 locally."""
+        """Number of buckets that have reported; 1 for a local pass."""
         return max((len(stream.buckets) for stream in self.streams.values()), default=0)
 
     def add(self, record: Record) -> None:
-        """Fold in one record of this run."""
+        """Add a record of this run."""
         if isinstance(record, JoinObserved):
             if record.table:
                 self.tables.setdefault(record.stream, TableReport(record.stream)).take_in(record)

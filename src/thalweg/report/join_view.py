@@ -13,19 +13,19 @@ from thalweg.report.view import CELL, WIDTH
 from thalweg.report.words import TRIALS, compiling_lines, listed, many, trial_lines, what_moved
 
 NEAR = 0.1
-"""A row that has had this share of the results it may have is worth a word."""
+"""A row with more than this share of `max_matches` is reported."""
 SKEWED = 2
-"""A bucket with that many times its share of a window is worth a word,"""
+"""A bucket that holds more than this many times its share of a window is reported..."""
 SKEWED_ROWS = 10_000
-"""when the window has so many rows."""
+"""...if the window has at least this many rows."""
 
 _HEAD = ("stream", "rows", "with partners", "results", "probes (share that finds one)", "in window", "most", "memory")
 _LEFT = (0, 4)
-"""Columns with words."""
+"""Columns of text, which are aligned to the left."""
 
 
 def title(section: JoinSection) -> str:
-    """Whose numbers these are."""
+    """Which run the numbers are of."""
     run = section.run
     if section.kind == "stream":
         run = f"streaming query {query_words(run, section.query_name)}"
@@ -38,7 +38,7 @@ def title(section: JoinSection) -> str:
 
 
 def in_one_line(section: JoinSection) -> str:
-    """For a run that others have followed."""
+    """One line, for an older run."""
     rows = ", ".join(f"{s.stream} {s.rows:,}" for s in section.streams.values())
     return f"{title(section)}; rows: {rows}"
 
@@ -65,36 +65,36 @@ def _table(section: JoinSection) -> list[tuple[str, ...]]:
 
 
 def facts(section: JoinSection) -> list[str]:
-    """Sentences about what is no number of the table."""
-    told = [fact for stream in section.streams.values() for fact in _facts_of(stream, section.buckets)]
-    told += [_fact_of_table(table, section.kind) for table in section.tables.values()]
-    told += _furthest_behind(section)
+    """Sentences about what the table does not show."""
+    lines = [fact for stream in section.streams.values() for fact in _facts_of(stream, section.buckets)]
+    lines += [_fact_of_table(table, section.kind) for table in section.tables.values()]
+    lines += _furthest_behind(section)
     streams = section.streams.values()
     chunks = sum(s.state_chunks for s in streams)
     if chunks:
         reloaded = sum(s.reloaded for s in streams)
         back = f"; {many(reloaded, 'chunk')} read back, where a worker did not know the windows" if reloaded else ""
-        told.append(f"{size(sum(s.state_bytes for s in streams))} of state in {many(chunks, 'chunk')}{back}")
+        lines.append(f"{size(sum(s.state_bytes for s in streams))} of state in {many(chunks, 'chunk')}{back}")
     total = sum(s.total_ns for s in streams) or 1
     shares = ", ".join(
         f"{name} {100 * sum(getattr(s, field_) for s in streams) / total:.1f} %"
         for name, field_ in (("profiling", "profiling_ns"), ("re-optimizing", "reoptimizing_ns"))
     )
-    told += trial_lines(*(sum(getattr(s, name) for s in streams) for name in TRIALS))
-    told += compiling_lines(sum(s.compiling_ns for s in streams))
-    told.append(f"{total / 1e9:.2f} s, of which {shares}; {many(section.all_switches, 'switch', 'switches')}")
-    return told + _standing_lines(section)
+    lines += trial_lines(*(sum(getattr(s, name) for s in streams) for name in TRIALS))
+    lines += compiling_lines(sum(s.compiling_ns for s in streams))
+    lines.append(f"{total / 1e9:.2f} s, of which {shares}; {many(section.all_switches, 'switch', 'switches')}")
+    return lines + _standing_lines(section)
 
 
 def _standing_lines(section: JoinSection) -> list[str]:
-    """Why orders have not changed; streams of which the same is said share a line."""
+    """Why the orders have not changed; streams with the same reason share a line."""
     said: dict[str, list[str]] = {}
     for stream in section.streams.values():
         if sentence := section.standing(stream):
             said.setdefault(sentence, []).append(stream.stream)
     if len(said) == 1 and len(*said.values()) == len(section.streams):
-        return [f"why the orders stand: {sentence}" for sentence in said]
-    return [f"why the order of {listed(streams)} stands: {sentence}" for sentence, streams in said.items()]
+        return [f"why the orders are kept: {sentence}" for sentence in said]
+    return [f"why the order of {listed(streams)} is kept: {sentence}" for sentence, streams in said.items()]
 
 
 def _facts_of(s: StreamReport, buckets: int) -> list[str]:
@@ -105,25 +105,25 @@ def _facts_of(s: StreamReport, buckets: int) -> list[str]:
         (s.filtered, "dropped by a condition on this stream"),
         (s.ahead, "further in the future than is believed: joined, but the watermark did not follow"),
     ]
-    told = [f"{s.stream}: {many(count, 'row')} {what}" for count, what in counted if count]
+    lines = [f"{s.stream}: {many(count, 'row')} {what}" for count, what in counted if count]
     if s.replicated and buckets > 1:
-        told.append(
+        lines.append(
             f"{s.stream}: held in each of {buckets} buckets, and so counted in its window; its rows are counted once"
         )
     worker, rows = s.fullest
     if not s.replicated and s.window_rows >= SKEWED_ROWS and rows * len(s.buckets) > SKEWED * s.window_rows:
-        told.append(
+        lines.append(
             f"{s.stream}: {worker} of {buckets} holds {100 * rows / s.window_rows:.0f} % of its window: a key is far "
             "more common than others, or keys are few"
         )
     if s.other_orders:
-        told.append(f"{s.stream}: the order of probes differs in {s.other_orders} of {len(s.buckets)} buckets")
+        lines.append(f"{s.stream}: the order of probes differs in {s.other_orders} of {len(s.buckets)} buckets")
     if s.most_matches > NEAR * s.limit:
-        told.append(
+        lines.append(
             f"{s.stream}: a row{f' ({s.hottest})' if s.hottest else ''} had {s.most_matches:,} matches by its keys; "
             f"more than {s.limit:,} (max_matches) fail the join"
         )
-    return told
+    return lines
 
 
 def _fact_of_table(t: TableReport, kind: str) -> str:
@@ -134,7 +134,7 @@ def _fact_of_table(t: TableReport, kind: str) -> str:
 
 
 def _furthest_behind(section: JoinSection) -> list[str]:
-    """For streams that go on: windows wait for the slowest."""
+    """For streaming queries, the stream that holds the watermark back."""
     if section.kind != "stream":
         return []
     marks = {s.stream: s.watermark for s in section.streams.values() if s.watermark is not None}
@@ -152,7 +152,7 @@ def _switch_lines(section: JoinSection) -> list[str]:
 
 
 def _place(section: JoinSection, switch: SwitchReport) -> str:
-    """Where it was made: workers are told with the stream, as `bucket 3 a`."""
+    """Where the switch was made. The name of a worker ends with the stream, as in `bucket 3 a`."""
     stream = max((s for s in section.streams if switch.worker.endswith(f" {s}")), key=len, default="")
     worker = switch.worker.removesuffix(f" {stream}")
     place = stream if section.kind == "local" and stream else f"{stream} in {worker}" if stream else worker
@@ -160,7 +160,7 @@ def _place(section: JoinSection, switch: SwitchReport) -> str:
 
 
 def as_text(section: JoinSection) -> str:
-    """A table and the facts."""
+    """A table and the facts below it."""
     rows = _table(section)
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [title(section)]
@@ -177,7 +177,7 @@ def as_text(section: JoinSection) -> str:
 
 
 def as_html(section: JoinSection) -> str:
-    """Inline styles only, which notebooks keep."""
+    """With inline styles only, because notebooks keep those."""
 
     def line(row: tuple[str, ...], tag: str) -> str:
         cells = (
@@ -188,11 +188,11 @@ def as_html(section: JoinSection) -> str:
 
     head, *body = _table(section)
     table = line(head, "th") + "".join(line(row, "td") for row in body)
-    told = "<br>".join(html.escape(fact) for fact in facts(section))
+    sentences = "<br>".join(html.escape(fact) for fact in facts(section))
     switches = "".join(f"<li>{html.escape(text)}</li>" for text in _switch_lines(section))
     shown = " open" if len(section.switches) <= 3 else ""
     count = many(section.all_switches, "switch", "switches")
     return (
-        f'<p>{html.escape(title(section))}</p><table style="border-collapse:collapse">{table}</table><p>{told}</p>'
+        f'<p>{html.escape(title(section))}</p><table style="border-collapse:collapse">{table}</table><p>{sentences}</p>'
         f"<details{shown}><summary>{count}</summary><ol>{switches}</ol></details>"
     )

@@ -1,4 +1,4 @@
-"""The native predicates of a run in a report: their order and why, their kinds, and what sampled rows showed."""
+"""The native predicates of a run in a report: their order and its reason, their kinds, and results on sampled rows."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ class NativeReport:
     position: int
     """In the order of the run, from 1."""
     kind: str
-    """The dearest kind of expression in it."""
+    """The most expensive kind of expression in it."""
     cost: float
-    """By kind; a comparison is 1."""
+    """A weight by kind; a comparison is 1."""
     sampled: int
-    """Sampled rows it was evaluated on; 0: a source may take it over, so nothing is sampled before it."""
+    """Sampled rows it was evaluated on; 0 if a data source may evaluate it, because no row is sampled before that."""
     passed: int
 
     @property
     def selectivity(self) -> float | None:
-        """The share of the sampled rows that it passes; None: none was sampled."""
+        """The share of the sampled rows that pass; None if no row was sampled."""
         return self.passed / self.sampled if self.sampled else None
 
 
 @dataclass(slots=True)
 class NativePart:
-    """Folded from the records of one run."""
+    """The native predicates of one run, folded from its records."""
 
     names: tuple[str, ...]
     kinds: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class NativePart:
     reorders: deque[str] = field(default_factory=lambda: deque(maxlen=LATEST_REORDERS))
 
     def add(self, seen: NativeObserved) -> None:
-        """One record more of the same run."""
+        """Add a record of the same run."""
         if not self.order and seen.before != seen.order:  # a run keeps the order it started with
             self.reorders.append(f"{', '.join(seen.order)}: {seen.reason}")
         self._sum(seen)
@@ -65,7 +65,7 @@ class NativePart:
 
     @property
     def predicates(self) -> list[NativeReport]:
-        """In the order they are evaluated in."""
+        """In the order in which they are evaluated."""
         index = {name: k for k, name in enumerate(self.names)}
         return [
             NativeReport(
@@ -76,16 +76,16 @@ class NativePart:
         ]  # fmt: skip
 
     def lines(self) -> list[str]:
-        """For people."""
-        told = []
+        """Lines of text, for people."""
+        lines = []
         for p in self.predicates:
             share = (
                 "not sampled"
                 if p.selectivity is None
                 else f"passes {100 * p.selectivity:.1f} % of {p.sampled:,} sampled"
             )
-            told.append(f"{p.position}. {p.name}: {p.kind}, cost {p.cost:.0f}, {share}")
-        return [*told, f"this order: {self.reason}"]
+            lines.append(f"{p.position}. {p.name}: {p.kind}, cost {p.cost:.0f}, {share}")
+        return [*lines, f"this order: {self.reason}"]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

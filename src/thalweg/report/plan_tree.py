@@ -1,4 +1,4 @@
-"""Trees of plans, as text, HTML, Graphviz and Mermaid.
+"""Plan trees as text, HTML, Graphviz and Mermaid.
 
 >>> tree = Node("Project", ("price",), (Node("Stream", ("stock AS s", "[RANGE 1 MINUTE]")),))
 >>> print(as_text(tree))
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Node:
-    """An operator: what it is, what is to be said of it (the first beside its name), what it takes its rows from."""
+    """An operator: its name, details (the first is printed beside the name), and the operators it reads from."""
 
     name: str
     details: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Node:
 
 
 def as_text(tree: Node) -> str:
-    """With lines for branches."""
+    """As text, with lines for branches."""
     return "\n".join(_lines(tree))
 
 
@@ -46,7 +46,7 @@ def _lines(node: Node) -> Iterator[str]:
 
 
 def as_html(tree: Node) -> str:
-    """Nested lists, which every notebook shows."""
+    """As nested lists, which every notebook shows."""
     details = "".join(f"<br><small>{html.escape(detail)}</small>" for detail in tree.details)
     below = "".join(as_html(child) for child in tree.inputs)
     head = f"<b>{html.escape(tree.name)}</b>{details}"
@@ -54,7 +54,7 @@ def as_html(tree: Node) -> str:
 
 
 def node_details(node: Node) -> tuple[str, ...]:
-    """At least one."""
+    """The details of a node; one empty text if it has none."""
     return node.details or ("",)
 
 
@@ -82,7 +82,7 @@ def as_mermaid(tree: Node) -> str:
 
 
 def _numbered(tree: Node) -> Iterator[tuple[int, Node, int | None]]:
-    """Each node with its number and its parent's."""
+    """Each node with its number and that of its parent."""
     waiting: list[tuple[Node, int | None]] = [(tree, None)]
     number = 0
     while waiting:
@@ -93,7 +93,7 @@ def _numbered(tree: Node) -> Iterator[tuple[int, Node, int | None]]:
 
 
 def _one_line(text: str) -> str:
-    """Names may have line ends in them."""
+    """Names may contain line breaks."""
     return text.replace("\r", "\\r").replace("\n", "\\n")
 
 

@@ -1,4 +1,4 @@
-"""The report of filters that people and programs read."""
+"""The report of a filter set, for people and for programs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from thalweg.report.view import as_html, as_text, in_one_line
 
 
 class Report(RunReport[Section]):
-    """One section a query or run. `print(report)`, `report.to_dict()`, or the last line of a notebook cell."""
+    """One section per query or run. `print(report)`, `report.to_dict()`, or the last line of a notebook cell."""
 
     __slots__ = ()
     nothing = (
-        "Nothing has run yet: use df.transform(keep) and start an action or a query, or read what keep.over(batches) "
-        "gives, which tells every 100,000 rows and at its end."
+        "Nothing has run yet: use df.transform(keep) and start an action or a query, or iterate over "
+        "keep.over(batches), which reports every 100,000 rows and at its end."
     )
     done = "filtered"
     again = "df.transform(keep)"

@@ -1,8 +1,8 @@
-"""Runs of queries, folded from event records, each micro-batch once: what the reports of filters and joins share.
+"""Folds event records into runs, in which each micro-batch counts once; used by the reports of filters and of joins.
 
-What is observed of a micro-batch replaces what an earlier start of the query had observed of it, also when the earlier
-start tells late. Memory is bounded: so many runs, and of each its latest micro-batches apart and the sum of those
-before.
+If a restarted query runs a micro-batch again, its records replace those of the earlier start, even if those arrive
+later. Memory is bounded: a limited number of runs, and for each run its latest micro-batches and the sum of all before
+them.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from typing import Generic, Protocol, TypeVar
 from thalweg.events import JoinObserved, NativeObserved, Observed, Record
 
 MOST_SECTIONS = 100
-"""Runs remembered; the oldest is forgotten first."""
+"""Runs that are kept; the one that was updated least recently is removed first."""
 LATEST_BATCHES = 32
-"""Micro-batches a run that can still be taken out of the sums, when a restart runs them again. Spark runs the last one
-again; more only when somebody removes more of its checkpoint."""
+"""Micro-batches per run that can still be removed from the sums if a restart runs them again. Spark runs the last one
+again, and more only if part of the checkpoint was deleted."""
 MOST_EARLY = 100
-"""Runs of which only verdicts have come; their first observation may never come."""
+"""Runs of which only verdicts have arrived; their first observation may never arrive."""
 
 Observation = Observed | NativeObserved | JoinObserved
-"""Records that say what was done; others say what was decided."""
+"""Records of what was done; the other kinds are records of decisions."""
 S = TypeVar("S", bound="Part")
 
 
 class Part(Protocol):
-    """Sums over records of one run."""
+    """Sums over the records of one run."""
 
     def add(self, record: Record) -> None:
-        """One record more."""
+        """Add a record."""
         ...
 
     def take_in(self: S, later: S) -> None:
@@ -41,12 +41,12 @@ class Part(Protocol):
 
 
 class _Run(Generic[S]):
-    """The latest micro-batches apart, and the sum of those before."""
+    """The latest micro-batches, and the sum of those before them."""
 
     def __init__(self, first: Observation, number: int, empty: Callable[[], S]) -> None:
         self.query, self.start = first.query, first.start
         self.number = number
-        """Starts of a query that were heard of later are later."""
+        """Of two starts of a query, the later one is the one whose records arrived later."""
         self._empty = empty
         self._before = empty()
         self._latest: deque[tuple[int | None, S]] = deque()
@@ -72,7 +72,8 @@ class _Run(Generic[S]):
 
 
 class Runs(Generic[S]):
-    """Folds records into sections, from any thread. `begin` makes an empty section for a run, from its first record."""
+    """Folds records into sections. Safe to use from several threads. `begin` makes an empty section from a run's first
+    record."""
 
     def __init__(self, begin: Callable[[Observation], S]) -> None:
         self._begin = begin
@@ -83,7 +84,7 @@ class Runs(Generic[S]):
         self._numbers = itertools.count()
 
     def add(self, record: Record) -> None:
-        """One record more. Verdicts come before the first observation of their run and wait for it."""
+        """Add a record. Verdicts that arrive before the first observation of their run wait for it."""
         with self._lock:
             run = self._runs.get(record.run)
             if run is None:
@@ -105,12 +106,12 @@ class Runs(Generic[S]):
                 for other in others if isinstance(record, Observation) else ():
                     other.forget(record.batch)
             run.add(record)
-            self._runs.move_to_end(record.run)  # the run unused for longest is forgotten first
+            self._runs.move_to_end(record.run)  # the run updated least recently is removed first
 
     def _new(self, first: Observation) -> _Run[S]:
         return _Run(first, next(self._numbers), lambda: self._begin(first))
 
     def sections(self) -> tuple[list[S], int]:
-        """A copy of what is known now, one section a run, and how many runs are not remembered any more."""
+        """A copy of what is known now, one section per run, and the number of runs that are no longer kept."""
         with self._lock:
             return [run.section() for run in self._runs.values()], self._left_out

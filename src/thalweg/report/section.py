@@ -13,17 +13,17 @@ from thalweg.report.native_part import NativePart
 from thalweg.report.standing import derived
 
 MOST_WORKERS = 1000
-"""Told apart a section; a stream gets new workers after every idle minute."""
+"""Distinguished per section; a stream gets new workers after each idle minute."""
 SHORT = 8
-"""Characters of an id in a sentence."""
+"""Characters of an id that sentences show."""
 LATEST_SWITCHES = 20
-"""Shown and kept a section; the events file has them all."""
+"""Kept and shown per section; the events file has all of them."""
 
 
 SUMS_BY_PREDICATE = ("evaluated", "passed", "profiled", "profile_errors", "raised")
 SUMS = ("rows", "kept", "failed", "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns", "trials",
         "trial_rows", "trial_ns", "trial_loss_ns", "compiling_ns")  # fmt: skip
-"""What `Observed` and `Section` have in common, by these names."""
+"""Fields that `Observed` and `Section` have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,32 +32,32 @@ class PredicateReport:
 
     name: str
     position: int
-    """In the latest order, from 1."""
+    """In the latest order, starting at 1."""
     evaluated: int
-    """Rows it was evaluated on by ordinary work since the start, in all orders and in trials."""
+    """Rows it was evaluated on by regular processing since the start, in all orders and in trials."""
     passed: int
-    """Rows it did not drop there: it was true, or it raised."""
+    """Rows of these that it did not drop: it was true, or it raised."""
     profiled: int
-    """Rows it was evaluated on only to learn something."""
+    """Rows it was evaluated on only for profiling."""
     profile_errors: int
-    """Rows it raised on there; they never fail a query."""
+    """Rows of these on which it raised; they never fail a query."""
     cost_ns: float | None
-    """What one more row costs, latest estimate; None: unknown."""
+    """The latest estimate of the cost of one more row; None if unknown."""
     raised: int = 0
-    """Rows it raised on in ordinary work; others may have dropped them."""
+    """Rows on which it raised in regular processing; other predicates may have dropped them."""
     evaluated_in_force: int = 0
-    """Of `evaluated`, rows since the last switch to the order in force."""
+    """Rows of `evaluated` since the switch to the order in force."""
     passed_in_force: int = 0
 
     @property
     def selectivity(self) -> float | None:
-        """The share that passed, of the rows that reached it in the order in force; None: no row did."""
+        """The share that passed of the rows that reached it in the order in force; None if no row did."""
         return self.passed_in_force / self.evaluated_in_force if self.evaluated_in_force else None
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchReport:
-    """One change of order, and why."""
+    """One change of order, and the reason."""
 
     batch: int | None
     worker: str
@@ -68,12 +68,12 @@ class SwitchReport:
 
     @classmethod
     def of(cls, verdict: VerdictGiven) -> SwitchReport:
-        """A verdict is applied at once."""
+        """From a verdict, which is applied immediately."""
         return cls(verdict.batch, verdict.worker, verdict.at_row, verdict.before, verdict.after, verdict.reason)
 
 
 def span(*batches: int | None) -> tuple[int | None, int | None]:
-    """The first and the last of micro-batches; None is none.
+    """The first and the last of these micro-batches; None values are ignored.
 
     >>> span(3, None, 1), span(None)
     ((1, 3), (None, None))
@@ -83,7 +83,7 @@ def span(*batches: int | None) -> tuple[int | None, int | None]:
 
 
 def query_words(run: str, query_name: str | None) -> str:
-    """A streaming query by its name, or the beginnings of its ids; `run` has them whole.
+    """A streaming query by its name or the beginning of its id, and the beginning of its start's id.
 
     >>> query_words("0123456789 run abcdefghij chain 89abcdef", None), query_words("q run r chain c", "orders")
     ('01234567, start abcdefgh', 'orders, start r')
@@ -124,34 +124,35 @@ class Section:
     """Rows set aside."""
     raised: list[int] = field(default_factory=list)
     native: NativePart | None = None
-    """The predicates evaluated in the JVM before; rows are counted behind them."""
+    """The predicates evaluated in the JVM before the others; `rows` counts the rows that passed them."""
     query_name: str | None = None
-    """What the user called the streaming query."""
+    """The name that the user gave to the streaming query."""
     orders: dict[str, tuple[int | None, tuple[str, ...]]] = field(default_factory=dict)
-    """The latest order of each worker, and the micro-batch it told it in."""
+    """The latest order of each worker, and the micro-batch in which it reported that order."""
     in_force_by_worker: dict[str, InForce] = field(default_factory=dict)
-    """What each worker did since it last changed its order."""
+    """The counters of each worker since it last changed its order."""
     reported_standing: str = ""
-    """Why the order has not changed, in the words of the policy of the worker that reported last."""
+    """Why the order is kept, according to the policy of the worker that reported last; empty if it gave no reason."""
     just_switched: bool = False
-    """That worker has changed it since its report before."""
+    """Whether that worker changed its order since its previous report."""
     trials: int = 0
     """Slices run in another order to measure it; they are not switches."""
     trial_rows: int = 0
     trial_ns: int = 0
     trial_loss_ns: int = 0
     compiling_ns: int = 0
-    """In which numba compiled; not a part of `total_ns`."""
+    """Time in which numba compiled; not part of `total_ns`."""
 
     @property
     def in_force(self) -> InForce:
-        """What the order shown did since it is in force, over the workers that have it."""
+        """The counters of the order shown since it is in force, over the workers that use it."""
         return total(self.in_force_by_worker.values(), self.order, len(self.names))
 
     @property
     def standing(self) -> str:
-        """Why the order has not changed lately: what the policy said last, else what the counts say; empty where it
-        has changed so lately that most rows went through earlier orders."""
+        """Why the order is kept: the policy's latest reason, which `auto` always gives, or else one derived from the
+        counts. Empty if there is neither: the policy gives no reason, and the order changed so recently that most rows
+        were processed in earlier orders."""
         lately = self.switch_count and self.just_switched and 2 * self.in_force.rows < self.rows
         if self.reported_standing or not self.order or lately:
             return self.reported_standing
@@ -166,7 +167,7 @@ class Section:
     @property
     def predicates(self) -> list[PredicateReport]:
         """In the latest order."""
-        if not self.order:  # only the native predicates have told yet
+        if not self.order:  # only the native predicates have reported so far
             return []
         place = {name: i for i, name in enumerate(self.order)}
         in_force = self.in_force
@@ -181,12 +182,12 @@ class Section:
 
     @property
     def latest_workers(self) -> int:
-        """Workers that told of the latest micro-batch; outside streams, all of them."""
+        """Workers that reported on the latest micro-batch; outside streaming, all workers."""
         return len(self._latest_orders())
 
     @property
     def other_orders(self) -> int:
-        """How many of them have another order than the one shown, which is that of the worker that told last."""
+        """How many of them use another order than the one shown, which is that of the worker that reported last."""
         return sum(1 for order in self._latest_orders() if order != self.order)
 
     def _latest_orders(self) -> list[tuple[str, ...]]:
@@ -194,36 +195,38 @@ class Section:
 
     @property
     def evaluations(self) -> int:
-        """All calls, profiling included, in rows."""
+        """Rows evaluated by predicates, including profiling."""
         return sum(self.evaluated) + sum(self.profiled)
 
     @property
     def evaluations_of_all(self) -> int:
-        """What evaluating every predicate on every row would take, as Spark's own UDF filters do."""
+        """The number if every predicate were evaluated on every row, as Spark's own UDF filters do."""
         return self.rows * len(self.names)
 
     @property
     def counted(self) -> str:
-        """Which rows and actions these numbers are of."""
+        """A description of the rows and actions that these numbers cover."""
         if self.native is not None and not self.names:
             run = f"streaming query {self._query()}" if self.kind == "stream" else self.run
             return f"nothing: {run} has native predicates only, and no row travels to Python"
-        behind = " that passed the native predicates" if self.native is not None else ""
+        passed = " that passed the native predicates" if self.native is not None else ""
         if self.kind == "stream":
             span = f"micro-batches {self.first_batch} to {self.last_batch}"
-            return f"{self.rows:,} rows{behind} of {span} of streaming query {self._query()}"
+            return f"{self.rows:,} rows{passed} of {span} of streaming query {self._query()}"
         if self.kind == "batch":
-            return f"{self.rows:,} rows{behind} of the first action on this DataFrame (Spark observes only that one)"
+            return f"{self.rows:,} rows{passed} of the first action on this DataFrame (Spark observes only that one)"
         return f"{self.rows:,} rows of {self.run} in this process"
 
     def _query(self) -> str:
         return query_words(self.run, self.query_name)
 
     def add(self, record: Record) -> None:
-        """Fold in one record of this run."""
+        """Add a record of this run."""
         if isinstance(record, Observed):
             if record.predicates != self.names:
-                raise ThalwegError(f"run {self.run} is told of {self.names} and of {record.predicates}: not one run")
+                raise ThalwegError(
+                    f"run {self.run} has records with predicates {self.names} and {record.predicates}: not one run"
+                )
             self._observe(record)
         elif isinstance(record, NativeObserved):
             if self.native is None:
@@ -263,9 +266,9 @@ class Section:
     def _remember_orders(
         self, latest: dict[str, tuple[int | None, tuple[str, ...]]], in_force: dict[str, InForce]
     ) -> None:
-        for worker, told in latest.items():
+        for worker, order in latest.items():
             self.orders.pop(worker, None)
-            self.orders[worker] = told
+            self.orders[worker] = order
         while len(self.orders) > MOST_WORKERS:
             del self.orders[next(iter(self.orders))]
         for worker, now in in_force.items():
@@ -275,7 +278,7 @@ class Section:
             del self.in_force_by_worker[next(iter(self.in_force_by_worker))]
 
     def _sum(self, later: Observed | Section) -> None:
-        """What adds up, and what is replaced by the latest."""
+        """Add the sums, and replace costs and order by the later ones."""
         n = len(self.names)
         for name in SUMS_BY_PREDICATE:
             old, new = getattr(self, name) or [0] * n, getattr(later, name) or [0] * n

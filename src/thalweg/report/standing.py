@@ -1,4 +1,4 @@
-"""Why an order has not changed, for policies that do not say it themselves."""
+"""Why an order has not changed, for policies that give no reason of their own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ WITHOUT_PROFILING = ("duckdb-swap", "velox-rank")
 
 
 def derived(policy: str, choices: int, dropped: int, profile_tuples: int) -> str:
-    """In one sentence, from counts alone.
+    """One sentence, from the counts alone.
 
     >>> derived("written", 3, 100, 0), derived("sweep", 1, 100, 0)
     ('policy written never changes the order', 'there is nothing to order')

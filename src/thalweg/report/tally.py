@@ -1,4 +1,4 @@
-"""Folds event records into a report, each micro-batch once."""
+"""Folds event records into a report; each micro-batch counts once."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from thalweg.report.section import Section
 
 
 class Tally:
-    """Folds records into sections, from any thread."""
+    """Folds records into sections. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._runs = Runs(_begin)
 
     def add(self, record: Record) -> None:
-        """One record more; those of joins have a tally of their own."""
+        """Add a record. Records of joins are ignored: `JoinTally` takes those."""
         if not isinstance(record, JoinObserved):
             self._runs.add(record)
 
     def report(self, pending: int = 0, unobserved: int = 0, deaths: tuple[str, ...] = ()) -> Report:
-        """A copy of what is known now, without runs of which nothing counts any more."""
+        """A copy of what is known now, without runs whose micro-batches have all been run again by a later start."""
         sections, left_out = self._runs.sections()
         counted = tuple(section for section in sections if section.order or section.native)
         return Report(counted, pending, unobserved, deaths, left_out)

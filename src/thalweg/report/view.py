@@ -25,8 +25,8 @@ def _has_earlier_orders(section: Section) -> bool:
 
 
 def _table(section: Section) -> list[tuple[str, ...]]:
-    """Its head and its rows. *rows seen* and *pass* are of the order in force; the sums over all orders have a column
-    of their own where they differ."""
+    """The header and the rows. *rows seen* and *pass* are those of the order in force; the sums over all orders have a
+    column of their own if they differ."""
     sums = _has_earlier_orders(section)
     cells = []
     for p in section.predicates:
@@ -43,7 +43,7 @@ def _table(section: Section) -> list[tuple[str, ...]]:
 
 
 def _which_orders(section: Section) -> list[str]:
-    """Which numbers are of the order in force, and which are not, where that makes a difference."""
+    """A line that says which numbers are those of the order in force, if the sums over all orders differ."""
     if not _has_earlier_orders(section):
         return []
     switches = f", over {many(section.switch_count, 'switch', 'switches')}" if section.switch_count else ""
@@ -76,7 +76,7 @@ def _summary(section: Section) -> list[str]:
 
 
 def _standing_lines(section: Section) -> list[str]:
-    return [f"why the order stands: {section.standing}"] if section.standing else []
+    return [f"why the order is kept: {section.standing}"] if section.standing else []
 
 
 def _other_orders(section: Section) -> list[str]:
@@ -84,7 +84,7 @@ def _other_orders(section: Section) -> list[str]:
         return []
     has = "has another one" if section.other_orders == 1 else "have others"
     return [
-        f"workers differ: the order is that of the worker that told last; {section.other_orders} of "
+        f"workers differ: the order is that of the worker that reported last; {section.other_orders} of "
         f"{section.latest_workers} {has}"
     ]
 
@@ -104,7 +104,7 @@ def _native_lines(section: Section) -> list[str]:
 
 
 def as_text(section: Section) -> str:
-    """A table and the facts, some 100 columns wide."""
+    """A table and the facts below it, about `WIDTH` columns wide."""
     if not section.names:
         return "\n".join([f"policy {section.policy}; counted: {section.counted}", *_native_lines(section)])
     rows = _table(section)
@@ -136,7 +136,7 @@ def _wrapped(line: str, indent: int) -> list[str]:
 
 
 def in_one_line(section: Section) -> str:
-    """For a run that others have followed."""
+    """One line, for an older run."""
     if not section.names and section.native is not None:
         return f"{section.run}: native predicates only; order {', '.join(section.native.order)}"
     order = f"; order {', '.join(section.order)}" if section.order else ""
@@ -148,7 +148,8 @@ _BAR = ";background:linear-gradient(to right,rgba(70,130,180,.35) {share:.0f}%,t
 
 
 def as_html(section: Section) -> str:
-    """Inline styles only, which notebooks keep; the bar behind *rows seen* is the share of the rows of that order."""
+    """With inline styles only, because notebooks keep those. The bar behind *rows seen* shows the share of the rows in
+    that order that reached the predicate."""
 
     def line(row: tuple[str, ...], tag: str, share: float | None = None) -> str:
         cells = []

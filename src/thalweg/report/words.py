@@ -1,4 +1,4 @@
-"""Numbers in words, the same in every report and view."""
+"""How reports write numbers, times and names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def duration(ns: float | None) -> str:
-    """What one row costs, in ns, µs or ms.
+    """A cost per row, in ns, µs or ms.
 
     >>> duration(4.9), duration(3_210.0), duration(45e6), duration(None)
     ('5 ns', '3.2 µs', '45.0 ms', 'unknown')
@@ -37,38 +37,40 @@ def duration(ns: float | None) -> str:
 
 
 def trial_lines(trials: int, rows: int, ns: int, loss_ns: int) -> list[str]:
-    """Slices run in another order to measure it, in a sentence; nothing where there were none.
+    """A sentence about the slices that were run in another order to measure it; no line if there were none.
 
     >>> trial_lines(3, 4096, 2_100_000, 400_000)
     ['3 trials on 4,096 rows took 2.1 ms, 0.4 ms more than the order in force would have']
-    >>> trial_lines(1, 512, 2_100_000, -90_000), trial_lines(0, 0, 0, 0)
-    (['1 trial on 512 rows took 2.1 ms, 90.0 µs less than the order in force would have'], [])
+    >>> trial_lines(1, 512, 2_100_000, 0), trial_lines(0, 0, 0, 0)
+    (['1 trial on 512 rows took 2.1 ms, no more than the order in force would have'], [])
     """
     if not trials:
         return []
-    than = f"{spent(abs(loss_ns))} {'less' if loss_ns < 0 else 'more'} than the order in force would have"
-    return [f"{many(trials, 'trial')} on {many(rows, 'row')} took {spent(ns)}, {than}"]
+    more = f"{spent(loss_ns)} more" if loss_ns else "no more"
+    return [
+        f"{many(trials, 'trial')} on {many(rows, 'row')} took {spent(ns)}, {more} than the order in force would have"
+    ]
 
 
 TRIALS = ("trials", "trial_rows", "trial_ns", "trial_loss_ns")
-"""What `trial_lines` takes, as sections and records call it."""
+"""The arguments of `trial_lines`, by their names in sections and records."""
 NOTICED_NS = 50_000_000
-"""A time of compiling below which nobody asks where it went."""
+"""Less compile time than this is not shown."""
 
 
 def compiling_lines(ns: int) -> list[str]:
-    """In a sentence, where it is noticeable.
+    """A sentence about the time numba took; no line if it took less than `NOTICED_NS`.
 
     >>> compiling_lines(12_400_000_000), compiling_lines(3_000_000)
-    (['12.40 s besides, for compiling and loading functions of numba at their first use'], [])
+    (['another 12.40 s for numba to compile or load functions at their first call'], [])
     """
     if ns < NOTICED_NS:
         return []
-    return [f"{ns / 1e9:.2f} s besides, for compiling and loading functions of numba at their first use"]
+    return [f"another {ns / 1e9:.2f} s for numba to compile or load functions at their first call"]
 
 
 def spent(ns: float) -> str:
-    """A time that was spent, in ns, µs, ms or s.
+    """A total time, in ns, µs, ms or s.
 
     >>> spent(400), spent(90_000), spent(400_000), spent(2_100_000), spent(1_500_000_000)
     ('400 ns', '90.0 µs', '0.4 ms', '2.1 ms', '1.50 s')
@@ -79,7 +81,7 @@ def spent(ns: float) -> str:
 
 
 def what_moved(before: Sequence[str], after: Sequence[str]) -> str:
-    """One change of order, in as few words as it takes.
+    """A short description of one change of order.
 
     >>> what_moved("abcd", "dabc"), what_moved("abcd", "acdb"), what_moved("abcde", "acbed")
     ('d moves from 4 to 1', 'b moves from 2 to 4', 'from 2 on now c, b, e, d')

@@ -1,4 +1,4 @@
-"""What loops of several workers share: where one gives what it has learned, and takes what others gave."""
+"""The interface through which the filter loops of several workers share profile tuples and costs."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ Bits = NDArray[np.bool_]
 
 
 class Shared(NamedTuple):
-    """What siblings gave."""
+    """What other workers have shared."""
 
     tuples: Bits
-    """Profile tuples: two bits per filter, drops the row, is known."""
+    """Profile tuples. Two bits per filter: whether it drops the row, and whether that is known."""
     fresh: Bits
-    """Which of them were sampled under an urgent wish."""
+    """For each tuple, whether it was sampled under an urgent request: at the start, or right after the data moved."""
     costs: list[Mapping[str, Any]]
-    """What their calls cost (`FilterLoop.cost_snapshot`), oldest first."""
+    """The costs of their predicates (`FilterLoop.cost_snapshot`), oldest first."""
 
 
 class Pool(Protocol):
-    """Where workers share profile tuples and costs, by mark."""
+    """A place where workers with the same mark share profile tuples and costs."""
 
     def give(self, mark: str, tuples: Bits, fresh: bool, costs: Mapping[str, Any]) -> None:
-        """Let siblings have these; fresh: sampled under an urgent wish."""
+        """Share these with the other workers. `fresh`: sampled under an urgent request (`Wants.urgent`)."""
         ...
 
     def news(self) -> bool:
-        """Whether there may be something to take."""
+        """Whether there may be something new to take."""
         ...
 
     def take(self, mark: str) -> Shared | None:
-        """What siblings gave since the last call; None when that is nothing."""
+        """What other workers have shared since the last call; None if nothing."""
         ...

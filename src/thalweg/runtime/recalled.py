@@ -1,9 +1,9 @@
-"""What the event records of an earlier run say about the predicates of a filter chain: its last order and its costs.
+"""The last order and costs of a filter chain, read from the event records of an earlier run.
 
-Answers: where a new start of a query begins, if `events=` names the file of an earlier run. The last record counts
-that observed the same predicates, by name, under a policy that changes orders.
-Guarantee: never raises, whatever the file holds; the order respects the guards of the plan at hand. A file that says
-something wrong costs time until the policy has corrected it, never an answer.
+Answers: the order and costs with which a new start of a query begins, if `events=` names the file of an earlier run.
+They come from the last record with the same predicates, by name, under a policy that changes orders.
+Guarantee: never raises, whatever the file contains; the order respects the guards of the current plan. Wrong values in
+the file cost time until the policy has corrected them, and never change the answer.
 Cost: reads at most the last `TAIL_BYTES` of the file, and parses backwards until a record fits.
 """
 
@@ -21,24 +21,24 @@ from thalweg.plan.pipeline import Pipeline
 TAIL_BYTES = 8 << 20
 """Thousands of records; the last one that fits is usually among the last few."""
 MOST_NS = 1e12
-"""A predicate that takes more than a quarter of an hour per row is not believed."""
+"""A cost above 1,000 seconds per row is taken to be wrong."""
 KEEPS_ITS_ORDER = "written"
 """The policy whose records say nothing about which order is good."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """Lists are by predicate, in the written order of the plan at hand."""
+    """The order and costs that were found. Costs are by predicate, in the written order of the current plan."""
 
     order: tuple[int, ...]
     cost_ns: tuple[float | None, ...]
-    """What one more row costs; None: unknown."""
+    """The cost of one more row; None if unknown."""
     fixed_ns: tuple[float | None, ...]
-    """What a call costs besides; None: unknown."""
+    """The fixed cost of a call; None if unknown."""
 
 
 def recalled(path: str | os.PathLike[str] | None, pipeline: Pipeline) -> Recalled | None:
-    """What an earlier run found out about these predicates; None: nothing, or no file."""
+    """What an earlier run learned about these predicates; None if there is no file or no record that fits."""
     if path is None or len(pipeline) < 2:
         return None
     names = [json.dumps(name).encode() for name in pipeline.names]
@@ -56,13 +56,13 @@ def recalled(path: str | os.PathLike[str] | None, pipeline: Pipeline) -> Recalle
 
 def _tail(path: Path) -> list[bytes]:
     try:
-        if not path.is_file():  # a pipe would be waited for
+        if not path.is_file():  # opening a pipe would block
             return []
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(size - TAIL_BYTES, 0))
             return file.read(TAIL_BYTES).split(b"\n")
-    except OSError:  # it cannot be read; who writes to it says so
+    except OSError:  # it cannot be read; writing to it will report why
         return []
 
 
@@ -82,5 +82,5 @@ def _fitting(record: Observed, pipeline: Pipeline) -> Recalled | None:
 
 
 def _believed(ns: float | None, least: float = -1.0) -> float | None:
-    """None where no predicate can have such a cost: 0 per row would make it free."""
+    """The cost, or None if no predicate can have it; a cost of 0 per row would make a predicate free."""
     return float(ns) if ns is not None and least < ns <= MOST_NS else None

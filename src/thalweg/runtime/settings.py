@@ -65,8 +65,9 @@ class AdaptSettings:
     """For `auto`: the share of the time that adapting may take; None: 0.02. Too low: drift is followed late. Too high:
     calm data pays for what it does not need."""
     slice_rows: int | None = None
-    """Rows between two looks at the order; None: about a thousand, more while the order stands. Too few: calls cost
-    more than rows. Too many: it reacts late."""
+    """Rows per slice; the order can change only between slices. None: `auto` begins with 16 rows (1,024 in joins), the
+    paper's policies with 1,024, and slices grow up to 16,384. Too few: calls cost more than rows. Too many: it reacts
+    late."""
     seed: int | None = None
     """For the sample of profiled rows and the salt of hashes in joins; it never changes the answer. None: another one
     each time. Whoever knows it can choose keys that make a join slow."""

@@ -1,4 +1,4 @@
-"""What a loop did: counters by predicate, times, switches."""
+"""What a filter loop did: counters by predicate, times and switches of the order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A verdict, applied at once: after how many rows of this loop, from which order to which, and why."""
+    """A verdict that was applied: after how many rows of this loop, the orders before and after, and the reason."""
 
     at: int
     before: tuple[int, ...]
@@ -17,7 +17,7 @@ class Switch:
 
 @dataclass(slots=True)
 class Work:
-    """What was done: counters by predicate and times. Additive, so that workers and batches can be summed."""
+    """Counters by predicate and times. They are additive, so that workers and batches can be summed."""
 
     rows: int
     kept: int
@@ -33,36 +33,36 @@ class Work:
     reoptimizing_ns: int = 0
     switches: list[Switch] = field(default_factory=list)
     failed: int = 0
-    """Rows set aside."""
+    """Rows that were set aside because a predicate raised."""
     raised: list[int] = field(default_factory=list)
-    """Rows a predicate raised on, in ordinary work; others may have dropped them."""
+    """Rows on which a predicate raised in regular processing; other predicates may have dropped them."""
     trials: int = 0
-    """Slices that were run in another order to measure it. Their rows count in `evaluated` and `passed` like others."""
+    """Slices that were run in another order to measure it. `evaluated` and `passed` include their rows."""
     trial_rows: int = 0
     trial_ns: int = 0
-    """Time of those slices, a part of the processing time."""
+    """Time of these slices; part of the processing time."""
     trial_loss_ns: int = 0
-    """How much longer they took than the order in force would have."""
+    """How much longer they took than the order in force would have; never negative."""
     compiling_ns: int = 0
-    """Time that numba compiled in; no other time includes it."""
+    """Time in which numba compiled; no other time includes it."""
     rows_in_force: int = 0
-    """Rows since the last switch, or since the work was last taken, without those of trials: these three are of the
-    order in force alone."""
+    """Rows since the last switch or since the work was last taken, without rows of trials: this and the next two are
+    counters of the order in force alone."""
     evaluated_in_force: list[int] = field(default_factory=list)
     passed_in_force: list[int] = field(default_factory=list)
     standing: str = ""
-    """Why the order has not changed lately, in one sentence; empty where the policy does not say."""
+    """Why the order is kept, in one sentence; empty if the policy gives no reason."""
 
     @classmethod
     def none(cls, n: int) -> Work:
-        """Nothing done yet, for n predicates."""
+        """Counters at zero, for n predicates."""
         return cls(
             0, 0, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, raised=[0] * n,
             evaluated_in_force=[0] * n, passed_in_force=[0] * n,
         )  # fmt: skip
 
     def add_switch(self, switch: Switch) -> None:
-        """Another order is in force from here on."""
+        """Record a switch. The counters of the order in force start again at zero."""
         self.switches.append(switch)
         n = len(self.evaluated)
         self.rows_in_force, self.evaluated_in_force, self.passed_in_force = 0, [0] * n, [0] * n

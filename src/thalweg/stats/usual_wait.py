@@ -1,13 +1,13 @@
-"""What a call would have taken on an idle machine, from its time on the wall and its CPU time.
+"""Estimates how long a call would have taken on an idle machine, from its wall-clock time and its CPU time.
 
-A predicate that asks a service spends its time waiting, and that is part of what it costs. A process that has to share
-its core waits too, and that says nothing about the predicate. The two differ in that the first waits in every call.
+A predicate that calls a service waits for it, and that wait is part of its cost. A process that shares its core with
+others waits too, but that says nothing about the predicate. The difference: the first waits in every call.
 
-Answers: the time a call counts with: its CPU time, and of its waiting no more than is usual for this predicate.
-Guarantee: at most the time on the wall. A predicate that always waits counts with all of it, whether it waits per row
-or per call; one that never does counts with its CPU time once `LEAST` calls were seen, also where up to half of the
-calls are interrupted.
-Cost: two additions per call; a sort of a few numbers for one that waited.
+Answers: the time to charge for a call: its CPU time plus its wait, limited to the usual wait of this predicate.
+Guarantee: at most the wall-clock time. A predicate that waits in every call is charged for its usual wait, whether it
+waits per row or per call. A predicate that never waits is charged for its CPU time once `LEAST` calls have been seen,
+even if up to half of its calls are interrupted.
+Cost: two additions per call; for a call that waited, sorting a few numbers.
 
 >>> wait = UsualWait()
 >>> [wait.counted(100, 50_000, 50_000) for _ in range(5)]
@@ -21,13 +21,13 @@ from __future__ import annotations
 from statistics import median
 
 LEAST, KEPT = 3, 9
-"""Calls that say what is usual: at least and at most."""
+"""The minimum and the maximum number of calls from which the usual wait is taken."""
 HARDLY_NS, HARDLY = 20_000, 0.1
-"""Waiting that is not worth a look: so long, or this share of the call."""
+"""A wait of at most this long, or at most this share of the call, is charged in full."""
 
 
 class UsualWait:
-    """The waiting of a predicate's last calls."""
+    """The waits of the latest calls of one predicate."""
 
     __slots__ = ("_at", "_per_row", "_waits")
 
@@ -37,7 +37,7 @@ class UsualWait:
         self._at = 0
 
     def counted(self, rows: int, wall_ns: int, cpu_ns: int) -> int:
-        """What a call on so many rows counts with."""
+        """The time to charge for a call on this many rows."""
         waited = max(wall_ns - cpu_ns, 0)
         counted = wall_ns
         if waited > HARDLY_NS and waited > HARDLY * wall_ns and len(self._waits) >= LEAST:
