@@ -101,7 +101,7 @@ def test_the_sentence_names_both_filters_their_costs_and_how_unlike_they_are():
     policy = AGreedy(Pipeline(("a", "regex")), ProfileSettings(p=1.0, window=100))
     verdict = policy.update(seen(2, [(True, True)] * 10 + [(False, True)] * 10, [1000.0, 250.0]))
     assert verdict is not None
-    expected = "at position 1 regex (250 ns a row) drops 8.0 times as much per unit of time as a (1.0 µs a row)"
+    expected = "at position 1 regex (250 ns per row) drops 8.0 times as much per unit of time as a (1.0 µs per row)"
     assert verdict.reason == expected
 
 
@@ -109,7 +109,7 @@ def test_a_filter_that_drops_nothing_is_told_so():
     policy = AGreedy(Pipeline(("a", "b")), ProfileSettings(p=1.0, window=100))
     verdict = policy.update(seen(2, [(False, True)] * 3))
     assert verdict is not None
-    assert verdict.reason.endswith("b (1 ns a row) drops 3 of the sampled rows, a (1 ns a row) none")
+    assert verdict.reason.endswith("b (1 ns per row) drops 3 of the sampled rows, a (1 ns per row) none")
 
 
 def test_the_defaults_are_those_of_table_1():

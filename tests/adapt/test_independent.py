@@ -60,7 +60,7 @@ def test_it_does_not_see_correlation():
     verdict = policy.update(seen(3, [(c, a, b) for a, b, c in tuples]))
     assert verdict is not None
     assert verdict.order == (1, 2, 0)
-    assert verdict.reason.startswith("at position 1 a (1 ns a row) drops 1.5 times as much")
+    assert verdict.reason.startswith("at position 1 a (1 ns per row) drops 1.5 times as much")
 
 
 def tuples_that_drop(*counts: int) -> list[tuple[bool, ...]]:

@@ -20,7 +20,7 @@ drop, and so moves forward only on certain gain.
 >>> verdict.order
 (1, 0)
 >>> verdict.reason
-'at position 1 small (1 ns a row) drops 3.0 times as much per unit of time as even (1 ns a row)'
+'at position 1 small (1 ns per row) drops 3.0 times as much per unit of time as even (1 ns per row)'
 
 Reference: Babu, Motwani, Munagala, Nishizawa, Widom: Adaptive Ordering of Pipelined Stream Filters. SIGMOD 2004,
 section 4, figures 3 to 5, equations 2 to 4.

@@ -15,7 +15,7 @@ permissions to profile are respected.
 >>> nothing = np.zeros(2, np.int64)
 >>> bits = np.array([[0, 1], [1, 1]], bool)
 >>> policy.update(Seen(nothing, nothing, nothing, np.ones(2), bits)).reason
-'at position 1 small (1 ns a row) drops 2.0 times as much per unit of time as even (1 ns a row)'
+'at position 1 small (1 ns per row) drops 2.0 times as much per unit of time as even (1 ns per row)'
 
 Reference: Babu et al., SIGMOD 2004, section 6, definition 6.1, figure 7(b).
 """

@@ -259,15 +259,15 @@ def restored_order(snapshot: Mapping[str, Any], name: str, pipeline: Pipeline) -
 def better_here(
     position: int, pipeline: Pipeline, comes: int, stands: int, costs: NDArray[np.float64], drops: tuple[float, float]
 ) -> str:
-    """Why `comes` should stand where `stands` does: `drops` are what each drops there.
+    """Why `comes` should take the place of `stands`. `drops`: how many rows each of them drops there.
 
     >>> two = Pipeline(("even", "small"))
     >>> better_here(0, two, 1, 0, np.array([300.0, 200.0]), (30, 9))
-    'at position 1 small (200 ns a row) drops 5.0 times as much per unit of time as even (300 ns a row)'
+    'at position 1 small (200 ns per row) drops 5.0 times as much per unit of time as even (300 ns per row)'
     >>> better_here(2, two, 1, 0, np.array([300.0, 200.0]), (3, 0))
-    'at position 3 small (200 ns a row) drops 3 of the sampled rows, even (300 ns a row) none'
+    'at position 3 small (200 ns per row) drops 3 of the sampled rows, even (300 ns per row) none'
     """
-    new, old = (f"{pipeline.names[k]} ({duration(costs[k])} a row)" for k in (comes, stands))
+    new, old = (f"{pipeline.names[k]} ({duration(costs[k])} per row)" for k in (comes, stands))
     if not drops[1]:
         return f"at position {position + 1} {new} drops {drops[0]:.0f} of the sampled rows, {old} none"
     more = (drops[0] / costs[comes]) / (drops[1] / costs[stands])
@@ -284,11 +284,11 @@ def times(rate: float) -> str:
 
 
 def duration(ns: float) -> str:
-    """A time a row for a sentence.
+    """A time per row, for a sentence.
 
-    >>> duration(250.0), duration(12_300.0), duration(4.5e6)
-    ('250 ns', '12.3 µs', '4.5 ms')
+    >>> duration(250.0), duration(999.7), duration(12_300.0), duration(4.5e6)
+    ('250 ns', '1.0 µs', '12.3 µs', '4.5 ms')
     """
-    if ns < 1_000:
+    if round(ns) < 1_000:
         return f"{ns:.0f} ns"
-    return f"{ns / 1_000:.1f} µs" if ns < 1_000_000 else f"{ns / 1_000_000:.1f} ms"
+    return f"{ns / 1_000:.1f} µs" if ns < 999_950 else f"{ns / 1_000_000:.1f} ms"
