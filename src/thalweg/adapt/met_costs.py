@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 LEAST_TIMES = 2
-LEAST_ROWS = 32
+LEAST_TIMED_ROWS = 32
 """Fewer rows are not enough to measure the cost of a row."""
 UNLIKE = 2.5
 LASTS = 4
@@ -47,7 +47,7 @@ class MetCosts:
         if len(self._met) > MOST:
             self._met.clear()
         for k in order:
-            if evaluated[k] >= LEAST_ROWS:
+            if evaluated[k] >= LEAST_TIMED_ROWS:
                 ns = max(busy_ns[k], 0.0) / evaluated[k]
                 old, times, at = self._met.get((before, k), (ns, 0, rows_seen))
                 if rows_seen >= LASTS * at:

@@ -13,7 +13,7 @@ from thalweg.adapt.purse import Purse
 
 LEAST_MOVES = 4
 """Fewer moves are not enough to know how often the data moves."""
-LEARNS, LOOKS = 48, 16
+LEAST_TUPLES, LEAST_CHECKS = 48, 16
 """How many profiled rows the budget must pay for between two moves, and how many checks for drift must fit in."""
 
 
@@ -39,4 +39,4 @@ class Regimes:
             return False
         lasts = max(self._lasts, rows - self.moved_at)
         earned_ns = purse.budget * purse.row_ns * lasts
-        return lasts < LOOKS * purse.look_rows() or earned_ns < LEARNS * purse.each_ns + purse.show_ns
+        return lasts < LEAST_CHECKS * purse.look_rows() or earned_ns < LEAST_TUPLES * purse.each_ns + purse.show_ns
