@@ -59,7 +59,6 @@ def _full(update: Seen, rng: np.random.Generator) -> Seen:
     costs = Costs(
         np.where(timed, cost * rng.choice([0.01, 0.5, 1.0], n), 0.0),
         np.where(timed, cost * rng.choice([1.0, 2.0, 50.0], n), np.inf),
-        np.where(timed, cost * rng.choice([0.0, 0.1, 3.0], n), np.nan),
         np.where(timed, rng.choice([0.0, 2e4, 1e6], n), np.nan),
         np.where(timed, rng.choice([1, 16, 4_000], n), 0),
     )

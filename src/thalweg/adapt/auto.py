@@ -103,6 +103,7 @@ STEADY, CALMEST = 0.6, 1.0 / 8.0
 """The share of the budget for steady profiling, and the least part of it that remains when nothing changes."""
 CHEAP_ROWS, CHEAP_LOAN_NS = 1_024, 3e5
 """The first slice, and the loan, where rows are known to be cheap."""
+NOTHING_SEEN = "not enough seen yet: no dropped row has been profiled"
 FORMAT = 2
 """Of snapshots: others are refused."""
 LATE, LATE_NS = 4.0, 1_000_000
@@ -128,7 +129,7 @@ class Auto:
     ) -> None:
         self.pipeline = pipeline
         self.order = pipeline.start
-        self.standing = "not enough seen yet: no dropped row has been profiled"
+        self.standing = NOTHING_SEEN if len(pipeline) > 1 else "there is nothing to order"
         self.purse = Purse((settings or BudgetSettings()).budget)
         self.evidence = Evidence(pipeline)
         self.alarm = DriftAlarm(pipeline.names)
@@ -401,6 +402,7 @@ class Auto:
         if snapshot.get("format") != FORMAT:  # before anything is changed
             raise PlanError(f"this snapshot of {self.name!r} was made by another version; learning begins anew")
         self.order = order
+        self.standing = "the order is another worker's: nothing has been decided here yet"
         self.evidence.restore(snapshot["window"])
         self.evidence.switched()
         self.purse.restore(snapshot["price_ns"])

@@ -117,8 +117,6 @@ class Costs:
     """What a row may cost at least..."""
     most_ns: NDArray[np.float64]
     """...and at most."""
-    error_ns: NDArray[np.float64]
-    """The standard error of the best guess; nan where nothing is known."""
     fixed_ns: NDArray[np.float64]
     """What a call costs whatever its size; nan where nothing is known."""
     most_rows: NDArray[np.int64]

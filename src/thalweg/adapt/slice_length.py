@@ -3,8 +3,8 @@
 Short slices react soon and can go wrong only a little; long ones pay the fixed cost of calls, and of slicing, less
 often. So slices begin with `FIRST_ROWS` rows, when a row may cost a millisecond for all one knows, and grow: each
 update makes them at most `GROWTH` times as long; more than twice only where a slice then takes at most as long as
-everything before it, by what filters may cost at most. They end where looking for drift takes its share of the budget, unless
-fixed costs ask for longer ones. When the data moves, they begin again at about `URGENT_NS`.
+everything before it, by what filters may cost at most. They end where looking for drift takes its share of the budget,
+unless fixed costs ask for longer ones. When the data moves, they begin again at about `URGENT_NS`.
 
 Guarantee: apart from fixed costs that ask for more, a slice takes at most `SLIP_NS` if ten times as many rows as
 expected get to every filter.

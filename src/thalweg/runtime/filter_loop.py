@@ -270,7 +270,6 @@ class FilterLoop:
         return Costs(
             np.array([cost.least_ns for cost in self.costs]),
             np.array([cost.most_ns for cost in self.costs]),
-            np.array([cost.error_ns for cost in self.costs]),
             np.array([cost.fixed_ns for cost in self.costs]),
             np.array([cost.most_rows for cost in self.costs]),
         )
