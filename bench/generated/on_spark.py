@@ -2,8 +2,8 @@
 
 The chains are those of two seeds of the evaluation, cut after two million rows; batches are Spark's, of up to 10,000
 rows, and the best fixed order is the one for such batches. Where that leaves less than a second of work, a chain counts
-among the short ones. Every variant is timed while it counts its rows and sums up their ids, which must be right. Work is
-counted by the predicates in the workers, as in this process. A variant whose work is known to be more than ten times
+among the short ones. Every variant is timed while it counts its rows and sums up their ids, which must be right. Work
+is counted by the predicates in the workers, as in this process. A variant whose work is known to be more than ten times
 the best order's is not run, and counts as ten times its time.
 """
 

@@ -347,8 +347,12 @@ def test_on_spark_every_variant_counts_its_work(spark: Any, tmp_path: Path) -> N
     assert line["counted_best_work_s"] == pytest.approx(line["best_work_s"], rel=0.2)
     assert line["work_over_best"]["best again"] == pytest.approx(1.0, abs=0.05)
     assert 1.0 <= line["work_over_best"]["auto"] <= MOST
-    kinds = list(on_spark.kinds([line]))
-    assert (kinds[0]["group"], kinds[0]["chains"]) == ("all", 1)
+    assert (line["short"], line["long"]) == (True, False)
+    found = {kind["group"]: kind["chains"] for kind in on_spark.kinds([line])}
+    assert found == {"every": 1, "short": 1}
+    long = {**line, "short": False, "long": True}
+    found = {kind["group"]: kind["chains"] for kind in on_spark.kinds([line, {**long, "chain": 1}])}
+    assert found == {"every": 2, "all": 1, "short": 1, "moving": 1, **dict.fromkeys(GROUPS, 1)}
     chain.__dict__["kept"] = chain.kept[1:]
     with pytest.raises(WrongRowsError):
         on_spark.OnSpark(spark, chain, Speed(1.5, 250.0), tmp_path / "two").line()
