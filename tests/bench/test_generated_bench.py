@@ -18,6 +18,7 @@ import pytest
 pytest.importorskip("numba")
 
 from bench.generated import __main__ as command
+from bench.generated import compare as comparing
 from bench.generated import draw as drawing
 from bench.generated import local, run, table, virtual
 from bench.generated.best import hindsight
@@ -28,7 +29,7 @@ from bench.generated.conditions import draw_condition, draw_real
 from bench.generated.draw import CHAINS, Sources, deal, draw
 from bench.generated.drift import DEVELOPMENT, EVALUATION
 from bench.generated.made import draw_made
-from bench.generated.outcome import WrongRowsError
+from bench.generated.outcome import Outcome, WrongRowsError
 from bench.generated.spec import GROUPS, Chain, Part, Phase, as_written
 from bench.generated.summary import summary
 from thalweg.runtime.filter_loop import MOST_SLICE_ROWS
@@ -248,6 +249,19 @@ def test_a_run_is_stopped_when_its_limit_is_spent(row_function: int) -> None:
         stopped = local.run_local(chain, FREE, "written", 1, limit)
         assert (stopped.stopped, stopped.work_ns) == (True, limit)
     assert not local.run_local(chain, FREE, "written", 1, 1.001 * whole).stopped
+
+
+def test_the_best_other_policy_is_the_one_that_works_least(monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = replace(small(), many=True)
+    ratios = {"a-greedy": 20.0, "sweep": 8.0, "independent": 20.0, "local-swaps": 9.0, "velox-rank": 5.0}
+
+    def found(chain: Chain, policy: str, seed: int, limit_ns: float) -> Outcome:
+        work_ns = ratios.get(policy, 20.0) * hindsight(chain).fixed_ns
+        return Outcome(min(work_ns, limit_ns), 0.0, work_ns > limit_ns)
+
+    monkeypatch.setattr(comparing, "run_virtual", found)
+    assert comparing.few(chain, POLICIES) == ["auto", "velox-rank"]
+    assert comparing.few(chain, ("auto", "sweep")) == ["auto", "sweep"]
 
 
 def test_burning_takes_the_time_that_was_set() -> None:
