@@ -18,10 +18,12 @@ the best fixed order; below 1 counts as 1. A run is stopped at 10 times the best
 of 10 million rows run under `auto` and the policy that does best on the virtual clock.
 
 Lines: `machine`; per chain one `chain` (what was drawn, its best orders) and one `run` per policy; at the end `summary`
-(per group of chains and policy: geometric mean, 95th percentile, worst), `kind` (`auto` against the best other policy,
-`behind` where that is more than 3 % in a group of at least ten chains), `control`, `above` (chains where `auto` is
-above 1.5). `python -m bench.generated.table FILE ...` prints them as Markdown. Progress goes to standard error. The
-exit code says whether all rows were right: a bad ratio is a measurement, a wrong row is not.
+(per group of chains and policy: geometric mean, 95th percentile, worst; the group `common` has the chains that every
+policy ran, so that policies can be compared), `kind` (`auto` against the best other policy, `behind` where that is more
+than 3 % in a group of at least ten chains), `neither` (chains in no group: not drawn as short, but with less than a
+second of work), `control`, `above` (chains where `auto` is above 1.5). `python -m bench.generated.table FILE ...`
+prints them as Markdown. Progress goes to standard error. The exit code says whether all rows were right: a bad ratio is
+a measurement, a wrong row is not.
 
 - `--virtual` runs on a virtual clock instead: predicates burn nothing but move the clock by what they cost, with noise.
   A seed takes under a minute, results do not depend on the machine, and other processes do not disturb. `--jobs N` runs

@@ -11,6 +11,8 @@ from bench.generated.compare import POLICIES, names_in_order
 from bench.generated.spec import GROUPS
 
 Line = dict[str, Any]
+Key = tuple[int, int]
+"""A seed and the number of a chain."""
 KIND_CHAINS = 10
 """A group with as many chains is a kind; fewer say little."""
 BEHIND = 1.03
@@ -27,8 +29,11 @@ def summary(lines: Sequence[Line]) -> Iterator[Line]:
     mode = next(iter(chains.values()))["mode"] if chains else ""
     for group, kind, members in groups(chains):
         yield from _kind(group, kind, members, runs, mode)
+        if group == "all":
+            yield from _kind("common", f"{kind}, run by every policy", common(members, runs), runs, mode)
     spread = [chain["best_again_over_best_time"] for chain in chains.values()]
     if spread:
+        yield _in_neither(chains, mode)
         yield {
             "bench": "generated", "line": "control", "mode": mode, "chains": len(spread),
             "best_again_over_best_time": [round(float(np.quantile(spread, q)), 4) for q in (0.0, 0.05, 0.5, 0.95, 1.0)],
@@ -45,7 +50,7 @@ def summary(lines: Sequence[Line]) -> Iterator[Line]:
             }  # fmt: skip
 
 
-def groups(chains: dict[tuple[int, int], Line]) -> Iterator[tuple[str, str, set[tuple[int, int]]]]:
+def groups(chains: dict[Key, Line]) -> Iterator[tuple[str, str, set[Key]]]:
     """Each group and its chains: all long ones, the short ones, and the long ones by kind."""
     long = {key for key, chain in chains.items() if chain["long"]}
     yield "all", "at least a second of work", long
@@ -57,7 +62,26 @@ def groups(chains: dict[tuple[int, int], Line]) -> Iterator[tuple[str, str, set[
             yield group, kind, {key for key in long if chains[key]["groups"][group] == kind}
 
 
-def _kind(group: str, kind: str, members: set[tuple[int, int]], runs: Sequence[Line], mode: str) -> Iterator[Line]:
+def common(members: set[Key], runs: Sequence[Line]) -> set[Key]:
+    """Of these chains, those that every policy ran. Chains of ten million rows are run by few, so only over these do
+    means and percentiles of different policies compare."""
+    ran: dict[str, set[Key]] = {}
+    for line in runs:
+        if line["policy"] in POLICIES:
+            ran.setdefault(line["policy"], set()).add((line["seed"], line["chain"]))
+    return members.intersection(*ran.values())
+
+
+def _in_neither(chains: dict[Key, Line], mode: str) -> Line:
+    """The chains in no group: not drawn as short, but no costs were found that give them a second of work."""
+    found = [line for _, line in sorted(chains.items()) if not (line["long"] or line["short"])]
+    return {
+        "bench": "generated", "line": "neither", "mode": mode, "chains": len(found),
+        "members": [{key: line[key] for key in ("seed", "chain", "best_work_s")} for line in found],
+    }  # fmt: skip
+
+
+def _kind(group: str, kind: str, members: set[Key], runs: Sequence[Line], mode: str) -> Iterator[Line]:
     mine = [line for line in runs if (line["seed"], line["chain"]) in members]
     means: dict[str, float] = {}
     for policy in sorted({line["policy"] for line in mine}, key=names_in_order):
@@ -92,9 +116,7 @@ def _against(group: str, kind: str, runs: Sequence[Line], mode: str) -> Iterator
         }  # fmt: skip
 
 
-def _disturbed(
-    lines: Sequence[Line], chains: dict[tuple[int, int], Line], runs: Sequence[Line], mode: str
-) -> Iterator[Line]:
+def _disturbed(lines: Sequence[Line], chains: dict[Key, Line], runs: Sequence[Line], mode: str) -> Iterator[Line]:
     """The work of `auto` with a noisy neighbour over that without, on the same chains of at least a second."""
     quiet = {(line["seed"], line["chain"]): line["work_ratio"] for line in runs if line["policy"] == "auto"}
     noisy = {(line["seed"], line["chain"]): line["work_ratio"] for line in lines if line["line"] == "neighbour run"}

@@ -12,7 +12,7 @@ from bench.generated.compare import POLICIES
 from bench.generated.summary import RATIOS, summary
 
 Line = dict[str, Any]
-OVERALL = ("all", "short", "moving")
+OVERALL = ("all", "common", "short", "moving")
 
 
 def main(paths: Sequence[str]) -> int:
@@ -26,7 +26,7 @@ def main(paths: Sequence[str]) -> int:
 
 
 def overall(lines: Sequence[Line]) -> Iterator[str]:
-    """Each policy over all chains, the short ones, and those whose data moves."""
+    """Each policy over all chains, those that every policy ran, the short ones, and those whose data moves."""
     yield "| chains | policy | n | stopped | " + " | ".join(f"{name}: mean, 95 %, worst" for name in RATIOS) + " |"
     yield "|---|---|---:|---:|" + "---:|" * len(RATIOS)
     for line in lines:
@@ -56,8 +56,12 @@ def kinds(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def others(lines: Sequence[Line]) -> Iterator[str]:
-    """The control, the noisy neighbour, and the chains above the limit."""
+    """The chains in no group, the control, the noisy neighbour, and the chains above the limit."""
     for line in lines:
+        if line["line"] == "neither":
+            members = ", ".join(f"{m['seed']}/{m['chain']} with {m['best_work_s']:.2f} s" for m in line["members"])
+            which = f": {members}" if members else ""
+            yield f"Chains in no group, neither short nor with a second of work: {line['chains']}{which}."
         if line["line"] == "control":
             least, _, middle, _, most = line["best_again_over_best_time"]
             yield f"The best order again over the best order, time: {least:.3f} to {most:.3f}, median {middle:.3f}."

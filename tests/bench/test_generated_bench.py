@@ -291,7 +291,10 @@ def test_the_quick_run_tells_every_chain_and_policy(
     file = tmp_path / "run.jsonl"
     file.write_text(printed, encoding="utf-8")
     assert table.main([str(file)]) == 0
-    assert "| at least a second of work | auto |" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "| at least a second of work | auto |" in shown
+    assert "| at least a second of work, run by every policy | auto |" in shown
+    assert "Chains in no group, neither short nor with a second of work: " in shown
 
 
 def test_missing_data_is_reported_and_columns_are_made(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -336,6 +339,7 @@ def test_the_summary_is_of_the_lines() -> None:
 
     given = [line for number in range(10) for line in lines(number, {"auto": 1.2, "sweep": 1.0, "velox-rank": 10.0})]
     given += lines(10, {"auto": 1.6, "sweep": 2.0}) + lines(11, {"auto": 9.0}, long=False, short=True)
+    given += lines(12, {"auto": 1.0, "sweep": 1.0, "velox-rank": 1.0}, long=False, best_work_s=0.8)
     found = list(summary(given))
     auto = next(line for line in found if line.get("group") == "all" and line.get("policy") == "auto")
     assert auto["chains"] == 11
@@ -347,6 +351,14 @@ def test_the_summary_is_of_the_lines() -> None:
     assert (kind["best_other"], kind["behind"]) == ("sweep", True)
     stopped = next(line for line in found if line.get("group") == "all" and line.get("policy") == "velox-rank")
     assert stopped["stopped"] == 10
+    common = {line["policy"]: line for line in found if line["line"] == "summary" and line["group"] == "common"}
+    assert {policy: line["chains"] for policy, line in common.items()} == {"auto": 10, "sweep": 10, "velox-rank": 10}
+    assert (common["auto"]["work"]["worst"], common["sweep"]["work"]["p95"]) == (1.2, 1.0)
+    neither = [line for line in found if line["line"] == "neither"]
+    assert [(line["chains"], line["members"]) for line in neither] == [
+        (1, [{"seed": 1, "chain": 12, "best_work_s": 0.8}])
+    ]
+    assert "Chains in no group, neither short nor with a second of work: 1: 1/12 with 0.80 s." in table.others(found)
     assert [(line["chain"], line["work_ratio"]) for line in found if line["line"] == "above"] == [(10, 1.6), (11, 9.0)]
 
 
