@@ -1,7 +1,12 @@
-"""`python -m bench.generated.table RUN.jsonl ...`: what a run printed, as the Markdown tables of docs/benchmarks.md."""
+"""`python -m bench.generated.table RUN.jsonl ...`: what a run printed, as the Markdown tables of docs/benchmarks.md.
+
+The files of several runs are summed up together: of other seeds, or other chains of a seed. All must be of one mode
+(local, virtual or spark), and no chain may be in them twice.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -9,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.generated.compare import POLICIES
+from bench.generated.on_spark import kinds as spark_kinds
 from bench.generated.summary import RATIOS, summary
 
 Line = dict[str, Any]
@@ -16,13 +22,35 @@ OVERALL = ("all", "common", "short", "moving")
 
 
 def main(paths: Sequence[str]) -> int:
-    """Print the tables of one or several files; those of several seeds are summed up together."""
-    lines = [json.loads(text) for path in paths for text in Path(path).read_text(encoding="utf-8").splitlines()]
-    on_spark = [line for line in lines if line["line"] == "spark kind"]
+    """Print the tables of one or several files."""
+    lines = read(paths)
     found = list(summary([line for line in lines if line["line"] in ("chain", "run", "neighbour run")]))
     local = [*overall(found), "", *kinds(found), "", *others(found)] if found else []
+    on_spark = list(spark_kinds([line for line in lines if line["line"] == "spark chain"]))
     print("\n".join([*local, *spark(on_spark)]))
     return 0
+
+
+def read(paths: Sequence[str]) -> list[Line]:
+    """The lines of files that may be summed up together; the program ends where they may not."""
+    lines: list[Line] = []
+    first: tuple[str, str] | None = None  # a mode and its file
+    chains: dict[tuple[int, int], str] = {}
+    for path in paths:
+        for text in Path(path).read_text(encoding="utf-8").splitlines():
+            line = json.loads(text)
+            lines.append(line)
+            if line["line"] == "error":
+                sys.exit(f"{path}: the run ended with an error ({line['error']}); leave this file out")
+            mode, file = first = first or (line["mode"], path)
+            if line["mode"] != mode:
+                sys.exit(f"{file} is of mode {mode}, {path} of mode {line['mode']}; make a table of each mode")
+            if line["line"] in ("chain", "spark chain"):
+                key = line["seed"], line["chain"]
+                if key in chains:
+                    sys.exit(f"chain {key[0]}/{key[1]} is in {chains[key]} and again in {path}; give each chain once")
+                chains[key] = path
+    return lines
 
 
 def overall(lines: Sequence[Line]) -> Iterator[str]:
@@ -109,4 +137,7 @@ def spark(lines: Sequence[Line]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    parser = argparse.ArgumentParser(prog="python -m bench.generated.table", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("files", nargs="+", metavar="RUN.jsonl", help="what `python -m bench.generated` printed")
+    sys.exit(main(parser.parse_args().files))

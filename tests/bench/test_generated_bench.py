@@ -362,6 +362,40 @@ def test_the_summary_is_of_the_lines() -> None:
     assert [(line["chain"], line["work_ratio"]) for line in found if line["line"] == "above"] == [(10, 1.6), (11, 9.0)]
 
 
+def test_tables_are_of_one_mode_and_of_each_chain_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def file(name: str, mode: str, *numbers: int, **more: Any) -> str:
+        groups = {**dict.fromkeys(GROUPS, "none"), "drift": "still"}
+        chain = {
+            "line": "chain", "mode": mode, "seed": 1, "groups": groups, "long": True, "short": False,
+            "best_work_s": 1.0, "best_again_over_best_time": 1.0, **more,
+        }  # fmt: skip
+        run = {
+            "line": "run", "mode": mode, "seed": 1, "policy": "auto", "work_ratio": 1.0, "phase_ratio": 1.0,
+            "time_ratio": 1.0, "stopped": False,
+        }  # fmt: skip
+        lines = [{"line": "machine", "mode": mode}]
+        lines += [{**line, "chain": number} for number in numbers for line in (chain, run)]
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        return str(path)
+
+    first, second = file("first", "local", 0, 1), file("second", "local", 2)
+    assert table.main([first, second]) == 0
+    assert "| at least a second of work | auto | 3 |" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match=r"first is of mode local, .*third of mode virtual; make a table of each mode"):
+        table.main([first, file("third", "virtual", 1)])
+    with pytest.raises(SystemExit, match=r"chain 1/1 is in .*first and again in .*fourth; give each chain once"):
+        table.main([first, second, file("fourth", "local", 3, 1)])
+    with pytest.raises(SystemExit, match="give each chain once"):
+        table.main([first, first])
+    with pytest.raises(SystemExit, match="give each chain once"):
+        table.main([file("fifth", "spark", 4, 4, line="spark chain")])
+    wrong = tmp_path / "wrong"
+    wrong.write_text(json.dumps({"line": "error", "error": "chain 1/5: wrong rows"}), encoding="utf-8")
+    with pytest.raises(SystemExit, match="wrong: the run ended with an error"):
+        table.main([second, str(wrong)])
+
+
 def test_on_spark_every_variant_counts_its_work(spark: Any, tmp_path: Path) -> None:
     from bench.generated import on_spark
 
