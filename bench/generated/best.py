@@ -37,6 +37,14 @@ class Hindsight:
         return total
 
 
+def extreme_order(chain: Chain, *, worst: bool) -> Order:
+    """The fixed order of most or least work; both respect the guards."""
+    known = hindsight(chain)
+    if not worst:
+        return known.fixed_order
+    return cheapest_order(sum(known.steps, np.zeros_like(known.steps[0])), chain.guards, worst=True)[0]
+
+
 def hindsight(chain: Chain) -> Hindsight:
     """The best orders of a chain."""
     n = len(chain.parts)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.generated import drift as drifts
-from bench.generated.best import hindsight
+from bench.generated.best import extreme_order, hindsight
 from bench.generated.columns import data_files, read
 from bench.generated.conditions import Real, draw_real
 from bench.generated.drift import Drift
@@ -290,7 +290,4 @@ def _written(rng: np.random.Generator, chain: Chain, kind: str) -> Order:
             order.append(ready)
             left.remove(ready)
         return tuple(order)
-    known = hindsight(chain)
-    if kind == "best":
-        return known.fixed_order
-    return cheapest_order(sum(known.steps, np.zeros_like(known.steps[0])), chain.guards, worst=True)[0]
+    return extreme_order(chain, worst=kind == "worst")

@@ -1,10 +1,12 @@
 """Drawn chains on a local Spark with two workers: plain Spark, what careful users write, the best order, and `auto`.
 
 The chains are those of two seeds of the evaluation, cut after two million rows; batches are Spark's, of up to 10,000
-rows, and the best fixed order is the one for such batches. Where that leaves less than a second of work, a chain counts
-among the short ones. Every variant is timed while it counts its rows and sums up their ids, which must be right. Work
-is counted by the predicates in the workers, as in this process. A variant whose work is known to be more than ten times
-the best order's is not run, and counts as ten times its time.
+rows. Groups, and orders written as the best or the worst, are those of the chain as it is cut (`cut.py`). Where that
+leaves less than a second of work, a chain counts among the short ones. The variants of a chain run in an order drawn
+from its seed, since a later one meets a warmer Spark, with others between the two runs of the best order. Every variant
+is timed while it counts its rows and sums up their ids, which must be right. Work is counted by the predicates in the
+workers, as in this process. A variant whose work is known to be more than ten times the best order's is not run, and
+counts as ten times its time.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +29,7 @@ from bench.check import Check
 from bench.generated.best import Hindsight, hindsight
 from bench.generated.burning import Speed
 from bench.generated.compare import LONG_NS, MOST
+from bench.generated.cut import cut
 from bench.generated.draw import CHAINS, Sources, draw
 from bench.generated.outcome import WrongRowsError
 from bench.generated.spark_functions import FLAG, Burning, by_array, by_row, counts
@@ -40,8 +43,11 @@ if TYPE_CHECKING:
 SEEDS = (1000, 1001)
 BATCH_ROWS = 10_000
 """Of Spark's Arrow batches."""
+MOST_ROWS = 2_000_000
+"""With more, the JVM and Parquet would be what is measured."""
 PLAIN, NONDETERMINISTIC, FUSED = "plain Spark", "nondeterministic", "fused"
 BEST, AGAIN, AUTO = "best", "best again", "auto"
+VARIANTS = (PLAIN, NONDETERMINISTIC, FUSED, BEST, AUTO, AGAIN)
 Line = dict[str, Any]
 
 
@@ -66,10 +72,7 @@ def run(
     lines: list[Line] = []
     with tempfile.TemporaryDirectory(prefix="thalweg-bench-") as folder:
         for done, (seed, number) in enumerate(wanted, 1):
-            chain = draw(seed, number, sources)
-            if chain.rows > BATCH_ROWS * 200:  # the JVM and Parquet would be what is measured
-                chain = replace(chain, phases=_cut(chain, BATCH_ROWS * 200), codes=chain.codes[: BATCH_ROWS * 200])
-            chain = replace(chain, batch_rows=BATCH_ROWS)
+            chain = cut(draw(seed, number, sources), MOST_ROWS, BATCH_ROWS)
             line = OnSpark(spark, chain, speed, Path(folder) / f"{seed}-{number}").line()
             lines.append(line)
             tell(line)
@@ -77,12 +80,6 @@ def run(
             progress(f"{done} of {len(wanted)}: chain {chain.name} on Spark, time over the best order: {ratios}")
     for line in kinds(lines):
         tell(line)
-
-
-def _cut(chain: Chain, rows: int) -> tuple[Any, ...]:
-    return tuple(
-        replace(phase, rows=min(phase.rows, rows - phase.start)) for phase in chain.phases if phase.start < rows
-    )
 
 
 class OnSpark:
@@ -105,22 +102,23 @@ class OnSpark:
             pq.write_table(table.take(pa.array(np.concatenate(halves))), folder / "rows" / f"part-{part}.parquet")
 
     def line(self) -> Line:
-        """Run every variant, those that are compared most closely next to each other."""
-        written = self.known.work_ns(tuple(range(len(self.chain.parts))))
-        every = self._every_ns()
+        """Run every variant, in an order drawn for this chain."""
         from bench import spark_variants as on
 
-        self._warm_up()
-        found = {
-            PLAIN: self._unless(every, lambda checks: self._by_hand(checks, on.pandas_filter)),
-            NONDETERMINISTIC: self._unless(
-                written, lambda checks: self._by_hand(checks, partial(on.pandas_filter, deterministic=False))
-            ),
-            FUSED: self._unless(written, lambda checks: on.fused(self._rows(), tuple(checks))),
-            BEST: self._filters("written", self.known.fixed_order),
-            AUTO: self._filters("auto", None),
-            AGAIN: self._filters("written", self.known.fixed_order),
+        written, every = self.known.work_ns(tuple(range(len(self.chain.parts)))), self._every_ns()
+        once_each = partial(on.pandas_filter, deterministic=False)
+        runs: dict[str, Callable[[], Timed]] = {
+            PLAIN: lambda: self._unless(every, lambda checks: self._by_hand(checks, on.pandas_filter)),
+            NONDETERMINISTIC: lambda: self._unless(written, lambda checks: self._by_hand(checks, once_each)),
+            FUSED: lambda: self._unless(written, lambda checks: on.fused(self._rows(), tuple(checks))),
+            BEST: lambda: self._filters("written", self.known.fixed_order),
+            AUTO: lambda: self._filters("auto", None),
+            AGAIN: lambda: self._filters("written", self.known.fixed_order),
         }
+        self._warm_up()
+        turns = in_turn(self.chain.seed, self.chain.number)
+        timed = {name: runs[name]() for name in turns}
+        found = {name: timed[name] for name in VARIANTS}
         best_s = (found[BEST].seconds + found[AGAIN].seconds) / 2
         chain, long = self.chain, self.known.fixed_ns >= LONG_NS * self.chain.scale
         return {
@@ -130,6 +128,7 @@ class OnSpark:
             "best_work_s": round(self.known.fixed_ns / 1e9, 4),
             "counted_best_work_s": round(found[BEST].work_ns / 1e9, 4),
             "seconds": {name: round(one.seconds, 4) for name, one in found.items() if one.ran},
+            "ran_in_order": [name for name in turns if found[name].ran],
             "not_run": [name for name, one in found.items() if not one.ran],
             "time_over_best": {
                 name: round(one.seconds / best_s if one.ran else MOST, 4) for name, one in found.items()
@@ -209,6 +208,15 @@ class OnSpark:
         folder = self.folder / f"run-{self.runs}"
         folder.mkdir()
         return folder
+
+
+def in_turn(seed: int, number: int) -> list[str]:
+    """The variants in the order in which a chain runs them; the two runs of the best order are not neighbours."""
+    rng = np.random.default_rng([seed, number, 4])
+    while True:
+        turns = [VARIANTS[i] for i in rng.permutation(len(VARIANTS))]
+        if abs(turns.index(BEST) - turns.index(AGAIN)) > 1:
+            return turns
 
 
 def _nothing(batches: Any) -> Iterator[pa.RecordBatch]:

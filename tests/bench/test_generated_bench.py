@@ -26,6 +26,7 @@ from bench.generated.burning import Speed
 from bench.generated.columns import read
 from bench.generated.compare import MOST, POLICIES
 from bench.generated.conditions import draw_condition, draw_real
+from bench.generated.cut import cut
 from bench.generated.draw import CHAINS, Sources, deal, draw
 from bench.generated.drift import DEVELOPMENT, EVALUATION
 from bench.generated.made import draw_made
@@ -396,6 +397,56 @@ def test_tables_are_of_one_mode_and_of_each_chain_once(tmp_path: Path, capsys: p
         table.main([second, str(wrong)])
 
 
+@pytest.mark.parametrize("written", ["best", "random", "worst"])
+def test_a_cut_chain_is_written_as_its_label_says(written: str) -> None:
+    chain = small(4, 40_000, after=(2,))
+    other_later = replace(chain, phases=(chain.phases[0], replace(chain.phases[1], factors=(1.0, 90.0, 0.01, 0.01))))
+    groups = {**chain.groups, "drift": "jump", "written": written}
+    start = drawing.extreme_order(other_later, worst=written == "worst")
+    drawn = as_written(replace(other_later, groups=groups), start)
+    found = cut(drawn, 20_000, 5_000)
+    assert (found.rows, found.batch_rows, len(found.phases), found.groups["drift"]) == (20_000, 5_000, 1, "still")
+    assert found.about["cut"] == "20,000 of 40,000 rows, 1 of 2 phases"
+    assert np.array_equal(found.kept, chain.kept[chain.kept < 20_000])
+    names = [part.name for part in found.parts]
+    guarded, guard = names.index("P0"), names.index("P2")
+    allowed = [o for o in itertools.permutations(range(4)) if o.index(guard) < o.index(guarded)]
+    works = {order: counted(found, order) for order in allowed}
+    if written == "random":
+        assert names == [part.name for part in drawn.parts]
+    else:
+        assert works[0, 1, 2, 3] == pytest.approx((max if written == "worst" else min)(works.values()))
+        assert names != [part.name for part in drawn.parts]
+    whole = cut(drawn, 40_000, 5_000)
+    assert (whole.phases[-1].rows, whole.groups["drift"], "cut" in whole.about) == (20_000, "jump", False)
+
+
+def test_what_is_left_of_a_drift_names_its_group() -> None:
+    chain = small(3, 40_000)
+    phases = tuple(Phase(start, 10_000, (1.0,) * 3) for start in range(0, 40_000, 10_000))
+
+    def left(drift: str, rows: int) -> str:
+        groups = {**chain.groups, "drift": drift}
+        return cut(replace(chain, groups=groups, phases=phases), rows, 1_000).groups["drift"]
+
+    assert [left("jump", rows) for rows in (10_000, 10_500, 11_000, 40_000)] == ["still", "still", "jump", "jump"]
+    assert [left("return", rows) for rows in (9_000, 15_000, 20_999, 21_000)] == ["still", "jump", "jump", "return"]
+    assert [left("slide", rows) for rows in (500, 10_000, 20_000)] == ["still", "still", "slide"]
+    assert left("still", 20_000) == "still"
+
+
+def test_on_spark_variants_take_turns() -> None:
+    from bench.generated import on_spark
+
+    turns = [on_spark.in_turn(2000, number) for number in range(200)]
+    assert turns == [on_spark.in_turn(2000, number) for number in range(200)]
+    for place in (0, 5):
+        assert min(Counter(turn[place] for turn in turns).values()) >= 15
+    for turn in turns:
+        assert sorted(turn) == sorted(on_spark.VARIANTS)
+        assert abs(turn.index("best") - turn.index("best again")) > 1
+
+
 def test_on_spark_every_variant_counts_its_work(spark: Any, tmp_path: Path) -> None:
     from bench.generated import on_spark
 
@@ -404,6 +455,7 @@ def test_on_spark_every_variant_counts_its_work(spark: Any, tmp_path: Path) -> N
     line = on_spark.OnSpark(spark, replace(chain, batch_rows=10_000), Speed(1.5, 250.0), tmp_path / "one").line()
     variants = {"plain Spark", "nondeterministic", "fused", "best", "best again", "auto"}
     assert set(line["seconds"]) | set(line["not_run"]) == variants
+    assert line["ran_in_order"] == [name for name in on_spark.in_turn(1, 0) if name in line["seconds"]]
     assert line["counted_best_work_s"] == pytest.approx(line["best_work_s"], rel=0.2)
     assert line["work_over_best"]["best again"] == pytest.approx(1.0, abs=0.05)
     assert 1.0 <= line["work_over_best"]["auto"] <= MOST
