@@ -25,9 +25,10 @@ second of work), `control`, `above` (chains where `auto` is above 1.5). `python 
 prints them as Markdown. Progress goes to standard error. The exit code says whether all rows were right: a bad ratio is
 a measurement, a wrong row is not.
 
-- `--virtual` runs on a virtual clock instead: predicates burn nothing but move the clock by what they cost, with noise.
-  A seed takes under a minute, results do not depend on the machine, and other processes do not disturb. `--jobs N` runs
-  N chains at a time. `time` is then that of the virtual clock.
+- `--virtual` runs on a virtual clock instead: predicates burn nothing but move the clock by what they cost, with noise,
+  and updates of policies move it by what they were measured to cost. A seed takes under a minute, results do not depend
+  on the machine, and other processes do not disturb. `--jobs N` runs N chains at a time. `time` is then that of the
+  virtual clock.
 - `--neighbour` runs `auto` a second time on each chain while another process takes the core at random; the line
   `neighbour` compares.
 - `--columns FILE.parquet` takes the columns of that file instead of the data sets.

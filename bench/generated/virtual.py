@@ -1,7 +1,8 @@
 """A run on a virtual clock: predicates do not burn time but move the clock by what they cost, with noise.
 
-The work of hundreds of chains is then known in minutes, on busy cores too, and is the same on every machine. What the
-policy pays for looking at what it saw is a fixed price.
+The work of hundreds of chains is then known in minutes, on busy cores too, and is the same on every machine. There are
+two clocks, as in real runs: the wall's, and the CPU's, which stands still while the process is descheduled or has to
+share its core. What a policy pays for looking at what it saw is the price that was measured (`prices.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from bench.generated.ledger import Ledger, Stopped
 from bench.generated.outcome import Outcome, WrongRowsError
+from bench.generated.prices import AUTO, DECISION, UPDATE
 from bench.generated.spec import Chain, Order, as_written
 from thalweg.adapt import check_policy, make_policy
 from thalweg.kernels import FilterChain
@@ -24,21 +26,20 @@ from thalweg.runtime.filter_loop import FilterLoop
 
 CALL_NS = 6_000
 """What calling a predicate costs the loop whatever it does: on the clock, not in the work."""
-LOOK_NS, JUDGE_NS = 30_000, 100_000
-"""An update of a policy, without and with profile tuples."""
 NOISE = 0.05
 """The standard deviation of the logarithm of what a call takes over what it should."""
 EVERY_NS, AWAY_NS = 1e8, (1e6, 5e6)
-"""The process is descheduled about so often, for so long."""
+"""The process is descheduled about so often, for so long: on the wall, not on the CPU."""
 BURST_NS = 5e6
-"""With a neighbour, half of the time, in stretches of this length on average, everything takes twice as long."""
+"""With a neighbour, half of the time, in stretches of this length on average, everything takes twice as long on the
+wall."""
 
 
 class VirtualClock:
-    """Time that only predicates and policies move."""
+    """Time that only predicates and policies move: on the wall, and on the CPU."""
 
     def __init__(self, seed: int, neighbour: bool = False) -> None:
-        self.now_ns = 0
+        self.now_ns = self.cpu_ns = 0
         self._rng = np.random.default_rng(seed)
         self._factors: list[float] = []
         self._neighbour = neighbour
@@ -49,10 +50,15 @@ class VirtualClock:
         """What time it is."""
         return self.now_ns
 
+    def cpu(self) -> int:
+        """How long the process has run."""
+        return self.cpu_ns
+
     def pass_by(self, ns: float, noisy: bool = True) -> None:
         """So much is done, at the speed of the moment."""
         if noisy:
             ns *= self._factor()
+        self.cpu_ns += int(ns)
         if self._neighbour:
             while self.now_ns >= self._until:
                 self._busy = not self._busy
@@ -81,7 +87,7 @@ def run_virtual(chain: Chain, policy: str, seed: int, limit_ns: float = math.inf
     """A policy on all rows of a chain."""
     clock = VirtualClock(seed, neighbour)
     ledger = Ledger(chain, limit_ns)
-    loop = _loop(chain, policy, seed, clock, ledger)
+    loop = virtual_loop(chain, policy, seed, clock, ledger)
     kept: list[NDArray[np.int64]] = []
     stopped = False
     try:
@@ -107,7 +113,9 @@ def run_virtual(chain: Chain, policy: str, seed: int, limit_ns: float = math.inf
     )
 
 
-def _loop(chain: Chain, policy: str, seed: int, clock: VirtualClock, ledger: Ledger) -> FilterLoop:
+def virtual_loop(chain: Chain, policy: str, seed: int, clock: VirtualClock, ledger: Ledger) -> FilterLoop:
+    """A loop whose predicates, and whose policy, move the clock."""
+
     def function(k: int) -> Callable[[pa.Array], NDArray[np.bool_]]:
         bit = 1 << k
 
@@ -129,11 +137,22 @@ def _loop(chain: Chain, policy: str, seed: int, clock: VirtualClock, ledger: Led
     )
     rng = np.random.default_rng(seed)
     made: Any = make_policy(policy, plan.pipeline, check_policy(policy), rng)
-    update = made.update
+    price_updates(made, clock)
+    return FilterLoop(FilterChain(plan, clock, cpu_clock=clock.cpu), made, rng)
+
+
+def price_updates(policy: Any, clock: VirtualClock) -> None:
+    """Let every update of a policy move the clock by what it costs."""
+    update, n = policy.update, len(policy.order)
 
     def priced(seen: Any) -> Any:
-        clock.pass_by(JUDGE_NS if len(seen.profile) else LOOK_NS, noisy=False)
-        return update(seen)
+        decisions = policy._decisions if policy.name == AUTO else 0
+        verdict = update(seen)
+        if policy.name == AUTO and policy._decisions > decisions:
+            price_ns = DECISION.ns(n, len(policy.evidence.window))
+        else:
+            price_ns = UPDATE[policy.name].ns(n)
+        clock.pass_by(price_ns, noisy=False)
+        return verdict
 
-    made.update = priced
-    return FilterLoop(FilterChain(plan, clock), made, rng)
+    policy.update = priced

@@ -29,10 +29,15 @@ from bench.generated.conditions import draw_condition, draw_real
 from bench.generated.cut import cut
 from bench.generated.draw import CHAINS, Sources, deal, draw
 from bench.generated.drift import DEVELOPMENT, EVALUATION
+from bench.generated.ledger import Ledger
 from bench.generated.made import draw_made
 from bench.generated.outcome import Outcome, WrongRowsError
+from bench.generated.prices import DECISION, UPDATE
 from bench.generated.spec import GROUPS, Chain, Part, Phase, as_written
 from bench.generated.summary import summary
+from thalweg.adapt.auto import Auto
+from thalweg.adapt.policy import Seen
+from thalweg.plan.pipeline import Pipeline
 from thalweg.runtime.filter_loop import MOST_SLICE_ROWS
 
 NOWHERE = Path("nowhere")
@@ -263,6 +268,47 @@ def test_the_best_other_policy_is_the_one_that_works_least(monkeypatch: pytest.M
     monkeypatch.setattr(comparing, "run_virtual", found)
     assert comparing.few(chain, POLICIES) == ["auto", "velox-rank"]
     assert comparing.few(chain, ("auto", "sweep")) == ["auto", "sweep"]
+
+
+def interrupted(seed: int, neighbour: bool = False) -> tuple[virtual.VirtualClock, list[float]]:
+    """The clock after a run, and what the loop takes a row to cost over what it does cost, by predicate."""
+    chain = small(3, 100_000)
+    parts = tuple(replace(part, cost_ns=10.0 * part.cost_ns, fixed_ns=0.0) for part in chain.parts)
+    chain = replace(chain, parts=parts, phases=(Phase(0, 100_000, (1.0,) * 3),), batch_rows=1_000)
+    clock = virtual.VirtualClock(seed, neighbour)
+    loop = virtual.virtual_loop(chain, "written", seed, clock, Ledger(chain))
+    for _, batch in chain.batches:
+        loop.process(batch.select(["bits"]))
+    return clock, [found / part.cost_ns for found, part in zip(loop.cost_ns(), parts, strict=True)]
+
+
+def test_on_the_virtual_clock_interrupted_calls_cost_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(virtual, "EVERY_NS", 5e6)
+    for seed in range(4):
+        clock, ratios = interrupted(seed)
+        assert clock.now_ns > 1.3 * clock.cpu_ns
+        assert ratios == pytest.approx([1.0] * 3, rel=0.3)  # on the wall, 0.2 to 2.4
+
+
+def test_a_neighbour_takes_time_of_the_wall_not_of_the_cpu() -> None:
+    (alone, _), (disturbed, _) = interrupted(1), interrupted(1, neighbour=True)
+    assert disturbed.now_ns > 1.3 * alone.now_ns
+    assert disturbed.cpu_ns == pytest.approx(alone.cpu_ns, rel=0.02)
+
+
+def test_a_decision_on_the_virtual_clock_has_its_price() -> None:
+    clock = virtual.VirtualClock(1)
+    names = tuple(f"P{k}" for k in range(16))
+    for n in (2, 16):
+        policy = Auto(Pipeline(names[:n]))
+        virtual.price_updates(policy, clock)
+        nothing, costs = np.zeros(n, np.int64), np.full(n, 100.0)
+        for rows, price in ((60, DECISION.ns(n, 60)), (0, UPDATE["auto"].ns(n))):
+            before = clock.cpu_ns
+            policy.update(Seen(nothing, nothing, nothing, costs, np.ones((rows, n), dtype=bool)))
+            assert clock.cpu_ns - before == pytest.approx(price, abs=1.0)
+    assert DECISION.ns(16, 512) > 1.5 * DECISION.ns(2, 512) > 3.0 * UPDATE["auto"].ns(2)
+    assert set(POLICIES) == set(UPDATE)
 
 
 def test_burning_takes_the_time_that_was_set() -> None:
