@@ -3,14 +3,15 @@
 The chains are those of two seeds of the evaluation, cut after two million rows; batches are Spark's, of up to 10,000
 rows. Groups, and orders written as the best or the worst, are those of the chain as it is cut (`cut.py`). Where that
 leaves less than a second of work, a chain counts among the short ones. The variants of a chain run in an order drawn
-from its seed, since a later one meets a warmer Spark, with others between the two runs of the best order. Every variant
-is timed while it counts its rows and sums up their ids, which must be right. Work is counted by the predicates in the
-workers, as in this process. A variant whose work is known to be more than ten times the best order's is not run, and
-counts as ten times its time.
+from its seed, since a later one meets a warmer Spark, with others between the two runs of the best order; before the
+first chain all run once on a few rows. Every variant is timed while it counts its rows and sums up their ids, which
+must be right. Work is counted by the predicates in the workers, as in this process. A variant whose work is known to be
+more than ten times the best order's is not run, and counts as ten times its time.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 import tempfile
 import time
@@ -47,6 +48,7 @@ MOST_ROWS = 2_000_000
 """With more, the JVM and Parquet would be what is measured."""
 PLAIN, NONDETERMINISTIC, FUSED = "plain Spark", "nondeterministic", "fused"
 BEST, AGAIN, AUTO = "best", "best again", "auto"
+WARM_UP_ROWS = 1_000
 VARIANTS = (PLAIN, NONDETERMINISTIC, FUSED, BEST, AUTO, AGAIN)
 Line = dict[str, Any]
 
@@ -73,6 +75,9 @@ def run(
     with tempfile.TemporaryDirectory(prefix="thalweg-bench-") as folder:
         for done, (seed, number) in enumerate(wanted, 1):
             chain = cut(draw(seed, number, sources), MOST_ROWS, BATCH_ROWS)
+            if done == 1:  # the first to run would pay for what a session and its workers do only once
+                few = cut(chain, WARM_UP_ROWS, BATCH_ROWS)
+                OnSpark(spark, few, speed, Path(folder) / "warm-up", most=math.inf).run_all()
             line = OnSpark(spark, chain, speed, Path(folder) / f"{seed}-{number}").line()
             lines.append(line)
             tell(line)
@@ -83,10 +88,10 @@ def run(
 
 
 class OnSpark:
-    """One chain, its rows in Parquet files."""
+    """One chain, its rows in Parquet files. A variant with more than `most` times the best order's work is not run."""
 
-    def __init__(self, spark: SparkSession, chain: Chain, speed: Speed, folder: Path) -> None:
-        self.chain, self.speed, self.folder = chain, speed, folder
+    def __init__(self, spark: SparkSession, chain: Chain, speed: Speed, folder: Path, most: float = MOST) -> None:
+        self.chain, self.speed, self.folder, self.most = chain, speed, folder, most
         self.known: Hindsight = hindsight(chain)
         bits = chain.codes.copy()
         self.costs_ns = np.array([[p.cost_ns for p in chain.parts]] * 2)
@@ -101,8 +106,8 @@ class OnSpark:
             halves = [np.array_split(np.arange(p.start, p.start + p.rows), 2)[part] for p in chain.phases]
             pq.write_table(table.take(pa.array(np.concatenate(halves))), folder / "rows" / f"part-{part}.parquet")
 
-    def line(self) -> Line:
-        """Run every variant, in an order drawn for this chain."""
+    def run_all(self) -> dict[str, Timed]:
+        """Run every variant, in an order drawn for this chain, in which they are returned."""
         from bench import spark_variants as on
 
         written, every = self.known.work_ns(tuple(range(len(self.chain.parts)))), self._every_ns()
@@ -116,8 +121,11 @@ class OnSpark:
             AGAIN: lambda: self._filters("written", self.known.fixed_order),
         }
         self._warm_up()
-        turns = in_turn(self.chain.seed, self.chain.number)
-        timed = {name: runs[name]() for name in turns}
+        return {name: runs[name]() for name in in_turn(self.chain.seed, self.chain.number)}
+
+    def line(self) -> Line:
+        """What every variant took."""
+        timed = self.run_all()
         found = {name: timed[name] for name in VARIANTS}
         best_s = (found[BEST].seconds + found[AGAIN].seconds) / 2
         chain, long = self.chain, self.known.fixed_ns >= LONG_NS * self.chain.scale
@@ -128,7 +136,7 @@ class OnSpark:
             "best_work_s": round(self.known.fixed_ns / 1e9, 4),
             "counted_best_work_s": round(found[BEST].work_ns / 1e9, 4),
             "seconds": {name: round(one.seconds, 4) for name, one in found.items() if one.ran},
-            "ran_in_order": [name for name in turns if found[name].ran],
+            "ran_in_order": [name for name, one in timed.items() if one.ran],
             "not_run": [name for name, one in found.items() if not one.ran],
             "time_over_best": {
                 name: round(one.seconds / best_s if one.ran else MOST, 4) for name, one in found.items()
@@ -152,7 +160,7 @@ class OnSpark:
         return total
 
     def _unless(self, work_ns: float, build: Callable[[list[Check]], DataFrame]) -> Timed:
-        if work_ns > MOST * self.known.fixed_ns:
+        if work_ns > self.most * self.known.fixed_ns:
             return Timed(0.0, work_ns, ran=False)
         folder = self._next()
         return self._timed(build(self._checks(folder)), folder)

@@ -493,6 +493,34 @@ def test_on_spark_variants_take_turns() -> None:
         assert abs(turn.index("best") - turn.index("best again")) > 1
 
 
+def test_on_spark_a_few_rows_warm_the_session_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench.generated import on_spark
+
+    done: list[tuple[str, int, float]] = []
+
+    class Recorded(on_spark.OnSpark):
+        def __init__(self, spark: Any, chain: Chain, speed: Speed, folder: Path, most: float = MOST) -> None:
+            self.chain, self.most = chain, most
+
+        def run_all(self) -> dict[str, on_spark.Timed]:
+            done.append(("run", self.chain.rows, self.most))
+            return {name: on_spark.Timed(1.0, 1.0) for name in on_spark.VARIANTS}
+
+        def line(self) -> dict[str, Any]:
+            done.append(("line", self.chain.rows, self.most))
+            flags = {"long": False, "short": True, "groups": self.chain.groups}
+            ratios = dict.fromkeys(on_spark.VARIANTS, 1.0)
+            times = {"seconds": ratios, "time_over_best": ratios, "work_over_best": ratios}
+            return {"line": "spark chain", "seed": 1, "chain": len(done), **flags, **times}
+
+    monkeypatch.setattr(on_spark, "OnSpark", Recorded)
+    monkeypatch.setattr(on_spark, "draw", lambda seed, number, sources: small())
+    told: list[dict[str, Any]] = []
+    on_spark.run(None, [(1, 0), (1, 1)], Sources(NOWHERE), FREE, told.append)  # type: ignore[arg-type]
+    assert done == [("run", 1_000, math.inf), ("line", 40_000, MOST), ("line", 40_000, MOST)]
+    assert [line["line"] for line in told[:2]] == ["spark chain"] * 2
+
+
 def test_on_spark_every_variant_counts_its_work(spark: Any, tmp_path: Path) -> None:
     from bench.generated import on_spark
 
