@@ -179,6 +179,18 @@ def test_a_snapshot_does_not_change_when_its_policy_goes_on(name: str):
     assert json.dumps(snapshot) == text
 
 
+def test_a_snapshot_of_another_version_is_refused_before_anything_changes():
+    pipeline = Pipeline(("a", "b", "c"))
+    policy, other = fresh("auto", pipeline), fresh("auto", pipeline, seed=3)
+    _push(other, 40)
+    before = policy.snapshot()
+    older = {**other.snapshot(), "order": [2, 1, 0]}
+    del older["format"]
+    with pytest.raises(PlanError, match="another version"):
+        policy.restore(older)
+    assert policy.snapshot() == before
+
+
 @each_policy
 def test_a_strangers_snapshot_is_refused_by_name(name: str):
     policy = fresh(name, Pipeline(("a", "b", "c")))

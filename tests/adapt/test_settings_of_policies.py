@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+import thalweg as tw
 from thalweg import PlanError
 from thalweg.adapt import POLICIES, BudgetSettings, ProfileSettings, check_policy, takes
 
@@ -85,3 +87,13 @@ def test_a_bad_number_is_named_with_its_value_and_what_would_do(given: dict[str,
     ((key, value),) = given.items()
     assert f"{key}={value!r}" in said
     assert word in said
+
+
+@pytest.mark.parametrize("budget", [5e-324, 1e-305, 1e-9])
+def test_a_budget_of_next_to_nothing_works(budget: float):
+    keep = tw.filters(
+        tw.predicate(lambda x: x % 2 == 0, "x", name="even"), tw.predicate(lambda x: x > 50, "x", name="large"),
+        policy="auto", budget=budget,
+    )  # fmt: skip
+    rows = [x for batch in keep.over(pa.table({"x": range(1_000)})) for x in batch.column("x").to_pylist()]
+    assert rows == list(range(52, 1_000, 2))

@@ -117,6 +117,15 @@ def test_a_trial_never_loses_less_than_nothing(records: list[Record]):
         from_json(line)
 
 
+@settings(max_examples=5)
+@given(records=records_of_a_run())
+def test_a_cost_too_large_for_a_float_is_no_record(records: list[Record]):
+    line = json.loads(to_json(records[-1]))
+    line["cost_ns"] = [10**400, *line["cost_ns"][1:]]
+    with pytest.raises(ThalwegError, match="cost_ns"):
+        from_json(json.dumps(line))
+
+
 @pytest.mark.parametrize("line", ["[1, 2]", "7", "not json", '{"event": "switched", "run": "r"}', '{"event": "swit'])
 def test_a_line_that_is_no_record_at_all_is_refused_the_same_way(line: str):
     with pytest.raises(ThalwegError, match="not an event record"):

@@ -148,6 +148,7 @@ class Auto:
         self._tried: dict[int, int] = {}  # rows seen when a filter was last tried
         self._trial: Trial | None = None
         self._weights: list[float] | None = None
+        self._taken_fixed: Numbers | None = None  # what calls were known to cost when the order was taken
         self._late_ns = NEVER
         self._evaluate = everything(self.order, pipeline)
         self._wants = self._wish()
@@ -188,7 +189,11 @@ class Auto:
         """Remember what filters cost where they stand."""
         if seen.trial_ns or seen.calls is None or seen.costs is None:
             return
-        busy = seen.busy_ns - seen.calls * np.nan_to_num(seen.costs.fixed_ns)
+        fixed = np.nan_to_num(seen.costs.fixed_ns)
+        if self._taken_fixed is not None:
+            # rows that cost more here look, in the first short calls, as if calls had become more expensive
+            fixed = np.minimum(fixed, self._taken_fixed)
+        busy = seen.busy_ns - seen.calls * fixed
         self.met.record(self.order, seen.evaluated.tolist(), busy.tolist(), self._rows)
 
     def _price(self, evaluated: NDArray[Any], costs: Numbers, more: Costs | None) -> None:
@@ -255,16 +260,20 @@ class Auto:
         walk = outlook.walk(self.order)
         thorough = self.moved is not None or self._decisions <= THOROUGH or self._decisions % THOROUGH == 0
         found = self._tenable(outlook, walk, outlook.cheapest(walk, thorough=thorough))
-        verdict = None
+        verdict, careful = None, False
         if found.total_ns < walk.total_ns * (1.0 - LEAST_GAIN):
             verdict = Verdict(found.order, self._reason(walk, found))
+            careful = self._cost_may_differ(found.order)
             self._take(found.order)
+            self._taken_fixed = outlook.fixed
             walk = found
         elif self._confirmed >= START:
             self._confirmed, self._calm = 0, max(self._calm / 2.0, CALMEST)
         self.purse.lend(outlook.most_gain(walk))
         self._try(outlook, walk, more)
         self._aim(outlook, walk, more)
+        if careful:
+            self.slices.take_care(self.purse.time_ns)
         return verdict
 
     def _tenable(self, outlook: Outlook, walk: Walk, found: Walk) -> Walk:
@@ -291,6 +300,11 @@ class Auto:
         return Outlook(
             table.passes, table.weights, self.evidence.kept, costs, fixed, slice_rows, self.pipeline, self.evidence.runs
         )
+
+    def _cost_may_differ(self, order: tuple[int, ...]) -> bool:
+        """Whether another order moves a filter forward whose cost depends on the filters before it."""
+        was = {k: place for place, k in enumerate(self.order)}
+        return any(was[k] > place and k in self.met.varying for place, k in enumerate(order))
 
     def _take(self, order: tuple[int, ...]) -> None:
         self.order = order

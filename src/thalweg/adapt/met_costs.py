@@ -6,9 +6,9 @@ and back again, where it is cheap, over and over. The cost depends on the order 
 it, so costs are remembered by that set.
 
 Answers: how much more an order costs than expected, as far as its filters have already run after the same filters.
-Guarantee: a cost counts only if it was measured at least `LEAST_TIMES` times and is more than `UNLIKE` times the
-expected one. The smallest measurement is used, because a call may be interrupted. It is valid until the number of rows
-seen has grown by the factor `LASTS`, or until the data moves.
+Guarantee: a cost counts only if it was measured at least `LEAST_TIMES` times (once, where the filter is known to vary)
+and is more than `UNLIKE` times the expected one. The smallest measurement is used, because a call may be interrupted.
+It is valid until the number of rows seen has grown by the factor `LASTS`, or until the data moves.
 Cost: one dictionary lookup per filter and update.
 
 >>> met = MetCosts()
@@ -26,7 +26,9 @@ LEAST_TIMES = 2
 LEAST_TIMED_ROWS = 32
 """Fewer rows are not enough to measure the cost of a row."""
 UNLIKE = 2.5
-LASTS = 4
+LEAST_NS = 300.0
+"""And by at least so much per row: a long slice of such rows takes some milliseconds more."""
+LASTS = 8
 MOST = 4_096
 """Entries that are kept; if there are more, all are removed."""
 
@@ -36,10 +38,15 @@ class MetCosts:
 
     def __init__(self) -> None:
         self._met: dict[tuple[int, int], tuple[float, int, int]] = {}  # ns per row, times, rows seen at the last time
+        self._range: dict[int, tuple[float, float]] = {}  # the least and the most that was measured
+        self.varying: set[int] = set()
+        """Filters that have cost more than `UNLIKE` times as much at one time than at another. Once is enough: being
+        careful costs little."""
 
     def clear(self) -> None:
         """Remove all costs, because the data has moved."""
         self._met.clear()
+        self._range.clear()
 
     def record(self, order: Sequence[int], evaluated: Sequence[int], busy_ns: Sequence[float], rows_seen: int) -> None:
         """Take measurements of an order. `busy_ns`: the time of each filter without the fixed cost of its calls."""
@@ -53,6 +60,10 @@ class MetCosts:
                 if rows_seen >= LASTS * at:
                     old, times = ns, 0
                 self._met[before, k] = min(ns, old), times + 1, rows_seen
+                least, most = self._range.get(k, (ns, ns))
+                self._range[k] = least, most = min(least, ns), max(most, ns)
+                if most > UNLIKE * least + LEAST_NS:
+                    self.varying.add(k)
             before |= 1 << k
 
     def extra_ns(self, order: Sequence[int], reach: Sequence[float], costs: Sequence[float], rows_seen: int) -> float:
@@ -60,7 +71,8 @@ class MetCosts:
         extra, before = 0.0, 0
         for place, k in enumerate(order):
             ns, times, at = self._met.get((before, k), (0.0, 0, 0))
-            if times >= LEAST_TIMES and rows_seen < LASTS * at and ns > costs[k] * UNLIKE:
+            enough = 1 if k in self.varying else LEAST_TIMES
+            if times >= enough and rows_seen < LASTS * at and ns > costs[k] * UNLIKE:
                 extra += reach[place] * (ns - costs[k])
             before |= 1 << k
         return extra

@@ -13,6 +13,8 @@ import math
 
 from thalweg.adapt.policy import Seen
 
+LEAST_BUDGET = 1e-9
+"""Less is taken for this much, which is practically nothing."""
 LATEST = 0.25
 LOAN_NS, EARLY = 12e6, 0.5
 """At the beginning nothing is known and every row may cost a hundred times what it should: learning may then take half
@@ -41,7 +43,7 @@ class Purse:
     """The credit and the prices of one worker."""
 
     def __init__(self, budget: float) -> None:
-        self.budget = budget
+        self.budget = max(budget, LEAST_BUDGET)
         self.loan_ns = LOAN_NS
         self._most_lent_ns = LOAN_NS  # a worker that takes over has had its loan
         self.each_ns = LEAST_NS

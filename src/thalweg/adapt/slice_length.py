@@ -41,6 +41,7 @@ class SliceLength:
         self.goal = MOST_ROWS
         self._most_row_ns = 0.0
         self._begun_ns = 0.0
+        self._careful = False
 
     @property
     def settled(self) -> bool:
@@ -51,6 +52,11 @@ class SliceLength:
         """The data has moved, and a row took so long lately."""
         self._begun_ns = now_ns
         self.rows = int(min(self.rows, max(URGENT_NS / max(row_ns, 1.0), LEAST_ROWS)))
+
+    def take_care(self, now_ns: float) -> None:
+        """What rows will cost is not to be relied on: begin with few, and double."""
+        self._begun_ns, self._careful = now_ns, True
+        self.rows = min(self.rows, LEAST_ROWS)
 
     def aim(self, outlook: Outlook, walk: Walk, most_ns: Numbers, purse: Purse, rows_since: int) -> None:
         """Set the length to reach, for an order. `most_ns`: what a row may cost each filter at most. `rows_since`: rows
@@ -67,4 +73,5 @@ class SliceLength:
     def grow(self, now_ns: float) -> None:
         """Set the length of the next slice."""
         by_time = max(now_ns - self._begun_ns, URGENT_NS / 2.0) / max(self._most_row_ns, 1.0)
-        self.rows = int(min(self.goal, GROWTH * self.rows, max(by_time, 2 * self.rows)))
+        self.rows = int(min(self.goal, (2 if self._careful else GROWTH) * self.rows, max(by_time, 2 * self.rows)))
+        self._careful &= not self.settled

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any, get_type_hints
@@ -68,7 +68,7 @@ def _is_whole(value: object) -> bool:
 
 
 def _is_cost(value: object) -> bool:
-    return type(value) in (int, float) and math.isfinite(value) and value >= 0  # type: ignore[arg-type, operator]
+    return type(value) in (int, float) and 0 <= value <= sys.float_info.max  # type: ignore[operator]
 
 
 def _is_text(value: object) -> bool:

@@ -40,6 +40,8 @@ DRIFT = 0.015
 USUAL_FIXED_NS, MOST_FIXED_NS = 2e4, 1e6
 """What is suspected of a first call to be its fixed part, and how far that may be wrong, until calls tell; each at most
 half of the call."""
+MOST_NS = 1e15
+"""No row and no call takes longer than eleven days."""
 WARM_CALLS = 3
 OUTLIER = 4.0
 SUDDEN = 2.0
@@ -87,11 +89,11 @@ class CallCost:
         self, per_row_ns: float, fixed_ns: float = 0.0, error_ns: float | None = None, most_rows: int = 0
     ) -> None:
         """Begin with another worker's estimate; the first call here, which pays for warming up, changes it little."""
-        self.per_row_ns, self.fixed_ns = per_row_ns, fixed_ns
+        self.per_row_ns, self.fixed_ns = min(per_row_ns, MOST_NS), min(fixed_ns, MOST_NS)
         self._noise, self._exceeded, self._best = 1.0, 0, math.inf  # the error holds the noise that was seen there
         self.most_rows = max(self.most_rows, most_rows)
-        error = 0.5 * per_row_ns if error_ns is None else error_ns
-        self._cc, self._cf, self._ff = error * error, 0.0, (0.5 * fixed_ns + NOISE_NS) ** 2
+        error = min(0.5 * per_row_ns if error_ns is None else error_ns, MOST_NS)
+        self._cc, self._cf, self._ff = error * error, 0.0, (0.5 * self.fixed_ns + NOISE_NS) ** 2
         self._bound()
 
     def record(self, rows: int, ns: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,15 @@ def test_broken_lines_are_passed_over_and_half_a_line_is_waited_for(folder: Path
     assert bits.tolist() == BITS.tolist()
 
 
+def test_a_line_that_promises_more_rows_than_it_has_is_passed_over(folder: Path):
+    one, two = worker(folder, "one"), worker(folder, "two")
+    one.give("all", BITS, fresh=False, costs={})
+    (file,) = folder.rglob("*.tuples")
+    line = json.loads(file.read_text())
+    file.write_text(json.dumps({**line, "rows": 100_000_000}) + "\n")
+    assert two.take("all") is None
+
+
 COSTS = {"cost_ns": [10.5, None, 3.0], "fixed_ns": [0.0, None, 200.0], "error_ns": [0.5, None, 0.1]}
 
 
@@ -79,7 +89,8 @@ def test_costs_come_along_also_without_tuples(folder: Path):
 
 
 @pytest.mark.parametrize(
-    "costs", [{"cost_ns": [-1.0]}, {"cost_ns": ["x"]}, {"error_ns": [float("inf")]}, {"fixed_ns": 3}]
+    "costs",
+    [{"cost_ns": [-1.0]}, {"cost_ns": ["x"]}, {"error_ns": [float("inf")]}, {"fixed_ns": 3}, {"cost_ns": [1e308]}],
 )
 def test_costs_that_are_none_are_passed_over(folder: Path, costs: dict):
     one, two = worker(folder, "one"), worker(folder, "two")

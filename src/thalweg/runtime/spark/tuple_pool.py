@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from thalweg.runtime.pool import Shared
 from thalweg.runtime.spark.host_file import HostFile
+from thalweg.stats.call_cost import MOST_NS
 
 FRESH_S = 30.0
 """Older tuples are of data that may have moved since."""
@@ -100,6 +100,8 @@ class TuplePool:
             if shared["worker"] == self._worker or shared["mark"] != mark or self._clock() - shared["at"] > FRESH_S:
                 return None
             packed = np.frombuffer(bytes.fromhex(shared["bits"]), dtype=np.uint8)
+            if len(packed) != -(-shared["rows"] * self._width // 8):
+                return None
             bits: Bits = np.unpackbits(packed, count=shared["rows"] * self._width).astype(bool)
             fresh = np.full(shared["rows"], bool(shared["fresh"]))
             return Shared(bits.reshape(-1, self._width), fresh, [_checked(shared.get("costs") or {})])
@@ -121,6 +123,6 @@ def _checked(costs: Mapping[str, Any]) -> dict[str, list[float | None]]:
 
 def _positive(ns: Any) -> float:
     number = float(ns)
-    if not 0.0 <= number < math.inf:
+    if not 0.0 <= number < MOST_NS:
         raise ValueError(f"{ns} is no time")
     return number

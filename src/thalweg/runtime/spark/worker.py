@@ -222,7 +222,7 @@ def _new_loop(task: ChainTask, chain: Chain, learned: dict[str, Any] | None) -> 
     else:
         try:
             loop.restore(learned)
-        except (PlanError, KeyError, ValueError, TypeError):
+        except (PlanError, KeyError, ValueError, TypeError, ArithmeticError):
             # written by another version, or by another policy: it may be half restored, so begin anew
             return _new_loop(task, chain, None)
     return loop
