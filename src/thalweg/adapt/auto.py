@@ -75,6 +75,7 @@ from thalweg.adapt.policy import (
     Wants,
     duration,
     known_costs,
+    known_fixed,
     restored_order,
 )
 from thalweg.adapt.purse import Purse
@@ -189,7 +190,7 @@ class Auto:
         """Remember what filters cost where they stand."""
         if seen.trial_ns or seen.calls is None or seen.costs is None:
             return
-        fixed = np.nan_to_num(seen.costs.fixed_ns)
+        fixed = known_fixed(seen.costs.fixed_ns)
         if self._taken_fixed is not None:
             # rows that cost more here look, in the first short calls, as if calls had become more expensive
             fixed = np.minimum(fixed, self._taken_fixed)
@@ -198,7 +199,7 @@ class Auto:
 
     def _price(self, evaluated: NDArray[Any], costs: Numbers, more: Costs | None) -> None:
         """What profiling costs: one tuple more, and calls, for tuples on which these filters are evaluated."""
-        fixed = np.zeros(len(costs)) if more is None else np.nan_to_num(more.fixed_ns)
+        fixed = np.zeros(len(costs)) if more is None else known_fixed(more.fixed_ns)
         self.purse.set_prices(float((evaluated @ costs).mean()), float(fixed[evaluated.any(axis=0)].sum()))
 
     def _look(self, seen: Seen) -> bool:
@@ -295,7 +296,7 @@ class Auto:
 
     def _outlook(self, costs: Numbers, more: Costs | None) -> Outlook:
         table = self.evidence.table(self.order, old=self.moved is not None)
-        fixed = np.zeros(len(costs)) if more is None else np.nan_to_num(more.fixed_ns)
+        fixed = np.zeros(len(costs)) if more is None else known_fixed(more.fixed_ns)
         slice_rows = min(float(self.slices.goal), max(self._batch_rows, 1.0))
         return Outlook(
             table.passes, table.weights, self.evidence.kept, costs, fixed, slice_rows, self.pipeline, self.evidence.runs

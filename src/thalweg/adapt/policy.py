@@ -211,11 +211,20 @@ def known_costs(cost_ns: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> known_costs(np.array([np.nan, np.nan])).tolist()
     [1.0, 1.0]
     """
-    unknown = np.isnan(cost_ns)
+    unknown = cost_ns != cost_ns  # nan
     if not unknown.any():
         return cost_ns
-    mean = 1.0 if unknown.all() else float(cost_ns[~unknown].mean())
-    return np.where(unknown, mean, cost_ns)
+    known = [ns for ns in cost_ns.tolist() if ns == ns]
+    return np.where(unknown, sum(known) / len(known) if known else 1.0, cost_ns)
+
+
+def known_fixed(fixed_ns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Fixed costs of calls; nothing where nobody knows.
+
+    >>> known_fixed(np.array([2.0, np.nan])).tolist()
+    [2.0, 0.0]
+    """
+    return np.where(fixed_ns == fixed_ns, fixed_ns, 0.0)  # not nan
 
 
 def eligible_from(order: Sequence[int], guards: Sequence[Sequence[int]]) -> NDArray[np.int64]:
