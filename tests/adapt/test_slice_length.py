@@ -83,3 +83,11 @@ def test_an_alarm_never_makes_slices_longer():
     length.rows = 10_000
     length.urge(1e9, 1e9)  # rows of a second each: as short as slices get
     assert 1 <= length.rows <= 64
+
+
+def test_one_filter_gets_the_longest_slices_at_once():
+    """There is nothing to order, so nothing to begin carefully with."""
+    stream = VirtualStream((1.0,), "auto", 1)
+    slices = watch_slices(stream)
+    stream.process(rows_of(1, 60_000, 0.5))
+    assert [one.rows for one in slices] == [10_000] * 6, "whole batches"

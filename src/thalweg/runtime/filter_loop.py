@@ -214,10 +214,10 @@ class FilterLoop:
     def _stretch(self) -> None:
         """Set the length of the next slice."""
         wants = self.policy.wants()
-        if wants.slice_rows is not None:
-            self.slice_rows = min(max(wants.slice_rows, 1), MOST_SLICE_ROWS)
-        elif len(self.order) == 1 or (wants.p == 0.0 and wants.rows == NEVER):  # nothing is ever looked at
+        if len(self.order) == 1 or (wants.p == 0.0 and wants.rows == NEVER):  # nothing is ever looked at
             self.slice_rows = MOST_SLICE_ROWS
+        elif wants.slice_rows is not None:
+            self.slice_rows = min(max(wants.slice_rows, 1), MOST_SLICE_ROWS)
         elif wants.rows < NEVER:
             self.slice_rows = SLICE_ROWS if wants.urgent else min(max(wants.rows, SLICE_ROWS), MOST_SLICE_ROWS)
         elif self._calm_slices >= CALM_SLICES:
