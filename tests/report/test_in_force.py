@@ -108,11 +108,17 @@ def test_a_worker_that_goes_back_to_an_order_begins_again():
 
 
 def test_a_run_tells_the_rates_after_its_last_switch(tmp_path: Path):
-    """`rare` passes 1 % of all rows; behind `even` it passed 2 %."""
+    """`rare` passes 1 % of all rows; after `even`, which is clearly more expensive, it passed 2 %. On a busy machine it
+    may look more expensive for a while, and the order changes more than once."""
     values = list(range(200_000))
 
     def multiple(k):
-        return lambda x: pc.equal(pc.subtract(x, pc.multiply(pc.divide(x, k), k)), 0)
+        def test(x):
+            for _ in range(20 if k == 2 else 1):
+                found = pc.equal(pc.subtract(x, pc.multiply(pc.divide(x, k), k)), 0)
+            return found
+
+        return test
 
     keep = tw.filters(
         tw.predicate(multiple(2), "x", name="even", vectorized=True),
@@ -121,13 +127,19 @@ def test_a_run_tells_the_rates_after_its_last_switch(tmp_path: Path):
     )  # fmt: skip
     list(keep.over(pa.table({"x": values}).to_batches(max_chunksize=20_000)))
     (section,) = keep.report().sections
-    assert (section.order[0], section.switch_count) == ("rare", 1)
-    since = section.switches[0].at_row
+    assert section.order[0] == "rare"
+    assert section.switch_count == len(section.switches) > 0
+    since = section.switches[-1].at_row
     assert section.in_force.rows == len(values) - since
     rare = section.predicates[0]
     passed = sum(1 for x in values[since:] if x % 100 == 0)
     assert (rare.evaluated_in_force, rare.passed_in_force) == (len(values) - since, passed)
-    assert rare.evaluated == len(values) - since + since // 2
+    begins = [0, *(switch.at_row for switch in section.switches), len(values)]
+    first = ["even", *(switch.after[0] for switch in section.switches)]
+    assert rare.evaluated == sum(
+        sum(1 for x in values[begin:end] if name == "rare" or x % 2 == 0)
+        for begin, end, name in zip(begins, begins[1:], first, strict=False)
+    )
     assert fold(read(tmp_path / "events.jsonl")) == keep.report()
 
 
