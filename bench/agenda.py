@@ -10,7 +10,7 @@ from bench.kdd_checks import kdd
 from bench.log_checks import logs, logs_sql
 from bench.policies import AUTO, CALM_ON_SPARK, DRIFTING, DRIFTING_ON_SPARK, ON_SPARK, OTHERS, OURS, WRITTEN, Setting
 from bench.scenario import Scenario
-from bench.scenarios import calm, drift, example6, free, paper_cheap_first, paper_dear_first, wide
+from bench.scenarios import calm, drift, example6, free, paper_cheap_first, paper_expensive_first, wide
 
 QUICK_ROWS = 12_000
 FEW = (AUTO, Setting("a-greedy"))
@@ -32,7 +32,7 @@ class Item:
 
 
 AGENDA: dict[str, tuple[Item, ...]] = {
-    "paper": (Item(paper_dear_first, 600_000), Item(paper_cheap_first, 400_000)),
+    "paper": (Item(paper_expensive_first, 600_000), Item(paper_cheap_first, 400_000)),
     "logs": (Item(logs, 600_000), Item(logs_sql, 600_000, local_rounds=7, spark_rounds=0)),
     # eight phases of 500,000 rows: few rounds, each of them long
     "drift": (

@@ -1,6 +1,6 @@
 """Interleaved rounds: every variant once a round, so that a slow minute hits all alike. Who comes first, second, ...
-changes from round to round, and of as many rounds as there are variants, each has every place once: to come after a
-dear one costs something too.
+changes from round to round, and of as many rounds as there are variants, each has every place once: to come after an
+expensive one costs something too.
 
 A time means nothing alone; what counts is the ratio of two variants within a round, and its median over the rounds.
 """

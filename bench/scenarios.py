@@ -47,9 +47,9 @@ def groups(rng: np.random.Generator, rows: int, selectivities: Sequence[float]) 
     return np.concatenate([group(rng, rows, s) for s in selectivities], axis=1)
 
 
-def paper_dear_first(rows: int, steps: float) -> Scenario:
-    """Section 9.2's filters, the dear ones written first: a bad order."""
-    return _bits("paper-dear-first", _paper(rows), (DEAR,) * 4 + (CHEAP,) * 4, steps)
+def paper_expensive_first(rows: int, steps: float) -> Scenario:
+    """Section 9.2's filters, the expensive ones written first: a bad order."""
+    return _bits("paper-expensive-first", _paper(rows), (DEAR,) * 4 + (CHEAP,) * 4, steps)
 
 
 def paper_cheap_first(rows: int, steps: float) -> Scenario:
@@ -58,7 +58,7 @@ def paper_cheap_first(rows: int, steps: float) -> Scenario:
 
 
 def wide(rows: int, steps: float) -> Scenario:
-    """`paper-dear-first`, with columns no predicate reads."""
+    """`paper-expensive-first`, with columns no predicate reads."""
     rng = np.random.default_rng(SEED + 1)
     words = pa.array([f"word-{n:05d}-{'x' * (n % 13)}" for n in range(1_000)])
     more: dict[str, pa.Array] = {}
@@ -140,7 +140,7 @@ def _bits(
     phases: tuple[Phase, ...] | None = None,
     more: dict[str, pa.Array] | None = None,
 ) -> Scenario:
-    """A scenario whose outcomes are bits of one column. Named by cost and number: d0..d3 are dear, c0..c3 cheap."""
+    """A scenario whose outcomes are bits of one column. Named by cost and number: d0 to d3 expensive, c0 to c3 cheap."""
     rows, n = passed.shape
     bits: NDArray[np.int64] = passed.astype(np.int64) @ (1 << np.arange(n))
     table = pa.table({"id": pa.array(np.arange(rows)), "bits": pa.array(bits)} | (more or {}))

@@ -164,11 +164,11 @@ def _duckdb(measured: Measured) -> list[Line]:
 
 
 _TARGETS: dict[tuple[str, str], Callable[[Measured], list[Line]]] = {
-    ("paper-dear-first", "spark"): _against_spark,
+    ("paper-expensive-first", "spark"): _against_spark,
     ("wide", "spark"): _against_spark,
     ("logs", "spark"): _against_spark,
     ("paper-cheap-first", "spark"): _hindsight,
-    ("paper-dear-first", "local"): _hindsight,
+    ("paper-expensive-first", "local"): _hindsight,
     ("paper-cheap-first", "local"): _hindsight,
     ("logs", "local"): _hindsight,
     ("logs-sql", "local"): _duckdb,

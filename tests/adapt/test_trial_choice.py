@@ -95,7 +95,7 @@ def test_when_trials_have_lost_what_they_may_the_budget_holds_them_back_and_it_i
 
 
 def test_a_trial_that_would_tell_too_little_for_its_price_is_held_back():
-    """To know more than its largest call told, it would need more rows than the batch has, or than may be paid for."""
+    """To know more than its largest call showed, it would need more rows than the batch has or may be paid for."""
     for rear, batch_rows, rows_seen in (
         (Rear(most_rows=4_000), 3_000.0, 100_000),
         (Rear(most_rows=64, most=1_000_000.0), 10_000.0, 1_000),

@@ -43,7 +43,7 @@ def test_quick_run_in_this_process_tells_every_scenario_and_target(
     assert all(line["bench"] == "filters" for line in lines)
     variants = [line for line in lines if "variant" in line]
     assert {line["scenario"] for line in variants} == {
-        "paper-dear-first", "paper-cheap-first", "logs", "logs-sql", "drift", "calm", "free-1", "free-3", "free-8",
+        "paper-expensive-first", "paper-cheap-first", "logs", "logs-sql", "drift", "calm", "free-1", "free-3", "free-8",
         "example6",
     }  # fmt: skip
     for line in variants:
@@ -53,7 +53,7 @@ def test_quick_run_in_this_process_tells_every_scenario_and_target(
             assert sum(line["evaluations"].values()) >= line["rows"]
             assert line["cost_weighted_units"] > 0
     judged = [line for line in lines if "target" in line]
-    assert {"paper-dear-first", "logs", "logs-sql", "drift", "calm", "example6"} <= {t["scenario"] for t in judged}
+    assert {"paper-expensive-first", "logs", "logs-sql", "drift", "calm", "example6"} <= {t["scenario"] for t in judged}
     assert all({"reached", "value", "limit", "policy"} <= set(line) for line in judged)
 
 

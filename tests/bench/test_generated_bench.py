@@ -374,7 +374,7 @@ def test_the_summary_is_of_the_lines() -> None:
     def lines(number: int, ratios: dict[str, float], **more: Any) -> list[dict[str, Any]]:
         key = {"mode": "virtual", "seed": 1, "chain": number}
         chain = {"line": "chain", "groups": groups, "about": {}, "rows": 1, "batch_rows": 1, "written_ratio": 1.0}
-        told = {"long": True, "short": False, "best_again_over_best_time": 1.0, **more}
+        printed = {"long": True, "short": False, "best_again_over_best_time": 1.0, **more}
         runs = [
             {
                 "line": "run", **key, "policy": policy, "work_ratio": ratio, "phase_ratio": ratio, "time_ratio": ratio,
@@ -382,7 +382,7 @@ def test_the_summary_is_of_the_lines() -> None:
             }
             for policy, ratio in ratios.items()
         ]  # fmt: skip
-        return [{**chain, **key, **told}, *runs]
+        return [{**chain, **key, **printed}, *runs]
 
     given = [line for number in range(10) for line in lines(number, {"auto": 1.2, "sweep": 1.0, "velox-rank": 10.0})]
     given += lines(10, {"auto": 1.6, "sweep": 2.0}) + lines(11, {"auto": 9.0}, long=False, short=True)
@@ -515,10 +515,10 @@ def test_on_spark_a_few_rows_warm_the_session_up(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(on_spark, "OnSpark", Recorded)
     monkeypatch.setattr(on_spark, "draw", lambda seed, number, sources: small())
-    told: list[dict[str, Any]] = []
-    on_spark.run(None, [(1, 0), (1, 1)], Sources(NOWHERE), FREE, told.append)  # type: ignore[arg-type]
+    printed: list[dict[str, Any]] = []
+    on_spark.run(None, [(1, 0), (1, 1)], Sources(NOWHERE), FREE, printed.append)  # type: ignore[arg-type]
     assert done == [("run", 1_000, math.inf), ("line", 40_000, MOST), ("line", 40_000, MOST)]
-    assert [line["line"] for line in told[:2]] == ["spark chain"] * 2
+    assert [line["line"] for line in printed[:2]] == ["spark chain"] * 2
 
 
 def test_on_spark_every_variant_counts_its_work(spark: Any, tmp_path: Path) -> None:

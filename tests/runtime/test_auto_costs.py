@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -114,15 +115,20 @@ def test_some_chain_needs_a_trial_and_gets_one():
     assert tried >= 5
 
 
-def test_a_filter_that_must_not_be_profiled_is_never_the_candidate():
-    """The filter that is tried first is hidden in a second run of the same chain: others are tried then, or none."""
-    others = 0
+def chains_with_a_trial() -> Iterator[tuple[int, DrawnChain, Tried]]:
+    """Seeds, their chains, and the first trial in each."""
     for seed in range(300, 324):
         chain = DrawnChain.of(seed, least=8, most_rows=40_000)
         tried = run(chain.stream(seed), chain.passed)
-        if not tried:
-            continue
-        hidden = tried[0].candidate
+        if tried:
+            yield seed, chain, tried[0]
+
+
+def test_a_filter_that_must_not_be_profiled_is_never_the_candidate():
+    """The filter that is tried first is hidden in a second run of the same chain: others are tried then, or none."""
+    others = 0
+    for seed, chain, first in chains_with_a_trial():
+        hidden = first.candidate
         stream = chain.stream(seed, unprofiled=(hidden,))
         candidates = {trial.candidate for trial in run(stream, chain.passed)}
         assert hidden not in candidates, f"chain {seed}"
@@ -318,12 +324,8 @@ def test_with_a_noisy_neighbour_the_mean_work_is_that_without():
 def test_guards_hold_in_trials():
     """The filter that is tried first gets the first filter of the order as its guard, in a second run."""
     guarded = 0
-    for seed in range(300, 324):
-        chain = DrawnChain.of(seed, least=8, most_rows=40_000)
-        tried = run(chain.stream(seed), chain.passed)
-        if not tried:
-            continue
-        guard, candidate = tried[0].in_force[0], tried[0].candidate
+    for seed, chain, first in chains_with_a_trial():
+        guard, candidate = first.in_force[0], first.candidate
         for trial in run(chain.stream(seed, after={candidate: f"F{guard}"}), chain.passed):
             assert trial.order.index(guard) < trial.order.index(candidate), f"chain {seed}"
             guarded += trial.candidate == candidate

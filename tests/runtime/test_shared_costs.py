@@ -111,8 +111,8 @@ def test_what_a_trial_found_is_given_at_once():
 
         stream.policy.update = watched
         stream.process(chain.passed)
-        for _, told, known in candidates:
-            assert told == pytest.approx(known, rel=0.01, abs=0.1)
+        for _, given_ns, known in candidates:
+            assert given_ns == pytest.approx(known, rel=0.01, abs=0.1)
         given += len(candidates)
     assert given > 0
 

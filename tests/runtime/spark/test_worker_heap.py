@@ -65,8 +65,8 @@ def test_filters_leave_a_frozen_heap_to_the_next_task(spark, tmp_path: Path) -> 
     filtered = spark.range(100, numPartitions=2).transform(keep)
 
     def counts_of_workers_used_again() -> list[list[int]]:
-        told = ([int(line) for line in path.read_text().split()] for path in tmp_path.iterdir())
-        return [counts for counts in told if len(counts) > 1]
+        written = ([int(line) for line in path.read_text().split()] for path in tmp_path.iterdir())
+        return [counts for counts in written if len(counts) > 1]
 
     for _ in range(20):  # Spark takes the worker that has been idle longest, and earlier tests have left some
         assert filtered.count() == 100
