@@ -140,7 +140,7 @@ def _bits(
     phases: tuple[Phase, ...] | None = None,
     more: dict[str, pa.Array] | None = None,
 ) -> Scenario:
-    """A scenario whose outcomes are bits of one column. Named by cost and number: d0 to d3 expensive, c0 to c3 cheap."""
+    """A scenario whose outcomes are bits of one column. Names: d0 to d3 expensive, c0 to c3 cheap."""
     rows, n = passed.shape
     bits: NDArray[np.int64] = passed.astype(np.int64) @ (1 << np.arange(n))
     table = pa.table({"id": pa.array(np.arange(rows)), "bits": pa.array(bits)} | (more or {}))
