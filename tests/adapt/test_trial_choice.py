@@ -170,7 +170,7 @@ def test_no_more_is_tried_than_it_may_save_and_than_may_be_spent():
         saved = other.walk(walk.order).total_ns - other.walk(trial.order).total_ns
         slack = 0.02 * walk.total_ns  # what the table says and what is expected differ by so much
         assert loss <= 1.05 * (saved + slack) * rows_seen
-        spendable = min(purse.available_ns, TRIALS_SHARE * purse.earned_ns - purse.trials_ns)
+        spendable = min(purse.available_ns, TRIALS_SHARE * purse.credit.earned_ns - purse.trials_ns)
         assert loss <= 1.05 * spendable + trial.rows * slack
         assert trial.rows * alive(trial.order) >= 1.4 * float(costs.most_rows[k])
     assert trials >= 40

@@ -78,7 +78,7 @@ from thalweg.adapt.policy import (
     known_fixed,
     restored_order,
 )
-from thalweg.adapt.purse import Purse
+from thalweg.adapt.purse import Credit, Purse
 from thalweg.adapt.regimes import Regimes
 from thalweg.adapt.scope import everything
 from thalweg.adapt.slice_length import FIRST_ROWS, MOST_ROWS, SliceLength
@@ -88,8 +88,8 @@ from thalweg.plan.pipeline import Pipeline
 
 START, BURST = 192, 128
 """Profiled rows wanted soon, to begin with and when the data has moved."""
-TOGETHER, LEAST_TOGETHER, MOST_TOGETHER = 32, 16, WINDOW // 8
-"""Profiled rows worth one look: when they are wanted soon, and else at least and at most."""
+LEAST_TOGETHER, MOST_TOGETHER = 16, WINDOW // 8
+"""Profiled rows worth one look, at least and at most; when they are wanted soon, as many as are known already."""
 WORTH_A_SHOW = 8
 """Profiled rows that must be affordable before any are taken at once."""
 LEAST_GAIN = 0.01
@@ -102,18 +102,19 @@ THOROUGH = 4
 """One decision in so many, and the first ones, are thorough: see `Outlook.cheapest`."""
 STEADY, CALMEST = 0.6, 1.0 / 8.0
 """The share of the budget for steady profiling, and the least part of it that remains when nothing changes."""
-CHEAP_ROWS, CHEAP_LOAN_NS = 1_024, 3e5
-"""The first slice, and the loan, where rows are known to be cheap."""
+CHEAP_ROWS = 1_024
+"""The first slice, where rows are known to be cheap."""
+PATIENCE = 8
+"""Decisions that must be affordable before a stream that learns from another's rows profiles its own."""
 NOTHING_SEEN = "not enough seen yet: no dropped row has been profiled"
+GAINED = 0.5
+"""What the latest decision gained counts for so much in what decisions gain."""
 FORMAT = 2
 """Of snapshots: others are refused."""
 LATE, LATE_NS = 4.0, 1_000_000
 """Work that takes so many times longer than expected is a reason to look, if it takes so long."""
 
 Numbers = NDArray[np.float64]
-
-_wants = partial(Wants, shared="auto", lasting=True)
-"""What is known of a profiled row is marked, so it holds in any order and for any worker."""
 
 
 class Auto:
@@ -139,18 +140,21 @@ class Auto:
         self.met = MetCosts()
         self.moved: str | None = None
         """Why the data is held to have moved, until enough has been profiled since."""
-        self._rows = 0
+        self._moves = self._rows = 0
         self._batch_rows = 0.0
         self._decisions = 0
         self._decided_costs: Numbers | None = None
         self._undecided = 0  # profiled rows since the last decision
         self._confirmed = 0  # and since less was last spent
         self._calm = 1.0
+        self._gained = 1.0  # the share of the cost that decisions have saved lately
         self._tried: dict[int, int] = {}  # rows seen when a filter was last tried
         self._trial: Trial | None = None
         self._weights: list[float] | None = None
         self._taken_fixed: Numbers | None = None  # what calls were known to cost when the order was taken
         self._late_ns = NEVER
+        self._joined = False  # this is the policy of one stream of a join
+        self._guided = False  # there is another policy whose order serves here
         self._evaluate = everything(self.order, pipeline)
         self._wants = self._wish()
 
@@ -168,7 +172,8 @@ class Auto:
         moved = self._look(seen)
         new = self._learn(seen, moved=moved)
         verdict = None
-        if new or moved or seen.trial_ns or self._costs_changed(costs) or self._tried_elsewhere(costs, seen.costs):
+        reason = new or moved or seen.trial_ns or self._costs_changed(costs) or self._tried_elsewhere(costs, seen.costs)
+        if reason and not self.follows:
             verdict = self._decide(costs, seen.costs)
         elif self.purse.opened:
             self.slices.grow(self.purse.time_ns)
@@ -214,9 +219,10 @@ class Auto:
         if self._volatile():
             return False
         self.moved = moved
+        self._moves += 1
         self.met.clear()
         self.evidence.moved(seen)
-        self._confirmed, self._calm = 0, 1.0
+        self._confirmed, self._calm, self._gained = 0, 1.0, 1.0
         return True
 
     def _learn(self, seen: Seen, *, moved: bool) -> bool:
@@ -262,6 +268,7 @@ class Auto:
         thorough = self.moved is not None or self._decisions <= THOROUGH or self._decisions % THOROUGH == 0
         found = self._tenable(outlook, walk, outlook.cheapest(walk, thorough=thorough))
         verdict, careful = None, False
+        before_ns = walk.total_ns
         if found.total_ns < walk.total_ns * (1.0 - LEAST_GAIN):
             verdict = Verdict(found.order, self._reason(walk, found))
             careful = self._cost_may_differ(found.order)
@@ -270,7 +277,9 @@ class Auto:
             walk = found
         elif self._confirmed >= START:
             self._confirmed, self._calm = 0, max(self._calm / 2.0, CALMEST)
-        self.purse.lend(outlook.most_gain(walk))
+        gained = 0.0 if verdict is None else 1.0 - found.total_ns / before_ns
+        self._gained += GAINED * (gained - self._gained)
+        self.purse.lend(min(outlook.most_gain(walk), self._gained))
         self._try(outlook, walk, more)
         self._aim(outlook, walk, more)
         if careful:
@@ -328,7 +337,7 @@ class Auto:
     def _try(self, outlook: Outlook, walk: Walk, more: Costs | None) -> None:
         """Choose a trial, or say why the order is kept."""
         self._trial, why_not = None, ""
-        if more is not None:
+        if more is not None and not self._joined:  # what a probe costs is known from the entries it compares
             self._trial, why_not = choose_trial(
                 outlook, walk, more, self.purse,
                 rows_seen=self._rows, batch_rows=self._batch_rows, tried=self._tried,
@@ -366,39 +375,60 @@ class Auto:
         self.slices.aim(outlook, walk, most_ns, self.purse, self._rows - self.regimes.moved_at)
         self.slices.grow(self.purse.time_ns)
 
+    def _wanted(self) -> int:
+        """Profiled rows that are wanted soon."""
+        return (BURST if self.moved is not None else START) - self.evidence.since_move
+
     def _wish(self) -> Wants:
         slice_rows, evaluate = self.slices.rows, self._evaluate
-        if not len(self.evidence.window) and self._rows < 8 * FIRST_ROWS:
-            return _wants(1.0, evaluate, rows=1, most=FIRST_ROWS, urgent=True, slice_rows=slice_rows)
+        # what is known of a profiled row is marked, so it holds in any order and for any worker
+        wants = partial(Wants, shared="auto", lasting=True, moves=self._moves)
+        if not len(self.evidence.window) and self._rows < 8 * FIRST_ROWS and not self._guided:
+            return wants(1.0, evaluate, rows=1, most=FIRST_ROWS, urgent=True, slice_rows=slice_rows)
         if self._trial is not None:
-            return _wants(0.0, evaluate, rows=1, slice_rows=slice_rows, trial=self._trial)
+            return wants(0.0, evaluate, rows=1, slice_rows=slice_rows, trial=self._trial)
         dropped = 1.0 - self.evidence.kept
         rows = int(max(self.purse.look_rows(), 1)) if self.slices.settled else 1
-        wanted = (BURST if self.moved is not None else START) - self.evidence.since_move
-        affordable = self.purse.tuples_at_once()
-        if wanted > 0 and affordable >= min(wanted, WORTH_A_SHOW):
+        wanted = self._wanted()
+        affordable = self.purse.tuples_at_once(PATIENCE if self._guided else 1)
+        if wanted > 0 and affordable >= (wanted if self._guided else min(wanted, WORTH_A_SHOW)):
             most = min(wanted, affordable)
             p = min(1.0, 1.5 * most / (slice_rows * dropped))
-            together = max(1, min(most, TOGETHER))
-            return _wants(p, evaluate, together, rows, self._late_ns, most, urgent=True, slice_rows=slice_rows)
+            enough = BURST if self._joined else max(LEAST_TOGETHER, self.evidence.since_move)
+            together = max(1, min(most, enough))
+            return wants(p, evaluate, together, rows, self._late_ns, most, urgent=True, slice_rows=slice_rows)
         together = int(min(max(3.0 * self.purse.show_ns / self.purse.each_ns, LEAST_TOGETHER), MOST_TOGETHER))
-        p = self.purse.steadily(STEADY * self._calm, dropped, together)
+        p = 0.0 if self.follows else self.purse.steadily(STEADY * self._calm, dropped, together)
         # the window is to hold some of everything since the data moved: neighbouring rows are often alike
         since = self._rows if self._volatile() else self._rows - self.regimes.moved_at
         p = min(p, 2.0 * WINDOW / (max(since, slice_rows) * dropped))
         most = max(min(affordable, MOST_TOGETHER), together)
-        return _wants(p, evaluate, together, rows, self._late_ns, most, slice_rows=slice_rows)
+        return wants(p, evaluate, together, rows, self._late_ns, most, slice_rows=slice_rows)
 
-    def expect_cheap_rows(self) -> None:
-        """Before anything is seen: a row costs so little that a decision takes as long as hundreds of them, as the
-        probes of a join do. Then slices begin longer, and less is lent."""
+    def join(self, credit: Credit, *, follows: bool, leads: bool) -> None:
+        """Before anything is seen: this policy is that of one stream of a join. Streams spend from one credit. A row
+        costs so little that a decision takes as long as hundreds of them, so slices begin longer. `follows`: the order
+        of another stream serves here, too (`begin`), so rows are profiled when there is enough left for that. `leads`:
+        the order found here serves others."""
         self.slices.rows = CHEAP_ROWS
-        self.purse.lend_at_most(CHEAP_LOAN_NS)
+        self.purse.credit = credit
+        self.purse.serves_all = leads
+        self._joined, self._guided = True, follows
         self._wants = self._wish()
 
+    def renew(self) -> None:
+        """Others who spend from the same credit may have left enough to profile the rows that are wanted."""
+        if self._wanted() > 0 and not self._wants.urgent and self.purse.tuples_at_once(2) >= WORTH_A_SHOW:
+            self._wants = self._wish()
+
+    @property
+    def follows(self) -> bool:
+        """Whether another stream's order is better founded than one from here."""
+        return self._guided and self.evidence.recent < BURST
+
     def begin(self, order: tuple[int, ...]) -> None:
-        """Start in another order; nothing has been seen yet."""
-        self.order = order
+        """Start in another order, or go on in one that was found elsewhere."""
+        self._take(order)
         self._evaluate = everything(order, self.pipeline)
         self._wants = self._wish()
 

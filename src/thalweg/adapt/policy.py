@@ -99,6 +99,8 @@ class Wants:
     """Profile tuples until the policy is asked again; sampling stops there."""
     urgent: bool = False
     """The data has just moved: take short slices, so that a verdict comes soon."""
+    moves: int = 0
+    """How often the data has moved: rows that were sampled before it did, and still wait, are of no use."""
     shared: str | None = None
     """Profile tuples made under this wish go to siblings with the same mark, and theirs come here; None: neither."""
     lasting: bool = False

@@ -10,6 +10,7 @@ Cost: a dozen operations per update. Each new measurement counts for a quarter (
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from thalweg.adapt.policy import Seen
 
@@ -39,28 +40,48 @@ SHOW_NS = 60_000.0
 """What profiling costs besides, however few tuples there are, until it is measured."""
 
 
+@dataclass(slots=True)
+class Credit:
+    """What may be spent: of one policy, or of several that share a budget."""
+
+    budget: float
+    loan_ns: float = LOAN_NS
+    time_ns: float = 0.0
+    """All time so far."""
+    spent_ns: float = 0.0
+    show_ns: float = SHOW_NS
+    """Of profiling some tuples and judging by them, besides evaluating them."""
+    sharers: int = 1
+    """Policies that spend from it. If there are several, whoever runs them books the time."""
+
+    @property
+    def earned_ns(self) -> float:
+        """What could be spent so far."""
+        return MARGIN * self.budget * self.time_ns + min(self.loan_ns, EARLY * self.time_ns)
+
+
 class Purse:
     """The credit and the prices of one worker."""
 
     def __init__(self, budget: float) -> None:
         self.budget = max(budget, LEAST_BUDGET)
-        self.loan_ns = LOAN_NS
+        self.credit = Credit(self.budget)
         self._most_lent_ns = LOAN_NS  # a worker that takes over has had its loan
         self.each_ns = LEAST_NS
         """Of profiling one tuple more."""
         self.calls_ns = 0.0
         """Of the calls that profiling makes, however few tuples there are."""
-        self._beside_ns = SHOW_NS  # of profiling some tuples and judging by them, besides
         self.row_ns = math.nan
         """Of ordinary work."""
         self.time_ns = 0.0
-        """All time so far."""
+        """All time so far, here."""
+        self.serves_all = False
+        """Whether what is learned here serves all who share the credit."""
         self.trials_ns = 0.0
         """What trials have lost."""
         self._look_ns = LOOK_NS  # of an update without tuples
         self._shown_ns = math.nan  # what the tuples of the last update took beyond their filters
         self._updates = self._rows = 0  # and rows of the last update
-        self._spent_ns = 0.0
 
     @property
     def opened(self) -> bool:
@@ -74,20 +95,22 @@ class Purse:
     @property
     def show_ns(self) -> float:
         """Of profiling some tuples and judging by them, however few."""
-        return self.calls_ns + self._beside_ns
+        return self.calls_ns + self.credit.show_ns
 
     @property
     def available_ns(self) -> float:
         """What may be spent now; negative: adapting is in debt."""
-        return self.earned_ns - self._spent_ns
+        return self.credit.earned_ns - self.credit.spent_ns
 
     def account(self, seen: Seen, rows: int) -> None:
         """Take what was done since the last update, on so many rows."""
         spent = seen.profiling_ns + seen.reoptimizing_ns
         self._updates += 1
         self.time_ns += seen.working_ns + spent
+        if self.credit.sharers == 1:
+            self.credit.time_ns += seen.working_ns + spent
         if self._updates > WARM:
-            self._spent_ns += spent + seen.trial_loss_ns
+            self.credit.spent_ns += spent + seen.trial_loss_ns
             self.trials_ns += seen.trial_loss_ns
         if rows:
             # what many rows showed is not outweighed by few, as at the beginning
@@ -96,32 +119,26 @@ class Purse:
             self._rows = rows
         # the time of the last update is known now: it was for the tuples it judged, or for a look
         if not math.isnan(self._shown_ns):
-            self._beside_ns = _mixed(self._beside_ns, max(self._shown_ns + seen.reoptimizing_ns, 0.0))
+            shown_ns = max(self._shown_ns + seen.reoptimizing_ns, 0.0)
+            self.credit.show_ns = _mixed(self.credit.show_ns, shown_ns)
         elif self._updates > WARM + 1:
             self._look_ns = _mixed(self._look_ns, seen.reoptimizing_ns)
         self._shown_ns = math.nan
         if len(seen.profile):
             self._shown_ns = seen.profiling_ns - self.each_ns * len(seen.profile) - self.calls_ns
         # what is not spent is not saved indefinitely
-        most = 2.0 * self.show_ns + SAVED * self.each_ns + self.loan_ns
-        self._spent_ns = max(self._spent_ns, self.earned_ns - most)
-
-    @property
-    def earned_ns(self) -> float:
-        """What could be spent so far."""
-        return MARGIN * self.budget * self.time_ns + min(self.loan_ns, EARLY * self.time_ns)
+        credit = self.credit
+        most = credit.sharers * (2.0 * self.show_ns + SAVED * self.each_ns) + credit.loan_ns
+        credit.spent_ns = max(credit.spent_ns, credit.earned_ns - most)
 
     def lend(self, gain: float) -> None:
-        """Where at most this share of the cost can be gained, less is lent: there is less to learn."""
-        self.loan_ns = self._most_lent_ns * min(max(gain, 0.0) / WORTH_THE_LOAN, 1.0)
+        """Where only this share of the cost is likely to be gained, less is lent: there is less to learn."""
+        if self.credit.sharers == 1:
+            self.credit.loan_ns = self._most_lent_ns * min(max(gain, 0.0) / WORTH_THE_LOAN, 1.0)
 
-    def lend_at_most(self, ns: float) -> None:
-        """Before anything is seen: no more than this is lent."""
-        self.loan_ns = self._most_lent_ns = ns
-
-    def tuples_at_once(self) -> int:
-        """How many can be paid for now."""
-        return max(int((self.available_ns - self.show_ns) / self.each_ns), 0)
+    def tuples_at_once(self, decisions: int = 1) -> int:
+        """How many can be paid for now, with so many decisions."""
+        return max(int((self.available_ns - decisions * self.show_ns) / self.each_ns), 0)
 
     def steadily(self, share: float, dropped: float, together: int) -> float:
         """The probability of profiling a dropped row that takes this share of the budget; 0 when in debt, and while no
@@ -132,20 +149,22 @@ class Purse:
         return min(share * self.budget * self.row_ns / (tuple_ns * max(dropped, 0.001)), 1.0)
 
     def look_rows(self) -> float:
-        """So many rows between looks that looking takes its share of the budget."""
+        """So many rows between looks that looking takes its share of the budget. What is seen late costs all who are
+        served by it, so looking may cost more then; the sum of both is least by the square root."""
         row_ns = max(self.row_ns, 1.0) if self.opened else USUAL_ROW_NS
-        return self._look_ns / (LOOKS * self.budget * row_ns)
+        served = math.sqrt(max(self.credit.time_ns / max(self.time_ns, 1.0), 1.0)) if self.serves_all else 1.0
+        return self._look_ns / (LOOKS * self.budget * row_ns * served)
 
     def snapshot(self) -> list[float] | None:
         """The prices of a row, of a profile tuple, and of profiling at all."""
-        return [self.row_ns, self.each_ns, self._beside_ns] if self.opened else None
+        return [self.row_ns, self.each_ns, self.credit.show_ns] if self.opened else None
 
     def restore(self, prices: list[float] | None) -> None:
         """Go on with another worker's prices: nothing is lent a second time."""
-        self.row_ns, self.each_ns, self._beside_ns = math.nan, LEAST_NS, SHOW_NS
+        self.row_ns, self.each_ns = math.nan, LEAST_NS
         if prices is not None:
-            self.row_ns, self.each_ns, self._beside_ns = (float(ns) for ns in prices)
-            self.loan_ns, self._most_lent_ns, self._updates = 0.0, 0.0, WARM
+            self.row_ns, self.each_ns, self.credit.show_ns = (float(ns) for ns in prices)
+            self.credit.loan_ns, self._most_lent_ns, self._updates = 0.0, 0.0, WARM
 
 
 def _mixed(old: float, new: float, weight: float = LATEST) -> float:

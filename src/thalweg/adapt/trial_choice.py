@@ -68,7 +68,7 @@ def choose_trial(
     k = order[of]
     name, reach = outlook.pipeline.names[k], float(walk.reach[to])
     most_ns, most_rows = float(costs.most_ns[k]), float(costs.most_rows[k])
-    allowed = min(purse.available_ns, TRIALS_SHARE * purse.earned_ns - purse.trials_ns, gain * rows_seen)
+    allowed = min(purse.available_ns, TRIALS_SHARE * purse.credit.earned_ns - purse.trials_ns, gain * rows_seen)
     if allowed <= 0.0:
         return None, f"held back by the budget: a trial of {name} may save up to {100.0 * gain / walk.total_ns:.0f} %"
     # what the candidate would save is not counted on: what it drops is not known for certain either

@@ -305,6 +305,15 @@ class FilterLoop:
                 continue
             cost.take_over(float(ns), float(fixed or 0.0), None if error is None else float(error), int(rows or 0))
 
+    def follow(self, order: tuple[int, ...], reason: str) -> None:
+        """Go on in an order that was found elsewhere, between batches."""
+        for counter in self._since:
+            counter[:] = [0] * len(counter)
+        self._slices_since = self._rows_since = 0
+        self.policy.begin(order)
+        self.work.add_switch(Switch(self.rows_seen, self.order, self.policy.order, reason))
+        self.order = self.policy.order
+
     def recall(self, recalled: Recalled) -> None:
         """Begin with what an earlier run found: its order, and its costs until calls here are known."""
         self.policy.begin(recalled.order)
@@ -325,7 +334,8 @@ class FilterLoop:
             self._wait(columns, sampled, places)  # with the order they were dropped in
         self._count_profiling()
         switched = self._ask(self._no_profile, trial_ns=trial_ns, trial_loss_ns=trial_loss_ns)
-        if (switched and not wants.lasting) or (not wants.urgent and self.policy.wants().urgent):
+        now = self.policy.wants()
+        if (switched and not wants.lasting) or now.moves > wants.moves or (now.urgent and not wants.urgent):
             self._forget(sampled, places)
         self._mark = self.chain.clock()
 

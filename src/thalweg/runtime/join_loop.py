@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.adapt import make_policy
-from thalweg.adapt.auto import Auto
 from thalweg.errors import JoinLimitError
 from thalweg.kernels.columns import take_rows
 from thalweg.kernels.compiling import compiled_by
@@ -31,6 +30,7 @@ from thalweg.runtime.filter_loop import FilterLoop
 from thalweg.runtime.join_binding import JoinBinding
 from thalweg.runtime.join_intake import JoinIntake
 from thalweg.runtime.join_output import JoinOutput
+from thalweg.runtime.join_pool import JoinPool
 
 MOST_MATCHES = 10_000_000
 """Results one row may have; far more than anybody means to ask for."""
@@ -85,13 +85,10 @@ class JoinLoop:
         self.stores |= {a: rows for a, rows in (tables or {}).items() if isinstance(rows, WindowStore)}
         self.trees = {a: graph.tree(a) for a in streams}
         self.chains = {a: chain(self.trees[a], self.stores, clock) for a in streams}
-        self.loops: dict[str, FilterLoop] = {}
-        for a, probes in self.chains.items():
-            seeded = np.random.default_rng(rng.integers(2**63))
-            adapted = make_policy(policy, probes.pipeline, profile, seeded)
-            if isinstance(adapted, Auto):
-                adapted.expect_cheap_rows()
-            self.loops[a] = FilterLoop(probes, adapted, seeded, slice_rows)
+        seeds = {a: np.random.default_rng(rng.integers(2**63)) for a in streams}
+        policies = {a: make_policy(policy, self.chains[a].pipeline, profile, seeds[a]) for a in streams}
+        self.pool = JoinPool(self.trees, policies)
+        self.loops = {a: FilterLoop(self.chains[a], policies[a], seeds[a], slice_rows) for a in streams}
         self.output = JoinOutput(binding)
         self._hold(tables or {})
         self.counts[streams[0]].compiling_ns += compiled_by(clock) - compiled
@@ -108,7 +105,12 @@ class JoinLoop:
         rows = ProbeRows(admitted.keys, admitted.times, admitted.ends, starts)
         loop = self.loops[alias]
         if all(len(store) for other, store in self.stores.items() if other != alias):
+            found = self.pool.found(alias)
+            if found is not None:
+                loop.follow(*found)
+            before = loop.work.total_ns
             kept = loop.process(rows).nonzero()[0]
+            self.pool.credit.time_ns += loop.work.total_ns - before
             if len(kept):
                 order = tuple(loop.chain.pipeline.names[k] for k in loop.order)
                 yield from self._put_together(alias, batch, rows, kept, order)
@@ -195,6 +197,7 @@ class JoinLoop:
         self.counts[alias].putting_ns += ns
         self.counts[alias].compiling_ns += compiled_by(self.clock) - begun[1]
         self.loops[alias].worked(ns)
+        self.pool.credit.time_ns += ns
 
     def _refuse_too_much(self, more: int) -> None:
         if self.most_bytes is None:

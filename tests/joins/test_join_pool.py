@@ -1,0 +1,200 @@
+"""What the streams of one join share under `auto`: a budget, and the order of the stream that others find, also through
+a snapshot. Results are compared elsewhere, with DuckDB, for every policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from thalweg.adapt import check_policy
+from thalweg.adapt.auto import BURST, CHEAP_ROWS, Auto
+from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
+from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.pipeline import Pipeline
+from thalweg.runtime.join_binding import JoinBinding
+from thalweg.runtime.join_loop import JoinLoop
+from thalweg.runtime.join_pool import LOAN_NS
+
+STAR = "a.kb = b.kb AND a.kc = c.kc AND a.kd = d.kd AND a.ke = e.ke"
+SHARES = {"b": 0.9, "c": 0.9, "d": 0.8, "e": 0.2}
+"""Of the rows of a that have a partner: e drops most, and is written last."""
+OTHER = {"b": 0.2, "c": 0.9, "d": 0.8, "e": 0.9}
+WINDOW, BATCH = 1_000, 500
+PROBE_NS, UPDATE_NS, DECIDE_NS = 100, 50_000, 500_000
+
+
+class Clock:
+    """Moved by probes and by policies alone."""
+
+    def __init__(self) -> None:
+        self.now_ns = 0
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+
+class Priced(ProbeChain):
+    """Every probe takes the same time."""
+
+    def probe(self, k: int, rows: ProbeRows, alive: np.ndarray) -> np.ndarray:
+        assert isinstance(self.clock, Clock)
+        self.clock.now_ns += PROBE_NS * len(alive)
+        return super().probe(k, rows, alive)
+
+
+def star(policy: str = "auto", seed: int = 0, **settings: float) -> JoinLoop:
+    """On a clock of its own, which updates of policies move too."""
+    schemas = {x: pa.schema([("t", pa.int64()), (f"k{x}", pa.int64())]) for x in SHARES}
+    schemas["a"] = pa.schema([("t", pa.int64()), *((f"k{x}", pa.int64()) for x in SHARES)])
+    binding = JoinBinding.of(JoinPlan.of(STAR, WINDOW - 1, "t", 0), schemas)
+    clock = Clock()
+    loop = JoinLoop(
+        binding, policy, check_policy(policy, **settings), clock, np.random.default_rng(seed),
+        chain=lambda tree, stores, clock: Priced(tree, stores, clock, timed=True),
+    )  # fmt: skip
+    assert list(loop.loops) == ["a", *SHARES]
+    for one in loop.loops.values():
+        if isinstance(one.policy, Auto):
+            priced(one.policy, clock)
+    return loop
+
+
+def priced(policy: Auto, clock: Clock) -> None:
+    update, decide = policy.update, policy._decide
+
+    def slow_update(seen):
+        clock.now_ns += UPDATE_NS
+        return update(seen)
+
+    def slow_decide(*arguments):
+        clock.now_ns += DECIDE_NS
+        return decide(*arguments)
+
+    policy.update, policy._decide = slow_update, slow_decide
+
+
+def drive(
+    loop: JoinLoop, rows: int, start: int = 0, streams: Sequence[str] = "abcde",
+    shares: Mapping[str, float] = SHARES, seed: int = 1,
+) -> None:  # fmt: skip
+    """Rows of every stream, a tick apart; in every window each key stands once."""
+    rng = np.random.default_rng([seed, start])
+    for first in range(start, start + rows, BATCH):
+        t = np.arange(first, first + BATCH)
+        for x in shares:
+            if x in streams:
+                list(loop.process(x, pa.record_batch({"t": t, f"k{x}": t % WINDOW})))
+        if "a" in streams:
+            keys = {
+                f"k{x}": np.where(rng.random(BATCH) < share, rng.integers(0, WINDOW, BATCH), -1)
+                for x, share in shares.items()
+            }
+            list(loop.process("a", pa.record_batch({"t": t, **keys})))
+        loop.end_round()
+
+
+def adapting_ns(loop: JoinLoop) -> int:
+    works = [one.work for one in loop.loops.values()]
+    return sum(work.profiling_ns + work.reoptimizing_ns + work.trial_loss_ns for work in works)
+
+
+def named(loop: JoinLoop, alias: str) -> list[str]:
+    one = loop.loops[alias]
+    return [one.chain.pipeline.names[k] for k in one.order]
+
+
+@pytest.mark.parametrize("budget", [0.01, 0.02, 0.1])
+@pytest.mark.parametrize("seed", range(2))
+def test_the_budget_is_one_of_the_whole_join(budget, seed):
+    loop = star(seed=seed, budget=budget)
+    drive(loop, 60_000, seed=seed)
+    most = budget * loop.clock() + LOAN_NS * len(loop.loops)
+    begun = 3 * (UPDATE_NS + DECIDE_NS)  # what is under way when it is used up, and the first updates of the hub
+    assert 0 < adapting_ns(loop) <= most + begun + 2 * len(loop.loops) * UPDATE_NS
+    assert named(loop, "a")[0] == "e"
+
+
+def test_policies_share_one_credit():
+    loop = star()
+    drive(loop, 60_000)
+    assert {id(one.policy.purse.credit) for one in loop.loops.values()} == {id(loop.pool.credit)}
+    assert loop.pool.credit.time_ns == loop.clock()
+    assert 0 < loop.pool.credit.spent_ns <= adapting_ns(loop)
+
+
+def test_slices_of_a_join_begin_longer_and_nothing_is_tried():
+    assert Auto(Pipeline(("a", "b"))).wants().slice_rows < CHEAP_ROWS
+    loop = star()
+    assert all(one.policy.wants().slice_rows == CHEAP_ROWS for one in loop.loops.values())
+    drive(loop, 60_000)
+    assert all(one.work.trials == 0 for one in loop.loops.values())
+
+
+def test_streams_follow_the_one_they_all_find():
+    loop = star()
+    drive(loop, 60_000)
+    for alias in "bcd":
+        assert named(loop, alias)[:2] == ["a", "e"], "a comes first: it guards the others"
+        work = loop.loops[alias].work
+        assert any(f"rows of {alias} find rows of a" in switch.reason for switch in work.switches)
+        assert sum(work.profiled) == 0
+
+
+def test_when_the_data_moves_the_others_follow_too():
+    loop = star()
+    drive(loop, 60_000)
+    assert named(loop, "a")[0] == "e"
+    drive(loop, 200_000, start=60_000, shares=OTHER)
+    assert named(loop, "a")[0] == "b"
+    assert [named(loop, alias)[:2] for alias in "cde"] == [["a", "b"]] * 3
+
+
+def test_a_stream_that_knows_enough_follows_nobody():
+    loop = star()
+    drive(loop, 5_000)
+    policy = loop.loops["b"].policy
+    names = loop.loops["a"].chain.pipeline.names
+    policy.evidence.recent = BURST
+    loop.loops["a"].policy.begin(tuple(names.index(x) for x in "bcde"))
+    assert loop.pool.found("b") is None
+    policy.evidence.recent = 0
+    loop.loops["a"].policy.begin(tuple(names.index(x) for x in "debc"))
+    order, reason = loop.pool.found("b")
+    loop.loops["b"].follow(order, reason)
+    assert named(loop, "b") == ["a", "d", "e", "c"]
+    assert loop.pool.found("b") is None, "once"
+
+
+def test_a_snapshot_brings_back_what_streams_learned_from_each_other():
+    loop = star()
+    drive(loop, 60_000)
+    again = star(seed=9)
+    for alias, one in loop.loops.items():
+        again.loops[alias].restore(one.snapshot())
+    assert {alias: named(again, alias) for alias in again.loops} == {alias: named(loop, alias) for alias in loop.loops}
+    assert again.pool.credit.loan_ns == 0.0, "nothing is lent a second time"
+    drive(again, 80_000, start=60_000)
+    assert named(again, "b")[:2] == ["a", "e"]
+    assert adapting_ns(again) <= 0.02 * again.clock() + 3 * (UPDATE_NS + DECIDE_NS)
+
+
+def test_a_stream_whose_hub_has_no_rows_learns_by_itself(monkeypatch):
+    monkeypatch.setattr(f"{__name__}.PROBE_NS", 1_000)  # which takes time, as it waits for its hub
+    loop = star()
+    drive(loop, WINDOW)  # every window has rows
+    b = loop.loops["b"]
+    t = np.full(BATCH, WINDOW - 1)
+    for n in range(400):
+        list(loop.process("b", pa.record_batch({"t": t, "kb": (n * BATCH + np.arange(BATCH)) % WINDOW})))
+    assert b.work.profile_tuples > 0
+    assert named(loop, "b")[:2] == ["a", "e"]
+
+
+@pytest.mark.parametrize("policy", ["written", "a-greedy"])
+def test_other_policies_share_nothing(policy):
+    loop = star(policy)
+    drive(loop, 5_000)
+    assert all(loop.pool.found(alias) is None for alias in loop.loops)
