@@ -88,8 +88,8 @@ from thalweg.plan.pipeline import Pipeline
 
 START, BURST = 192, 128
 """Profiled rows wanted soon, to begin with and when the data has moved."""
-LEAST_TOGETHER, MOST_TOGETHER = 16, WINDOW // 8
-"""Profiled rows worth one look, at least and at most; when they are wanted soon, as many as are known already."""
+TOGETHER, LEAST_TOGETHER, MOST_TOGETHER = 32, 16, WINDOW // 8
+"""Profiled rows worth one look: when they are wanted soon, and else at least and at most."""
 WORTH_A_SHOW = 8
 """Profiled rows that must be affordable before any are taken at once."""
 LEAST_GAIN = 0.01
@@ -107,8 +107,6 @@ CHEAP_ROWS = 1_024
 PATIENCE = 8
 """Decisions that must be affordable before a stream that learns from another's rows profiles its own."""
 NOTHING_SEEN = "not enough seen yet: no dropped row has been profiled"
-GAINED = 0.5
-"""What the latest decision gained counts for so much in what decisions gain."""
 FORMAT = 2
 """Of snapshots: others are refused."""
 LATE, LATE_NS = 4.0, 1_000_000
@@ -147,7 +145,6 @@ class Auto:
         self._undecided = 0  # profiled rows since the last decision
         self._confirmed = 0  # and since less was last spent
         self._calm = 1.0
-        self._gained = 1.0  # the share of the cost that decisions have saved lately
         self._tried: dict[int, int] = {}  # rows seen when a filter was last tried
         self._trial: Trial | None = None
         self._weights: list[float] | None = None
@@ -219,10 +216,10 @@ class Auto:
         if self._volatile():
             return False
         self.moved = moved
-        self._moves += 1
+        self._moves += self._joined  # rows of a join may wait for long
         self.met.clear()
         self.evidence.moved(seen)
-        self._confirmed, self._calm, self._gained = 0, 1.0, 1.0
+        self._confirmed, self._calm = 0, 1.0
         return True
 
     def _learn(self, seen: Seen, *, moved: bool) -> bool:
@@ -268,7 +265,6 @@ class Auto:
         thorough = self.moved is not None or self._decisions <= THOROUGH or self._decisions % THOROUGH == 0
         found = self._tenable(outlook, walk, outlook.cheapest(walk, thorough=thorough))
         verdict, careful = None, False
-        before_ns = walk.total_ns
         if found.total_ns < walk.total_ns * (1.0 - LEAST_GAIN):
             verdict = Verdict(found.order, self._reason(walk, found))
             careful = self._cost_may_differ(found.order)
@@ -277,9 +273,7 @@ class Auto:
             walk = found
         elif self._confirmed >= START:
             self._confirmed, self._calm = 0, max(self._calm / 2.0, CALMEST)
-        gained = 0.0 if verdict is None else 1.0 - found.total_ns / before_ns
-        self._gained += GAINED * (gained - self._gained)
-        self.purse.lend(min(outlook.most_gain(walk), self._gained))
+        self.purse.lend(outlook.most_gain(walk))
         self._try(outlook, walk, more)
         self._aim(outlook, walk, more)
         if careful:
@@ -394,8 +388,7 @@ class Auto:
         if wanted > 0 and affordable >= (wanted if self._guided else min(wanted, WORTH_A_SHOW)):
             most = min(wanted, affordable)
             p = min(1.0, 1.5 * most / (slice_rows * dropped))
-            enough = BURST if self._joined else max(LEAST_TOGETHER, self.evidence.since_move)
-            together = max(1, min(most, enough))
+            together = max(1, min(most, BURST if self._joined else TOGETHER))
             return wants(p, evaluate, together, rows, self._late_ns, most, urgent=True, slice_rows=slice_rows)
         together = int(min(max(3.0 * self.purse.show_ns / self.purse.each_ns, LEAST_TOGETHER), MOST_TOGETHER))
         p = 0.0 if self.follows else self.purse.steadily(STEADY * self._calm, dropped, together)

@@ -132,7 +132,7 @@ class Purse:
         credit.spent_ns = max(credit.spent_ns, credit.earned_ns - most)
 
     def lend(self, gain: float) -> None:
-        """Where only this share of the cost is likely to be gained, less is lent: there is less to learn."""
+        """Where at most this share of the cost can be gained, less is lent: there is less to learn."""
         if self.credit.sharers == 1:
             self.credit.loan_ns = self._most_lent_ns * min(max(gain, 0.0) / WORTH_THE_LOAN, 1.0)
 
