@@ -183,9 +183,14 @@ def test_a_name_is_taken_once_however_many_ask_for_it():
         except tw.PlanError as error:
             refused.append(str(error))
 
+    def held(number: int) -> int:
+        assert everybody_asked.wait(60)
+        return number
+
     s = local()
-    s.function("slow", _slow, "bigint")
+    s.function("slow", held, "bigint")
     for _ in range(10):
+        everybody_asked = threading.Event()
         handles: list = []
         refused: list[str] = []
         threads = [threading.Thread(target=start) for _ in range(4)]
@@ -193,6 +198,7 @@ def test_a_name_is_taken_once_however_many_ask_for_it():
             thread.start()
         for thread in threads:
             thread.join()
+        everybody_asked.set()
         assert len(handles) == 1
         assert len(refused) == 3
         handles[0].stop()

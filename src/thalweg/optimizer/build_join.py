@@ -12,15 +12,16 @@ import pyarrow as pa
 
 from thalweg.plan.expression import Call, Expression, Ref, aliases, text_of, user_functions
 from thalweg.plan.functions import can_raise
+from thalweg.plan.nodes import Equality, Key, WindowJoin
 from thalweg.plan.query import Condition
-from thalweg.plan.query_plan import Equality, JoinStep, Key, QueryPlan
+from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.sql.source_text import SourceText
 
 
 def build_join(plan: QueryPlan) -> QueryPlan:
-    """Nothing to do for one source."""
+    """In place of the product of all sources; one source alone is left as it is."""
     if len(plan.scans) == 1:
-        return plan
+        return plan.with_join(None)
     equalities: list[Equality] = []
     residuals: list[Condition] = []
     stay: list[Condition] = []
@@ -38,7 +39,8 @@ def build_join(plan: QueryPlan) -> QueryPlan:
             stay.append(condition)
     _refuse_parts(plan, equalities)
     order = tuple(scan.alias for scan in plan.scans)
-    return replace(plan, join=JoinStep(tuple(equalities), tuple(residuals), order), conditions=tuple(stay))
+    join = WindowJoin(plan.branches, tuple(equalities), tuple(residuals), order)
+    return plan.with_join(join).with_conditions(tuple(stay))
 
 
 def _sides(expression: Expression) -> tuple[Expression, Expression] | None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from thalweg.plan.expression import user_functions
 from thalweg.plan.functions import can_raise
+from thalweg.plan.nodes import TableJoin
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import QueryPlan
 
@@ -19,11 +20,12 @@ from thalweg.plan.query_plan import QueryPlan
 def choose_operators(plan: QueryPlan) -> QueryPlan:
     """Of filters and the join; groups and projections are the engine's own."""
     on_spark = plan.engine == "spark"
-    scans = tuple(replace(scan, conditions=_placed(scan.conditions, on_spark)) for scan in plan.scans)
+    for scan in plan.scans:
+        plan = plan.with_scan(replace(scan, conditions=_placed(scan.conditions, on_spark)))
     join = plan.join
     if join is not None and on_spark and len(plan.query.streams) == 1:
-        join = replace(join, operator="spark")
-    return replace(plan, scans=scans, join=join, conditions=_placed(plan.conditions, on_spark))
+        plan = plan.with_join(TableJoin(join.inputs, join.equalities, join.residuals, join.order, join.why, join.keeps))
+    return plan.with_conditions(_placed(plan.conditions, on_spark))
 
 
 def _placed(conditions: Sequence[Condition], on_spark: bool) -> tuple[Condition, ...]:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from thalweg.optimizer.shares import share_of_all
 from thalweg.plan.expression import refs
 from thalweg.plan.number_words import few_digits, percent
-from thalweg.plan.query_plan import QueryPlan, Scan
+from thalweg.plan.query_plan import Branch, QueryPlan
 
 
 def choose_order(plan: QueryPlan) -> QueryPlan:
@@ -34,17 +34,22 @@ def choose_order(plan: QueryPlan) -> QueryPlan:
         found = f"{few_digits(count)} partners a row, {percent(found_by(count))} find one"
         estimates[alias] = f"{found}, {origin}{_filtered(plan.scan(alias), ', of which ')}"
     if plan.policy == "written":
-        return replace(plan, join=replace(plan.join, why="as written, as the policy asks"), estimates=estimates)
+        return _tried_first(plan, plan.join.order, "as written, as the policy asks", estimates)
     unknown = [alias for alias, (count, _) in expected.items() if count is None]
     if unknown:
         why = f"as written, since nothing is known of {', '.join(unknown)}"
-        return replace(plan, join=replace(plan.join, why=why), estimates=estimates)
+        return _tried_first(plan, plan.join.order, why, estimates)
     order = tuple(sorted(expected, key=lambda alias: expected[alias][0] or 0.0))
     why = "fewest expected partners first, from declared statistics"
-    return replace(plan, join=replace(plan.join, order=order, why=why), estimates=estimates)
+    return _tried_first(plan, order, why, estimates)
 
 
-def _partners(plan: QueryPlan, scan: Scan) -> tuple[float | None, str]:
+def _tried_first(plan: QueryPlan, order: tuple[str, ...], why: str, estimates: dict[str, str]) -> QueryPlan:
+    assert plan.join is not None
+    return replace(plan.with_join(replace(plan.join, order=order, why=why)), estimates=estimates)
+
+
+def _partners(plan: QueryPlan, scan: Branch) -> tuple[float | None, str]:
     """How many, or None, and where that comes from."""
     assert plan.join is not None
     relation, stats = scan.source.relation, scan.source.relation.statistics
@@ -78,7 +83,7 @@ def found_by(partners: float) -> float:
     return -math.expm1(-partners)
 
 
-def _read_by(scan: Scan, key: str) -> tuple[str, ...]:
+def _read_by(scan: Branch, key: str) -> tuple[str, ...]:
     """Columns of the source; a key that is computed of one column has at most its different values."""
     for name, expression in scan.computed:
         if name == key:
@@ -86,11 +91,11 @@ def _read_by(scan: Scan, key: str) -> tuple[str, ...]:
     return (key,)
 
 
-def _kept(scan: Scan) -> float:
+def _kept(scan: Branch) -> float:
     return share_of_all((c.expression for c in scan.conditions), scan.source.relation.statistics).value
 
 
-def _filtered(scan: Scan, joint: str) -> str:
+def _filtered(scan: Branch, joint: str) -> str:
     """What is said of filters, if there are any."""
     if not scan.conditions:
         return ""
@@ -98,7 +103,7 @@ def _filtered(scan: Scan, joint: str) -> str:
     return f"{joint}filters keep {share}"
 
 
-def _of_one(scan: Scan) -> str:
+def _of_one(scan: Branch) -> str:
     """Of the only source."""
     stats = scan.source.relation.statistics
     if stats is None or stats.rows_per_second is None:

@@ -34,7 +34,7 @@ def fold_constants(plan: QueryPlan) -> QueryPlan:
     if query.grouping is None:
         outputs = tuple(Output(output.name, folded(output.expression)) for output in query.outputs)
         query = replace(query, outputs=outputs)
-    return replace(plan, conditions=tuple(conditions), query=query)
+    return plan.with_conditions(tuple(conditions)).with_query(query)
 
 
 def folded(expression: Expression) -> Expression:

@@ -34,7 +34,7 @@ def order_filters(plan: QueryPlan) -> QueryPlan:
             plan = plan.with_scan(replace(scan, conditions=ordered)).noting(_told(scan.alias))
     ordered = _ordered(plan.conditions, None)
     if ordered != plan.conditions:
-        plan = replace(plan, conditions=ordered).noting(_told("joined rows"))
+        plan = plan.with_conditions(ordered).noting(_told("joined rows"))
     return plan
 
 

@@ -36,4 +36,4 @@ def push_filters(plan: QueryPlan) -> QueryPlan:
         went.add("")
     for scan in plan.scans:
         plan = plan.with_scan(replace(scan, conditions=(*scan.conditions, *pushed[scan.alias])))
-    return replace(plan, conditions=tuple(stay))
+    return plan.with_conditions(tuple(stay))

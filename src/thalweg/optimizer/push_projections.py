@@ -11,9 +11,11 @@ def push_projections(plan: QueryPlan) -> QueryPlan:
     """In the order of the schema."""
     join = plan.join
     residuals = () if join is None else tuple(c.expression for c in join.residuals)
+    # one stream without groups: no row is late, and none needs a time
+    keeps_nothing = len(plan.query.streams) == 1 and plan.query.grouping is None
     for scan in plan.scans:
         here = (*(c.expression for c in scan.conditions), *(e for _, e in scan.computed))
-        wanted = set(needed((*here, *residuals, *plan.behind), scan.alias))
+        wanted = set(needed((*here, *residuals, *plan.after_join), scan.alias))
         if join is not None:
             computed = {name for name, _ in scan.computed}
             keys = {key[1] for e in join.equalities for key in (e.one, e.other) if key[0] == scan.alias}
@@ -23,5 +25,10 @@ def push_projections(plan: QueryPlan) -> QueryPlan:
         if relation.time is not None and keeps_time:
             wanted.add(relation.time)
         columns = tuple(name for name in relation.schema.names if name in wanted)
-        plan = plan.with_scan(replace(scan, columns=columns or relation.schema.names[:1]))
+        late = relation.time is not None and not keeps_nothing
+        columns = columns or tuple(relation.schema.names[:1])
+        plan = plan.with_scan(replace(scan, columns=columns, judges_lateness=late))
+    if plan.join is not None:
+        keeps = tuple((scan.alias, column) for scan in plan.scans for column in needed(plan.after_join, scan.alias))
+        plan = plan.with_join(replace(plan.join, keeps=keeps))
     return plan

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from thalweg.plan.join_select import EVENT_TIME
 from thalweg.plan.query import time_type
-from thalweg.plan.query_plan import QueryPlan, Scan, needed
+from thalweg.plan.query_plan import Branch, QueryPlan, needed
 from thalweg.plan.sql.source_text import SourceText
 from thalweg.plan.type_rules import sql_name
 from thalweg.plan.window_length import TICK_NS
@@ -31,7 +31,7 @@ def refuse_unrunnable(plan: QueryPlan) -> QueryPlan:
     return plan
 
 
-def _refuse_other_times(text: SourceText, streams: list[Scan]) -> None:
+def _refuse_other_times(text: SourceText, streams: list[Branch]) -> None:
     first = streams[0]
     for scan in streams:
         if (_time(scan).tz is None) != (_time(first).tz is None):
@@ -41,7 +41,7 @@ def _refuse_other_times(text: SourceText, streams: list[Scan]) -> None:
             )
 
 
-def _refuse_parts_of_ticks(text: SourceText, plan: QueryPlan, streams: list[Scan]) -> None:
+def _refuse_parts_of_ticks(text: SourceText, plan: QueryPlan, streams: list[Branch]) -> None:
     """A window of half a second says nothing of times in whole seconds."""
     kind = time_type(plan.query.sources)
     tick_ns = TICK_NS[kind.unit]
@@ -67,7 +67,7 @@ def _refuse_same_names(text: SourceText, plan: QueryPlan) -> None:
     """Of columns of joined rows, which are called after their sources."""
     holders: dict[str, str] = {}
     for scan in plan.scans:
-        put_out = needed(plan.behind, scan.alias)
+        put_out = needed(plan.after_join, scan.alias)
         for column in (*scan.columns, *(name for name, _ in scan.computed)):
             name, told = f"{scan.alias}_{column}", f"{scan.alias}.{column}"
             low = name.lower()  # Spark tells no cases apart
@@ -81,6 +81,6 @@ def _refuse_same_names(text: SourceText, plan: QueryPlan) -> None:
             holders[low] = told
 
 
-def _time(scan: Scan) -> pa.DataType:
+def _time(scan: Branch) -> pa.DataType:
     assert scan.source.relation.time is not None
     return scan.source.relation.schema.field(scan.source.relation.time).type

@@ -73,7 +73,7 @@ def simplify_selections(plan: QueryPlan) -> QueryPlan:
             plan = plan.noting(f"{' AND '.join(told)} can never be true: no row passes")
         elif len(told) > (range_.low is not None) + (range_.high is not None and range_.high != range_.low):
             plan = plan.noting(f"{' AND '.join(told)} is {made.text}")
-    return replace(plan, conditions=tuple(c for c in conditions if c is not None))
+    return plan.with_conditions(tuple(c for c in conditions if c is not None))
 
 
 def _comparison(expression: Expression) -> tuple[Expression, str, Any] | None:

@@ -13,7 +13,7 @@ from thalweg.plan.query_plan import QueryPlan
 def split_conjunctions(plan: QueryPlan) -> QueryPlan:
     """Every part has a place of its own, in the order they are written."""
     parts = [part for condition in plan.conditions for part in _parts(condition)]
-    return replace(plan, conditions=tuple(replace(part, place=n) for n, part in enumerate(parts)))
+    return plan.with_conditions(tuple(replace(part, place=n) for n, part in enumerate(parts)))
 
 
 def _parts(condition: Condition) -> Iterator[Condition]:

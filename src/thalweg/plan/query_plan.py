@@ -1,7 +1,8 @@
-"""How a query will run, before an engine is chosen: what is read, filtered where, joined how, grouped and put out.
+"""How a query will run: a tree of operators (`nodes`), and what rules have noted on the way.
 
-A plan is a tree with one shape: scans, each with filters and computed columns; a join of several; filters over joined
-rows; groups; outputs. Rules (`optimizer`) make new plans of it.
+Rules (`optimizer`) make new plans of it. Most of them think of a plan as sources, each with filters and computed
+columns (`Branch`), a join of them, and filters over joined rows: `scans`, `join` and `conditions` show the tree in that
+way, and the `with_...` methods rebuild it.
 """
 
 from __future__ import annotations
@@ -11,61 +12,71 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from thalweg.plan.expression import Aggregate, Bound, Call, Expression, Ref, UserCall, refs, structure
+from thalweg.plan.expression import Aggregate as AggregateCall
+from thalweg.plan.expression import Bound, Call, Expression, Ref, UserCall, refs, structure, text_of
 from thalweg.plan.group_spec import key_name, result_name
-from thalweg.plan.query import Condition, Output, Query, Source
-
-Key = tuple[str, str]
-"""alias, column."""
+from thalweg.plan.nodes import (
+    Aggregate,
+    Compute,
+    Filter,
+    Join,
+    Node,
+    Output,
+    Product,
+    Scan,
+    TableJoin,
+    WindowJoin,
+    join_of,
+)
+from thalweg.plan.query import Condition, Grouping, Query, Source
 
 
 @dataclass(frozen=True)
-class Scan:
-    """A source: the columns that are read, what its rows must fulfil, what is computed of them for the join."""
+class Branch:
+    """A source and what is done with its rows before they meet others: the columns that are read, the conditions rows
+    must fulfil, and the columns that are computed for a join."""
 
     source: Source
     columns: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
     computed: tuple[tuple[str, Expression], ...] = ()
-    """Name and expression of what another stream is compared with."""
+    judges_lateness: bool = False
 
     @property
     def alias(self) -> str:
         """Of the source."""
         return self.source.alias
 
+    @classmethod
+    def of(cls, node: Node) -> Branch:
+        """From the nodes of one source."""
+        computed: tuple[tuple[str, Expression], ...] = ()
+        conditions: tuple[Condition, ...] = ()
+        if isinstance(node, Compute):
+            computed = node.columns
+            node = node.input
+        if isinstance(node, Filter):
+            conditions = node.conditions
+            node = node.input
+        assert isinstance(node, Scan)
+        return cls(node.source, node.columns, conditions, computed, node.judges_lateness)
 
-@dataclass(frozen=True)
-class Equality:
-    """Two columns, of two sources, that must be equal."""
-
-    one: Key
-    other: Key
-    text: str
-
-
-@dataclass(frozen=True)
-class JoinStep:
-    """All sources joined at once."""
-
-    equalities: tuple[Equality, ...]
-    residuals: tuple[Condition, ...] = ()
-    """Checked where rows are put together."""
-    order: tuple[str, ...] = ()
-    """Sources in the order that is tried first."""
-    why: str = "as written, since nothing is known"
-    operator: str = "adaptive"
-    """Who joins: "adaptive", or "spark": Spark's own join."""
+    @property
+    def node(self) -> Node:
+        """As nodes."""
+        made: Node = Scan(self.source, self.columns, self.judges_lateness)
+        if self.conditions:
+            made = Filter(made, self.conditions)
+        return Compute(made, self.computed) if self.computed else made
 
 
 @dataclass(frozen=True)
 class QueryPlan:
-    """See above. `conditions` are over joined rows, or, of a plan that no rule has seen, all there are."""
+    """The tree and its context. `conditions` are over joined rows, or, of a plan that no rule has seen, all there
+    are."""
 
     query: Query
-    scans: tuple[Scan, ...]
-    join: JoinStep | None = None
-    conditions: tuple[Condition, ...] = ()
+    root: Output
     notes: tuple[str, ...] = ()
     """What rules did that a reader may wonder about."""
     estimates: Mapping[str, str] = field(default_factory=dict)
@@ -77,24 +88,84 @@ class QueryPlan:
     @classmethod
     def of(cls, query: Query, engine: str = "local", policy: str = "auto") -> QueryPlan:
         """As it is written."""
-        scans = tuple(Scan(source) for source in query.sources)
-        return cls(query, scans, None, query.conditions, engine=engine, policy=policy)
+        product = Product(tuple(Scan(source) for source in query.sources))
+        return cls(query, _tree(query, product, query.conditions), engine=engine, policy=policy)
 
     def noting(self, *sentences: str) -> QueryPlan:
-        """With more to tell."""
+        """With more notes."""
         return replace(self, notes=(*self.notes, *sentences))
 
-    def scan(self, alias: str) -> Scan:
+    @property
+    def scans(self) -> tuple[Branch, ...]:
+        """The sources, in the order they are written."""
+        return tuple(Branch.of(node) for node in self.branches)
+
+    @property
+    def branches(self) -> tuple[Node, ...]:
+        """The topmost node of each source, before rows of several meet."""
+        rows = self._rows
+        return rows.inputs if isinstance(rows, Product | WindowJoin | TableJoin) else (rows,)
+
+    def scan(self, alias: str) -> Branch:
         """By its alias."""
         return next(scan for scan in self.scans if scan.alias == alias)
 
-    def with_scan(self, scan: Scan) -> QueryPlan:
-        """In place of the one of its alias."""
-        return replace(self, scans=tuple(scan if s.alias == scan.alias else s for s in self.scans))
+    @property
+    def join(self) -> Join | None:
+        """Of all sources; None: there is one source, or no rule has built it yet."""
+        return join_of(self.root)
 
     @property
-    def behind(self) -> tuple[Expression, ...]:
-        """Expressions that are evaluated behind the join: filters, groups, outputs."""
+    def conditions(self) -> tuple[Condition, ...]:
+        """Over the rows that the sources give together."""
+        above = self._above
+        return above.conditions if isinstance(above, Filter) and _is_joined(above.input) else ()
+
+    def with_scan(self, scan: Branch) -> QueryPlan:
+        """In place of the one of its alias."""
+
+        def replaced(node: Node) -> Node:
+            return scan.node if Branch.of(node).alias == scan.alias else node
+
+        rows = self._rows
+        if isinstance(rows, Product | WindowJoin | TableJoin):
+            return self._with(replace(rows, inputs=tuple(map(replaced, rows.inputs))), self.conditions)
+        return self._with(replaced(rows), self.conditions)
+
+    def with_join(self, join: Join | None) -> QueryPlan:
+        """In place of the product, or of another join, of the same sources; None: there is one source alone."""
+        return self._with(self.scans[0].node if join is None else join, self.conditions)
+
+    def with_conditions(self, conditions: tuple[Condition, ...]) -> QueryPlan:
+        """In place of those over all rows."""
+        return self._with(self._rows, conditions)
+
+    def with_query(self, query: Query) -> QueryPlan:
+        """With other outputs."""
+        return replace(self, query=query, root=_tree(query, self._rows, self.conditions))
+
+    def _with(self, rows: Node, conditions: tuple[Condition, ...]) -> QueryPlan:
+        return replace(self, root=_tree(self.query, rows, conditions))
+
+    @property
+    def _above(self) -> Node:
+        """What groups and outputs read."""
+        node = self.root.input
+        if self.query.grouping is not None:
+            while not isinstance(node, Aggregate):
+                (node,) = node.inputs
+            node = node.input
+        return node
+
+    @property
+    def _rows(self) -> Node:
+        """What the sources give together, before conditions over all of them."""
+        above = self._above
+        return above.input if isinstance(above, Filter) and _is_joined(above.input) else above
+
+    @property
+    def after_join(self) -> tuple[Expression, ...]:
+        """Expressions that are evaluated after the join: filters, groups, outputs."""
         grouping = self.query.grouping
         made = [condition.expression for condition in self.conditions]
         if grouping is None:
@@ -121,31 +192,36 @@ class QueryPlan:
         return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def column_of(ref: Ref, joined: bool) -> str:
-    """Its name in rows: of one source as it is, of joined ones with the source's name."""
-    return f"{ref.alias}_{ref.column}" if joined and ref.alias else ref.column
+def _tree(query: Query, rows: Node, conditions: tuple[Condition, ...]) -> Output:
+    """Filters, groups and outputs of a query over rows."""
+    node = Filter(rows, conditions) if conditions else rows
+    grouping = query.grouping
+    if grouping is None:
+        return Output(node, tuple((output.name, output.expression) for output in query.outputs))
+    node = Aggregate(node, grouping)
+    if grouping.having is not None:
+        having = Condition(of_groups(grouping.having, grouping), text_of(grouping.having), 0)
+        node = Filter(node, (having,))
+    return Output(node, tuple((output.name, of_groups(output.expression, grouping)) for output in query.outputs))
 
 
-def of_groups(expression: Expression, plan: QueryPlan) -> Expression:
+def _is_joined(node: Node) -> bool:
+    return isinstance(node, Product | WindowJoin | TableJoin)
+
+
+def of_groups(expression: Expression, grouping: Grouping) -> Expression:
     """An output or HAVING in terms of the columns that groups have."""
-    grouping = plan.query.grouping
-    assert grouping is not None
     if expression in grouping.keys:
         return Ref("", key_name(grouping.keys.index(expression)), expression.type)
-    if isinstance(expression, Aggregate):
+    if isinstance(expression, AggregateCall):
         return Ref("", result_name(grouping.aggregates.index(expression)), expression.type)
     if isinstance(expression, Bound):
         return Ref("", expression.name, expression.type)
     if not isinstance(expression, Call | UserCall):
         return expression
-    return replace(expression, arguments=tuple(of_groups(part, plan) for part in expression.arguments))
-
-
-def group_outputs(plan: QueryPlan) -> tuple[Output, ...]:
-    """Over the columns that groups have."""
-    return tuple(Output(o.name, of_groups(o.expression, plan)) for o in plan.query.outputs)
+    return replace(expression, arguments=tuple(of_groups(part, grouping) for part in expression.arguments))
 
 
 def needed(expressions: tuple[Expression, ...], alias: str) -> tuple[str, ...]:
-    """Columns of a source, each once."""
+    """Columns of a source that expressions read, each once."""
     return tuple(dict.fromkeys(ref.column for e in expressions for ref in refs(e) if ref.alias == alias))

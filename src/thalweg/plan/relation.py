@@ -22,6 +22,9 @@ class Relation:
     time: str | None = None
     lateness_us: int = 0
     statistics: Statistics | None = None
+    registration: int = 0
+    """A number of its own for every registration in this process: what is registered again under the same name is
+    another relation."""
 
     @property
     def is_stream(self) -> bool:
@@ -61,6 +64,8 @@ class UserFunction:
     cost_us: float | None = None
     """Of a row, in microseconds; None: nobody knows yet."""
     safe: bool = False
+    registration: int = 0
+    """As of a relation."""
 
 
 @dataclass(frozen=True)

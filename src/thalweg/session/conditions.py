@@ -17,23 +17,22 @@ from thalweg.plan.expression import Call, Expression, Ref, UserCall, refs, walk
 from thalweg.plan.functions import SIGNS, can_raise
 from thalweg.plan.native_predicate import native_predicate
 from thalweg.plan.native_uses import Use
+from thalweg.plan.nodes import Filter, column_of, subject
 from thalweg.plan.query import Condition
-from thalweg.plan.query_plan import column_of
 from thalweg.plan.relation import UserFunction
+from thalweg.plan.type_rules import plain_type
 
 Native = Callable[[Condition], Any]
 """A Column of Spark's; None where conditions are evaluated in this process."""
 
 
 def predicates(
-    conditions: Sequence[Condition],
-    functions: Mapping[str, UserFunction],
-    joined: bool,
-    anything: Ref,
-    native: Native | None = None,
+    node: Filter, functions: Mapping[str, UserFunction], native: Native | None = None
 ) -> list[Predicate | NativePredicate]:
-    """One a condition. `anything` is a column that is there, for conditions that read none; `native` makes those that
-    run in the JVM, all of them before the others."""
+    """One for each condition of a filter. `native` makes those that run in the JVM, all of them before the others."""
+    conditions, joined = node.conditions, subject(node) == "joined rows"
+    # a column that is there, for conditions that read none
+    anything = Ref("", node.schema.names[0], plain_type(node.schema.types[0]))
     made: list[Predicate | NativePredicate] = []
     names = _names(conditions)
     for name, condition in zip(names, conditions, strict=True):

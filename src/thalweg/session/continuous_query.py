@@ -165,8 +165,13 @@ class ContinuousQuery:
 
         run = self._spark_run()
         place = checkpoint_of(self._spark, checkpoint, options, path, self.name)
+
+        def made(plan: QueryPlan, buckets: int | None) -> Any:
+            run.plan, run.buckets = plan, buckets
+            return run.dataframe()
+
         query = start_stream(
-            self._spark, run, kind, path, options, trigger, place, self.name,
+            self._spark, run.plan, made, kind, path, options, trigger, place, self.name,
             {"query": self._asked.fingerprint, "text": self._asked.text, "args": self._args},
         )  # fmt: skip
         self._parts = run.parts

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from thalweg.plan.expression import Expression, UserCall, text_of, walk
 from thalweg.plan.functions import can_raise
+from thalweg.plan.nodes import Aggregate, Compute, Filter, Product, Scan, TableJoin, WindowJoin, subject, walk_up
+from thalweg.plan.nodes import Node as PlanNode
 from thalweg.plan.number_words import percent
 from thalweg.plan.query import Condition, Query, Source
-from thalweg.plan.query_plan import QueryPlan, Scan
+from thalweg.plan.query_plan import Branch, QueryPlan
 from thalweg.plan.window import as_written
 from thalweg.report import JoinReport, Report
 from thalweg.report.plan_tree import Node, as_graphviz, as_html, as_mermaid, as_text
@@ -44,15 +46,18 @@ class Explanation:
         )  # fmt: skip
 
     def __str__(self) -> str:
-        parts = [f"Asked\n{as_text(self.logical)}", f"Planned, for {self.where}\n{as_text(self.physical)}"]
+        parts = [
+            f"Logical plan\n{as_text(self.logical)}",
+            f"Physical plan, for {self.where}\n{as_text(self.physical)}",
+        ]
         parts += ["\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in self._lists() if lines]
         return "\n\n".join(parts)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        parts = [f"<h4>Asked</h4>{as_html(self.logical)}"]
-        parts.append(f"<h4>Planned, for {html.escape(self.where)}</h4>{as_html(self.physical)}")
+        parts = [f"<h4>Logical plan</h4>{as_html(self.logical)}"]
+        parts.append(f"<h4>Physical plan, for {html.escape(self.where)}</h4>{as_html(self.physical)}")
         for title, lines in self._lists():
             if lines:
                 items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
@@ -71,108 +76,125 @@ def explanation(plan: QueryPlan, where: str, report: QueryReport) -> Explanation
 
 def logical(query: Query) -> Node:
     """As it is written."""
-    inputs = tuple(Node("Stream" if s.relation.is_stream else "Table", (_of_source(s),)) for s in query.sources)
-    node = inputs[0] if len(inputs) == 1 else Node("Product", (), inputs)
-    if query.conditions:
-        node = Node("Where", tuple(c.text for c in query.conditions), (node,))
-    grouping = query.grouping
-    if grouping is not None:
-        node = Node("Group", (str(grouping.window), *map(text_of, (*grouping.keys, *grouping.aggregates))), (node,))
-        if grouping.having is not None:
-            node = Node("Having", (text_of(grouping.having),), (node,))
-    return Node("Select", tuple(_output(o.name, o.expression) for o in query.outputs), (node,))
+    return Node("Select", _outputs(query), (_asked(QueryPlan.of(query).root.input),))
+
+
+def _asked(node: PlanNode) -> Node:
+    """A node of a plan that no rule has seen, in the words of the query."""
+    inputs = tuple(_asked(child) for child in node.inputs)
+    match node:
+        case Scan():
+            return Node("Stream" if node.source.relation.is_stream else "Table", (_of_source(node.source),))
+        case Product():
+            return inputs[0] if len(inputs) == 1 else Node("Product", (), inputs)
+        case Filter():
+            name = "Having" if subject(node) == "groups" else "Where"
+            return Node(name, tuple(condition.text for condition in node.conditions), inputs)
+        case Aggregate():
+            return Node("Group", (str(node.grouping.window), *_grouped(node)), inputs)
+    raise AssertionError(f"a {type(node).__name__} is in no query")
 
 
 class _Physical:
-    def __init__(
-        self,
-        plan: QueryPlan,
-        counted: Mapping[str, str],
-    ) -> None:
+    """The tree of the plan that runs, with who does what, and what was counted."""
+
+    def __init__(self, plan: QueryPlan, counted: Mapping[str, str]) -> None:
         self.plan, self.policy, self.counted = plan, plan.policy, counted
-        self.local = plan.engine == "local"
 
     def tree(self) -> Node:
-        plan, query = self.plan, self.plan.query
-        scans = tuple(self._scan(scan) for scan in plan.scans)
-        node = scans[0]
-        if plan.join is not None:
-            node = self._join(scans)
-        if plan.conditions:
-            node = self._filter(plan.conditions, node, "joined rows")
-        grouping = query.grouping
-        if grouping is not None:
-            by = "Arrow groups" if self.local else "Spark's window aggregate"
-            told = (by, str(grouping.window), *map(text_of, (*grouping.keys, *grouping.aggregates)))
-            counted = [f"counted: {self.counted['groups']}"] if "groups" in self.counted else []
-            node = Node("Aggregate", (*told, *counted), (node,))
-            if grouping.having is not None:
-                node = Node("Filter", (f"having {text_of(grouping.having)}",), (node,))
-        return Node("Project", tuple(_output(o.name, o.expression) for o in query.outputs), (node,))
+        """From the output down."""
+        drawn = self._drawn(self.plan.root.input)
+        return Node("Project", _outputs(self.plan.query), (drawn,))
 
-    def _scan(self, scan: Scan) -> Node:
-        kind = "Stream" if scan.source.relation.is_stream else "Table"
-        details = [_of_source(scan.source), f"reads {', '.join(scan.columns)}"]
-        late = scan.source.relation.lateness_us
+    def _drawn(self, node: PlanNode) -> Node:
+        inputs = tuple(self._drawn(child) for child in node.inputs)
+        counted = [f"counted: {self.counted[node.id]}"] if node.id in self.counted else []
+        match node:
+            case Scan():
+                return self._scan(node)
+            case Filter() if subject(node) == "groups":
+                return Node("Filter", tuple(f"having {condition.text}" for condition in node.conditions), inputs)
+            case Filter():
+                return self._filter(node, inputs)
+            case Compute():
+                return Node("Compute", tuple(f"{text_of(e)} AS `{name}`" for name, e in node.columns), inputs)
+            case WindowJoin():
+                first = f"first order {', '.join(node.order)}: {node.why}"
+                kind = "probed in the written order" if self.policy == "written" else "adaptive"
+                return Node("Join", (f"{kind}, over windows ({self.policy})", *_on(node), first, *counted), inputs)
+            case TableJoin():
+                return Node("Join", ("Spark's own, with tables; nothing of the stream is kept", *_on(node)), inputs)
+            case Aggregate():
+                by = "Arrow groups" if self.plan.engine == "local" else "Spark's window aggregate"
+                return Node("Aggregate", (by, str(node.grouping.window), *_grouped(node), *counted), inputs)
+        raise AssertionError(f"a {type(node).__name__} is in no plan that runs")
+
+    def _scan(self, node: Scan) -> Node:
+        source = node.source
+        details = [_of_source(source), f"reads {', '.join(node.columns)}"]
+        late = source.relation.lateness_us
         if late:
             details.append(f"up to {as_written(late).lower()} out of order")
-        if scan.source.window is not None and self.plan.join is None and self.plan.query.grouping is None:
+        if source.window is not None and self.plan.join is None and self.plan.query.grouping is None:
             details.append("its window bounds nothing: nothing is kept")
-        if scan.source.window is not None and scan.source.window.rows is not None and self.plan.join is not None:
+        if source.window is not None and source.window.rows is not None and self.plan.join is not None:
             details.append("a row is joined when it is known which one takes its place in the window")
-        node = Node(kind, tuple(details))
-        if scan.conditions:
-            node = self._filter(scan.conditions, node, scan.alias)
-        if scan.computed:
-            node = Node("Compute", tuple(f"{text_of(e)} AS `{name}`" for name, e in scan.computed), (node,))
-        return node
+        return Node("Stream" if source.relation.is_stream else "Table", tuple(details))
 
-    def _filter(self, conditions: Sequence[Condition], node: Node, where: str) -> Node:
-        told = [self._condition(c) for c in conditions]
+    def _filter(self, node: Filter, inputs: tuple[Node, ...]) -> Node:
+        conditions = node.conditions
         if len(conditions) == 1:
             how = "one condition"
-        elif _adapting(conditions, where):
+        elif _adapting(node):
             how = "in the written order (policy written)" if self.policy == "written" else f"adaptive ({self.policy})"
         else:
             how = "in this order, since each of the others can raise" if _fixed(conditions) else "in the JVM first"
         counted = []
-        if f"filter of {where}" in self.counted:
-            counted = [f"counted{_outside_the_jvm(conditions)}: {self.counted[f'filter of {where}']}"]
-        return Node("Filter", (how, *told, *counted), (node,))
-
-    def _condition(self, condition: Condition) -> str:
-        calls = [part for part in walk(condition.expression) if isinstance(part, UserCall)]
-        costs = [part.cost_us for part in calls if part.cost_us is not None]
-        place = {"python": "Python", "arrow": "Arrow", "jvm": "JVM"}[condition.where]
-        cost = f", {sum(costs):g} µs a row, declared" if costs else ""
-        return f"{condition.text}  ({place}{cost})"
-
-    def _join(self, scans: tuple[Node, ...]) -> Node:
-        step = self.plan.join
-        assert step is not None
-        on = [e.text for e in step.equalities] + [f"{c.text}  (checked on joined rows)" for c in step.residuals]
-        if step.operator == "spark":
-            return Node("Join", ("Spark's own, with tables; nothing of the stream is kept", *on), scans)
-        counted = [f"counted: {self.counted['join']}"] if "join" in self.counted else []
-        first = f"first order {', '.join(step.order)}: {step.why}"
-        kind = "probed in the written order" if self.policy == "written" else "adaptive"
-        return Node("Join", (f"{kind}, over windows ({self.policy})", *on, first, *counted), scans)
+        if node.id in self.counted:
+            counted = [f"counted{_outside_the_jvm(conditions)}: {self.counted[node.id]}"]
+        return Node("Filter", (how, *(_condition(c) for c in conditions), *counted), inputs)
 
     def adapts(self) -> tuple[str, ...]:
         """What may change while it runs; the answer never does."""
         if self.policy == "written":
             return ("nothing: the policy written keeps every order",)
-        told = [line for scan in self.plan.scans for line in _adapting(scan.conditions, scan.alias)]
-        if self.plan.join is not None and self.plan.join.operator == "adaptive":
-            others = len(self.plan.scans) - 1
-            if others > 1:
+        told: list[str] = []
+        for node in walk_up(self.plan.root):
+            if isinstance(node, Filter):
+                told += _adapting(node)
+            elif isinstance(node, WindowJoin) and len(node.inputs) > 2:
+                others = len(node.inputs) - 1
                 told.append(f"for new rows of each stream, the order in which the other {others} windows are probed")
-        told += _adapting(self.plan.conditions, "joined rows")
         return tuple(told) or ("nothing: there is one way to do it",)
 
 
-def _adapting(conditions: Sequence[Condition], where: str) -> list[str]:
-    """Those in the JVM have an order of their own."""
+def _condition(condition: Condition) -> str:
+    calls = [part for part in walk(condition.expression) if isinstance(part, UserCall)]
+    costs = [part.cost_us for part in calls if part.cost_us is not None]
+    place = {"python": "Python", "arrow": "Arrow", "jvm": "JVM"}[condition.where]
+    cost = f", {sum(costs):g} µs a row, declared" if costs else ""
+    return f"{condition.text}  ({place}{cost})"
+
+
+def _on(join: WindowJoin | TableJoin) -> list[str]:
+    """What it compares."""
+    return [e.text for e in join.equalities] + [f"{c.text}  (checked on joined rows)" for c in join.residuals]
+
+
+def _grouped(node: Aggregate) -> tuple[str, ...]:
+    """By what, and what of each group."""
+    return tuple(map(text_of, (*node.grouping.keys, *node.grouping.aggregates)))
+
+
+def _outputs(query: Query) -> tuple[str, ...]:
+    return tuple(_output(output.name, output.expression) for output in query.outputs)
+
+
+def _adapting(node: Filter) -> list[str]:
+    """What may change of a filter. Conditions in the JVM have an order of their own."""
+    conditions, where = node.conditions, subject(node)
+    if where == "groups":
+        return []
     in_jvm = sum(condition.where == "jvm" for condition in conditions)
     others = len(conditions) - in_jvm
     told = []
@@ -205,7 +227,7 @@ def _output(name: str, expression: Expression) -> str:
     return name if text in (name, f"{getattr(expression, 'alias', '')}.{name}") else f"{text} AS {name}"
 
 
-def _beside(counted: Mapping[str, str], scan: Scan) -> str:
+def _beside(counted: Mapping[str, str], scan: Branch) -> str:
     """An estimate: what was counted of the same."""
     told = [counted[name] for name in (f"filter of {scan.alias}", scan.alias) if name in counted]
     return f"; counted{_outside_the_jvm(scan.conditions)}: {', '.join(told)}" if told else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, count
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +20,9 @@ from thalweg.plan.window_length import Length, length_of
 from thalweg.session.continuous_query import ContinuousQuery
 from thalweg.session.query_settings import QuerySettings
 from thalweg.session.running import Running
+
+_registrations = count(1)
+"""Of relations and functions, over all sessions of this process."""
 
 
 def session(spark: Any = None) -> Session:
@@ -92,7 +95,7 @@ class Session:
             own = watermark_us(data, found[0])
             late_us = late_us if own is None else own
         declared = _statistics(name, statistics, schema, "rows_per_second")
-        relation = Relation(self._name(name), schema, found[0], late_us, declared)
+        relation = Relation(self._name(name), schema, found[0], late_us, declared, next(_registrations))
         self._register(relation, data)
 
     def table(self, name: str, data: Any, *, statistics: Mapping[str, Any] | None = None) -> None:
@@ -104,7 +107,8 @@ class Session:
         if isinstance(data, Iterator):
             data = pa.Table.from_batches(list(data), schema)
         declared = _statistics(name, statistics, schema, "rows")
-        self._register(Relation(self._name(name), schema, statistics=declared), data)
+        relation = Relation(self._name(name), schema, statistics=declared, registration=next(_registrations))
+        self._register(relation, data)
 
     def function(
         self,
@@ -156,7 +160,7 @@ class Session:
         number = isinstance(cost, int | float) and not isinstance(cost, bool)
         if cost is not None and not (number and 0 <= cost < math.inf):
             raise PlanError(f"function {name!r}: cost={cost!r} must be a number of microseconds a row")
-        self._functions[key] = UserFunction(name, func, kind, vectorized, cost, safe)
+        self._functions[key] = UserFunction(name, func, kind, vectorized, cost, safe, next(_registrations))
 
     def query(
         self,
@@ -333,10 +337,10 @@ def _statistics(name: str, given: Mapping[str, Any] | None, schema: pa.Schema, s
             raise PlanError(f"{name!r}: statistics distinct={value!r}: a column has at least one value")
     spelled = {column.lower(): column for column in schema.names}
     distinct: dict[str, float] = {}
-    for column, count in given.get("distinct", {}).items():
+    for column, values in given.get("distinct", {}).items():
         found = column if column in schema.names else spelled.get(str(column).lower())
         if found is not None:
-            distinct[found] = count
+            distinct[found] = values
         else:
             hint = nearest(str(column), schema.names)
             raise PlanError(

@@ -91,7 +91,7 @@ def spark_errors() -> Iterator[None]:
 
 def _expressions(plan: QueryPlan) -> Iterator[Expression]:
     """All that Spark evaluates."""
-    yield from plan.behind
+    yield from plan.after_join
     yield from (output.expression for output in plan.query.outputs)
     if plan.query.grouping is not None and plan.query.grouping.having is not None:
         yield plan.query.grouping.having

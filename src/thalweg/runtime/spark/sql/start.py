@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from thalweg.errors import PlanError
+from thalweg.plan.query_plan import QueryPlan
 from thalweg.runtime.spark.joins.attach import parallelism
 from thalweg.runtime.spark.sql.pinned import pin, pinned, unpin
 from thalweg.runtime.spark.sql.places import query_at, refuse_one_folder
@@ -19,7 +20,8 @@ from thalweg.runtime.spark.sql.requirements import spark_errors
 
 def start_stream(
     spark: SparkSession,
-    run: Any,
+    plan: QueryPlan,
+    made: Callable[[QueryPlan, int | None], DataFrame],
     kind: str,
     path: str | None,
     options: dict[str, str],
@@ -28,11 +30,11 @@ def start_stream(
     name: str | None,
     mine: dict[str, Any],
 ) -> StreamingQuery:
-    """`run` is a `session.spark_run.SparkRun`; it takes order and buckets that the checkpoint was begun with."""
+    """`made` gives the DataFrame of a plan, joined in so many buckets: the plan takes the order, and the number of
+    buckets, that the checkpoint was begun with."""
     triggered = _trigger(trigger)
-    begun = None
+    begun, buckets = None, None
     if place is not None:
-        plan = run.plan
         mine = {**mine, "plan": plan.fingerprint}
         if plan.join is not None:
             partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
@@ -40,10 +42,10 @@ def start_stream(
         begun = pinned(spark, place, mine)
         if plan.join is not None:
             kept = begun or mine
-            run.plan = replace(plan, join=replace(plan.join, order=tuple(kept["order"])))
-            run.buckets = int(kept["buckets"])
+            plan = plan.with_join(replace(plan.join, order=tuple(kept["order"])))
+            buckets = int(kept["buckets"])
         options["checkpointLocation"] = place
-    writer = run.dataframe().writeStream.format(kind).options(**options).outputMode("append")
+    writer = made(plan, buckets).writeStream.format(kind).options(**options).outputMode("append")
     if name is not None:
         writer = writer.queryName(name)
     if triggered:

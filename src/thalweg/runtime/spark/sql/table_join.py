@@ -8,26 +8,24 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from thalweg.plan.query_plan import QueryPlan, column_of
+from thalweg.plan.nodes import TableJoin, column_of
+from thalweg.plan.query_plan import Branch
 from thalweg.runtime.spark.joins.marked import quoted
 from thalweg.runtime.spark.sql.columns import built_in
-from thalweg.runtime.spark.sql.staying import staying, with_keys_of_its_own
+from thalweg.runtime.spark.sql.staying import with_keys_of_its_own
 
 
-def join_tables(frames: Mapping[str, DataFrame], plan: QueryPlan) -> DataFrame:
+def join_tables(frames: Mapping[str, DataFrame], join: TableJoin) -> DataFrame:
     """Columns are `<alias>_<column>`, as a windowed join names them; the stream is first."""
-    step = plan.join
-    assert step is not None
-    keys = {key for e in step.equalities for key in (e.one, e.other)}
+    keys = {key for e in join.equalities for key in (e.one, e.other)}
     renamed = {}
-    for scan in sorted(plan.scans, key=lambda scan: not scan.source.relation.is_stream):
+    for scan in sorted(map(Branch.of, join.inputs), key=lambda scan: not scan.source.relation.is_stream):
         own = {column for alias, column in keys if alias == scan.alias}
         df = with_keys_of_its_own(frames[scan.alias], own, [c.expression for c in scan.conditions])
         renamed[scan.alias] = df.select(*(F.col(quoted(name)).alias(f"{scan.alias}_{name}") for name in df.columns))
-    conditions = [F.col(quoted("_".join(e.one))) == F.col(quoted("_".join(e.other))) for e in step.equalities]
-    conditions += [built_in(c.expression, lambda ref: column_of(ref, True)) for c in step.residuals]
+    conditions = [F.col(quoted("_".join(e.one))) == F.col(quoted("_".join(e.other))) for e in join.equalities]
+    conditions += [built_in(c.expression, lambda ref: column_of(ref, True)) for c in join.residuals]
     first, *others = renamed.values()
     # conditions name columns of tables that come later: all of them stand behind a product, which Spark takes apart
     whole = reduce(lambda left, right: left.crossJoin(right), others, first)
-    joined = whole.filter(reduce(lambda a, b: a & b, conditions))
-    return staying(joined, [c.expression for c in plan.conditions])
+    return whole.filter(reduce(lambda a, b: a & b, conditions))

@@ -1,0 +1,105 @@
+"""Which parts of queries are the same work: nodes with one fingerprint give the same rows, whatever they are called.
+
+Answers: may the rows of one node stand in for those of another, within one session?
+How: relations and functions count by their registration, so two closures of one factory differ, and so does what was
+registered again under the same name. Aliases do not count, nor does what changes no row: the order that is tried first,
+who evaluates a condition, and how it is spelled. Conditions that cannot raise count as a set; one that can counts with
+those that are written before it, since they decide on which rows it may raise.
+Guarantee: equal fingerprints, equal rows. Different ones prove nothing: `a > 1 AND a > 2` is not compared with `a > 2`.
+It holds within one process and is never written to a checkpoint.
+
+>>> from thalweg.plan.query import Source
+>>> from thalweg.plan.relation import Relation
+>>> stock = Relation("stock", pa.schema({"price": pa.int64()}), registration=1)
+>>> one, other = (Scan(Source(alias, stock), ("price",)) for alias in ("s", "t"))
+>>> fingerprint(one, {}) == fingerprint(other, {})
+True
+>>> again = Scan(Source("s", Relation("stock", stock.schema, registration=2)), ("price",))
+>>> fingerprint(one, {}) == fingerprint(again, {})
+False
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from thalweg.plan.expression import Call, Expression, Ref, UserCall, rewritten, structure
+from thalweg.plan.functions import can_raise
+from thalweg.plan.nodes import (
+    Aggregate,
+    Compute,
+    Filter,
+    Node,
+    Output,
+    Product,
+    Scan,
+    TableJoin,
+    WindowJoin,
+    sources_of,
+)
+from thalweg.plan.query import Condition
+from thalweg.plan.relation import UserFunction
+
+
+def fingerprint(node: Node, functions: Mapping[str, UserFunction]) -> str:
+    """Of the rows a node gives. `functions`: those of the query, by name in lower case."""
+    names = {source.alias: f"source {n}" for n, source in enumerate(sources_of(node))}
+    shape = _Shape(names, functions).of(node)
+    return hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()[:16]
+
+
+class _Shape:
+    """A node as nested lists of plain values."""
+
+    def __init__(self, names: Mapping[str, str], functions: Mapping[str, UserFunction]) -> None:
+        self._names, self._functions = names, functions
+
+    def of(self, node: Node) -> list[Any]:
+        inputs = [self.of(child) for child in node.inputs]
+        return [type(node).__name__, inputs, *self._details(node)]
+
+    def _details(self, node: Node) -> list[Any]:
+        match node:
+            case Scan():
+                source, relation = node.source, node.source.relation
+                kept = [str(source.window), relation.time, relation.lateness_us, node.judges_lateness]
+                return [relation.registration, list(node.columns), *kept]
+            case Filter():
+                return self._conditions(node.conditions)
+            case Compute() | Output():
+                return [[name, self._expression(expression)] for name, expression in node.columns]
+            case Product():
+                return []
+            case WindowJoin() | TableJoin():
+                equalities = [sorted([self._key(e.one), self._key(e.other)]) for e in node.equalities]
+                keeps = [self._key(key) for key in node.keeps]
+                return [sorted(equalities), keeps, *self._conditions(node.residuals)]
+            case Aggregate():
+                grouping = node.grouping
+                keys = [self._expression(key) for key in grouping.keys]
+                return [str(grouping.window), keys, [self._expression(each) for each in grouping.aggregates]]
+
+    def _conditions(self, conditions: tuple[Condition, ...]) -> list[Any]:
+        """Those that cannot raise, as a set; then each that can, with those before it."""
+        texts = {c.place: json.dumps(self._expression(c.expression)) for c in conditions}
+        raising = sorted(c.place for c in conditions if can_raise(c.expression))
+        safe = {text for place, text in texts.items() if place not in raising}
+        return [sorted(safe), [[texts[at], sorted(texts[p] for p in texts if p < at)] for at in raising]]
+
+    def _key(self, key: tuple[str, str]) -> list[str]:
+        return [self._names[key[0]], key[1]]
+
+    def _expression(self, expression: Expression) -> Any:
+        return structure(rewritten(expression, self._anonymous))
+
+    def _anonymous(self, part: Expression) -> Expression:
+        """Sources by their place, functions by their registration."""
+        if isinstance(part, Ref) and part.alias:
+            return Ref(self._names[part.alias], part.column, part.type)
+        if isinstance(part, UserCall):
+            function = self._functions[part.function.lower()]
+            return Call(f"function {function.registration}", part.arguments, part.type)
+        return part
