@@ -100,7 +100,7 @@ def test_rows_of_a_trial_are_counted_but_not_in_the_rates_of_the_order_in_force(
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(1), slice_rows=10)
     columns = watched.chain.columns(watched.batch(range(20)))
     for start, order, trial in ((0, (0, 1, 2), False), (10, (1, 2, 0), True)):
-        loop._count(watched.chain.run(columns.slice(start, 10), order), 10, trial=trial)
+        loop.ledger.count(watched.chain.run(columns.slice(start, 10), order), 10, order, trial=trial)
     work = loop.work
     assert (work.rows, work.evaluated, work.passed) == (20, [20, 10, 10], [0, 10, 10])
     assert (work.rows_in_force, work.evaluated_in_force, work.passed_in_force) == (10, [10, 0, 0], [0, 0, 0])

@@ -11,28 +11,26 @@ With slices of one row and the same random numbers this is the tuple-at-a-time a
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thalweg.adapt import Policy, Seen
-from thalweg.adapt.policy import NEVER, Costs, Trial, Wants
+from thalweg.adapt import Policy
+from thalweg.adapt.policy import NEVER, Trial, Wants
 from thalweg.errors import TimeLimitError
 from thalweg.kernels import CallEnded, Chain, ChainRows, Columns, FilterChain, Pass, Profile, Unknown
 from thalweg.kernels.compiling import compiled_by
 from thalweg.runtime.failed_row import FailedRow, failed_row_error, told
+from thalweg.runtime.loop_ledger import LoopLedger
 from thalweg.runtime.pool import Pool
 from thalweg.runtime.recalled import Recalled
-from thalweg.runtime.row_picker import RowPicker
-from thalweg.runtime.work import Switch, Work
-from thalweg.stats import CallCost, UsualWait
+from thalweg.runtime.row_sampler import Held, RowSampler
+from thalweg.runtime.work import Work
+from thalweg.stats import CallCost
 
 SLICE_ROWS = 1024
 """To begin with: small enough to react within a batch, large enough that a call's fixed cost is a small part."""
@@ -47,20 +45,7 @@ TOGETHER = 8
 calls is then shared."""
 COLD = 8
 """But the first few are looked at at once: an unknown order may be far from good."""
-KNOWN_BETTER = 0.5
-"""A sibling's cost is taken over if its error is at most this share of one's own."""
-
 Bits = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class _Waiting:
-    """Sampled rows, and the positions of the order that dropped them."""
-
-    rows: ChainRows
-    dropped_at: NDArray[np.int16]
-    order: tuple[int, ...]
-    evaluate: Bits
 
 
 class FilterLoop:
@@ -89,28 +74,32 @@ class FilterLoop:
         self._calm_slices = 0
         self._most_waiting = self.slice_rows // TOGETHER
         self.order = policy.order
-        self.costs = [CallCost() for _ in range(n)]
-        self._waits = [UsualWait() for _ in range(n)]
-        self.work = Work.none(n)
-        self.rows_seen = 0
+        self.ledger = LoopLedger(n)
         self.dead_letter = dead_letter
         self.redact = redact
         self._failures: list[FailedRow] = []
         self.time_limit: AbstractContextManager[object] = nullcontext()
-        self._guarding = sorted({guard for guards in chain.pipeline.guards for guard in guards})
+        self.sampler = RowSampler(rng, sorted({guard for guards in chain.pipeline.guards for guard in guards}))
         self.begin("the input")
-        self._since = [[0] * n, [0] * n, [0] * n, [0] * n]  # evaluated, passed, ns, calls since the policy was asked
-        self._slices_since = 0
-        self._rows_since = self._batch_rows = 0
-        self._picker = RowPicker(rng)
+        self._batch_rows = 0
         self._mark = 0
-        self._working_ns = 0
-        self._profiling_ns = 0  # and these, since the policy was last told
-        self._reoptimizing_ns = 0
-        self._waiting: list[_Waiting] = []
-        self._waiting_rows = 0
         self._profile_tuples = 0
         self._no_profile: Bits = np.zeros((0, n), dtype=bool)
+
+    @property
+    def work(self) -> Work:
+        """What was done since it was last taken."""
+        return self.ledger.work
+
+    @property
+    def costs(self) -> list[CallCost]:
+        """What calls of each predicate cost."""
+        return self.ledger.costs
+
+    @property
+    def rows_seen(self) -> int:
+        """All rows so far."""
+        return self.ledger.rows_seen
 
     def begin(self, source: str) -> None:
         """Rows are counted from here, and said to be of `source`, when one fails."""
@@ -120,7 +109,7 @@ class FilterLoop:
         """Other functions of the same predicates, from here on. What was learned stays; sampled rows that still wait
         were dropped by the functions before, and what a guard let through then it may not let through now."""
         self.chain = chain
-        self._forget()
+        self.sampler.forget()
 
     def process(self, batch: pa.RecordBatch) -> Bits:
         """One bit a row: whether it passes. Rows set aside do not; `take_failures` gives them."""
@@ -140,15 +129,15 @@ class FilterLoop:
         keep = np.zeros(batch.num_rows, dtype=bool)
         self._batch_rows = batch.num_rows if self._grows else min(batch.num_rows, self.slice_rows)
         columns = self.chain.columns(batch)
-        sampled: list[NDArray[np.int64]] = []
-        places: list[NDArray[np.int16]] = []
+        ledger, sampler = self.ledger, self.sampler
+        sampler.begin_batch()
         start, length = 0, 0
         while start + length < batch.num_rows:
             if self._grows:
                 self._stretch()
             start += length
             left = batch.num_rows - start
-            trial = self._next_trial(columns, sampled, places)
+            trial = self._next_trial(columns)
             if trial is not None and start and 2 * left < trial.rows:
                 trial = None  # the rest of the batch would show little; it can be run on the next one
             if trial is None:
@@ -162,53 +151,48 @@ class FilterLoop:
             except CallEnded as ended:
                 raise self._too_late(ended, start, length) from None
             keep[start + done.kept] = True
-            self._count(done, length, trial=trial is not None)
+            ledger.count(done, length, self.order, trial=trial is not None)
             if done.unknown is not None:
                 self._fail(done, done.unknown, part, start)
             self._mark = clock()
-            self._working_ns += self._mark - begun
+            ledger.working_ns += self._mark - begun
             if len(self.order) == 1:
                 continue  # nothing to order, so nothing to learn
             if trial is not None:
                 took = max(self._mark - begun, 1)  # for a clock too coarse to see it, too
-                lost = self._tried(trial, length, took, done.ns[trial.candidate])
-                self._look(columns, sampled, places, trial_ns=took, trial_loss_ns=lost)
+                lost = ledger.count_trial(trial, length, took, done.ns[trial.candidate])
+                self._share(self.policy.wants(), np.zeros((0, 2 * len(self.order)), dtype=bool))
+                self._look(columns, trial_ns=took, trial_loss_ns=lost)
                 continue
             wants = self.policy.wants()
             if wants.p > 0.0:
-                chosen = self._sample(done, length, wants)
-                if len(chosen):
-                    sampled.append(start + chosen)
-                    places.append(done.dropped_at[chosen])
-                    self._waiting_rows += len(chosen)
-            enough = self._waiting_rows >= self._enough()
+                sampler.sample(done, start, length, wants)
+            enough = sampler.count >= self._enough()
             if (
-                self._rows_since >= wants.rows
-                or self._working_ns >= wants.ns
+                ledger.rows_since >= wants.rows
+                or ledger.working_ns >= wants.ns
                 or (enough and wants.rows < NEVER)  # before rows are shown that may be of data that has gone
                 or (wants.shared is not None and self.pool is not None and self.pool.news())
             ):
-                self._look(columns, sampled, places)
-                enough = self._waiting_rows >= self._enough()
+                self._look(columns)
+                enough = sampler.count >= self._enough()
             if enough:
-                self._wait(columns, sampled, places)
-                if self._waiting:
+                self._hold(columns)
+                if sampler.holds:
                     self._show()
             self._count_profiling()
             if self._profile_tuples:
                 self._calm_slices += 1
         self._mark = clock()
-        self._wait(columns, sampled, places)
+        self._hold(columns)
         self._count_profiling()
         return keep
 
-    def _next_trial(
-        self, columns: ChainRows, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]]
-    ) -> Trial | None:
+    def _next_trial(self, columns: ChainRows) -> Trial | None:
         """The trial the policy wants, unless siblings have just reported what it would show."""
         if self.policy.wants().trial is not None and self.pool is not None and self.pool.news():
             self._mark = self.chain.clock()
-            self._look(columns, sampled, places)
+            self._look(columns)
         return self.policy.wants().trial
 
     def _stretch(self) -> None:
@@ -226,7 +210,7 @@ class FilterLoop:
 
     def worked(self, ns: int) -> None:
         """What was done besides for these rows, since a budget is a share of all that is done."""
-        self._working_ns += ns
+        self.ledger.working_ns += ns
 
     def take_failures(self) -> list[FailedRow]:
         """The rows of the latest batch that were set aside, by their number in it."""
@@ -258,106 +242,51 @@ class FilterLoop:
 
     def take_work(self) -> Work:
         """What was done since the last call."""
-        work, self.work = self.work, Work.none(len(self.order))
+        work = self.ledger.take_work()
         work.standing = self.policy.standing
         return work
 
     def cost_ns(self) -> list[float]:
         """What one more row costs each predicate; nan where nobody knows."""
-        return [cost.per_row_ns if cost.known else math.nan for cost in self.costs]
-
-    def _known_costs(self) -> Costs:
-        return Costs(
-            np.array([cost.least_ns for cost in self.costs]),
-            np.array([cost.most_ns for cost in self.costs]),
-            np.array([cost.fixed_ns for cost in self.costs]),
-            np.array([cost.most_rows for cost in self.costs]),
-        )
+        return self.ledger.cost_ns()
 
     def snapshot(self) -> dict[str, Any]:
         """What a fresh worker needs to go on from here."""
-        return {**self.policy.snapshot(), **self.cost_snapshot()}
-
-    def cost_snapshot(self) -> dict[str, Any]:
-        """What the predicates cost, for a worker that begins."""
-        known = [cost if cost.known else None for cost in self.costs]
-        return {
-            "cost_ns": [cost and round(cost.per_row_ns, 1) for cost in known],
-            "fixed_ns": [cost and round(cost.fixed_ns) for cost in known],
-            "error_ns": [cost and round(cost.error_ns, 1) for cost in known],
-            "most_rows": [cost and cost.most_rows for cost in known],
-        }
+        return {**self.policy.snapshot(), **self.ledger.cost_snapshot()}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Go on from what a sibling has learned."""
         self.policy.restore(snapshot)
         self.order = self.policy.order
-        self._take_over_costs(snapshot)
-        self._forget()
-
-    def _take_over_costs(self, snapshot: Mapping[str, Any], *, better: bool = False) -> None:
-        """Begin with the costs another worker has found. `better`: only with those it knows clearly better."""
-        per_row = snapshot.get("cost_ns") or ()
-        unknown = [None] * len(per_row)
-        more = (snapshot.get(key) or unknown for key in ("fixed_ns", "error_ns", "most_rows"))
-        for cost, ns, fixed, error, rows in zip(self.costs, per_row, *more, strict=False):
-            if ns is None or (better and (error is None or (cost.known and error > KNOWN_BETTER * cost.error_ns))):
-                continue
-            cost.take_over(float(ns), float(fixed or 0.0), None if error is None else float(error), int(rows or 0))
+        self.ledger.take_over_costs(snapshot)
+        self.sampler.forget()
 
     def follow(self, order: tuple[int, ...], reason: str) -> None:
         """Go on in an order that was found elsewhere, between batches."""
-        for counter in self._since:
-            counter[:] = [0] * len(counter)
-        self._slices_since = self._rows_since = 0
+        self.ledger.begin()
         self.policy.begin(order)
-        self.work.add_switch(Switch(self.rows_seen, self.order, self.policy.order, reason))
+        self.ledger.count_switch(self.order, self.policy.order, reason)
         self.order = self.policy.order
 
     def recall(self, recalled: Recalled) -> None:
         """Begin with what an earlier run found: its order, and its costs until calls here are known."""
         self.policy.begin(recalled.order)
         self.order = self.policy.order
-        for cost, per_row, fixed in zip(self.costs, recalled.cost_ns, recalled.fixed_ns, strict=True):
-            if per_row is not None:
-                cost.take_over(per_row, fixed or 0.0)
-        self._forget()
+        self.ledger.recall_costs(recalled)
+        self.sampler.forget()
 
-    def _look(
-        self, columns: ChainRows, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]],
-        *, trial_ns: int = 0, trial_loss_ns: int = 0,
-    ) -> None:  # fmt: skip
+    def _look(self, columns: ChainRows, *, trial_ns: int = 0, trial_loss_ns: int = 0) -> None:
         """Ask the policy without profile tuples. Rows that wait are forgotten when the data has moved since, and when
         the order changes, unless the policy can use them nevertheless."""
         wants = self.policy.wants()
         if wants.lasting:
-            self._wait(columns, sampled, places)  # with the order they were dropped in
+            self._hold(columns)  # with the order they were dropped in
         self._count_profiling()
         switched = self._ask(self._no_profile, trial_ns=trial_ns, trial_loss_ns=trial_loss_ns)
         now = self.policy.wants()
         if (switched and not wants.lasting) or now.moves > wants.moves or (now.urgent and not wants.urgent):
-            self._forget(sampled, places)
+            self.sampler.forget()
         self._mark = self.chain.clock()
-
-    def _sample(self, done: Pass, rows: int, wants: Wants) -> NDArray[np.int64]:
-        """Dropped rows of a slice that are to be profiled."""
-        dropped = self._dropped(done) if done.unknown is not None else None
-        count = rows - len(done.kept) if dropped is None else len(dropped)
-        picked = self._picker.pick(count, wants.p)
-        most = max(wants.most - self._waiting_rows, 0)
-        if len(picked) > most:
-            picked = np.sort(self.rng.choice(picked, most, replace=False))
-        if not len(picked):
-            return picked
-        return (self._dropped(done) if dropped is None else dropped)[picked]
-
-    def _dropped(self, done: Pass) -> NDArray[np.int64]:
-        """The rows that may be profiled."""
-        dropped: NDArray[np.int64] = (done.dropped_at < len(self.order)).nonzero()[0]
-        if done.unknown is not None and self._guarding:
-            # a guard that is not known to be true there would be taken for true when the row is profiled
-            dropped = dropped[~done.unknown.any_of(dropped, self._guarding)]
-        return dropped
 
     def _enough(self) -> int:
         wants = self.policy.wants()
@@ -366,99 +295,33 @@ class FilterLoop:
             most = min(most, COLD + self._profile_tuples // 4)
         return max(1, most)
 
-    def _count(self, done: Pass, rows: int, *, trial: bool = False) -> None:
-        """Book a slice. A trial's rows say nothing about the order in force, so they are not among what was seen of
-        it."""
-        work = self.work
-        work.rows += rows
-        if not trial:
-            work.rows_in_force += rows
-        work.kept += len(done.kept)
-        self.rows_seen += rows
-        if not trial:
-            self._rows_since += rows
-            self._slices_since += 1
-        evaluated, passed, ns, calls = self._since
-        for k in self.order:
-            count = done.evaluated[k]
-            if not count:
-                continue
-            if not trial:
-                evaluated[k] += count
-                passed[k] += done.passed[k]
-                ns[k] += done.ns[k]
-                calls[k] += 1
-            work.evaluated[k] += count
-            work.passed[k] += done.passed[k]
-            work.busy_ns[k] += done.ns[k]
-            work.raised[k] += done.raised[k]
-            if not trial:
-                work.evaluated_in_force[k] += count
-                work.passed_in_force[k] += done.passed[k]
-            self._record(k, count, done.ns[k], done.cpu_ns)
-
-    def _record(self, k: int, rows: int, ns: int, cpu_ns: list[int] | None) -> None:
-        """What a call on so many rows took."""
-        self.costs[k].record(rows, ns if cpu_ns is None else self._waits[k].counted(rows, ns, cpu_ns[k]))
-
     def _count_profiling(self) -> None:
         """What has passed since the mark was time of profiling."""
         now = self.chain.clock()
-        self.work.profiling_ns += now - self._mark
-        self._profiling_ns += now - self._mark
+        self.ledger.count_profiling(now - self._mark)
         self._mark = now
 
-    def _tried(self, trial: Trial, rows: int, ns: int, candidate_ns: int) -> int:
-        """Book a trial; what it lost. The others see no more rows than they would have seen, so at most the candidate's
-        time is lost; what the slice took besides is the data's doing."""
-        lost = min(max(0, round(ns - trial.expected_ns * rows / trial.rows)), candidate_ns)
-        work = self.work
-        work.trials += 1
-        work.trial_rows += rows
-        work.trial_ns += ns
-        work.trial_loss_ns += lost
-        self._share(self.policy.wants(), np.zeros((0, 2 * len(self.order)), dtype=bool))
-        return lost
-
-    def _forget(self, *unwanted: list[Any]) -> None:
-        """Sampled rows that are of no use any more."""
-        self._waiting.clear()
-        self._waiting_rows = 0
-        for rows in unwanted:
-            rows.clear()
-
-    def _wait(self, columns: ChainRows, sampled: list[NDArray[np.int64]], places: list[NDArray[np.int16]]) -> None:
+    def _hold(self, columns: ChainRows) -> None:
         """Copy the sampled rows out of their batch, which will be gone when they are looked at."""
-        if sampled:
-            rows = columns.take(np.concatenate(sampled))
-            if self._waiting and self._waiting[0].rows.types != rows.types:  # batches may hold a column differently
-                order, waiting = self.order, sum(map(len, places))
-                self._show()
-                if self.order != order:  # these were dropped at positions of the order before
-                    self._forget(sampled, places)
-                    return
-                self._waiting_rows = waiting
-            evaluate = self.policy.wants().evaluate
-            self._waiting.append(_Waiting(rows, np.concatenate(places), self.order, evaluate))
-            sampled.clear()
-            places.clear()
+        copied = self.sampler.copied(columns)
+        if copied is None:
+            return
+        rows, places = copied
+        if not self.sampler.fits(rows):
+            order = self.order
+            self._show()
+            if self.order != order:
+                return  # these were dropped at positions of the order before
+            self.sampler.count = len(places)
+        self.sampler.hold(Held(rows, places, self.order, self.policy.wants().evaluate))
 
     def _show(self) -> None:
         """Evaluate the waiting rows and show them to the policy."""
         wants = self.policy.wants()
-        waiting = self._waiting.copy()
-        self._forget()
-        parts = [self._profiled(list(alike)) for _, alike in groupby(waiting, key=lambda part: part.order)]
+        parts = [self._profiled(alike) for alike in self.sampler.take()]
         seen = parts[0] if len(parts) == 1 else joined_profiles(parts)
-        count = len(seen.dropped)
-        self._profile_tuples += count
-        work = self.work
-        work.profile_tuples += count
-        for k in self.order:
-            if seen.evaluated[k]:
-                work.profiled[k] += seen.evaluated[k]
-                work.profile_busy_ns[k] += seen.ns[k]
-                work.profile_errors[k] += seen.errors[k]
+        self._profile_tuples += len(seen.dropped)
+        self.ledger.count_shown(seen)
         self._share(wants, np.concatenate([seen.dropped, seen.known], axis=1))
         self._count_profiling()
         if self._ask(seen.dropped, seen.known) and self._grows:
@@ -469,7 +332,7 @@ class FilterLoop:
     def _share(self, wants: Wants, tuples: Bits) -> None:
         """Let siblings have profile tuples, and what calls cost."""
         if self.pool is not None and wants.shared is not None:
-            self.pool.give(wants.shared, tuples, wants.urgent, self.cost_snapshot())
+            self.pool.give(wants.shared, tuples, wants.urgent, self.ledger.cost_snapshot())
 
     def _shared(self) -> tuple[Bits, Bits] | None:
         """Take siblings' costs over where they are known better; their profile tuples, if there are any."""
@@ -478,43 +341,30 @@ class FilterLoop:
         if shared is None:
             return None
         for costs in shared.costs:
-            self._take_over_costs(costs, better=True)
+            self.ledger.take_over_costs(costs, better=True)
         return (shared.tuples, shared.fresh) if len(shared.tuples) else None
 
-    def _profiled(self, waiting: Sequence[_Waiting]) -> Profile:
+    def _profiled(self, waiting: Sequence[Held]) -> Profile:
         """Evaluate rows that were dropped in one order."""
         columns = waiting[0].rows.joined([part.rows for part in waiting])
         dropped_at = np.concatenate([part.dropped_at for part in waiting])
         seen = self.chain.profile(columns, dropped_at, waiting[0].order, waiting[-1].evaluate)
-        for k, count in enumerate(seen.evaluated):
-            if count and not seen.errors[k]:  # a call that raised was cut short, and says nothing of the cost
-                self._record(k, count, seen.ns[k], seen.cpu_ns)
+        self.ledger.count_profile(seen)
         return seen
 
     def _ask(self, profile: Bits, known: Bits | None = None, *, trial_ns: int = 0, trial_loss_ns: int = 0) -> bool:
         """Show the policy what was seen; whether it changed the order."""
         clock = self.chain.clock
         begun = clock()
-        evaluated, passed, ns, calls = (np.array(counter, dtype=np.int64) for counter in self._since)
         siblings = self._shared()  # before the costs are read
-        seen = Seen(
-            evaluated, passed, ns, np.array(self.cost_ns()), profile,
-            known=known, costs=self._known_costs(), batch_rows=self._batch_rows,
-            slices=self._slices_since, calls=calls,
-            working_ns=self._working_ns, profiling_ns=self._profiling_ns,
-            reoptimizing_ns=self._reoptimizing_ns, trial_ns=trial_ns, trial_loss_ns=trial_loss_ns,
-            siblings=siblings,
-        )  # fmt: skip
-        self._working_ns = self._profiling_ns = self._reoptimizing_ns = self._rows_since = self._slices_since = 0
+        seen = self.ledger.seen(
+            profile, known, siblings, self._batch_rows, trial_ns=trial_ns, trial_loss_ns=trial_loss_ns
+        )
         verdict = self.policy.update(seen)
-        for counter in self._since:
-            counter[:] = [0] * len(counter)
         if verdict is not None:
-            self.work.add_switch(Switch(self.rows_seen, self.order, verdict.order, verdict.reason))
+            self.ledger.count_switch(self.order, verdict.order, verdict.reason)
             self.order = verdict.order
-        spent = clock() - begun
-        self.work.reoptimizing_ns += spent
-        self._reoptimizing_ns += spent
+        self.ledger.count_reoptimizing(clock() - begun)
         return verdict is not None
 
 
