@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,13 +34,26 @@ class ChainRows(Protocol):
         ...
 
 
-class Chain(Protocol):
+class Batch(Protocol):
+    """What a chain is given: Arrow's record batches, or new rows of a join with their keys."""
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows it has."""
+        ...
+
+
+BatchT = TypeVar("BatchT", bound=Batch)
+_Given = TypeVar("_Given", bound=Batch, contravariant=True)
+
+
+class Chain(Protocol[_Given]):
     """Things that drop rows, in an order that is given each time."""
 
     pipeline: Pipeline
     clock: Callable[[], int]
 
-    def columns(self, batch: Any) -> Any:
+    def columns(self, batch: _Given) -> Any:
         """A batch as `ChainRows`."""
         ...
 

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.adapt import Policy
 from thalweg.adapt.policy import NEVER, Trial, Wants
 from thalweg.errors import TimeLimitError
 from thalweg.kernels import CallEnded, Chain, ChainRows, Columns, FilterChain, Pass, Profile, Unknown
+from thalweg.kernels.chain import BatchT
 from thalweg.kernels.compiling import compiled_by
 from thalweg.runtime.failed_row import FailedRow, failed_row_error, told
 from thalweg.runtime.loop_ledger import LoopLedger
@@ -48,12 +48,12 @@ COLD = 8
 Bits = NDArray[np.bool_]
 
 
-class FilterLoop:
+class FilterLoop(Generic[BatchT]):
     """State that outlives batches and tasks: the policy, the costs, the sample under way."""
 
     def __init__(
         self,
-        chain: Chain,
+        chain: Chain[BatchT],
         policy: Policy,
         rng: np.random.Generator,
         slice_rows: int | None = None,
@@ -105,13 +105,13 @@ class FilterLoop:
         """Rows are counted from here, and said to be of `source`, when one fails."""
         self._source, self._source_rows = source, 0
 
-    def take_chain(self, chain: Chain) -> None:
+    def take_chain(self, chain: Chain[BatchT]) -> None:
         """Other functions of the same predicates, from here on. What was learned stays; sampled rows that still wait
         were dropped by the functions before, and what a guard let through then it may not let through now."""
         self.chain = chain
         self.sampler.forget()
 
-    def process(self, batch: pa.RecordBatch) -> Bits:
+    def process(self, batch: BatchT) -> Bits:
         """One bit a row: whether it passes. Rows set aside do not; `take_failures` gives them."""
         clock = self.chain.clock
         begun, compiled = clock(), compiled_by(clock)
@@ -124,7 +124,7 @@ class FilterLoop:
             self.work.total_ns += clock() - begun
             self.work.compiling_ns += compiled_by(clock) - compiled
 
-    def _process(self, batch: pa.RecordBatch) -> Bits:
+    def _process(self, batch: BatchT) -> Bits:
         clock = self.chain.clock
         keep = np.zeros(batch.num_rows, dtype=bool)
         self._batch_rows = batch.num_rows if self._grows else min(batch.num_rows, self.slice_rows)

@@ -21,7 +21,7 @@ IF_ANY = ("trials", "trial_rows", "trial_ns", "trial_loss_ns", "compiling_ns", "
 """Counters and words that are left out of the text while they are nothing, as most are most of the time."""
 
 
-def encode(loop: FilterLoop, worker: str, task: Mapping[str, Any] | None = None) -> str:
+def encode(loop: FilterLoop[Any], worker: str, task: Mapping[str, Any] | None = None) -> str:
     """Take the loop's work since the last call, as compact JSON; `task` says on whose behalf it was done."""
     work = loop.take_work()
     counters = {

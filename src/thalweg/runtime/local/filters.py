@@ -29,7 +29,9 @@ TELL_EVERY_ROWS = 100_000
 TAKES = "over() takes Arrow record batches or a table"
 
 
-def make_loop(plan: FilterPlan, settings: FilterSettings, clock: Callable[[], int] | None = None) -> FilterLoop:
+def make_loop(
+    plan: FilterPlan, settings: FilterSettings, clock: Callable[[], int] | None = None
+) -> FilterLoop[pa.RecordBatch]:
     """A fresh loop; `setup` functions are called here. Without a clock, time is that of work: compiling is counted
     apart."""
     rng = np.random.default_rng(settings.seed)
@@ -76,9 +78,9 @@ def _filtered(
     wanted: Wanted,
     column: str,
 ) -> Iterator[pa.RecordBatch]:
-    loop: FilterLoop | None = None
+    loop: FilterLoop[pa.RecordBatch] | None = None
 
-    def tell(loop: FilterLoop) -> None:
+    def tell(loop: FilterLoop[pa.RecordBatch]) -> None:
         text = encode(loop, "local")
         for record in decode(text, plan=plan, policy=settings.policy, run=run, kind="local", batch=None):
             sink(record)

@@ -82,7 +82,7 @@ class ChainTask:
 
 @dataclass(slots=True)
 class _Kept:
-    loop: FilterLoop
+    loop: FilterLoop[pa.RecordBatch]
     file: HostFile
     digest: str
     """Of the functions in the loop."""
@@ -155,7 +155,7 @@ def _mark_for(task: ChainTask, context: TaskContext | None) -> CallMark:
     return CallMark(task.application, task.filters, *which)
 
 
-def _watch(loop: FilterLoop, task: ChainTask, mark: CallMark) -> None:
+def _watch(loop: FilterLoop[pa.RecordBatch], task: ChainTask, mark: CallMark) -> None:
     """Who is told of every call, and what becomes of rows that fail; a loop may outlive a change of settings."""
     settings = task.settings
     assert isinstance(loop.chain, FilterChain)
@@ -211,7 +211,9 @@ def _learning(settings: FilterSettings) -> tuple[object, ...]:
     return settings.policy, settings.profile, settings.slice_rows, settings.seed
 
 
-def _new_loop(task: ChainTask, chain: Chain, learned: dict[str, Any] | None) -> FilterLoop:
+def _new_loop(
+    task: ChainTask, chain: Chain[pa.RecordBatch], learned: dict[str, Any] | None
+) -> FilterLoop[pa.RecordBatch]:
     settings = task.settings
     rng = np.random.default_rng(settings.seed)
     policy = make_policy(settings.policy, chain.pipeline, settings.profile, rng)
