@@ -40,7 +40,7 @@ def filters(
     slice_rows: int | None = None,
     seed: int | None = None,
     events: str | os.PathLike[str] | None = None,
-    on_error: str | None = None,
+    on_error: str = "raise",
     redact: bool | None = None,
     time_limit: float | None = None,
 ) -> Filters:

@@ -1,5 +1,5 @@
 """Settings from the environment and from Spark's configuration, for filters, joins and SQL on both runtimes: the order
-of the places holds, and no answer changes but by `on_error` of filters, which is made for that."""
+of the places holds, no answer changes, and what would change one is refused."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import thalweg as tw
+from tests.runtime.spark.waiting import wait_until
 from thalweg.adapt import POLICIES
 from thalweg.runtime.join_settings import JoinSettings
 from thalweg.runtime.settings import FROM_OUTSIDE, IN_CODE_ALONE, FilterSettings, unknown_settings
@@ -32,7 +33,6 @@ FILTERED = "SELECT id FROM a WHERE odd(id) AND not_third(id) AND id <> 7"
 JOINED = (
     f"SELECT a.id AS a, b.id AS b FROM a, b WHERE a.k = b.k AND odd(a.id) AND not_third(a.id) WINDOW {WINDOW_S} SECONDS"
 )
-FAILING = "SELECT id FROM a WHERE inverse(id) AND odd(id)"
 
 
 def odd(number: int) -> bool:
@@ -41,10 +41,6 @@ def odd(number: int) -> bool:
 
 def not_third(number: int) -> bool:
     return number % 3 != 0
-
-
-def inverse(number: int) -> bool:
-    return 10 // (number - 31) > -100  # raises on 31
 
 
 def pairs(left: list[dict[str, Any]]) -> list[tuple[int, int]]:
@@ -82,7 +78,6 @@ def a_session(spark: Any = None) -> tw.Session:
         s.stream(name, table if spark is None else on_spark(spark, name), time="ts")
     for function in (odd, not_third):
         s.function(function.__name__, function, "boolean", safe=True)
-    s.function("inverse", inverse, "boolean")
     return s
 
 
@@ -146,7 +141,7 @@ def conf(spark: Any) -> Iterator[Callable[[str, str], None]]:
 TEXTS = [
     *(("policy", policy) for policy in POLICIES), ("policy", " Written "), ("p", "1"), ("window", "3"),
     ("alpha", "0.5"), ("budget", "0.5"), ("slice_rows", "1"), ("seed", "7"), ("events", "run.jsonl"),
-    ("redact", "TRUE"), ("on_error", "Dead-Letter"), ("time_limit", "30"), ("max_matches", "1000"),
+    ("redact", "TRUE"), ("time_limit", "30"), ("max_matches", "1000"),
     ("max_bytes", "100000000"), ("policy", ""), ("seed", "  "),
 ]  # fmt: skip
 
@@ -166,7 +161,7 @@ def test_the_page_has_every_setting_and_what_it_applies_to():
     arguments[1] -= {"window"}  # that of time
     for name, applies in told.items():
         fields = [FilterSettings.__dataclass_fields__, JoinSettings.__dataclass_fields__]
-        fields.append({} if name == "on_error" else {**fields[0], **fields[1]})
+        fields.append({**fields[0], **fields[1]})
         for column, taken, known in zip(applies, arguments, fields, strict=True):
             if name in IN_CODE_ALONE:
                 assert column == ("code" if name in taken else "no"), name
@@ -196,10 +191,10 @@ def test_the_argument_then_the_environment_then_the_default(kind: str, monkeypat
 OUTSIDE = {
     "conf": {
         "policy": "local-swaps", "p": "1", "window": "3", "alpha": "0.5", "slice_rows": "2", "seed": "7",
-        "redact": "true", "on_error": "dead-letter", "time_limit": "30", "max_matches": "1000",
+        "redact": "true", "time_limit": "30", "max_matches": "1000",
         "max_bytes": "100000000",
     },
-    "environment": {"policy": "written", "budget": "0.5", "seed": "3", "on_error": "dead-letter", "redact": "1"},
+    "environment": {"policy": "written", "budget": "0.5", "seed": "3", "redact": "1"},
 }  # fmt: skip
 
 
@@ -239,23 +234,40 @@ def test_join_explain_shows_the_policy_and_limits_in_force(spark: Any, conf: Any
     assert "(policy sweep)" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("setting", ["dead-letter", "DEAD-LETTER"])
-def test_a_row_that_fails_in_sql_is_an_error_whatever_is_set(setting: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("THALWEG_ON_ERROR", setting)
-    with pytest.raises(tw.FailedRowError, match="inverse"):
-        a_session().query(FAILING).dataframe()
-    keep = tw.filters(tw.predicate(inverse, "id"))
-    assert sum(batch.num_rows for batch in keep.over(TABLES["a"])) == ROWS - 1, "filters set it aside"
-
-
-def test_on_spark_a_row_that_fails_in_sql_is_an_error(spark: Any, conf: Any, monkeypatch: pytest.MonkeyPatch):
-    conf("on_error", "dead-letter")
-    with pytest.raises(Exception, match="FailedRowError: predicate 'inverse"):
-        a_session(spark).query(FAILING).dataframe().collect()
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_changes_rows_is_refused_wherever_it_is_set_outside(kind: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("THALWEG_ON_ERROR", "dead-letter")
-    conf("on_error", "")
-    with pytest.raises(Exception, match="FailedRowError: predicate 'inverse"):
-        a_session(spark).query(FAILING).dataframe().collect()
+    with pytest.raises(tw.PlanError, match=r"THALWEG_ON_ERROR='dead-letter': .* write tw.filters"):
+        answer(kind)
+
+
+def test_on_spark_what_changes_rows_is_refused(spark: Any, conf: Any):
+    conf("max_ahead", "1 hour")
+    for kind in ("filters", "join", "sql join"):
+        with pytest.raises(tw.PlanError, match=r"spark.thalweg.max_ahead='1 hour': .* write tw.join"):
+            answer(kind, spark)
+
+
+@pytest.mark.parametrize("on_spark", [False, True])
+def test_a_query_takes_the_settings_of_its_filters_and_joins(on_spark: bool, request: Any, tmp_path: Path):
+    session = a_session(request.getfixturevalue("spark") if on_spark else None)
+    file = tmp_path / "run.jsonl"
+    q = session.query(
+        JOINED, policy="auto", budget=0.5, seed=7, events=file, time_limit=30, max_matches=1000, max_bytes=10**8,
+        max_ahead="1 hour", idle_after="1 hour",
+    )  # fmt: skip
+    found = q.dataframe()
+    assert (found.count() if on_spark else found.num_rows) == len(EXPECTED["sql join"])
+    wait_until(lambda: q.report().parts and file.exists() and file.stat().st_size > 0, "event records")
+    limited = session.query(JOINED, max_bytes=1)
+    with pytest.raises(Exception, match="windows would hold more than"):
+        limited.dataframe().collect()
+    for wrong, sentence in (
+        ({"budget": 7}, "budget=7"), ({"time_limit": -1}, "time_limit=-1"), ({"max_bytes": 0}, "max_bytes=0"),
+        ({"idle_after": "soon"}, "idle_after"), ({"seed": -1}, "seed=-1"),
+    ):  # fmt: skip
+        with pytest.raises(tw.PlanError, match=sentence):
+            session.query(JOINED, **wrong)
 
 
 def test_settings_are_read_when_something_is_applied(monkeypatch: pytest.MonkeyPatch):
@@ -310,7 +322,7 @@ def test_events_from_outside_are_of_every_part(monkeypatch: pytest.MonkeyPatch, 
     [
         ("THALWEG_POLICIES", "did you mean 'THALWEG_POLICY'"),
         ("thalweg_max_byte", "did you mean 'THALWEG_MAX_BYTES'"),
-        ("THALWEG_IDLE_AFTER", "in code alone, by idle_after="),
+        ("THALWEG_BUCKETS", "in code alone, by buckets="),
     ],
 )
 def test_unknown_names_are_told(variable: str, said: str):

@@ -11,7 +11,8 @@ import pytest
 import thalweg as tw
 from thalweg import PlanError
 from thalweg.adapt import POLICIES
-from thalweg.runtime.settings import FilterSettings, unknown_settings
+from thalweg.runtime.join_settings import JoinSettings
+from thalweg.runtime.settings import IN_CODE_ALONE, REFUSED_OUTSIDE, FilterSettings, unknown_settings
 
 resolve = FilterSettings.resolve
 
@@ -25,7 +26,6 @@ VALUES: dict[str, list[tuple[str, Any]]] = {
     "slice_rows": [("1", 1), ("64", 64), ("4096", 4096)],
     "seed": [("1", 1), ("0", 0), ("99", 99)],
     "events": [("a.jsonl", "a.jsonl"), ("b.jsonl", "b.jsonl"), ("c.jsonl", "c.jsonl")],
-    "on_error": [("dead-letter", "dead-letter"), ("raise", "raise"), ("dead-letter", "dead-letter")],
     "redact": [("true", True), ("False", False), ("1", True)],
     "time_limit": [("2", 2.0), ("0.5", 0.5), ("1e3", 1000.0)],
 }
@@ -64,7 +64,7 @@ def test_a_zero_given_is_not_taken_for_nothing(monkeypatch: pytest.MonkeyPatch):
 def test_every_setting_can_be_given_as_text():
     # a setting added without a way to read it from Spark or the environment would fail here
     for name in FilterSettings.__dataclass_fields__:
-        assert name in VALUES
+        assert name in VALUES or name in IN_CODE_ALONE
 
 
 @pytest.mark.parametrize(
@@ -126,15 +126,25 @@ def test_only_what_wins_is_looked_at(monkeypatch: pytest.MonkeyPatch):
     assert resolve({"policy": "sweep"}, conf.get).policy == "sweep"
 
 
-@pytest.mark.parametrize(
-    ("name", "text"), [("p", "2"), ("policy", "velox"), ("budget", "7"), ("on_error", "ignore"), ("time_limit", "-1")]
-)
+@pytest.mark.parametrize(("name", "text"), [("p", "2"), ("policy", "velox"), ("budget", "7"), ("time_limit", "-1")])
 def test_a_value_out_of_range_names_its_source(name: str, text: str, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(PlanError, match=f"^spark.thalweg.{name}='{text}': "):
         resolve({}, {f"spark.thalweg.{name}": text}.get)
     monkeypatch.setenv(f"THALWEG_{name.upper()}", text)
     with pytest.raises(PlanError, match=f"^THALWEG_{name.upper()}='{text}': "):
         resolve({})
+
+
+@pytest.mark.parametrize("name", REFUSED_OUTSIDE)
+@pytest.mark.parametrize("kind", [FilterSettings, JoinSettings])
+def test_what_changes_rows_is_refused_outside(name: str, kind: type, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(PlanError, match=rf"^spark\.thalweg\.{name}='5': .* write tw\..*{name}="):
+        kind.resolve({}, {f"spark.thalweg.{name}": "5"}.get)
+    monkeypatch.setenv(f"THALWEG_{name.upper()}", "raise")
+    with pytest.raises(PlanError, match=f"^THALWEG_{name.upper()}='raise': "):
+        kind.resolve({"on_error": "raise"})
+    monkeypatch.setenv(f"THALWEG_{name.upper()}", " ")
+    kind.resolve({})
 
 
 def test_empty_is_unset(monkeypatch: pytest.MonkeyPatch):

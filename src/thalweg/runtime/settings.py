@@ -27,17 +27,24 @@ def _word(text: str) -> str:
 
 FROM_OUTSIDE: dict[str, Callable[[str], Any]] = {
     "policy": _word, "p": float, "window": int, "alpha": float, "budget": float, "slice_rows": int, "seed": int,
-    "events": str.strip, "redact": _boolean, "on_error": _word, "time_limit": float, "max_matches": int,
+    "events": str.strip, "redact": _boolean, "time_limit": float, "max_matches": int,
     "max_bytes": int,
 }  # fmt: skip
-"""How each is read from text. None of them changes the rows of an answer, but for `on_error` of filters; SQL does not
-read that one."""
+"""How each is read from text. None of them changes the rows of an answer."""
 IN_CODE_ALONE = {
     "buckets": "a checkpoint is bound to it",
-    "max_ahead": "it can change the answer",
-    "idle_after": "it can change the answer",
+    "on_error": "it changes which rows an answer has",
+    "max_ahead": "it can change which rows are late",
+    "idle_after": "it can change which rows are late",
 }
 """Arguments that cannot be set from outside, and why."""
+REFUSED_OUTSIDE = {
+    "on_error": "tw.filters(..., on_error='dead-letter')",
+    "max_ahead": "tw.join(..., max_ahead='1 hour') or s.query(..., max_ahead='1 hour')",
+    "idle_after": "tw.join(..., idle_after='1 hour') or s.query(..., idle_after='1 hour')",
+    "lateness": "tw.join(..., lateness='1 minute') or s.stream(..., lateness='1 minute')",
+}
+"""What would change the rows of an answer is not ignored outside but refused, with where it is written instead."""
 _KINDS: dict[Callable[[str], Any], str] = {_boolean: "true or false", float: "a number", int: "a whole number"}
 SPARK, VARIABLE = "spark.thalweg.", "THALWEG_"
 OTHER_VARIABLES = frozenset({"THALWEG_DATA", "THALWEG_WHOLE_CORPUS", "THALWEG_WRITE_GOLDEN"})
@@ -132,6 +139,7 @@ class AdaptSettings:
                     sources[name] = f"{where}={text!r}"
                     values[name] = _parse(name, sources[name], text)
                     break
+        _refuse_outside(conf, environ)
         arguments = {name for name in given if given[name] is not None}
         paper = {"p", "window", "alpha"} & values.keys()
         if "policy" not in values and (paper & arguments or (paper and "budget" not in arguments)):
@@ -178,6 +186,17 @@ class FilterSettings(AdaptSettings):
         return self.on_error == DEAD_LETTER
 
 
+def _refuse_outside(conf: Callable[[str], str | None], environ: Mapping[str, str]) -> None:
+    for name, instead in REFUSED_OUTSIDE.items():
+        key, variable = f"{SPARK}{name}", f"{VARIABLE}{name.upper()}"
+        for where, text in ((key, conf(key)), (variable, environ.get(variable))):
+            if text is not None and text.strip():
+                raise PlanError(
+                    f"{where}={text!r}: {name} changes the rows of an answer, so it cannot be set outside the code; "
+                    f"unset it, and write {instead}"
+                )
+
+
 def _configuration(spark: Any) -> Callable[[str], str | None]:
     """What a session of Spark is configured with. Over Connect every question is a call to the server, so all of it is
     asked for at once."""
@@ -217,6 +236,8 @@ def unknown_settings(keys: Iterable[str], environ: Mapping[str, str] = os.enviro
             if not key.lower().startswith(prefix.lower()) or key in known or key in OTHER_VARIABLES:
                 continue
             name = key[len(prefix) :].lower()
+            if name in REFUSED_OUTSIDE:
+                continue
             if name in IN_CODE_ALONE:
                 told.append(f"{key} is ignored: {IN_CODE_ALONE[name]}, so it is set in code alone, by {name}=")
             else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, count
 from typing import Any
@@ -169,6 +170,15 @@ class Session:
         args: Mapping[str, object] | None = None,
         policy: str | None = None,
         redact: bool | None = None,
+        *,
+        budget: float | None = None,
+        seed: int | None = None,
+        events: str | os.PathLike[str] | None = None,
+        time_limit: float | None = None,
+        max_matches: int | None = None,
+        max_bytes: int | None = None,
+        max_ahead: Length | None = "1 day",
+        idle_after: Length | None = None,
     ) -> ContinuousQuery:
         """A continuous query, read, checked and planned; nothing runs yet.
 
@@ -176,13 +186,22 @@ class Session:
         ----------
         args
             The values of ``:parameters``.
-        policy, redact
-            As for :func:`thalweg.filters` and :func:`thalweg.join`, for all filters and joins of the query. What is not
-            given is taken from Spark's configuration (``spark.thalweg.policy``), then from the environment
-            (``THALWEG_POLICY``), then from the default, each time the query is explained or run. So are the other
-            settings of filters and joins, but for ``on_error``: a row that fails is always an error.
+        policy, redact, budget, seed, events
+            As for :func:`thalweg.filters` and :func:`thalweg.join`, for all filters and joins of the query.
+        time_limit
+            As for :func:`thalweg.filters`, for the functions and conditions of the query's filters.
+        max_matches, max_bytes, max_ahead, idle_after
+            As for :func:`thalweg.join`.
+
+        What is not given, but for `max_ahead` and `idle_after`, is taken from Spark's configuration
+        (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), then from the default, each time the
+        query is explained or run. A row that fails is always an error: there is no ``on_error``.
         """
-        given = {"policy": policy, "redact": redact}
+        given = {
+            "policy": policy, "redact": redact, "budget": budget, "seed": seed, "events": events,
+            "time_limit": time_limit, "max_matches": max_matches, "max_bytes": max_bytes,
+            "max_ahead": max_ahead, "idle_after": idle_after,
+        }  # fmt: skip
         settings = QuerySettings.in_force(given, self._spark)
         if name is not None and (not isinstance(name, str) or not name.strip()):
             raise PlanError(f"name={name!r} must be a non-empty string; leave it out for a query without a name")
