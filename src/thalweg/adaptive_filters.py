@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-import threading
-import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from thalweg.errors import PlanError
-from thalweg.events import JsonLines, Record
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
 from thalweg.plan.predicate import ColumnLike
 from thalweg.report import Report, Tally
+from thalweg.report.applied import Applied
 from thalweg.runtime.local import filter_batches
 from thalweg.runtime.native_order import NativeOrder
 from thalweg.runtime.outcome import ERRORS_COLUMN, Wanted, check_wanted
@@ -22,10 +19,7 @@ from thalweg.runtime.settings import FilterSettings
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from thalweg.runtime.spark.first_action import Fetch
 
-MOST_PENDING = 1000
-"""Batch DataFrames whose first action is waited for; in a `foreachBatch` nobody may ever ask for a report."""
 MOST_DEATHS = 10
 """Workers that died, shown in a report."""
 
@@ -98,27 +92,20 @@ def filters(
     return Filters(FilterPlan.of(predicates), given)
 
 
-class Filters:
+class Filters(Applied):
     """Apply it with ``df.transform(keep)``, or to Arrow batches with ``keep.over(batches)``; ask ``keep.report()``.
 
     With ``on_error="dead-letter"`` also ``df.transform(keep.tagged)`` and ``keep.errors(df)``.
     """
 
     def __init__(self, plan: FilterPlan, given: dict[str, Any], identity: str | None = None) -> None:
+        self._tally = Tally()
+        super().__init__(self._tally.add, identity)
         self._plan = plan
         self._given = given
         FilterSettings.resolve(given, environ={})  # refuses a wrong argument; what is set outside is read when applied
         self._native = NativeOrder(plan.native)
-        self._tally = Tally()
-        self._sinks: dict[str, JsonLines] = {}
-        self._fetch: list[Fetch] = []
-        self._unobserved = 0
         self._applications: set[str] = set()
-        self._passes = itertools.count(1)
-        self._identity = identity or uuid.uuid4().hex
-        self._lock = threading.Lock()
-        self.listeners: list[Callable[[Record], None]] = []
-        """Hear every event record, as the report does."""
 
     def __call__(self, df: Any) -> Any:
         """The rows of a Spark DataFrame, batch or streaming, that pass; a plain DataFrame with the same columns."""
@@ -146,9 +133,7 @@ class Filters:
         sink = self._sink(settings.events)
         out, fetch = attach(df, self._plan, settings, self._identity, sink, self._native, wanted, column)
         self._applications.add(application_of(df))
-        if fetch is not None:
-            with self._lock:
-                self._fetch = [*self._fetch[-MOST_PENDING:], fetch]
+        self._await(fetch)
         return out
 
     def over(self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -185,8 +170,8 @@ class Filters:
         if self._plan.native:
             raise PlanError(f"native predicates need Spark: {', '.join(self._plan.native.names)}; over() takes none")
         settings = FilterSettings.in_force(self._given)
-        run = f"local pass {next(self._passes)} of {self._identity[:8]}"
-        return filter_batches(self._plan, settings, batches, run, self._sink(settings.events), wanted, column)
+        sink = self._sink(settings.events)
+        return filter_batches(self._plan, settings, batches, self._next_run(), sink, wanted, column)
 
     def learn(self, df: Any, share: float = 0.01, rows: int = 10_000) -> int:
         """Sample finished data, so that the next query starts with its native predicates in the right order.
@@ -206,11 +191,8 @@ class Filters:
     def report(self) -> Report:
         """What has been counted so far, one section a query or run. Never waits for a query."""
         self._native.settle()
-        with self._lock:
-            waiting = [fetch for fetch in self._fetch if not fetch()]
-            self._unobserved += sum(1 for fetch in self._fetch if fetch.ended and not fetch.observed)
-            self._fetch = waiting
-            return self._tally.report(len(waiting), self._unobserved, self._deaths())
+        pending, unobserved = self._fetched()
+        return self._tally.report(pending, unobserved, self._deaths())
 
     def _deaths(self) -> tuple[str, ...]:
         if not self._applications:
@@ -220,23 +202,6 @@ class Filters:
         names = self._plan.pipeline.names
         found = [death for application in self._applications for death in deaths(application, self._identity)]
         return tuple(sentence(death, names) for death in found[-MOST_DEATHS:])
-
-    def _sink(self, path: str | os.PathLike[str] | None) -> Callable[[Record], None]:
-        lines = None
-        if path is not None:
-            with self._lock:
-                if str(path) not in self._sinks:
-                    self._sinks[str(path)] = JsonLines(path)
-                lines = self._sinks[str(path)]
-
-        def tell(record: Record) -> None:
-            self._tally.add(record)
-            if lines is not None:
-                lines.write(record)
-            for listener in self.listeners:
-                listener(record)
-
-        return tell
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy in another process (a `foreachBatch` on Connect) is the same filter set with a report of its own."""

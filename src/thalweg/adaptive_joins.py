@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-import threading
-import uuid
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from thalweg.events import JsonLines, Record
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.window_length import Length, check_length
 from thalweg.report import JoinReport, JoinTally
+from thalweg.report.applied import Applied
 from thalweg.report.join_explain import explain_text
 from thalweg.runtime.join_settings import JoinSettings
 
@@ -22,10 +18,6 @@ if TYPE_CHECKING:
 
     from thalweg.runtime.local.joins import Source
     from thalweg.runtime.local.rounds import Rounds
-    from thalweg.runtime.spark.first_action import Fetch
-
-MOST_PENDING = 1000
-"""Finished DataFrames whose first action is waited for; in a `foreachBatch` nobody may ever ask for a report."""
 
 
 def join(
@@ -129,23 +121,17 @@ def join(
     return Join(plan, given)
 
 
-class Join:
+class Join(Applied):
     """Apply it to DataFrames with ``j(a=A, b=B)``, or to Arrow batches with ``j.over(a=..., b=...)``; ask
     ``j.report()`` and ``j.explain(a=A, b=B)``."""
 
     def __init__(self, plan: JoinPlan, given: Mapping[str, Any]) -> None:
+        self._tally = JoinTally()
+        super().__init__(self._tally.add)
         self._plan = plan
         self._given = given
         JoinSettings.resolve(given, environ={})  # refuses a wrong argument; what is set outside is read when applied
-        self._tally = JoinTally()
-        self._identity = uuid.uuid4().hex
-        self._passes = itertools.count(1)
-        self._fetches: deque[Fetch] = deque(maxlen=MOST_PENDING)
         self._was_attached = False
-        self._files: dict[str, JsonLines] = {}
-        self._lock = threading.Lock()
-        self.listeners: list[Callable[[Record], None]] = []
-        """Hear every event record, as the report does."""
 
     def __call__(self, /, **streams: Any) -> Any:
         """The joined DataFrame of Spark DataFrames, one a stream, streaming or finished.
@@ -167,8 +153,7 @@ class Join:
         settings = JoinSettings.in_force(self._given, _session_of(streams), look=not self._was_attached)
         self._was_attached = True
         joined, fetch = attach(self._plan, settings, streams, self._sink(settings.events), tagged=tagged)
-        if fetch is not None:
-            self._fetches.append(fetch)
+        self._await(fetch)
         return joined
 
     def explain(self, /, **streams: Any) -> None:
@@ -215,31 +200,12 @@ class Join:
         from thalweg.runtime.local.joins import join_batches
 
         settings = JoinSettings.in_force(self._given)
-        run = f"local pass {next(self._passes)} of {self._identity[:8]}"
-        return join_batches(self._plan, settings, streams, run, self._sink(settings.events), watermark, rounds)
+        sink = self._sink(settings.events)
+        return join_batches(self._plan, settings, streams, self._next_run(), sink, watermark, rounds)
 
     def report(self) -> JoinReport:
         """What has been counted so far, one section a pass."""
-        waiting = [fetch for fetch in self._fetches if not fetch()]
-        unobserved = sum(1 for fetch in self._fetches if fetch.ended and not fetch.observed)
-        return self._tally.report(len(waiting), unobserved)
-
-    def _sink(self, path: str | os.PathLike[str] | None) -> Callable[[Record], None]:
-        lines = None
-        if path is not None:
-            with self._lock:
-                if str(path) not in self._files:
-                    self._files[str(path)] = JsonLines(path)
-                lines = self._files[str(path)]
-
-        def both(record: Record) -> None:
-            self._tally.add(record)
-            if lines is not None:
-                lines.write(record)
-            for listener in self.listeners:
-                listener(record)
-
-        return both
+        return self._tally.report(*self._fetched())
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy in another process is the same join with a report of its own."""
