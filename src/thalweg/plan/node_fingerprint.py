@@ -8,6 +8,7 @@ those that are written before it, since they decide on which rows it may raise.
 Guarantee: equal fingerprints, equal rows. Different ones prove nothing: `a > 1 AND a > 2` is not compared with `a > 2`.
 It holds within one process and is never written to a checkpoint.
 
+>>> import pyarrow as pa
 >>> from thalweg.plan.query import Source
 >>> from thalweg.plan.relation import Relation
 >>> stock = Relation("stock", pa.schema({"price": pa.int64()}), registration=1)
