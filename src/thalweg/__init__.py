@@ -23,15 +23,15 @@ from thalweg.errors import (
     TimeLimitError,
     WorkerDiedError,
 )
-from thalweg.plan import NativePredicate, Predicate, predicate
+from thalweg.plan import Estimate, NativePredicate, Predicate, predicate
 from thalweg.report import JoinReport, Report
 from thalweg.session import ContinuousQuery, Session, session
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "CheckpointError", "ContinuousQuery", "ExpressionError", "FailedRowError", "Filters", "FunctionError", "Join",
-    "JoinLimitError", "JoinReport", "NativePredicate", "PlanError", "Predicate", "PredicateError", "QueryError",
-    "Report", "Session", "SqlError", "SumOverflowError", "ThalwegError", "TimeLimitError", "WorkerDiedError",
-    "filters", "join", "predicate", "session",
+    "CheckpointError", "ContinuousQuery", "Estimate", "ExpressionError", "FailedRowError", "Filters", "FunctionError",
+    "Join", "JoinLimitError", "JoinReport", "NativePredicate", "PlanError", "Predicate", "PredicateError",
+    "QueryError", "Report", "Session", "SqlError", "SumOverflowError", "ThalwegError", "TimeLimitError",
+    "WorkerDiedError", "filters", "join", "predicate", "session",
 ]  # fmt: skip
