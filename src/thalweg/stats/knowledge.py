@@ -1,0 +1,134 @@
+"""What is known about relations, joins and predicates: one estimate for each question, or None.
+
+Answers: `about(question)`. A question is one of the small records below.
+Guarantee: knowledge never changes; `with_estimate` and `merged` make a new one. Where two of them answer the same
+question, `merged` keeps the answer of the stronger origin, of the same origin the newer one, and of the same age that
+of its argument. An answer whose age is unknown is older than any other. So the order in which several are merged
+matters for equally good answers alone.
+
+The partners of a join belong to a directed edge: the number of rows of b that one row of a finds has little to do with
+the number of rows of a that one row of b finds, nor with the rows of b that a row of another stream finds by another
+column.
+
+>>> import pyarrow as pa
+>>> from thalweg.plan.relation import Statistics
+>>> tcp = pa.schema({"ts": pa.timestamp("us"), "host": pa.string()})
+>>> known = Knowledge.declared([Relation("tcp", tcp, "ts", statistics=Statistics(20, distinct={"host": 5}))])
+>>> known.about(DistinctValues("tcp", "host"))
+Estimate(value=5.0, origin='declared', variance=None, low=1.0, high=inf, as_of=None)
+>>> known = known.with_estimate(Partners(("t", "host"), ("u", "host")), Estimate(30, "counted", 0, low=0, as_of=8))
+>>> known.about(Partners(("u", "host"), ("t", "host"))) is None
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from thalweg.plan.estimate import ORIGINS, Estimate
+from thalweg.plan.relation import Relation, UserFunction
+
+
+@dataclass(frozen=True)
+class RowsPerSecond:
+    """The rate of a stream, by the name it is registered with."""
+
+    relation: str
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The number of rows of a table, by the name it is registered with."""
+
+    relation: str
+
+
+@dataclass(frozen=True)
+class DistinctValues:
+    """The number of different values in a column of a relation."""
+
+    relation: str
+    column: str
+
+
+@dataclass(frozen=True)
+class Partners:
+    """The number of rows in the window of one source that one row of another finds, by columns that must be equal.
+
+    Both are (alias, column): a window belongs to a source of a query, and one relation may be several of them. Rows
+    that filters of `among` drop are not in its window.
+    """
+
+    of: tuple[str, str]
+    among: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class ShareKept:
+    """The share of rows that a predicate keeps, by its name; in SQL, by its text."""
+
+    predicate: str
+
+
+@dataclass(frozen=True)
+class CostUs:
+    """What a predicate or a function costs per row, in microseconds, by its name."""
+
+    predicate: str
+
+
+Question: TypeAlias = RowsPerSecond | Rows | DistinctValues | Partners | ShareKept | CostUs
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """Estimates by question."""
+
+    facts: Mapping[Question, Estimate] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "facts", dict(self.facts))  # the caller's may change
+
+    @classmethod
+    def declared(cls, relations: Iterable[Relation] = (), functions: Iterable[UserFunction] = ()) -> Knowledge:
+        """What users say about their relations and functions. They give no variance, and no time."""
+        facts: dict[Question, Estimate] = {}
+        for relation in relations:
+            given = relation.statistics
+            if given is None:
+                continue
+            if given.rows_per_second is not None:
+                facts[RowsPerSecond(relation.name)] = Estimate(given.rows_per_second, "declared", low=0)
+            if given.rows is not None:
+                facts[Rows(relation.name)] = Estimate(given.rows, "declared", low=0)
+            for column, values in given.distinct.items():
+                facts[DistinctValues(relation.name, column)] = Estimate(values, "declared", low=1)
+        for function in functions:
+            if function.cost_us is not None:
+                facts[CostUs(function.name)] = Estimate(function.cost_us, "declared", low=0)
+        return cls(facts)
+
+    def about(self, question: Question) -> Estimate | None:
+        """The answer; None: nobody knows."""
+        return self.facts.get(question)
+
+    def with_estimate(self, question: Question, estimate: Estimate) -> Knowledge:
+        """With this answer, whatever was known before."""
+        return Knowledge({**self.facts, question: estimate})
+
+    def merged(self, other: Knowledge) -> Knowledge:
+        """All that either knows."""
+        facts = dict(self.facts)
+        for question, estimate in other.facts.items():
+            mine = facts.get(question)
+            if mine is None or not _is_better(mine, estimate):
+                facts[question] = estimate
+        return Knowledge(facts)
+
+
+def _is_better(one: Estimate, other: Estimate) -> bool:
+    if one.origin != other.origin:
+        return ORIGINS.index(one.origin) < ORIGINS.index(other.origin)
+    return one.as_of is not None and (other.as_of is None or one.as_of > other.as_of)
