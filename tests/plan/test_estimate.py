@@ -208,6 +208,14 @@ def test_a_value_on_its_bound_has_an_interval():
     assert Estimate(1e-300, "sampled", 4, low=0).interval(0.9) == (0, INF)
 
 
+def test_results_that_are_too_large_are_the_largest_number():
+    huge = Estimate(1e300, "declared", 1, low=1e300)
+    most = np.finfo(float).max
+    assert huge * huge == Estimate(most, "declared", None, low=most)
+    assert (-huge * huge).value == -most
+    assert (1e300 / Estimate(1e-300, "declared", low=0)).value == most
+
+
 def test_a_known_bound_can_be_added():
     a = Estimate(4, "sampled", 2, low=0, as_of=3)
     assert a.within(-3, 3) == Estimate(3, "sampled", 2, 0, 3, as_of=3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -13,18 +14,19 @@ from thalweg.optimizer.simplify_selections import simplify_selections
 from thalweg.optimizer.split_conjunctions import split_conjunctions
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import QueryPlan
-from thalweg.plan.relation import Catalog, Relation, Statistics, UserFunction
+from thalweg.plan.relation import Catalog, Relation, UserFunction
 from thalweg.plan.sql.analysis import read_query
+from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 SCHEMA = pa.schema(
     {"ts": pa.timestamp("us"), "a": pa.int32(), "b": pa.int64(), "x": pa.float64(), "s": pa.string(), "f": pa.bool_()}
 )
 
 
-def catalog(**statistics: Statistics) -> Catalog:
+def catalog() -> Catalog:
     """Streams p, q, r of one schema, and a table."""
-    relations = {name: Relation(name, SCHEMA, "ts", 0, statistics.get(name)) for name in "pqr"}
-    relations["t"] = Relation("t", pa.schema({"a": pa.int32(), "word": pa.string()}), statistics=statistics.get("t"))
+    relations = {name: Relation(name, SCHEMA, "ts", 0) for name in "pqr"}
+    relations["t"] = Relation("t", pa.schema({"a": pa.int32(), "word": pa.string()}))
     functions = {
         "risky": UserFunction("risky", bool, pa.bool_()),
         "calm": UserFunction("calm", bool, pa.bool_(), safe=True),
@@ -32,11 +34,18 @@ def catalog(**statistics: Statistics) -> Catalog:
     return Catalog(relations, functions)
 
 
-def plan_of(text: str, *rules: Any, known: Catalog | None = None) -> QueryPlan:
+def declared(**statistics: dict[str, Any]) -> Knowledge:
+    """What a user says about some of them."""
+    return reduce(
+        Knowledge.merged, (Knowledge.declared(name, **given) for name, given in statistics.items()), Knowledge()
+    )
+
+
+def plan_of(text: str, *rules: Any, known: Knowledge = NOTHING_KNOWN, of: Catalog | None = None) -> QueryPlan:
     """After some rules."""
-    plan = QueryPlan.of(read_query(text, known or catalog(), {}))
+    plan = QueryPlan.of(read_query(text, of or catalog(), {}))
     for rule in rules:
-        plan = rule(plan)
+        plan = rule(plan, known)
     return plan
 
 

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 import thalweg as tw
 from thalweg.plan.estimate import ORIGINS, Estimate
-from thalweg.plan.relation import Relation, Statistics, UserFunction
+from thalweg.plan.relation import UserFunction
 from thalweg.stats import CostUs, DistinctValues, Knowledge, Partners, Rows, RowsPerSecond, ShareKept
 
-SCHEMA = pa.schema({"ts": pa.timestamp("us"), "k": pa.int64()})
 A_TO_B, B_TO_A = Partners(("a", "k"), ("b", "k")), Partners(("b", "k"), ("a", "k"))
 QUESTIONS = [RowsPerSecond("a"), Rows("a"), DistinctValues("a", "k"), A_TO_B, B_TO_A, ShareKept("a"), CostUs("a")]
 
@@ -32,33 +31,48 @@ def test_every_question_has_an_answer_of_its_own():
 
 
 def test_what_users_declare_is_known():
-    relations = [
-        Relation("a", SCHEMA, "ts", statistics=Statistics(rows_per_second=20, distinct={"k": 5})),
-        Relation("t", SCHEMA, statistics=Statistics(rows=7)),
-        Relation("u", SCHEMA),
-    ]
-    functions = [UserFunction("f", bool, pa.bool_(), cost_us=3), UserFunction("g", bool, pa.bool_())]
-    assert Knowledge.declared(relations, functions).facts == {
+    assert Knowledge.declared("a", rows_per_second=20, distinct={"k": 5}).facts == {
         RowsPerSecond("a"): Estimate(20, "declared", None, low=0),
         DistinctValues("a", "k"): Estimate(5, "declared", None, low=1),
-        Rows("t"): Estimate(7, "declared", None, low=0),
-        CostUs("f"): Estimate(3, "declared", None, low=0),
     }
+    assert Knowledge.declared("t", rows=7).facts == {Rows("t"): Estimate(7, "declared", None, low=0)}
+    functions = [UserFunction("f", bool, pa.bool_(), cost_us=3), UserFunction("g", bool, pa.bool_())]
+    assert Knowledge.declared_costs(functions).facts == {CostUs("f"): Estimate(3, "declared", None, low=0)}
 
 
 def test_whatever_a_session_takes_becomes_an_estimate():
     """The smallest numbers it takes are within the bounds."""
     s = tw.session()
+    data = pa.table({"ts": pa.array([0], pa.timestamp("us")), "K": [1]})
+    s.stream("A", data, time="ts", statistics={"rows_per_second": 1e-300, "distinct": {"k": 1}})
+    s.table("t", data, statistics={"rows": 1e-300, "distinct": {"K": 1}})
+    s.function("Free", lambda k: True, "boolean", cost=0)
+    estimates = s.query("SELECT a.k FROM a, t WHERE a.k = t.k AND free(a.k)").plan.estimates
+    assert estimates.sources["A"].rows_per_second == Estimate(1e-300, "declared", low=0)
+    assert estimates.sources["t"].rows == Estimate(1e-300, "declared", low=0)
+    assert estimates.sources["t"].partners[0].values == Estimate(1, "declared", low=1)
+    assert estimates.costs_us == {"Free": Estimate(0, "declared", low=0)}
+
+
+def test_the_largest_numbers_a_session_takes_leave_a_plan():
+    s = tw.session()
     data = pa.table({"ts": pa.array([0], pa.timestamp("us")), "k": [1]})
-    s.stream("a", data, time="ts", statistics={"rows_per_second": 1e-300, "distinct": {"k": 1}})
-    s.table("t", data, statistics={"rows": 1e-300, "distinct": {"k": 1}})
-    s.function("free", lambda k: True, "boolean", cost=0)
-    query = s.query("SELECT a.k FROM a, t WHERE a.k = t.k").plan.query
-    known = Knowledge.declared([source.relation for source in query.sources], s._functions.values())
-    assert known.about(RowsPerSecond("a")) == Estimate(1e-300, "declared", low=0)
-    assert known.about(Rows("t")) == Estimate(1e-300, "declared", low=0)
-    assert known.about(DistinctValues("t", "k")) == Estimate(1, "declared", low=1)
-    assert known.about(CostUs("free")) == Estimate(0, "declared", low=0)
+    for name in "ab":
+        s.stream(name, data, time="ts", statistics={"rows_per_second": 1.7e308, "distinct": {"k": 1}})
+    query = s.query("SELECT a.k FROM a [RANGE 1 DAY], b [RANGE 2 DAYS] WHERE a.k = b.k")
+    assert query.plan.join.order == ("a", "b")
+    assert query.dataframe().num_rows == 1
+    assert len(query.explain().estimates) == 2
+
+
+def test_what_is_registered_again_loses_what_was_declared():
+    s = tw.session()
+    data = pa.table({"ts": pa.array([0], pa.timestamp("us")), "k": [1]})
+    s.stream("a", data, time="ts", statistics={"rows_per_second": 5})
+    before = s.query("SELECT k FROM a")
+    s.stream("A", data, time="ts")
+    assert s.query("SELECT k FROM a").plan.estimates.sources["A"].rows_per_second is None
+    assert before.plan.estimates.sources["a"].rows_per_second == Estimate(5, "declared", low=0)
 
 
 def test_knowledge_does_not_change():

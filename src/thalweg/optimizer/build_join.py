@@ -16,9 +16,10 @@ from thalweg.plan.nodes import Equality, Key, WindowJoin
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.sql.source_text import SourceText
+from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 
-def build_join(plan: QueryPlan) -> QueryPlan:
+def build_join(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
     """In place of the product of all sources; one source alone is left as it is."""
     if len(plan.scans) == 1:
         return plan.with_join(None)

@@ -15,9 +15,10 @@ from thalweg.plan.functions import can_raise
 from thalweg.plan.nodes import TableJoin
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import QueryPlan
+from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 
-def choose_operators(plan: QueryPlan) -> QueryPlan:
+def choose_operators(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
     """Of filters and the join; groups and projections are the engine's own."""
     on_spark = plan.engine == "spark"
     for scan in plan.scans:

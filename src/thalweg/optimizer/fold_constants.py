@@ -14,12 +14,13 @@ from thalweg.kernels.expressions import evaluate
 from thalweg.plan.expression import Call, Expression, Value, rewritten, text_of
 from thalweg.plan.query import Output
 from thalweg.plan.query_plan import QueryPlan
+from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 _FOLDED = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_string, pa.types.is_decimal,
            pa.types.is_date)  # fmt: skip
 
 
-def fold_constants(plan: QueryPlan) -> QueryPlan:
+def fold_constants(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
     """In conditions and outputs. Keys of groups stay as they are: outputs are matched with them."""
     conditions = []
     for condition in plan.conditions:

@@ -12,37 +12,42 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import replace
 
-from thalweg.optimizer.shares import UNKNOWN, share_of
+from thalweg.optimizer.shares import UNKNOWN, share_kept
+from thalweg.plan.estimate import Estimate
 from thalweg.plan.expression import UserCall, walk
 from thalweg.plan.functions import can_raise
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import QueryPlan
-from thalweg.plan.relation import Statistics
+from thalweg.stats import NOTHING_KNOWN, CostUs, Knowledge
 
 BUILT_IN_US = 0.01
 """What a row costs without a function of the user's: some hundred million a second."""
 LEAST_DROPPED = 1e-6
 
 
-def order_filters(plan: QueryPlan) -> QueryPlan:
+def order_filters(plan: QueryPlan, known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
     """Of every source, and of joined rows."""
+    conditions = [*plan.conditions, *(condition for scan in plan.scans for condition in scan.conditions)]
+    costs = {name: cost for name in _functions(conditions) if (cost := known.about(CostUs(name))) is not None}
+    plan = replace(plan, estimates=replace(plan.estimates, costs_us=costs))
     if plan.policy == "written":
         return plan
     for scan in plan.scans:
-        ordered = _ordered(scan.conditions, scan.source.relation.statistics)
+        ordered = _ordered(scan.conditions, known, scan.source.relation.name)
         if ordered != scan.conditions:
             plan = plan.with_scan(replace(scan, conditions=ordered)).noting(_told(scan.alias))
-    ordered = _ordered(plan.conditions, None)
+    ordered = _ordered(plan.conditions, known, None)
     if ordered != plan.conditions:
         plan = plan.with_conditions(ordered).noting(_told("joined rows"))
     return plan
 
 
-def _ordered(conditions: Sequence[Condition], statistics: Statistics | None) -> tuple[Condition, ...]:
-    costs = {condition.place: _cost_us(condition) for condition in conditions}
-    if None in costs.values():
+def _ordered(conditions: Sequence[Condition], known: Knowledge, relation: str | None) -> tuple[Condition, ...]:
+    costs = [_cost_us(condition, known) for condition in conditions]
+    if None in costs:
         return tuple(conditions)
-    ranks = [(costs[c.place] or 0.0) / _dropped(c, statistics) for c in conditions]
+    dropped = [_dropped(condition, known, relation) for condition in conditions]
+    ranks = [cost.value / share for cost, share in zip(costs, dropped, strict=True) if cost is not None]
     waits = [can_raise(c.expression) for c in conditions]
     ready = [(rank, n) for n, rank in enumerate(ranks) if not waits[n]]
     heapq.heapify(ready)
@@ -60,17 +65,26 @@ def _ordered(conditions: Sequence[Condition], statistics: Statistics | None) -> 
     return tuple(conditions[n] for n in ordered)
 
 
-def _cost_us(condition: Condition) -> float | None:
-    """Of a row; None: nobody has said."""
-    calls = [part for part in walk(condition.expression) if isinstance(part, UserCall)]
-    costs = [part.cost_us for part in calls]
-    return None if None in costs else BUILT_IN_US + sum(cost for cost in costs if cost is not None)
+def _functions(conditions: Sequence[Condition]) -> list[str]:
+    """Those of the user's that are called, once per call."""
+    return [part.function for each in conditions for part in walk(each.expression) if isinstance(part, UserCall)]
 
 
-def _dropped(condition: Condition, statistics: Statistics | None) -> float:
-    """What is only assumed is the same of all: it says nothing about which is better."""
-    share = share_of(condition.expression, statistics)
-    return max(1 - (share.value if share.declared else UNKNOWN), LEAST_DROPPED)
+def _cost_us(condition: Condition, known: Knowledge) -> Estimate | None:
+    """Per row; None: it is unknown."""
+    total = Estimate(BUILT_IN_US, "assumed", low=0)
+    for name in _functions([condition]):
+        cost = known.about(CostUs(name))
+        if cost is None:
+            return None
+        total = total + cost
+    return total
+
+
+def _dropped(condition: Condition, known: Knowledge, relation: str | None) -> float:
+    """What is only assumed is the same for all: it says nothing about which is better."""
+    share = share_kept(condition, known, relation)
+    return max(1 - (UNKNOWN if share.origin == "assumed" else share.value), LEAST_DROPPED)
 
 
 def _told(where: str) -> str:

@@ -12,9 +12,10 @@ from thalweg.plan.expression import aliases
 from thalweg.plan.functions import can_raise
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import QueryPlan
+from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 
-def push_filters(plan: QueryPlan) -> QueryPlan:
+def push_filters(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
     """What speaks of no source at all (FALSE, NULL) goes to the first."""
     first = plan.scans[0].alias
     pushed: dict[str, list[Condition]] = {scan.alias: [] for scan in plan.scans}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from thalweg.plan.query_plan import QueryPlan, needed
+from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 
-def push_projections(plan: QueryPlan) -> QueryPlan:
+def push_projections(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
     """In the order of the schema."""
     join = plan.join
     residuals = () if join is None else tuple(c.expression for c in join.residuals)

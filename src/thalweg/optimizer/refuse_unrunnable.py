@@ -10,9 +10,10 @@ from thalweg.plan.query_plan import Branch, QueryPlan, needed
 from thalweg.plan.sql.source_text import SourceText
 from thalweg.plan.type_rules import sql_name
 from thalweg.plan.window_length import TICK_NS
+from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 
-def refuse_unrunnable(plan: QueryPlan) -> QueryPlan:
+def refuse_unrunnable(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
     """Streams that are joined have windows, times that can be compared, and columns of different names."""
     text = SourceText(plan.query.text)
     streams = [scan for scan in plan.scans if scan.source.relation.is_stream]

@@ -1,4 +1,4 @@
-"""The rules in their order. A rule is a function from a plan to a plan; the last one changes nothing.
+"""The rules in their order. A rule makes a plan from a plan and what is known; the last one changes nothing.
 
 One list serves `explain` and every runtime.
 """
@@ -19,8 +19,9 @@ from thalweg.optimizer.simplify_selections import simplify_selections
 from thalweg.optimizer.split_conjunctions import split_conjunctions
 from thalweg.plan.query import Query
 from thalweg.plan.query_plan import QueryPlan
+from thalweg.stats import NOTHING_KNOWN, Knowledge
 
-Rule = Callable[[QueryPlan], QueryPlan]
+Rule = Callable[[QueryPlan, Knowledge], QueryPlan]
 
 RULES: tuple[tuple[Rule, str], ...] = (
     (
@@ -39,9 +40,9 @@ RULES: tuple[tuple[Rule, str], ...] = (
 )
 
 
-def optimize(query: Query, engine: str = "local", policy: str = "auto") -> QueryPlan:
+def optimize(query: Query, engine: str = "local", policy: str = "auto", known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
     """The first plan, for this process ("local") or for "spark", under a policy."""
     plan = QueryPlan.of(query, engine, policy)
     for rule, _ in RULES:
-        plan = rule(plan)
+        plan = rule(plan, known)
     return plan

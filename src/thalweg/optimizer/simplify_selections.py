@@ -16,6 +16,7 @@ import pyarrow as pa
 from thalweg.plan.expression import Call, Expression, Ref, Value, call, text_of
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import QueryPlan
+from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
 NEVER = Value(False, pa.bool_())
@@ -49,7 +50,7 @@ class Range:
         return bool(self.low > self.high or (self.low == self.high and not (self.low_in and self.high_in)))
 
 
-def simplify_selections(plan: QueryPlan) -> QueryPlan:
+def simplify_selections(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
     """One condition a column, where it was first spoken of."""
     by_column: dict[Expression, list[tuple[int, str, Any]]] = {}
     for n, condition in enumerate(plan.conditions):

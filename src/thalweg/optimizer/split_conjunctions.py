@@ -8,9 +8,10 @@ from dataclasses import replace
 from thalweg.plan.expression import Call, Expression, text_of
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import QueryPlan
+from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 
-def split_conjunctions(plan: QueryPlan) -> QueryPlan:
+def split_conjunctions(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
     """Every part has a place of its own, in the order they are written."""
     parts = [part for condition in plan.conditions for part in _parts(condition)]
     return plan.with_conditions(tuple(replace(part, place=n) for n, part in enumerate(parts)))

@@ -36,6 +36,7 @@ equation 6.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -48,6 +49,8 @@ Origin = Literal["counted", "sampled", "learned", "declared", "assumed"]
 """Where a number comes from, strongest first: every row was counted; some rows were; a model predicts it from rows of
 the past; the user says so; nobody says anything, and it is what is usual."""
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
+MOST = sys.float_info.max
+"""A result that is too large for a float is this."""
 ROUNDING = 1e-9
 """A covariance may exceed what the variances allow by this share, because all three are rounded."""
 
@@ -220,7 +223,8 @@ def _result(
     operands: tuple[Estimate, Estimate], value: float, variance: float | None, bounds: tuple[float, float]
 ) -> Estimate:
     """What is made from two: no better than either, and within what bounds them."""
-    low, high = bounds
+    low, high = min(bounds[0], MOST), max(bounds[1], -MOST)
+    value = min(max(value, -MOST), MOST)
     if low == high:
         variance = 0.0
     elif variance is not None:

@@ -12,7 +12,7 @@ that no engine has to guess.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -57,8 +57,6 @@ class UserCall:
     type: pa.DataType
     safe: bool = False
     """It never raises."""
-    cost_us: float | None = field(default=None, compare=False)
-    """Of a row, in microseconds, as declared."""
 
 
 @dataclass(frozen=True, slots=True)

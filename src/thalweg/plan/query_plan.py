@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from thalweg.plan.expression import Aggregate as AggregateCall
@@ -28,6 +27,7 @@ from thalweg.plan.nodes import (
     WindowJoin,
     join_of,
 )
+from thalweg.plan.plan_estimates import PlanEstimates
 from thalweg.plan.query import Condition, Grouping, Query, Source
 
 
@@ -79,8 +79,8 @@ class QueryPlan:
     root: Output
     notes: tuple[str, ...] = ()
     """What rules did that a reader may wonder about."""
-    estimates: Mapping[str, str] = field(default_factory=dict)
-    """What is thought of a part, with its origin, by the part's name."""
+    estimates: PlanEstimates = field(default_factory=PlanEstimates)
+    """What is thought of its parts before it runs."""
     engine: str = "local"
     """Or "spark"."""
     policy: str = "auto"

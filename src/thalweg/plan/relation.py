@@ -21,7 +21,6 @@ class Relation:
     schema: pa.Schema
     time: str | None = None
     lateness_us: int = 0
-    statistics: Statistics | None = None
     registration: int = 0
     """A number of its own for every registration in this process: what is registered again under the same name is
     another relation."""
@@ -39,18 +38,6 @@ class Relation:
         """
         names = (name if n == 1 else f"{name} {n}" for n in count(1))
         return next(each for each in names if each not in self.schema.names)
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """What the user declares of a relation."""
-
-    rows_per_second: float | None = None
-    """Of a stream."""
-    rows: float | None = None
-    """Of a table."""
-    distinct: Mapping[str, float] = field(default_factory=dict)
-    """Different values, by column."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from thalweg.session.parts import Parts, QueryReport
 from thalweg.session.query_settings import QuerySettings
 from thalweg.session.running import Running
 from thalweg.session.spark_run import SparkRun
+from thalweg.stats import Knowledge
 
 MOST_EVENTS = 10_000
 """Remembered; older ones are let go."""
@@ -41,11 +42,12 @@ class ContinuousQuery:
         args: Mapping[str, object],
         spark: Any,
         running: Running,
+        known: Knowledge,
     ) -> None:
         self.name = name
         self._functions, self._given, self._data, self._spark = functions, given, data, spark
         self._plans = {plan.policy: plan}
-        self._running = running
+        self._running, self._known = running, known
         self._args = {key: repr(value) for key, value in args.items()}
         self._parts = Parts()
         self._events: deque[Record] = deque(maxlen=MOST_EVENTS)
@@ -69,7 +71,8 @@ class ContinuousQuery:
     def _planned(self, policy: str) -> QueryPlan:
         """A policy decides which order the query begins with, not what it answers."""
         if policy not in self._plans:
-            self._plans[policy] = optimize(self._asked, "local" if self._spark is None else "spark", policy)
+            engine = "local" if self._spark is None else "spark"
+            self._plans[policy] = optimize(self._asked, engine, policy, self._known)
         return self._plans[policy]
 
     def explain(self) -> Explanation:

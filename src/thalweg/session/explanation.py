@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from thalweg.plan.expression import Expression, UserCall, text_of, walk
@@ -15,6 +15,7 @@ from thalweg.plan.query import Condition, Query, Source
 from thalweg.plan.query_plan import Branch, QueryPlan
 from thalweg.plan.window import as_written
 from thalweg.report import JoinReport, Report
+from thalweg.report.estimate_sentences import cost_sentence, source_sentence
 from thalweg.report.plan_tree import Node, as_graphviz, as_html, as_mermaid, as_text
 from thalweg.session.parts import QueryReport, of_groups
 
@@ -69,7 +70,7 @@ def explanation(plan: QueryPlan, where: str, report: QueryReport) -> Explanation
     """One pipeline: the plan is the one that runs."""
     counted = _counted(report)
     physical = _Physical(plan, counted)
-    estimates = tuple(f"{alias}: {told}{_beside(counted, plan.scan(alias))}" for alias, told in plan.estimates.items())
+    estimates = tuple(f"{scan.alias}: {said}{_beside(counted, scan)}" for scan, said in _estimated(plan) if said)
     columns = tuple(f"{field.name}: {field.type}" for field in plan.query.schema)
     return Explanation(where, logical(plan.query), physical.tree(), estimates, physical.adapts(), plan.notes, columns)
 
@@ -152,7 +153,7 @@ class _Physical:
         counted = []
         if node.id in self.counted:
             counted = [f"counted{_outside_the_jvm(conditions)}: {self.counted[node.id]}"]
-        return Node("Filter", (how, *(_condition(c) for c in conditions), *counted), inputs)
+        return Node("Filter", (how, *(_condition(c, self.plan) for c in conditions), *counted), inputs)
 
     def adapts(self) -> tuple[str, ...]:
         """What may change while it runs; the answer never does."""
@@ -168,12 +169,12 @@ class _Physical:
         return tuple(told) or ("nothing: there is one way to do it",)
 
 
-def _condition(condition: Condition) -> str:
+def _condition(condition: Condition, plan: QueryPlan) -> str:
     calls = [part for part in walk(condition.expression) if isinstance(part, UserCall)]
-    costs = [part.cost_us for part in calls if part.cost_us is not None]
+    costs = [cost for call in calls if (cost := plan.estimates.costs_us.get(call.function)) is not None]
     place = {"python": "Python", "arrow": "Arrow", "jvm": "JVM"}[condition.where]
-    cost = f", {sum(costs):g} µs a row, declared" if costs else ""
-    return f"{condition.text}  ({place}{cost})"
+    said = f", {cost_sentence(costs)}" if costs else ""
+    return f"{condition.text}  ({place}{said})"
 
 
 def _on(join: WindowJoin | TableJoin) -> list[str]:
@@ -225,6 +226,14 @@ def _of_source(source: Source) -> str:
 def _output(name: str, expression: Expression) -> str:
     text = text_of(expression)
     return name if text in (name, f"{getattr(expression, 'alias', '')}.{name}") else f"{text} AS {name}"
+
+
+def _estimated(plan: QueryPlan) -> Iterator[tuple[Branch, str]]:
+    """Every source, and the sentence about it."""
+    for scan in plan.scans:
+        if (source := plan.estimates.sources.get(scan.alias)) is not None:
+            is_stream = scan.source.relation.is_stream
+            yield scan, source_sentence(source, is_stream=is_stream, is_joined=plan.join is not None)
 
 
 def _beside(counted: Mapping[str, str], scan: Branch) -> str:

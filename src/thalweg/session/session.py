@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import reduce
 from itertools import chain, count
 from typing import Any
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest
 from thalweg.optimizer import optimize
-from thalweg.plan.relation import Catalog, Relation, Statistics, UserFunction
+from thalweg.plan.relation import Catalog, Relation, UserFunction
 from thalweg.plan.sql.analysis import read_query
 from thalweg.plan.sql.vocabulary import NAMES
 from thalweg.plan.type_rules import type_of
@@ -21,6 +22,7 @@ from thalweg.plan.window_length import Length, length_of
 from thalweg.session.continuous_query import ContinuousQuery
 from thalweg.session.query_settings import QuerySettings
 from thalweg.session.running import Running
+from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 _registrations = count(1)
 """Of relations and functions, over all sessions of this process."""
@@ -51,6 +53,7 @@ class Session:
         self._relations: dict[str, Relation] = {}
         self._data: dict[str, Any] = {}
         self._functions: dict[str, UserFunction] = {}
+        self._declared: dict[str, Knowledge] = {}
         self._running = Running()
 
     def stream(
@@ -95,9 +98,8 @@ class Session:
 
             own = watermark_us(data, found[0])
             late_us = late_us if own is None else own
-        declared = _statistics(name, statistics, schema, "rows_per_second")
-        relation = Relation(self._name(name), schema, found[0], late_us, declared, next(_registrations))
-        self._register(relation, data)
+        declared = _declared(name, statistics, schema, "rows_per_second")
+        self._register(Relation(self._name(name), schema, found[0], late_us, next(_registrations)), data, declared)
 
     def table(self, name: str, data: Any, *, statistics: Mapping[str, Any] | None = None) -> None:
         """A finished relation: its rows have no time and join with rows of any time."""
@@ -107,9 +109,8 @@ class Session:
             raise PlanError(f"table {name!r} is a streaming DataFrame: register it by s.stream({name!r}, df, time=...)")
         if isinstance(data, Iterator):
             data = pa.Table.from_batches(list(data), schema)
-        declared = _statistics(name, statistics, schema, "rows")
-        relation = Relation(self._name(name), schema, statistics=declared, registration=next(_registrations))
-        self._register(relation, data)
+        declared = _declared(name, statistics, schema, "rows")
+        self._register(Relation(self._name(name), schema, registration=next(_registrations)), data, declared)
 
     def function(
         self,
@@ -210,7 +211,10 @@ class Session:
         catalog = Catalog(dict(self._relations), dict(self._functions))
         try:
             engine = "local" if self._spark is None else "spark"
-            plan = optimize(read_query(text, catalog, dict(args or {})), engine, settings.policy)
+            known = reduce(
+                Knowledge.merged, self._declared.values(), Knowledge.declared_costs(self._functions.values())
+            )
+            plan = optimize(read_query(text, catalog, dict(args or {})), engine, settings.policy, known)
         except RecursionError:
             raise PlanError("the query nests hundreds of parts in each other; write x IN (...) for many ORs") from None
         data = {scan.alias: self._data[scan.source.relation.name.lower()] for scan in plan.scans}
@@ -223,6 +227,7 @@ class Session:
             args=dict(args or {}),
             spark=self._spark,
             running=self._running,
+            known=known,
         )
 
     def _name(self, name: Any, what: str = "name") -> str:
@@ -230,11 +235,11 @@ class Session:
             raise PlanError(f"a {what} must be a non-empty string, not {name!r}")
         return name
 
-    def _register(self, relation: Relation, data: Any) -> None:
+    def _register(self, relation: Relation, data: Any, declared: Knowledge) -> None:
         key = relation.name.lower()
         if self._spark is None and not isinstance(data, _Once):
             data = _Once(relation.name, data) if isinstance(data, Iterator) else data
-        self._relations[key], self._data[key] = relation, data
+        self._relations[key], self._data[key], self._declared[key] = relation, data, declared
 
     def _begun(self, name: str, data: Any) -> Any:
         """Of an iterator, the first batch is read, since it tells the columns. What other libraries hand over by
@@ -336,10 +341,10 @@ class _Once(Iterable[pa.RecordBatch]):
         return chain(self._batches)
 
 
-def _statistics(name: str, given: Mapping[str, Any] | None, schema: pa.Schema, size: str) -> Statistics | None:
-    """`size` is what a stream or a table tells its size by."""
+def _declared(name: str, given: Mapping[str, Any] | None, schema: pa.Schema, size: str) -> Knowledge:
+    """What `statistics` says. `size` is its key for the size of a stream or a table."""
     if given is None:
-        return None
+        return NOTHING_KNOWN
     known = (size, "distinct")
     if not isinstance(given, Mapping):
         raise PlanError(f"{name!r}: statistics={given!r} must be a dict, such as {{{size!r}: 100}}")
@@ -365,4 +370,4 @@ def _statistics(name: str, given: Mapping[str, Any] | None, schema: pa.Schema, s
             raise PlanError(
                 f"{name!r}: statistics of {column!r}, which is no column{hint}; there are {', '.join(schema.names)}"
             )
-    return Statistics(given.get("rows_per_second"), given.get("rows"), distinct)
+    return Knowledge.declared(name, given.get("rows_per_second"), given.get("rows"), distinct)

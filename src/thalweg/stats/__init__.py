@@ -1,11 +1,20 @@
 """What was seen, and how far it may be trusted: profile windows, costs of calls, and what is known by question."""
 
 from thalweg.stats.call_cost import CallCost
-from thalweg.stats.knowledge import CostUs, DistinctValues, Knowledge, Partners, Rows, RowsPerSecond, ShareKept
+from thalweg.stats.knowledge import (
+    NOTHING_KNOWN,
+    CostUs,
+    DistinctValues,
+    Knowledge,
+    Partners,
+    Rows,
+    RowsPerSecond,
+    ShareKept,
+)
 from thalweg.stats.profile_window import ProfileWindow
 from thalweg.stats.usual_wait import UsualWait
 
 __all__ = [
-    "CallCost", "CostUs", "DistinctValues", "Knowledge", "Partners", "ProfileWindow", "Rows", "RowsPerSecond",
-    "ShareKept", "UsualWait",
+    "NOTHING_KNOWN", "CallCost", "CostUs", "DistinctValues", "Knowledge", "Partners", "ProfileWindow", "Rows",
+    "RowsPerSecond", "ShareKept", "UsualWait",
 ]  # fmt: skip

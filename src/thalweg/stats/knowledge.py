@@ -10,10 +10,7 @@ The partners of a join belong to a directed edge: the number of rows of b that o
 the number of rows of a that one row of b finds, nor with the rows of b that a row of another stream finds by another
 column.
 
->>> import pyarrow as pa
->>> from thalweg.plan.relation import Statistics
->>> tcp = pa.schema({"ts": pa.timestamp("us"), "host": pa.string()})
->>> known = Knowledge.declared([Relation("tcp", tcp, "ts", statistics=Statistics(20, distinct={"host": 5}))])
+>>> known = Knowledge.declared("tcp", rows_per_second=20, distinct={"host": 5})
 >>> known.about(DistinctValues("tcp", "host"))
 Estimate(value=5.0, origin='declared', variance=None, low=1.0, high=inf, as_of=None)
 >>> known = known.with_estimate(Partners(("t", "host"), ("u", "host")), Estimate(30, "counted", 0, low=0, as_of=8))
@@ -28,7 +25,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from thalweg.plan.estimate import ORIGINS, Estimate
-from thalweg.plan.relation import Relation, UserFunction
+from thalweg.plan.relation import UserFunction
 
 
 @dataclass(frozen=True)
@@ -92,23 +89,27 @@ class Knowledge:
         object.__setattr__(self, "facts", dict(self.facts))  # the caller's may change
 
     @classmethod
-    def declared(cls, relations: Iterable[Relation] = (), functions: Iterable[UserFunction] = ()) -> Knowledge:
-        """What users say about their relations and functions. They give no variance, and no time."""
+    def declared(
+        cls,
+        relation: str,
+        rows_per_second: float | None = None,
+        rows: float | None = None,
+        distinct: Mapping[str, float] | None = None,
+    ) -> Knowledge:
+        """What a user says about a relation, without a variance or a time."""
         facts: dict[Question, Estimate] = {}
-        for relation in relations:
-            given = relation.statistics
-            if given is None:
-                continue
-            if given.rows_per_second is not None:
-                facts[RowsPerSecond(relation.name)] = Estimate(given.rows_per_second, "declared", low=0)
-            if given.rows is not None:
-                facts[Rows(relation.name)] = Estimate(given.rows, "declared", low=0)
-            for column, values in given.distinct.items():
-                facts[DistinctValues(relation.name, column)] = Estimate(values, "declared", low=1)
-        for function in functions:
-            if function.cost_us is not None:
-                facts[CostUs(function.name)] = Estimate(function.cost_us, "declared", low=0)
+        if rows_per_second is not None:
+            facts[RowsPerSecond(relation)] = Estimate(rows_per_second, "declared", low=0)
+        if rows is not None:
+            facts[Rows(relation)] = Estimate(rows, "declared", low=0)
+        for column, values in (distinct or {}).items():
+            facts[DistinctValues(relation, column)] = Estimate(values, "declared", low=1)
         return cls(facts)
+
+    @classmethod
+    def declared_costs(cls, functions: Iterable[UserFunction]) -> Knowledge:
+        """What a user says about the costs of functions."""
+        return cls({CostUs(f.name): Estimate(f.cost_us, "declared", low=0) for f in functions if f.cost_us is not None})
 
     def about(self, question: Question) -> Estimate | None:
         """The answer; None: nobody knows."""
@@ -126,6 +127,9 @@ class Knowledge:
             if mine is None or not _is_better(mine, estimate):
                 facts[question] = estimate
         return Knowledge(facts)
+
+
+NOTHING_KNOWN = Knowledge()
 
 
 def _is_better(one: Estimate, other: Estimate) -> bool:

@@ -362,7 +362,7 @@ class ExpressionReader:
             self._refuse(node, f"{found.name}() is given nothing, and would be the same for all rows; give it a column")
         if (taken := cannot_take(found.func, len(arguments))) is not None:
             self._refuse(node, f"{found.name} is given {len(arguments)} arguments, and its function takes {taken}")
-        return UserCall(found.name, arguments, found.returns, found.safe, found.cost_us)
+        return UserCall(found.name, arguments, found.returns, found.safe)
 
     def _aggregate(self, node: Any) -> Expression:
         word = node.sql_name().lower()

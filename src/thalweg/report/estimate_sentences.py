@@ -1,0 +1,77 @@
+"""What `explain` says about estimates, in sentences in which every number has its origin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thalweg.plan.estimate import Estimate, weakest
+from thalweg.plan.number_words import few_digits, percent
+from thalweg.plan.plan_estimates import PartnersEstimate, SourceEstimates
+from thalweg.report.words import listed
+
+
+def source_sentence(source: SourceEstimates, *, is_stream: bool, is_joined: bool) -> str:
+    """About a stream or table; empty if there is nothing to say.
+
+    >>> kept = Estimate(1 / 3, "assumed", low=0, high=1)
+    >>> source_sentence(SourceEstimates(Estimate(50, "declared"), kept=kept), is_stream=True, is_joined=False)
+    'declared: 50 rows a second, of which filters keep 33.3 %, assumed'
+    """
+    if not source.partners:
+        alone = _alone(source)
+        return alone or "no row looks for one of this stream" if is_joined else alone
+    groups: dict[tuple[str | None, Estimate | None], list[PartnersEstimate]] = {}
+    for edge in source.partners:
+        groups.setdefault((edge.column, edge.partners), []).append(edge)
+    several = len(groups) > 1
+    known = [_found(edges, source.rows, several) for edges in groups.values() if edges[0].partners is not None]
+    unknown = [_missing(edges[0], source, is_stream) for edges in groups.values() if edges[0].partners is None]
+    joint = "; " if several or unknown else ", of which "
+    return "; ".join([*known, *dict.fromkeys(unknown)]) + _filtered(source, joint)
+
+
+def cost_sentence(costs_us: Sequence[Estimate]) -> str:
+    """About a condition that calls functions of known costs.
+
+    >>> cost_sentence([Estimate(2.5, "declared"), Estimate(3, "counted")])
+    '5.5 µs a row, declared'
+    """
+    return f"{sum(cost.value for cost in costs_us):g} µs a row, {weakest(cost.origin for cost in costs_us)}"
+
+
+def _found(edges: list[PartnersEstimate], rows: Estimate | None, several: bool) -> str:
+    """By rows of these sources; `several`: rows of others find another number."""
+    edge = edges[0]
+    partners, share = edge.partners, edge.share_found
+    assert partners is not None
+    assert share is not None
+    whose = f"per row of {listed([each.of for each in edges])}" if several else "a row"
+    said = f"{few_digits(partners.value)} partners {whose}, {percent(share)} find one"
+    if edge.values is None or rows is None:
+        return f"{said}, {partners.origin}"
+    origin = weakest([edge.values.origin, rows.origin])
+    values = f"{few_digits(edge.values.value)} different values of {edge.column}"
+    return f"{said}, {origin}: {values}, {few_digits(rows.value)} rows"
+
+
+def _missing(edge: PartnersEstimate, source: SourceEstimates, is_stream: bool) -> str:
+    if source.rows is None and edge.values is None:
+        return "nothing is declared"
+    if source.rows is None:
+        return "no rate is declared" if is_stream else "no number of rows is declared"
+    return f"distinct values of {edge.column or 'its key'} are not declared"
+
+
+def _filtered(source: SourceEstimates, joint: str) -> str:
+    """What is said about filters, if there are any."""
+    if source.kept is None:
+        return ""
+    return f"{joint}filters keep {percent(source.kept.value)}, {source.kept.origin}"
+
+
+def _alone(source: SourceEstimates) -> str:
+    """Of a stream in which no row looks for partners."""
+    rate = source.rows_per_second
+    if rate is None:
+        return _filtered(source, "")
+    return f"{rate.origin}: {few_digits(rate.value)} rows a second{_filtered(source, ', of which ')}"
