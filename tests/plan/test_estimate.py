@@ -107,6 +107,14 @@ def test_an_estimate_minus_itself_is_zero_when_its_covariance_is_given():
     assert a.within(0, 90).over(a.within(0, 90), covariance=4) == Estimate(1, "sampled", 0, low=0)
 
 
+def test_the_square_of_a_normal_quantity_has_its_mean_and_variance():
+    """Where the variance is not small beside the mean; a square is skewed, so that the interval is another matter."""
+    a, draw = normal(2, 1)
+    squares, found = draw(np.random.default_rng(6)) ** 2, a.times(a, covariance=1)
+    assert (found.value, found.variance) == (5, 18)
+    assert (squares.mean(), squares.var()) == (pytest.approx(5, rel=0.01), pytest.approx(18, rel=0.02))
+
+
 @pytest.mark.parametrize("relative", [0.05, 0.5, 2])
 @pytest.mark.parametrize("low", [0, 1, -7])
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
@@ -175,6 +183,7 @@ def test_exact_values_stay_exact():
         assert made == Estimate(value, "counted", 0, value, value)
         assert made.interval(0.9) == (value, value)
     assert Estimate(6, "counted", 0).interval(0.9) == (6, 6)
+    assert Estimate(6, "declared", None, 6, 6) + b == Estimate(8, "declared", 0, 8, 8)  # the bounds leave no doubt
     # no variance, and bounds that say less
     assert Estimate(6, "counted", 0, low=0) / Estimate(2, "counted", 0, low=0) == Estimate(3, "counted", 0, low=0)
 
