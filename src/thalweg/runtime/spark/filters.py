@@ -11,11 +11,10 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from thalweg.errors import PlanError
@@ -26,11 +25,11 @@ from thalweg.runtime.outcome import ERRORS_COLUMN, Wanted
 from thalweg.runtime.recalled import recalled
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark import verdict_column
-from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
+from thalweg.runtime.spark.first_action import Fetch
 from thalweg.runtime.spark.host_file import forget_at_exit
 from thalweg.runtime.spark.native import filter_natively
+from thalweg.runtime.spark.observed_work import with_observed_work
 from thalweg.runtime.spark.pickled_plan import PickledPlan
-from thalweg.runtime.spark.stream_watch import watch
 from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker import ChainTask, run_task
 from thalweg.runtime.spark.worker_python import warn_of_another_python
@@ -96,16 +95,8 @@ def attach(
             ):
                 sink(record)
 
-    if df.isStreaming:
-        watch(df.sparkSession, metric, tell)
-        observed = evaluated.observe(metric, work)
-        fetch = None
-    else:
-        observation = Observation(metric)
-        observed = evaluated.observe(observation, work)
-        fetch = Fetch(observation, partial(tell, f"batch {identity[:8]}", None))
-        if settings.events is not None:
-            fetch_without_being_asked(fetch)
+    unasked = settings.events is not None
+    observed, fetch = with_observed_work(evaluated, metric, work, tell, identity, unasked=unasked)
     out = observed.filter(verdict_column.wanted(F.col(flag), tagged))
     if tagged:
         out = out.withColumn(errors_column, verdict_column.errors(F.col(flag)))

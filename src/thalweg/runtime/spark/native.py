@@ -12,10 +12,10 @@ import itertools
 import json
 import operator
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from thalweg.adapt import ProfileSettings
@@ -25,9 +25,10 @@ from thalweg.plan import FilterPlan, NativePlan, NativePredicate
 from thalweg.plan.expression_kind import UNKNOWN, kinds_of
 from thalweg.runtime.native_order import NativeOrder
 from thalweg.runtime.settings import FilterSettings
-from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
+from thalweg.runtime.spark.first_action import Fetch
 from thalweg.runtime.spark.guarded import all_true, kept_whole
-from thalweg.runtime.spark.stream_watch import of_query, watch
+from thalweg.runtime.spark.observed_work import with_observed_work
+from thalweg.runtime.spark.stream_watch import of_query
 
 SHARE = 0.01
 """Of the rows is sampled, where the policy does not say."""
@@ -80,17 +81,9 @@ def filter_natively(
     bins = min(1 << len(learned), MOST_BINS)
     work = F.array(F.to_json(F.histogram_numeric(F.col(outcome), F.lit(bins)))).alias("work")
     metric = f"thalweg_native_{identity}"
-    fetch = None
-    if df.isStreaming:
-        watch(df.sparkSession, metric, use)
-        out = out.observe(metric, work)
-    else:
-        observation = Observation(metric)
-        out = out.observe(observation, work)
-        fetch = Fetch(observation, partial(use, f"batch {identity[:8]}", None))
+    out, fetch = with_observed_work(out, metric, work, use, identity, unasked=settings.events is not None)
+    if fetch is not None:
         native.expect(fetch)
-        if settings.events is not None:
-            fetch_without_being_asked(fetch)
     out = out.filter(F.col(outcome).isNull() | (F.col(outcome) == 0)).drop(marked, outcome)
     return out, fetch, lambda run, batch: None
 

@@ -8,16 +8,22 @@ import json
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol
 from weakref import WeakKeyDictionary
 
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-Told = Callable[[str, int, list[str], str | None], None]
-"""Gets the run (query id and run id), the micro-batch, the texts its tasks left, and the query's name if it has one."""
+
+class Told(Protocol):
+    """Takes what tasks have left."""
+
+    def __call__(self, run: str, batch: int | None, texts: list[str], name: str | None = None) -> None:
+        """Of a run (query id and run id), a micro-batch of it (None: finished data), and the query's name if it has
+        one."""
+        ...
 
 
 def run_name(query: str, start: str, metric: str) -> str:

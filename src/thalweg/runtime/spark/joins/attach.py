@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial, reduce
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
@@ -32,7 +32,7 @@ from thalweg.runtime.join_packing import DAY_US, NOW, Packing
 from thalweg.runtime.join_record import decode
 from thalweg.runtime.join_settings import JoinSettings
 from thalweg.runtime.redaction import redacted
-from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
+from thalweg.runtime.spark.first_action import Fetch
 from thalweg.runtime.spark.joins.arrow_schema import arrow_schema, refuse_uncarried
 from thalweg.runtime.spark.joins.bucket_ids import bucket_ids
 from thalweg.runtime.spark.joins.finished import join_finished
@@ -42,7 +42,7 @@ from thalweg.runtime.spark.joins.query_salt import salt_of_query
 from thalweg.runtime.spark.joins.requirements import demand
 from thalweg.runtime.spark.joins.task import WORK, JoinTask
 from thalweg.runtime.spark.joins.timed_table import warn_of_tables_with_times
-from thalweg.runtime.spark.stream_watch import watch
+from thalweg.runtime.spark.observed_work import with_observed_work
 from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker_heap import settle
 from thalweg.runtime.spark.worker_python import warn_of_another_python
@@ -150,22 +150,16 @@ def attach(
             for record in decode(text, policy=settings.policy, run=run, kind=kind, batch=batch, query_name=name):
                 sink(record)
 
-    fetch = None
     if laid.streaming:
         joined = together.groupBy("bucket").transformWithStateInPandas(
             JoinProcessor(task), columns, "Append", "EventTime",
             # what is set aside is older than the watermark, and a column that carries it may hold nothing older
             eventTimeColumnName="" if tagged else EVENT_TIME,
         )  # fmt: skip
-        watch(any_df.sparkSession, metric, tell)
-        observed = joined.observe(metric, work)
     else:
-        observation = Observation(metric)
         spread = together.repartition(len(laid.buckets), "bucket").sortWithinPartitions("bucket", "first")
-        observed = spread.mapInArrow(partial(join_finished, task), columns).observe(observation, work)
-        fetch = Fetch(observation, partial(tell, f"batch {identity[:8]}", None))
-        if settings.events is not None:
-            fetch_without_being_asked(fetch)
+        joined = spread.mapInArrow(partial(join_finished, task), columns)
+    observed, fetch = with_observed_work(joined, metric, work, tell, identity, unasked=settings.events is not None)
     return observed.filter(F.col(WORK).isNull()).drop(WORK), fetch
 
 
