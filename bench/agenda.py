@@ -8,7 +8,7 @@ from functools import partial
 
 from bench.kdd_checks import kdd
 from bench.log_checks import logs, logs_sql
-from bench.policies import AUTO, CALM_ON_SPARK, DRIFTING, DRIFTING_ON_SPARK, ON_SPARK, OTHERS, OURS, WRITTEN, Setting
+from bench.policies import AUTO, CALM_ON_SPARK, DRIFTING, DRIFTING_ON_SPARK, ON_SPARK, OTHERS, OURS, STATIC, Setting
 from bench.scenario import Scenario
 from bench.scenarios import calm, drift, example6, free, paper_cheap_first, paper_expensive_first, wide
 
@@ -26,7 +26,7 @@ class Item:
     local_rounds: int = 3
     spark_rounds: int = 3
     local: tuple[Setting, ...] = OURS
-    others: tuple[Setting, ...] = (WRITTEN, *OTHERS)
+    others: tuple[Setting, ...] = (STATIC, *OTHERS)
     """What ours are compared with in this process."""
     spark: tuple[Setting, ...] = ON_SPARK
 

@@ -1,6 +1,6 @@
 """The variants in this process, one thread: policies over Arrow batches, hindsight, and DuckDB as the peer.
 
-Hindsight is the policy `written` with the predicates in the best order of each phase, whole batches at a time: the same
+Hindsight is the policy `static` with the predicates in the best order of each phase, whole batches at a time: the same
 loop without anything to learn. It runs twice under two names, which is the A/A control.
 """
 

@@ -7,7 +7,7 @@ written in a bad order. Variants:
 - `first-run`: Thalweg before it has learned anything (cheap kinds first), sampling;
 - `learned-sampling`: Thalweg in the order of earlier runs, sampling, as the first runs after learning do;
 - `learned`: one filter set used again and again, which samples every fourth run once its order stands;
-- `learned-unsampled`: the same order with policy `written`, so without the sample: what sampling costs;
+- `learned-unsampled`: the same order with policy `static`, so without the sample: what sampling costs;
 - `observe-all`: what sampling avoids: flags of sampled rows observed on every row, before every filter.
 
 Ratios are of CPU time of the JVM within a round, medians over rounds; `learned` samples in one round of four, which a
@@ -114,7 +114,7 @@ def _measure(spark: SparkSession, rows: int, rounds: int, folder: Path) -> None:
     assert native is not None
     best = [columns[name] for name in native.order]
     in_that_order = tw.filters(
-        *(tw.predicate(c, name=n) for n, c in zip(native.order, best, strict=True)), policy="written"
+        *(tw.predicate(c, name=n) for n, c in zip(native.order, best, strict=True)), policy="static"
     )
 
     def another_that_learned() -> DataFrame:

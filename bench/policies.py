@@ -71,6 +71,6 @@ DRIFTING = (
 DRIFTING_ON_SPARK = (AUTO, *DEFAULTS[:1], *DRIFTING[5:7])
 OTHERS = (Setting("duckdb-swap"), Setting("velox-rank"))
 """What other engines do."""
-WRITTEN = Setting("written")
-KNOWN = Setting("written", slice_rows=WHOLE)
+STATIC = Setting("static")
+KNOWN = Setting("static", slice_rows=WHOLE)
 """For hindsight: who knows the order has no reason to cut a batch into slices."""

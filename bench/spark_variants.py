@@ -5,7 +5,7 @@
 - `fused`: one function by hand that narrows its batch predicate by predicate, in the written order. With `mapInArrow`
   where rows are narrow (tried once: 0.7 times the time of a UDF), else as one iterator Arrow UDF over the columns that
   are read (tried once: 0.9 times the CPU time of `mapInArrow` on rows of 32 columns).
-- `hindsight`: Thalweg with the policy `written` and the predicates in the best order of each phase.
+- `hindsight`: Thalweg with the policy `static` and the predicates in the best order of each phase.
 
 Every variant reads the same Parquet files, phase after phase, and writes to Spark's `noop` sink.
 """

@@ -15,7 +15,7 @@ TIMES_PLAIN = 4.0
 STABLE, DRIFTING, CALM = 1.10, 1.25, 1.03
 """Most that hindsight may be better by."""
 AUTO_STABLE, AUTO_DRIFTING, AUTO_CALM, AUTO_LESS_WORK, AUTO_KDD = 1.05, 1.15, 1.02, 0.8, 1.15
-"""The same for `auto` alone: over hindsight, over `written`, of others' work, and over the best fixed order."""
+"""The same for `auto` alone: over hindsight, over `static`, of others' work, and over the best fixed order."""
 
 DEFAULT = "a-greedy"
 AUTO = "auto"
@@ -139,7 +139,7 @@ def _calm_local(measured: Measured) -> list[Line]:
     usual = measured.ratio(DEFAULT, HINDSIGHT)
     return [
         _line(measured, "CPU time over that of not adapting", value, CALM, policy, default=usual),
-        *_auto(measured, "CPU time over that of written", AUTO_CALM, "written"),
+        *_auto(measured, "CPU time over that of static", AUTO_CALM, "static"),
     ]
 
 

@@ -43,10 +43,10 @@ def compare(chain: Chain, policies: Sequence[str], run: Run, mode: str) -> Compa
         policy: lambda policy=policy: run(policy, seed, MOST * known.fixed_ns, None)  # type: ignore[misc]
         for policy in policies
     }
-    runs[BEST] = lambda: run("written", seed, math.inf, (known.fixed_order,))
-    runs[AGAIN] = lambda: run("written", seed + 1, math.inf, (known.fixed_order,))
+    runs[BEST] = lambda: run("static", seed, math.inf, (known.fixed_order,))
+    runs[AGAIN] = lambda: run("static", seed + 1, math.inf, (known.fixed_order,))
     if len(chain.phases) > 1 and not chain.many:
-        runs[BY_PHASE] = lambda: run("written", seed, math.inf, known.phase_orders)
+        runs[BY_PHASE] = lambda: run("static", seed, math.inf, known.phase_orders)
     names = list(runs)
     found = {name: runs[name]() for name in (names[i] for i in rng.permutation(len(names)))}
     check_work(chain, known, found)
@@ -135,7 +135,7 @@ def run_line(
 
 def names_in_order(name: str) -> int:
     """Policies first, as listed, then the best orders."""
-    order = (*POLICIES, "written", BEST, AGAIN, BY_PHASE)
+    order = (*POLICIES, "static", BEST, AGAIN, BY_PHASE)
     return order.index(name) if name in order else len(order)
 
 

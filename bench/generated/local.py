@@ -20,9 +20,9 @@ from bench.generated.spec import Chain, Order, as_written
 def run_orders(chain: Chain, speed: Speed, orders: Sequence[Order], seed: int) -> Outcome:
     """One order for all rows, or one per phase, in the same loop."""
     if len(orders) == 1:
-        return run_local(as_written(chain, orders[0]), speed, "written", seed)
+        return run_local(as_written(chain, orders[0]), speed, "static", seed)
     parts = [
-        run_local(as_written(chain.only(number), order), speed, "written", seed) for number, order in enumerate(orders)
+        run_local(as_written(chain.only(number), order), speed, "static", seed) for number, order in enumerate(orders)
     ]
     return Outcome(sum(part.work_ns for part in parts), sum(part.time_ns for part in parts), False)
 

@@ -116,9 +116,9 @@ class OnSpark:
             PLAIN: lambda: self._unless(every, lambda checks: self._by_hand(checks, on.pandas_filter)),
             NONDETERMINISTIC: lambda: self._unless(written, lambda checks: self._by_hand(checks, once_each)),
             FUSED: lambda: self._unless(written, lambda checks: on.fused(self._rows(), tuple(checks))),
-            BEST: lambda: self._filters("written", self.known.fixed_order),
+            BEST: lambda: self._filters("static", self.known.fixed_order),
             AUTO: lambda: self._filters("auto", None),
-            AGAIN: lambda: self._filters("written", self.known.fixed_order),
+            AGAIN: lambda: self._filters("static", self.known.fixed_order),
         }
         self._warm_up()
         return {name: runs[name]() for name in in_turn(self.chain.seed, self.chain.number)}

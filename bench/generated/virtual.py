@@ -78,8 +78,8 @@ class VirtualClock:
 def run_orders(chain: Chain, orders: Sequence[Order], seed: int = 1) -> Outcome:
     """One order for all rows, or one per phase, in the same loop."""
     if len(orders) == 1:
-        return run_virtual(as_written(chain, orders[0]), "written", seed)
-    parts = [run_virtual(as_written(chain.only(number), order), "written", seed) for number, order in enumerate(orders)]
+        return run_virtual(as_written(chain, orders[0]), "static", seed)
+    parts = [run_virtual(as_written(chain.only(number), order), "static", seed) for number, order in enumerate(orders)]
     return Outcome(sum(part.work_ns for part in parts), sum(part.time_ns for part in parts), False)
 
 

@@ -14,7 +14,7 @@ from bench.joins.streams import JoinScenario, of_streams, of_window, star, three
 from bench.rounds import Variant
 from thalweg.plan.join_shape import left_deep, to_text
 
-AUTO, AGAIN, WRITTEN, HINDSIGHT = "auto", "auto again", "written", "hindsight"
+AUTO, AGAIN, STATIC, HINDSIGHT = "auto", "auto again", "static", "hindsight"
 POLICIES = ("a-greedy", "sweep")
 WINDOWS = (1_000, 10_000, 100_000, 1_000_000)
 STREAMS = (2, 3, 4, 6, 8, 10)
@@ -37,7 +37,7 @@ class Item:
 
     def variants(self, scenario: JoinScenario, oracle: DuckDB) -> Iterator[Variant]:
         """`auto` runs twice under two names: the A/A control."""
-        for name, policy in ((AUTO, "auto"), (AGAIN, "auto"), (WRITTEN, "written")):
+        for name, policy in ((AUTO, "auto"), (AGAIN, "auto"), (STATIC, "static")):
             yield Variant(name, partial(policy_trial, scenario, policy), {"policy": policy}, ours=True)
         if self.orders:
             for policy in POLICIES:

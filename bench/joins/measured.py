@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from bench.joins.agenda import AGAIN, AUTO, WRITTEN
+from bench.joins.agenda import AGAIN, AUTO, STATIC
 from bench.joins.memory_read import random_read_ns
 from bench.joins.streams import JoinScenario
 from bench.rounds import Trials, Variant, ratio, ratios, seconds
@@ -80,7 +80,7 @@ class Measured:
 
     def fewest_probes(self) -> tuple[str, int]:
         """The policy of ours that made the fewest, profiling included."""
-        adaptive = [v.name for v in self.variants if v.ours and v.name not in (AGAIN, WRITTEN)]
+        adaptive = [v.name for v in self.variants if v.ours and v.name not in (AGAIN, STATIC)]
         return min(((name, self.probes(name)) for name in adaptive), key=lambda found: found[1])
 
     @cached_property

@@ -119,7 +119,7 @@ def order_trial(scenario: JoinScenario, orders: Orders) -> Trial:
     """Each stream's rows probe in a fixed order."""
     loop = loop_of(scenario)
     for alias, order in orders.items():
-        loop.loops[alias].restore({"policy": "written", "order": list(order)})
+        loop.loops[alias].restore({"policy": "static", "order": list(order)})
     watch = Stopwatch()
     took = timed(scenario, driven(loop, scenario, watch), watch)
     evaluated = {a: sum(one.work.evaluated) for a, one in loop.loops.items()}
@@ -142,7 +142,7 @@ def binding_of(scenario: JoinScenario) -> JoinBinding:
 
 def loop_of(scenario: JoinScenario) -> JoinLoop:
     """Without adapting."""
-    return JoinLoop(binding_of(scenario), "written", None, time.perf_counter_ns, np.random.default_rng(0))
+    return JoinLoop(binding_of(scenario), "static", None, time.perf_counter_ns, np.random.default_rng(0))
 
 
 def driven(loop: Loop, scenario: JoinScenario, watch: Stopwatch) -> Iterator[pa.RecordBatch]:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from thalweg.deprecated import current_arguments
 from thalweg.errors import PlanError
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
 from thalweg.plan.predicate import ColumnLike
@@ -51,7 +52,7 @@ def filters(
         to :func:`thalweg.predicate` with a name: native predicates, evaluated in the JVM before rows travel.
     policy
         ``"auto"`` (default) sets everything by itself. ``"a-greedy"``, ``"sweep"``, ``"independent"`` and
-        ``"local-swaps"`` are the algorithms of the paper; ``"written"`` keeps the order as it stands;
+        ``"local-swaps"`` are the algorithms of the paper; ``"static"`` keeps the order as it stands;
         ``"duckdb-swap"`` and ``"velox-rank"`` do what other engines do, to compare with.
     budget
         For ``"auto"``: the share of the time that adapting may take, 0.02 by default.
@@ -89,7 +90,7 @@ def filters(
         "policy": policy, "p": p, "window": window, "alpha": alpha, "budget": budget, "slice_rows": slice_rows,
         "seed": seed, "events": events, "on_error": on_error, "redact": redact, "time_limit": time_limit,
     }  # fmt: skip
-    return Filters(FilterPlan.of(predicates), given)
+    return Filters(FilterPlan.of(predicates), current_arguments(given))
 
 
 class Filters(Applied):

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from thalweg.deprecated import current_arguments
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.window_length import Length, check_length
 from thalweg.report import JoinReport, JoinTally
@@ -65,7 +66,7 @@ def join(
         the largest time read minus the lateness) is late: counted, and not joined.
     policy, budget
         As for :func:`thalweg.filters`, ``"auto"`` by default: the probe of a window is a filter, and each stream has an
-        order of its own. ``"written"`` probes in the order of `on`.
+        order of its own. ``"static"`` probes in the order of `on`.
     select
         The columns of the result: ``["a.price", "b.*", "event_time"]``; None: all. Windows hold only what is selected
         or compared by value.
@@ -118,7 +119,7 @@ def join(
         "buckets": buckets, "max_ahead": max_ahead, "idle_after": idle_after, "slice_rows": slice_rows, "seed": seed,
         "events": events, "redact": redact,
     }  # fmt: skip
-    return Join(plan, given)
+    return Join(plan, current_arguments(given))
 
 
 class Join(Applied):

@@ -86,9 +86,9 @@ class WorkerDiedError(PredicateError):
 def nearest(word: str, known: Iterable[str]) -> str:
     """A hint for an unknown word.
 
-    >>> nearest("sweeep", ["sweep", "written"])
+    >>> nearest("sweeep", ["sweep", "static"])
     " (did you mean 'sweep'?)"
-    >>> nearest("xyz", ["sweep", "written"])
+    >>> nearest("xyz", ["sweep", "static"])
     ''
     """
     close = difflib.get_close_matches(word, list(known), n=1)

@@ -34,7 +34,7 @@ def test_what_is_no_name_at_all_is_refused_the_same_way(name: Any):
 
 def test_the_four_of_the_paper_profile_and_the_others_do_not():
     assert PROFILING == ["a-greedy", "sweep", "independent", "local-swaps"]
-    assert set(POLICIES) - set(PROFILING) == {"auto", "written", "duckdb-swap", "velox-rank"}
+    assert set(POLICIES) - set(PROFILING) == {"auto", "static", "duckdb-swap", "velox-rank"}
 
 
 def test_auto_takes_a_budget_and_nothing_else():
@@ -57,7 +57,7 @@ def test_what_is_given_replaces_the_default_and_only_that(name: str):
     assert check_policy(name, alpha=0.5) == ProfileSettings(defaults.p, defaults.window, 0.5)
 
 
-@pytest.mark.parametrize("name", ["written", "duckdb-swap", "velox-rank"])
+@pytest.mark.parametrize("name", ["static", "duckdb-swap", "velox-rank"])
 @pytest.mark.parametrize("given", [{"p": 0.1}, {"window": 5}, {"alpha": 0.5}, {"p": 0.1, "alpha": 0.5}])
 def test_profiling_settings_of_a_policy_that_does_not_profile_are_refused(name: str, given: dict[str, Any]):
     said = refusal(name, **given)

@@ -228,8 +228,8 @@ def test_counted_work_is_the_computed_work(order: tuple[int, ...], row_function:
     computed = hindsight(chain).work_ns(order)
     assert computed == pytest.approx(counted(chain, order), rel=1e-12)
     ordered = as_written(chain, order)
-    assert virtual.run_virtual(ordered, "written", 1).work_ns == pytest.approx(computed, rel=1e-12)
-    assert local.run_local(ordered, FREE, "written", 1).work_ns == pytest.approx(computed, rel=1e-12)
+    assert virtual.run_virtual(ordered, "static", 1).work_ns == pytest.approx(computed, rel=1e-12)
+    assert local.run_local(ordered, FREE, "static", 1).work_ns == pytest.approx(computed, rel=1e-12)
 
 
 @pytest.mark.parametrize("after", [(), (2,)])
@@ -250,11 +250,11 @@ def test_a_run_is_stopped_when_its_limit_is_spent(row_function: int) -> None:
     chain = small(row_function=row_function)
     whole = hindsight(chain).work_ns((0, 1, 2))
     for limit in (0.05 * whole, 0.9 * whole):
-        stopped = virtual.run_virtual(chain, "written", 1, limit)
+        stopped = virtual.run_virtual(chain, "static", 1, limit)
         assert (stopped.stopped, stopped.work_ns) == (True, pytest.approx(limit, rel=0.2))
-        stopped = local.run_local(chain, FREE, "written", 1, limit)
+        stopped = local.run_local(chain, FREE, "static", 1, limit)
         assert (stopped.stopped, stopped.work_ns) == (True, limit)
-    assert not local.run_local(chain, FREE, "written", 1, 1.001 * whole).stopped
+    assert not local.run_local(chain, FREE, "static", 1, 1.001 * whole).stopped
 
 
 def test_the_best_other_policy_is_the_one_that_works_least(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +276,7 @@ def interrupted(seed: int, neighbour: bool = False) -> tuple[virtual.VirtualCloc
     parts = tuple(replace(part, cost_ns=10.0 * part.cost_ns, fixed_ns=0.0) for part in chain.parts)
     chain = replace(chain, parts=parts, phases=(Phase(0, 100_000, (1.0,) * 3),), batch_rows=1_000)
     clock = virtual.VirtualClock(seed, neighbour)
-    loop = virtual.virtual_loop(chain, "written", seed, clock, Ledger(chain))
+    loop = virtual.virtual_loop(chain, "static", seed, clock, Ledger(chain))
     for _, batch in chain.batches:
         loop.process(batch.select(["bits"]))
     return clock, [found / part.cost_ns for found, part in zip(loop.cost_ns(), parts, strict=True)]
@@ -315,7 +315,7 @@ def test_burning_takes_the_time_that_was_set() -> None:
     from bench.generated.burning import measure
 
     chain = replace(small(2, 20_000), phases=(Phase(0, 20_000, (1.0, 1.0)),))
-    outcome = local.run_local(chain, measure(), "written", 1)
+    outcome = local.run_local(chain, measure(), "static", 1)
     assert outcome.time_ns > 0.5 * outcome.work_ns
 
 

@@ -55,7 +55,7 @@ def test_both_sides_keep_the_same_rows_and_the_summary_says_so(spark: SparkSessi
 @pytest.mark.parametrize("width", [60, 140])
 def test_the_live_view_fits_its_terminal(spark: SparkSession, width: int) -> None:
     console = Console(file=io.StringIO(), width=width, height=45, force_terminal=True, color_system=None)
-    text = demo_on(spark, console, policy="written")
+    text = demo_on(spark, console, policy="static")
     assert "the chain as it runs now" in text
     frames = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "\n")
     assert max(map(cell_len, frames.split("\n"))) <= width
@@ -97,7 +97,7 @@ def test_an_unknown_policy_is_told_before_spark_starts() -> None:
     assert "did you mean 'sweep'" in result.stderr
 
 
-@pytest.mark.parametrize("policy", ["a-greedy", "written"])
+@pytest.mark.parametrize("policy", ["a-greedy", "static"])
 def test_what_to_try_next_is_not_what_just_ran_and_can_be_typed(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")  # as after `make demo`
     keep = tw.filters(*PREDICATES, policy=policy)
@@ -110,4 +110,4 @@ def test_what_to_try_next_is_not_what_just_ran_and_can_be_typed(policy: str, mon
     console = Console(file=io.StringIO(), width=200)
     console.print(summary(race))
     assert isinstance(console.file, io.StringIO)
-    assert ('make demo ARGS="--policy written"' in console.file.getvalue()) == (policy != "written")
+    assert ('make demo ARGS="--policy static"' in console.file.getvalue()) == (policy != "static")

@@ -38,7 +38,7 @@ def passes(row: dict[str, Any]) -> bool:
     )
 
 
-@pytest.mark.parametrize("policy", ["a-greedy", "written"])
+@pytest.mark.parametrize("policy", ["a-greedy", "static"])
 def test_a_chain_keeps_what_brute_force_keeps(policy: str) -> None:
     keep = tw.filters(*PREDICATES, policy=policy, seed=1)
     for phase in (0, 1):

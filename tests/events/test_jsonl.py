@@ -70,7 +70,7 @@ def test_of_a_micro_batch_that_was_run_again_the_last_time_is_read(tmp_path: Pat
 
     def observed(query: str, start: str, batch: int) -> Observed:
         return Observed(
-            f"{query} run {start}", "stream", batch, "w", "written", ("a",), ("a",), 5, 5, (5,), (5,), (5,), (1.0,),
+            f"{query} run {start}", "stream", batch, "w", "static", ("a",), ("a",), 5, 5, (5,), (5,), (5,), (1.0,),
             (0,), (0,), (0,), 0, 5, 0, 0, 0, query, start,
         )  # fmt: skip
 

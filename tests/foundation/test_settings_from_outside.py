@@ -139,7 +139,7 @@ def conf(spark: Any) -> Iterator[Callable[[str, str], None]]:
 
 
 TEXTS = [
-    *(("policy", policy) for policy in POLICIES), ("policy", " Written "), ("p", "1"), ("window", "3"),
+    *(("policy", policy) for policy in POLICIES), ("policy", " Static "), ("p", "1"), ("window", "3"),
     ("alpha", "0.5"), ("budget", "0.5"), ("slice_rows", "1"), ("seed", "7"), ("events", "run.jsonl"),
     ("redact", "TRUE"), ("time_limit", "30"), ("max_matches", "1000"),
     ("max_bytes", "100000000"), ("policy", ""), ("seed", "  "),
@@ -185,7 +185,7 @@ def test_the_argument_then_the_environment_then_the_default(kind: str, monkeypat
     assert policies(answer(kind)[1]) == {"a-greedy"}, "where p is set and no policy"
     monkeypatch.setenv("THALWEG_POLICY", "sweep")
     assert policies(answer(kind)[1]) == {"sweep"}
-    assert policies(answer(kind, policy="written")[1]) == {"written"}
+    assert policies(answer(kind, policy="static")[1]) == {"static"}
 
 
 OUTSIDE = {
@@ -194,7 +194,7 @@ OUTSIDE = {
         "redact": "true", "time_limit": "30", "max_matches": "1000",
         "max_bytes": "100000000",
     },
-    "environment": {"policy": "written", "budget": "0.5", "seed": "3", "redact": "1"},
+    "environment": {"policy": "static", "budget": "0.5", "seed": "3", "redact": "1"},
 }  # fmt: skip
 
 
@@ -206,7 +206,7 @@ def test_on_spark_no_setting_changes_an_answer(
         monkeypatch.setenv(f"THALWEG_{name.upper()}", text)
     monkeypatch.setenv("THALWEG_EVENTS", str(tmp_path / "run.jsonl"))
     found, report = answer(kind, spark)
-    assert (found, policies(report)) == (EXPECTED[kind], {"written"})
+    assert (found, policies(report)) == (EXPECTED[kind], {"static"})
     for name, text in OUTSIDE["conf"].items():
         conf(name, text)
     found, report = answer(kind, spark)
@@ -217,18 +217,18 @@ def test_on_spark_the_argument_comes_first(spark: Any, conf: Any):
     conf("policy", "sweep")
     shown = a_session(spark).query(JOINED).explain()
     assert "(sweep)" in str(shown)
-    assert "(written)" in str(a_session(spark).query(JOINED, policy="written").explain())
-    _, report = answer("join", spark, policy="written")
-    assert policies(report) == {"written"}
+    assert "(static)" in str(a_session(spark).query(JOINED, policy="static").explain())
+    _, report = answer("join", spark, policy="static")
+    assert policies(report) == {"static"}
 
 
 def test_join_explain_shows_the_policy_and_limits_in_force(spark: Any, conf: Any, capsys: pytest.CaptureFixture[str]):
     frames = {name: on_spark(spark, name) for name in TABLES}
-    conf("policy", "written")
+    conf("policy", "static")
     conf("max_matches", "1234")
     a_join().explain(**frames)
     shown = capsys.readouterr().out
-    assert "(policy written)" in shown
+    assert "(policy static)" in shown
     assert "1,234 matches" in shown
     a_join(policy="sweep").explain(**frames)
     assert "(policy sweep)" in capsys.readouterr().out
@@ -273,12 +273,12 @@ def test_a_query_takes_the_settings_of_its_filters_and_joins(on_spark: bool, req
 def test_settings_are_read_when_something_is_applied(monkeypatch: pytest.MonkeyPatch):
     keep, join, q = a_filter(), a_join(), a_session().query(JOINED)
     assert "(auto)" in str(q.explain())
-    monkeypatch.setenv("THALWEG_POLICY", "written")
+    monkeypatch.setenv("THALWEG_POLICY", "static")
     list(keep.over(TABLES["a"])), list(join.over(**TABLES)), q.dataframe()
-    assert [policies(each.report()) for each in (keep, join, q)] == [{"written"}] * 3
-    assert "(written)" in str(q.explain())
-    assert q.plan.policy == "written"
-    assert q.explain().adapts == ("nothing: the policy written keeps every order",)
+    assert [policies(each.report()) for each in (keep, join, q)] == [{"static"}] * 3
+    assert "(static)" in str(q.explain())
+    assert q.plan.policy == "static"
+    assert q.explain().adapts == ("nothing: the policy static keeps every order",)
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_unknown_names_are_warned_of_by_joins_and_queries(kind: str, monkeypatch
 def test_unknown_names_are_warned_of_also_when_they_are_set_later(spark: Any, conf: Any):
     answer("filters", spark)
     for name, kind in (("polcy", "filters"), ("policyy", "join")):
-        conf(name, "written")
+        conf(name, "static")
         with pytest.warns(UserWarning, match=f"spark.thalweg.{name} is no setting of Thalweg"):
             answer(kind, spark)
 

@@ -78,7 +78,7 @@ def test_what_cannot_be_compared_is_told_before_any_row_is_read():
 
 
 def test_a_join_can_be_copied_and_pickled():
-    join = tw.join(on="a.k = b.k AND a.p > 0.15", window="1 minute", time="t", policy="written")
+    join = tw.join(on="a.k = b.k AND a.p > 0.15", window="1 minute", time="t", policy="static")
     for other in (copy.deepcopy(join), pickle.loads(pickle.dumps(join))):
         assert rows(pa.Table.from_batches(other.over(a=A, b=B))) == rows(pa.Table.from_batches(join.over(a=A, b=B)))
 

@@ -51,7 +51,7 @@ def table(keys: pa.Array, **more: pa.Array) -> pa.Table:
 @pytest.mark.parametrize("kind", KEYS)
 def test_chosen_keys_cost_what_others_cost(kind: str):
     rows_of = table(KEYS[kind](COUNT))
-    join = tw.join("a.k = b.k", COUNT, "t", policy="written", max_matches=2, seed=7)
+    join = tw.join("a.k = b.k", COUNT, "t", policy="static", max_matches=2, seed=7)
     found = pa.Table.from_batches(join.over(a=rows_of, b=rows_of))
     assert found.num_rows == COUNT
     assert found["a_t"] == found["b_t"]
@@ -63,7 +63,7 @@ def test_chosen_keys_cost_what_others_cost(kind: str):
 def test_chosen_keys_of_two_columns():
     one, other = crafted.pairs(COUNT)
     rows_of = table(one, m=other)
-    join = tw.join("a.k = b.k AND a.m = b.m", COUNT, "t", policy="written", max_matches=2, seed=7)
+    join = tw.join("a.k = b.k AND a.m = b.m", COUNT, "t", policy="static", max_matches=2, seed=7)
     assert sum(batch.num_rows for batch in join.over(a=rows_of, b=rows_of)) == COUNT
     assert sum(stream.looked for stream in join.report().sections[0].streams.values()) < ENTRIES_PER_ROW * 2 * COUNT
 
@@ -84,7 +84,7 @@ def test_the_salt_is_another_one_in_every_pass_unless_there_is_a_seed():
     rows_of = table(pa.array(np.random.default_rng(1).integers(0, 2**40, COUNT)))
 
     def looked(seed: int | None) -> int:
-        join = tw.join("a.k = b.k", COUNT, "t", policy="written", seed=seed)
+        join = tw.join("a.k = b.k", COUNT, "t", policy="static", seed=seed)
         assert sum(batch.num_rows for batch in join.over(a=rows_of, b=rows_of)) == COUNT
         return sum(stream.looked for stream in join.report().sections[0].streams.values())
 
@@ -101,7 +101,7 @@ def test_a_state_is_taken_over_under_another_salt(on: str, select: list[str] | N
 
     def fresh() -> JoinLoop:
         binding = JoinBinding.of(plan, {"a": batch.schema, "b": batch.schema})
-        return JoinLoop(binding, "written", None, lambda: 0, np.random.default_rng(0), snapshots=True)
+        return JoinLoop(binding, "static", None, lambda: 0, np.random.default_rng(0), snapshots=True)
 
     store = DictChunks()
     first = KeptJoin.open(store, "a join", None, fresh)
@@ -188,7 +188,7 @@ def test_chosen_keys_on_spark_are_spread_also_after_a_restart(spark, tmp_path: P
     """The buckets of a checkpoint keep their salt: rows of before and of after meet."""
     keys = crafted.for_one_bucket(400, 2)
     streams = {alias: Files(tmp_path / alias, stream_rows([0], [1]).schema) for alias in "ab"}
-    arguments = {"on": "a.k = b.k", "window": "1 hour", "time": "ts", "buckets": 2, "policy": "written"}
+    arguments = {"on": "a.k = b.k", "window": "1 hour", "time": "ts", "buckets": 2, "policy": "static"}
     streams["a"].add(stream_rows([1.0] * 400, keys))
     streams["b"].add(stream_rows([1.0] * 400, keys))
     for join, count in ((tw.join(**arguments), 400), (tw.join(**arguments), 1600)):

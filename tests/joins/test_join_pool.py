@@ -193,7 +193,7 @@ def test_a_stream_whose_hub_has_no_rows_learns_by_itself(monkeypatch):
     assert named(loop, "b")[:2] == ["a", "e"]
 
 
-@pytest.mark.parametrize("policy", ["written", "a-greedy"])
+@pytest.mark.parametrize("policy", ["static", "a-greedy"])
 def test_other_policies_share_nothing(policy):
     loop = star(policy)
     drive(loop, 5_000)

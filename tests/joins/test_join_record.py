@@ -178,9 +178,9 @@ def test_how_long_a_tick_is(kind: pa.DataType, tick_ns: int | None):
     plan = JoinPlan.of("a.k = b.k", 5 if tick_ns is None else "5 seconds", "t", 0 if tick_ns is None else "0 seconds")
     schema = pa.schema([("k", pa.int64()), ("t", kind)])
     loop = JoinLoop(
-        JoinBinding.of(plan, dict.fromkeys("ab", schema)), "written", None, lambda: 0, np.random.default_rng(3)
+        JoinBinding.of(plan, dict.fromkeys("ab", schema)), "static", None, lambda: 0, np.random.default_rng(3)
     )
-    records = decode(encode(loop, worker="w"), policy="written", run="r", kind="stream", batch=0)
+    records = decode(encode(loop, worker="w"), policy="static", run="r", kind="stream", batch=0)
     assert [record.tick_ns for record in by_stream(records).values()] == [tick_ns, tick_ns]
     assert [from_json(to_json(record)) for record in records] == records
 

@@ -34,7 +34,7 @@ Round = list[tuple[str, pa.RecordBatch]]
 
 def loop_of(
     binding: JoinBinding,
-    policy: str = "written",
+    policy: str = "static",
     seed: int = 0,
     slice_rows: int | None = None,
     tables: Mapping[str, pa.Table] | None = None,
@@ -240,7 +240,7 @@ def test_orders_that_were_learned_are_those_of_a_new_process():
     assert [names[k] for k in loop_of(binding, "a-greedy", 4).loops["a"].order] == ["b", "c"]
     again = KeptJoin.open(store.copy(), QUERY, None, lambda: loop_of(binding, "a-greedy", 4, 20))
     assert [names[k] for k in again.loop.loops["a"].order] == ["c", "b"]
-    other = KeptJoin.open(store.copy(), QUERY, None, lambda: loop_of(binding, "written"))
+    other = KeptJoin.open(store.copy(), QUERY, None, lambda: loop_of(binding, "static"))
     assert sorted(other.loop.loops["a"].order) == [0, 1]  # another policy takes what it can use
 
 

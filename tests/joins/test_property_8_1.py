@@ -23,12 +23,12 @@ ORDERS = list(itertools.permutations("bcd"))
 
 
 def star(order: tuple[str, ...], results: int = 1000) -> JoinLoop:
-    """The streams in that order in `on`, which is how `written` probes them."""
+    """The streams in that order in `on`, which is how `static` probes them."""
     plan = JoinPlan.of(" AND ".join(CONDITIONS[alias] for alias in order), 100, "t", 0)
     schemas = {alias: pa.schema([(COLUMN[alias], pa.int64()), ("t", pa.int64())]) for alias in order}
     schemas["a"] = pa.schema([("x", pa.int64()), ("y", pa.int64()), ("z", pa.int64()), ("t", pa.int64())])
     binding = JoinBinding.of(plan, schemas)
-    loop = JoinLoop(binding, "written", None, lambda: 0, np.random.default_rng(0), results=results)
+    loop = JoinLoop(binding, "static", None, lambda: 0, np.random.default_rng(0), results=results)
     assert loop.chains["a"].others == order
     return loop
 

@@ -61,7 +61,7 @@ def test_one_tuple_at_a_time(case: Case, seed: int, slice_rows: int | None):
 def restless_loop(case: Case, seed: int, p: float, restless: float, slice_rows: int | None, results: int) -> JoinLoop:
     """Orders change, and rows are profiled, as a script says."""
     rng = np.random.default_rng(seed)
-    loop = JoinLoop(case.binding, "written", None, lambda: 0, rng, results=results, snapshots=True, tables=case.tables)
+    loop = JoinLoop(case.binding, "static", None, lambda: 0, rng, results=results, snapshots=True, tables=case.tables)
     for n, (alias, chain) in enumerate(loop.chains.items()):
         policy = Scripted(chain.pipeline, seed + n, p, restless)
         loop.loops[alias] = FilterLoop(chain, policy, np.random.default_rng(seed + n), slice_rows)

@@ -107,9 +107,7 @@ def test_payload_that_is_not_selected_is_not_held(key: str, tree: bool):
         before = pa.total_allocated_bytes()
         binding = bound(f"a.{key} = b.{key}", select, window=10**6)
         loop: Any = (
-            TreeLoop(binding, ("a", "b"))
-            if tree
-            else JoinLoop(binding, "written", None, lambda: 0, RNG, snapshots=True)
+            TreeLoop(binding, ("a", "b")) if tree else JoinLoop(binding, "static", None, lambda: 0, RNG, snapshots=True)
         )
         for n in range(BATCHES):
             assert not list(loop.process("a", message(n * ROWS)))

@@ -129,7 +129,7 @@ def test_exactly_the_late_rows_are_missing(
 def test_rows_are_forgotten_when_the_watermark_has_passed_their_window():
     binding = JoinBinding.of(JoinPlan.of("a.k = b.k", {"a": 10, "b": 20}, "t", {"a": 5, "b": 0}),
                              dict.fromkeys("ab", SCHEMA))  # fmt: skip
-    loop = JoinLoop(binding, "written", None, lambda: 0, np.random.default_rng(0))
+    loop = JoinLoop(binding, "static", None, lambda: 0, np.random.default_rng(0))
 
     def come(alias: str, *times: int) -> None:
         batch = {"k": [1] * len(times), "t": list(times), "id": [0] * len(times)}

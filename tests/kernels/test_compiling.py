@@ -72,7 +72,7 @@ def test_the_clock_never_goes_back_in_any_thread():
     assert went_back == []
 
 
-@pytest.mark.parametrize("policy", ["a-greedy", "written"])
+@pytest.mark.parametrize("policy", ["a-greedy", "static"])
 def test_a_predicate_that_numba_compiles_is_not_charged_with_it(policy: str):
     """Under a-greedy it is first called by profiling, because the predicate before it drops every row."""
     function = new_function()

@@ -17,7 +17,7 @@ def test_virtual_time_is_what_the_evaluations_cost():
     codes = groups.draw(np.random.default_rng(0), 5_000)
     costs = (1.0, 10.0, 1.0, 5.0)
     order = (2, 0, 3, 1)
-    filters = SyntheticFilters(costs, "written", 0, written=order)
+    filters = SyntheticFilters(costs, "static", 0, written=order)
     work = filters.process(batches(codes, 1_000))
     spent = evaluated = 0
     for code in codes.tolist():

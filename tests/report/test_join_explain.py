@@ -188,7 +188,7 @@ def test_what_a_join_was_made_with_is_told(monkeypatch: pytest.MonkeyPatch, caps
 
 
 def test_an_order_that_stands_is_not_said_to_follow():
-    assert "follows" not in explained(STAR, policy="written")
+    assert "follows" not in explained(STAR, policy="static")
     assert "follows" not in explained("a.k = b.k")  # nothing to order
     assert "policy sweep" in explained(STAR, policy="sweep")
 

@@ -35,7 +35,7 @@ def forms(report: Report | JoinReport) -> list[str]:
     ("changes", "sentence"),
     [
         ({"policy": "auto", "standing": HELD_BACK}, HELD_BACK),
-        ({"policy": "written"}, "policy written never changes the order"),
+        ({"policy": "static"}, "policy static never changes the order"),
         ({"profile_tuples": 0}, "not enough seen yet: no dropped row was profiled"),
         ({"kept": 1000, "profile_tuples": 0}, "not enough seen yet: no row was dropped"),
         ({"profile_tuples": 40}, "nothing better found, by 40 profiled rows"),
@@ -79,7 +79,7 @@ def test_right_after_a_switch_only_the_policy_says_why_the_order_is_kept():
 
 def test_a_run_of_every_kind_of_policy_says_it():
     calm = {"policy": "a-greedy", "alpha": 0.05}  # so that only a filter twenty times as good comes forward
-    for settings, begins in (({"policy": "written"}, "policy written never"), (calm, "nothing better found, by")):
+    for settings, begins in (({"policy": "static"}, "policy static never"), (calm, "nothing better found, by")):
         keep = tw.filters(
             tw.predicate(lambda x: x % 7 == 0, "x", name="rare"), tw.predicate(lambda x: x % 2 == 0, "x", name="even"),
             seed=1, **settings,

@@ -144,7 +144,7 @@ def test_a_policy_is_shown_all_work_once_and_its_own_time_is_apart(p: float, sli
 
 def test_work_is_taken_once():
     watched = Watched([[False], [True]])
-    loop = FilterLoop(watched.chain, make_policy("written", watched.pipeline, None, None), np.random.default_rng(1))
+    loop = FilterLoop(watched.chain, make_policy("static", watched.pipeline, None, None), np.random.default_rng(1))
     loop.process(watched.batch([0, 1]))
     assert loop.take_work().rows == 2
     assert loop.take_work() == Work.none(1)

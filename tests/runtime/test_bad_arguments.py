@@ -84,7 +84,7 @@ def test_what_is_no_spark_dataframe_is_refused_with_the_way_for_arrow():
         ({"window": -5}, ["window=-5"]),
         ({"alpha": 0.0}, ["alpha=0.0"]),
         ({"slice_rows": 0}, ["slice_rows=0", "1 or more"]),
-        ({"policy": "written", "p": 0.5}, ["'written'", "leave out p"]),
+        ({"policy": "static", "p": 0.5}, ["'static'", "leave out p"]),
     ],
 )
 def test_bad_settings_are_told_when_the_filters_are_made(options: dict[str, Any], words: list[str]):

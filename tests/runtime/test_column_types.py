@@ -151,7 +151,7 @@ def test_a_row_function_gets_the_values(name: str):
         return value is not None
 
     keep = tw.filters(
-        tw.predicate(lambda i: i % MULTIPLE > 0, "id", name="some"), tw.predicate(looks, "id", "c"), policy="written"
+        tw.predicate(lambda i: i % MULTIPLE > 0, "id", name="some"), tw.predicate(looks, "id", "c"), policy="static"
     )
     expected = [(i, value) for i, value in enumerate(values) if i % MULTIPLE > 0]
     found = rows_of(list(keep.over(batches(column))), column)
@@ -177,7 +177,7 @@ def test_a_vectorized_predicate_gets_the_values_in_one_type_wherever_it_stands(n
     for chain in ((some, array), (array, some)):
         seen.clear()
         expected = [(i, value) for i, value in enumerate(values) if i % MULTIPLE > 0]
-        assert rows_of(list(tw.filters(*chain, policy="written").over(batches(column))), column) == expected
+        assert rows_of(list(tw.filters(*chain, policy="static").over(batches(column))), column) == expected
         assert seen == (expected if chain[0] is some else list(enumerate(values)))
     assert len(types) == 1
     (kind,) = types

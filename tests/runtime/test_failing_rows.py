@@ -138,7 +138,7 @@ def test_the_error_names_every_predicate_that_raised_the_row_its_values_and_the_
 
 
 def test_a_row_that_another_predicate_drops_fails_nothing_and_is_counted():
-    keep = tw.filters(tw.predicate(parse, "text"), tw.predicate(not_fourth, "id"), policy="written")
+    keep = tw.filters(tw.predicate(parse, "text"), tw.predicate(not_fourth, "id"), policy="static")
     assert [b.num_rows for b in keep.over(ROWS.take([0, 3, 4, 5]))] == [2]
     (section,) = keep.report().sections
     assert section.failed == 0
@@ -166,7 +166,7 @@ def test_redacted_errors_tell_no_value_and_no_message():
 
 def test_nothing_is_lost_and_the_counts_are_in_report_and_events(tmp_path):
     path = tmp_path / "events.jsonl"
-    keep = filters(on_error="dead-letter", policy="written", events=path)
+    keep = filters(on_error="dead-letter", policy="static", events=path)
     (batch,) = keep.tagged_over(ROWS)
     kept, failed = batch.filter(pc.is_null(batch["thalweg_errors"])), batch.filter(pc.is_valid(batch["thalweg_errors"]))
     assert kept["id"].to_pylist() == [0, 3]
@@ -199,7 +199,7 @@ def test_what_a_guard_that_raises_guards_is_not_called():
         tw.predicate(lambda i: called.append(i) or True, "id", name="guarded", after="parse"),
         tw.predicate(lambda i: called.append(i) or True, "id", name="twice", after="guarded"),
         on_error="dead-letter",
-        policy="written",
+        policy="static",
     )
     errors = [r["thalweg_errors"] for b in keep.errors_over(ROWS) for r in b.to_pylist()]
     assert [[e["predicate"] for e in row] for row in errors] == [["parse"]] * 3

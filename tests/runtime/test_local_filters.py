@@ -95,7 +95,7 @@ def test_setup_is_called_once_a_pass_whatever_the_batches():
 def test_the_same_seed_does_the_same_work():
     def counts() -> list:
         small = tw.predicate(lambda x: x < 500, "x", name="small")
-        keep = tw.filters(EVEN, small, policy="written", slice_rows=100)
+        keep = tw.filters(EVEN, small, policy="static", slice_rows=100)
         list(keep.over(pa.table({"x": range(5000)})))
         sampled = tw.filters(EVEN, small, p=0.3, seed=7, slice_rows=100)
         list(sampled.over(pa.table({"x": range(100)})))  # one slice: no order has changed yet

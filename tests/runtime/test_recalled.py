@@ -91,13 +91,13 @@ def test_every_policy_begins_there_but_for_the_one_that_keeps_its_order(policy: 
     run(calls.filters(tmp_path / "events.jsonl"))
     calls.calls.clear()
     assert run(calls.filters(tmp_path / "events.jsonl", policy)) == ANSWER
-    assert first_call(calls) == ("even" if policy == "written" else "rare", SLICE)
+    assert first_call(calls) == ("even" if policy == "static" else "rare", SLICE)
 
 
 def test_what_a_run_in_a_fixed_order_wrote_is_passed_over(tmp_path: Path):
     calls = Calls()
     run(calls.filters(tmp_path / "events.jsonl"))
-    run(calls.filters(tmp_path / "events.jsonl", "written"))
+    run(calls.filters(tmp_path / "events.jsonl", "static"))
     calls.calls.clear()
     run(calls.filters(tmp_path / "events.jsonl"))
     assert first_call(calls) == ("rare", SLICE)
@@ -163,7 +163,7 @@ def test_a_policy_that_begins_elsewhere_works_as_ever(policy: str, data: st.Data
     loop.recall(Recalled(order, (3.0, None, 5.0), (None, None, None)))
     keep = loop.process(watched.batch(range(len(drops))))
     assert keep.tolist() == (~drops.any(axis=1)).tolist()
-    assert watched.passes[0][1] == ((0, 1, 2) if policy == "written" else order)
+    assert watched.passes[0][1] == ((0, 1, 2) if policy == "static" else order)
     assert all(pipeline.respects(order) for _, order in watched.passes)
 
 

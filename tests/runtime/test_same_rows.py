@@ -177,7 +177,7 @@ def test_duckdb_keeps_the_same_rows(slice_rows: int, restless: float):
     ],
     ids=["int32 and int64", "nulls between", "dictionaries", "structs", "lists"],
 )
-@pytest.mark.parametrize("policy", ["written", "a-greedy"])
+@pytest.mark.parametrize("policy", ["static", "a-greedy"])
 def test_batches_may_differ_in_how_they_hold_a_column(policy: str, batches: list[pa.Array]):
     """Sampled rows of several batches are looked at together; that must not ask more of them than the chain does."""
     keep = tw.filters(

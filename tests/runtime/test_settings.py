@@ -120,8 +120,8 @@ def test_a_p_for_everybody_does_not_hinder_a_policy_that_does_not_profile(policy
 def test_only_what_wins_is_looked_at(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("THALWEG_POLICY", "velox")
     monkeypatch.setenv("THALWEG_SEED", "x")
-    conf = {"spark.thalweg.policy": "written", "spark.thalweg.seed": "5"}
-    assert (resolve({}, conf.get).policy, resolve({}, conf.get).seed) == ("written", 5)
+    conf = {"spark.thalweg.policy": "static", "spark.thalweg.seed": "5"}
+    assert (resolve({}, conf.get).policy, resolve({}, conf.get).seed) == ("static", 5)
     conf["spark.thalweg.policy"] = "duckdb"
     assert resolve({"policy": "sweep"}, conf.get).policy == "sweep"
 
@@ -154,7 +154,7 @@ def test_empty_is_unset(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_what_looks_like_a_setting_and_is_none_is_told_with_the_nearest():
-    environ = {"THALWEG_POLICYS": "written", "THALWEG_DATA": "/data", "THALWEG_P": "0.5", "PATH": ""}
+    environ = {"THALWEG_POLICYS": "static", "THALWEG_DATA": "/data", "THALWEG_P": "0.5", "PATH": ""}
     told = unknown_settings(["spark.thalweg.slicerows", "spark.thalweg.p", "spark.master"], environ)
     assert told == [
         "spark.thalweg.slicerows is no setting of Thalweg and is ignored (did you mean 'spark.thalweg.slice_rows'?)",
@@ -173,8 +173,8 @@ def test_an_unknown_variable_is_warned_of_once(monkeypatch: pytest.MonkeyPatch):
 
 def test_a_policy_named_outside_stands_above_what_the_code_says_about_profiling():
     """An operator switches adapting off without touching code."""
-    settings = resolve({"p": 0.02, "budget": 0.1}, {"spark.thalweg.policy": "written"}.get)
-    assert (settings.policy, settings.p, settings.budget) == ("written", None, None)
+    settings = resolve({"p": 0.02, "budget": 0.1}, {"spark.thalweg.policy": "static"}.get)
+    assert (settings.policy, settings.p, settings.budget) == ("static", None, None)
 
 
 def test_no_argument_is_dropped_without_a_word(monkeypatch: pytest.MonkeyPatch):

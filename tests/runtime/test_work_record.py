@@ -96,7 +96,7 @@ def test_what_the_order_in_force_did_is_counted_from_the_last_switch(restless: f
 
 def test_rows_of_a_trial_are_counted_but_not_in_the_rates_of_the_order_in_force():
     watched = Watched([[True, False, False]] * 20, PIPELINE)
-    policy = make_policy("written", PIPELINE, None, np.random.default_rng(1))
+    policy = make_policy("static", PIPELINE, None, np.random.default_rng(1))
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(1), slice_rows=10)
     columns = watched.chain.columns(watched.batch(range(20)))
     for start, order, trial in ((0, (0, 1, 2), False), (10, (1, 2, 0), True)):
@@ -131,7 +131,7 @@ def test_work_is_taken_by_encoding_it():
 
 def test_a_cost_nobody_knows_is_null():
     watched = Watched([[True, False, False]] * 20, PIPELINE)
-    policy = make_policy("written", PIPELINE, None, np.random.default_rng(1))
+    policy = make_policy("static", PIPELINE, None, np.random.default_rng(1))
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(1), slice_rows=10)
     loop.process(watched.batch(range(20)))
     (seen,) = records(loop, watched)

@@ -42,13 +42,13 @@ def test_a_restart_goes_on_and_another_query_is_refused(spark, tmp_path: Path):
     )
     assert again.plan.join is not None
     assert again.plan.join.order == ("b", "a")
-    spark.conf.set("spark.thalweg.policy", "written")  # a policy from outside is not bound to the checkpoint
+    spark.conf.set("spark.thalweg.policy", "static")  # a policy from outside is not bound to the checkpoint
     try:
         second = again.start(**run)
     finally:
         spark.conf.unset("spark.thalweg.policy")
     second.awaitTermination()
-    assert "(written)" in str(second.explain())
+    assert "(static)" in str(second.explain())
     assert second.id == first.id
     assert found(tmp_path / "out") == [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)]
     other = on_spark(spark, streams).query(JOIN.replace("5 SECONDS", "6 SECONDS"))

@@ -221,7 +221,7 @@ def test_the_policy_written_keeps_the_written_order():
     s.function("fast", lambda k: True, "boolean", cost=1, safe=True)
     text = "SELECT a.k FROM a, b WHERE slow(a.k) AND fast(a.k) AND a.k = b.k WINDOW 1 MINUTE"
     for policy, filters, order in (("auto", ["fast(a.k)", "slow(a.k)"], ("b", "a")),
-                                   ("written", ["slow(a.k)", "fast(a.k)"], ("a", "b"))):  # fmt: skip
+                                   ("static", ["slow(a.k)", "fast(a.k)"], ("a", "b"))):  # fmt: skip
         plan = s.query(text, policy=policy).plan
         assert [c.text for c in plan.scan("a").conditions] == filters
         assert plan.join is not None

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thalweg.adapt.policy import ProfileSettings, Seen, Verdict, Wants, duration, restored_order
-from thalweg.adapt.written import Written
+from thalweg.adapt.static import Static
 from thalweg.plan.pipeline import Pipeline
 
 WARM_UP = 5
@@ -48,7 +48,7 @@ class DuckdbSwap:
         self.reference_ns = 0.0
         self._slices = 0
         self._sum_ns = 0
-        self._wants = replace(Written(pipeline).wants(), rows=1)  # asked after every slice
+        self._wants = replace(Static(pipeline).wants(), rows=1)  # asked after every slice
 
     def wants(self) -> Wants:
         """Nothing: only the clock is asked."""

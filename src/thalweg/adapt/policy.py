@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from thalweg.deprecated import current_name
 from thalweg.errors import PlanError
 from thalweg.plan.pipeline import Pipeline
 
@@ -258,7 +259,7 @@ def sorted_by(rank: Sequence[float], pipeline: Pipeline) -> tuple[int, ...]:
 def restored_order(snapshot: Mapping[str, Any], name: str, pipeline: Pipeline) -> tuple[int, ...]:
     """The order in a snapshot, refused when it is not this policy's or not of these filters."""
     order = tuple(int(k) for k in snapshot.get("order", ()))
-    if snapshot.get("policy") != name or not pipeline.respects(order):
+    if current_name("policy", str(snapshot.get("policy"))) != name or not pipeline.respects(order):
         raise PlanError(
             f"this snapshot is of policy {snapshot.get('policy')!r} with order {order}, not of {name!r} here"
         )

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thalweg.adapt.policy import ProfileSettings, Seen, Verdict, Wants, duration, restored_order, sorted_by
-from thalweg.adapt.written import Written
+from thalweg.adapt.static import Static
 from thalweg.plan.pipeline import Pipeline
 
 
@@ -40,7 +40,7 @@ class VeloxRank:
         self.order = pipeline.start
         self.dropped: NDArray[np.int64] = np.zeros(len(pipeline), dtype=np.int64)
         self.busy_ns: NDArray[np.int64] = np.zeros(len(pipeline), dtype=np.int64)
-        self._wants = replace(Written(pipeline).wants(), rows=1)  # asked after every slice
+        self._wants = replace(Static(pipeline).wants(), rows=1)  # asked after every slice
 
     def wants(self) -> Wants:
         """Nothing: counters of ordinary work suffice."""

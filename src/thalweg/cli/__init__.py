@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -32,6 +33,8 @@ def thalweg(
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no × shows a ?, and nothing fails
             stream.reconfigure(errors="replace")
+    # Python hides these outside of scripts; here nobody but us can show them
+    warnings.filterwarnings("default", ".* is deprecated: use ", DeprecationWarning)
 
 
 app.command()(demo)

@@ -17,6 +17,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from thalweg.deprecated import current_name
 from thalweg.errors import ThalwegError
 from thalweg.events.record_check import wrong_with
 from thalweg.events.records import JoinObserved, NativeObserved, Observed, Record, Switched, VerdictGiven
@@ -43,6 +44,8 @@ def from_json(line: str) -> Record:
         values = json.loads(line)
         kind = _KINDS[values.pop("event")]
         known = {f.name for f in fields(kind)}
+        if isinstance(values.get("policy"), str):
+            values["policy"] = current_name("policy", values["policy"])
         record: Record = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in known})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ThalwegError(f"not an event record of this version: {line.strip()[:80]!r}") from error

@@ -150,7 +150,7 @@ def _probes(tree: JoinTree) -> str:
 
 
 def _follows(policy: str, streams: int) -> Iterator[str]:
-    if streams > 2 and policy != "written":
+    if streams > 2 and policy != "static":
         yield "each order follows the data, in each bucket by itself; what is joined does not depend on it"
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from thalweg.adapt import POLICIES, takes
+from thalweg.adapt.static import Static
 from thalweg.report.words import many
 
-NEVER = "written"
-WITHOUT_PROFILING = ("duckdb-swap", "velox-rank")
+NEVER = Static.name
 
 
 def derived(policy: str, choices: int, dropped: int, profile_tuples: int) -> str:
     """One sentence, from the counts alone.
 
-    >>> derived("written", 3, 100, 0), derived("sweep", 1, 100, 0)
-    ('policy written never changes the order', 'there is nothing to order')
+    >>> derived("static", 3, 100, 0), derived("sweep", 1, 100, 0)
+    ('policy static never changes the order', 'there is nothing to order')
     >>> derived("sweep", 3, 0, 0), derived("sweep", 3, 100, 0)
     ('not enough seen yet: no row was dropped', 'not enough seen yet: no dropped row was profiled')
     >>> derived("a-greedy", 3, 100, 12), derived("velox-rank", 3, 100, 0)
@@ -24,8 +25,8 @@ def derived(policy: str, choices: int, dropped: int, profile_tuples: int) -> str
         return f"policy {policy} never changes the order"
     if not dropped:
         return "not enough seen yet: no row was dropped"
-    if policy in WITHOUT_PROFILING:
-        return "nothing better found"
     if not profile_tuples:
-        return "not enough seen yet: no dropped row was profiled"
+        if policy in POLICIES and takes(policy):
+            return "not enough seen yet: no dropped row was profiled"
+        return "nothing better found"  # it does not profile, or nobody knows whether it does
     return f"nothing better found, by {many(profile_tuples, 'profiled row')}"

@@ -14,6 +14,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from thalweg.adapt.static import Static
 from thalweg.errors import ThalwegError
 from thalweg.events import Observed, from_json
 from thalweg.plan.pipeline import Pipeline
@@ -22,7 +23,7 @@ TAIL_BYTES = 8 << 20
 """Thousands of records; the last one that fits is usually among the last few."""
 MOST_NS = 1e12
 """A cost above 1,000 seconds per row is taken to be wrong."""
-KEEPS_ITS_ORDER = "written"
+KEEPS_ITS_ORDER = Static.name
 """The policy whose records say nothing about which order is good."""
 
 

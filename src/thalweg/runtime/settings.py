@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Self
 
 from thalweg.adapt import POLICIES, Settings, check_policy, takes
+from thalweg.deprecated import current_policy
 from thalweg.errors import PlanError, nearest
 
 
@@ -119,7 +120,7 @@ class AdaptSettings:
         """Settings from the arguments that are not None, then Spark's configuration, then the environment; only what
         wins is looked at.
 
-        >>> spark = {"spark.thalweg.policy": "written", "spark.thalweg.p": "0.02"}
+        >>> spark = {"spark.thalweg.policy": "static", "spark.thalweg.p": "0.02"}
         >>> settings = FilterSettings.resolve({"policy": "sweep", "p": None}, spark.get)
         >>> settings.policy, settings.p, settings.on_error
         ('sweep', 0.02, 'raise')
@@ -138,6 +139,8 @@ class AdaptSettings:
                 if text is not None and text.strip():  # empty is unset
                     sources[name] = f"{where}={text!r}"
                     values[name] = _parse(name, sources[name], text)
+                    if name == "policy":
+                        values[name] = current_policy(values[name], f"{where}=")
                     break
         _refuse_outside(conf, environ)
         arguments = {name for name in given if given[name] is not None}

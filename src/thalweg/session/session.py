@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from thalweg.deprecated import current_arguments
 from thalweg.errors import PlanError, nearest
 from thalweg.optimizer import optimize
 from thalweg.plan.relation import Catalog, Relation, UserFunction
@@ -198,11 +199,11 @@ class Session:
         (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), then from the default, each time the
         query is explained or run. A row that fails is always an error: there is no ``on_error``.
         """
-        given = {
+        given = current_arguments({
             "policy": policy, "redact": redact, "budget": budget, "seed": seed, "events": events,
             "time_limit": time_limit, "max_matches": max_matches, "max_bytes": max_bytes,
             "max_ahead": max_ahead, "idle_after": idle_after,
-        }  # fmt: skip
+        })  # fmt: skip
         settings = QuerySettings.in_force(given, self._spark)
         if name is not None and (not isinstance(name, str) or not name.strip()):
             raise PlanError(f"name={name!r} must be a non-empty string; leave it out for a query without a name")

@@ -139,7 +139,7 @@ def test_a_checkpoint_of_another_join(spark, tmp_path: Path):
         assert re.search(f"written by another join: {said}", error), error
         assert "give the new one a checkpoint of its own" in error
     # lateness and policy may change, and nothing was lost by the attempts
-    run(simple(buckets=2, lateness="1 second", policy="written")(**streaming(spark, streams)), tmp_path)
+    run(simple(buckets=2, lateness="1 second", policy="static")(**streaming(spark, streams)), tmp_path)
     assert ids(results(spark, tmp_path), "ab") == [(a, b) for a in range(3) for b in range(3)]
 
 

@@ -63,7 +63,7 @@ def task() -> Iterator[JoinTask]:
     processor._WARM.clear()
     plan = JoinPlan.of("a.k = b.k", "10 seconds", "ts", "0 seconds")
     binding = JoinBinding.of(plan, {"a": SCHEMA, "b": SCHEMA})
-    yield JoinTask(binding, JoinSettings(policy="written"), (0,), Partitioning.of(plan.graph), "join", {})
+    yield JoinTask(binding, JoinSettings(policy="static"), (0,), Partitioning.of(plan.graph), "join", {})
     processor._WARM.clear()
 
 

@@ -39,7 +39,7 @@ def test_the_cheaper_probe_comes_first_also_when_that_changes(policy, sources):
     assert before[-1] == ("c", "b")
     assert orders[-1][1] == ("b", "c")
     assert orders[-1][0] > CHANGE
-    written = simulate(sources, star("written"), until=2 * CHANGE)
+    written = simulate(sources, star("static"), until=2 * CHANGE)
     assert not written.reordered
     assert rows(trace.rows()) == rows(written.rows())
     assert trace.final["join"].busy < 0.85 * written.final["join"].busy

@@ -55,7 +55,7 @@ def test_results_are_those_of_the_finished_data(data):
     }
     on = " AND ".join(f"a.k = {alias}.k" for alias in list(tables)[1:])
     if data.draw(st.booleans()):
-        policy = data.draw(st.sampled_from(["auto", "a-greedy", "written"]))
+        policy = data.draw(st.sampled_from(["auto", "a-greedy", "static"]))
         operators = [MultiwayJoin("join", on, windows, "t", lateness, costs=data.draw(costs), policy=policy)]
     else:
         shape = data.draw(shapes(tuple(aliases)))

@@ -155,9 +155,7 @@ def test_a_row_is_paid_for_once_also_where_values_cannot_be_had():
     times = pa.array([0, 2**62], pa.timestamp("us"))
     has_time = tw.predicate(lambda t: t is not None, "t", name="has_time")
     first = tw.predicate(lambda n: n == 0, "n", name="first")
-    one = Selection(
-        "one", "rows", has_time, first, costs=Costs(predicate={"has_time": 3, "first": 1}), policy="written"
-    )
+    one = Selection("one", "rows", has_time, first, costs=Costs(predicate={"has_time": 3, "first": 1}), policy="static")
     source = Source(pa.table({"t": times, "n": [0, 1]}), regular(1), at_once=2)
     trace = simulate({"rows": source}, one)
     assert trace.count() == 1

@@ -181,11 +181,11 @@ def test_event_records_reach_the_file(spark, tmp_path: Path):
 
 
 def test_spark_configuration_is_read(spark):
-    spark.conf.set("spark.thalweg.policy", "written")
+    spark.conf.set("spark.thalweg.policy", "static")
     try:
         keep = tw.filters(tw.predicate(multiple_of(2), "id", vectorized=True, name="even"))
         spark.range(10).transform(keep).count()
-        assert keep.report().sections[0].policy == "written"
+        assert keep.report().sections[0].policy == "static"
         spark.conf.set("spark.thalweg.policy", "sweeep")
         with pytest.raises(tw.PlanError, match="did you mean 'sweep'"):
             spark.range(10).transform(keep)

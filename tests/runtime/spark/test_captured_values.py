@@ -248,10 +248,10 @@ def test_a_guard_that_changed_hides_rows_from_what_it_guards_also_in_profiling(a
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ({"policy": "auto"}, {"policy": "written"}),
+        ({"policy": "auto"}, {"policy": "static"}),
         ({"policy": "a-greedy", "p": 0.5}, {"policy": "a-greedy", "p": 0.01}),
         ({"policy": "a-greedy"}, {"policy": "a-greedy", "window": 10}),
-        ({"policy": "written"}, {"policy": "written", "slice_rows": 7}),
+        ({"policy": "static"}, {"policy": "static", "slice_rows": 7}),
     ],
 )
 def test_settings_that_changed_are_this_tasks(a_worker, before: dict[str, Any], after: dict[str, Any]):

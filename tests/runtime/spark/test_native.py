@@ -157,7 +157,7 @@ def test_a_guarded_native_never_sees_what_its_guard_refuses(lines):
 
 def test_the_policy_written_keeps_the_order_and_samples_nothing(lines, capsys):
     _, df, *_ = lines
-    keep = tw.filters(F.col("line").rlike("7"), F.col("line").rlike(" 500"), F.col("size") > 3, policy="written")
+    keep = tw.filters(F.col("line").rlike("7"), F.col("line").rlike(" 500"), F.col("size") > 3, policy="static")
     out = df.transform(keep)
     plan = physical(out, capsys)
     assert "CollectMetrics" not in plan

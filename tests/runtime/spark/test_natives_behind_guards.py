@@ -63,7 +63,7 @@ def test_random_chains(spark, df, configuration: str, monkeypatch: pytest.Monkey
     with configured(spark, CONFIGURATIONS[configuration]):
         for _ in range(2):
             assert by_chain(all_at_once(df, sets).collect(), 5) == expected
-        written = [filters_of(parts, policy="written") for parts in chains]
+        written = [filters_of(parts, policy="static") for parts in chains]
         assert by_chain(all_at_once(df, written).collect(), 5) == expected
 
 
@@ -75,7 +75,7 @@ def test_what_spark_moves(df):
     grouped = df.groupBy("id", "x", "s", "p").agg(F.max("kind").alias("kind"))
     found = []
     for n, parts in enumerate(chains):
-        keep = filters_of(parts, policy="written")
+        keep = filters_of(parts, policy="static")
         before = df.transform(keep).join(others, F.col("x") == F.col("y"))
         found += [
             rows.select(F.lit(3 * n + m), "id")

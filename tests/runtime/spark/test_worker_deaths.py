@@ -97,7 +97,7 @@ def test_a_worker_that_is_killed_is_in_the_report_with_its_predicate(spark):
             os.kill(os.getpid(), signal.SIGKILL)
         return True
 
-    keep = tw.filters(tw.predicate(even, "id"), tw.predicate(killed, "id"), policy="written")
+    keep = tw.filters(tw.predicate(even, "id"), tw.predicate(killed, "id"), policy="static")
     with pytest.raises(Exception, match="Python worker exited unexpectedly"):
         spark.range(0, 1000, 1, 1).transform(keep).collect()
     report = keep.report()

@@ -61,7 +61,7 @@ def test_filters_leave_a_frozen_heap_to_the_next_task(spark, tmp_path: Path) -> 
             out.write(f"{gc.get_freeze_count()}\n")
         return pc.greater_equal(column, 0)
 
-    keep = tw.filters(tw.predicate(looks, "id", vectorized=True, setup=load), policy="written")
+    keep = tw.filters(tw.predicate(looks, "id", vectorized=True, setup=load), policy="static")
     filtered = spark.range(100, numPartitions=2).transform(keep)
 
     def counts_of_workers_used_again() -> list[list[int]]:

@@ -61,8 +61,8 @@ def summary(race: Race) -> Group:
     )
     fewer = "Fewer lines than usual were used, so that it ends in time: this machine is slow or busy. "
     control: list[str | tuple[str, str]] = []
-    if race.policy != "written":
-        control += [(_command("--policy written"), "bold"), ", which stops at the first false but keeps the order you "]
+    if race.policy != "static":
+        control += [(_command("--policy static"), "bold"), ", which stops at the first false but keeps the order you "]
         control += ["wrote; or "]
     follow = Text.assemble(
         fewer if race.shape.files_a_batch < FILES else "", "Try next: ", *control, "your own predicates: ",

@@ -70,7 +70,7 @@ def spent(
         clock = ProcessorClock()
         policy, written = algorithm, chain.written
         if algorithm == OPTIMAL:
-            policy, written = "written", best_order(dropped, chain.costs, probability)[0]
+            policy, written = "static", best_order(dropped, chain.costs, probability)[0]
         filters = SyntheticFilters(chain.costs, policy, 0, p=p, written=written, clock=clock, slice_rows=SLICE_ROWS)
         filters.process(batches(codes[:warm]))
         clock.start()

@@ -51,7 +51,7 @@ class SyntheticFilters:
         )
         rng = np.random.default_rng(seed)
         chain = FilterChain(plan, clock=self._clock)
-        settings = None if policy == "written" else check_policy(policy, p=p)
+        settings = None if policy == "static" else check_policy(policy, p=p)
         self.policy = make_policy(policy, plan.pipeline, settings, rng)
         self._loop = FilterLoop(chain, self.policy, rng, slice_rows=slice_rows)
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.adapt import check_policy
+from thalweg.deprecated import current_arguments
 from thalweg.kernels.probe_chain import Bits, ProbeChain, ProbeRows
 from thalweg.kernels.window_store import WindowStore
 from thalweg.plan.join_graph import JoinTree
@@ -68,7 +69,8 @@ class MultiwayJoin(Operator):
         self._probes = dict(zip(aliases, prices(costs.probe, aliases, "probe"), strict=True))
         self._arrival = [price(cost) for cost in (costs.move, costs.hash, costs.handling)]
         self._result = price(costs.result)
-        self._policy, self._profile = policy, check_policy(policy, **profile)
+        given = current_arguments({"policy": policy, **profile})
+        self._policy, self._profile = given["policy"], check_policy(**given)
 
     def __repr__(self) -> str:
         read = ", ".join(alias if alias == name else f"{alias}={name}" for alias, name in self.reads.items())

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.adapt import check_policy, make_policy
+from thalweg.deprecated import current_arguments
 from thalweg.errors import PlanError
 from thalweg.kernels.answer import Bits, Raised
 from thalweg.kernels.columns import Columns, Rows
@@ -66,7 +67,8 @@ class Selection(Operator):
         self._prices = prices(costs.predicate, self.plan.pipeline.names, "predicate")
         self._arrival = [price(cost) for cost in (costs.move, costs.handling)]
         self._result = price(costs.result)
-        self._policy, self._profile = policy, check_policy(policy, **profile)
+        given = current_arguments({"policy": policy, **profile})
+        self._policy, self._profile = given["policy"], check_policy(**given)
 
     def __repr__(self) -> str:
         names = ", ".join(self.plan.pipeline.names)

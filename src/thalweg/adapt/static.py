@@ -1,6 +1,6 @@
-"""Written: the order as it stands; the control every other policy is measured against.
+"""Static: the order as written; the control every other policy is measured against.
 
->>> Written(Pipeline(("a", "b"))).order
+>>> Static(Pipeline(("a", "b"))).order
 (0, 1)
 """
 
@@ -15,10 +15,10 @@ from thalweg.adapt.policy import ProfileSettings, Seen, Verdict, Wants, restored
 from thalweg.plan.pipeline import Pipeline
 
 
-class Written:
+class Static:
     """Never changes anything and profiles nothing."""
 
-    name: ClassVar[str] = "written"
+    name: ClassVar[str] = "static"
     standing: str = ""
     defaults: ClassVar[ProfileSettings | None] = None
 
