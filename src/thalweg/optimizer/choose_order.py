@@ -29,7 +29,7 @@ def choose_order(plan: QueryPlan, known: Knowledge = NOTHING_KNOWN) -> QueryPlan
         return plan
     unknown = [alias for alias, each in sources.items() if _is_unknown(each)]
     order = join.order
-    if plan.policy == "written":
+    if plan.policy == "static":
         why = "as written, as the policy asks"
     elif unknown:
         why = f"as written, since nothing is known of {', '.join(unknown)}"

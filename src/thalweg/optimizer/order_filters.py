@@ -30,7 +30,7 @@ def order_filters(plan: QueryPlan, known: Knowledge = NOTHING_KNOWN) -> QueryPla
     conditions = [*plan.conditions, *(condition for scan in plan.scans for condition in scan.conditions)]
     costs = {name: cost for name in _functions(conditions) if (cost := known.about(CostUs(name))) is not None}
     plan = replace(plan, estimates=replace(plan.estimates, costs_us=costs))
-    if plan.policy == "written":
+    if plan.policy == "static":
         return plan
     for scan in plan.scans:
         ordered = _ordered(scan.conditions, known, scan.source.relation.name)

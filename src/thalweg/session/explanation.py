@@ -121,7 +121,7 @@ class _Physical:
                 return Node("Compute", tuple(f"{text_of(e)} AS `{name}`" for name, e in node.columns), inputs)
             case WindowJoin():
                 first = f"first order {', '.join(node.order)}: {node.why}"
-                kind = "probed in the written order" if self.policy == "written" else "adaptive"
+                kind = "probed in the written order" if self.policy == "static" else "adaptive"
                 return Node("Join", (f"{kind}, over windows ({self.policy})", *_on(node), first, *counted), inputs)
             case TableJoin():
                 return Node("Join", ("Spark's own, with tables; nothing of the stream is kept", *_on(node)), inputs)
@@ -147,7 +147,7 @@ class _Physical:
         if len(conditions) == 1:
             how = "one condition"
         elif _adapting(node):
-            how = "in the written order (policy written)" if self.policy == "written" else f"adaptive ({self.policy})"
+            how = "in the written order (policy static)" if self.policy == "static" else f"adaptive ({self.policy})"
         else:
             how = "in this order, since each of the others can raise" if _fixed(conditions) else "in the JVM first"
         counted = []
@@ -157,8 +157,8 @@ class _Physical:
 
     def adapts(self) -> tuple[str, ...]:
         """What may change while it runs; the answer never does."""
-        if self.policy == "written":
-            return ("nothing: the policy written keeps every order",)
+        if self.policy == "static":
+            return ("nothing: the policy static keeps every order",)
         told: list[str] = []
         for node in walk_up(self.plan.root):
             if isinstance(node, Filter):
