@@ -17,20 +17,20 @@ class Setting:
 
     policy: str
     p: float | None = None
-    window: int | None = None
+    profile_window: int | None = None
     alpha: float | None = None
     slice_rows: int | None = None
 
     @property
     def name(self) -> str:
-        """As in `a-greedy p=0.002 window=500`."""
-        given = {"p": self.p, "window": self.window, "alpha": self.alpha, "slice_rows": self.slice_rows}
+        """As in `a-greedy p=0.002 profile_window=500`."""
+        given = {"p": self.p, "profile_window": self.profile_window, "alpha": self.alpha, "slice_rows": self.slice_rows}
         return " ".join([self.policy, *(f"{key}={value}" for key, value in given.items() if value is not None)])
 
     @property
     def settings(self) -> dict[str, Any]:
         """What it runs with, defaults filled in."""
-        profile = check_policy(self.policy, p=self.p, window=self.window, alpha=self.alpha)
+        profile = check_policy(self.policy, p=self.p, profile_window=self.profile_window, alpha=self.alpha)
         filled = asdict(profile) if profile is not None else {}
         return {"policy": self.policy, **filled, "slice_rows": self.slice_rows}
 
@@ -38,7 +38,8 @@ class Setting:
         """Ready to be applied."""
         return tw.filters(
             *(check.predicate() for check in checks),
-            policy=self.policy, p=self.p, window=self.window, alpha=self.alpha, slice_rows=self.slice_rows, seed=seed,
+            policy=self.policy, p=self.p, profile_window=self.profile_window, alpha=self.alpha,
+            slice_rows=self.slice_rows, seed=seed,
         )  # fmt: skip
 
 
@@ -51,10 +52,10 @@ AUTO = Setting("auto")
 OURS = (
     AUTO,
     *DEFAULTS,
-    Setting("a-greedy", p=0.002, window=500),
-    Setting("a-greedy", p=0.001, window=200),
-    Setting("sweep", p=0.002, window=200),
-    Setting("local-swaps", p=0.002, window=500),
+    Setting("a-greedy", p=0.002, profile_window=500),
+    Setting("a-greedy", p=0.001, profile_window=200),
+    Setting("sweep", p=0.002, profile_window=200),
+    Setting("local-swaps", p=0.002, profile_window=500),
 )
 """The best of these is named for each target."""
 ON_SPARK = OURS[:7]
@@ -63,11 +64,11 @@ CALM_ON_SPARK = (AUTO, *DEFAULTS, *OURS[6:])
 DRIFTING = (
     AUTO,
     *DEFAULTS,
-    Setting("a-greedy", p=0.005, window=300),
-    Setting("a-greedy", p=0.002, window=200),
-    Setting("independent", p=0.002, window=200),
+    Setting("a-greedy", p=0.005, profile_window=300),
+    Setting("a-greedy", p=0.002, profile_window=200),
+    Setting("independent", p=0.002, profile_window=200),
 )
-"""Under drift a window must turn over well within a phase: it spans about window / p dropped rows."""
+"""Under drift a window must turn over well within a phase: it spans about profile_window / p dropped rows."""
 DRIFTING_ON_SPARK = (AUTO, *DEFAULTS[:1], *DRIFTING[5:7])
 OTHERS = (Setting("duckdb-swap"), Setting("velox-rank"))
 """What other engines do."""

@@ -29,7 +29,7 @@ def filters(
     *predicates: Predicate | NativePredicate | ColumnLike,
     policy: str | None = None,
     p: float | None = None,
-    window: int | None = None,
+    profile_window: int | None = None,
     alpha: float | None = None,
     budget: float | None = None,
     slice_rows: int | None = None,
@@ -38,6 +38,7 @@ def filters(
     on_error: str = "raise",
     redact: bool | None = None,
     time_limit: float | None = None,
+    window: int | None = None,
 ) -> Filters:
     """A conjunction of predicates whose order follows the data.
 
@@ -56,7 +57,7 @@ def filters(
         ``"duckdb-swap"`` and ``"velox-rank"`` do what other engines do, to compare with.
     budget
         For ``"auto"``: the share of the time that adapting may take, 0.02 by default.
-    p, window, alpha
+    p, profile_window, alpha
         For the paper's algorithms: share of dropped rows to profile, profile tuples remembered, and thrashing
         avoidance. The defaults are the policy's own, from the paper. Given without a policy, that is ``"a-greedy"``.
     slice_rows
@@ -75,6 +76,8 @@ def filters(
         types.
     time_limit
         Seconds a predicate may take for a slice of some thousand rows; then the query fails with its name.
+    window
+        Deprecated: the old name of `profile_window`.
 
     What is not given is taken from Spark's configuration (``spark.thalweg.policy``), then from the environment
     (``THALWEG_POLICY``), then from the default, each time the filters are applied to data.
@@ -87,8 +90,9 @@ def filters(
     1
     """
     given = {
-        "policy": policy, "p": p, "window": window, "alpha": alpha, "budget": budget, "slice_rows": slice_rows,
-        "seed": seed, "events": events, "on_error": on_error, "redact": redact, "time_limit": time_limit,
+        "policy": policy, "p": p, "profile_window": profile_window, "alpha": alpha, "budget": budget,
+        "slice_rows": slice_rows, "seed": seed, "events": events, "on_error": on_error, "redact": redact,
+        "time_limit": time_limit, "window": window,
     }  # fmt: skip
     return Filters(FilterPlan.of(predicates), current_arguments(given))
 

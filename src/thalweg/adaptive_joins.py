@@ -93,8 +93,8 @@ def join(
 
     What is not given of `policy`, `budget`, `max_matches`, `max_bytes`, `slice_rows`, `seed`, `events` and `redact` is
     taken from Spark's configuration (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), then
-    from the default, each time the join is applied to data. `p`, `window` and `alpha` of the paper's policies are read
-    from there too.
+    from the default, each time the join is applied to data. `p`, `profile_window` and `alpha` of the paper's policies
+    are read from there too.
 
     The result has the columns ``<stream>_<column>``, those of `select` in its order, and ``event_time``, the largest of
     the times, last unless it is listed. Dictionary-encoded

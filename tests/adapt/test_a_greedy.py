@@ -21,7 +21,7 @@ def runs(draw: st.DrawFn):
     pipeline = draw(pipelines(most=6))
     n = len(pipeline)
     settings = ProfileSettings(
-        p=1.0, window=draw(st.sampled_from([1, 5, 20, 100])), alpha=draw(st.sampled_from([0.3, 0.5, 0.9, 1.0]))
+        p=1.0, profile_window=draw(st.sampled_from([1, 5, 20, 100])), alpha=draw(st.sampled_from([0.3, 0.5, 0.9, 1.0]))
     )
     updates = draw(st.lists(st.tuples(profile_tuples(n), costs_of(n)), min_size=1, max_size=8))
     return pipeline, settings, updates
@@ -30,7 +30,7 @@ def runs(draw: st.DrawFn):
 @given(runs())
 def test_the_relaxed_invariant_holds_and_the_view_is_the_windows_after_every_update(run):
     pipeline, settings, updates = run
-    policy, window = AGreedy(pipeline, settings), deque(maxlen=settings.window)
+    policy, window = AGreedy(pipeline, settings), deque(maxlen=settings.profile_window)
     for tuples, costs in updates:
         before = policy.order
         window.extend(tuples)
@@ -52,7 +52,7 @@ def test_the_relaxed_invariant_holds_and_the_view_is_the_windows_after_every_upd
 @given(runs())
 def test_what_stands_before_the_first_violation_stays(run):
     pipeline, settings, updates = run
-    policy, window = AGreedy(pipeline, settings), deque(maxlen=settings.window)
+    policy, window = AGreedy(pipeline, settings), deque(maxlen=settings.profile_window)
     for tuples, costs in updates:
         before = policy.order
         window.extend(tuples)
@@ -63,7 +63,7 @@ def test_what_stands_before_the_first_violation_stays(run):
 
 
 def test_a_cost_alone_can_move_a_filter():
-    policy = AGreedy(Pipeline(("dear", "cheap")), ProfileSettings(p=1.0, window=10))
+    policy = AGreedy(Pipeline(("dear", "cheap")), ProfileSettings(p=1.0, profile_window=10))
     assert policy.update(seen(2, [(True, True)] * 5, [1.0, 1.0])) is None
     verdict = policy.update(seen(2, [], [10.0, 1.0]))
     assert verdict is not None
@@ -73,14 +73,14 @@ def test_a_cost_alone_can_move_a_filter():
 @pytest.mark.parametrize(("first", "second", "moves"), [(9, 10, False), (90, 100, False), (89, 100, True)])
 def test_alpha_is_the_share_below_which_a_filter_gives_way(first: int, second: int, moves: bool):
     tuples = [(True, False)] * first + [(False, True)] * second
-    policy = AGreedy(Pipeline(("a", "b")), ProfileSettings(p=1.0, window=1000, alpha=0.9))
+    policy = AGreedy(Pipeline(("a", "b")), ProfileSettings(p=1.0, profile_window=1000, alpha=0.9))
     assert (policy.update(seen(2, tuples)) is not None) == moves
 
 
 def test_correlation_is_seen_where_it_matters():
     # b drops more than c, but nothing that a does not drop already
     tuples = [(True, True, False)] * 60 + [(False, False, True)] * 40
-    policy = AGreedy(Pipeline(("a", "b", "c")), ProfileSettings(p=1.0, window=100))
+    policy = AGreedy(Pipeline(("a", "b", "c")), ProfileSettings(p=1.0, profile_window=100))
     verdict = policy.update(seen(3, tuples))
     assert verdict is not None
     assert verdict.order == (0, 2, 1)
@@ -88,7 +88,7 @@ def test_correlation_is_seen_where_it_matters():
 
 def test_a_filter_that_may_not_be_profiled_moves_only_on_what_it_was_seen_to_drop():
     pipeline = Pipeline(("a", "b"), profiled=(True, False))
-    policy = AGreedy(pipeline, ProfileSettings(p=1.0, window=100))
+    policy = AGreedy(pipeline, ProfileSettings(p=1.0, profile_window=100))
     # rows that a dropped: nobody looked at b there, so its bit is not set
     assert policy.update(seen(2, [(True, False)] * 10 + [(False, True)] * 10)) is None
     # ordinary work shows that b drops more of the few rows that reach it than a drops of all
@@ -98,7 +98,7 @@ def test_a_filter_that_may_not_be_profiled_moves_only_on_what_it_was_seen_to_dro
 
 
 def test_the_sentence_names_both_filters_their_costs_and_how_unlike_they_are():
-    policy = AGreedy(Pipeline(("a", "regex")), ProfileSettings(p=1.0, window=100))
+    policy = AGreedy(Pipeline(("a", "regex")), ProfileSettings(p=1.0, profile_window=100))
     verdict = policy.update(seen(2, [(True, True)] * 10 + [(False, True)] * 10, [1000.0, 250.0]))
     assert verdict is not None
     expected = "at position 1 regex (250 ns per row) drops 8.0 times as much per unit of time as a (1.0 µs per row)"
@@ -106,11 +106,11 @@ def test_the_sentence_names_both_filters_their_costs_and_how_unlike_they_are():
 
 
 def test_a_filter_that_drops_nothing_is_told_so():
-    policy = AGreedy(Pipeline(("a", "b")), ProfileSettings(p=1.0, window=100))
+    policy = AGreedy(Pipeline(("a", "b")), ProfileSettings(p=1.0, profile_window=100))
     verdict = policy.update(seen(2, [(False, True)] * 3))
     assert verdict is not None
     assert verdict.reason.endswith("b (1 ns per row) drops 3 of the sampled rows, a (1 ns per row) none")
 
 
 def test_the_defaults_are_those_of_table_1():
-    assert AGreedy(Pipeline(("a",))).settings == ProfileSettings(p=0.01, window=1000, alpha=0.9)
+    assert AGreedy(Pipeline(("a",))).settings == ProfileSettings(p=0.01, profile_window=1000, alpha=0.9)

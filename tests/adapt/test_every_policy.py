@@ -24,7 +24,7 @@ STARTS_ITS_TRIAL_ANEW = {"auto", "sweep", "duckdb-swap"}
 
 
 def fresh(name: str, pipeline: Pipeline, seed: int = 1, window: int = 60) -> Policy:
-    settings = check_policy(name, **({"p": 0.5, "window": window, "alpha": 0.9} if "p" in takes(name) else {}))
+    settings = check_policy(name, **({"p": 0.5, "profile_window": window, "alpha": 0.9} if "p" in takes(name) else {}))
     return make_policy(name, pipeline, settings, np.random.default_rng(seed))
 
 

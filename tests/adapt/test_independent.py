@@ -20,7 +20,7 @@ def runs(draw: st.DrawFn):
     pipeline = draw(pipelines(most=6))
     n = len(pipeline)
     settings = ProfileSettings(
-        p=1.0, window=draw(st.sampled_from([1, 5, 20, 100])), alpha=draw(st.sampled_from([0.3, 0.9, 1.0]))
+        p=1.0, profile_window=draw(st.sampled_from([1, 5, 20, 100])), alpha=draw(st.sampled_from([0.3, 0.9, 1.0]))
     )
     return pipeline, settings, draw(st.lists(st.tuples(profile_tuples(n), costs_of(n)), min_size=1, max_size=8))
 
@@ -39,7 +39,7 @@ def wrong_pairs(order, window, costs, alpha, guards, slack=0.0):
 @given(runs())
 def test_the_relaxed_invariant_holds_after_every_update(run):
     pipeline, settings, updates = run
-    policy, window = Independent(pipeline, settings), deque(maxlen=settings.window)
+    policy, window = Independent(pipeline, settings), deque(maxlen=settings.profile_window)
     for tuples, costs in updates:
         before = policy.order
         window.extend(tuples)
@@ -56,7 +56,7 @@ def test_the_relaxed_invariant_holds_after_every_update(run):
 def test_it_does_not_see_correlation():
     # the case of A-Greedy's test: b drops nothing that a does not drop already, and still comes before c
     tuples = [(True, True, False)] * 60 + [(False, False, True)] * 40
-    policy = Independent(Pipeline(("c", "a", "b")), ProfileSettings(p=1.0, window=100))
+    policy = Independent(Pipeline(("c", "a", "b")), ProfileSettings(p=1.0, profile_window=100))
     verdict = policy.update(seen(3, [(c, a, b) for a, b, c in tuples]))
     assert verdict is not None
     assert verdict.order == (1, 2, 0)
@@ -70,21 +70,21 @@ def tuples_that_drop(*counts: int) -> list[tuple[bool, ...]]:
 
 def test_a_violation_moves_only_what_figure_5_reaches():
     # the third and fourth stand within alpha of each other, and the violation at position 1 does not reach them
-    policy = Independent(Pipeline(tuple("abcd")), ProfileSettings(p=1.0, window=100, alpha=0.9))
+    policy = Independent(Pipeline(tuple("abcd")), ProfileSettings(p=1.0, profile_window=100, alpha=0.9))
     verdict = policy.update(seen(4, tuples_that_drop(50, 90, 40, 41)))
     assert verdict is not None
     assert verdict.order == (1, 0, 2, 3)
 
 
 def test_a_violation_moves_nothing_before_it():
-    policy = Independent(Pipeline(tuple("abcd")), ProfileSettings(p=1.0, window=100, alpha=0.9))
+    policy = Independent(Pipeline(tuple("abcd")), ProfileSettings(p=1.0, profile_window=100, alpha=0.9))
     verdict = policy.update(seen(4, tuples_that_drop(90, 91, 10, 40)))
     assert verdict is not None
     assert verdict.order == (0, 1, 3, 2)
 
 
 def test_equal_filters_keep_the_order_they_have_and_not_the_written_one():
-    policy = Independent(Pipeline(tuple("abcd")), ProfileSettings(p=1.0, window=100, alpha=0.9))
+    policy = Independent(Pipeline(tuple("abcd")), ProfileSettings(p=1.0, profile_window=100, alpha=0.9))
     assert policy.update(seen(4, tuples_that_drop(20, 50, 30, 40))).order == (1, 3, 2, 0)
     # now a and c drop the same: c stays before a when d goes to the front
     verdict = policy.update(seen(4, tuples_that_drop(20, 50, 20, 90)))
@@ -92,4 +92,4 @@ def test_equal_filters_keep_the_order_they_have_and_not_the_written_one():
 
 
 def test_the_defaults_are_those_of_table_1():
-    assert Independent(Pipeline(("a",))).settings == ProfileSettings(p=0.005, window=1000, alpha=0.9)
+    assert Independent(Pipeline(("a",))).settings == ProfileSettings(p=0.005, profile_window=1000, alpha=0.9)

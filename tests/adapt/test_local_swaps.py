@@ -27,8 +27,8 @@ def known_to_neighbours(bits: tuple[bool, ...], policy: LocalSwaps) -> tuple[boo
 @given(pipelines(hidden=False), st.data())
 def test_neighbours_swap_exactly_where_the_invariant_is_violated(pipeline: Pipeline, data):
     n = len(pipeline)
-    settings = ProfileSettings(p=1.0, window=data.draw(st.sampled_from([5, 40, 200])), alpha=0.9)
-    policy, window = LocalSwaps(pipeline, settings), deque(maxlen=settings.window)
+    settings = ProfileSettings(p=1.0, profile_window=data.draw(st.sampled_from([5, 40, 200])), alpha=0.9)
+    policy, window = LocalSwaps(pipeline, settings), deque(maxlen=settings.profile_window)
     for _ in range(data.draw(st.integers(1, 8))):
         order = policy.order
         rows = data.draw(profile_tuples(n)) * data.draw(st.sampled_from([1, 10]))
@@ -36,7 +36,7 @@ def test_neighbours_swap_exactly_where_the_invariant_is_violated(pipeline: Pipel
         costs = data.draw(costs_of(n))
         verdict = policy.update(seen(n, batch, costs))
         window.extend(batch)
-        V, full = matrix_view(order, window), len(window) == settings.window
+        V, full = matrix_view(order, window), len(window) == settings.profile_window
 
         def wrong(i: int, slack: float, V=V, order=order, costs=costs, full=full) -> bool:
             here, there = V[i][i] / costs[order[i]], V[i][i + 1] / costs[order[i + 1]]
@@ -65,12 +65,12 @@ def test_neighbours_swap_exactly_where_the_invariant_is_violated(pipeline: Pipel
 
 @pytest.mark.parametrize(("tuples", "moves"), [(ENOUGH - 1, False), (ENOUGH, True)])
 def test_too_few_drops_decide_nothing(tuples: int, moves: bool):
-    policy = LocalSwaps(Pipeline(("a", "b")), ProfileSettings(p=1.0, window=500))
+    policy = LocalSwaps(Pipeline(("a", "b")), ProfileSettings(p=1.0, profile_window=500))
     assert (policy.update(seen(2, [(False, True)] * tuples)) is not None) == moves
 
 
 def test_pairs_that_do_not_touch_swap_together_and_each_is_told():
-    policy = LocalSwaps(Pipeline(("a", "b", "c", "d")), ProfileSettings(p=1.0, window=500))
+    policy = LocalSwaps(Pipeline(("a", "b", "c", "d")), ProfileSettings(p=1.0, profile_window=500))
     verdict = policy.update(seen(4, [(False, True, False, False)] * 40 + [(False, False, False, True)] * 40))
     assert verdict is not None
     assert verdict.order == (1, 0, 3, 2)
@@ -79,9 +79,9 @@ def test_pairs_that_do_not_touch_swap_together_and_each_is_told():
 
 
 def test_a_filter_does_not_pass_its_guard():
-    policy = LocalSwaps(Pipeline(("a", "b"), guards=((), (0,))), ProfileSettings(p=1.0, window=500))
+    policy = LocalSwaps(Pipeline(("a", "b"), guards=((), (0,))), ProfileSettings(p=1.0, profile_window=500))
     assert policy.update(seen(2, [(False, True)] * 100)) is None
 
 
 def test_the_defaults_are_those_of_table_1():
-    assert LocalSwaps(Pipeline(("a",))).settings == ProfileSettings(p=0.01, window=1000, alpha=0.9)
+    assert LocalSwaps(Pipeline(("a",))).settings == ProfileSettings(p=0.01, profile_window=1000, alpha=0.9)

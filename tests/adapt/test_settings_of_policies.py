@@ -40,7 +40,7 @@ def test_the_four_of_the_paper_profile_and_the_others_do_not():
 def test_auto_takes_a_budget_and_nothing_else():
     assert check_policy("auto") == BudgetSettings(0.02)
     assert check_policy("auto", budget=0.1) == BudgetSettings(0.1)
-    assert "leave out p, window" in refusal("auto", p=0.1, window=5)
+    assert "leave out p, profile_window" in refusal("auto", p=0.1, profile_window=5)
     assert "leave out budget" in refusal("a-greedy", budget=0.1)
 
 
@@ -52,13 +52,13 @@ def test_a_budget_that_is_none_is_refused_with_its_value(budget: Any):
 @pytest.mark.parametrize("name", PROFILING)
 def test_what_is_given_replaces_the_default_and_only_that(name: str):
     defaults = POLICIES[name].defaults
-    assert check_policy(name, p=0.3) == ProfileSettings(0.3, defaults.window, defaults.alpha)
-    assert check_policy(name, window=7) == ProfileSettings(defaults.p, 7, defaults.alpha)
-    assert check_policy(name, alpha=0.5) == ProfileSettings(defaults.p, defaults.window, 0.5)
+    assert check_policy(name, p=0.3) == ProfileSettings(0.3, defaults.profile_window, defaults.alpha)
+    assert check_policy(name, profile_window=7) == ProfileSettings(defaults.p, 7, defaults.alpha)
+    assert check_policy(name, alpha=0.5) == ProfileSettings(defaults.p, defaults.profile_window, 0.5)
 
 
 @pytest.mark.parametrize("name", ["static", "duckdb-swap", "velox-rank"])
-@pytest.mark.parametrize("given", [{"p": 0.1}, {"window": 5}, {"alpha": 0.5}, {"p": 0.1, "alpha": 0.5}])
+@pytest.mark.parametrize("given", [{"p": 0.1}, {"profile_window": 5}, {"alpha": 0.5}, {"p": 0.1, "alpha": 0.5}])
 def test_profiling_settings_of_a_policy_that_does_not_profile_are_refused(name: str, given: dict[str, Any]):
     said = refusal(name, **given)
     assert repr(name) in said
@@ -73,10 +73,10 @@ def test_profiling_settings_of_a_policy_that_does_not_profile_are_refused(name: 
         ({"p": -1.0}, "above 0"),
         ({"p": float("nan")}, "above 0"),
         ({"p": "much"}, "above 0"),
-        ({"window": 0}, "whole number"),
-        ({"window": 2.5}, "whole number"),
-        ({"window": True}, "whole number"),
-        ({"window": "big"}, "whole number"),
+        ({"profile_window": 0}, "whole number"),
+        ({"profile_window": 2.5}, "whole number"),
+        ({"profile_window": True}, "whole number"),
+        ({"profile_window": "big"}, "whole number"),
         ({"alpha": 0.0}, "above 0"),
         ({"alpha": 1.5}, "at most 1"),
         ({"alpha": "low"}, "above 0"),

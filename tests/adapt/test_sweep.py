@@ -27,7 +27,7 @@ def known_to_sweep(bits: tuple[bool, ...], policy: Sweep) -> tuple[bool, ...]:
 @given(pipelines(least=2, hidden=False), st.data())
 def test_a_stage_ends_with_its_tuples_or_with_a_violation_and_the_next_position_follows(pipeline: Pipeline, data):
     n = len(pipeline)
-    policy = Sweep(pipeline, ProfileSettings(p=1.0, window=data.draw(st.integers(1, 60)), alpha=0.9))
+    policy = Sweep(pipeline, ProfileSettings(p=1.0, profile_window=data.draw(st.integers(1, 60)), alpha=0.9))
     stage: list[tuple[bool, ...]] = []
     for _ in range(data.draw(st.integers(1, 10))):
         j, order = policy.j, policy.order
@@ -40,7 +40,7 @@ def test_a_stage_ends_with_its_tuples_or_with_a_violation_and_the_next_position_
         wrong = [
             (i, jj)
             for i, jj in violations(order, stage, costs, 0.9, pipeline.guards)
-            if jj == j and (V[i][i] + V[i][j] >= ENOUGH or len(stage) >= policy.settings.window)
+            if jj == j and (V[i][i] + V[i][j] >= ENOUGH or len(stage) >= policy.settings.profile_window)
         ]
         if not batch:
             assert verdict is None
@@ -51,7 +51,7 @@ def test_a_stage_ends_with_its_tuples_or_with_a_violation_and_the_next_position_
         else:
             clear = violations(order, stage, costs, 0.9, pipeline.guards, SLACK)
             assert not [pair for pair in wrong if pair in clear]
-        if verdict is not None or (batch and len(stage) >= policy.settings.window):
+        if verdict is not None or (batch and len(stage) >= policy.settings.profile_window):
             stage = []
             assert policy.j == (1 if j == n - 1 else j + 1)
         else:
@@ -59,7 +59,7 @@ def test_a_stage_ends_with_its_tuples_or_with_a_violation_and_the_next_position_
 
 
 def test_positions_2_to_n_take_turns():
-    policy = Sweep(Pipeline(("a", "b", "c", "d")), ProfileSettings(p=1.0, window=2))
+    policy = Sweep(Pipeline(("a", "b", "c", "d")), ProfileSettings(p=1.0, profile_window=2))
     turns = []
     for _ in range(7):
         turns.append(policy.j + 1)
@@ -69,7 +69,7 @@ def test_positions_2_to_n_take_turns():
 
 @pytest.mark.parametrize(("tuples", "moves"), [(ENOUGH - 1, False), (ENOUGH, True)])
 def test_too_few_drops_decide_nothing(tuples: int, moves: bool):
-    policy = Sweep(Pipeline(("a", "b")), ProfileSettings(p=1.0, window=500))
+    policy = Sweep(Pipeline(("a", "b")), ProfileSettings(p=1.0, profile_window=500))
     verdict = policy.update(seen(2, [(False, True)] * tuples))
     assert (verdict is not None) == moves
 
@@ -82,7 +82,7 @@ def test_on_a_stable_stream_it_comes_to_an_order_with_the_greedy_invariant(pipel
     costs = data.draw(costs_of(n))
     # every stage sees the same rows, so often that every pair that matters has its dozens of drops
     stage = patterns * ENOUGH
-    policy = Sweep(pipeline, ProfileSettings(p=1.0, window=len(stage), alpha=alpha))
+    policy = Sweep(pipeline, ProfileSettings(p=1.0, profile_window=len(stage), alpha=alpha))
     orders = [policy.order]
     calm = 0
     while calm < n and len(orders) < 500:
@@ -95,7 +95,7 @@ def test_on_a_stable_stream_it_comes_to_an_order_with_the_greedy_invariant(pipel
 
 
 def test_the_defaults_are_those_of_table_1():
-    assert Sweep(Pipeline(("a",))).settings == ProfileSettings(p=0.01, window=500, alpha=0.9)
+    assert Sweep(Pipeline(("a",))).settings == ProfileSettings(p=0.01, profile_window=500, alpha=0.9)
 
 
 def test_the_rear_of_a_chain_is_corrected_too():

@@ -20,8 +20,10 @@ from thalweg.cli import app
 from thalweg.deprecated import RENAMED, current_arguments, current_name, old_names
 from thalweg.events import Observed, from_json, read
 from thalweg.plan import Pipeline
+from thalweg.runtime.join_settings import JoinSettings
 from thalweg.runtime.local.virtual import MultiwayJoin, Selection
 from thalweg.runtime.recalled import recalled
+from thalweg.runtime.settings import FilterSettings, unknown_settings
 
 ROOT = Path(__file__).parents[2]
 EVEN = tw.predicate(lambda x: x % 2 == 0, "x", name="even")
@@ -124,6 +126,81 @@ def test_the_command_line_shows_the_warning():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert "--policy 'written' is deprecated: use --policy 'static'" in done.stderr
     assert done.stderr.endswith("static\n")
+
+
+def remembered(keep: tw.Filters) -> int:
+    """The profile window that applies now."""
+    return FilterSettings.in_force(keep._given).profile.profile_window
+
+
+def test_the_old_argument_of_filters_warns_once_and_does_the_same():
+    with pytest.warns(DeprecationWarning, match="^window= is deprecated: use profile_window=$") as caught:
+        old = tw.filters(EVEN, LARGE, window=7)
+    assert [each.filename for each in caught] == [__file__]
+    with warnings.catch_warnings(action="error"):
+        assert list(old.over(ROWS)) == list(tw.filters(EVEN, LARGE, profile_window=7).over(ROWS))
+        assert old.report().sections[0].policy == "a-greedy"  # of the paper, as for any of its settings
+        assert remembered(old) == remembered(tw.filters(EVEN, LARGE, profile_window=7)) == 7
+        tw.join("a.k = b.k", window="5 seconds", time="t")  # another thing
+
+
+def test_a_wrong_value_is_named_by_the_new_name():
+    with (
+        pytest.warns(DeprecationWarning, match="profile_window="),
+        pytest.raises(tw.PlanError, match="profile_window=-5"),
+    ):
+        tw.filters(EVEN, LARGE, window=-5)
+
+
+def test_both_names_of_one_argument_are_refused():
+    with pytest.raises(tw.PlanError, match=r"window= and profile_window= are both set.*: remove window="):
+        tw.filters(EVEN, LARGE, window=7, profile_window=7)
+
+
+def test_the_old_name_of_a_setting_in_the_environment(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("THALWEG_WINDOW", "7")
+    keep = tw.filters(EVEN, LARGE)
+    with pytest.warns(DeprecationWarning, match="^THALWEG_WINDOW is deprecated: use THALWEG_PROFILE_WINDOW$") as caught:
+        list(keep.over(ROWS))
+    assert len(caught) == 1  # and it is not called unknown
+    with pytest.warns(DeprecationWarning, match="THALWEG_PROFILE_WINDOW"):
+        assert remembered(keep) == 7
+    with warnings.catch_warnings(action="error"):  # only what wins is looked at
+        assert remembered(tw.filters(EVEN, LARGE, profile_window=9)) == 9
+    monkeypatch.setenv("THALWEG_PROFILE_WINDOW", " ")  # empty is unset
+    with pytest.warns(DeprecationWarning, match="THALWEG_PROFILE_WINDOW"):
+        assert remembered(keep) == 7
+    monkeypatch.setenv("THALWEG_PROFILE_WINDOW", "8")
+    with pytest.raises(
+        tw.PlanError, match=r"THALWEG_WINDOW and THALWEG_PROFILE_WINDOW are both set.*remove THALWEG_WINDOW"
+    ):
+        keep.over(ROWS)
+
+
+def test_the_old_name_of_a_setting_in_sparks_configuration():
+    conf = {"spark.thalweg.window": "7"}
+    with pytest.warns(DeprecationWarning, match="spark.thalweg.window is deprecated: use spark.thalweg.profile_window"):
+        assert FilterSettings.resolve({}, conf.get).profile.profile_window == 7
+    with pytest.warns(DeprecationWarning, match="profile_window"):  # a join's probes have a profile window, too
+        assert JoinSettings.resolve({}, conf.get).profile.profile_window == 7
+    with (
+        pytest.warns(DeprecationWarning, match="window"),
+        pytest.raises(tw.PlanError, match=r"^spark\.thalweg\.window='x'"),
+    ):
+        FilterSettings.resolve({}, {"spark.thalweg.window": "x"}.get)
+    with pytest.warns(DeprecationWarning, match="window"):  # Spark's comes first, by whatever name
+        found = FilterSettings.resolve({}, conf.get, {"THALWEG_PROFILE_WINDOW": "8"})
+    assert found.profile.profile_window == 7
+    assert unknown_settings(["spark.thalweg.window"], {"THALWEG_WINDOW": "7"}) == []
+
+
+def test_the_page_has_the_table():
+    page = (ROOT / "docs" / "settings.md").read_text("utf-8")
+    rows = page.partition("## Old names")[2].partition("\n## ")[0]
+    for each in RENAMED:
+        names = {"policy": "`{}`", "argument": "`{}=`", "setting": "`spark.thalweg.{}`"}[each.kind]
+        assert f"{names.format(each.old)}" in rows
+        assert f"{names.format(each.new)}" in rows
 
 
 def test_the_table_is_consistent():

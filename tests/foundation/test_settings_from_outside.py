@@ -139,7 +139,7 @@ def conf(spark: Any) -> Iterator[Callable[[str, str], None]]:
 
 
 TEXTS = [
-    *(("policy", policy) for policy in POLICIES), ("policy", " Static "), ("p", "1"), ("window", "3"),
+    *(("policy", policy) for policy in POLICIES), ("policy", " Static "), ("p", "1"), ("profile_window", "3"),
     ("alpha", "0.5"), ("budget", "0.5"), ("slice_rows", "1"), ("seed", "7"), ("events", "run.jsonl"),
     ("redact", "TRUE"), ("time_limit", "30"), ("max_matches", "1000"),
     ("max_bytes", "100000000"), ("policy", ""), ("seed", "  "),
@@ -148,7 +148,7 @@ TEXTS = [
 
 def test_every_setting_from_outside_is_tried_here():
     assert {name for name, _ in TEXTS} == set(FROM_OUTSIDE)
-    fields = {*FilterSettings.__dataclass_fields__, *JoinSettings.__dataclass_fields__}
+    fields = {*FilterSettings.names(), *JoinSettings.names()}
     assert fields == {*FROM_OUTSIDE, *IN_CODE_ALONE}
 
 
@@ -160,8 +160,8 @@ def test_the_page_has_every_setting_and_what_it_applies_to():
     arguments = [set(inspect.signature(each).parameters) for each in (tw.filters, tw.join, tw.Session.query)]
     arguments[1] -= {"window"}  # that of time
     for name, applies in told.items():
-        fields = [FilterSettings.__dataclass_fields__, JoinSettings.__dataclass_fields__]
-        fields.append({**fields[0], **fields[1]})
+        fields = [FilterSettings.names(), JoinSettings.names()]
+        fields.append((*fields[0], *fields[1]))
         for column, taken, known in zip(applies, arguments, fields, strict=True):
             if name in IN_CODE_ALONE:
                 assert column == ("code" if name in taken else "no"), name
@@ -190,7 +190,7 @@ def test_the_argument_then_the_environment_then_the_default(kind: str, monkeypat
 
 OUTSIDE = {
     "conf": {
-        "policy": "local-swaps", "p": "1", "window": "3", "alpha": "0.5", "slice_rows": "2", "seed": "7",
+        "policy": "local-swaps", "p": "1", "profile_window": "3", "alpha": "0.5", "slice_rows": "2", "seed": "7",
         "redact": "true", "time_limit": "30", "max_matches": "1000",
         "max_bytes": "100000000",
     },
@@ -292,7 +292,7 @@ def test_a_bad_value_names_its_place_for_every_kind(name: str, text: str, monkey
     monkeypatch.setenv(f"THALWEG_{name.upper()}", text)
     kinds = {"filters": FilterSettings, "join": JoinSettings}
     for kind in KINDS:
-        if kind in kinds and name not in kinds[kind].__dataclass_fields__:
+        if kind in kinds and name not in kinds[kind].names():
             assert answer(kind)[0] == EXPECTED[kind], "what is no setting of it is not looked at"
             continue
         with pytest.raises(tw.PlanError, match=f"^THALWEG_{name.upper()}='{text}': "):

@@ -29,7 +29,7 @@ def loop_that_worked(rounds: int = 6, policy: str = "a-greedy", slice_rows: int 
     ticks = iter(range(10**9))
     loop = JoinLoop(
         JoinBinding.of(plan, dict.fromkeys("abc", SCHEMA), NO_SALT), policy,
-        check_policy(policy, p=0.5, window=50, alpha=1.0, budget=None),
+        check_policy(policy, p=0.5, profile_window=50, alpha=1.0, budget=None),
         lambda: next(ticks), np.random.default_rng(3), slice_rows=slice_rows,
     )  # fmt: skip
     for number, batch in _batches(rounds):

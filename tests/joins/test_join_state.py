@@ -39,7 +39,7 @@ def loop_of(
     slice_rows: int | None = None,
     tables: Mapping[str, pa.Table] | None = None,
 ) -> JoinLoop:
-    profile = check_policy(policy, p=None, window=None, alpha=None, budget=None)
+    profile = check_policy(policy, p=None, profile_window=None, alpha=None, budget=None)
     rng = np.random.default_rng(seed)
     return JoinLoop(binding, policy, profile, lambda: 0, rng, slice_rows=slice_rows, snapshots=True, tables=tables)
 

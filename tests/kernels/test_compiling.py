@@ -97,8 +97,8 @@ def star(chain: type[ProbeChain]) -> JoinLoop:
     plan = JoinPlan.of("a.k = b.k AND a.k = c.k", 1000, "t", 0)
     return JoinLoop(
         JoinBinding.of(plan, dict.fromkeys("abc", schema), NO_SALT), "a-greedy",
-        check_policy("a-greedy", p=1.0, window=50, alpha=1.0, budget=None), WorkingClock(), np.random.default_rng(3),
-        chain=chain,
+        check_policy("a-greedy", p=1.0, profile_window=50, alpha=1.0, budget=None), WorkingClock(),
+        np.random.default_rng(3), chain=chain,
     )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ def run(name: str, data: Any) -> tuple[Watched, Work, np.ndarray]:
     if name == "scripted":
         policy: Any = Scripted(pipeline, seed=1, p=p, restless=0.5)
     else:
-        profile = check_policy(name, **({"p": p, "window": 50, "alpha": 0.9} if "p" in takes(name) else {}))
+        profile = check_policy(name, **({"p": p, "profile_window": 50, "alpha": 0.9} if "p" in takes(name) else {}))
         policy = make_policy(name, pipeline, profile, rng)
     loop = FilterLoop(watched.chain, policy, rng, slice_rows=data.draw(st.sampled_from([1, 4, 50, 1024])))
     for part in np.array_split(np.arange(rows), data.draw(st.integers(1, 4))):

@@ -81,7 +81,7 @@ def test_what_is_no_spark_dataframe_is_refused_with_the_way_for_arrow():
     [
         ({"policy": "sweeep"}, ["'sweeep'", "did you mean 'sweep'", "a-greedy"]),
         ({"p": 2.0}, ["p=2.0", "at most 1"]),
-        ({"window": -5}, ["window=-5"]),
+        ({"profile_window": -5}, ["profile_window=-5"]),
         ({"alpha": 0.0}, ["alpha=0.0"]),
         ({"slice_rows": 0}, ["slice_rows=0", "1 or more"]),
         ({"policy": "static", "p": 0.5}, ["'static'", "leave out p"]),

@@ -115,7 +115,7 @@ def test_examples_3_to_5_window_matrix_and_correction():
 
 def test_example_5_the_violation_is_at_position_1():
     plan = set_filters({name: SETS[name] for name in O3})
-    policy = AGreedy(plan.pipeline, ProfileSettings(p=1.0, window=6, alpha=1.0))
+    policy = AGreedy(plan.pipeline, ProfileSettings(p=1.0, profile_window=6, alpha=1.0))
 
     def show(values: list[int]) -> object:
         order = [NAMES.index(name) for name in O3]

@@ -34,7 +34,7 @@ def test_slices_grow_while_the_order_stands_and_shrink_when_it_changes():
     pipeline = Pipeline(("a", "b"))
     calm = np.tile([True, False], (400_000, 1))
     watched = Watched(np.concatenate([calm, ~calm[:100_000]]), pipeline, vectorized=True)
-    policy = make_policy("a-greedy", pipeline, ProfileSettings(window=50), np.random.default_rng(1))
+    policy = make_policy("a-greedy", pipeline, ProfileSettings(profile_window=50), np.random.default_rng(1))
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(1))
     assert loop.slice_rows == SLICE_ROWS
     loop.process(watched.batch(range(400_000)))

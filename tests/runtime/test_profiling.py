@@ -33,7 +33,7 @@ def run(
     if name == "scripted":
         policy: Any = Scripted(pipeline, seed=1, p=p, restless=0.5)
     else:
-        profile = check_policy(name, **({"p": p, "window": 60, "alpha": 0.9} if "p" in takes(name) else {}))
+        profile = check_policy(name, **({"p": p, "profile_window": 60, "alpha": 0.9} if "p" in takes(name) else {}))
         policy = make_policy(name, pipeline, profile, rng)
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(seed), slice_rows=slice_rows)
     for part in np.array_split(np.arange(rows), 3):
@@ -106,7 +106,7 @@ def test_sweep_evaluates_one_filter_a_stage(pipeline, rows, seed, slice_rows):
 
 def test_sweep_looks_at_its_position_on_every_row_dropped_before_it():
     pipeline = Pipeline(("a", "b", "c"))
-    policy = make_policy("sweep", pipeline, ProfileSettings(p=1.0, window=4), np.random.default_rng(1))
+    policy = make_policy("sweep", pipeline, ProfileSettings(p=1.0, profile_window=4), np.random.default_rng(1))
     drops = [[True, False, False], [False, True, False], [False, False, True]] * 4
     watched = Watched(drops, pipeline)
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(1), slice_rows=1)

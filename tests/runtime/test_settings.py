@@ -10,7 +10,7 @@ import pytest
 
 import thalweg as tw
 from thalweg import PlanError
-from thalweg.adapt import POLICIES
+from thalweg.adapt import POLICIES, SETTINGS
 from thalweg.runtime.join_settings import JoinSettings
 from thalweg.runtime.settings import IN_CODE_ALONE, REFUSED_OUTSIDE, FilterSettings, unknown_settings
 
@@ -20,7 +20,7 @@ VALUES: dict[str, list[tuple[str, Any]]] = {
     # name: three texts and what they mean
     "policy": [("sweep", "sweep"), ("independent", "independent"), ("local-swaps", "local-swaps")],
     "p": [("0.5", 0.5), ("1", 1.0), ("2e-3", 0.002)],
-    "window": [("5", 5), ("70", 70), ("900", 900)],
+    "profile_window": [("5", 5), ("70", 70), ("900", 900)],
     "alpha": [("0.5", 0.5), ("1", 1.0), ("0.25", 0.25)],
     "budget": [("0.01", 0.01), ("5e-2", 0.05), ("0.5", 0.5)],
     "slice_rows": [("1", 1), ("64", 64), ("4096", 4096)],
@@ -37,23 +37,27 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch):
         monkeypatch.delenv(f"THALWEG_{name.upper()}", raising=False)
 
 
+def value(settings: FilterSettings, name: str) -> Any:
+    return settings.of_policy.get(name) if name in SETTINGS else getattr(settings, name)
+
+
 @pytest.mark.parametrize("name", VALUES)
 def test_the_argument_then_spark_then_the_environment_then_the_default(name: str, monkeypatch: pytest.MonkeyPatch):
     argument, spark, environment = VALUES[name]
-    assert getattr(resolve({}), name) == getattr(FilterSettings(), name)
+    assert value(resolve({}), name) == value(FilterSettings(), name)
     monkeypatch.setenv(f"THALWEG_{name.upper()}", environment[0])
-    assert getattr(resolve({}), name) == environment[1]
+    assert value(resolve({}), name) == environment[1]
     conf = {f"spark.thalweg.{name}": spark[0]}.get
-    assert getattr(resolve({}, conf), name) == spark[1]
-    assert getattr(resolve({name: None}, conf), name) == spark[1]
-    assert getattr(resolve({name: argument[1]}, conf), name) == argument[1]
+    assert value(resolve({}, conf), name) == spark[1]
+    assert value(resolve({name: None}, conf), name) == spark[1]
+    assert value(resolve({name: argument[1]}, conf), name) == argument[1]
 
 
 def test_one_setting_from_each_place(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("THALWEG_ALPHA", "0.5")
     settings = resolve({"policy": "sweep"}, {"spark.thalweg.p": "0.25"}.get)
-    assert settings == FilterSettings(policy="sweep", p=0.25, alpha=0.5)
-    assert (settings.profile.p, settings.profile.window, settings.profile.alpha) == (0.25, 500, 0.5)
+    assert settings == FilterSettings(policy="sweep", of_policy={"p": 0.25, "alpha": 0.5})
+    assert (settings.profile.p, settings.profile.profile_window, settings.profile.alpha) == (0.25, 500, 0.5)
 
 
 def test_a_zero_given_is_not_taken_for_nothing(monkeypatch: pytest.MonkeyPatch):
@@ -63,13 +67,19 @@ def test_a_zero_given_is_not_taken_for_nothing(monkeypatch: pytest.MonkeyPatch):
 
 def test_every_setting_can_be_given_as_text():
     # a setting added without a way to read it from Spark or the environment would fail here
-    for name in FilterSettings.__dataclass_fields__:
-        assert name in VALUES or name in IN_CODE_ALONE
+    assert set(FilterSettings.names()) - set(IN_CODE_ALONE) == set(VALUES)
 
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("p", "much"), ("window", "2.5"), ("alpha", "?"), ("slice_rows", "1k"), ("seed", "x"), ("policy", "greedy")],
+    [
+        ("p", "much"),
+        ("profile_window", "2.5"),
+        ("alpha", "?"),
+        ("slice_rows", "1k"),
+        ("seed", "x"),
+        ("policy", "greedy"),
+    ],
 )
 def test_a_text_that_does_not_do_names_the_place_and_the_value(name: str, text: str, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(PlanError) as caught:
@@ -84,19 +94,19 @@ def test_a_text_that_does_not_do_names_the_place_and_the_value(name: str, text: 
 
 @pytest.mark.parametrize("text", ["2.5", "x"])
 def test_a_number_that_cannot_be_read_says_where_it_stands(text: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("THALWEG_WINDOW", text)
-    with pytest.raises(PlanError, match=f"THALWEG_WINDOW='{text}'"):
+    monkeypatch.setenv("THALWEG_PROFILE_WINDOW", text)
+    with pytest.raises(PlanError, match=f"THALWEG_PROFILE_WINDOW='{text}'"):
         resolve({})
-    with pytest.raises(PlanError, match=f"spark.thalweg.window='{text}'"):
-        resolve({}, {"spark.thalweg.window": text}.get)
+    with pytest.raises(PlanError, match=f"spark.thalweg.profile_window='{text}'"):
+        resolve({}, {"spark.thalweg.profile_window": text}.get)
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        {"policy": "a-greddy"}, {"p": 0}, {"p": 1.5}, {"p": "0.5"}, {"window": 0}, {"window": 1.5}, {"alpha": 2},
-        {"alpha": "x"}, {"slice_rows": 0}, {"slice_rows": 2.5}, {"slice_rows": True}, {"seed": -1}, {"seed": 1.5},
-        {"seed": "x"}, {"events": 7},
+        {"policy": "a-greddy"}, {"p": 0}, {"p": 1.5}, {"p": "0.5"}, {"profile_window": 0}, {"profile_window": 1.5},
+        {"alpha": 2}, {"alpha": "x"}, {"slice_rows": 0}, {"slice_rows": 2.5}, {"slice_rows": True}, {"seed": -1},
+        {"seed": 1.5}, {"seed": "x"}, {"events": 7},
     ],
     ids=str,
 )  # fmt: skip
@@ -163,9 +173,9 @@ def test_what_looks_like_a_setting_and_is_none_is_told_with_the_nearest():
 
 
 def test_an_unknown_variable_is_warned_of_once(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("THALWEG_WINDOWS", "5")
+    monkeypatch.setenv("THALWEG_PROFILE_WINDOWS", "5")
     data = pa.table({"x": ["a"]})
-    with pytest.warns(UserWarning, match="did you mean 'THALWEG_WINDOW'"):
+    with pytest.warns(UserWarning, match="did you mean 'THALWEG_PROFILE_WINDOW'"):
         tw.filters(tw.predicate(len, "x")).over(data)
     with warnings.catch_warnings(action="error"):
         tw.filters(tw.predicate(len, "x")).over(data)
@@ -174,7 +184,7 @@ def test_an_unknown_variable_is_warned_of_once(monkeypatch: pytest.MonkeyPatch):
 def test_a_policy_named_outside_stands_above_what_the_code_says_about_profiling():
     """An operator switches adapting off without touching code."""
     settings = resolve({"p": 0.02, "budget": 0.1}, {"spark.thalweg.policy": "static"}.get)
-    assert (settings.policy, settings.p, settings.budget) == ("static", None, None)
+    assert (settings.policy, settings.of_policy) == ("static", {})
 
 
 def test_no_argument_is_dropped_without_a_word(monkeypatch: pytest.MonkeyPatch):
@@ -182,4 +192,4 @@ def test_no_argument_is_dropped_without_a_word(monkeypatch: pytest.MonkeyPatch):
         resolve({"p": 0.02, "budget": 0.05})
     monkeypatch.setenv("THALWEG_P", "0.02")
     settings = resolve({"budget": 0.1})
-    assert (settings.policy, settings.budget) == ("auto", 0.1)
+    assert (settings.policy, settings.of_policy) == ("auto", {"budget": 0.1})

@@ -65,7 +65,7 @@ def chain(marker: Path | None, events: Path) -> tw.Filters:
         tw.predicate(digits, "text", vectorized=True),
         tw.predicate(lambda text: pc.match_substring(text, "7"), "text", vectorized=True, name="has_seven"),
         p=0.3,
-        window=30,
+        profile_window=30,
         slice_rows=50,
         events=events,
     )

@@ -13,7 +13,7 @@ with guards is compared only at positions behind them, so one that drops much wa
 bound is for chains without guards); a filter that may not be profiled counts as dropping only what it was seen to
 drop, and so moves forward only on certain gain.
 
->>> policy = AGreedy(Pipeline(("even", "small")), ProfileSettings(p=1.0, window=10))
+>>> policy = AGreedy(Pipeline(("even", "small")), ProfileSettings(p=1.0, profile_window=10))
 >>> seen = np.array([[0, 1], [0, 1], [1, 1]], bool)  # `small` drops all three, `even` one
 >>> nothing = np.zeros(2, np.int64)
 >>> verdict = policy.update(Seen(nothing, nothing, nothing, np.ones(2), seen))
@@ -55,7 +55,7 @@ class AGreedy:
 
     name: ClassVar[str] = "a-greedy"
     standing: str = ""
-    defaults: ClassVar[ProfileSettings | None] = ProfileSettings(p=0.01, window=1000, alpha=0.9)
+    defaults: ClassVar[ProfileSettings | None] = ProfileSettings(p=0.01, profile_window=1000, alpha=0.9)
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class AGreedy:
     ) -> None:
         self.pipeline = pipeline
         self.settings = settings or AGreedy.defaults or ProfileSettings()
-        self.window = ProfileWindow(self.settings.window, len(pipeline))
+        self.window = ProfileWindow(self.settings.profile_window, len(pipeline))
         self.view = MatrixView(pipeline.start)
         self._place()
 

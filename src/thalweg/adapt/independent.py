@@ -11,7 +11,7 @@ filter is taken there without alpha, and of equal filters the one that comes fir
 as for A-Greedy: the invariant is checked once per batch of profile tuples, costs come from `CallCost`, guards and
 permissions to profile are respected.
 
->>> policy = Independent(Pipeline(("even", "small")), ProfileSettings(p=1.0, window=10))
+>>> policy = Independent(Pipeline(("even", "small")), ProfileSettings(p=1.0, profile_window=10))
 >>> nothing = np.zeros(2, np.int64)
 >>> bits = np.array([[0, 1], [1, 1]], bool)
 >>> policy.update(Seen(nothing, nothing, nothing, np.ones(2), bits)).reason
@@ -48,7 +48,7 @@ class Independent:
 
     name: ClassVar[str] = "independent"
     standing: str = ""
-    defaults: ClassVar[ProfileSettings | None] = ProfileSettings(p=0.005, window=1000, alpha=0.9)
+    defaults: ClassVar[ProfileSettings | None] = ProfileSettings(p=0.005, profile_window=1000, alpha=0.9)
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Independent:
     ) -> None:
         self.pipeline = pipeline
         self.settings = settings or Independent.defaults or ProfileSettings()
-        self.window = ProfileWindow(self.settings.window, len(pipeline))
+        self.window = ProfileWindow(self.settings.profile_window, len(pipeline))
         self.drops: NDArray[np.int64] = np.zeros(len(pipeline), dtype=np.int64)  # the first row of V, by filter
         self.order = pipeline.start
         self._place()

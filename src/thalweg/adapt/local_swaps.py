@@ -9,7 +9,7 @@ Differs from the paper, where it is silent: after a swap the window is emptied, 
 the new neighbours need; until the window is full a pair is judged only on `ENOUGH` drops; pairs that do not touch may
 swap in one update.
 
->>> policy = LocalSwaps(Pipeline(("even", "small")), ProfileSettings(p=1.0, window=50))
+>>> policy = LocalSwaps(Pipeline(("even", "small")), ProfileSettings(p=1.0, profile_window=50))
 >>> bits = np.tile(np.array([[0, 1]], bool), (40, 1))
 >>> nothing = np.zeros(2, np.int64)
 >>> policy.update(Seen(nothing, nothing, nothing, np.ones(2), bits)).order
@@ -48,7 +48,7 @@ class LocalSwaps:
 
     name: ClassVar[str] = "local-swaps"
     standing: str = ""
-    defaults: ClassVar[ProfileSettings | None] = ProfileSettings(p=0.01, window=1000, alpha=0.9)
+    defaults: ClassVar[ProfileSettings | None] = ProfileSettings(p=0.01, profile_window=1000, alpha=0.9)
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class LocalSwaps:
     ) -> None:
         self.pipeline = pipeline
         self.settings = settings or LocalSwaps.defaults or ProfileSettings()
-        self.window = ProfileWindow(self.settings.window, len(pipeline))
+        self.window = ProfileWindow(self.settings.profile_window, len(pipeline))
         self.order = pipeline.start
         self._place()
 

@@ -32,7 +32,7 @@ class ProfileSettings:
 
     p: float = 0.01
     """The drop-profiling probability. Too high: profiling costs more than it saves. Too low: drift is seen late."""
-    window: int = 1000
+    profile_window: int = 1000
     """Profile tuples remembered. Too small: noise moves filters. Too large: the past outvotes the present."""
     alpha: float = 0.9
     """Thrashing avoidance (equation 4): reorder only when a filter's rate is below alpha times another's."""
@@ -40,13 +40,16 @@ class ProfileSettings:
     @property
     def together(self) -> int:
         """An eighth of the window is worth one look at it."""
-        return max(self.window // 8, 1)
+        return max(self.profile_window // 8, 1)
 
     def __post_init__(self) -> None:
         if not _number(self.p) or not 0.0 < self.p <= 1.0:
             raise PlanError(f"p={self.p!r}: the share of dropped rows to profile must be above 0 and at most 1")
-        if isinstance(self.window, bool) or not isinstance(self.window, int) or self.window < 1:
-            raise PlanError(f"window={self.window!r}: the number of profile tuples to keep must be a whole number >= 1")
+        tuples = self.profile_window
+        if isinstance(tuples, bool) or not isinstance(tuples, int) or tuples < 1:
+            raise PlanError(
+                f"profile_window={tuples!r}: the number of profile tuples to keep must be a whole number >= 1"
+            )
         if not _number(self.alpha) or not 0.0 < self.alpha <= 1.0:
             raise PlanError(f"alpha={self.alpha!r}: must be above 0 and at most 1 (1 reorders at the least difference)")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
@@ -24,11 +24,20 @@ POLICIES: dict[str, type[Any]] = {
 }
 
 
+SETTINGS: dict[str, type[Any]] = {
+    name: kind
+    for policy in POLICIES.values()
+    if policy.defaults is not None
+    for name, kind in get_type_hints(type(policy.defaults)).items()
+}
+"""Settings of policies, by name, with the type of their values: the fields of what each policy has as `defaults`."""
+
+
 def takes(name: str) -> tuple[str, ...]:
     """The settings a policy takes.
 
     >>> takes("auto"), takes("sweep"), takes("static")
-    (('budget',), ('p', 'window', 'alpha'), ())
+    (('budget',), ('p', 'profile_window', 'alpha'), ())
     """
     defaults = POLICIES[name].defaults
     return tuple(field.name for field in fields(defaults)) if defaults is not None else ()
@@ -39,7 +48,7 @@ def check_policy(policy: str, **given: Any) -> Settings | None:
     anything runs.
 
     >>> check_policy("sweep", p=0.02)
-    ProfileSettings(p=0.02, window=500, alpha=0.9)
+    ProfileSettings(p=0.02, profile_window=500, alpha=0.9)
     """
     if not isinstance(policy, str) or policy not in POLICIES:
         raise PlanError(

@@ -9,7 +9,7 @@ Differs from the paper, where it is silent: on a violation at position i the pro
 between shift back by one (nothing is known of them that could justify another order); before a stage's end a pair is
 judged only on `ENOUGH` drops, since every stage begins with an empty window and one tuple would otherwise decide.
 
->>> policy = Sweep(Pipeline(("even", "small")), ProfileSettings(p=1.0, window=50))
+>>> policy = Sweep(Pipeline(("even", "small")), ProfileSettings(p=1.0, profile_window=50))
 >>> bits = np.tile(np.array([[0, 1]], bool), (40, 1))  # `small` drops what `even` lets through
 >>> nothing = np.zeros(2, np.int64)
 >>> policy.update(Seen(nothing, nothing, nothing, np.ones(2), bits)).order
@@ -48,7 +48,7 @@ class Sweep:
 
     name: ClassVar[str] = "sweep"
     standing: str = ""
-    defaults: ClassVar[ProfileSettings | None] = ProfileSettings(p=0.01, window=500, alpha=0.9)
+    defaults: ClassVar[ProfileSettings | None] = ProfileSettings(p=0.01, profile_window=500, alpha=0.9)
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Sweep:
         self.column += both[::-1].cumsum()[::-1]
         self.tuples += len(bits)
         verdict = self._violation(known_costs(seen.cost_ns))
-        if verdict is not None or self.tuples >= self.settings.window:
+        if verdict is not None or self.tuples >= self.settings.profile_window:
             if verdict is not None:
                 self.order = verdict.order
             self.j = self.j % (len(self.pipeline) - 1) + 1
@@ -102,7 +102,7 @@ class Sweep:
         stands = self.diagonal[:j] / costs[list(order[:j])]
         comes = self.column[:j] / costs[order[j]]
         # few drops may not end a stage early, but at its end what there is counts: deep positions never see many
-        enough = (self.diagonal[:j] + self.column[:j] >= ENOUGH) | (self.tuples >= self.settings.window)
+        enough = (self.diagonal[:j] + self.column[:j] >= ENOUGH) | (self.tuples >= self.settings.profile_window)
         better = (stands < self.settings.alpha * comes) & enough
         better[: eligible_from(order, self.pipeline.guards)[j]] = False
         if not better.any():

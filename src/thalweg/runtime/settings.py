@@ -1,7 +1,8 @@
 """Settings from the argument, `spark.thalweg.*`, `THALWEG_*` or the default, in this order: for filters, joins and SQL.
 
 `FROM_OUTSIDE` is the one table of what Spark's configuration and the environment can set. An object takes those that
-are fields of its settings, and reads them when it is applied to data.
+are among its `names()`, and reads them when it is applied to data. Which settings a policy has is defined in its own
+file alone (`thalweg.adapt.SETTINGS` collects them); here they are read and passed on.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-from thalweg.adapt import POLICIES, Settings, check_policy, takes
-from thalweg.deprecated import current_policy
+from thalweg.adapt import POLICIES, SETTINGS, Settings, check_policy, takes
+from thalweg.deprecated import current_policy, old_names, refuse_both, warn_deprecated
 from thalweg.errors import PlanError, nearest
 
 
@@ -27,9 +28,9 @@ def _word(text: str) -> str:
 
 
 FROM_OUTSIDE: dict[str, Callable[[str], Any]] = {
-    "policy": _word, "p": float, "window": int, "alpha": float, "budget": float, "slice_rows": int, "seed": int,
-    "events": str.strip, "redact": _boolean, "time_limit": float, "max_matches": int,
-    "max_bytes": int,
+    "policy": _word, **{name: {bool: _boolean, str: _word}.get(kind, kind) for name, kind in SETTINGS.items()},
+    "slice_rows": int, "seed": int, "events": str.strip, "redact": _boolean, "time_limit": float,
+    "max_matches": int, "max_bytes": int,
 }  # fmt: skip
 """How each is read from text. None of them changes the rows of an answer."""
 IN_CODE_ALONE = {
@@ -53,7 +54,7 @@ OTHER_VARIABLES = frozenset({"THALWEG_DATA", "THALWEG_WHOLE_CORPUS", "THALWEG_WR
 
 DEFAULT_POLICY = "auto"
 OF_THE_PAPER = "a-greedy"
-"""The policy where p, window or alpha is set and no policy is named."""
+"""The policy where one of its settings is given and no policy is named."""
 DEAD_LETTER = "dead-letter"
 ON_ERROR = ("raise", DEAD_LETTER)
 
@@ -63,15 +64,8 @@ class AdaptSettings:
     """Settings of everything that adapts, filters and joins; checked when made."""
 
     policy: str = DEFAULT_POLICY
-    p: float | None = None
-    """Share of dropped rows to profile; None: the policy's own (a-greedy, table 1)."""
-    window: int | None = None
-    """Profile tuples remembered; None: the policy's own. Not the window of a join."""
-    alpha: float | None = None
-    """Thrashing avoidance; None: the policy's own."""
-    budget: float | None = None
-    """For `auto`: the share of the time that adapting may take; None: 0.02. Too low: drift is followed late. Too high:
-    calm data pays for what it does not need."""
+    of_policy: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the policy that differ from its defaults, by name."""
     slice_rows: int | None = None
     """Rows per slice; the order can change only between slices. None: `auto` begins with 16 rows (1,024 in joins), the
     paper's policies with 1,024, and slices grow up to 16,384. Too few: calls cost more than rows. Too many: it reacts
@@ -100,7 +94,18 @@ class AdaptSettings:
     @property
     def profile(self) -> Settings | None:
         """The profiling settings the policy will run with; None when it does not profile."""
-        return check_policy(self.policy, p=self.p, window=self.window, alpha=self.alpha, budget=self.budget)
+        return check_policy(self.policy, **self.of_policy)
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """What can be set, by the names users write.
+
+        >>> AdaptSettings.names()
+        ('policy', 'budget', 'p', 'profile_window', 'alpha', 'slice_rows', 'seed', 'events', 'redact')
+        """
+        return tuple(
+            name for f in fields(cls) for name in ((f.name,) if f.name != "of_policy" else SETTINGS)
+        )  # fmt: skip
 
     @classmethod
     def in_force(cls, given: Mapping[str, Any], spark: Any = None, *, look: bool = True) -> Self:
@@ -122,29 +127,28 @@ class AdaptSettings:
 
         >>> spark = {"spark.thalweg.policy": "static", "spark.thalweg.p": "0.02"}
         >>> settings = FilterSettings.resolve({"policy": "sweep", "p": None}, spark.get)
-        >>> settings.policy, settings.p, settings.on_error
-        ('sweep', 0.02, 'raise')
+        >>> settings.policy, settings.of_policy, settings.on_error
+        ('sweep', {'p': 0.02}, 'raise')
         """
-        names = tuple(f.name for f in fields(cls))
+        names = cls.names()
         values: dict[str, Any] = {name: given[name] for name in names if name in given and name in IN_CODE_ALONE}
         sources: dict[str, str] = {}
         for name in names:
-            key, variable = f"{SPARK}{name}", f"{VARIABLE}{name.upper()}"
             if given.get(name) is not None:
                 values[name] = given[name]
                 continue
             if name not in FROM_OUTSIDE:
                 continue
-            for where, text in ((key, conf(key)), (variable, environ.get(variable))):
-                if text is not None and text.strip():  # empty is unset
-                    sources[name] = f"{where}={text!r}"
-                    values[name] = _parse(name, sources[name], text)
-                    if name == "policy":
-                        values[name] = current_policy(values[name], f"{where}=")
-                    break
+            found = _outside(name, _spark_key, conf) or _outside(name, _variable, environ.get)
+            if found is not None:
+                where, text = found
+                sources[name] = f"{where}={text!r}"
+                values[name] = _parse(name, sources[name], text)
+                if name == "policy":
+                    values[name] = current_policy(values[name], f"{where}=")
         _refuse_outside(conf, environ)
         arguments = {name for name in given if given[name] is not None}
-        paper = {"p", "window", "alpha"} & values.keys()
+        paper = set(takes(OF_THE_PAPER)) & values.keys()
         if "policy" not in values and (paper & arguments or (paper and "budget" not in arguments)):
             values["policy"] = OF_THE_PAPER
         policy = values.get("policy", DEFAULT_POLICY)
@@ -152,10 +156,11 @@ class AdaptSettings:
             # A policy named outside need not undo what the code says about profiling, nor the reverse; only arguments
             # of one call that contradict each other are refused.
             here = arguments if "policy" not in sources else set()
-            unwanted = {"p", "window", "alpha", "budget"} - set(takes(policy)) - here
+            unwanted = SETTINGS.keys() - set(takes(policy)) - here
             values = {k: v for k, v in values.items() if k not in unwanted}
+        of_policy = {name: values.pop(name) for name in SETTINGS if name in values}
         try:
-            return cls(**values)
+            return cls(**values, of_policy=of_policy)
         except PlanError as error:
             # the message begins with the setting and its value; if it was set outside, the place is named
             about = next((name for name in names if str(error).startswith(f"{name}=")), "policy")
@@ -217,6 +222,31 @@ def _names_in(conf: Any) -> Iterable[str]:
     return getattr(conf, "getAll", ())  # not every session can tell all of its configuration
 
 
+def _spark_key(name: str) -> str:
+    return f"{SPARK}{name}"
+
+
+def _variable(name: str) -> str:
+    return f"{VARIABLE}{name.upper()}"
+
+
+def _outside(
+    name: str, spelled: Callable[[str], str], look_up: Callable[[str], str | None]
+) -> tuple[str, str] | None:  # fmt: skip
+    """Where a setting is set in one place, and its text; None: nowhere. An old name of it is found with a warning."""
+    new = spelled(name)
+    found = [(key, text) for key in (new, *map(spelled, old_names("setting", name))) if (text := look_up(key))]
+    found = [(key, text) for key, text in found if text.strip()]  # empty is unset
+    if not found:
+        return None
+    key, text = found[0]
+    if len(found) > 1:
+        refuse_both(found[1][0], new)
+    if key != new:
+        warn_deprecated(key, new)
+    return key, text
+
+
 def _parse(name: str, where: str, text: str) -> Any:
     try:
         return FROM_OUTSIDE[name](text)
@@ -235,8 +265,9 @@ def unknown_settings(keys: Iterable[str], environ: Mapping[str, str] = os.enviro
     told = []
     for prefix, spelled, found in ((SPARK, str.lower, keys), (VARIABLE, str.upper, environ)):
         known = [f"{prefix}{spelled(name)}" for name in FROM_OUTSIDE]
+        old = {f"{prefix}{spelled(old)}" for name in FROM_OUTSIDE for old in old_names("setting", name)}
         for key in sorted(found):
-            if not key.lower().startswith(prefix.lower()) or key in known or key in OTHER_VARIABLES:
+            if not key.lower().startswith(prefix.lower()) or key in OTHER_VARIABLES or key in old or key in known:
                 continue
             name = key[len(prefix) :].lower()
             if name in REFUSED_OUTSIDE:

@@ -6,7 +6,7 @@ SQL has no rows that are set aside, so a row that fails is always an error.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from thalweg.runtime.join_settings import JoinSettings
@@ -39,5 +39,4 @@ class QuerySettings:
 
 
 def _taken_by(kind: type[FilterSettings] | type[JoinSettings], given: Mapping[str, Any]) -> dict[str, Any]:
-    names = {each.name for each in fields(kind)}
-    return {name: value for name, value in given.items() if name in names}
+    return {name: value for name, value in given.items() if name in kind.names()}

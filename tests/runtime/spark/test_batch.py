@@ -61,7 +61,7 @@ def test_the_rows_are_those_of_evaluating_everything(table, policy):
         tw.predicate(short, "text", vectorized=True),
         tw.predicate(digits, "text"),
         policy=policy,
-        **({"p": 0.5, "window": 50} if "p" in takes(policy) else {}),
+        **({"p": 0.5, "profile_window": 50} if "p" in takes(policy) else {}),
     )
     expected = sorted(i for i, n, text in rows if even(n) and digits(text) and parses(text) and len(text) < 6)
     got = sorted(row.id for row in df.transform(keep).select("id").collect())
@@ -92,7 +92,7 @@ def test_what_is_counted_is_what_the_predicates_saw(spark, tmp_path: Path):
             for name, test in tests.items()
         ),
         p=0.2,
-        window=100,
+        profile_window=100,
     )
     out = spark.range(0, 50_000, 1, 3).transform(keep)
     assert keep.report().pending == 1, "nothing ran, and asking did not wait"

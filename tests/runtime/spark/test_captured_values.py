@@ -131,7 +131,9 @@ def a_worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
 
 def a_task(*predicates, application: str = "one application", identity: str = "a", **settings) -> ChainTask:
     plan = PickledPlan.of(FilterPlan(predicates))
-    return ChainTask(plan, FilterSettings(**settings), "one filter set", identity, application, streaming=False)
+    return ChainTask(
+        plan, FilterSettings.resolve(settings, environ={}), "one filter set", identity, application, streaming=False
+    )
 
 
 def kept_of(task: ChainTask, *columns: pa.Array) -> int:
@@ -250,7 +252,7 @@ def test_a_guard_that_changed_hides_rows_from_what_it_guards_also_in_profiling(a
     [
         ({"policy": "auto"}, {"policy": "static"}),
         ({"policy": "a-greedy", "p": 0.5}, {"policy": "a-greedy", "p": 0.01}),
-        ({"policy": "a-greedy"}, {"policy": "a-greedy", "window": 10}),
+        ({"policy": "a-greedy"}, {"policy": "a-greedy", "profile_window": 10}),
         ({"policy": "static"}, {"policy": "static", "slice_rows": 7}),
     ],
 )

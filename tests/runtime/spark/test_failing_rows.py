@@ -42,7 +42,7 @@ def test_any_order_gives_the_survivors_and_failures_of_evaluating_everything(spa
     rng = random.Random(seed)
     case = Outcomes(["".join(rng.choices("TFE", (8, 2, 1), k=4)) for _ in range(4000)], PIPELINE, [True, False] * 2)
     policy = ["a-greedy", "sweep", "local-swaps", "duckdb-swap"][seed]
-    profiling = {} if policy == "duckdb-swap" else {"p": 0.5, "window": 50}
+    profiling = {} if policy == "duckdb-swap" else {"p": 0.5, "profile_window": 50}
     keep = tw.filters(*case.predicates, policy=policy, slice_rows=100, on_error="dead-letter", **profiling)
     df = spark.range(0, 4000, 1, 3).select(F.col("id").alias("row"), F.lit("payload").alias("other"))
     out = df.transform(keep.tagged)

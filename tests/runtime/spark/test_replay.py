@@ -23,7 +23,7 @@ def chain(events: Path) -> tw.Filters:
         tw.predicate(multiple_of(3), "id", vectorized=True, name="thirds"),
         tw.predicate(multiple_of(11), "id", vectorized=True, name="rarely"),
         p=0.3,
-        window=40,
+        profile_window=40,
         slice_rows=50,
         events=events,
     )

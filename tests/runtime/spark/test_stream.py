@@ -74,7 +74,7 @@ def test_a_stream_gives_the_rows_of_the_finished_data(spark, tmp_path: Path, pol
         at += rows
     seen = tmp_path / "seen"
     seen.mkdir()
-    keep = chain(seen, policy=policy, p=0.3, window=60)
+    keep = chain(seen, policy=policy, p=0.3, profile_window=60)
     finish(start(source(spark, tmp_path / "in").transform(keep), tmp_path, "out"))
     assert ids(spark, tmp_path / "out") == [i for i in range(at) if passes(i)]
     wait_until(lambda: [s.rows for s in keep.report().sections] == [at], "every micro-batch in the report")
@@ -146,7 +146,7 @@ def test_chains_of_one_query_that_write_to_one_file_are_told_apart(spark, tmp_pa
 def test_a_stream_stopped_anywhere_and_a_batch_replayed_give_the_same_rows(spark, tmp_path: Path):
     seen = tmp_path / "seen"
     seen.mkdir()
-    keep = chain(seen, p=0.3, window=40)
+    keep = chain(seen, p=0.3, profile_window=40)
     for number in range(5):
         add_file(tmp_path / "in", number, number * 3_000, 3_000)
         finish(start(source(spark, tmp_path / "in").transform(keep), tmp_path, "out"))

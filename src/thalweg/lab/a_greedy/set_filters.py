@@ -34,7 +34,7 @@ class SetFilters:
             )
         )
         rng = np.random.default_rng(0)
-        settings = ProfileSettings(p=1.0, window=10 * VALUES, alpha=0.9)
+        settings = ProfileSettings(p=1.0, profile_window=10 * VALUES, alpha=0.9)
         chain = FilterChain(plan, clock=lambda: self._now)
         # a slice is one round of all values: every look at the order is a look at exact rates
         self._loop = FilterLoop(chain, make_policy(policy, plan.pipeline, settings, rng), rng, slice_rows=VALUES)
