@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from thalweg.adapt import Chosen
 from thalweg.deprecated import current_arguments
 from thalweg.errors import PlanError
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
@@ -27,7 +28,7 @@ MOST_DEATHS = 10
 
 def filters(
     *predicates: Predicate | NativePredicate | ColumnLike,
-    policy: str | None = None,
+    policy: Chosen | None = None,
     p: float | None = None,
     profile_window: int | None = None,
     alpha: float | None = None,
@@ -54,7 +55,8 @@ def filters(
     policy
         ``"auto"`` (default) sets everything by itself. ``"a-greedy"``, ``"sweep"``, ``"independent"`` and
         ``"local-swaps"`` are the algorithms of the paper; ``"static"`` keeps the order as it stands;
-        ``"duckdb-swap"`` and ``"velox-rank"`` do what other engines do, to compare with.
+        ``"duckdb-swap"`` and ``"velox-rank"`` do what other engines do, to compare with. Or a class of your own that
+        has the protocol of :class:`thalweg.adapt.Policy` (docs/filters.md, "A policy of your own").
     budget
         For ``"auto"``: the share of the time that adapting may take, 0.02 by default.
     p, profile_window, alpha

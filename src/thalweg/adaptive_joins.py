@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from thalweg.adapt import Chosen
 from thalweg.deprecated import current_arguments
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.window_length import Length, check_length
@@ -26,7 +27,7 @@ def join(
     window: Length | Mapping[str, Length],
     time: str | Mapping[str, str],
     lateness: Length | Mapping[str, Length] = "0 seconds",
-    policy: str | None = None,
+    policy: Chosen | None = None,
     *,
     select: Sequence[str] | None = None,
     budget: float | None = None,
@@ -165,7 +166,7 @@ class Join(Applied):
         laid = lay_out(self._plan, settings, streams)
         print(
             explain_text(
-                laid.binding, laid.partitioning, len(laid.buckets), laid.partitions, policy=settings.policy,
+                laid.binding, laid.partitioning, len(laid.buckets), laid.partitions, policy=settings.policy_name,
                 streaming=laid.streaming, given={alias: df.columns for alias, df in streams.items()},
                 max_matches=settings.max_matches, max_bytes=settings.max_bytes, max_ahead=settings.max_ahead,
                 idle_after=settings.idle_after, followed=laid.followed,

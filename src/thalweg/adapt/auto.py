@@ -54,6 +54,7 @@ avoid thrashing are not, since a change costs nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -66,7 +67,6 @@ from thalweg.adapt.met_costs import MetCosts
 from thalweg.adapt.outlook import Outlook, Walk
 from thalweg.adapt.policy import (
     NEVER,
-    BudgetSettings,
     Costs,
     ProfileSettings,
     Seen,
@@ -74,6 +74,7 @@ from thalweg.adapt.policy import (
     Verdict,
     Wants,
     duration,
+    is_number,
     known_costs,
     known_fixed,
     restored_order,
@@ -113,6 +114,18 @@ LATE, LATE_NS = 4.0, 1_000_000
 """Work that takes so many times longer than expected is a reason to look, if it takes so long."""
 
 Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSettings:
+    """For a policy that sets everything else by itself."""
+
+    budget: float = 0.02
+    """The share of the time that profiling, re-optimizing and what trials lose may take."""
+
+    def __post_init__(self) -> None:
+        if not is_number(self.budget) or not 0.0 < self.budget <= 0.5:
+            raise PlanError(f"budget={self.budget!r}: the share of the time for adapting must be above 0, at most 0.5")
 
 
 class Auto:

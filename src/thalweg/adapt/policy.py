@@ -43,33 +43,26 @@ class ProfileSettings:
         return max(self.profile_window // 8, 1)
 
     def __post_init__(self) -> None:
-        if not _number(self.p) or not 0.0 < self.p <= 1.0:
+        if not is_number(self.p) or not 0.0 < self.p <= 1.0:
             raise PlanError(f"p={self.p!r}: the share of dropped rows to profile must be above 0 and at most 1")
         tuples = self.profile_window
         if isinstance(tuples, bool) or not isinstance(tuples, int) or tuples < 1:
             raise PlanError(
                 f"profile_window={tuples!r}: the number of profile tuples to keep must be a whole number >= 1"
             )
-        if not _number(self.alpha) or not 0.0 < self.alpha <= 1.0:
+        if not is_number(self.alpha) or not 0.0 < self.alpha <= 1.0:
             raise PlanError(f"alpha={self.alpha!r}: must be above 0 and at most 1 (1 reorders at the least difference)")
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetSettings:
-    """For a policy that sets everything else by itself."""
+class Settings(Protocol):
+    """The settings of one policy: a frozen dataclass in its file, checked when made. Its fields are what users can set,
+    by their names; `defaults` of the policy's class is the one that applies where they set nothing."""
 
-    budget: float = 0.02
-    """The share of the time that profiling, re-optimizing and what trials lose may take."""
-
-    def __post_init__(self) -> None:
-        if not _number(self.budget) or not 0.0 < self.budget <= 0.5:
-            raise PlanError(f"budget={self.budget!r}: the share of the time for adapting must be above 0, at most 0.5")
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
-Settings = ProfileSettings | BudgetSettings
-
-
-def _number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """A real one, and not a truth value."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -179,11 +172,15 @@ class Verdict:
 
 
 class Policy(Protocol):
-    """What keeps an order up to date. Its class has `defaults`: the settings when the user gives none, or None when it
-    takes none."""
+    """What keeps an order up to date. Every loop makes its own: `MyPolicy(pipeline, settings, rng)`.
+
+    Its class may have `defaults`, the settings that apply where the user gives none; without, or where it is None, the
+    policy takes none, and `settings` is None. A class without `name` is shown by the name of the class.
+    `thalweg.testing.assert_policy` checks what is said here and what a loop relies on."""
 
     name: ClassVar[str]
     order: tuple[int, ...]
+    """The order in force; at first `pipeline.start`. It changes only with a verdict, by `begin` and by `restore`."""
     standing: str
     """Why the order is kept, in one sentence; empty if the policy gives no reason."""
 

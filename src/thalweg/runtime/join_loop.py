@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.adapt import make_policy
+from thalweg.adapt import Chosen, make_policy
 from thalweg.errors import JoinLimitError
 from thalweg.kernels.columns import take_rows
 from thalweg.kernels.compiling import compiled_by
@@ -42,7 +42,7 @@ class JoinLoop:
     def __init__(
         self,
         binding: JoinBinding,
-        policy: str,
+        policy: Chosen,
         profile: Any,
         clock: Callable[[], int],
         rng: np.random.Generator,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-from thalweg.adapt import POLICIES, SETTINGS, Settings, check_policy, takes
+from thalweg.adapt import SETTINGS, Chosen, Settings, check_policy, policy_name, takes
 from thalweg.deprecated import current_policy, old_names, refuse_both, warn_deprecated
 from thalweg.errors import PlanError, nearest
 
@@ -63,7 +63,8 @@ ON_ERROR = ("raise", DEAD_LETTER)
 class AdaptSettings:
     """Settings of everything that adapts, filters and joins; checked when made."""
 
-    policy: str = DEFAULT_POLICY
+    policy: Chosen = DEFAULT_POLICY
+    """A name, or a class of the user's own; from outside a name alone."""
     of_policy: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the policy that differ from its defaults, by name."""
     slice_rows: int | None = None
@@ -90,6 +91,11 @@ class AdaptSettings:
             raise PlanError(f"events={self.events!r}: must be the path of a file")
         if not isinstance(self.redact, bool):
             raise PlanError(f"redact={self.redact!r}: must be True or False")
+
+    @property
+    def policy_name(self) -> str:
+        """What reports, event records and `explain` show."""
+        return policy_name(self.policy)
 
     @property
     def profile(self) -> Settings | None:
@@ -151,15 +157,13 @@ class AdaptSettings:
         paper = set(takes(OF_THE_PAPER)) & values.keys()
         if "policy" not in values and (paper & arguments or (paper and "budget" not in arguments)):
             values["policy"] = OF_THE_PAPER
-        policy = values.get("policy", DEFAULT_POLICY)
-        if policy in POLICIES:
+        try:
             # A policy named outside need not undo what the code says about profiling, nor the reverse; only arguments
             # of one call that contradict each other are refused.
             here = arguments if "policy" not in sources else set()
-            unwanted = SETTINGS.keys() - set(takes(policy)) - here
-            values = {k: v for k, v in values.items() if k not in unwanted}
-        of_policy = {name: values.pop(name) for name in SETTINGS if name in values}
-        try:
+            wanted = {*takes(values.get("policy", DEFAULT_POLICY)), *here}
+            of_policy = {name: values.pop(name) for name in SETTINGS if name in values}
+            of_policy = {name: value for name, value in of_policy.items() if name in wanted}
             return cls(**values, of_policy=of_policy)
         except PlanError as error:
             # the message begins with the setting and its value; if it was set outside, the place is named

@@ -63,7 +63,7 @@ class ContinuousQuery:
     @property
     def plan(self) -> QueryPlan:
         """The first plan under the policy that applies now."""
-        return self._planned(self._settings().policy)
+        return self._planned(self._settings().policy_name)
 
     def _settings(self) -> QuerySettings:
         return QuerySettings.in_force(self._given, self._spark)
@@ -96,7 +96,7 @@ class ContinuousQuery:
 
     def _spark_run(self) -> SparkRun:
         settings = self._settings()
-        plan = self._planned(settings.policy)
+        plan = self._planned(settings.policy_name)
         return SparkRun(plan, self._functions, settings, self._data, self._events.append)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -109,7 +109,7 @@ class ContinuousQuery:
     def _local_run(self) -> LocalRun:
         data = {alias: _reader(source) for alias, source in self._data.items()}
         settings = self._settings()
-        plan = self._planned(settings.policy)
+        plan = self._planned(settings.policy_name)
         run = LocalRun(plan, self._functions, settings, data, self._events.append)
         self._parts = run.parts
         return run

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from thalweg.adapt import Chosen, policy_name
 from thalweg.runtime.join_settings import JoinSettings
 from thalweg.runtime.settings import FilterSettings
 
@@ -18,7 +19,7 @@ class QuerySettings:
     """What applies to one run of a query, or to one explanation of it. Settings that are not given are read by the
     query's filters and joins when they are applied."""
 
-    policy: str
+    policy: Chosen
     redact: bool
     given: Mapping[str, Any]
 
@@ -28,6 +29,11 @@ class QuerySettings:
         found = JoinSettings.in_force(_taken_by(JoinSettings, given), spark)
         FilterSettings.in_force(_taken_by(FilterSettings, given), spark, look=False)
         return cls(found.policy, found.redact, {**given, "policy": found.policy, "redact": found.redact})
+
+    @property
+    def policy_name(self) -> str:
+        """The name under which plans, reports and `explain` know the policy."""
+        return policy_name(self.policy)
 
     def of_filters(self) -> dict[str, Any]:
         """Arguments of `tw.filters`."""

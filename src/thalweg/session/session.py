@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from thalweg.adapt import Chosen
 from thalweg.deprecated import current_arguments
 from thalweg.errors import PlanError, nearest
 from thalweg.optimizer import optimize
@@ -170,7 +171,7 @@ class Session:
         text: str,
         name: str | None = None,
         args: Mapping[str, object] | None = None,
-        policy: str | None = None,
+        policy: Chosen | None = None,
         redact: bool | None = None,
         *,
         budget: float | None = None,
@@ -215,7 +216,7 @@ class Session:
             known = reduce(
                 Knowledge.merged, self._declared.values(), Knowledge.declared_costs(self._functions.values())
             )
-            plan = optimize(read_query(text, catalog, dict(args or {})), engine, settings.policy, known)
+            plan = optimize(read_query(text, catalog, dict(args or {})), engine, settings.policy_name, known)
         except RecursionError:
             raise PlanError("the query nests hundreds of parts in each other; write x IN (...) for many ORs") from None
         data = {scan.alias: self._data[scan.source.relation.name.lower()] for scan in plan.scans}

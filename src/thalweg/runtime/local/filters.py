@@ -82,7 +82,7 @@ def _filtered(
 
     def tell(loop: FilterLoop[pa.RecordBatch]) -> None:
         text = encode(loop, "local")
-        for record in decode(text, plan=plan, policy=settings.policy, run=run, kind="local", batch=None):
+        for record in decode(text, plan=plan, policy=settings.policy_name, run=run, kind="local", batch=None):
             sink(record)
 
     try:

@@ -111,7 +111,7 @@ def _joined(
     unreported, report_at, some = 0, 1, False
 
     def tell() -> None:
-        for record in records_of(loop, run=run, kind="local", batch=None, worker="local", policy=settings.policy):
+        for record in records_of(loop, run=run, kind="local", batch=None, worker="local", policy=settings.policy_name):
             sink(record)
 
     for alias in sources:

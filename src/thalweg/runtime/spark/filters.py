@@ -30,6 +30,7 @@ from thalweg.runtime.spark.host_file import forget_at_exit
 from thalweg.runtime.spark.native import filter_natively
 from thalweg.runtime.spark.observed_work import with_observed_work
 from thalweg.runtime.spark.pickled_plan import PickledPlan
+from thalweg.runtime.spark.pickled_policy import policy_digest
 from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker import ChainTask, run_task
 from thalweg.runtime.spark.worker_python import warn_of_another_python
@@ -68,7 +69,7 @@ def attach(
     pickled = PickledPlan.of(plan)
     task = ChainTask(
         pickled, settings, filters, identity, application, df.isStreaming, wanted, _attempts(df),
-        recalled(settings.events, plan.pipeline),
+        policy_digest(settings), recalled(settings.events, plan.pipeline),
     )  # fmt: skip
 
     def filter_chain(columns: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
@@ -91,7 +92,7 @@ def attach(
             tell_natives(run, batch)
         for text in last_attempts(texts):
             for record in decode(
-                text, plan=plan, policy=settings.policy, run=run, kind=kind, batch=batch, query_name=name
+                text, plan=plan, policy=settings.policy_name, run=run, kind=kind, batch=batch, query_name=name
             ):
                 sink(record)
 

@@ -54,7 +54,9 @@ def filter_natively(
 
     def tell(outcomes: Outcomes, run: str, batch: int | None) -> None:
         query, start = of_query(run) if batch is not None else (None, None)
-        sink(native.record(ordered, outcomes, run, kind, batch, settings.policy, plan.pipeline.names, query, start))
+        sink(
+            native.record(ordered, outcomes, run, kind, batch, settings.policy_name, plan.pipeline.names, query, start)
+        )
 
     def tell_once(run: str, batch: int | None) -> None:
         if run not in told:

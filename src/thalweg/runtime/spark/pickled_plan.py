@@ -38,24 +38,26 @@ class PickledPlan:
     def of(cls, plan: FilterPlan) -> PickledPlan:
         """Raise a PlanError that names the first predicate that cannot be pickled."""
         try:
-            data = _dumps(plan.predicates)
+            data = pickled(plan.predicates)
         except Exception:
             _refuse_unpicklable(plan.predicates)
             raise
-        setups = {p.name: _digest(_dumps(p.setup)) for p in plan.predicates if p.setup is not None}
-        return cls(data, _digest(data), setups, plan.pipeline.names)
+        setups = {p.name: digest_of(pickled(p.setup)) for p in plan.predicates if p.setup is not None}
+        return cls(data, digest_of(data), setups, plan.pipeline.names)
 
     def open(self) -> FilterPlan:
         """The plan with functions of its own: two calls share nothing."""
         return FilterPlan(cloudpickle.loads(self.data))
 
 
-def _dumps(value: object) -> bytes:
+def pickled(value: object) -> bytes:
+    """By value where no worker could import it."""
     made: bytes = cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
     return made
 
 
-def _digest(data: bytes) -> str:
+def digest_of(data: bytes) -> str:
+    """The same for the same bytes, in every process."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -64,7 +66,7 @@ def _refuse_unpicklable(predicates: tuple[Predicate, ...]) -> None:
         parts: tuple[tuple[str, Any], ...] = (("", each.func), ("the setup of ", each.setup))
         for what, value in parts:
             try:
-                _dumps(value)
+                pickled(value)
             except Exception as error:
                 raise PlanError(
                     f"{what}predicate {each.name!r} cannot travel to Spark's workers: {type(error).__name__}: "

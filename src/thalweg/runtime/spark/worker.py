@@ -71,6 +71,8 @@ class ChainTask:
     wanted: Wanted = Wanted.KEPT
     attempts: int = 1
     """How often Spark tries a task."""
+    policy_digest: str = ""
+    """Of the policy, where it is a class of the user's own."""
     recalled: Recalled | None = None
     """What the event records of an earlier run say; read by the driver, because the file is on its host."""
 
@@ -86,8 +88,8 @@ class _Kept:
     file: HostFile
     digest: str
     """Of the functions in the loop."""
-    settings: FilterSettings
-    """Those the loop was made with."""
+    learning: tuple[object, ...]
+    """What the loop was made with."""
 
 
 _KEPT: OrderedDict[str, _Kept] = OrderedDict()
@@ -190,7 +192,7 @@ def _kept_for(task: ChainTask, query: str | None) -> _Kept:
         file = HostFile(task.application, key)
         loop = _new_loop(task, _chain(task), file.read())
         loop.pool = TuplePool(file, _worker(), 2 * len(task.plan.names))
-        kept = _KEPT[key] = _Kept(loop, file, task.plan.digest, task.settings)
+        kept = _KEPT[key] = _Kept(loop, file, task.plan.digest, _learning(task))
         while len(_KEPT) > MOST_LOOPS:
             _KEPT.popitem(last=False)
         return kept
@@ -198,17 +200,18 @@ def _kept_for(task: ChainTask, query: str | None) -> _Kept:
     if kept.digest != task.plan.digest:
         kept.loop.take_chain(_chain(task))
         kept.digest = task.plan.digest
-    if _learning(kept.settings) != _learning(task.settings):
+    if kept.learning != (learning := _learning(task)):
         pool = kept.loop.pool
         kept.loop = _new_loop(task, kept.loop.chain, kept.loop.snapshot())
         kept.loop.pool = pool
-    kept.settings = task.settings
+        kept.learning = learning
     return kept
 
 
-def _learning(settings: FilterSettings) -> tuple[object, ...]:
+def _learning(task: ChainTask) -> tuple[object, ...]:
     """The settings that a loop is made with; `_watch` sets the others for every task."""
-    return settings.policy, settings.profile, settings.slice_rows, settings.seed
+    settings = task.settings
+    return settings.policy_name, task.policy_digest or settings.profile, settings.slice_rows, settings.seed
 
 
 def _new_loop(

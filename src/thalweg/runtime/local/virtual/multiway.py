@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thalweg.adapt import check_policy
+from thalweg.adapt import Chosen, check_policy, policy_name
 from thalweg.deprecated import current_arguments
 from thalweg.kernels.probe_chain import Bits, ProbeChain, ProbeRows
 from thalweg.kernels.window_store import WindowStore
@@ -58,7 +58,7 @@ class MultiwayJoin(Operator):
         *,
         costs: Costs = Costs(),  # noqa: B008 - frozen
         reads: Mapping[str, str] | None = None,
-        policy: str = DEFAULT_POLICY,
+        policy: Chosen = DEFAULT_POLICY,
         **profile: Any,
     ) -> None:
         self.name = name
@@ -74,7 +74,7 @@ class MultiwayJoin(Operator):
 
     def __repr__(self) -> str:
         read = ", ".join(alias if alias == name else f"{alias}={name}" for alias, name in self.reads.items())
-        return f"MultiwayJoin({self.name!r}, {self.plan.on!r}, reads {read}, policy {self._policy!r})"
+        return f"MultiwayJoin({self.name!r}, {self.plan.on!r}, reads {read}, policy {policy_name(self._policy)!r})"
 
     def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock, rng: np.random.Generator) -> pa.Schema:
         """Begin anew."""

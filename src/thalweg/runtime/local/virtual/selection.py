@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.adapt import check_policy, make_policy
+from thalweg.adapt import Chosen, check_policy, make_policy, policy_name
 from thalweg.deprecated import current_arguments
 from thalweg.errors import PlanError
 from thalweg.kernels.answer import Bits, Raised
@@ -56,7 +56,7 @@ class Selection(Operator):
         reads: str,
         *predicates: Predicate,
         costs: Costs = Costs(),  # noqa: B008 - frozen
-        policy: str = DEFAULT_POLICY,
+        policy: Chosen = DEFAULT_POLICY,
         **profile: Any,
     ) -> None:
         if not isinstance(reads, str):
@@ -72,7 +72,7 @@ class Selection(Operator):
 
     def __repr__(self) -> str:
         names = ", ".join(self.plan.pipeline.names)
-        return f"Selection({self.name!r}, {names}, reads {self.reads[PORT]}, policy {self._policy!r})"
+        return f"Selection({self.name!r}, {names}, reads {self.reads[PORT]}, policy {policy_name(self._policy)!r})"
 
     def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock, rng: np.random.Generator) -> pa.Schema:
         """Begin anew."""

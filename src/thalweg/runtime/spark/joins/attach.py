@@ -43,6 +43,7 @@ from thalweg.runtime.spark.joins.requirements import demand
 from thalweg.runtime.spark.joins.task import WORK, JoinTask
 from thalweg.runtime.spark.joins.timed_table import warn_of_tables_with_times
 from thalweg.runtime.spark.observed_work import with_observed_work
+from thalweg.runtime.spark.pickled_policy import policy_digest
 from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker_heap import settle
 from thalweg.runtime.spark.worker_python import warn_of_another_python
@@ -108,6 +109,7 @@ def attach(
     """The joined DataFrame and, where it is finished, what fetches what its first action observed. `tagged`: with the
     rows that are not joined because they came late or had no time."""
     laid = lay_out(plan, settings, frames)
+    policy_digest(settings)  # refuses a class that cannot travel
     binding = laid.binding
     plan = binding.plan
     any_df = next(iter(frames.values()))
@@ -147,7 +149,7 @@ def attach(
     def tell(run: str, batch: int | None, texts: list[str], name: str | None = None) -> None:
         kind = "batch" if batch is None else "stream"
         for text in last_attempts(texts):
-            for record in decode(text, policy=settings.policy, run=run, kind=kind, batch=batch, query_name=name):
+            for record in decode(text, policy=settings.policy_name, run=run, kind=kind, batch=batch, query_name=name):
                 sink(record)
 
     if laid.streaming:

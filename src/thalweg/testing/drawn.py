@@ -1,0 +1,110 @@
+"""Drawn at random: pipelines, and what a loop might show a policy. Everything follows from the generator passed in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from thalweg.adapt.policy import Costs, Seen
+from thalweg.plan.pipeline import Pipeline
+
+
+def draw_pipeline(rng: np.random.Generator, least: int = 1, most: int = 6) -> Pipeline:
+    """Half of them have guards, half have filters that must not be profiled. Guards may be written after what they
+    guard."""
+    n = int(rng.integers(least, most + 1))
+    places = [int(k) for k in rng.permutation(n)]
+    guards: list[tuple[int, ...]] = [()] * n
+    if rng.random() < 0.5:
+        for place, k in enumerate(places):
+            if place and rng.random() < 1 / 3:
+                guards[k] = tuple(
+                    int(g) for g in rng.choice(places[:place], min(place, int(rng.integers(1, 3))), False)
+                )
+    profiled = rng.random(n) < 0.75 if rng.random() < 0.5 else np.ones(n, dtype=bool)
+    return Pipeline(tuple(f"f{k}" for k in range(n)), tuple(guards), tuple(profiled.tolist()))
+
+
+def draw_order(rng: np.random.Generator, pipeline: Pipeline) -> tuple[int, ...]:
+    """Any that puts every guard first."""
+    order: list[int] = []
+    left = list(range(len(pipeline)))
+    while left:
+        ready = [k for k in left if all(g in order for g in pipeline.guards[k])]
+        order.append(int(rng.choice(ready)))
+        left.remove(order[-1])
+    return tuple(order)
+
+
+def seen(
+    n: int,
+    tuples: Sequence[Sequence[bool]] = (),
+    costs: Sequence[float] | None = None,
+    evaluated: Sequence[int] | None = None,
+    passed: Sequence[int] | None = None,
+    busy_ns: Sequence[int] | None = None,
+) -> Seen:
+    """Of `n` filters. Whatever is not given is nothing, and costs are alike."""
+
+    def counts(values: Sequence[int] | None) -> np.ndarray:
+        return np.array([0] * n if values is None else values, dtype=np.int64)
+
+    return Seen(
+        counts(evaluated),
+        counts(passed),
+        counts(busy_ns),
+        np.array([1.0] * n if costs is None else costs, dtype=np.float64),
+        np.array(tuples, dtype=bool).reshape(len(tuples), n),
+    )
+
+
+def draw_history(rng: np.random.Generator, n: int, length: int) -> list[Seen]:
+    """A run of updates as any stream could bring them: correlated drops, costs from a comparison's to a model's."""
+    updates = []
+    for _ in range(length):
+        evaluated = rng.integers(0, 1000, n)
+        passed = (evaluated * rng.choice([0.0, 0.1, 0.5, 0.9, 1.0], n)).astype(np.int64)
+        costs = np.where(rng.random(n) < 0.2, np.nan, rng.choice([1.0, 2.0, 3.0, 7.5, 100.0, 12345.6], n))
+        patterns = rng.integers(1, 2**n, rng.integers(1, 5))
+        drawn = rng.choice(patterns, rng.choice([0, 1, 10, 100]))  # from nothing to enough for those that wait
+        tuples = [[bool(pattern >> k & 1) for k in range(n)] for pattern in drawn]
+        updates.append(seen(n, tuples, costs, evaluated, passed, rng.integers(0, 10**9, n)))  # type: ignore[arg-type]
+    return updates
+
+
+def draw_full_history(rng: np.random.Generator, n: int, length: int) -> list[Seen]:
+    """The same with all that a loop may show besides: bounds on costs, calls, times, trials, siblings' rows."""
+    return [_full(update, rng) for update in draw_history(rng, n, length)]
+
+
+def _full(update: Seen, rng: np.random.Generator) -> Seen:
+    n, rows = len(update.cost_ns), len(update.profile)
+    # no call was timed: nothing is known, and the bounds say so; as `CallCost` before the first call
+    timed = ~np.isnan(update.cost_ns)
+    cost = np.where(timed, update.cost_ns, 1.0)
+    costs = Costs(
+        np.where(timed, cost * rng.choice([0.01, 0.5, 1.0], n), 0.0),
+        np.where(timed, cost * rng.choice([1.0, 2.0, 50.0], n), np.inf),
+        np.where(timed, rng.choice([0.0, 2e4, 1e6], n), np.nan),
+        np.where(timed, rng.choice([1, 16, 4_000], n), 0),
+    )
+    slices = int(rng.integers(1, 20))
+    calls = np.minimum(rng.integers(1, slices + 1, n), update.evaluated)  # a call has a row at least
+    tried_ns = int(rng.choice([0, 0, 1, 10**6]))
+    shared = rng.random((int(rng.choice([0, 1, 40, 600])), 2 * n)) < 0.5
+    return replace(
+        update,
+        known=update.profile | (rng.random((rows, n)) < 0.7),
+        costs=costs,
+        slices=slices,
+        calls=calls,
+        batch_rows=int(rng.choice([1, 100, 10_000])),
+        working_ns=int(rng.choice([0, 10**4, 10**8, 10**11])),
+        profiling_ns=int(rng.choice([0, 10**5, 10**9])),
+        reoptimizing_ns=int(rng.choice([0, 10**5])),
+        trial_ns=tried_ns,
+        trial_loss_ns=tried_ns // 2,
+        siblings=(shared, rng.random(len(shared)) < 0.5) if rng.random() < 0.5 else None,
+    )
