@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.adapt.forward import Forward
 from tests.joins.dict_chunks import DictChunks
 from tests.joins.generated import POLICIES, Case, cases
 from tests.joins.oracle import expected_ids
 from tests.joins.test_same_as_duckdb import interleaved
-from thalweg.adapt import check_policy
+from thalweg.adapt import Chosen, check_policy
 from thalweg.errors import CheckpointError
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.partitioning import Partitioning
@@ -34,7 +36,7 @@ Round = list[tuple[str, pa.RecordBatch]]
 
 def loop_of(
     binding: JoinBinding,
-    policy: str = "static",
+    policy: Chosen = "static",
     seed: int = 0,
     slice_rows: int | None = None,
     tables: Mapping[str, pa.Table] | None = None,
@@ -242,6 +244,32 @@ def test_orders_that_were_learned_are_those_of_a_new_process():
     assert [names[k] for k in again.loop.loops["a"].order] == ["c", "b"]
     other = KeptJoin.open(store.copy(), QUERY, None, lambda: loop_of(binding, "static"))
     assert sorted(other.loop.loops["a"].order) == [0, 1]  # another policy takes what it can use
+
+
+def test_a_policy_of_the_users_own_goes_on_from_a_checkpoint_and_another_begins_anew():
+    """Also under the old name of a policy of ours, which a checkpoint of an older version has."""
+    schema = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("id", pa.int64())])
+    binding = JoinBinding.of(JoinPlan.of("a.k = b.k AND a.k = c.k", 10, "t", 0), dict.fromkeys("abc", schema))
+    renamed = type("Renamed", (Forward,), {"name": "renamed"})
+    store = DictChunks()
+    kept: KeptJoin | None = None
+    for n in range(20):
+        batch = rows_of(list(range(100)), [100 * n] * 100, list(range(100)))
+        kept = KeptJoin.open(store, QUERY, kept, lambda: loop_of(binding, Forward, 3, 20))
+        run(kept, [("b", batch), ("c", batch), ("a", batch)])
+        kept.keep(store)
+        if kept.loop.loops["a"].order == (1, 0):
+            break
+    again, other = (
+        KeptJoin.open(store.copy(), QUERY, None, lambda p=p: loop_of(binding, p)) for p in (Forward, renamed)
+    )
+    assert again.loop.loops["a"].order == (1, 0)
+    assert other.loop.loops["a"].order == (0, 1)
+    head = Head.read(store.data or b"")
+    learned = {a: {**each, "policy": "written"} for a, each in head.learned.items()}
+    store.set_head(replace(head, learned=learned).bytes())
+    older = KeptJoin.open(store, QUERY, None, lambda: loop_of(binding, "static"))
+    assert older.loop.loops["a"].order == (1, 0)
 
 
 def test_a_store_of_another_join_is_refused_and_left_as_it_is():

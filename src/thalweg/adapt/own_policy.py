@@ -48,7 +48,7 @@ class OwnPolicy:
     def wants(self) -> Wants:
         """What the policy wants, if it is something a loop can do."""
         wants = self.policy.wants()
-        if wants is not self._checked:
+        if wants is not self._checked or wants is None:
             self._check(wants)
             self._checked = wants
         return wants

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from thalweg.adapt import Chosen
+from thalweg.adapt import Chosen, policy_name
 from thalweg.errors import PlanError
 from thalweg.testing.policy_checks import FEW, MANY, ONCE, SPENDING, TRIAL, Example
 
@@ -35,12 +35,13 @@ def assert_policy(
     unknown = set(leaves_out) - {TRIAL, SPENDING}
     if unknown:
         raise PlanError(f"leaves_out={sorted(unknown)!r}: a snapshot may leave out {TRIAL!r} and {SPENDING!r}")
-    for checks, times in ((ONCE, 1), (FEW, min(examples, 5)), (MANY, examples)):
+    for checks, times in ((MANY, examples), (ONCE, 1), (FEW, min(examples, 5))):
         for check in checks:
             for at in range(seed, seed + times):
                 try:
                     check(Example(policy, at, tuple(leaves_out)))
                 except AssertionError as error:
                     raise AssertionError(f"{error} (check {check.__name__}, seed={at})") from None
-                except PlanError as error:
-                    raise AssertionError(f"{error} (check {check.__name__}, seed={at})") from error
+                except Exception as error:
+                    said = error if isinstance(error, PlanError) else f"policy {policy_name(policy)!r} raised {error!r}"
+                    raise AssertionError(f"{said} (check {check.__name__}, seed={at})") from error
