@@ -22,6 +22,7 @@ from thalweg.errors import (
     ThalwegError,
     TimeLimitError,
     WorkerDiedError,
+    WrongAnswerError,
 )
 from thalweg.plan import Estimate, NativePredicate, Predicate, predicate
 from thalweg.report import JoinReport, Report
@@ -33,5 +34,5 @@ __all__ = [
     "CheckpointError", "ContinuousQuery", "Estimate", "ExpressionError", "FailedRowError", "Filters", "FunctionError",
     "Join", "JoinLimitError", "JoinReport", "NativePredicate", "PlanError", "Predicate", "PredicateError",
     "QueryError", "Report", "Session", "SqlError", "SumOverflowError", "ThalwegError", "TimeLimitError",
-    "WorkerDiedError", "filters", "join", "predicate", "session",
+    "WorkerDiedError", "WrongAnswerError", "filters", "join", "predicate", "session",
 ]  # fmt: skip

@@ -45,6 +45,11 @@ class PredicateError(ThalwegError, RuntimeError):
     """A predicate's set-up raised, or it returned something that is not one truth value a row."""
 
 
+class WrongAnswerError(PredicateError):
+    """A predicate or a function returned something that is no answer for its rows: too few values, or of a wrong type.
+    No row is to blame for it, so none is named or set aside."""
+
+
 class FailedRowError(PredicateError):
     """A row on which predicates raised and which no other predicate drops: the same row in whatever order they are
     tried. With ``on_error="dead-letter"`` such rows are set aside instead."""

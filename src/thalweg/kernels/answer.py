@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thalweg.errors import PredicateError
+from thalweg.errors import PredicateError, WrongAnswerError
 from thalweg.plan.native_text import is_column
 
 Bits = NDArray[np.bool_]
@@ -33,10 +33,6 @@ holds the frames it went through, and they hold the rows."""
 _BOOL = {bool}
 _TRUTH_VALUES = {bool, type(None), np.bool_, int, float, str, bytes, list, tuple, dict, set, re.Match}
 """Common types of results that need no look."""
-
-
-class WrongAnswerError(PredicateError):
-    """Of all rows: no one of them is to blame, and none is looked for."""
 
 
 class CallEnded(BaseException):

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.errors import FunctionError
-from thalweg.kernels.answer import WrongAnswerError
+from thalweg.errors import FunctionError, WrongAnswerError
 from thalweg.kernels.user_frame import raised_at
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.type_rules import is_number, plain_type, sql_name
