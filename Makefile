@@ -15,7 +15,7 @@ WITH_JAVA = JAVA_HOME=$$(scripts/find-java) && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup oldest-spark compiled check test demo bench bench-filters bench-generated bench-joins-local bench-joins bench-sql lab format clean
+.PHONY: help setup oldest-spark compiled check test demo bench bench-filters bench-generated bench-joins-local bench-joins bench-sql walk lab format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1 /p' Makefile | while read -r target line; do \
@@ -82,6 +82,9 @@ bench-joins: setup ## windowed joins on Spark against Spark's own, a quarter of 
 
 bench-sql: setup ## what going through SQL costs: planning, and against the same calls and Spark SQL
 	@$(WITH_JAVA) $(BIN)/python -m bench.sql $(ARGS)
+
+walk: setup ## count the files of src that a batch passes through: ARGS="filter join --list"
+	@$(WITH_JAVA) $(BIN)/python -m bench.walk $(ARGS)
 
 lab: $(INSTALLED) ## the papers' experiments, some minutes; pages and figures go to docs/lab
 	@$(BIN)/thalweg lab --out docs/lab $(ARGS)
