@@ -15,7 +15,7 @@ WITH_JAVA = JAVA_HOME=$$(scripts/find-java) && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup oldest-spark compiled check test demo bench bench-filters bench-generated bench-joins-local bench-joins bench-sql walk lab format clean
+.PHONY: help setup oldest-spark compiled check test test-long demo bench bench-filters bench-generated bench-joins-local bench-joins bench-sql walk lab format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1 /p' Makefile | while read -r target line; do \
@@ -62,6 +62,10 @@ check: $(INSTALLED) ## lint, format, types, import contracts
 test: setup oldest-spark compiled check ## check, then every test and doctest: what CI runs (ARGS go to pytest)
 	@$(WITH_JAVA) { $(BIN)/pytest -q -m alone $(ARGS) || [ $$? -eq 5 ]; } \
 		&& $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not alone' $(ARGS)
+
+# What passes is kept in .cache, so that a run that was interrupted goes on; see tests/long_run.py.
+test-long: setup oldest-spark compiled ## what is too long for make test, at most an hour; goes on where it was interrupted
+	@$(WITH_JAVA) $(BIN)/pytest --long -v -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 demo: setup ## see the adaptive filters at work on a local Spark
 	@$(WITH_JAVA) $(BIN)/thalweg demo $(ARGS)

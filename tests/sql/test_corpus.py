@@ -6,7 +6,6 @@ checkpoint in between. No row of the data is late, however they are cut.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -20,13 +19,12 @@ from tests.sql.corpus_query import CorpusQuery, all_queries, assert_same, cut
 from tests.sql.corpus_streams import Stream, register, streams, tables
 
 QUERIES = {query.name: query for query in all_queries()}
-WHOLE = "THALWEG_WHOLE_CORPUS"
-"""Set, it runs all queries on Spark streams, which takes some minutes; else those that say `-- streams: yes`."""
 STREAMED = [
-    name
-    for name, q in QUERIES.items()
-    if q.told("streams") == "yes" or (os.environ.get(WHOLE) and not q.told("streams"))
+    name if query.told("streams") == "yes" else pytest.param(name, marks=pytest.mark.long)
+    for name, query in QUERIES.items()
+    if query.told("streams") != "no"
 ]
+"""On Spark streams a query takes seconds, so `make test` runs a few kinds and `make test-long` the others."""
 AT_ONCE = 3
 Answer = tuple[pa.Table, pa.Schema]
 """And the columns that were promised."""
@@ -130,5 +128,6 @@ def test_the_corpus_is_worth_running() -> None:
     """Nearly every query has an answer, and every stream and table is asked."""
     empty = [query.name for query in QUERIES.values() if not query.expected().num_rows]
     assert len(QUERIES) >= 50
+    assert len(STREAMED) >= len(QUERIES) - 1
     assert sorted(empty) == ["contradiction", "contradiction_in_a_group", "in_list_with_null", "never_true"]
     assert {name for query in QUERIES.values() for name in _relations_of(query)} == {*streams(), *tables()}

@@ -1,4 +1,3 @@
--- streams: yes
 SELECT s.sector, n.sector AS other FROM stock s, news n WHERE upper(s.sector) = upper(n.sector) WINDOW 10 MINUTES
 -- duckdb
 SELECT s.sector, n.sector AS other FROM stock s, news n WHERE upper(s.sector) = upper(n.sector)

@@ -1,4 +1,3 @@
--- streams: yes
 SELECT symbol, count(*) AS n, max(price) AS most, window_start FROM stock WHERE price IS NOT NULL
 GROUP BY symbol, HOP(1 HOUR, 20 MINUTES)
 -- duckdb

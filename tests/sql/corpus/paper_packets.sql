@@ -1,5 +1,4 @@
 -- A-Greedy, example 1: three streams, all columns.
--- streams: yes
 SELECT * FROM tcp, udp, sf WHERE tcp.src_host = udp.dest_host AND udp.dest_host = sf.dest_host WINDOW 1 SECOND;
 -- duckdb
 SELECT tcp.ts AS tcp_ts, tcp.src_host AS tcp_src_host, tcp.dest_host AS tcp_dest_host, tcp.bytes AS tcp_bytes,

@@ -1,4 +1,3 @@
--- streams: yes
 SELECT a.id AS one, b.id AS other, a.Name FROM logs [RANGE 30 SECONDS] AS a, logs [RANGE 1 MINUTE] AS b
 WHERE a.Name = b.Name AND a.id < b.id
 -- duckdb
