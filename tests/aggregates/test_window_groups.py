@@ -5,18 +5,19 @@ from __future__ import annotations
 from unittest.mock import patch
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.aggregates.generated import Case, cases
 from tests.aggregates.oracle import in_ticks, rows
+from tests.long_run import examples
 from thalweg.kernels import window_groups
 from thalweg.kernels.window_groups import WindowGroups
 
 AT_ONCE = st.sampled_from([1, 5, 1 << 20])
 
 
-@settings(max_examples=300)
+@examples(80, long=5_000)
 @given(case=cases(), at_once=AT_ONCE)
 def test_each_window_is_given_out_once_and_as_soon_as_it_may(case: Case, at_once: int):
     expected = case.expected()
@@ -46,7 +47,7 @@ def test_each_window_is_given_out_once_and_as_soon_as_it_may(case: Case, at_once
     assert len(groups) == 0
 
 
-@settings(max_examples=200)
+@examples(60, long=5_000)
 @given(case=cases(ordered=False), lateness=st.sampled_from([0, 5, 100]), at_once=AT_ONCE)
 def test_late_rows_are_counted_and_in_no_window(case: Case, lateness: int, at_once: int):
     groups = WindowGroups(case.spec, case.table.schema)

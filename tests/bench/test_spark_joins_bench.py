@@ -57,6 +57,7 @@ def test_a_quick_run_tells_variants_and_targets_and_makes_tables(
 
 
 @pytest.mark.slow
+@pytest.mark.long(sample="test_spark_s_own_join_of_a_star_is_checked_batch_by_batch")
 def test_spark_s_own_join_of_a_chain_writes_the_rows_that_duckdb_gives(spark: SparkSession, tmp_path: Path) -> None:
     """As Parquet files: what `observe` counts on the way to a sink that keeps nothing is what would arrive."""
     import duckdb

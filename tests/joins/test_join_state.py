@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.adapt.forward import Forward
@@ -20,6 +20,7 @@ from tests.joins.dict_chunks import DictChunks
 from tests.joins.generated import POLICIES, Case, cases
 from tests.joins.oracle import expected_ids
 from tests.joins.test_same_as_duckdb import interleaved
+from tests.long_run import examples
 from thalweg.adapt import Chosen, check_policy
 from thalweg.errors import CheckpointError
 from thalweg.plan.join_plan import JoinPlan
@@ -101,7 +102,7 @@ def run_packed(kept: KeptJoin, rows: list[dict[str, Any]]) -> list[pa.RecordBatc
     return out
 
 
-@settings(max_examples=50)
+@examples(20, long=1_000)
 @given(
     case=cases(),
     seed=st.integers(0, 2**32),

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import thalweg as tw
 from tests.joins.generated import POLICIES, Case, cases, shapes
 from tests.joins.oracle import expected_ids
+from tests.long_run import examples
 from tests.runtime.scripted import Scripted
 from thalweg.kernels import keyed_hash
 from thalweg.runtime.filter_loop import FilterLoop
@@ -25,7 +26,7 @@ SLICES = st.sampled_from([None, 1, 2, 7])
 SEEDS = st.integers(0, 2**32)
 
 
-@settings(max_examples=100)
+@examples(40, long=2_000)
 @given(case=cases(), policy=st.sampled_from(POLICIES), slice_rows=SLICES, seed=SEEDS, data=st.data())
 def test_a_join_over_batches(case: Case, policy: str, slice_rows: int | None, seed: int, data: st.DataObject):
     join = tw.join(**case.arguments, policy=policy, slice_rows=slice_rows, seed=seed)
@@ -46,7 +47,7 @@ def _source(case: Case, alias: str, form: str) -> Any:
     return stream.batches if form == "list" else iter(stream.batches)
 
 
-@settings(max_examples=100)
+@examples(40, long=2_000)
 @given(case=cases(), seed=SEEDS, slice_rows=SLICES)
 def test_one_tuple_at_a_time(case: Case, seed: int, slice_rows: int | None):
     """Batches of one row are the papers' streams of tuples."""
@@ -76,7 +77,7 @@ def interleaved(case: Case, r: random.Random) -> list[tuple[str, pa.RecordBatch]
     return [(alias, next(left[alias])) for alias in turns]
 
 
-@settings(max_examples=100)
+@examples(40, long=2_000)
 @given(
     case=cases(),
     seed=SEEDS,
@@ -142,7 +143,7 @@ def live(rows: pa.RecordBatch, case: Case, alias: str, loop: JoinLoop) -> list[i
     return sorted(i for i in ids if mark is None or (ticks[i] or 0) + window >= mark)
 
 
-@settings(max_examples=100)
+@examples(40, long=2_000)
 @given(case=cases(), seed=SEEDS, data=st.data())
 def test_trees_of_binary_joins(case: Case, seed: int, data: st.DataObject):
     r = random.Random(seed)
@@ -167,7 +168,7 @@ def poor_words(hashes: np.ndarray, words: np.ndarray, one: np.uint64, other: np.
     hashes[:] = (hashes ^ words) & 1
 
 
-@settings(max_examples=100)
+@examples(40, long=2_000)
 @given(case=cases(), seed=SEEDS, data=st.data())
 def test_keys_whose_hashes_collide_are_not_equal(case: Case, seed: int, data: st.DataObject):
     r = random.Random(seed)

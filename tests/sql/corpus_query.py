@@ -23,8 +23,8 @@ FOLDER = Path(__file__).parent / "corpus"
 @dataclass(frozen=True)
 class CorpusQuery:
     """A file: our SQL, a line `-- duckdb`, and the same question in plain SQL. Comments before say more:
-    `-- args: {"limit": 5}` gives parameters, `-- streams: yes` runs it on a Spark stream in every run of the tests,
-    `-- streams: no` in none, since Spark refuses it there."""
+    `-- args: {"limit": 5}` gives parameters, `-- streams: yes` runs it on a Spark stream in `make test` too, not
+    only in `make test-long`, `-- streams: no` in neither, since Spark refuses it there."""
 
     name: str
     ours: str

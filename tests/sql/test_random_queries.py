@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 import thalweg as tw
+from tests.long_run import examples
 from tests.sql.corpus_query import assert_same, by_duckdb, cut
 from tests.sql.random_queries import TABLE, RandomQuery, queries
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@examples(40, long=2_000, suppress_health_check=[HealthCheck.too_slow])
 @given(query=queries())
 def test_same_as_duckdb(query: RandomQuery) -> None:
     session = tw.session()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.where import changing_values, native_over_connect
-from tests.where.processes import QUIET, environment
+from tests.where.processes import FEWER_PROGRAMS, QUIET, environment
 from tests.where.query_and_join import told_by
 from tests.where.same_answer import check_answer, check_join, check_sql
 
@@ -22,7 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def over_connect(folder: Path) -> dict[str, Any]:
-    settings = {**QUIET, "spark.connect.grpc.binding.address": "127.0.0.1"}
+    settings = {**QUIET, **FEWER_PROGRAMS, "spark.connect.grpc.binding.address": "127.0.0.1"}
     # SPARK_TESTING: Spark's own switch for a port that is free
     told = told_by(folder, "remote:local[2]", settings, environment(folder, SPARK_TESTING="1"))
     assert {told[name]["session"] for name in ("query", "join")} == {"pyspark.sql.connect.session"}

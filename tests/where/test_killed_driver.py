@@ -14,27 +14,29 @@ import pytest
 from tests.runtime.spark.waiting import wait_until
 from tests.where import stream_to_the_end
 from tests.where.input_files import ROWS_A_FILE, expected_ids, write_files
-from tests.where.processes import QUIET, answer, complaints, environment, kill_group, program
+from tests.where.processes import FEWER_PROGRAMS, QUIET, answer, complaints, environment, kill_group, program
 from thalweg.events import Observed, VerdictGiven, read
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]  # three sessions, on a machine that may be busy
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]  # up to four sessions, on a machine that may be busy
 
-FILES = 14
-KILLS = 2
+LONG = [pytest.param(kills, turn, marks=pytest.mark.long) for turn, kills in enumerate([2, 2, 3, 1], 1)]
 
 
 @pytest.mark.slow
-def test_a_killed_stream_goes_on_where_it_was(tmp_path: Path):
-    seed = 7 if os.environ.get("CI") else random.randrange(10**6)
+@pytest.mark.parametrize(("kills", "turn"), [(1, 0), *LONG])
+def test_a_killed_stream_goes_on_where_it_was(tmp_path: Path, kills: int, turn: int):
+    seed = 7 + turn if os.environ.get("CI") else random.randrange(10**6)
     print(f"moments of the kills: seed {seed}")
     rng = random.Random(seed)
-    write_files(tmp_path / "in", FILES)
+    file_count = 4 + 5 * kills
+    write_files(tmp_path / "in", file_count)
     (tmp_path / "places").mkdir()
-    settings = [f"{key}={value}" for key, value in QUIET.items()]
+    checkpoints = {} if turn else FEWER_PROGRAMS
+    settings = [f"{key}={value}" for key, value in (QUIET | checkpoints).items()]
     command = [sys.executable, stream_to_the_end.__file__, str(tmp_path), *settings]
     env = environment(tmp_path)
 
-    for number in range(KILLS):
+    for number in range(kills):
         log = tmp_path / f"killed-{number}.out"
         begun = batches(tmp_path, "offsets") + rng.randrange(2, 5)
         with program(command, log, env) as process:
@@ -47,16 +49,16 @@ def test_a_killed_stream_goes_on_where_it_was(tmp_path: Path):
             time.sleep(rng.random() * 0.5)
             kill_group(process)
         assert process.returncode == -9
-        assert 0 < batches(tmp_path, "commits") < FILES, "it was killed in mid-run"
+        assert 0 < batches(tmp_path, "commits") < file_count, "it was killed in mid-run"
 
     found = answer(command, tmp_path / "last.out", env)
     expected = expected_ids(tmp_path / "in")
-    assert 0 < len(expected) < FILES * ROWS_A_FILE
+    assert 0 < len(expected) < file_count * ROWS_A_FILE
     assert found == expected
     read_by = rows_of_batches(tmp_path)
-    assert sum(read_by.values()) == FILES * ROWS_A_FILE
+    assert sum(read_by.values()) == file_count * ROWS_A_FILE
     assert batches(tmp_path, "commits") == batches(tmp_path, "offsets") == len(read_by)
-    check_events(tmp_path / "events.jsonl", read_by)
+    check_events(tmp_path / "events.jsonl", read_by, kills)
 
 
 def rows_of_batches(folder: Path) -> dict[int, int]:
@@ -68,7 +70,7 @@ def rows_of_batches(folder: Path) -> dict[int, int]:
     return {batch: (end - ends.get(batch - 1, -1)) * ROWS_A_FILE for batch, end in ends.items()}
 
 
-def check_events(events: Path, read_by: dict[int, int]) -> None:
+def check_events(events: Path, read_by: dict[int, int], kills: int) -> None:
     """A micro-batch counts once. One whose driver died before it could write may be missing, or there in part."""
     records = list(read(events))
     rows = dict.fromkeys(read_by, 0)
@@ -77,10 +79,11 @@ def check_events(events: Path, read_by: dict[int, int]) -> None:
             assert record.batch is not None
             rows[record.batch] += record.rows
     assert all(count <= read_by[batch] for batch, count in rows.items()), rows
-    assert sum(count < read_by[batch] for batch, count in rows.items()) <= KILLS, rows
+    assert sum(count < read_by[batch] for batch, count in rows.items()) <= kills, rows
     starts = {record.start for record in records if isinstance(record, Observed)}
-    assert len(starts) == KILLS + 1
-    assert len([record for record in records if isinstance(record, VerdictGiven)]) > FILES, "the order was restless"
+    assert len(starts) == kills + 1
+    verdicts = [record for record in records if isinstance(record, VerdictGiven)]
+    assert len(verdicts) > sum(read_by.values()) // ROWS_A_FILE, "the order was restless"
 
 
 def batches(folder: Path, log: str) -> int:

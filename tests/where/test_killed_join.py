@@ -14,7 +14,7 @@ import pytest
 from tests.runtime.spark.waiting import wait_until
 from tests.where import join_to_the_end
 from tests.where.join_files import ALIASES, ROWS_A_FILE, expected_results, write_streams
-from tests.where.processes import QUIET, answer, complaints, environment, kill_group, program
+from tests.where.processes import FEWER_PROGRAMS, QUIET, answer, complaints, environment, kill_group, program
 from tests.where.test_killed_driver import batches
 from thalweg.events import JoinObserved, read
 
@@ -24,12 +24,14 @@ FILES = 5
 
 
 @pytest.mark.slow
-def test_a_killed_join_goes_on_where_it_was(tmp_path: Path):
-    seed = 7 if os.environ.get("CI") else random.randrange(10**6)
+@pytest.mark.parametrize("turn", [0, *(pytest.param(turn, marks=pytest.mark.long) for turn in range(1, 5))])
+def test_a_killed_join_goes_on_where_it_was(tmp_path: Path, turn: int):
+    seed = 7 + turn if os.environ.get("CI") else random.randrange(10**6)
     print(f"moment of the kill: seed {seed}")
     rng = random.Random(seed)
     write_streams(tmp_path / "in", FILES)
-    settings = [f"{key}={value}" for key, value in QUIET.items()]
+    checkpoints = {} if turn else FEWER_PROGRAMS
+    settings = [f"{key}={value}" for key, value in (QUIET | checkpoints).items()]
     command = [sys.executable, join_to_the_end.__file__, str(tmp_path), *settings]
     env = environment(tmp_path)
 

@@ -127,6 +127,7 @@ def test_with_a_zip_of_the_package_sent_along(cluster: Cluster, tmp_path: Path, 
 
 
 @pytest.mark.slow
+@pytest.mark.long(sample="test_with_a_zip_of_the_package_sent_along")
 def test_with_a_packed_environment_sent_along(cluster: Cluster, tmp_path: Path, bare: Path):
     write_files(tmp_path / "in")
     (site,) = (bare / "lib").glob("python*/site-packages")

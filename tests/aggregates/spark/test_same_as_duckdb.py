@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import thalweg as tw
 from tests.aggregates.generated import Case, cases
 from tests.aggregates.oracle import in_ticks, rows
 from tests.joins.spark.streams import BEGIN_US, NTZ, UTC, Files, frame, results, run, streaming
+from tests.long_run import examples
 from thalweg.errors import PlanError
 from thalweg.plan.group_spec import AggregateColumn, GroupSpec
 from thalweg.plan.window import GroupWindow
@@ -36,7 +37,7 @@ def zone(spark):
     spark.conf.set(ZONE, "UTC")
 
 
-@settings(max_examples=8, suppress_health_check=FEW)
+@examples(4, long=100, suppress_health_check=FEW)
 @given(case=cases(spark=True), zone_name=st.sampled_from(ZONES))
 def test_finished_data(spark, zone, case: Case, zone_name: str):
     zone(zone_name)
@@ -46,7 +47,7 @@ def test_finished_data(spark, zone, case: Case, zone_name: str):
     assert rows(in_ticks(out)) == case.expected()
 
 
-@settings(max_examples=4, suppress_health_check=FEW)
+@examples(2, long=40, suppress_health_check=FEW)
 @given(case=cases(spark=True, begin=BEGIN_US), zone_name=st.sampled_from(ZONES))
 def test_streams(spark, zone, case: Case, zone_name: str):
     zone(zone_name)

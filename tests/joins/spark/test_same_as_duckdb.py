@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 
 import thalweg as tw
@@ -18,6 +18,7 @@ from tests.joins.generated import POLICIES, Case
 from tests.joins.oracle import expected_ids
 from tests.joins.spark.generated import cases_for_spark, cut_into_files
 from tests.joins.spark.streams import BEGIN_US, UTC, Files, frame, results, run, streaming
+from tests.long_run import examples
 from tests.runtime.spark.waiting import wait_until
 
 SEEDS = st.integers(0, 2**32)
@@ -26,7 +27,7 @@ STARTS = 2
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 
 
-@settings(max_examples=2, phases=PHASES)
+@examples(1, long=30, phases=PHASES)
 @given(
     case=cases_for_spark(streaming=True),
     seed=SEEDS,
@@ -57,7 +58,7 @@ def test_streams_stopped_and_started_again(
     assert all(stream.late == 0 for section in join.report().sections for stream in section.streams.values())
 
 
-@settings(max_examples=8, phases=PHASES)
+@examples(4, long=100, phases=PHASES)
 @given(
     case=cases_for_spark(streaming=False),
     policy=st.sampled_from(POLICIES),

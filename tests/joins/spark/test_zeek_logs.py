@@ -22,7 +22,8 @@ EXTRACT = REPOSITORY / "tests" / "data" / "zeek_wrccdc"
 ON = "dns.id_orig_h = ssl.id_orig_h AND dns.query = ssl.server_name AND weird.id_orig_h = ssl.id_orig_h"
 SECONDS = {"dns": 10, "ssl": 5, "weird": 30}
 COLUMNS = {"dns": "query", "ssl": "server_name", "weird": "name"}
-MICRO_BATCHES = 4
+FEW, MANY = 2, 4
+"""Micro-batches."""
 
 
 def logs(folder: Path) -> dict[str, pa.Table]:
@@ -34,9 +35,9 @@ def logs(folder: Path) -> dict[str, pa.Table]:
     return found
 
 
-def cut(table: pa.Table, r: random.Random) -> list[pa.Table]:
+def cut(table: pa.Table, r: random.Random, micro_batches: int) -> list[pa.Table]:
     """At places of its own."""
-    inner = sorted(r.randrange(table.num_rows) for _ in range(MICRO_BATCHES - 1))
+    inner = sorted(r.randrange(table.num_rows) for _ in range(micro_batches - 1))
     edges = [0, *inner, table.num_rows]
     return [table.slice(start, end - start) for start, end in itertools.pairwise(edges)]
 
@@ -66,8 +67,15 @@ def told(out: pa.Table) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("which", ["two minutes", pytest.param("all of them", marks=pytest.mark.slow)])
-def test_hosts_that_ask_for_a_name_connect_to_it_and_are_weird(spark, tmp_path: Path, which: str):
+@pytest.mark.parametrize(
+    ("which", "micro_batches"),
+    [
+        ("two minutes", FEW),
+        pytest.param("two minutes", MANY, marks=pytest.mark.long),
+        pytest.param("all of them", MANY, marks=[pytest.mark.slow, pytest.mark.long]),
+    ],
+)
+def test_hosts_that_ask_for_a_name_connect_to_it_and_are_weird(spark, tmp_path: Path, which: str, micro_batches: int):
     tables = logs(EXTRACT if which == "two minutes" else whole())
     busiest = tables["weird"]["id_orig_h"].value_counts().field("counts").to_pylist()
     assert max(busiest) > 0.9 * sum(busiest), "skewed"
@@ -75,7 +83,7 @@ def test_hosts_that_ask_for_a_name_connect_to_it_and_are_weird(spark, tmp_path: 
     assert len(right) > 500
 
     r = random.Random(5)
-    streams = files(tmp_path / "in", {alias: cut(table, r) for alias, table in tables.items()})
+    streams = files(tmp_path / "in", {alias: cut(table, r, micro_batches) for alias, table in tables.items()})
     j = join()
     run(j(**streaming(spark, streams)), tmp_path, seconds=250)
     assert told(results(spark, tmp_path)) == right
