@@ -1,7 +1,7 @@
 """`make test-long`: the tests that are too long for `make test`, in a run that can be interrupted and continued.
 
 - A test marked `long` runs in test-long only. It has a short sample in `make test`: other parameters of the same test,
-  or the test that the mark names, `@pytest.mark.long(sample="test_one_kill")`.
+  or the test that the mark names: `@pytest.mark.long(sample="test_one_kill")`, or `sample="tests/where/x.py::test_y"`.
 - A Hypothesis test with `@examples(25, long=2_000)` runs in both, with so many cases.
 
 With `--long` pytest selects both kinds. What passes is written to a file with a digest of the code, so that the next
@@ -47,22 +47,26 @@ def examples(short: int, *, long: int, **others: Any) -> Callable[[Any], Any]:
 
 
 def without_sample(items: Iterable[pytest.Item]) -> list[str]:
-    """The tests marked `long` that have no short sample among the items, each with the reason."""
+    """The tests marked `long` that have no short sample among the items, each with the reason. A sample in a file that
+    exists and was not collected is not judged."""
     found = list(items)
     short = {_place(item) for item in found if not item.get_closest_marker("long")}
-    missing = {}
+    collected = {item.path for item in found}
+    missing = []
     for item in found:
         if (mark := item.get_closest_marker("long")) is None:
             continue
-        file, own = _place(item)
         named = mark.kwargs.get("sample")
-        sample = (file, own) if named is None else (file, named)
-        if sample not in short:
-            why = (
-                "all its parameters are long and it names no sample" if named is None else f"there is no short {named}"
-            )
-            missing[f"{item.nodeid}: {why}"] = None
-    return list(missing)
+        file, test = sample = _place(item) if named is None else _named(item, named)
+        if sample not in short and (file in collected or not file.exists()):
+            why = "all its parameters are long and it names no sample" if named is None else f"no short {test} is there"
+            missing.append(f"{item.nodeid}: {why}")
+    return missing
+
+
+def _named(item: pytest.Item, named: str) -> tuple[Path, str]:
+    file, _, name = named.rpartition("::")
+    return (item.config.rootpath / file if file else item.path), name
 
 
 def _place(item: pytest.Item) -> tuple[Path, str]:

@@ -121,6 +121,12 @@ def test_renamed(): pass
 @pytest.mark.long(sample="test_alone")
 def test_of_a_long_one(): pass
 
+@pytest.mark.long(sample="tests/test_other.py::test_there")
+def test_of_another_file(): pass
+
+@pytest.mark.long(sample="tests/test_other.py::test_gone")
+def test_of_another_file_that_is_gone(): pass
+
 def test_check(long_without_sample):
     print("missing:", *long_without_sample, sep="\\n")
 """
@@ -128,13 +134,15 @@ def test_check(long_without_sample):
 
 def test_long_tests_without_a_sample_are_found(suite: pytest.Pytester) -> None:
     (suite.path / "tests" / "test_some.py").write_text(WITHOUT)
+    (suite.path / "tests" / "test_other.py").write_text("def test_there(): pass\n")
     result = suite.runpytest_inprocess("-s")
     result.stdout.fnmatch_lines(
         [
             "*missing:",
             "tests/test_some.py::test_alone: all its parameters are long and it names no sample",
-            "tests/test_some.py::test_renamed: there is no short test_gone",
-            "tests/test_some.py::test_of_a_long_one: there is no short test_alone*",
+            "tests/test_some.py::test_renamed: no short test_gone is there",
+            "tests/test_some.py::test_of_a_long_one: no short test_alone is there",
+            "tests/test_some.py::test_of_another_file_that_is_gone: no short test_gone is there*",
         ]
     )
 

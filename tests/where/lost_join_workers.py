@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,18 @@ from tests.where.one_join import counts, found, join, start
 from thalweg.runtime.spark.joins import attach
 from thalweg.runtime.spark.joins.processor import JoinProcessor
 
-KILLS = {
-    1: ("after the state was written", kill_myself),
-    2: ("after the first results", kill_myself),
-    3: ("after the state was written", kill_my_executor),
-}
+Kills = dict[int, tuple[str, Callable[[], None]]]
 """By micro-batch."""
+KILLS: dict[str, Kills] = {
+    "few": {1: ("after the first results", kill_myself), 2: ("after the state was written", kill_my_executor)},
+    "all": {
+        1: ("after the state was written", kill_myself),
+        2: ("after the first results", kill_myself),
+        3: ("after the state was written", kill_my_executor),
+    },
+}
 FOLDER: list[str] = []
+CHOSEN: list[Kills] = []
 
 
 class Mortal(JoinProcessor):
@@ -28,7 +34,7 @@ class Mortal(JoinProcessor):
 
     def __init__(self, task: Any) -> None:
         super().__init__(task)
-        self.folder = FOLDER[0]
+        self.folder, self.kills = FOLDER[0], CHOSEN[0]
 
     def init(self, handle: Any) -> None:
         super().init(handle)
@@ -56,13 +62,14 @@ class Mortal(JoinProcessor):
         context = TaskContext.get()
         assert context is not None
         batch = int(context.getLocalProperty("streaming.sql.batchId") or -1)
-        if batch in KILLS and KILLS[batch][0] == where:
-            once(Path(self.folder) / f"{batch}.killed", KILLS[batch][1])
+        if batch in self.kills and self.kills[batch][0] == where:
+            once(Path(self.folder) / f"{batch}.killed", self.kills[batch][1])
 
 
-def run(spark, folder: Path) -> dict[str, Any]:
+def run(spark, folder: Path, which: str) -> dict[str, Any]:
     """How many were killed and where, the results, and what was counted."""
     FOLDER.append(str(folder))
+    CHOSEN.append(KILLS[which])
     sys.modules[attach.__module__].JoinProcessor = Mortal  # type: ignore[attr-defined]
     rows = sum(spark.read.parquet(str(folder / "in" / alias)).count() for alias in ALIASES)
     j = join(buckets=3)

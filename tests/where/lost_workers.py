@@ -122,6 +122,7 @@ def executor(spark, folder: Path, rows: int) -> dict[str, Any]:
 
 
 CASES = {case.__name__: case for case in (python_worker_in_batch, python_worker_in_stream, executor)}
+FEW = ("python_worker_in_stream", "executor")
 
 
 def run(spark, folder: Path, *cases: str) -> dict[str, Any]:

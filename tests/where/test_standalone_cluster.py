@@ -9,6 +9,7 @@ import sysconfig
 import tarfile
 import zipfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from tests.where.standalone_cluster import SPARK_HOME, WORKERS, Cluster, standal
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 
-JOIN_FILES = 5
+JOIN_FILES = {"few": 4, "all": 5}
 
 ON_CLUSTER = {
     **QUIET,
@@ -44,12 +45,19 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def submit(
-    cluster: Cluster, script: Any, folder: Path, env: dict[str, str | None], *words: str, seconds: float = 120.0
+    cluster: Cluster,
+    script: Any,
+    folder: Path,
+    env: dict[str, str | None],
+    *words: str,
+    which: str | None = None,
+    seconds: float = 120.0,
 ) -> dict[str, Any]:
     """What the script answers; `words` go to `spark-submit`."""
     settings = [word for key, value in ON_CLUSTER.items() for word in ("--conf", f"{key}={value}")]
     command = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", cluster.master, *settings, *words]
-    return answer([*command, script.__file__, str(folder)], folder / "driver.out", environment(folder, **env), seconds)
+    asked = [script.__file__, str(folder), *([which] if which else [])]
+    return answer([*command, *asked], folder / "driver.out", environment(folder, **env), seconds)
 
 
 def check(told: dict[str, Any], folder: Path, cluster: Cluster) -> None:
@@ -59,31 +67,36 @@ def check(told: dict[str, Any], folder: Path, cluster: Cluster) -> None:
     assert used == set(WORKERS), "both workers took part"
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("image")
-
-
-@pytest.fixture(scope="module")
-def image(cluster: Cluster, folder: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Image:
     """What the application told that runs where the package is on the image."""
+
+    which: str
+    """How many workers and executors are killed."""
+    folder: Path
+    told: dict[str, Any]
+
+
+@pytest.fixture(scope="module", params=["few", pytest.param("all", marks=pytest.mark.long)])
+def image(request: pytest.FixtureRequest, cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Image:
+    which, folder = request.param, tmp_path_factory.mktemp("image")
     write_files(folder / "query" / "in")
     write_files(folder / "lost" / "in")
-    write_streams(folder / "join" / "in", JOIN_FILES)
+    write_streams(folder / "join" / "in", JOIN_FILES[which])
     words = ["--conf", f"spark.executorEnv.PYTHONPATH={SOURCE}:{REPOSITORY}"]
-    return submit(cluster, on_the_image, folder, {}, *words, seconds=300)
+    return Image(which, folder, submit(cluster, on_the_image, folder, {}, *words, which=which, seconds=300))
 
 
 @pytest.mark.slow
-def test_with_the_package_on_the_image(cluster: Cluster, image: dict[str, Any], folder: Path):
-    check(image["query"], folder / "query", cluster)
+def test_with_the_package_on_the_image(cluster: Cluster, image: Image):
+    check(image.told["query"], image.folder / "query", cluster)
 
 
 @pytest.mark.slow
-def test_lost_workers_and_executors_change_nothing(image: dict[str, Any], folder: Path):
-    told = image["lost"]
-    expected = expected_ids(folder / "lost" / "in")
-    assert set(told) == set(lost_workers.CASES)
+def test_lost_workers_and_executors_change_nothing(image: Image):
+    told = image.told["lost"]
+    expected = expected_ids(image.folder / "lost" / "in")
+    assert set(told) == set(lost_workers.FEW if image.which == "few" else lost_workers.CASES)
     for case in told:
         assert told[case]["killed"] == 1, case
         assert told[case]["ids"] == expected, case
@@ -92,12 +105,12 @@ def test_lost_workers_and_executors_change_nothing(image: dict[str, Any], folder
 
 
 @pytest.mark.slow
-def test_a_join_that_loses_workers_and_an_executor_with_its_state(image: dict[str, Any], folder: Path):
-    told = image["join"]
-    assert told["killed"] == [f"{batch}.killed" for batch in lost_join_workers.KILLS]
-    expected = expected_results(folder / "join" / "in")
+def test_a_join_that_loses_workers_and_an_executor_with_its_state(image: Image):
+    told = image.told["join"]
+    assert told["killed"] == [f"{batch}.killed" for batch in lost_join_workers.KILLS[image.which]]
+    expected = expected_results(image.folder / "join" / "in")
     assert told["results"] == expected
-    rows = dict.fromkeys(ALIASES, JOIN_FILES * ROWS_A_FILE)
+    rows = dict.fromkeys(ALIASES, JOIN_FILES[image.which] * ROWS_A_FILE)
     assert told["counts"] == {"rows": rows, "late": 0, "results": len(expected)}
 
 
