@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.aggregates.generated import Case, cases
 from tests.aggregates.oracle import in_ticks, rows
+from tests.long_run import examples
 from thalweg.errors import PlanError
 from thalweg.plan.group_spec import AggregateColumn, GroupSpec
 from thalweg.plan.window import GroupWindow
@@ -19,7 +20,7 @@ COUNT = AggregateColumn("count", None, pa.int64())
 TENS = GroupSpec("t", GroupWindow(10, 10), (), (COUNT,))
 
 
-@settings(max_examples=100)
+@examples(50, long=2_000)
 @given(case=cases(), given_mark=st.booleans())
 def test_same_as_duckdb(case: Case, given_mark: bool):
     """Also where the watermark comes from somebody else, who is a little behind."""

@@ -7,10 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.joins.generated import Case, array_of, cases
+from tests.long_run import examples
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.partitioning import Partitioning
 from thalweg.runtime import join_packing
@@ -41,7 +42,7 @@ def ids(packing: Packing, rows: list[dict[str, Any]]) -> list[tuple[int, int]]:
     return sorted(told)
 
 
-@settings(max_examples=60)
+@examples(30, long=1_000)
 @given(case=cases(), buckets=st.integers(1, 4), together=st.sampled_from([1, 7, 200_000]))
 def test_every_row_is_in_its_bucket_and_partners_meet(case: Case, buckets: int, together: int):
     """DuckDB says who the partners are."""

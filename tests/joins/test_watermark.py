@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.joins.oracle import expected_ids
+from tests.long_run import examples
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.runtime.join_binding import JoinBinding
 from thalweg.runtime.join_loop import JoinLoop
@@ -77,7 +78,7 @@ SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("id", pa.int64())])
 
 
 @pytest.mark.parametrize("tree", [False, True])
-@settings(max_examples=100)
+@examples(40, long=2_000)
 @given(
     seed=st.integers(0, 2**32),
     lateness=st.fixed_dictionaries({alias: st.sampled_from([0, 3, 12]) for alias in "abc"}),

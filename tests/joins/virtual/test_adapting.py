@@ -30,7 +30,10 @@ def sources() -> dict[str, Source]:
     }
 
 
-@pytest.mark.parametrize("policy", ["a-greedy", "sweep", "independent"])
+LONG = [pytest.param(policy, marks=pytest.mark.long) for policy in ("sweep", "independent")]
+
+
+@pytest.mark.parametrize("policy", ["a-greedy", *LONG])
 def test_the_cheaper_probe_comes_first_also_when_that_changes(policy, sources):
     trace = simulate(sources, star(policy, p=0.1), until=2 * CHANGE)
     orders = [(change.time, change.order) for change in trace.reordered if change.port == "a"]

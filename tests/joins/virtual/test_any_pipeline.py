@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.joins.oracle import expected, rows
+from tests.long_run import examples
 from thalweg.runtime.local.virtual import Costs, MultiwayJoin, Source, poisson, simulate, tree_join
 
 ALIASES = "abcd"
@@ -40,7 +41,7 @@ def disordered(draw, disorder: int):
                     schema=pa.schema([("k", pa.int64()), ("t", pa.int64())]))  # fmt: skip
 
 
-@settings(max_examples=80)
+@examples(40, long=2_000)
 @given(st.data())
 def test_results_are_those_of_the_finished_data(data):
     count = data.draw(st.integers(2, 4))

@@ -22,7 +22,7 @@ def keeps(share: float, count: int) -> tw.Predicate:
     return tw.predicate(lambda n: n < share * count, "n", name="keeps")
 
 
-@pytest.mark.parametrize("load", [0.5, 0.7])
+@pytest.mark.parametrize("load", [0.5, pytest.param(0.7, marks=pytest.mark.long)])
 def test_poisson_arrivals_at_a_fixed_cost_wait_as_queueing_theory_says(load):
     """Six runs together: the mean of one strays by a twentieth at these loads."""
     count, runs = 8_000, []
