@@ -142,7 +142,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     if not _long:
         return None
     passed = len(config.stash[_PASSED])
-    return f"test-long: {passed} tests have passed with this code and are left out" if passed else None
+    return f"test-long: passed before with this code, and left out: {passed}" if passed else None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -192,7 +192,7 @@ class _Keeper:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if passed := self._progress.passed():
-            terminalreporter.write_line(f"test-long: {len(passed)} tests have passed; run it again for the others")
+            terminalreporter.write_line(f"test-long: passed so far: {len(passed)}; run it again for the others")
 
 
 class _Clock:

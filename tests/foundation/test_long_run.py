@@ -66,11 +66,11 @@ def test_a_run_goes_on_with_what_has_not_passed(suite: pytest.Pytester, monkeypa
     first = suite.runpytest_inprocess("--long", "-v")
     assert first.ret == pytest.ExitCode.TESTS_FAILED
     assert (names(first), names(first, "FAILED")) == (["test_wider[2]", "test_random"], ["test_many_kills"])
-    first.stdout.fnmatch_lines("test-long: 2 tests have passed; run it again for the others")
+    first.stdout.fnmatch_lines("test-long: passed so far: 2; run it again for the others")
     monkeypatch.setenv("MENDED", "yes")
     second = suite.runpytest_subprocess("--long", "-v", "-n", "1", "--dist", "loadfile")
     assert second.ret == pytest.ExitCode.OK
-    second.stdout.fnmatch_lines("test-long: 2 tests have passed with this code and are left out")
+    second.stdout.fnmatch_lines("test-long: passed before with this code, and left out: 2")
     assert "1 passed" in second.outlines[-1]
     # all have passed: the next night begins again, with other random cases
     assert "3 passed" in suite.runpytest_inprocess("--long").outlines[-1]
