@@ -78,10 +78,14 @@ def test_right_after_a_switch_only_the_policy_says_why_the_order_is_kept():
 
 
 def test_a_run_of_every_kind_of_policy_says_it():
-    calm = {"policy": "a-greedy", "alpha": 0.05}  # so that only a filter twenty times as good comes forward
+    calm = {"policy": "a-greedy", "alpha": 0.05}  # so that only a filter twenty times as good comes forward,
+
+    def slowly_even(x: int) -> bool:  # and this one is a hundred times as expensive, however busy the machine is
+        return sum(range(2000)) > 0 and x % 2 == 0
+
     for settings, begins in (({"policy": "static"}, "policy static never"), (calm, "nothing better found, by")):
         keep = tw.filters(
-            tw.predicate(lambda x: x % 7 == 0, "x", name="rare"), tw.predicate(lambda x: x % 2 == 0, "x", name="even"),
+            tw.predicate(lambda x: x % 7 == 0, "x", name="rare"), tw.predicate(slowly_even, "x", name="even"),
             seed=1, **settings,
         )  # fmt: skip
         list(keep.over(pa.table({"x": range(5000)})))

@@ -106,7 +106,8 @@ def test_a_class_that_cannot_travel_is_refused_when_the_dataframe_is_made(spark:
     ):
         with pytest.raises(tw.PlanError, match=r"policy 'notebook' \(class Notebook\) cannot travel.*lock"):
             door()
-    list(tw.filters(*chain(), policy=policy).over(pa.table({"id": [1]})))  # in this process it need not
+    if "lock" in more:  # in this process it need not travel; a lock is no number of looks, though
+        list(tw.filters(*chain(), policy=policy).over(pa.table({"id": [1]})))
 
 
 @pytest.fixture
