@@ -124,10 +124,13 @@ class _Track:
 
 
 def _follow(race: Race, keep: tw.Filters, batch: int) -> None:
-    until = time.monotonic() + TOLD_WITHIN_S
+    until, latest = time.monotonic() + TOLD_WITHIN_S, None
     while time.monotonic() < until:
         sections = keep.report().sections
         if sections and sections[-1].last_batch is not None and sections[-1].last_batch >= batch:
-            race.chain.take(sections[-1])
-            return
+            latest = sections[-1]
+            if latest.rows >= race.thalweg.rows:  # the records of a micro-batch's tasks come one after the other
+                break
         time.sleep(0.02)
+    if latest is not None:
+        race.chain.take(latest)
