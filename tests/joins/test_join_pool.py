@@ -125,6 +125,25 @@ def test_policies_share_one_credit():
     assert 0 < loop.pool.credit.spent_ns <= adapting_ns(loop)
 
 
+def test_one_stream_with_tables_has_its_time_and_its_loan_once():
+    schemas = {"a": pa.schema([("t", pa.int64()), ("k", pa.int64()), ("m", pa.int64())])}
+    tables = {"d": pa.table({"k": [0, 1]}), "e": pa.table({"m": [0, 1]})}
+    schemas |= {alias: table.schema for alias, table in tables.items()}
+    plan = JoinPlan.of("a.k = d.k AND a.m = e.m", {"a": 5}, {"a": "t"}, {"a": 0})
+    clock = Clock()
+    loop = JoinLoop(
+        JoinBinding.of(plan, schemas), "auto", check_policy("auto"), clock, np.random.default_rng(1),
+        chain=lambda tree, stores, clock: Priced(tree, stores, clock, timed=True), tables=tables,
+    )  # fmt: skip
+    priced(loop.loops["a"].policy, clock)
+    for first in range(0, 50_000, BATCH):
+        t = np.arange(first, first + BATCH)
+        list(loop.process("a", pa.record_batch({"t": t, "k": t % 7, "m": t % 3})))
+        loop.end_round()
+    assert loop.pool.credit.time_ns == loop.clock()
+    assert loop.pool.credit.loan_ns == LOAN_NS
+
+
 def test_slices_of_a_join_begin_longer_and_nothing_is_tried():
     assert Auto(Pipeline(("a", "b"))).wants().slice_rows < CHEAP_ROWS
     loop = star()

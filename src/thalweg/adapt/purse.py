@@ -52,7 +52,9 @@ class Credit:
     show_ns: float = SHOW_NS
     """Of profiling some tuples and judging by them, besides evaluating them."""
     sharers: int = 1
-    """Policies that spend from it. If there are several, whoever runs them books the time."""
+    """Policies that spend from it."""
+    of_a_join: bool = False
+    """The join books the time of all its streams, and its loan stays as it is."""
 
     @property
     def earned_ns(self) -> float:
@@ -107,7 +109,7 @@ class Purse:
         spent = seen.profiling_ns + seen.reoptimizing_ns
         self._updates += 1
         self.time_ns += seen.working_ns + spent
-        if self.credit.sharers == 1:
+        if not self.credit.of_a_join:
             self.credit.time_ns += seen.working_ns + spent
         if self._updates > WARM:
             self.credit.spent_ns += spent + seen.trial_loss_ns
@@ -133,7 +135,7 @@ class Purse:
 
     def lend(self, gain: float) -> None:
         """Where at most this share of the cost can be gained, less is lent: there is less to learn."""
-        if self.credit.sharers == 1:
+        if not self.credit.of_a_join:
             self.credit.loan_ns = self._most_lent_ns * min(max(gain, 0.0) / WORTH_THE_LOAN, 1.0)
 
     def tuples_at_once(self, decisions: int = 1) -> int:

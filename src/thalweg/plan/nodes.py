@@ -137,8 +137,8 @@ class Equality:
 
 
 @dataclass(frozen=True)
-class WindowJoin:
-    """Sources joined over windows of time by the adaptive join, all at once."""
+class _AllJoined:
+    """All sources of a query, joined at once."""
 
     inputs: tuple[Node, ...]
     equalities: tuple[Equality, ...]
@@ -156,6 +156,11 @@ class WindowJoin:
         """There is one per plan."""
         return "join"
 
+
+@dataclass(frozen=True)
+class WindowJoin(_AllJoined):
+    """Sources joined over windows of time by the adaptive join."""
+
     @property
     def schema(self) -> pa.Schema:
         """The kept columns, named `<alias>_<column>`, and the time of the result."""
@@ -163,20 +168,8 @@ class WindowJoin:
 
 
 @dataclass(frozen=True)
-class TableJoin:
+class TableJoin(_AllJoined):
     """One stream joined with tables by Spark's own join, which keeps nothing of the stream."""
-
-    inputs: tuple[Node, ...]
-    equalities: tuple[Equality, ...]
-    residuals: tuple[Condition, ...] = ()
-    order: tuple[str, ...] = ()
-    why: str = field(default="", compare=False)
-    keeps: tuple[Key, ...] = ()
-
-    @property
-    def id(self) -> str:
-        """There is one per plan."""
-        return "join"
 
     @property
     def schema(self) -> pa.Schema:

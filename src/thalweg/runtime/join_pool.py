@@ -37,7 +37,8 @@ class JoinPool:
         self._hubs = {alias: hub for alias, hub in hubs.items() if hub in self._autos}
         self._followed = {alias: self._autos[hub].order for alias, hub in self._hubs.items()}
         budget = next((policy.purse.budget for policy in self._autos.values()), 0.0)
-        self.credit = Credit(budget, LOAN_NS * len(self._autos), show_ns=SHOW_NS, sharers=len(self._autos))
+        count = len(self._autos)
+        self.credit = Credit(budget, LOAN_NS * count, show_ns=SHOW_NS, sharers=count, of_a_join=True)
         for alias, policy in self._autos.items():
             policy.join(self.credit, follows=alias in self._hubs, leads=alias in self._hubs.values())
 

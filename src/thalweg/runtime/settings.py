@@ -49,7 +49,7 @@ REFUSED_OUTSIDE = {
 """What would change the rows of an answer is not ignored outside but refused, with where it is written instead."""
 _KINDS: dict[Callable[[str], Any], str] = {_boolean: "true or false", float: "a number", int: "a whole number"}
 SPARK, VARIABLE = "spark.thalweg.", "THALWEG_"
-OTHER_VARIABLES = frozenset({"THALWEG_DATA", "THALWEG_WHOLE_CORPUS", "THALWEG_WRITE_GOLDEN"})
+OTHER_VARIABLES = frozenset({"THALWEG_DATA", "THALWEG_WRITE_GOLDEN"})
 """Variables of Thalweg's own that are not settings."""
 
 DEFAULT_POLICY = "auto"

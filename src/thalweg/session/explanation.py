@@ -159,14 +159,14 @@ class _Physical:
         """What may change while it runs; the answer never does."""
         if self.policy == "static":
             return ("nothing: the policy static keeps every order",)
-        told: list[str] = []
+        changes: list[str] = []
         for node in walk_up(self.plan.root):
             if isinstance(node, Filter):
-                told += _adapting(node)
+                changes += _adapting(node)
             elif isinstance(node, WindowJoin) and len(node.inputs) > 2:
                 others = len(node.inputs) - 1
-                told.append(f"for new rows of each stream, the order in which the other {others} windows are probed")
-        return tuple(told) or ("nothing: there is one way to do it",)
+                changes.append(f"for new rows of each stream, the order in which the other {others} windows are probed")
+        return tuple(changes) or ("nothing: there is one way to do it",)
 
 
 def _condition(condition: Condition, plan: QueryPlan) -> str:

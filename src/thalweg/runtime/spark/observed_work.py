@@ -11,11 +11,11 @@ from functools import partial
 from pyspark.sql import Column, DataFrame, Observation
 
 from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
-from thalweg.runtime.spark.stream_watch import Told, watch
+from thalweg.runtime.spark.stream_watch import WorkSink, watch
 
 
 def with_observed_work(
-    df: DataFrame, metric: str, work: Column, report: Told, identity: str, *, unasked: bool
+    df: DataFrame, metric: str, work: Column, report: WorkSink, identity: str, *, unasked: bool
 ) -> tuple[DataFrame, Fetch | None]:
     """`df`, whose column `work` (a list of texts) is observed, and, of finished data, what fetches it. `unasked`: it is
     fetched even if nobody asks for a report, because event records are written."""

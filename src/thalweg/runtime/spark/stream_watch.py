@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 
-class Told(Protocol):
+class WorkSink(Protocol):
     """Takes what tasks have left."""
 
     def __call__(self, run: str, batch: int | None, texts: list[str], name: str | None = None) -> None:
@@ -47,7 +47,7 @@ def of_query(run: str) -> tuple[str, str]:
 
 class _Listener(StreamingQueryListener):
     def __init__(self) -> None:
-        self.told: dict[str, Told] = {}
+        self.told: dict[str, WorkSink] = {}
         self._latest: dict[tuple[str, str], int] = {}  # by metric and start of a query
         self._lock = threading.Lock()
 
@@ -115,7 +115,7 @@ _LISTENERS: WeakKeyDictionary[SparkSession, _Listener] = WeakKeyDictionary()
 _LOCK = threading.Lock()
 
 
-def watch(spark: SparkSession, metric: str, told: Told) -> None:
+def watch(spark: SparkSession, metric: str, told: WorkSink) -> None:
     """Tell `told` about every micro-batch that observed `metric`."""
     with _LOCK:
         listener = _LISTENERS.get(spark)
