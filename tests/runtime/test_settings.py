@@ -157,6 +157,11 @@ def test_what_changes_rows_is_refused_outside(name: str, kind: type, monkeypatch
     kind.resolve({})
 
 
+def test_a_name_that_no_file_can_have_is_refused():
+    with pytest.raises(PlanError, match=r"^events='a\\x00b': no file can have that name"):
+        FilterSettings(events="a\0b")
+
+
 def test_empty_is_unset(monkeypatch: pytest.MonkeyPatch):
     for name in VALUES:
         monkeypatch.setenv(f"THALWEG_{name.upper()}", "")

@@ -89,6 +89,8 @@ class AdaptSettings:
             raise PlanError(f"seed={self.seed!r}: must be a whole number, 0 or more, or None")
         if self.events is not None and not isinstance(self.events, (str, os.PathLike)):
             raise PlanError(f"events={self.events!r}: must be the path of a file")
+        if self.events is not None and "\0" in str(self.events):
+            raise PlanError(f"events={self.events!r}: no file can have that name, because of its null character")
         if not isinstance(self.redact, bool):
             raise PlanError(f"redact={self.redact!r}: must be True or False")
 
