@@ -13,9 +13,12 @@ OLDEST := .cache/pyspark-4.1
 # Not `export JAVA_HOME=$$(...)`: export would hide that find-java failed.
 WITH_JAVA = JAVA_HOME=$$(scripts/find-java) && export JAVA_HOME &&
 
+# Python keeps what it has compiled, also where a shell or an image says not to: the tests start many processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup oldest-spark compiled check test test-long demo bench bench-filters bench-generated bench-joins-local bench-joins bench-sql walk lab format clean
+.PHONY: help setup oldest-spark compiled check checked-and-compiled test test-long demo bench bench-filters bench-generated bench-joins-local bench-joins bench-sql walk lab format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1 /p' Makefile | while read -r target line; do \
@@ -55,11 +58,16 @@ check: $(INSTALLED) ## lint, format, types, import contracts
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
+# Side by side: each takes one core.
+checked-and-compiled: setup
+	@$(MAKE) --no-print-directory compiled & other=$$!; \
+		$(MAKE) --no-print-directory check; checked=$$?; wait $$other && exit $$checked
+
 # Two processes, each with a Spark of its own, since tests of Spark mostly wait; files stay whole, and are taken in the
 # order that tests/conftest.py gives them, not by how many tests they have. Those marked `alone`
 # come first, by themselves; that ARGS leave none of them (5) is no failure. Loops are compiled before, once, and not by
 # every process of the tests at the same time.
-test: setup oldest-spark compiled check ## check, then every test and doctest: what CI runs (ARGS go to pytest)
+test: setup oldest-spark checked-and-compiled ## check, then every test and doctest: what CI runs (ARGS go to pytest)
 	@$(WITH_JAVA) { $(BIN)/pytest -q -m alone $(ARGS) || [ $$? -eq 5 ]; } \
 		&& $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not alone' $(ARGS)
 

@@ -34,7 +34,7 @@ from pyspark.sql import functions as F
 import thalweg as tw
 from bench.filters import machine
 from bench.rounds import Trial, Variant, WrongResultError, interleave, progress, ratio
-from thalweg.runtime.native_order import CALM
+from thalweg.runtime.filters.native_order import CALM
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

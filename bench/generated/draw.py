@@ -22,7 +22,7 @@ from bench.generated.drift import Drift
 from bench.generated.made import Made, draw_made
 from bench.generated.spec import Chain, Codes, Order, Part, Phase, as_written
 from thalweg.cost.pipeline import alive_after, cheapest_order
-from thalweg.runtime.filter_loop import MOST_SLICE_ROWS
+from thalweg.runtime.filters.filter_loop import MOST_SLICE_ROWS
 
 CHAINS = 20
 """Of a seed."""

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thalweg.runtime.filter_loop import MOST_SLICE_ROWS, next_slice
+from thalweg.runtime.filters.filter_loop import MOST_SLICE_ROWS, next_slice
 
 Codes = NDArray[np.int64]
 Order = tuple[int, ...]

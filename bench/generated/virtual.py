@@ -22,7 +22,7 @@ from bench.generated.spec import Chain, Order, as_written
 from thalweg.adapt import check_policy, make_policy
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan, predicate
-from thalweg.runtime.filter_loop import FilterLoop
+from thalweg.runtime.filters.filter_loop import FilterLoop
 
 CALL_NS = 6_000
 """What calling a predicate costs the loop whatever it does: on the clock, not in the work."""

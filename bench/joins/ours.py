@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -16,26 +15,13 @@ from bench.joins.streams import JoinScenario
 from bench.rounds import Trial
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_shape import Shape
-from thalweg.runtime.join_binding import JoinBinding
-from thalweg.runtime.join_loop import JoinLoop
-from thalweg.runtime.tree_loop import TreeLoop
-from thalweg.runtime.watermark import Watermarks
+from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_loop import JoinLoop, make_join_loop
+from thalweg.runtime.joins.join_options import JoinOptions
+from thalweg.runtime.joins.join_protocol import WindowedJoin
+from thalweg.runtime.joins.tree_loop import TreeLoop
 
 Orders = Mapping[str, tuple[int, ...]]
-
-
-class Loop(Protocol):
-    """What `JoinLoop` and `TreeLoop` have in common."""
-
-    watermarks: Watermarks
-
-    def process(self, alias: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The results that come with these rows."""
-        ...
-
-    def end_round(self) -> None:
-        """Rows expire."""
-        ...
 
 
 class Stopwatch:
@@ -142,10 +128,12 @@ def binding_of(scenario: JoinScenario) -> JoinBinding:
 
 def loop_of(scenario: JoinScenario) -> JoinLoop:
     """Without adapting."""
-    return JoinLoop(binding_of(scenario), "static", None, time.perf_counter_ns, np.random.default_rng(0))
+    return make_join_loop(
+        binding_of(scenario), JoinOptions("static"), rng=np.random.default_rng(0), clock=time.perf_counter_ns
+    )  # fmt: skip
 
 
-def driven(loop: Loop, scenario: JoinScenario, watch: Stopwatch) -> Iterator[pa.RecordBatch]:
+def driven(loop: WindowedJoin, scenario: JoinScenario, watch: Stopwatch) -> Iterator[pa.RecordBatch]:
     """As `over` does: the stream that is furthest behind is read next, and every batch is a round."""
     sources = {a: _read(batches, scenario, watch) for a, batches in scenario.batches.items()}
     waiting = {alias: next(source) for alias, source in sources.items()}

@@ -25,14 +25,14 @@ from thalweg.errors import (
     WrongAnswerError,
 )
 from thalweg.plan import Estimate, NativePredicate, Predicate, predicate
-from thalweg.report import JoinReport, Report
+from thalweg.report import Explanation, JoinReport, Report
 from thalweg.session import ContinuousQuery, Session, session
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "CheckpointError", "ContinuousQuery", "Estimate", "ExpressionError", "FailedRowError", "Filters", "FunctionError",
-    "Join", "JoinLimitError", "JoinReport", "NativePredicate", "PlanError", "Predicate", "PredicateError",
-    "QueryError", "Report", "Session", "SqlError", "SumOverflowError", "ThalwegError", "TimeLimitError",
-    "WorkerDiedError", "WrongAnswerError", "filters", "join", "predicate", "session",
+    "CheckpointError", "ContinuousQuery", "Estimate", "Explanation", "ExpressionError", "FailedRowError", "Filters",
+    "FunctionError", "Join", "JoinLimitError", "JoinReport", "NativePredicate", "PlanError", "Predicate",
+    "PredicateError", "QueryError", "Report", "Session", "SqlError", "SumOverflowError", "ThalwegError",
+    "TimeLimitError", "WorkerDiedError", "WrongAnswerError", "filters", "join", "predicate", "session",
 ]  # fmt: skip

@@ -7,15 +7,18 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from thalweg.adapt import Chosen
-from thalweg.deprecated import current_arguments
+from thalweg.deprecated import current_arguments, warn_renamed_method
 from thalweg.errors import PlanError
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
 from thalweg.plan.predicate import ColumnLike
-from thalweg.report import Report, Tally
+from thalweg.report import Explanation, Report, Tally
 from thalweg.report.applied import Applied
+from thalweg.report.filter_explain import FilterInput, FirstOrders, explain_filters
+from thalweg.runtime.filters.native_order import NativeOrder
+from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted, WantedRows, check_wanted
+from thalweg.runtime.filters.recalled import recalled
 from thalweg.runtime.local import filter_batches
-from thalweg.runtime.native_order import NativeOrder
-from thalweg.runtime.outcome import ERRORS_COLUMN, Wanted, check_wanted
+from thalweg.runtime.local.filters import refuse_native
 from thalweg.runtime.settings import FilterSettings
 
 if TYPE_CHECKING:
@@ -72,7 +75,7 @@ def filters(
         same predicates, a new start begins with the order and the costs of that run.
     on_error
         ``"raise"`` (default): a row that fails fails the query, which names the predicates that raised, the row and
-        its values. ``"dead-letter"``: it is set aside and counted; see :meth:`Filters.tagged`, :meth:`Filters.errors`.
+        its values. ``"dead-letter"``: it is set aside and counted; see :meth:`Filters.tagged`, :meth:`Filters.failed`.
     redact
         True: errors and rows set aside hold no value of a row and no message of an exception, only the exceptions'
         types.
@@ -100,9 +103,10 @@ def filters(
 
 
 class Filters(Applied):
-    """Apply it with ``df.transform(keep)``, or to Arrow batches with ``keep.over(batches)``; ask ``keep.report()``.
+    """Apply it with ``df.transform(keep)``, or to Arrow batches with ``keep.over(batches)``; ask ``keep.explain()`` and
+    ``keep.report()``.
 
-    With ``on_error="dead-letter"`` also ``df.transform(keep.tagged)`` and ``keep.errors(df)``.
+    With ``on_error="dead-letter"`` also ``df.transform(keep.tagged)`` and ``keep.failed(df)``.
     """
 
     def __init__(self, plan: FilterPlan, given: dict[str, Any], identity: str | None = None) -> None:
@@ -116,7 +120,7 @@ class Filters(Applied):
 
     def __call__(self, df: Any) -> Any:
         """The rows of a Spark DataFrame, batch or streaming, that pass; a plain DataFrame with the same columns."""
-        return self._attached(df, Wanted.KEPT, ERRORS_COLUMN)
+        return self.attached(df)
 
     def tagged(self, df: Any, column: str = ERRORS_COLUMN) -> Any:
         """The rows that pass and the rows that failed, in one pass over the data: ``df.transform(keep.tagged)``.
@@ -124,21 +128,28 @@ class Filters(Applied):
         They are told apart by one more column, an array of (predicate, error): null where the row passed. Needs
         ``on_error="dead-letter"``.
         """
-        return self._attached(df, Wanted.TAGGED, column)
+        return self.attached(df, Wanted.TAGGED, column)
+
+    def failed(self, df: Any, column: str = ERRORS_COLUMN) -> Any:
+        """The rows that failed alone, with the column of `tagged`. This is a pass over the data of its own."""
+        return self.attached(df, Wanted.FAILED, column)
 
     def errors(self, df: Any, column: str = ERRORS_COLUMN) -> Any:
-        """The rows that failed alone, with the column of `tagged`. This is a pass over the data of its own."""
-        return self._attached(df, Wanted.ERRORS, column)
+        """Deprecated: the old name of `failed`."""
+        warn_renamed_method("errors")
+        return self.failed(df, column)
 
-    def _attached(self, df: Any, wanted: Wanted, column: str) -> Any:
+    def attached(self, df: Any, wanted: Wanted = Wanted.KEPT, column: str = ERRORS_COLUMN) -> Any:
+        """What a call, `tagged` and `failed` give, by name."""
         if not (hasattr(df, "observe") and hasattr(df, "sparkSession")):
-            raise PlanError(f"filters are applied to a Spark DataFrame, not to {type(df).__name__}; for Arrow: .over()")
+            here = {Wanted.KEPT: "over()", Wanted.TAGGED: "tagged_over()"}.get(wanted, "failed_over()")
+            raise PlanError(f"filters are applied to a Spark DataFrame, not to {type(df).__name__}; for Arrow: .{here}")
         from thalweg.runtime.spark.filters import application_of, attach
 
         settings = FilterSettings.in_force(self._given, df.sparkSession, look=not self._applications)
         check_wanted(wanted, settings, column, df.columns)
         sink = self._sink(settings.events)
-        out, fetch = attach(df, self._plan, settings, self._identity, sink, self._native, wanted, column)
+        out, fetch = attach(df, self._plan, settings, self._identity, sink, self._native, WantedRows(wanted, column))
         self._applications.add(application_of(df))
         self._await(fetch)
         return out
@@ -149,7 +160,7 @@ class Filters(Applied):
         They are filtered as they are asked for; every call of this is a pass of its own, which learns from zero, or
         from the last order and costs in the file that `events` names.
         """
-        return self._over(batches, Wanted.KEPT, ERRORS_COLUMN)
+        return self.over_wanted(batches)
 
     def tagged_over(
         self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch, column: str = ERRORS_COLUMN
@@ -163,19 +174,29 @@ class Filters(Applied):
         {'code': '7', 'thalweg_errors': None}
         {'code': 'x7', 'thalweg_errors': [{'predicate': 'large', 'error': "ValueError: invalid literal for int() with base 10: 'x7'"}]}
         """  # noqa: E501
-        return self._over(batches, Wanted.TAGGED, column)
+        return self.over_wanted(batches, Wanted.TAGGED, column)
+
+    def failed_over(
+        self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch, column: str = ERRORS_COLUMN
+    ) -> Iterator[pa.RecordBatch]:
+        """As `failed`, over Arrow batches."""
+        return self.over_wanted(batches, Wanted.FAILED, column)
 
     def errors_over(
         self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch, column: str = ERRORS_COLUMN
     ) -> Iterator[pa.RecordBatch]:
-        """As `errors`, over Arrow batches."""
-        return self._over(batches, Wanted.ERRORS, column)
+        """Deprecated: the old name of `failed_over`."""
+        warn_renamed_method("errors_over")
+        return self.failed_over(batches, column)
 
-    def _over(
-        self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch, wanted: Wanted, column: str
+    def over_wanted(
+        self,
+        batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch,
+        wanted: Wanted = Wanted.KEPT,
+        column: str = ERRORS_COLUMN,
     ) -> Iterator[pa.RecordBatch]:
-        if self._plan.native:
-            raise PlanError(f"native predicates need Spark: {', '.join(self._plan.native.names)}; over() takes none")
+        """What `over`, `tagged_over` and `failed_over` give, by name."""
+        refuse_native(self._plan)
         settings = FilterSettings.in_force(self._given)
         sink = self._sink(settings.events)
         return filter_batches(self._plan, settings, batches, self._next_run(), sink, wanted, column)
@@ -194,6 +215,38 @@ class Filters(Applied):
         from thalweg.runtime.spark.native import learn
 
         return learn(df, self._native, share, rows)
+
+    def explain(self, df: Any = None) -> Explanation:
+        """What these filters will do, and of what ran what was counted: ``print(keep.explain())``, the last line of a
+        notebook cell, or ``keep.explain().save("plan.html")``. Nothing runs.
+
+        `df`: a Spark DataFrame, whose columns are checked and whose session's configuration is read; or an Arrow table
+        or record batch.
+
+        >>> import thalweg as tw
+        >>> long = tw.predicate(lambda c: len(c) > 2, "code", name="long", after="isdigit")
+        >>> print(tw.filters(tw.predicate(str.isdigit, "code"), long, policy="sweep").explain())
+        Plan
+        Filter adaptive (sweep)
+        │   isdigit: reads code  (Python)
+        │   long: reads code  (Python, after isdigit)
+        └─ Input reads code
+        <BLANKLINE>
+        May adapt while it runs
+          nothing: there is one way to do it
+        <BLANKLINE>
+        Settings
+          a row that fails fails the query (on_error='raise')
+        """
+        source = FilterInput.of(self._plan, df)
+        settings = FilterSettings.in_force(self._given, source.session)
+        adapts = settings.profile is not None
+        self._native.recall(settings.events)  # as the next start does
+        native, why = self._native.foreseen(adapts)
+        earlier = recalled(settings.events, self._plan.pipeline)
+        chain = self._plan.pipeline.start if earlier is None else earlier.order
+        orders = FirstOrders(native, chain, why, adapts and self._native.worth_sampling)
+        return explain_filters(self._plan, settings, orders, source, self.report())
 
     def report(self) -> Report:
         """What has been counted so far, one section a query or run. Never waits for a query."""

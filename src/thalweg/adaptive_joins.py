@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from thalweg.adapt import Chosen
 from thalweg.deprecated import current_arguments
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.window_length import Length, check_length
-from thalweg.report import JoinReport, JoinTally
+from thalweg.plan.window import Length, check_length
+from thalweg.report import Explanation, JoinReport, JoinTally
 from thalweg.report.applied import Applied
-from thalweg.report.join_explain import explain_text
-from thalweg.runtime.join_settings import JoinSettings
+from thalweg.report.join_explain import JoinLayout, explain_layout, explain_plan
+from thalweg.runtime.joins.join_outcome import JoinRows
+from thalweg.runtime.joins.join_settings import JoinSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -125,7 +126,8 @@ def join(
 
 class Join(Applied):
     """Apply it to DataFrames with ``j(a=A, b=B)``, or to Arrow batches with ``j.over(a=..., b=...)``; ask
-    ``j.report()`` and ``j.explain(a=A, b=B)``."""
+    ``j.explain(a=A, b=B)`` and ``j.report()``. Rows that came late: ``j.tagged(...)``, ``j.late(...)``,
+    ``j.tagged_over(...)``, ``j.late_over(...)``."""
 
     def __init__(self, plan: JoinPlan, given: Mapping[str, Any]) -> None:
         self._tally = JoinTally()
@@ -141,47 +143,61 @@ class Join(Applied):
         Streams need the RocksDB state store (docs/joins.md) and come out in append mode. A finished DataFrame beside
         streaming ones is a table: it has no time and no window, is read when this is
         called, and held by every worker."""
-        return self._attached(streams, tagged=False)
+        return self._attached(streams, JoinRows.RESULTS)
 
     def tagged(self, /, **streams: Any) -> Any:
         """As a call, and with the rows that are not joined because they came late or had no time: they have their own
         columns, null in all others, and say why in the column ``lost``, which is null in results. `event_time` carries
         no watermark here."""
-        return self._attached(streams, tagged=True)
+        return self._attached(streams, JoinRows.TAGGED)
 
-    def _attached(self, streams: Mapping[str, Any], *, tagged: bool) -> Any:
+    def late(self, /, **streams: Any) -> Any:
+        """The rows alone that are not joined because they came late or had no time, with the columns of `tagged`.
+
+        This is a query of its own over the streams, with a checkpoint of its own: it joins nothing and holds no
+        windows. Which rows are late depends on how Spark cuts streams into micro-batches, so that a query beside it may
+        find others late; to write results and late rows of one run, write `tagged`."""
+        return self._attached(streams, JoinRows.LATE)
+
+    def _attached(self, streams: Mapping[str, Any], wanted: JoinRows) -> Any:
         from thalweg.runtime.spark.joins import attach
 
         settings = JoinSettings.in_force(self._given, _session_of(streams), look=not self._was_attached)
         self._was_attached = True
-        joined, fetch = attach(self._plan, settings, streams, self._sink(settings.events), tagged=tagged)
+        joined, fetch = attach(self._plan, settings, streams, self._sink(settings.events), wanted)
         self._await(fetch)
         return joined
 
-    def explain(self, /, **streams: Any) -> None:
-        """Print how these DataFrames will be joined: what is partitioned by what, what is replicated, what is kept."""
+    def explain(self, /, **streams: Any) -> Explanation:
+        """How these DataFrames of Spark will be joined: what is partitioned by what, what is replicated, what is held.
+        Without data, what is known before: conditions, windows, and where new rows look for partners first.
+
+        >>> import thalweg as tw
+        >>> print(tw.join(on="a.k = b.k", window="10 seconds", time="ts", lateness="2 seconds").explain().physical.name)
+        Join
+        """
+        if not streams:
+            return explain_plan(self._plan, JoinSettings.in_force(self._given))
         from thalweg.runtime.spark.joins import lay_out
 
         settings = JoinSettings.in_force(self._given, _session_of(streams))
         laid = lay_out(self._plan, settings, streams)
-        print(
-            explain_text(
-                laid.binding, laid.partitioning, len(laid.buckets), laid.partitions, policy=settings.policy_name,
-                streaming=laid.streaming, given={alias: df.columns for alias, df in streams.items()},
-                max_matches=settings.max_matches, max_bytes=settings.max_bytes, max_ahead=settings.max_ahead,
-                idle_after=settings.idle_after, followed=laid.followed,
-            )
+        layout = JoinLayout(
+            laid.binding, laid.partitioning, len(laid.buckets), laid.partitions, laid.streaming, laid.followed,
+            {alias: tuple(df.columns) for alias, df in streams.items()},
         )  # fmt: skip
+        return explain_layout(layout, settings)
 
     def over_telling(
         self,
         streams: Mapping[str, Source],
         watermark: Callable[[int | None], None],
         rounds: Mapping[str, Rounds] | None = None,
+        wanted: JoinRows = JoinRows.RESULTS,
     ) -> Iterator[pa.RecordBatch]:
-        """As `over`; `watermark` hears the query's watermark, in ticks, after every round: what joins what comes out
-        must know when no older result can come. `rounds`: see `join_batches`."""
-        return self._over(streams, watermark, rounds)
+        """As `over`, `tagged_over` or `late_over`; `watermark` hears the query's watermark, in ticks, after every
+        round: what joins what comes out must know when no older result can come. `rounds`: see `JoinPass`."""
+        return self._over(streams, wanted, watermark, rounds)
 
     def over(self, /, **streams: Source) -> Iterator[pa.RecordBatch]:
         """The results over iterables of Arrow batches, tables, or whatever gives such batches (a ``pyarrow.dataset``, a
@@ -191,19 +207,40 @@ class Join(Applied):
         before any other rows are joined, and relations of DuckDB wholly, since a connection has one open result; every
         call of this is a pass of its own, which learns from zero. A pass without results gives one empty batch, for its
         columns."""
-        return self._over(streams, None)
+        return self._over(streams)
+
+    def tagged_over(self, /, **streams: Source) -> Iterator[pa.RecordBatch]:
+        """As `over`, and with the rows that are not joined because they came late or had no time: they have their own
+        columns, null in all others, and say why in the column ``lost``, which is null in results.
+
+        >>> import pyarrow as pa, thalweg as tw
+        >>> j = tw.join(on="a.k = b.k", window=10, time="t", select=["a.k"])
+        >>> clicks = [pa.record_batch({"k": ["x"], "t": [t]}) for t in (100, 120, 90)]
+        >>> for batch in j.tagged_over(a=clicks, b=pa.table({"k": ["x"], "t": [105]})):
+        ...     print(*batch.to_pylist(), sep="\\n")
+        {'a_k': 'x', 'event_time': 105, 'a_t': None, 'b_k': None, 'b_t': None, 'lost': None}
+        {'a_k': 'x', 'event_time': None, 'a_t': 90, 'b_k': None, 'b_t': None, 'lost': 'a: late'}
+        """
+        return self._over(streams, JoinRows.TAGGED)
+
+    def late_over(self, /, **streams: Source) -> Iterator[pa.RecordBatch]:
+        """The rows alone that `over` does not join because they came late or had no time, with the columns of
+        `tagged_over`. Nothing is joined or held for them, and of tables only the columns are read."""
+        return self._over(streams, JoinRows.LATE)
 
     def _over(
         self,
         streams: Mapping[str, Source],
-        watermark: Callable[[int | None], None] | None,
+        wanted: JoinRows = JoinRows.RESULTS,
+        watermark: Callable[[int | None], None] | None = None,
         rounds: Mapping[str, Rounds] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        from thalweg.runtime.local.joins import join_batches
+        from thalweg.runtime.local.joins import JoinPass, join_batches
 
         settings = JoinSettings.in_force(self._given)
         sink = self._sink(settings.events)
-        return join_batches(self._plan, settings, streams, self._next_run(), sink, watermark, rounds)
+        one = JoinPass(self._plan, settings, self._next_run(), sink, wanted, watermark, rounds)
+        return join_batches(one, streams)
 
     def report(self) -> JoinReport:
         """What has been counted so far, one section a pass."""

@@ -17,8 +17,9 @@ from typing import Any, Literal
 
 from thalweg.errors import PlanError
 
-Kind = Literal["policy", "argument", "setting"]
-"""A policy by its name; an argument of a function; a setting in Spark's configuration and in the environment."""
+Kind = Literal["policy", "argument", "setting", "attribute", "method"]
+"""A policy by its name; an argument of a function; a setting in Spark's configuration and in the environment; an
+attribute of a query's plan; a method of `tw.Filters`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,13 @@ class Renamed:
 
 RENAMED = (
     Renamed("policy", "written", "static"),
+    Renamed("attribute", "plan.fingerprint", "plan.state"),
+    Renamed("attribute", "query.fingerprint", "query.question"),
     # of tw.filters; the window of tw.join is another thing and is not passed to `current_arguments`
     Renamed("argument", "window", "profile_window"),
     Renamed("setting", "window", "profile_window"),
+    Renamed("method", "errors", "failed"),
+    Renamed("method", "errors_over", "failed_over"),
 )
 
 
@@ -80,9 +85,19 @@ def current_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def warn_renamed_attribute(old: str) -> None:
+    """An attribute was read by its old name."""
+    warn_deprecated(old, current_name("attribute", old))
+
+
 def refuse_both(old: str, new: str) -> None:
     """One thing was given by two names."""
     raise PlanError(f"{old} and {new} are both set, and {old} is only the old name of {new}: remove {old}")
+
+
+def warn_renamed_method(old: str) -> None:
+    """A method was called by its old name."""
+    warn_deprecated(f"Filters.{old}()", f"Filters.{current_name('method', old)}()")
 
 
 def warn_deprecated(old: str, new: str) -> None:

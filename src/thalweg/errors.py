@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Self
 
 
@@ -62,6 +62,20 @@ class TimeLimitError(PredicateError):
 class ExpressionError(ThalwegError, ArithmeticError):
     """An expression has no value on a row: a division by zero, an overflow, text that is no number, a function that
     raises."""
+
+    rows: Sequence[int] | None = None
+    """Numbers of the rows that raise this error, if known."""
+    each: Callable[[int], Exception] | None = None
+    """The error of the n-th of these rows."""
+
+    def on_rows(self, rows: Sequence[int], each: Callable[[int], Exception]) -> Self:
+        """The same error, which knows all rows that raise it."""
+        self.rows, self.each = rows, each
+        return self
+
+    def __reduce__(self) -> tuple[type[Self], tuple[object, ...], dict[str, object]]:
+        kept = {name: value for name, value in self.__dict__.items() if name not in ("rows", "each")}
+        return type(self), self.args, kept
 
 
 class FunctionError(ExpressionError):

@@ -10,8 +10,8 @@ import pytest
 
 from tests.adapt.seen import seen
 from tests.runtime.virtual_stream import VirtualStream, least
+from thalweg.adapt.drift_alarm import LEAST_MOVES, Regimes
 from thalweg.adapt.purse import Purse
-from thalweg.adapt.regimes import LEAST_MOVES, Regimes
 
 
 def purse() -> Purse:

@@ -38,7 +38,7 @@ from bench.generated.summary import summary
 from thalweg.adapt.auto import Auto
 from thalweg.adapt.policy import Seen
 from thalweg.plan.pipeline import Pipeline
-from thalweg.runtime.filter_loop import MOST_SLICE_ROWS
+from thalweg.runtime.filters.filter_loop import MOST_SLICE_ROWS
 
 NOWHERE = Path("nowhere")
 FREE = Speed(step_ns=1e12, row_call_ns=0.0)

@@ -52,7 +52,7 @@ def test_a_walk_that_is_too_long_fails_the_command(monkeypatch, capsys) -> None:
     assert walk.main(["filter", "--list"]) == 0
     printed = capsys.readouterr().out
     assert "files, at most" in printed
-    assert "    runtime/filter_loop.py\n" in printed
+    assert "    runtime/filters/filter_loop.py\n" in printed
     monkeypatch.setitem(walk.LIMITS, walk.FILTER, 1)
     assert walk.main(["filter"]) == 1
 

@@ -52,7 +52,7 @@ def test_both_sides_keep_the_same_rows_and_the_summary_says_so(spark: SparkSessi
     assert f"{ROWS:,} rows of micro-batches 0 to 5" in report.stdout
 
 
-@pytest.mark.parametrize("width", [60, 140])
+@pytest.mark.parametrize("width", [60, pytest.param(140, marks=pytest.mark.long)])
 def test_the_live_view_fits_its_terminal(spark: SparkSession, width: int) -> None:
     console = Console(file=io.StringIO(), width=width, height=45, force_terminal=True, color_system=None)
     text = demo_on(spark, console, policy="static")

@@ -21,10 +21,13 @@ def test_the_example_prints_what_the_readme_says(spark, capsys):
         assert capsys.readouterr().out == printed
 
 
-@pytest.mark.parametrize("document", ["joins.md"])
+@pytest.mark.parametrize("document", ["joins.md", "filters.md"])
 def test_the_guides_examples_run_and_print_what_they_say(document, capsys):
     text = (ROOT / "docs" / document).read_text(encoding="utf-8")
-    for code, printed in re.findall(r"```python\n(.*?)```\n\nprints\n\n```\n(.*?)```", text, flags=re.S):
+    # a block that is only shown must not reach into one that prints
+    examples = re.findall(r"```python\n((?:(?!```).)*)```\n\nprints\n\n```\n(.*?)```", text, flags=re.S)
+    assert examples
+    for code, printed in examples:
         exec(compile(code, document, "exec"), {"__name__": "__main__"})
         assert capsys.readouterr().out == printed
 

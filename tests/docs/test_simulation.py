@@ -12,7 +12,7 @@ def test_the_examples_print_what_the_page_says(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = PAGE.read_text(encoding="utf-8")
     examples = re.findall(r"```python\n(.*?)```\n\nprints\n\n```\n(.*?)```", text, flags=re.S)
-    assert len(examples) == text.count("```python") == 3  # none without its output
+    assert len(examples) == text.count("```python") == 4  # none without its output
     names: dict[str, object] = {"__name__": "__main__"}
     for code, printed in examples:
         exec(compile(code, PAGE.name, "exec"), names)

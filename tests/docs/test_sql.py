@@ -33,7 +33,7 @@ DIFFERENCES = re.findall(r"^\| `([^|]+)` \| (`[^|]+`|an error) \| `([^|]+)` \|$"
 
 def test_the_examples_print_what_the_page_says(spark, capsys):
     examples = re.findall(r"```python\n(.*?)```\n\nprints\n\n```(?:mermaid)?\n(.*?)```", TEXT, flags=re.S)
-    assert len(examples) == TEXT.count("```python") == 7  # none without its output
+    assert len(examples) == TEXT.count("```python") == 8  # none without its output
     names: dict[str, object] = {"__name__": "__main__"}
     for code, printed in examples:
         exec(compile(code, PAGE.name, "exec"), names)

@@ -178,7 +178,7 @@ def test_stocks_news_research_on_spark(spark):
     assert time.monotonic() - began < SECONDS
 
 
-@pytest.mark.slow
+@pytest.mark.long(sample="test_stocks_news_research_on_spark")
 def test_network_monitoring_on_spark(spark):
     """A stream that stops leaves the windows open which the watermark has not passed; it is the least of the latest
     times, or that of the micro-batch before."""

@@ -20,9 +20,9 @@ from thalweg.cli import app
 from thalweg.deprecated import RENAMED, current_arguments, current_name, old_names
 from thalweg.events import Observed, from_json, read
 from thalweg.plan import Pipeline
-from thalweg.runtime.join_settings import JoinSettings
+from thalweg.runtime.filters.recalled import recalled
+from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.local.virtual import MultiwayJoin, Selection
-from thalweg.runtime.recalled import recalled
 from thalweg.runtime.settings import FilterSettings, unknown_settings
 
 ROOT = Path(__file__).parents[2]
@@ -194,11 +194,46 @@ def test_the_old_name_of_a_setting_in_sparks_configuration():
     assert unknown_settings(["spark.thalweg.window"], {"THALWEG_WINDOW": "7"}) == []
 
 
+def test_the_identities_of_a_plan_by_their_old_names():
+    one, same, other = (session().query(f"SELECT k FROM numbers WHERE k > {least}").plan for least in (1, 1, 2))
+    with pytest.warns(DeprecationWarning, match=r"^query\.fingerprint is deprecated: use query\.question$") as caught:
+        assert one.query.fingerprint == one.query.question
+    assert [each.filename for each in caught] == [__file__]
+    with pytest.warns(DeprecationWarning, match=r"^plan\.fingerprint is deprecated: use plan\.state$"):
+        assert one.fingerprint == same.fingerprint != other.fingerprint
+
+
+def test_the_old_names_of_methods_warn_and_do_the_same():
+    fails = tw.predicate(lambda x: 1 / (x - 3) < 0, "x", name="fails")
+    keep = tw.filters(fails, on_error="dead-letter")
+    with pytest.warns(
+        DeprecationWarning, match=r"^Filters\.errors_over\(\) is deprecated: use .*failed_over"
+    ) as caught:
+        old = list(keep.errors_over(ROWS, column="why"))
+    assert [each.filename for each in caught] == [__file__]
+    with warnings.catch_warnings(action="error"):
+        new = list(keep.failed_over(ROWS, column="why"))
+    assert old == new
+    assert [row["x"] for batch in new for row in batch.to_pylist()] == [3]
+
+
+def test_the_old_name_of_failed_on_spark(spark: Any):
+    fails = tw.predicate(lambda x: 1 / (x - 3) < 0, "id", name="fails")
+    keep = tw.filters(fails, on_error="dead-letter")
+    with pytest.warns(DeprecationWarning, match=r"^Filters\.errors\(\) is deprecated: use Filters\.failed") as caught:
+        old = spark.range(6).transform(keep.errors)
+    assert [each.filename for each in caught] == [__file__]
+    with warnings.catch_warnings(action="error", category=DeprecationWarning):
+        new = keep.failed(spark.range(6))
+    assert [row.id for row in old.collect()] == [row.id for row in new.collect()] == [3]
+
+
 def test_the_page_has_the_table():
     page = (ROOT / "docs" / "settings.md").read_text("utf-8")
     rows = page.partition("## Old names")[2].partition("\n## ")[0]
     for each in RENAMED:
-        names = {"policy": "`{}`", "argument": "`{}=`", "setting": "`spark.thalweg.{}`"}[each.kind]
+        spelled = {"setting": "`spark.thalweg.{}`", "argument": "`{}=`", "method": "`keep.{}()`"}
+        names = spelled.get(each.kind, "`{}`")
         assert f"{names.format(each.old)}" in rows
         assert f"{names.format(each.new)}" in rows
 

@@ -16,7 +16,7 @@ import pytest
 import thalweg as tw
 from tests.runtime.spark.waiting import wait_until
 from thalweg.adapt import POLICIES
-from thalweg.runtime.join_settings import JoinSettings
+from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.settings import FROM_OUTSIDE, IN_CODE_ALONE, FilterSettings, unknown_settings
 
 START = datetime(2026, 1, 1)
@@ -222,16 +222,16 @@ def test_on_spark_the_argument_comes_first(spark: Any, conf: Any):
     assert policies(report) == {"static"}
 
 
-def test_join_explain_shows_the_policy_and_limits_in_force(spark: Any, conf: Any, capsys: pytest.CaptureFixture[str]):
+def test_join_explain_shows_the_policy_and_limits_in_force(spark: Any, conf: Any):
     frames = {name: on_spark(spark, name) for name in TABLES}
     conf("policy", "static")
     conf("max_matches", "1234")
-    a_join().explain(**frames)
-    shown = capsys.readouterr().out
+    shown = str(a_join().explain(**frames))
     assert "(policy static)" in shown
     assert "1,234 matches" in shown
-    a_join(policy="sweep").explain(**frames)
-    assert "(policy sweep)" in capsys.readouterr().out
+    assert "(policy sweep)" in str(a_join(policy="sweep").explain(**frames))
+    chain = tw.filters(tw.predicate(bool, "k", name="one"), tw.predicate(bool, "k", name="other"))
+    assert "(policy static)" in str(chain.explain(next(iter(frames.values()))))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -361,5 +361,5 @@ def test_max_bytes_holds_in_this_process(monkeypatch: pytest.MonkeyPatch):
 
 def test_on_spark_limits_come_from_outside_too(spark: Any, conf: Any):
     conf("max_matches", "1")
-    with pytest.raises(Exception, match=r"JoinLimitError: one row of .*spark.thalweg.max_matches"):
+    with pytest.raises(Exception, match=r"JoinLimitError: one row of .*raise max_matches= of tw.join or s.query"):
         answer("sql join", spark)

@@ -19,7 +19,7 @@ from tests.joins.oracle import expected_ids
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_shape import Shape, streams_of
-from thalweg.runtime.join_binding import JoinBinding
+from thalweg.runtime.joins.join_binding import JoinBinding
 
 ALIASES = "abcde"
 MOST_ROWS = {2: 25, 3: 16, 4: 10, 5: 8}

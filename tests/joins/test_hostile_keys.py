@@ -24,10 +24,11 @@ from thalweg.kernels.keyed_hash import combine, hash_texts
 from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.kernels.spreading import spread
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.runtime.join_binding import JoinBinding
-from thalweg.runtime.join_loop import JoinLoop
-from thalweg.runtime.join_state import KeptJoin
-from thalweg.runtime.tree_loop import TreeLoop
+from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_loop import JoinLoop
+from thalweg.runtime.joins.join_options import JoinOptions
+from thalweg.runtime.joins.join_state import KeptJoin
+from thalweg.runtime.joins.tree_loop import TreeLoop
 
 COUNT = 3000
 ENTRIES_PER_ROW = 8
@@ -101,7 +102,7 @@ def test_a_state_is_taken_over_under_another_salt(on: str, select: list[str] | N
 
     def fresh() -> JoinLoop:
         binding = JoinBinding.of(plan, {"a": batch.schema, "b": batch.schema})
-        return JoinLoop(binding, "static", None, lambda: 0, np.random.default_rng(0), snapshots=True)
+        return JoinLoop(binding, JoinOptions("static", snapshots=True), lambda: 0, np.random.default_rng(0))
 
     store = DictChunks()
     first = KeptJoin.open(store, "a join", None, fresh)

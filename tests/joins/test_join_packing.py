@@ -14,9 +14,9 @@ from tests.joins.generated import Case, array_of, cases
 from tests.long_run import examples
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.partitioning import Partitioning
-from thalweg.runtime import join_packing
-from thalweg.runtime.join_binding import JoinBinding
-from thalweg.runtime.join_packing import PACKED, Packing, unpacked
+from thalweg.runtime.joins import join_packing
+from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_packing import PACKED, Packing, unpacked
 from thalweg.runtime.watermark import BEGINNING
 
 IDS = (0, 3, 4, 9)

@@ -3,7 +3,7 @@ a snapshot. Results are compared elsewhere, with DuckDB, for every policy."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +12,14 @@ import pytest
 from thalweg.adapt import check_policy
 from thalweg.adapt.auto import BURST, CHEAP_ROWS, Auto
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
+from thalweg.kernels.window_store import WindowStore
+from thalweg.plan.join_graph import JoinTree
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.pipeline import Pipeline
-from thalweg.runtime.join_binding import JoinBinding
-from thalweg.runtime.join_loop import JoinLoop
-from thalweg.runtime.join_pool import LOAN_NS
+from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_loop import JoinLoop
+from thalweg.runtime.joins.join_options import JoinOptions
+from thalweg.runtime.joins.join_pool import LOAN_NS, JoinPool
 
 STAR = "a.kb = b.kb AND a.kc = c.kc AND a.kd = d.kd AND a.ke = e.ke"
 SHARES = {"b": 0.9, "c": 0.9, "d": 0.8, "e": 0.2}
@@ -45,6 +48,10 @@ class Priced(ProbeChain):
         return super().probe(k, rows, alive)
 
 
+def priced_probes(tree: JoinTree, stores: Mapping[str, WindowStore], clock: Callable[[], int]) -> Priced:
+    return Priced(tree, stores, clock, timed=True)
+
+
 def star(policy: str = "auto", seed: int = 0, **settings: float) -> JoinLoop:
     """On a clock of its own, which updates of policies move too."""
     schemas = {x: pa.schema([("t", pa.int64()), (f"k{x}", pa.int64())]) for x in SHARES}
@@ -52,8 +59,8 @@ def star(policy: str = "auto", seed: int = 0, **settings: float) -> JoinLoop:
     binding = JoinBinding.of(JoinPlan.of(STAR, WINDOW - 1, "t", 0), schemas)
     clock = Clock()
     loop = JoinLoop(
-        binding, policy, check_policy(policy, **settings), clock, np.random.default_rng(seed),
-        chain=lambda tree, stores, clock: Priced(tree, stores, clock, timed=True),
+        binding, JoinOptions(policy, check_policy(policy, **settings), chain=priced_probes), clock,
+        np.random.default_rng(seed),
     )  # fmt: skip
     assert list(loop.loops) == ["a", *SHARES]
     for one in loop.loops.values():
@@ -132,8 +139,8 @@ def test_one_stream_with_tables_has_its_time_and_its_loan_once():
     plan = JoinPlan.of("a.k = d.k AND a.m = e.m", {"a": 5}, {"a": "t"}, {"a": 0})
     clock = Clock()
     loop = JoinLoop(
-        JoinBinding.of(plan, schemas), "auto", check_policy("auto"), clock, np.random.default_rng(1),
-        chain=lambda tree, stores, clock: Priced(tree, stores, clock, timed=True), tables=tables,
+        JoinBinding.of(plan, schemas), JoinOptions("auto", check_policy("auto"), chain=priced_probes), clock,
+        np.random.default_rng(1), tables,
     )  # fmt: skip
     priced(loop.loops["a"].policy, clock)
     for first in range(0, 50_000, BATCH):
@@ -217,3 +224,16 @@ def test_other_policies_share_nothing(policy):
     loop = star(policy)
     drive(loop, 5_000)
     assert all(loop.pool.found(alias) is None for alias in loop.loops)
+
+
+def test_an_order_that_the_trees_of_a_follower_do_not_allow_is_not_followed():
+    """From a, d is reached directly; from c by way of b, which therefore must be found first."""
+    graph = JoinPlan.of("a.k = d.k AND a.n = b.n AND b.j = d.j AND c.j = a.j", 9, "t", 0).graph
+    chosen = (("a", (("d", "a"), ("b", "a"), ("c", "a"))), ("c", (("a", "c"), ("b", "a"), ("d", "b"))))
+    trees = {root: graph.with_trees(chosen).tree(root) for root in ("a", "c")}
+    profile = check_policy("auto")
+    policies = {r: Auto(tree.pipeline(), profile, np.random.default_rng(0)) for r, tree in trees.items()}
+    pool = JoinPool(trees, policies)
+    others = trees["a"].others
+    policies["a"].begin(tuple(others.index(name) for name in ("d", "b", "c")))
+    assert pool.found("c") is None

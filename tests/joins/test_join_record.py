@@ -14,10 +14,11 @@ from thalweg.adapt import check_policy
 from thalweg.events import JoinObserved, Record, Switched, VerdictGiven, from_json, to_json
 from thalweg.kernels.salt import NO_SALT
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.runtime.join_binding import JoinBinding
-from thalweg.runtime.join_loop import JoinLoop
-from thalweg.runtime.join_record import decode, encode, records_of
-from thalweg.runtime.work_record import MOST_SWITCHES
+from thalweg.runtime.filters.work_record import MOST_SWITCHES, Behalf
+from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_loop import JoinLoop
+from thalweg.runtime.joins.join_options import JoinOptions
+from thalweg.runtime.joins.join_record import decode, encode, records_of
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64())])
 
@@ -28,9 +29,9 @@ def loop_that_worked(rounds: int = 6, policy: str = "a-greedy", slice_rows: int 
     plan = JoinPlan.of("a.k = b.k AND b.k = c.k", 50, "t", 0)
     ticks = iter(range(10**9))
     loop = JoinLoop(
-        JoinBinding.of(plan, dict.fromkeys("abc", SCHEMA), NO_SALT), policy,
-        check_policy(policy, p=0.5, profile_window=50, alpha=1.0, budget=None),
-        lambda: next(ticks), np.random.default_rng(3), slice_rows=slice_rows,
+        JoinBinding.of(plan, dict.fromkeys("abc", SCHEMA), NO_SALT),
+        JoinOptions(policy, check_policy(policy, p=0.5, profile_window=50, alpha=1.0, budget=None), slice_rows),
+        lambda: next(ticks), np.random.default_rng(3),
     )  # fmt: skip
     for number, batch in _batches(rounds):
         for alias in "abc":
@@ -59,7 +60,8 @@ def by_stream(records: list[Record]) -> dict[str, JoinObserved]:
 @pytest.mark.parametrize("rounds", [0, 1, 6])
 def test_the_text_says_what_the_records_say(rounds: int):
     told = {"run": "r", "kind": "stream", "batch": 7, "policy": "a-greedy"}
-    records = records_of(loop_that_worked(rounds, slice_rows=16), worker="bucket 3", **told)
+    behalf = Behalf("r", 7, "bucket 3", "a-greedy")
+    records = records_of(loop_that_worked(rounds, slice_rows=16), behalf, "stream")
     text = encode(loop_that_worked(rounds, slice_rows=16), worker="bucket 3", task=None, extras={})
     assert decode(text, **told, query_name=None) == records
     assert rounds < 6 or any(isinstance(record, VerdictGiven) for record in records)
@@ -82,7 +84,7 @@ def test_the_records_are_what_the_loop_counted():
             assert list(getattr(record, name)) == getattr(works[alias], name)
         assert (record.kept, record.results) == (works[alias].kept, counts[alias].results)
         assert (record.rows_in_force, record.switched) == (works[alias].rows_in_force, bool(works[alias].switches))
-        assert record.limit == loop.most_matches
+        assert record.limit == loop.options.limits.max_matches
         assert record.looked == looked[alias] + counts[alias].looked
         assert record.total_ns == works[alias].total_ns + counts[alias].putting_ns
     assert sum(record.results for record in seen.values()) > 0
@@ -178,7 +180,7 @@ def test_how_long_a_tick_is(kind: pa.DataType, tick_ns: int | None):
     plan = JoinPlan.of("a.k = b.k", 5 if tick_ns is None else "5 seconds", "t", 0 if tick_ns is None else "0 seconds")
     schema = pa.schema([("k", pa.int64()), ("t", kind)])
     loop = JoinLoop(
-        JoinBinding.of(plan, dict.fromkeys("ab", schema)), "static", None, lambda: 0, np.random.default_rng(3)
+        JoinBinding.of(plan, dict.fromkeys("ab", schema)), JoinOptions("static"), lambda: 0, np.random.default_rng(3)
     )
     records = decode(encode(loop, worker="w"), policy="static", run="r", kind="stream", batch=0)
     assert [record.tick_ns for record in by_stream(records).values()] == [tick_ns, tick_ns]

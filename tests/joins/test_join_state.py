@@ -25,11 +25,12 @@ from thalweg.adapt import Chosen, check_policy
 from thalweg.errors import CheckpointError
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.partitioning import Partitioning
-from thalweg.runtime import join_state
-from thalweg.runtime.join_binding import JoinBinding
-from thalweg.runtime.join_loop import JoinLoop
-from thalweg.runtime.join_packing import Packing, unpacked
-from thalweg.runtime.join_state import ANCESTORS, Head, KeptJoin, pieces
+from thalweg.runtime.joins import join_state
+from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_loop import JoinLoop
+from thalweg.runtime.joins.join_options import JoinOptions
+from thalweg.runtime.joins.join_packing import Packing, unpacked
+from thalweg.runtime.joins.join_state import ANCESTORS, Head, KeptJoin, pieces
 
 QUERY = "the only one"
 Round = list[tuple[str, pa.RecordBatch]]
@@ -44,7 +45,7 @@ def loop_of(
 ) -> JoinLoop:
     profile = check_policy(policy, p=None, profile_window=None, alpha=None, budget=None)
     rng = np.random.default_rng(seed)
-    return JoinLoop(binding, policy, profile, lambda: 0, rng, slice_rows=slice_rows, snapshots=True, tables=tables)
+    return JoinLoop(binding, JoinOptions(policy, profile, slice_rows, snapshots=True), lambda: 0, rng, tables)
 
 
 def run(kept: KeptJoin, rows: Round) -> list[pa.RecordBatch]:

@@ -14,8 +14,9 @@ import pyarrow as pa
 import pytest
 
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.runtime.join_binding import JoinBinding
-from thalweg.runtime.join_loop import JoinLoop
+from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_loop import JoinLoop
+from thalweg.runtime.joins.join_options import JoinOptions
 
 CONDITIONS = {"b": "a.x = b.x", "c": "a.y = c.y", "d": "a.z = d.z"}
 COLUMN = {"b": "x", "c": "y", "d": "z"}
@@ -28,7 +29,7 @@ def star(order: tuple[str, ...], results: int = 1000) -> JoinLoop:
     schemas = {alias: pa.schema([(COLUMN[alias], pa.int64()), ("t", pa.int64())]) for alias in order}
     schemas["a"] = pa.schema([("x", pa.int64()), ("y", pa.int64()), ("z", pa.int64()), ("t", pa.int64())])
     binding = JoinBinding.of(plan, schemas)
-    loop = JoinLoop(binding, "static", None, lambda: 0, np.random.default_rng(0), results=results)
+    loop = JoinLoop(binding, JoinOptions("static", results=results), lambda: 0, np.random.default_rng(0))
     assert loop.chains["a"].others == order
     return loop
 

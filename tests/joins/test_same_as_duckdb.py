@@ -18,9 +18,12 @@ from tests.joins.oracle import expected_ids
 from tests.long_run import examples
 from tests.runtime.scripted import Scripted
 from thalweg.kernels import keyed_hash
-from thalweg.runtime.filter_loop import FilterLoop
-from thalweg.runtime.join_loop import JoinLoop
-from thalweg.runtime.tree_loop import TreeLoop
+from thalweg.plan.join_plan import JoinPlan
+from thalweg.runtime.filters.filter_loop import FilterLoop
+from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_loop import JoinLoop
+from thalweg.runtime.joins.join_options import JoinOptions
+from thalweg.runtime.joins.tree_loop import TreeLoop
 
 SLICES = st.sampled_from([None, 1, 2, 7])
 SEEDS = st.integers(0, 2**32)
@@ -62,7 +65,8 @@ def test_one_tuple_at_a_time(case: Case, seed: int, slice_rows: int | None):
 def restless_loop(case: Case, seed: int, p: float, restless: float, slice_rows: int | None, results: int) -> JoinLoop:
     """Orders change, and rows are profiled, as a script says."""
     rng = np.random.default_rng(seed)
-    loop = JoinLoop(case.binding, "static", None, lambda: 0, rng, results=results, snapshots=True, tables=case.tables)
+    options = JoinOptions("static", results=results, snapshots=True)
+    loop = JoinLoop(case.binding, options, lambda: 0, rng, case.tables)
     for n, (alias, chain) in enumerate(loop.chains.items()):
         policy = Scripted(chain.pipeline, seed + n, p, restless)
         loop.loops[alias] = FilterLoop(chain, policy, np.random.default_rng(seed + n), slice_rows)
@@ -187,6 +191,26 @@ def test_keys_whose_hashes_collide_are_not_equal(case: Case, seed: int, data: st
                 out += loop.process(alias, batch)
                 loop.end_round()
             assert case.found(out) == expected
+
+
+@pytest.mark.parametrize("select", [None, ["a.id", "b.id", "c.id"]])
+def test_a_tree_compares_the_words_of_keys_that_it_alone_combines(select: list[str] | None):
+    """Around a triangle a multiway join has no key of two columns; the upper node of a tree has one."""
+    on = "a.x = b.x AND b.y = c.y AND c.z = a.z"
+    rng = np.random.default_rng(2)
+    tables = {
+        alias: pa.table({**{name: rng.integers(0, 4, 30) for name in "xyz"}, "t": [0] * 30, "id": range(30)})
+        for alias in "abc"
+    }
+    binding = JoinBinding.of(JoinPlan.of(on, 1, "t", 0, select), {a: table.schema for a, table in tables.items()})
+    assert binding.hashed == ()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keyed_hash, "combine", poor_words)
+        loop = TreeLoop(binding, (("a", "b"), "c"))
+        out = [made for alias in "abc" for made in loop.process(alias, tables[alias].to_batches()[0])]
+    found = [tuple(row[f"{alias}_id"] for alias in "abc") for batch in out for row in batch.to_pylist()]
+    expected = expected_ids(tables, {alias: [0] * 30 for alias in "abc"}, on, dict.fromkeys("abc", 1))
+    assert sorted(found) == [row[:3] for row in expected]
 
 
 WINDOWS = {"a": 2000, "b": 700, "c": 3000, "d": 3000}

@@ -11,9 +11,10 @@ import pytest
 
 import thalweg as tw
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.runtime.join_binding import JoinBinding
-from thalweg.runtime.join_loop import JoinLoop
-from thalweg.runtime.tree_loop import TreeLoop
+from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_loop import JoinLoop
+from thalweg.runtime.joins.join_options import JoinOptions
+from thalweg.runtime.joins.tree_loop import TreeLoop
 
 WIDE = pa.schema([
     ("k", pa.int64()), ("name", pa.string()), ("m", pa.int64()), ("x", pa.float64()), ("t", pa.int64()),
@@ -107,7 +108,9 @@ def test_payload_that_is_not_selected_is_not_held(key: str, tree: bool):
         before = pa.total_allocated_bytes()
         binding = bound(f"a.{key} = b.{key}", select, window=10**6)
         loop: Any = (
-            TreeLoop(binding, ("a", "b")) if tree else JoinLoop(binding, "static", None, lambda: 0, RNG, snapshots=True)
+            TreeLoop(binding, ("a", "b"))
+            if tree
+            else JoinLoop(binding, JoinOptions("static", snapshots=True), lambda: 0, RNG)
         )
         for n in range(BATCHES):
             assert not list(loop.process("a", message(n * ROWS)))

@@ -11,8 +11,9 @@ import pytest
 import thalweg as tw
 from thalweg.errors import PlanError
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.runtime.join_binding import JoinBinding
-from thalweg.runtime.join_loop import JoinLoop
+from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_loop import JoinLoop
+from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.local.virtual import MultiwayJoin, tree_join
 from thalweg.runtime.watermark import BEGINNING, END
 
@@ -86,8 +87,8 @@ def test_a_table_is_in_no_snapshot_and_never_expires():
     rows = pa.table({"k": range(5000), "v": [f"value {n}" for n in range(5000)]})
     schemas = {"a": pa.schema([("k", pa.int64()), ("t", pa.int64())]), "t": rows.schema}
     loop = JoinLoop(
-        JoinBinding.of(plan, schemas), "a-greedy", None, lambda: 0, np.random.default_rng(0), snapshots=True,
-        tables={"t": rows},
+        JoinBinding.of(plan, schemas), JoinOptions("a-greedy", snapshots=True), lambda: 0, np.random.default_rng(0),
+        {"t": rows},
     )  # fmt: skip
     times = [BEGINNING, -1, 0, 10**15, END]
     for n, time in enumerate(times):

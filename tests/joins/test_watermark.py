@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from tests.joins.oracle import expected_ids
 from tests.long_run import examples
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.runtime.join_binding import JoinBinding
-from thalweg.runtime.join_loop import JoinLoop
-from thalweg.runtime.tree_loop import TreeLoop
+from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_loop import JoinLoop
+from thalweg.runtime.joins.join_options import JoinOptions
+from thalweg.runtime.joins.tree_loop import TreeLoop
 from thalweg.runtime.watermark import END, Watermarks
 
 
@@ -94,7 +95,7 @@ def test_exactly_the_late_rows_are_missing(
     if tree:
         loop: JoinLoop | TreeLoop = TreeLoop(binding, ("a", ("b", "c")))
     else:
-        loop = JoinLoop(binding, "a-greedy", None, lambda: 0, np.random.default_rng(seed))
+        loop = JoinLoop(binding, JoinOptions("a-greedy"), lambda: 0, np.random.default_rng(seed))
     rows: dict[str, list[tuple[int, int, bool]]] = {alias: [] for alias in "abc"}  # key, time, late
     latest: dict[str, int] = {}
     out = []
@@ -130,7 +131,7 @@ def test_exactly_the_late_rows_are_missing(
 def test_rows_are_forgotten_when_the_watermark_has_passed_their_window():
     binding = JoinBinding.of(JoinPlan.of("a.k = b.k", {"a": 10, "b": 20}, "t", {"a": 5, "b": 0}),
                              dict.fromkeys("ab", SCHEMA))  # fmt: skip
-    loop = JoinLoop(binding, "static", None, lambda: 0, np.random.default_rng(0))
+    loop = JoinLoop(binding, JoinOptions("static"), lambda: 0, np.random.default_rng(0))
 
     def come(alias: str, *times: int) -> None:
         batch = {"k": [1] * len(times), "t": list(times), "id": [0] * len(times)}

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from tests.joins.generated import PAYLOADS, array_of
 from thalweg.kernels import window_store
-from thalweg.kernels.multiway_join import Told, put_together
-from thalweg.kernels.plain_columns import plain_type
+from thalweg.kernels.columns import plain_type
+from thalweg.kernels.multiway_join import ResultLimits, Told, put_together
 from thalweg.kernels.probe_chain import ProbeRows
 from thalweg.kernels.probing import find_partners
+from thalweg.kernels.window_chunks import Changes
 from thalweg.kernels.window_store import WindowStore
 from thalweg.plan.join_graph import JoinGraph
 
@@ -150,7 +151,7 @@ def check(store: WindowStore, model: Model, probes: int) -> None:
         probing = ProbeRows({KEY: keys}, times, ends, known)
         made: list[list[int]] = [[] for _ in range(probes)]
         results = put_together(
-            GRAPH.tree("new"), {"old": store}, probing, every, ["old"], most=MOST, told=Told(), results=5
+            GRAPH.tree("new"), {"old": store}, probing, every, ["old"], ResultLimits(MOST, results=5), Told()
         )
         for part in results:
             ids = store.take(0, part.rows["old"]).to_pylist()
@@ -270,13 +271,13 @@ def test_a_snapshot_grows_with_what_is_new_and_shrinks_with_what_expired():
     run(store, np.arange(60_000, 60_010), mark=60_000)
     third = store.changes()
     assert (list(third.added), third.removed) == ([2], (0,))
-    assert store.changes() == window_store.Changes({}, ())
+    assert store.changes() == Changes({}, ())
 
 
 def test_a_row_that_came_and_went_between_two_snapshots_is_in_none():
     store = WindowStore(FIELDS, [KEY], window=10, snapshots=True)
     run(store, np.arange(0, 5), mark=100)
-    assert store.changes() == window_store.Changes({}, ())
+    assert store.changes() == Changes({}, ())
 
 
 def test_snapshots_are_the_same_bytes_for_the_same_rows():

@@ -17,9 +17,11 @@ from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.kernels.salt import NO_SALT
 from thalweg.kernels.warm_up import warm_up
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.runtime.join_binding import JoinBinding
-from thalweg.runtime.join_loop import JoinLoop
-from thalweg.runtime.join_record import records_of
+from thalweg.runtime.filters.work_record import Behalf
+from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_loop import JoinLoop
+from thalweg.runtime.joins.join_options import JoinOptions
+from thalweg.runtime.joins.join_record import records_of
 
 
 def new_function():
@@ -96,9 +98,11 @@ def star(chain: type[ProbeChain]) -> JoinLoop:
     schema = pa.schema([("k", pa.int64()), ("t", pa.int64())])
     plan = JoinPlan.of("a.k = b.k AND a.k = c.k", 1000, "t", 0)
     return JoinLoop(
-        JoinBinding.of(plan, dict.fromkeys("abc", schema), NO_SALT), "a-greedy",
-        check_policy("a-greedy", p=1.0, profile_window=50, alpha=1.0, budget=None), WorkingClock(),
-        np.random.default_rng(3), chain=chain,
+        JoinBinding.of(plan, dict.fromkeys("abc", schema), NO_SALT),
+        JoinOptions(
+            "a-greedy", check_policy("a-greedy", p=1.0, profile_window=50, alpha=1.0, budget=None), chain=chain
+        ),
+        WorkingClock(), np.random.default_rng(3),
     )  # fmt: skip
 
 
@@ -139,7 +143,7 @@ def test_a_join_counts_what_it_compiles_apart():
     loop = star(Compiles)
     run(loop)
     records = {record.stream: record for record in records_of(
-        loop, run="r", kind="local", batch=None, worker="w", policy="a-greedy"
+        loop, Behalf("r", None, "w", "a-greedy"), "local"
     ) if hasattr(record, "stream")}  # fmt: skip
     assert records["a"].compiling_ns > 20_000_000
     assert records["a"].total_ns < records["a"].compiling_ns

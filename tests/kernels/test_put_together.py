@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("numba")
 
-from thalweg.kernels.multiway_join import Told, TooManyResults, put_together
+from thalweg.kernels.multiway_join import ResultLimits, Told, TooManyResults, put_together
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.kernels.window_store import WindowStore
 from thalweg.plan.join_graph import Equality, JoinGraph
@@ -81,7 +81,7 @@ def put(joined: Joined, *, results: int, drop: bool, most: int = 10**6, reverse:
         order = order[::-1]
     found: list[tuple[int, ...]] = []
     told = Told()
-    for part in put_together(joined.tree, joined.stores, rows, kept, order, most=most, told=told, results=results):
+    for part in put_together(joined.tree, joined.stores, rows, kept, order, ResultLimits(most, results), told):
         assert len(part.latest) <= results
         columns = [part.rows[alias] for alias in joined.graph.aliases]
         latest = np.max([joined.times[a][part.rows[a]] for a in joined.graph.aliases], axis=0)
@@ -127,7 +127,7 @@ def test_a_row_may_have_more_partners_than_there_is_room_for_at_first() -> None:
     rows = ProbeRows({(0,): one}, one, one + WINDOW, np.full((3, 2), -1, np.int64))
     told = Told()
     parts = put_together(
-        joined.tree, joined.stores, rows, np.arange(2), ("b", "c", "d"), most=10**9, told=told, results=999
+        joined.tree, joined.stores, rows, np.arange(2), ("b", "c", "d"), ResultLimits(10**9, 999), told
     )
     assert sum(len(part.latest) for part in parts) == 2 * 50 * 3 * 503
     assert told.results == 50 * 3 * 503

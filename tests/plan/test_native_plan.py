@@ -6,7 +6,7 @@ from tests.plan.fake_column import Column
 from thalweg import PlanError, filters, predicate
 from thalweg.plan import FilterPlan, NativePredicate
 from thalweg.plan.expression_kind import may_raise
-from thalweg.plan.native_text import short_name
+from thalweg.plan.native_predicate import short_name
 from thalweg.plan.native_uses import uses_in
 
 SIZE, PAYLOAD = ">(size, 1024)", "isNotNull(payload)"

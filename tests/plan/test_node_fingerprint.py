@@ -119,7 +119,7 @@ def written(asked: Asked, rng: np.random.Generator) -> str:
 
 
 def of(query: ContinuousQuery) -> str:
-    return fingerprint(query.plan.root, query._functions)
+    return query.plan.fingerprint_of(query.plan.root, query._functions)
 
 
 def rows(query: ContinuousQuery) -> list[str]:
@@ -177,6 +177,18 @@ def test_a_condition_that_can_raise_counts_with_those_before_it():
     )
     assert of(one) == of(other)
     assert of(one) != of(unlike)
+
+
+@pytest.mark.parametrize("joined", ["", ", b WHERE a.x = b.x AND"])
+def test_what_becomes_of_failed_rows_is_part_of_it(joined: str):
+    session = registered(tw.session(), np.random.default_rng(1))
+    text = f"SELECT a.x FROM a{joined or ' WHERE'} risky(a.y)" + " WINDOW 5 SECONDS" * bool(joined)
+    session.function("risky", lambda y: 1 / (y - 2) < 5, "boolean")
+    one, other = (session.query(text, on_error=on_error) for on_error in ("raise", "dead-letter"))
+    assert of(one) != of(other)
+    with pytest.raises(tw.FailedRowError):
+        rows(one)
+    assert rows(other)
 
 
 def test_parts_of_different_queries_are_found_to_be_the_same():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thalweg.errors import PlanError
-from thalweg.plan.window_length import TICK_NS, UNITS_NS, in_words, length_of
+from thalweg.plan.window import TICK_NS, UNITS_NS, in_words, length_of
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tests.report.join_records import verdict as join_verdict
 from tests.report.test_report import observed, verdict
 from thalweg.events import Observed, from_json, read, to_json
 from thalweg.report import JoinTally, fold
-from thalweg.report.runs import LATEST_BATCHES
+from thalweg.report.tally import LATEST_BATCHES
 
 
 def test_after_a_switch_rates_are_those_of_the_order_in_force():

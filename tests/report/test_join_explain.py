@@ -12,8 +12,10 @@ import pytest
 import thalweg as tw
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.partitioning import Partitioning
-from thalweg.report.join_explain import explain_text
-from thalweg.runtime.join_binding import JoinBinding
+from thalweg.report.join_explain import JoinLayout, explain_layout
+from thalweg.report.plan_tree import Node
+from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_settings import JoinSettings
 
 STAR = "orders.id = payments.order AND orders.id = parcels.order"
 CHAIN = "a.x = b.x AND b.y = c.y AND c.z = d.z"
@@ -31,9 +33,11 @@ def explained(on: str, window: Any = "10 seconds", lateness: Any = "0 seconds", 
         for alias, column in residual.columns:
             columns[alias][column] = pa.int64()
     schemas = {alias: pa.schema({**of, "ts": pa.timestamp("us")}) for alias, of in columns.items()}
-    values = {"buckets": 4, "partitions": 4, **changes}
-    by = Partitioning.of(graph, values.pop("tables", ()), values.pop("sizes", None), values.pop("unit", "rows"))
-    return explain_text(JoinBinding.of(plan, schemas), by, **values)
+    by = Partitioning.of(graph, changes.pop("tables", ()), changes.pop("sizes", None), changes.pop("unit", "rows"))
+    limits = ("policy", "max_matches", "max_bytes", "max_ahead", "idle_after")
+    settings = JoinSettings(**{name: changes.pop(name) for name in limits if name in changes})
+    layout = {"buckets": 4, "partitions": 4, **changes}
+    return str(explain_layout(JoinLayout(JoinBinding.of(plan, schemas), by, **layout), settings))
 
 
 def words(text: str) -> str:
@@ -48,39 +52,37 @@ def test_a_star():
         {"orders": "0 seconds", "payments": "5 seconds", "parcels": "0 seconds"},
         given={"orders": ["id", "price", "region", "ts", "comment", "address"]},
         max_matches=1000,
-        limits=["a bucket may hold 100 MB"],
     )
     said = text.splitlines()
     for line in (
-        "  orders: window 1 minute, time ts, in order",
-        "  payments: window 30 seconds, time ts, up to 5 seconds out of order",
-        "  parcels: window 30 seconds, time ts, in order",
+        "├─ Stream orders: window 1 minute, time ts, in order",
+        "├─ Stream payments: window 30 seconds, time ts, up to 5 seconds out of order",
+        "└─ Stream parcels: window 30 seconds, time ts, in order",
         "  spread by orders.id, payments.order and parcels.order: the only columns that must be equal",
         "  4 buckets over 4 partitions; the checkpoint fixes them",
         "  orders: id, price, region and ts; not read: comment and address",
-        "  new rows of payments: orders by id, then parcels by order",
+        "  new rows of payments look in orders by id, then in parcels by order",
         "  when its rows come: orders.region = 3",
         "  when rows are put together: orders.price < payments.amount",
         "  a row with more than 1,000 matches by its keys fails the join (max_matches=)",
-        "  a bucket may hold 100 MB",
     ):
         assert line in said, text
     assert "waits for the slowest of orders, payments and parcels" in words(text)
-    assert "follows the data" in text
+    assert "the order in which the other 2 windows are probed, in each bucket by itself" in words(text)
     assert "replicated" not in text
     assert "cycle" not in text
 
 
 def test_a_chain_tells_what_replicating_costs():
     text = explained(CHAIN, buckets=8, partitions=3)
-    assert "a, b, c, d: window 10 seconds, time ts, in order" in text
+    assert [f"Stream {alias}: window 10 seconds, time ts, in order" in text for alias in "abcd"] == [True] * 4
     assert "spread by a.x and b.x" in text
     assert "8 buckets over 3 partitions, at least 3 in one" in text
     assert (
         "c and d have no such column and are replicated: every row of c and d is sent to and held by each of 8 buckets"
         in words(text)
     )
-    assert "new rows of d: c by z, then b by y of c, then a by x of b" in text
+    assert "new rows of d look in c by z, then from c in b by y, then from b in a by x" in text
     assert "costs nothing with one bucket" in words(explained(CHAIN, buckets=1))
 
 
@@ -105,8 +107,8 @@ def test_finished_data_has_no_late_rows_and_no_checkpoint():
 
 def test_tables_and_sizes():
     text = explained(CHAIN, tables=["c", "d"])
-    assert "join of 2 streams and 2 tables on" in text
-    assert "c: a table, without time or window" in text
+    assert "Join of 2 streams and 2 tables, adaptive" in text
+    assert "Table c: without time or window" in text
     assert "c and d: held once by every worker, whole, before any row comes" in text
     assert "replicated" not in text
     assert "new rows of c" not in text
@@ -125,7 +127,7 @@ def test_memory_and_times_ahead_of_the_clock():
         "(max_bytes=)" in text
     )
     assert "times more than 1 day ahead of the clock do not move it (max_ahead=)" in text
-    by_default = words(explained(STAR))
+    by_default = words(explained(STAR, max_ahead=None))
     assert (
         "more than a core's share of half of a machine's or container's memory fails the join (max_bytes=)"
         in by_default
@@ -136,30 +138,31 @@ def test_memory_and_times_ahead_of_the_clock():
 def test_a_watermark_that_spark_has_already_is_followed():
     text = explained(CHAIN, lateness="5 seconds", followed=["b"], max_ahead="1 day", idle_after="1 hour")
     said = words(text)
-    assert "  a, c, d: window 10 seconds, time ts, up to 5 seconds out of order" in text.splitlines()
+    for alias in "acd":
+        assert f"Stream {alias}: window 10 seconds, time ts, up to 5 seconds out of order" in text
     assert "b: window 10 seconds, time ts, whose watermark in Spark is followed; lateness= is not used" in said
     assert "each less what it may be out of order; of b it is the one of Spark" in said
     assert "times of a, c and d more than 1 day ahead of the clock do not move it" in said
     assert "a stream without rows for 1 hour is not waited for (idle_after=), but Spark waits for it" in said
     of_all = words(explained(CHAIN, lateness="5 seconds", followed=list("abcd"), max_ahead="1 day"))
-    assert "a, b, c, d: window 10 seconds, time ts, whose watermark in Spark is followed" in of_all
+    assert of_all.count("window 10 seconds, time ts, whose watermark in Spark is followed") == 4
     assert "the watermark is the one of Spark, which waits for the slowest of a, b, c and d" in of_all
     for word in ("out of order", "in order", "ahead of the clock"):  # nobody looks at these
         assert word not in of_all
-    assert "Spark" not in explained(CHAIN)
-    assert "Spark" not in explained(CHAIN, followed=["b"], streaming=False)
+    assert "in Spark" not in explained(CHAIN)
+    assert "in Spark" not in explained(CHAIN, followed=["b"], streaming=False)
 
 
 @pytest.mark.parametrize("window", [timedelta(seconds=90), np.timedelta64(90, "s"), np.timedelta64(90_000, "ms")])
 def test_lengths_that_are_no_text(window: Any):
-    assert "a, b: window 90 s, time ts, in order" in explained("a.k = b.k", window, timedelta(0))
+    assert "b: window 90 s, time ts, in order" in explained("a.k = b.k", window, timedelta(0))
     assert "up to 90 s out of order" in explained("a.k = b.k", "1 hour", window)
     text = words(explained("a.k = b.k", max_ahead=window, idle_after=window))
     assert "times more than 90 s ahead" in text
     assert "without rows for 90 s" in text
 
 
-def test_what_a_join_was_made_with_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def test_what_a_join_was_made_with_is_told(monkeypatch: pytest.MonkeyPatch):
     """Without Spark: only the layout is asked of it."""
     joins = pytest.importorskip("thalweg.runtime.spark.joins")
     attach = pytest.importorskip("thalweg.runtime.spark.joins.attach")
@@ -177,8 +180,7 @@ def test_what_a_join_was_made_with_is_told(monkeypatch: pytest.MonkeyPatch, caps
         on="a.k = b.k", window="5 seconds", time="ts", lateness="2 seconds", max_matches=77, max_bytes=2_000,
         max_ahead="3 hours", idle_after="4 hours", policy="sweep", select=["a.k"],
     )  # fmt: skip
-    join.explain(a=Frame(), b=Frame())
-    text = words(capsys.readouterr().out)
+    text = words(str(join.explain(a=Frame(), b=Frame())))
     for told in (
         "a: window 5 seconds, time ts, up to 2 seconds out of order", "b: window 5 seconds, time ts, whose watermark",
         "more than 77 matches", "more than 2.0 kB", "times of a more than 3 hours", "without rows for 4 hours",
@@ -187,16 +189,17 @@ def test_what_a_join_was_made_with_is_told(monkeypatch: pytest.MonkeyPatch, caps
         assert told in text
 
 
-def test_an_order_that_stands_is_not_said_to_follow():
-    assert "follows" not in explained(STAR, policy="static")
-    assert "follows" not in explained("a.k = b.k")  # nothing to order
+def test_an_order_that_stands_is_not_said_to_change():
+    assert "nothing: the policy static keeps every order" in explained(STAR, policy="static")
+    assert "probed in the written order, over windows (static)" in explained(STAR, policy="static")
+    assert "nothing: there is one way to do it" in explained("a.k = b.k")
     assert "policy sweep" in explained(STAR, policy="sweep")
 
 
 @pytest.mark.parametrize("on", [STAR, CHAIN, CYCLE])
-def test_it_is_some_twenty_lines_that_fit_a_terminal(on: str):
+def test_it_is_some_forty_lines_that_fit_a_terminal(on: str):
     lines = explained(on, max_matches=10_000_000, policy="a-greedy").splitlines()
-    assert 15 <= len(lines) <= 30
+    assert 25 <= len(lines) <= 45
     assert max(map(len, lines)) <= 100
 
 
@@ -204,6 +207,53 @@ def test_columns_that_only_the_index_has_are_told():
     plan = JoinPlan.of("a.k = b.k", "10 seconds", "ts", "0 seconds", select=["a.v"])
     row = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("ts", pa.timestamp("us")), ("payload", pa.string())])
     binding = JoinBinding.of(plan, {"a": row, "b": row})
-    text = explain_text(binding, Partitioning.of(plan.graph), 2, 2, given=dict.fromkeys("ab", row.names))
+    layout = JoinLayout(binding, Partitioning.of(plan.graph), 2, 2, given=dict.fromkeys("ab", row.names))
+    text = str(explain_layout(layout, JoinSettings()))
     assert "  a: v; k and ts only as numbers of its index; not read: payload" in text.splitlines()
     assert "  b: no column; k and ts only as numbers of its index; not read: v and payload" in text.splitlines()
+
+
+def test_without_data_it_says_what_is_known_before():
+    join = tw.join(
+        on=f"{CHAIN} AND a.v < d.v", window={"a": 5, "b": 7, "c": 5}, time="ts", lateness={"a": 2, "b": 0, "c": 0},
+        policy="sweep",
+    )  # fmt: skip
+    told = join.explain()
+    assert told.physical == Node(
+        "Join",
+        ("of 3 streams and 1 table, adaptive, over windows (sweep)", f"on {CHAIN} AND a.v < d.v"),
+        (
+            Node("Stream", ("a: window 5 ticks, time ts, up to 2 ticks out of order",)),
+            Node("Stream", ("b: window 7 ticks, time ts, in order",)),
+            Node("Stream", ("c: window 5 ticks, time ts, in order",)),
+            Node("Table", ("d: without time or window",)),
+        ),
+    )
+    assert told.lines("First order of probes (policy sweep)") == (
+        "new rows of a look in b by x, then from b in c by y, then from c in d by z",
+        "new rows of b look in a by x, then in c by y, then from c in d by z",
+        "new rows of c look in b by y, then from b in a by x, then in d by z",  # as written, each after its path
+        "when rows are put together: a.v < d.v",
+    )
+    assert "the other 3 windows" in told.adapts[0]
+    assert "explain(a=df, b=df, ...)" in told.notes[0]
+    assert not join.report().sections  # nothing ran
+
+
+def test_policy_and_limits_of_the_environment_are_those_in_force(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("THALWEG_POLICY", "static")
+    told = tw.join(on="a.k = b.k", window="5 seconds", time="ts").explain()
+    assert told.adapts == ("nothing: the policy static keeps every order",)
+
+
+@pytest.mark.parametrize("lateness", ["80000 days", timedelta(days=80_000), "1 microsecond"])
+def test_lateness_of_any_length_is_told(lateness: Any):
+    told = tw.join(on="a.k = b.k", window=lateness, time="ts", lateness=lateness).explain()
+    assert "out of order" in told.physical.inputs[0].details[0]
+
+
+def test_long_conditions_are_broken_into_lines():
+    on = " AND ".join(["a.k = b.k", *(f"a.column_{n} < b.column_{n}" for n in range(12))])
+    told = tw.join(on=on, window=1, time="ts").explain()
+    assert " ".join(told.physical.details[1:]) == f"on {on}"
+    assert max(map(len, str(told).splitlines())) <= 100

@@ -20,8 +20,8 @@ from thalweg.events import JoinObserved, JsonLines, Record, VerdictGiven, read
 from thalweg.report import JoinReport, JoinTally, fold
 from thalweg.report.join_section import SUMS, SUMS_BY_OTHER
 from thalweg.report.run_report import SHOWN_IN_FULL
-from thalweg.report.runs import LATEST_BATCHES, MOST_SECTIONS
 from thalweg.report.section import LATEST_SWITCHES
+from thalweg.report.tally import LATEST_BATCHES, MOST_SECTIONS
 
 
 def report_of(*records: Record) -> JoinReport:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.report.test_report import observed
 from thalweg.events import Observed, Record, VerdictGiven
 from thalweg.report import Tally, fold
-from thalweg.report.runs import LATEST_BATCHES, MOST_EARLY
+from thalweg.report.tally import LATEST_BATCHES, MOST_EARLY
 
 
 def told(query: str, start: int, chain: str, batch: int, rows: int) -> list[Record]:

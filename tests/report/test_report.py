@@ -16,8 +16,8 @@ from thalweg.adapt import POLICIES, takes
 from thalweg.events import Observed, Record, VerdictGiven, read, to_json
 from thalweg.report import Report, Tally, fold
 from thalweg.report.run_report import SHOWN_IN_FULL
-from thalweg.report.runs import MOST_SECTIONS
 from thalweg.report.section import LATEST_SWITCHES
+from thalweg.report.tally import MOST_SECTIONS
 
 
 def observed(run: str = "r", **changes) -> Observed:
@@ -111,9 +111,9 @@ def test_the_dictionary_is_what_programs_read():
 def test_rows_that_failed_are_told_where_there_are_any():
     calm, failing = fold([observed()]), fold([observed(failed=7, raised=(0, 9))])
     for text in (str(calm), calm._repr_html_()):
-        assert "set aside" not in text
+        assert "no other dropped" not in text
     for text in (str(failing), failing._repr_html_()):
-        assert "set aside 7 rows on which a predicate raised" in text
+        assert "a predicate raised on 7 rows that no other dropped" in text
         assert "1,000 (9 raised)" in text
     section = failing.to_dict()["sections"][0]
     assert (section["failed"], {p["name"]: p["raised"] for p in section["predicates"]}) == (7, {"a": 0, "b": 9})

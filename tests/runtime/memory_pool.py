@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thalweg.runtime.pool import Shared
+from thalweg.runtime.filters.pool import Shared
 
 
 class Gift(NamedTuple):

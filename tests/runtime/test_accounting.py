@@ -15,8 +15,8 @@ from tests.kernels.watched import Watched
 from tests.plan.pipelines import pipelines
 from tests.runtime.scripted import Scripted
 from thalweg.adapt import POLICIES, Seen, Verdict, check_policy, make_policy, takes
-from thalweg.runtime.filter_loop import FilterLoop
-from thalweg.runtime.work import Work
+from thalweg.runtime.filters.filter_loop import FilterLoop
+from thalweg.runtime.filters.loop_ledger import Work
 
 EVERY = [*POLICIES, "scripted"]
 

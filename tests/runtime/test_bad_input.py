@@ -168,7 +168,7 @@ def test_a_vectorized_predicate_cannot_change_its_input():
 
     keep = tw.filters(tw.predicate(rude_array, "x", vectorized=True), on_error="dead-letter")
     table = pa.table({"x": [1, 2, 3]})
-    assert [r["x"] for r in rows(keep.errors_over(table))] == [1, 2, 3]
+    assert [r["x"] for r in rows(keep.failed_over(table))] == [1, 2, 3]
     assert table["x"].to_pylist() == [1, 2, 3]
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 import thalweg as tw
-from thalweg.kernels.plain_columns import plain, plain_schema
+from thalweg.kernels.columns import plain, plain_schema
 
 ROWS = 24
 LONG = "longer than the twelve bytes that a view holds itself, "
@@ -136,7 +136,7 @@ def test_rows_that_failed_bring_such_columns_too(name: str):
     error = [{"predicate": "p", "error": "ZeroDivisionError: integer division or modulo by zero"}]
     failed = [(i, values[i], error) for i in range(0, ROWS, MULTIPLE)]
     passed = [(i, values[i], None) for i in range(1, ROWS, MULTIPLE)]
-    assert rows_of(list(keep.errors_over(batches(column))), column) == failed
+    assert rows_of(list(keep.failed_over(batches(column))), column) == failed
     assert rows_of(list(keep.tagged_over(batches(column))), column) == sorted(failed + passed, key=lambda row: row[0])
 
 

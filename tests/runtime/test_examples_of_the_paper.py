@@ -16,7 +16,7 @@ from thalweg.adapt.a_greedy import AGreedy
 from thalweg.adapt.local_swaps import LocalSwaps
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan
-from thalweg.runtime.filter_loop import FilterLoop
+from thalweg.runtime.filters.filter_loop import FilterLoop
 
 # Figure 2 is missing from our copy of the paper. These sets and this stream were found by search among all that agree
 # with everything the text says: the stream begins 1, 2, 1, 4 and has eight tuples; only 1 passes, twice, so that the

@@ -24,7 +24,7 @@ from thalweg.events import read
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan, Pipeline
 from thalweg.report import fold
-from thalweg.runtime.filter_loop import FilterLoop
+from thalweg.runtime.filters.filter_loop import FilterLoop
 
 slices = st.sampled_from([1, 2, 3, 7, 1024])
 seeds = st.integers(0, 2**32)
@@ -81,7 +81,7 @@ def test_every_policy_sets_the_same_rows_aside(policy: str, case: Outcomes, seed
     assert [r["row"] for b in keep.over(batches) for r in b.to_pylist()] == passing
     tagged = [r for b in keep.tagged_over(batches) for r in b.to_pylist()]
     assert tagged == [{"row": r, "thalweg_errors": told.get(r)} for r, f in fates.items() if f is not False]
-    failed = [r for b in keep.errors_over(batches, column="why") for r in b.to_pylist()]
+    failed = [r for b in keep.failed_over(batches, column="why") for r in b.to_pylist()]
     assert failed == [{"row": row, "why": errors} for row, errors in told.items()]
 
 
@@ -157,7 +157,7 @@ def test_redacted_errors_tell_no_value_and_no_message():
     assert "literal" not in said
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
-    (batch,) = filters(redact=True, on_error="dead-letter").errors_over(ROWS)
+    (batch,) = filters(redact=True, on_error="dead-letter").failed_over(ROWS)
     assert batch["thalweg_errors"].to_pylist() == [
         [{"predicate": "parse", "error": "ValueError"}],
         [{"predicate": "parse", "error": "TypeError"}, {"predicate": "upper", "error": "AttributeError"}],
@@ -175,7 +175,7 @@ def test_nothing_is_lost_and_the_counts_are_in_report_and_events(tmp_path):
     (section,) = keep.report().sections
     assert (section.rows, section.kept, section.failed) == (6, 2, 2)
     assert {p.name: p.raised for p in section.predicates} == {"parse": 3, "not_fourth": 0, "upper": 1}
-    assert "set aside 2 rows" in str(keep.report())
+    assert "a predicate raised on 2 rows that no other dropped" in str(keep.report())
     assert fold(read(path)).to_dict() == keep.report().to_dict()
     (line,) = path.read_text().splitlines()
     assert (json.loads(line)["failed"], json.loads(line)["raised"]) == (2, [3, 0, 1])
@@ -201,7 +201,7 @@ def test_what_a_guard_that_raises_guards_is_not_called():
         on_error="dead-letter",
         policy="static",
     )
-    errors = [r["thalweg_errors"] for b in keep.errors_over(ROWS) for r in b.to_pylist()]
+    errors = [r["thalweg_errors"] for b in keep.failed_over(ROWS) for r in b.to_pylist()]
     assert [[e["predicate"] for e in row] for row in errors] == [["parse"]] * 3
     assert called == [0, 3, 0, 3]
     section = keep.report().sections[0]
@@ -223,7 +223,7 @@ def test_what_a_guard_that_raises_guards_is_not_called_to_learn_something_either
     assert called == [0, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("ask", ["tagged_over", "errors_over"])
+@pytest.mark.parametrize("ask", ["tagged_over", "failed_over"])
 def test_failures_are_asked_for_only_where_they_are_set_aside(ask):
     with pytest.raises(tw.PlanError, match=r"on_error='raise': use on_error=\"dead-letter\""):
         getattr(filters(), ask)(ROWS)
@@ -267,7 +267,7 @@ def test_any_exception_can_be_told(error, text):
         raise error
 
     keep = tw.filters(tw.predicate(raises, "id"), on_error="dead-letter")
-    (batch,) = keep.errors_over(ROWS.slice(0, 1))
+    (batch,) = keep.failed_over(ROWS.slice(0, 1))
     assert batch["thalweg_errors"].to_pylist() == [[{"predicate": "raises", "error": text}]]
 
 
@@ -286,7 +286,7 @@ def test_what_raised_does_not_hold_its_rows_for_long():
         keep = tw.filters(tw.predicate(raises, "id", vectorized=vectorized), on_error="dead-letter")
         gc.disable()
         try:
-            assert sum(batch.num_rows for batch in keep.errors_over(ROWS)) == 6
+            assert sum(batch.num_rows for batch in keep.failed_over(ROWS)) == 6
             assert [ref() for ref in held if ref() is not None] == [], "frames live on until the collector comes"
         finally:
             gc.enable()
@@ -295,7 +295,7 @@ def test_what_raised_does_not_hold_its_rows_for_long():
 def test_a_slice_that_raises_is_not_split_further_than_needed():
     case = Outcomes(["T"] * 500 + ["E"] + ["T"] * 523, Pipeline(("only",)), [True])
     keep = tw.filters(*case.predicates, on_error="dead-letter", slice_rows=1024)
-    (batch,) = keep.errors_over(pa.table({"row": range(1024)}))
+    (batch,) = keep.failed_over(pa.table({"row": range(1024)}))
     assert batch["row"].to_pylist() == [500]
     (section,) = keep.report().sections
     assert [(p.evaluated, p.raised) for p in section.predicates] == [(1024, 1)], "calls made again are no evaluations"

@@ -14,7 +14,7 @@ from tests.runtime.scripted import Scripted
 from thalweg.adapt import ProfileSettings, make_policy
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan, Pipeline
-from thalweg.runtime.filter_loop import MOST_SLICE_ROWS, SLICE_ROWS, FilterLoop, next_slice
+from thalweg.runtime.filters.filter_loop import MOST_SLICE_ROWS, SLICE_ROWS, FilterLoop, next_slice
 
 
 @given(st.integers(0, 10_000), st.integers(1, 2000))

@@ -10,7 +10,7 @@ import thalweg as tw
 from thalweg.adapt import ProfileSettings, make_policy
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan
-from thalweg.runtime.filter_loop import FilterLoop
+from thalweg.runtime.filters.filter_loop import FilterLoop
 
 
 def test_an_interrupted_profile_call_counts_with_cpu_time():

@@ -13,7 +13,7 @@ from thalweg import predicate
 from thalweg.cost import order_cost
 from thalweg.events import JsonLines
 from thalweg.plan import FilterPlan, NativePlan
-from thalweg.runtime.native_order import CALM, EVERY, REMEMBERED, NativeOrder
+from thalweg.runtime.filters.native_order import CALM, EVERY, REMEMBERED, NativeOrder, NativeRun
 
 
 def natives(*texts: str, after: dict[int, str] | None = None) -> NativePlan:
@@ -112,7 +112,8 @@ def test_rows_are_sampled_only_where_two_could_change_places(texts: list[str], a
 def test_a_record_counts_where_guards_held_and_is_recalled_once_by_the_same_expressions(tmp_path: Path):
     plan = natives(REGEX, JSON, ">(size, 1)", after={1: "a"})
     order = NativeOrder(plan)
-    record = order.record(order.decide(True), {0: 5.0, 0b01: 60.0, 0b10: 35.0}, "r", "batch", None, "a-greedy", ("f",))
+    of = NativeRun("r", "batch", None, "a-greedy", ("f",))
+    record = order.record(order.decide(True), {0: 5.0, 0b01: 60.0, 0b10: 35.0}, of)
     assert (record.tested, record.passed) == ((100, 40, 0), (40, 5, 0))
     assert record.order == ("c", "a", "b")
     path = tmp_path / "events.jsonl"
@@ -132,7 +133,7 @@ def test_a_micro_batch_that_was_run_again_is_recalled_once(tmp_path: Path):
     order = NativeOrder(natives(REGEX, JSON))
     decided, file = order.decide(True), JsonLines(tmp_path / "events.jsonl")
     for start, batch, rows in (("first", 0, 10.0), ("first", 1, 20.0), ("again", 1, 30.0)):
-        file.write(order.record(decided, {1: rows}, "r", "stream", batch, "auto", (), "query", start))
+        file.write(order.record(decided, {1: rows}, NativeRun("r", "stream", batch, "auto", (), "query", start)))
     later = NativeOrder(natives(REGEX, JSON))
     later.recall(file.path)
     assert later._weights == {1: 40.0}

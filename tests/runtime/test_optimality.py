@@ -12,7 +12,7 @@ from tests.adapt.greedy_invariant import SLACK, violations
 from tests.kernels.watched import Watched
 from thalweg.adapt import ProfileSettings, make_policy
 from thalweg.plan import Pipeline
-from thalweg.runtime.filter_loop import FilterLoop
+from thalweg.runtime.filters.filter_loop import FilterLoop
 
 
 @st.composite

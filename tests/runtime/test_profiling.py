@@ -14,7 +14,7 @@ from tests.plan.pipelines import pipelines
 from tests.runtime.scripted import Scripted
 from thalweg.adapt import POLICIES, ProfileSettings, check_policy, make_policy, takes
 from thalweg.plan import Pipeline
-from thalweg.runtime.filter_loop import TOGETHER, FilterLoop
+from thalweg.runtime.filters.filter_loop import TOGETHER, FilterLoop
 
 NOT_PROFILING = [name for name, policy in POLICIES.items() if policy.defaults is None]
 

@@ -18,9 +18,9 @@ from tests.report.test_report import observed
 from thalweg.adapt import POLICIES, check_policy, make_policy
 from thalweg.events import read, to_json
 from thalweg.plan import Pipeline
-from thalweg.runtime import recalled as module
-from thalweg.runtime.filter_loop import FilterLoop
-from thalweg.runtime.recalled import Recalled, recalled
+from thalweg.runtime.filters import recalled as module
+from thalweg.runtime.filters.filter_loop import FilterLoop
+from thalweg.runtime.filters.recalled import Recalled, recalled
 
 TABLE = pa.table({"x": range(30_000)})
 SLICE = 1000

@@ -19,7 +19,7 @@ from tests.runtime.scripted import Scripted
 from thalweg.adapt import POLICIES, takes
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan
-from thalweg.runtime.filter_loop import FilterLoop
+from thalweg.runtime.filters.filter_loop import FilterLoop
 
 SCHEMA = pa.schema([("x", pa.int64()), ("f", pa.float64()), ("s", pa.string()), ("b", pa.bool_())])
 

@@ -11,7 +11,7 @@ import pytest
 import thalweg as tw
 from thalweg import PlanError
 from thalweg.adapt import POLICIES, SETTINGS
-from thalweg.runtime.join_settings import JoinSettings
+from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.settings import IN_CODE_ALONE, REFUSED_OUTSIDE, FilterSettings, unknown_settings
 
 resolve = FilterSettings.resolve

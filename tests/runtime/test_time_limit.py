@@ -16,7 +16,7 @@ import pytest
 
 import thalweg as tw
 from thalweg.kernels import CallEnded
-from thalweg.runtime.time_limit import TimeLimit
+from thalweg.runtime.filters.time_limit import TimeLimit
 
 ROWS = pa.table({"id": range(3000)})
 FOREVER_S = 60.0
@@ -266,7 +266,7 @@ def test_a_process_that_may_be_ended_is_when_nothing_else_helps(stuck: str):
     """As in a Spark worker."""
     code = f"""
         import time
-        import thalweg.runtime.time_limit as t
+        import thalweg.runtime.filters.time_limit as t
         t.GRACE_S = 0.2
         limit = t.TimeLimit(0.2, ("stuck",), kills=True)
         with limit:

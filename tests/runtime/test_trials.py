@@ -14,7 +14,7 @@ from tests.runtime.scripted import Scripted
 from thalweg.adapt.policy import Trial, Wants
 from thalweg.kernels import FilterChain
 from thalweg.plan import Pipeline
-from thalweg.runtime.filter_loop import FilterLoop
+from thalweg.runtime.filters.filter_loop import FilterLoop
 
 SLICES = st.sampled_from([1, 7, 40, None])
 

@@ -12,7 +12,7 @@ from tests.kernels.watched import Watched
 from tests.plan.pipelines import pipelines
 from thalweg.adapt import ProfileSettings, make_policy
 from thalweg.plan import Pipeline
-from thalweg.runtime.filter_loop import FilterLoop
+from thalweg.runtime.filters.filter_loop import FilterLoop
 
 TIMES_NS = [1, 2, 4, 8, 16, 64]
 """Powers of two: sums and quotients of them are exact, so that a tie is a tie on both sides."""

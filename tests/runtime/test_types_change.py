@@ -8,7 +8,7 @@ import pyarrow as pa
 from thalweg.adapt import Seen, Verdict, Wants
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan, predicate
-from thalweg.runtime.filter_loop import FilterLoop
+from thalweg.runtime.filters.filter_loop import FilterLoop
 
 CALLED: list[str] = []
 

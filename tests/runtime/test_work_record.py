@@ -12,8 +12,8 @@ from tests.runtime.scripted import Scripted
 from thalweg.adapt import make_policy
 from thalweg.events import Observed, Switched, VerdictGiven, from_json, to_json
 from thalweg.plan import Pipeline
-from thalweg.runtime.filter_loop import FilterLoop
-from thalweg.runtime.work_record import MOST_SWITCHES, decode, encode
+from thalweg.runtime.filters.filter_loop import FilterLoop
+from thalweg.runtime.filters.work_record import MOST_SWITCHES, decode, encode
 
 PIPELINE = Pipeline(("a", "b", "c"))
 

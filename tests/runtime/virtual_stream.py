@@ -18,9 +18,9 @@ from thalweg.adapt import check_policy, make_policy
 from thalweg.cost.pipeline import best_order
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan, predicate
-from thalweg.runtime.filter_loop import FilterLoop
-from thalweg.runtime.pool import Pool
-from thalweg.runtime.work import Work
+from thalweg.runtime.filters.filter_loop import FilterLoop
+from thalweg.runtime.filters.loop_ledger import Work
+from thalweg.runtime.filters.pool import Pool
 
 UNIT_NS, CALL_NS, LOOK_NS, JUDGE_NS = 250, 15_000, 30_000, 100_000
 BATCH = 10_000

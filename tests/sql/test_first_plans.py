@@ -12,12 +12,13 @@ import thalweg as tw
 from tests.sql.planned import BEFORE, JOINED, catalog, declared, plan_of, texts
 from thalweg.optimizer import optimize
 from thalweg.optimizer.choose_order import choose_order
+from thalweg.optimizer.estimate_sources import share_kept_by_all
 from thalweg.optimizer.fold_constants import fold_constants
 from thalweg.optimizer.order_filters import order_filters
-from thalweg.optimizer.shares import share_kept_by_all
 from thalweg.optimizer.split_conjunctions import split_conjunctions
 from thalweg.plan.estimate import Estimate
 from thalweg.plan.plan_estimates import PartnersEstimate
+from thalweg.plan.query import guards_of
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.relation import Catalog, UserFunction
 from thalweg.plan.sql.analysis import read_query
@@ -288,29 +289,43 @@ def test_a_cost_nobody_declared_leaves_the_written_order() -> None:
     assert first_order("dear(a) AND x > 1.5", {"dear": None}) == ["dear(p.a)", "p.x > 1.5"]
 
 
-def test_what_can_raise_waits_for_those_written_before_it() -> None:
+def test_functions_wait_for_nothing() -> None:
     costs: dict[str, float | None] = {"dear": 500, "risky": 1, "calm": 20}
-    assert first_order("dear(a) AND risky(b) AND calm(a)", costs) == ["calm(p.a)", "dear(p.a)", "risky(p.b)"]
-    assert first_order("risky(b) AND dear(a) AND calm(a)", costs) == ["risky(p.b)", "calm(p.a)", "dear(p.a)"]
+    for text in ("dear(a) AND risky(b) AND calm(a)", "risky(b) AND dear(a) AND calm(a)"):
+        assert first_order(text, costs) == ["risky(p.b)", "calm(p.a)", "dear(p.a)"]
 
 
-def test_guards_are_the_conditions_written_before_whatever_comes_first() -> None:
+def test_what_spark_evaluates_waits_and_nothing_else_does() -> None:
+    # nearly all rows pass a <> 0, and so by rank it comes last
+    values = {"distinct": {"a": 1000}}
+    text = "SELECT a FROM p WHERE 6 / b > 1 AND a <> 0 AND 6 / a = 1"
+    here, there = (
+        optimize(read_query(text, catalog(), {}), engine, known=declared(p=values)).scans[0].conditions
+        for engine in ("local", "spark")
+    )
+    assert texts(here)[-1] == "p.a <> 0"
+    assert guards_of(here) == ((), (), ())
+    assert texts(there) == ["6.0 / p.b > 1.0", "p.a <> 0", "6.0 / p.a = 1.0"]
+    assert guards_of(there) == ((), (), (0, 1))
+
+
+def test_costs_change_the_first_order_and_no_identity() -> None:
     s = tw.session()
     s.stream("p", pa.table({"ts": pa.array([0], pa.timestamp("us")), "a": [0], "b": [1]}), time="ts")
     s.function("risky", lambda a: a / 0 > 1, "boolean", cost=1)
     s.function("calm", lambda b: b > 0, "boolean", cost=50, safe=True)
     s.function("dear", lambda a: a > 0, "boolean", cost=500, safe=True)
     plan = s.query("SELECT a FROM p WHERE dear(a) AND risky(a) AND calm(b)").plan
-    assert texts(plan.scans[0].conditions) == ["calm(p.b)", "dear(p.a)", "risky(p.a)"]
+    assert texts(plan.scans[0].conditions) == ["risky(p.a)", "calm(p.b)", "dear(p.a)"]
     made = predicates(plan.branches[0], s._functions)
-    assert [p.after for p in made] == [(), (), ("dear(p.a)",)]
-    assert plan.fingerprint == s.query("SELECT a FROM p WHERE dear(a) AND risky(a) AND calm(b)").plan.fingerprint
+    assert [p.after for p in made] == [(), (), ()]
+    assert plan.state == s.query("SELECT a FROM p WHERE dear(a) AND risky(a) AND calm(b)").plan.state
     assert s.query("SELECT a FROM p WHERE dear(a) AND risky(a) AND calm(b)").dataframe().num_rows == 0
-    before = plan.fingerprint
-    s.function("dear", lambda a: a > 0, "boolean", cost=5, safe=True)  # what it costs is no part of the question
+    before = plan.state
+    s.function("dear", lambda a: a > 0, "boolean", cost=0.5, safe=True)  # what it costs is no part of the question
     again = s.query("SELECT a FROM p WHERE dear(a) AND risky(a) AND calm(b)").plan
     assert texts(again.scans[0].conditions) != texts(plan.scans[0].conditions)
-    assert again.fingerprint == before
+    assert again.state == before
 
 
 # choose_operators: where conditions run, and who joins
@@ -326,11 +341,24 @@ def places(text: str, engine: str) -> list[tuple[str, str]]:
 def test_spark_s_own_words_run_in_the_jvm_before_rows_travel() -> None:
     text = "SELECT a FROM p WHERE calm(a) AND b > 1 AND 1 / a > 0.5"
     told = places(text, "spark")
-    # what can raise waits for the function that is written before it, so that Arrow evaluates it in the worker
+    # one that can raise is evaluated beside the function, so that a row's outcome does not depend on the order
     assert told == [("calm(p.a)", "python"), ("p.b > 1", "jvm"), ("1.0 / p.a > 0.5", "arrow")]
     assert [where for _, where in places(text, "local")] == ["python", "arrow", "arrow"]
     before = "SELECT a FROM p WHERE 1 / a > 0.5 AND calm(a)"
-    assert [where for _, where in places(before, "spark")] == ["jvm", "python"]
+    assert [where for _, where in places(before, "spark")] == ["arrow", "python"]
+    alone = "SELECT a FROM p WHERE 1 / a > 0.5 AND b > 1"
+    assert [where for _, where in places(alone, "spark")] == ["jvm", "jvm"]
+
+
+def test_rows_that_are_set_aside_are_found_by_the_chain() -> None:
+    query = read_query("SELECT a FROM p WHERE 1 / a > 0.5 AND b > 1", catalog(), {})
+    (scan,) = optimize(query, "spark", sets_aside=True).scans
+    assert [c.where for c in scan.conditions] == ["arrow", "jvm"]
+
+
+def test_before_a_join_spark_evaluates_what_can_raise_only_if_it_is_written_first() -> None:
+    assert places(JOINED + "1 / p.a > 0.5 AND p.a = q.a", "spark") == [("1.0 / p.a > 0.5", "jvm")]
+    assert places(JOINED + "p.a = q.a AND 1 / p.a > 0.5", "spark") == [("1.0 / p.a > 0.5", "arrow")]
 
 
 def test_conditions_of_joined_rows_have_a_place_too() -> None:

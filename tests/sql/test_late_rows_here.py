@@ -141,7 +141,7 @@ def joined_in_time(streams: dict[str, Cut], lateness: int) -> dict[str, list[tup
 @settings(max_examples=30, deadline=None)
 @given(a=cuts(2), b=cuts(2, 1), lateness=st.sampled_from([0, 3, 20]), window=st.sampled_from([0, 5, 30]))
 def test_rows_late_for_a_join_do_not_depend_on_where_a_filter_is(a: Cut, b: Cut, lateness: int, window: int):
-    """`ok` is tried before the join, `risky` after it. Times of the two streams are never equal."""
+    """Times of the two streams are never equal."""
     s = session({"a": a, "b": b}, lateness)
     kept = joined_in_time({"a": a, "b": b}, lateness)
     pairs = [
@@ -157,3 +157,79 @@ def test_rows_late_for_a_join_do_not_depend_on_where_a_filter_is(a: Cut, b: Cut,
         found = Counter(row for (row,) in answer(s, f"SELECT a.id AS id {streams} {where}"))
         assert found == Counter(number for _, number, _ in pairs)
         assert answer(s, f"SELECT {WINDOWS} {streams} {where} GROUP BY TUMBLE(10 SECONDS)") == groups
+
+
+# q.late(): the rows themselves
+
+
+def lost(s: tw.Session, text: str) -> list[tuple[Any, ...]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = s.query(text).late()
+    return sorted(
+        (next(row[name] for name in ("id", "a_id", "b_id") if row.get(name) is not None), row["lost"])
+        for row in found.to_pylist()
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(cut=cuts(), lateness=st.sampled_from([0, 1, 7, 30]))
+def test_late_rows_of_groups_can_be_asked_for(cut: Cut, lateness: int):
+    s = session({"a": cut}, lateness)
+    kept = {number for _, number in in_time(cut, lateness)}
+    late = [n for n in range(sum(map(len, cut))) if n not in kept]
+    window = "GROUP BY TUMBLE(10 SECONDS)"
+    assert lost(s, f"SELECT {WINDOWS} FROM a {window}") == [(n, "a: late") for n in late]
+    passing = [(n, "a: late") for n in late if n % 3]
+    assert lost(s, f"SELECT {WINDOWS} FROM a WHERE risky(a.id) {window}") == passing
+    assert lost(s, f"SELECT {WINDOWS} FROM a, u WHERE a.k = u.key AND risky(a.id) {window}") == passing
+    assert lost(s, "SELECT id FROM a") == [], "nothing is kept of it"
+    assert lost(s, "SELECT a.id FROM a, u WHERE a.k = u.key") == []
+
+
+@settings(max_examples=30, deadline=None)
+@given(a=cuts(2), b=cuts(2, 1), lateness=st.sampled_from([0, 3, 20]))
+def test_late_rows_of_joins_can_be_asked_for(a: Cut, b: Cut, lateness: int):
+    s = session({"a": a, "b": b}, lateness)
+    kept = joined_in_time({"a": a, "b": b}, lateness)
+    numbers = {"a": range(sum(map(len, a))), "b": range(1000, 1000 + sum(map(len, b)))}
+    late = {name: set(numbers[name]) - {number for _, number in kept[name]} for name in kept}
+    expected = sorted((number, f"{name}: late") for name in late for number in late[name] if name == "b" or number % 3)
+    streams = "FROM a [RANGE 5 SECONDS], b [RANGE 9 SECONDS] WHERE a.k = b.k AND risky(a.id)"
+    assert lost(s, f"SELECT a.id, b.id AS other {streams}") == expected
+    assert lost(s, f"SELECT {WINDOWS} {streams} GROUP BY TUMBLE(10 SECONDS)") == expected
+
+
+@settings(max_examples=30, deadline=None)
+@given(a=cuts(2), b=cuts(2, 1), lateness=st.sampled_from([0, 3, 20]))
+def test_late_rows_of_windows_of_rows_can_be_asked_for(a: Cut, b: Cut, lateness: int):
+    """A row below the watermark of its own stream has no place among the last rows; of these some are late for the
+    join besides."""
+    s = session({"a": a, "b": b}, lateness)
+    late = set(range(sum(map(len, a)))) - {number for _, number in in_time(a, lateness)}
+    found = lost(s, "SELECT a.id FROM a [ROWS 2], b [RANGE 9 SECONDS] WHERE a.k = b.k")
+    assert late <= {number for number, why in found if why == "a: late"}
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        query = s.query("SELECT a.id FROM a [ROWS 2], b [RANGE 9 SECONDS] WHERE a.k = b.k")
+        query.dataframe()
+    assert query.report().left_out.get("a", 0) == len(late)
+
+
+def test_rows_without_a_time_are_lost_too():
+    stamps = pa.array([DAY, None, DAY + timedelta(seconds=1)], pa.timestamp("us"))
+    s = tw.session()
+    s.stream("a", pa.table({"ts": stamps, "id": [0, 1, 2], "k": [1, 1, 1]}), time="ts")
+    s.stream("b", pa.table({"ts": stamps, "id": [7, 8, 9], "k": [1, 1, 1]}), time="ts")
+    assert lost(s, "SELECT count(*) AS n FROM a GROUP BY TUMBLE(1 MINUTE)") == [(1, "a: no time")]
+    found = s.query("SELECT a.id FROM a, b WHERE a.k = b.k WINDOW 1 MINUTE").late()
+    assert found.column_names == ["a_ts", "a_id", "a_k", "b_ts", "b_id", "b_k", "lost"]
+    assert [(row["a_id"], row["b_k"], row["lost"]) for row in found.to_pylist()] == [
+        (1, None, "a: no time"), (None, 1, "b: no time"),
+    ]  # fmt: skip
+
+
+def test_a_column_named_lost_is_refused():
+    s = tw.session()
+    s.stream("a", pa.table({"ts": [DAY], "lost": [1]}), time="ts")
+    with pytest.raises(tw.PlanError, match=r"a stream has a column 'lost'"):
+        s.query("SELECT max(lost) AS m FROM a GROUP BY TUMBLE(1 MINUTE)").late()

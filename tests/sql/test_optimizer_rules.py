@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -23,6 +24,7 @@ from thalweg.optimizer.refuse_unrunnable import refuse_unrunnable
 from thalweg.optimizer.simplify_selections import simplify_selections
 from thalweg.optimizer.split_conjunctions import split_conjunctions
 from thalweg.plan.expression import Expression, text_of
+from thalweg.plan.nodes import Fail, walk
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.sql.analysis import read_query
@@ -38,8 +40,8 @@ def where(condition: str, *rules: Any) -> list[str]:
 
 def test_every_rule_stands_there_with_its_reason() -> None:
     assert [rule.__name__ for rule, _ in RULES] == [
-        "fold_constants", "split_conjunctions", "simplify_selections", "push_filters", "build_join", "order_filters",
-        "choose_order", "push_projections", "choose_operators", "refuse_unrunnable",
+        "fold_constants", "split_conjunctions", "simplify_selections", "push_filters", "build_join", "choose_order",
+        "push_projections", "choose_operators", "order_filters", "carry_errors", "spread_rows", "refuse_unrunnable",
     ]  # fmt: skip
     assert all(len(reason.split()) > 3 for _, reason in RULES)
 
@@ -199,10 +201,13 @@ def test_simplified_conditions_select_the_same_rows(column: str) -> None:
 # push_filters: fewer rows are joined
 
 
+def _pushed(plan: QueryPlan) -> tuple[dict[str, list[str]], list[str]]:
+    return {scan.alias: texts(scan.conditions) for scan in plan.scans}, texts(plan.conditions)
+
+
 def pushed(condition: str) -> tuple[dict[str, list[str]], list[str]]:
     """By stream, and what is left over joined rows."""
-    plan = plan_of(JOINED + condition, fold_constants, split_conjunctions, push_filters)
-    return {scan.alias: texts(scan.conditions) for scan in plan.scans}, texts(plan.conditions)
+    return _pushed(plan_of(JOINED + condition, fold_constants, split_conjunctions, push_filters))
 
 
 def test_push_to_the_stream_a_condition_speaks_of() -> None:
@@ -211,36 +216,88 @@ def test_push_to_the_stream_a_condition_speaks_of() -> None:
     )  # fmt: skip
 
 
+TABLED = "SELECT p.a FROM p, t WHERE "
+
+
 @pytest.mark.parametrize(
     ("condition", "by_stream", "stays"),
     [
-        # nothing is written before it, or all of that went to the same stream
         ("risky(p.s) AND p.a = q.a", {"p": ["risky(p.s)"], "q": []}, ["p.a = q.a"]),
         ("p.a > 0 AND 6 / p.a > 1 AND p.a = q.a", {"p": ["p.a > 0", "6.0 / p.a > 1.0"], "q": []}, ["p.a = q.a"]),
-        # q's condition is written before: rows that have no partner in q must not be divided
-        ("q.a > 0 AND 6 / p.a > 1 AND p.a = q.a", {"p": [], "q": ["q.a > 0"]}, ["6.0 / p.a > 1.0", "p.a = q.a"]),
-        ("p.a = q.a AND risky(p.s)", {"p": [], "q": []}, ["p.a = q.a", "risky(p.s)"]),
+        ("q.a > 0 AND 6 / p.a > 1 AND p.a = q.a", {"p": ["6.0 / p.a > 1.0"], "q": ["q.a > 0"]}, ["p.a = q.a"]),
+        ("p.a = q.a AND risky(p.s)", {"p": ["risky(p.s)"], "q": []}, ["p.a = q.a"]),
         ("p.a = q.a AND calm(p.s)", {"p": ["calm(p.s)"], "q": []}, ["p.a = q.a"]),
-        ("p.a = q.a AND p.b + 1 > 5", {"p": [], "q": []}, ["p.a = q.a", "p.b + 1 > 5"]),
-        ("p.a = q.a AND p.x + 1 > 5", {"p": ["p.x + 1.0 > 5.0"], "q": []}, ["p.a = q.a"]),
-        ("p.a = q.a AND p.a / 2 > 5", {"p": ["p.a / 2.0 > 5.0"], "q": []}, ["p.a = q.a"]),
-        ("p.a = q.a AND CAST(p.s AS INT) > 5", {"p": [], "q": []}, ["p.a = q.a", "CAST(p.s AS INT) > 5"]),
-        # what stays because it can raise keeps what can raise behind it
-        ("p.a = q.a AND risky(p.s) AND risky(q.s) AND p.f", {"p": ["p.f"], "q": []},
-         ["p.a = q.a", "risky(p.s)", "risky(q.s)"]),
+        ("p.a = q.a AND p.b + 1 > 5", {"p": ["p.b + 1 > 5"], "q": []}, ["p.a = q.a"]),
+        ("p.a = q.a AND risky(p.s) AND risky(q.s) AND p.f", {"p": ["risky(p.s)", "p.f"], "q": ["risky(q.s)"]},
+         ["p.a = q.a"]),
         ("FALSE AND p.a = q.a", {"p": ["FALSE"], "q": []}, ["p.a = q.a"]),
     ],
 )  # fmt: skip
-def test_what_can_raise_waits_for_what_is_written_before(
-    condition: str, by_stream: dict[str, list[str]], stays: list[str]
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_of_windows_all_conditions_of_one_stream_are_pushed(
+    condition: str, by_stream: dict[str, list[str]], stays: list[str], engine: str
 ) -> None:
-    assert pushed(condition) == (by_stream, stays)
+    plan = replace(plan_of(JOINED + condition, fold_constants, split_conjunctions), engine=engine)
+    assert _pushed(push_filters(plan)) == (by_stream, stays)
+
+
+@pytest.mark.parametrize(
+    ("condition", "by_source", "stays"),
+    [
+        # nothing is written before it, or all of that went to the same source
+        ("risky(p.s) AND p.a = t.a", {"p": ["risky(p.s)"], "t": []}, ["p.a = t.a"]),
+        ("p.a > 0 AND 6 / p.a > 1 AND p.a = t.a", {"p": ["p.a > 0", "6.0 / p.a > 1.0"], "t": []}, ["p.a = t.a"]),
+        # Spark evaluates it, and rows that have no partner in t must not be divided
+        ("t.a > 0 AND 6 / p.a > 1 AND p.a = t.a", {"p": [], "t": ["t.a > 0"]}, ["6.0 / p.a > 1.0", "p.a = t.a"]),
+        ("p.a = t.a AND p.b + 1 > 5", {"p": [], "t": []}, ["p.a = t.a", "p.b + 1 > 5"]),
+        ("p.a = t.a AND CAST(p.s AS INT) > 5", {"p": [], "t": []}, ["p.a = t.a", "CAST(p.s AS INT) > 5"]),
+        # a function is evaluated by the chain, and may raise earlier
+        ("p.a = t.a AND risky(p.s)", {"p": ["risky(p.s)"], "t": []}, ["p.a = t.a"]),
+        ("p.a = t.a AND p.x + 1 > 5", {"p": ["p.x + 1.0 > 5.0"], "t": []}, ["p.a = t.a"]),
+        ("p.a = t.a AND p.a / 2 > 5", {"p": ["p.a / 2.0 > 5.0"], "t": []}, ["p.a = t.a"]),
+    ],
+)  # fmt: skip
+def test_what_spark_evaluates_waits_for_what_is_written_before(
+    condition: str, by_source: dict[str, list[str]], stays: list[str]
+) -> None:
+    plan = replace(plan_of(TABLED + condition, fold_constants, split_conjunctions), engine="spark")
+    assert _pushed(push_filters(plan)) == (by_source, stays)
+    # set aside, or in this process, a chain evaluates it
+    for other in (replace(plan, engine="local"), replace(plan, sets_aside=True)):
+        assert len(_pushed(push_filters(other))[1]) == 1
 
 
 def test_that_it_waits_is_told() -> None:
-    (note,) = plan_of(JOINED + "p.a = q.a AND risky(p.s)", push_filters).notes
-    assert note.startswith("risky(p.s) can raise")
-    assert "declare its functions safe" in note
+    plan = replace(plan_of(TABLED + "p.a = t.a AND 6 / p.a > 1"), engine="spark")
+    (note,) = push_filters(plan).notes
+    assert note.startswith("6.0 / p.a > 1.0 can raise, and Spark evaluates it")
+    assert "write it first" in note
+    assert not push_filters(replace(plan, engine="local")).notes
+
+
+# carry_errors: what raises before a join
+
+
+def test_errors_are_carried_only_where_something_can_raise() -> None:
+    plan = optimize(read_query(JOINED + "p.a = q.a AND risky(p.s) AND calm(q.s) AND q.b > 1", catalog(), {}))
+    assert {scan.alias: scan.errors for scan in plan.scans} == {"p": "carried errors", "q": ""}
+    assert plan.join is not None
+    assert plan.join.keeps == (("p", "a"), ("p", "carried errors"))
+    assert isinstance(plan.root.input, Fail)
+    assert plan.root.input.names == ("p_carried errors",)
+    assert plan.root.input.schema.names == ["p_a", "event_time"]
+
+
+@pytest.mark.parametrize("text", [JOINED + "p.a = q.a AND calm(p.s)", "SELECT a FROM p WHERE risky(s)"])
+def test_no_errors_are_carried_without_need(text: str) -> None:
+    plan = optimize(read_query(text, catalog(), {}))
+    assert not any(isinstance(node, Fail) for node in walk(plan.root))
+
+
+def test_what_spark_evaluates_carries_nothing() -> None:
+    text = JOINED + "6 / p.a > 1 AND p.a = q.a"
+    assert not any(isinstance(n, Fail) for n in walk(optimize(read_query(text, catalog(), {}), "spark").root))
+    assert any(isinstance(n, Fail) for n in walk(optimize(read_query(text, catalog(), {}), "local").root))
 
 
 # build_join: equalities become keys
@@ -295,9 +352,16 @@ def test_residuals(condition: str, residuals: list[str], stays: list[str]) -> No
     assert (texts(plan.join.residuals), texts(plan.conditions)) == (residuals, stays)
 
 
-@pytest.mark.parametrize(
-    "condition", ["p.b < q.b", "p.b < q.b AND p.a + 1 = q.a", "p.x = q.x", "p.s <=> q.s", "p.a = 5 AND q.a = 5", "TRUE"]
-)
+@pytest.mark.parametrize("text", ["p.b < q.b AND p.a + 1 = q.a", "p.a + 1 = q.a AND p.b < q.b"])
+def test_an_equality_that_can_raise_is_a_key_if_nothing_else_connects(text: str) -> None:
+    assert keys(joined(text)) == [(("p", "computed 0"), ("q", "a"))]
+    for other in (f"{text} AND p.b = q.b", f"p.b = q.b AND {text}"):
+        plan = joined(other)
+        assert keys(plan) == [(("p", "b"), ("q", "b"))]
+        assert texts(plan.conditions) == ["p.a + 1 = q.a"]
+
+
+@pytest.mark.parametrize("condition", ["p.b < q.b", "p.x = q.x", "p.s <=> q.s", "p.a = 5 AND q.a = 5", "TRUE"])
 def test_streams_that_no_equality_connects_are_refused(condition: str) -> None:
     with pytest.raises(tw.PlanError, match=r"q is joined with p by no equality.*; write p.x = q.y"):
         joined(condition)

@@ -171,8 +171,8 @@ def test_a_start_that_fails_leaves_the_checkpoint_free(spark, tmp_path: Path):
     assert found(tmp_path / "out") == [(1,), (2,)]
 
 
-def test_what_moves_filters_is_refused_and_what_does_not_is_not(spark, tmp_path: Path):
-    """A function declared safe is tried before the join, whose state then holds other rows."""
+def test_what_changes_the_state_is_refused_and_what_does_not_is_not(spark, tmp_path: Path):
+    """Rows on which a function raises that is not declared safe are kept with what it raised."""
     streams = files(tmp_path, {"a": [rows([0, 3])], "b": [rows([1])]})
     run = {"format": "noop", "checkpoint": str(tmp_path / "checkpoint"), "trigger": "availableNow"}
     text = "SELECT a.id AS a FROM a, b WHERE a.k = b.k AND ok(a.id) WINDOW 5 SECONDS"

@@ -22,8 +22,8 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from thalweg.kernels.salt import NO_SALT, Salt
-from thalweg.runtime.join_packing import Packing
-from thalweg.runtime.join_state import KeptJoin
+from thalweg.runtime.joins.join_packing import Packing
+from thalweg.runtime.joins.join_state import KeptJoin
 from thalweg.runtime.spark.joins import processor
 
 ROWS_IN, PACKING, CHUNKS_OUT = "rows to Python", "packing", "chunks from Python"

@@ -61,7 +61,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.adapt.drift_alarm import DriftAlarm
+from thalweg.adapt.drift_alarm import DriftAlarm, Regimes
 from thalweg.adapt.evidence import WINDOW, Evidence
 from thalweg.adapt.met_costs import MetCosts
 from thalweg.adapt.outlook import Outlook, Walk
@@ -74,14 +74,13 @@ from thalweg.adapt.policy import (
     Verdict,
     Wants,
     duration,
+    everything,
     is_number,
     known_costs,
     known_fixed,
     restored_order,
 )
 from thalweg.adapt.purse import Credit, Purse
-from thalweg.adapt.regimes import Regimes
-from thalweg.adapt.scope import everything
 from thalweg.adapt.slice_length import FIRST_ROWS, MOST_ROWS, SliceLength
 from thalweg.adapt.trial_choice import choose_trial, in_doubt
 from thalweg.errors import PlanError

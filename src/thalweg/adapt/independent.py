@@ -35,10 +35,10 @@ from thalweg.adapt.policy import (
     Wants,
     better_here,
     eligible_from,
+    everything,
     known_costs,
     restored_order,
 )
-from thalweg.adapt.scope import everything
 from thalweg.plan.pipeline import Pipeline
 from thalweg.stats.profile_window import ProfileWindow
 

@@ -33,9 +33,9 @@ from thalweg.adapt.policy import (
     Wants,
     better_here,
     known_costs,
+    neighbours,
     restored_order,
 )
-from thalweg.adapt.scope import neighbours
 from thalweg.adapt.sweep import ENOUGH
 from thalweg.plan.pipeline import Pipeline
 from thalweg.stats.profile_window import ProfileWindow

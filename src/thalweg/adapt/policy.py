@@ -3,6 +3,22 @@
 The loop asks `wants()` what to profile, samples dropped rows with probability `p`, evaluates on each sampled row what
 the policy asked for, and hands everything seen to `update`, which may answer with a verdict: another order and the
 reason. The loop applies it at the next slice. A policy holds no clock, no thread, no engine; randomness is passed in.
+
+Profiling has three scopes: what is evaluated on a sampled row, and so which other orders can be judged by it.
+`everything` (A-Greedy): all filters behind the one that dropped the row; any order can be judged. `one_filter` (Sweep):
+the filter at one position; moving it forward can be judged. `neighbours` (LocalSwaps): the filter behind; swapping
+neighbours can be judged. Each next one costs less per row and sees less. In their answer, rows are positions that drop
+a row, columns are filters. Filters that may not be profiled never are.
+
+>>> order, pipeline = (1, 0, 2), Pipeline(("a", "b", "c"))
+>>> everything(order, pipeline).astype(int).tolist()
+[[1, 0, 1], [0, 0, 1], [0, 0, 0]]
+>>> one_filter(order, pipeline, position=1).astype(int).tolist()
+[[1, 0, 0], [0, 0, 0], [0, 0, 0]]
+>>> neighbours(order, pipeline).astype(int).tolist()
+[[1, 0, 0], [0, 0, 1], [0, 0, 0]]
+
+Reference for the scopes: Babu et al., SIGMOD 2004, sections 4.1.1, 5 and 7, figure 7.
 """
 
 from __future__ import annotations
@@ -106,6 +122,32 @@ class Wants:
     """The length of the next slices; None: as the loop likes."""
     trial: Trial | None = None
     """The next slice is a trial; the policy is asked again right after it."""
+
+
+def everything(order: Sequence[int], pipeline: Pipeline) -> Bits:
+    """Every filter behind the one that dropped the row (a-greedy, section 4.1.1)."""
+    n = len(pipeline)
+    position = np.empty(n, dtype=np.int64)
+    position[list(order)] = np.arange(n)
+    evaluate: Bits = (position[None, :] > np.arange(n)[:, None]) & np.array(pipeline.profiled)[None, :]
+    return evaluate
+
+
+def one_filter(order: Sequence[int], pipeline: Pipeline, position: int) -> Bits:
+    """Only the filter at `position`, on rows that some filter before it dropped (a-greedy, section 5)."""
+    n = len(pipeline)
+    evaluate = np.zeros((n, n), dtype=bool)
+    evaluate[:position, order[position]] = pipeline.profiled[order[position]]
+    return evaluate
+
+
+def neighbours(order: Sequence[int], pipeline: Pipeline) -> Bits:
+    """The filter behind the one that dropped the row (a-greedy, section 7)."""
+    n = len(pipeline)
+    evaluate = np.zeros((n, n), dtype=bool)
+    for position, k in enumerate(order[1:]):
+        evaluate[position, k] = pipeline.profiled[k]
+    return evaluate
 
 
 @dataclass(frozen=True, slots=True, eq=False)

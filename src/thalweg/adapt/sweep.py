@@ -34,9 +34,9 @@ from thalweg.adapt.policy import (
     better_here,
     eligible_from,
     known_costs,
+    one_filter,
     restored_order,
 )
-from thalweg.adapt.scope import one_filter
 from thalweg.plan.pipeline import Pipeline
 
 ENOUGH = 30

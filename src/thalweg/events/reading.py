@@ -128,7 +128,7 @@ def _stranger(record: Record, runs: dict[tuple[str, ...], object]) -> str | None
     facts: dict[tuple[str, ...], object] = {}
     if isinstance(record, JoinObserved):
         facts[record.run, "is"] = "a join"
-        if not record.table:
+        if not (record.table or record.inner):
             facts[record.run, "stream", record.stream] = record.others
     elif isinstance(record, Observed):
         facts = {(record.run, "is"): "a chain", (record.run, "chain"): record.predicates}

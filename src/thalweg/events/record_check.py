@@ -47,6 +47,8 @@ def wrong_with(record: Record) -> str | None:
 
 def _wrong_lists(record: Observed | NativeObserved | JoinObserved) -> str | None:
     names = record.others if isinstance(record, JoinObserved) else record.predicates
+    if isinstance(record, JoinObserved) and record.inner and names:
+        return "others is not empty, though an inner result probes for nothing"
     for name in _BY_PREDICATE[type(record)]:
         found = len(getattr(record, name))
         if found != len(names) and not (name in _MAY_BE_EMPTY and not found):

@@ -229,6 +229,9 @@ class JoinObserved:
     trial_ns: int = 0
     trial_loss_ns: int = 0
     compiling_ns: int = 0
+    inner: bool = False
+    """Not a stream, but what a tree of joins has put together from those named in `stream`, such as `(a b)`: it has
+    rows, those that expired and what is held of them, the rest is zero."""
 
 
 Record = JoinObserved | Observed | VerdictGiven | Switched | NativeObserved

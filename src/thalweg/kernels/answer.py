@@ -2,7 +2,9 @@
 
 A row function is called once a row, also when it raises on some: the call goes on behind the row that raised. A
 vectorised predicate that raises is called again on halves, down to the rows that raise alone: O(f log n) more calls for
-f such rows of n. A slice that raises while neither half does (too little memory, say) has no such row.
+f such rows of n. A slice that raises while neither half does (too little memory, say) has no such row. An expression of
+SQL knows all rows on which it divides by zero, fails to cast text or calls a function that raises: it is called once
+more, on the others.
 
 >>> mask, raised = answer_by_row(lambda x: 10 / x > 2, [[1, 0, 9]], 3, "p")
 >>> mask.tolist(), raised  # unknown is not false: the bit says whether the row stays
@@ -22,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thalweg.errors import PredicateError, WrongAnswerError
-from thalweg.plan.native_text import is_column
+from thalweg.errors import ExpressionError, PredicateError, WrongAnswerError
+from thalweg.plan.predicate import is_column
 
 Bits = NDArray[np.bool_]
 Raised = dict[int, Exception]
@@ -122,29 +124,56 @@ def _refuse_what_is_no_truth(result: Any, answers: Sequence[Any], name: str) -> 
 def answer_by_array(call: Callable[..., Any], arrays: Sequence[pa.Array], rows: int, name: str) -> tuple[Bits, Raised]:
     """A vectorised predicate on its columns."""
     raised: Raised = {}
-    return _halved(call, arrays, rows, name, 0, raised), raised
+    return _answered(call, arrays, name, range(rows), raised), raised
 
 
-def _halved(
-    call: Callable[..., Any], arrays: Sequence[pa.Array], rows: int, name: str, first: int, raised: Raised
+def _answered(
+    call: Callable[..., Any], arrays: Sequence[pa.Array], name: str, places: Sequence[int], raised: Raised
 ) -> Bits:
+    """On the rows at these places."""
+    rows = len(places)
     try:
         result = call(*arrays)
     except WrongAnswerError:
         raise
     except Exception as error:
+        if isinstance(error, ExpressionError) and error.rows is not None:
+            return _answered_but_for(error, call, arrays, name, places, raised)
         if rows == 1:
-            raised[first] = error
+            raised[places[0]] = error
             return np.ones(1, dtype=bool)
     else:
         return as_mask(result, rows, name)
     half = rows // 2
     return np.concatenate(
         [
-            _halved(call, [a.slice(0, half) for a in arrays], half, name, first, raised),
-            _halved(call, [a.slice(half) for a in arrays], rows - half, name, first + half, raised),
+            _answered(call, [a.slice(0, half) for a in arrays], name, places[:half], raised),
+            _answered(call, [a.slice(half) for a in arrays], name, places[half:], raised),
         ]
     )
+
+
+def _answered_but_for(
+    error: ExpressionError,
+    call: Callable[..., Any],
+    arrays: Sequence[pa.Array],
+    name: str,
+    places: Sequence[int],
+    raised: Raised,
+) -> Bits:
+    """An expression that knows all rows on which it raises: it is asked again on the others."""
+    assert error.rows is not None
+    assert error.each is not None
+    mask = np.ones(len(places), dtype=bool)
+    good = mask.copy()
+    for n, row in enumerate(error.rows):
+        raised[places[row]] = error.each(n)
+        good[row] = False
+    if good.any():
+        left = good.nonzero()[0]
+        some = [a.filter(pa.array(good)) for a in arrays]
+        mask[good] = _answered(call, some, name, [places[row] for row in left.tolist()], raised)
+    return mask
 
 
 def as_mask(result: Any, rows: int, name: str) -> Bits:

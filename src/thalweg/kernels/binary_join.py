@@ -21,7 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.errors import PlanError, nearest
-from thalweg.kernels.multiway_join import RESULTS, Told, put_together
+from thalweg.kernels.multiway_join import RESULTS, ResultLimits, Told, put_together
 from thalweg.kernels.probe_chain import ProbeRows
 from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.kernels.window_store import WindowStore
@@ -59,20 +59,25 @@ class BinaryJoin:
         """Entries compared so far."""
 
     def process(
-        self, side: str, batch: pa.RecordBatch, keys: Words, times: Words, ends: Words, results: int = RESULTS
-    ) -> Iterator[Pairs]:
-        """The pairs of new rows; they are inserted when the last is taken."""
+        self, side: str, batch: pa.RecordBatch, keys: Words, times: Words, ends: Words, *, keep: bool = True,
+    ) -> Iterator[Pairs]:  # fmt: skip
+        """The pairs of new rows, in the order of these; they are inserted when the last is taken, unless nobody will
+        ever look for them (`keep`)."""
         other = self.stores[RIGHT if side == LEFT else LEFT]
         ring = other.indexes[_KEY].ring
         found = self._hash if self.method == "hash" else self._loops
-        for new, old, latest in found(side, keys, times, ends, results):
+        for new, old, latest in found(side, keys, times, ends, RESULTS):
             yield Pairs(new, old, latest, np.minimum(ends[new], ring[old & (len(ring) - 1), 3]))
+        if keep:
+            self.insert(side, batch, keys, times, ends)
+
+    def insert(self, side: str, batch: pa.RecordBatch, keys: Words, times: Words, ends: Words) -> None:
+        """New rows whose pairs nobody asks for."""
         self.stores[side].insert(batch, {_KEY: keys}, times, ends)
 
-    def expire(self, before: int) -> None:
-        """Forget rows whose end is before that time."""
-        for store in self.stores.values():
-            store.expire(before)
+    def expire(self, before: int) -> dict[str, int]:
+        """Forget rows whose end is before that time; returns how many of each side."""
+        return {side: store.expire(before) for side, store in self.stores.items()}
 
     def _hash(
         self, side: str, keys: Words, times: Words, ends: Words, results: int
@@ -81,7 +86,7 @@ class BinaryJoin:
         rows = ProbeRows({_KEY: keys}, times, ends, np.full((1, len(keys)), -1, np.int64))
         tree = _TREES[side]
         found = put_together(
-            tree, self.stores, rows, np.arange(len(keys)), tree.others, most=NO_LIMIT, told=told, results=results
+            tree, self.stores, rows, np.arange(len(keys)), tree.others, ResultLimits(NO_LIMIT, results), told
         )
         for one in found:
             yield one.rows[side], one.rows[tree.others[0]], one.latest

@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 
 from thalweg.errors import PredicateError
 from thalweg.kernels.answer import Bits, CallEnded, Raised, answer_by_array, answer_by_row
-from thalweg.kernels.columns import Columns, Rows, python_values
+from thalweg.kernels.columns import Columns, Rows, gathered_type, plain_array, python_values
 from thalweg.kernels.compiling import watch_compiling
-from thalweg.kernels.plain_columns import gathered_type, plain_array
 from thalweg.kernels.unknown import Unknown
 from thalweg.kernels.user_frame import raised_at
 from thalweg.plan import FilterPlan, Predicate

@@ -43,6 +43,16 @@ class Results:
     latest: Words
 
 
+@dataclass(frozen=True, slots=True)
+class ResultLimits:
+    """How many results there may be."""
+
+    most: int
+    """Of one row."""
+    results: int = RESULTS
+    """Put together at a time."""
+
+
 @dataclass(slots=True)
 class Told:
     """By a call: the row with the most results and how many, and the entries of indexes looked at."""
@@ -66,14 +76,13 @@ def put_together(
     rows: ProbeRows,
     kept: Words,
     order: Sequence[str],
-    *,
-    most: int,
+    limits: ResultLimits,
     told: Told,
-    results: int = RESULTS,
 ) -> Iterator[Results]:
     """The results of the rows `kept`. Stores must not be inserted into before the last is taken."""
     from thalweg.kernels import probing
 
+    most, results = limits.most, limits.results
     root_keys = list(rows.keys)
     levels = levels_of(tree, stores, order, root_keys)
     checks, check_of = _checks(tree, stores, order, rows)
@@ -113,7 +122,7 @@ def _checks(
     found: list[list[int]] = []
     check_of = [0]
     for level, alias in enumerate(order):
-        for c in tree.unused(alias):
+        for c in tree.unused_classes[alias]:
             earlier = [a for a in (tree.root, *order[:level]) if a in tree.graph.column_of[c]]
             if not earlier:
                 continue

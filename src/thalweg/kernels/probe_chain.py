@@ -105,7 +105,7 @@ class ProbeChain:
         path = self._paths[k]
         found = np.empty(len(alive), bool)
         if len(path) == 1:
-            store, key = self.stores[path[0]], self.tree.key(path[0])
+            store, key = self.stores[path[0]], self.tree.keys[path[0]]
             index = store.indexes[key]
             looked = find_partners(
                 rows.keys[key], rows.times, rows.ends, alive, index.ring, index.heads, index.multiplier, index.shift,
@@ -179,7 +179,7 @@ def levels_of(
 
     levels = []
     for alias in order:
-        store, key, parent = stores[alias], tree.key(alias), tree.parents[alias]
+        store, key, parent = stores[alias], tree.keys[alias], tree.parents[alias]
         index = store.indexes[key]
         level = [0] * p.LEVEL_WIDTH
         level[p.RING], level[p.MASK], level[p.LOW] = index.ring_address, index.mask, store.low

@@ -132,10 +132,11 @@ def _moved(ring: NDArray[Any], rows: Numbers, capacity: int, first: int) -> NDAr
 
 
 class ArrowColumn:
-    """Of any type."""
+    """Of any type. While all values are null, only their number is held: most errors of rows are."""
 
     def __init__(self, kind: pa.DataType) -> None:
         self.kind = kind
+        self._has_values = False
         self._large = self._small = pa.nulls(0, kind)
         self._parts: list[pa.Array] = []  # of the small one, not joined yet
         self._first = 0  # the number of the first row of the large one
@@ -146,6 +147,12 @@ class ArrowColumn:
         """Rows `first` and following."""
         if not self._rows:
             self._first = self._low = first
+        if not self._has_values:
+            if array.null_count == len(array):
+                self._rows += len(array)
+                return
+            self._has_values = True
+            self._large = pa.nulls(self._rows, self.kind)
         if any(buffer is not None and buffer.parent is not None for buffer in array.buffers()):
             # a part of a larger buffer, as of a message with all columns of a batch: holding it would hold them all
             array = pa.concat_arrays([array])
@@ -154,6 +161,8 @@ class ArrowColumn:
 
     def take(self, rows: Numbers) -> pa.Array:
         """The values of these rows."""
+        if not self._has_values:
+            return pa.nulls(len(rows), self.kind)
         self._settle()
         places = rows - self._first
         large = len(self._large)
@@ -184,10 +193,11 @@ class ArrowColumn:
 
     def keep(self, rows: Numbers, first: int) -> None:
         """Only these."""
-        kept = self.take(rows)
-        self._large, self._small = kept, kept.slice(0, 0)
+        if self._has_values:
+            kept = self.take(rows)
+            self._large, self._small = kept, kept.slice(0, 0)
         self._first = self._low = first
-        self._rows = len(kept)
+        self._rows = len(rows)
 
     def forget(self, low: int) -> None:
         """Their memory is given back when the arrays are joined next; at once when nothing else is held."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from thalweg.kernels.compiling import watch_compiling
 from thalweg.kernels.key_words import KeyKind
-from thalweg.kernels.multiway_join import Told, put_together
+from thalweg.kernels.multiway_join import ResultLimits, Told, put_together
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.kernels.window_store import LEAST, WindowStore
 from thalweg.plan.join_graph import JoinGraph
@@ -40,7 +40,7 @@ def _join_three_rows(writeable: bool) -> None:
     rows = ProbeRows(dict.fromkeys(graph.keys_of("a"), word), word, word, np.full((2, 1), -1, np.int64))
     chain = ProbeChain(tree, stores, lambda: 0)
     found = [bool(chain.probe(k, rows, np.arange(1))[0]) for k in range(2)]
-    made = list(put_together(tree, stores, rows, np.arange(1), tree.others, most=1, told=Told(), results=1))
+    made = list(put_together(tree, stores, rows, np.arange(1), tree.others, ResultLimits(1, 1), Told()))
     assert found == [True, True]
     assert len(made) == 1
     stores["b"].expire(1)
@@ -55,7 +55,7 @@ def _join_three_rows(writeable: bool) -> None:
     rows = ProbeRows(dict.fromkeys(star.keys_of("a"), word), word, word, np.full((2, 1), -1, np.int64))
     chain = ProbeChain(star.tree("a"), stores, lambda: 0)
     assert all(chain.probe(k, rows, np.arange(1))[0] for k in range(2))
-    made = list(put_together(star.tree("a"), stores, rows, np.arange(1), ("b", "c"), most=1, told=Told(), results=1))
+    made = list(put_together(star.tree("a"), stores, rows, np.arange(1), ("b", "c"), ResultLimits(1, 1), Told()))
     assert len(made) == 1
     stores["b"].take(0, np.zeros(1, np.int64))
     KeyKind.of([("", pa.string())]).words(pa.array(["a"]))

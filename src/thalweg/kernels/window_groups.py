@@ -28,9 +28,9 @@ import pyarrow as pa
 
 from thalweg.errors import PlanError
 from thalweg.kernels.aggregate_parts import Part, parts_of, same_values
+from thalweg.kernels.columns import plain
 from thalweg.kernels.group_words import group_words
 from thalweg.kernels.pane_runs import PANE, PaneRuns, merged, words
-from thalweg.kernels.plain_columns import plain
 from thalweg.kernels.salt import Salt
 from thalweg.kernels.window_panes import LEAST, MOST, Panes, Words, ranges
 from thalweg.plan.group_spec import AggregateColumn, GroupSpec, key_name

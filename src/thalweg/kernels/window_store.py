@@ -10,9 +10,8 @@ Cost: inserting costs one write an index and a copy of the row; expiring costs o
 Python. Rows that came in disorder can hold back the place of expired ones behind them, until those are as many as the
 others, or a window has passed; then the store is looked through, and packed if that is worth it.
 
-Snapshots are made of chunks, one a call of `insert`: `changes()` gives the bytes of those added since it was last
-called and the numbers of those that have no live row any more. A store restored from the chunks that are left holds
-the same live rows; one that was behind catches up with the chunks it has not seen.
+Snapshots are made of chunks, one per call of `insert` (`window_chunks`). A store restored from the chunks that are left
+holds the same live rows; one that was behind catches up with the chunks it has not seen.
 
 >>> import pyarrow as pa
 >>> store = WindowStore(pa.schema([("k", pa.int64())]), keys=[(0,)], window=10)
@@ -24,10 +23,9 @@ the same live rows; one that was behind catches up with the chunks it has not se
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +35,9 @@ from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.kernels.stored_column import Numbers, StoredColumn, stored
 from thalweg.plan.join_graph import Key
 
+if TYPE_CHECKING:
+    from thalweg.kernels.window_chunks import Changes, Hashed, WindowChunks, WordsOf
+
 LEAST = 1024
 """Rows there is room for at least; a power of two, as every capacity."""
 SPARSE = 8
@@ -45,12 +46,8 @@ PACK = 2
 """Packed when it holds that many times the rows it held when last looked through."""
 CACHE_LINE = 64
 """Bytes: two rows of a ring."""
-_TIME, _END, _KEY = "\0time", "\0end", "\0key"
 
 Words = NDArray[np.int64]
-WordsOf = Callable[[pa.RecordBatch], tuple[Words, Mapping[Key, Words]]]
-Hashed = Callable[[pa.RecordBatch], Words]
-"""The words of a key, from the columns that a window holds."""
 
 
 @dataclass(slots=True)
@@ -79,14 +76,6 @@ class HashIndex:
         return cls(ring, heads, multiplier, shift, capacity - 1, ring.ctypes.data, heads.ctypes.data)
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """Since the last snapshot."""
-
-    added: Mapping[int, bytes]
-    removed: tuple[int, ...]
-
-
 class WindowStore:
     """Rows in the order they came, numbered from 0."""
 
@@ -102,9 +91,7 @@ class WindowStore:
         salt: Salt = NO_SALT,
     ) -> None:
         """`window`: a row's end is its time and that much; None: ends are given with the rows. `snapshots`: remember
-        what `changes` will ask for. `words`: the times and keys of rows, where they follow from the columns and the
-        window; None: snapshots hold them too, but for the keys that are `hashed`: these follow from the columns, and
-        the process that goes on hashes them with another salt. `salt`: of the tables."""
+        what `changes` will ask for; `words` and `hashed` are those of `WindowChunks`. `salt`: of the tables."""
         self.schema = schema
         self.keys = tuple(keys)
         self.window = window
@@ -115,13 +102,11 @@ class WindowStore:
         self._columns: list[StoredColumn] = [stored(f.type, LEAST) for f in schema]
         self._looked_through = LEAST  # rows at that time
         self._looked_at: int | None = None  # the time given to `expire` then
-        self._snapshots = snapshots
-        self._words = words if window is not None else None
-        self._hashed = dict(hashed or {})
-        self._unsaved: dict[int, tuple[pa.RecordBatch, list[Words]]] = {}  # chunks that are in no snapshot yet
-        self._chunk_ends: list[tuple[int, int]] = []  # a heap of the last end of each chunk, and its number
-        self._next_chunk = 0
-        self._removed: list[int] = []
+        self._chunks: WindowChunks | None = None
+        if snapshots:
+            from thalweg.kernels.window_chunks import WindowChunks
+
+            self._chunks = WindowChunks(schema, self.keys, window, words, hashed)
 
     def __len__(self) -> int:
         return self.high - self.low
@@ -134,13 +119,18 @@ class WindowStore:
 
     def insert(self, batch: pa.RecordBatch, keys: Mapping[Key, Words], times: Words, ends: Words | None = None) -> None:
         """Rows with their keys as words and their times."""
-        from thalweg.kernels.probing import insert
-
         if not batch.num_rows:
             return
         if ends is None:
             assert self.window is not None
             ends = ends_of(times, self.window)
+        self._insert(batch, keys, times, ends)
+        if self._chunks is not None:
+            self._chunks.add(batch, keys, times, ends)
+
+    def _insert(self, batch: pa.RecordBatch, keys: Mapping[Key, Words], times: Words, ends: Words) -> None:
+        from thalweg.kernels.probing import insert
+
         if len(self) + batch.num_rows > self._capacity:
             self._resize(len(self) + batch.num_rows)
         for key, index in self.indexes.items():
@@ -148,13 +138,6 @@ class WindowStore:
         for column, array in zip(self._columns, batch.columns, strict=True):
             column.append(array, self.high)
         self.high += batch.num_rows
-        if self._snapshots:
-            words = [times, *([ends] if self.window is None else []), *(keys[key] for key in self._saved_keys())]
-            if self._words is not None:
-                words = []
-            self._unsaved[self._next_chunk] = batch, words
-            heapq.heappush(self._chunk_ends, (int(ends.max()), self._next_chunk))
-            self._next_chunk += 1
 
     def expire(self, before: int) -> int:
         """Forget rows whose end is before that time; returns how many."""
@@ -172,10 +155,8 @@ class WindowStore:
             self._looked_through = min(self._looked_through, max(len(self), LEAST))
             for column in self._columns:
                 column.forget(self.low)
-        while self._chunk_ends and self._chunk_ends[0][0] < before:
-            number = heapq.heappop(self._chunk_ends)[1]
-            if self._unsaved.pop(number, None) is None:
-                self._removed.append(number)
+        if self._chunks is not None:
+            self._chunks.expire(before)
         return rows - len(self)
 
     def _window_passed(self, before: int) -> bool:
@@ -231,66 +212,28 @@ class WindowStore:
     @property
     def next_chunk(self) -> int:
         """The number of the chunk that is made next."""
-        return self._next_chunk
+        return self._remembered.next_chunk
 
     def changes(self) -> Changes:
         """What a snapshot must add and remove since the last call."""
-        assert self._snapshots, "made without snapshots=True"
-        added = {number: self._bytes(*chunk) for number, chunk in self._unsaved.items()}
-        self._unsaved.clear()
-        removed, self._removed = tuple(self._removed), []
-        return Changes(added, removed)
+        return self._remembered.changes()
 
     def forget_changes(self) -> None:
         """What was inserted is known elsewhere, and no snapshot needs it."""
-        self._unsaved.clear()
-        self._chunk_ends.clear()
-
-    def _hidden(self) -> list[str]:
-        if self._words is not None:
-            return []
-        ends = [_END] if self.window is None else []
-        return [_TIME, *ends, *(f"{_KEY}{self.keys.index(key)}" for key in self._saved_keys())]
-
-    def _saved_keys(self) -> list[Key]:
-        """Keys whose words snapshots hold, where they do not follow from the columns."""
-        return [key for key in self.keys if key not in self._hashed]
-
-    def _bytes(self, batch: pa.RecordBatch, words: list[Words]) -> bytes:
-        hidden = [pa.field(name, pa.int64()) for name in self._hidden()]
-        whole = pa.RecordBatch.from_arrays(
-            [*batch.columns, *(pa.array(w) for w in words)], schema=pa.schema([*self.schema, *hidden])
-        )
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, whole.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
-            writer.write_batch(whole)
-        data: bytes = sink.getvalue().to_pybytes()
-        return data
+        if self._chunks is not None:
+            self._chunks.forget()
 
     def restore(self, chunks: Mapping[int, bytes] | Iterable[tuple[int, bytes]], end: int = 0) -> None:
         """Take over chunks of a snapshot: all of them by a new store, those that came since by one that held what was
         there before. Rows that had expired come back where their chunk had live ones, and expire again. `end`: numbers
         before it have been used, also those of chunks that are gone, and are not used again."""
-        numbered: list[tuple[int, Any]] = sorted(dict(chunks).items())
-        assert not self._unsaved, "what was inserted is in no snapshot"
-        assert not numbered or numbered[0][0] >= self._next_chunk, "chunks are taken over once"
-        hidden = self._hidden()
-        for number, data in numbered:
-            whole = pa.ipc.open_stream(data).read_next_batch()
-            batch = whole.select(self.schema.names)
-            ends = None
-            if self._words is not None:
-                times, keys = self._words(batch)
-            else:
-                times, *words = [whole.column(name).to_numpy() for name in hidden]
-                if self.window is None:
-                    ends, *words = words
-                saved = dict(zip(self._saved_keys(), words, strict=True))
-                keys = saved | {key: words_of(batch) for key, words_of in self._hashed.items()}
-            self._next_chunk = number
-            self.insert(batch, keys, times, ends)
-            self._unsaved.clear()
-        self._next_chunk = max(end, numbered[-1][0] + 1 if numbered else self._next_chunk)
+        for rows in self._remembered.restored(chunks, end):
+            self._insert(rows.batch, rows.keys, rows.times, rows.ends)
+
+    @property
+    def _remembered(self) -> WindowChunks:
+        assert self._chunks is not None, "made without snapshots=True"
+        return self._chunks
 
 
 def ends_of(times: Words, window: int) -> Words:

@@ -1,11 +1,15 @@
 """The join of all sources, from the conditions over two of them.
 
-An equality of two sources' expressions is a key; a side that is no column becomes one, which the scan computes. What
-cannot raise is checked where rows are put together; everything else is a filter over joined rows.
+An equality of two sources' expressions is a key; a side that is no column becomes one, which the scan computes. Other
+conditions that cannot raise are checked where rows are put together; everything else is a filter over joined rows.
+
+A side that can raise, computed before the join, fails the query on rows that may have no partner. So such an equality
+is a key only if nothing else connects its sources, wherever it is written; else it is a filter over joined rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pyarrow as pa
@@ -23,17 +27,21 @@ def build_join(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
     """In place of the product of all sources; one source alone is left as it is."""
     if len(plan.scans) == 1:
         return plan.with_join(None)
+    sides = {n: found for n, c in enumerate(plan.conditions) if (found := _sides(c.expression)) is not None}
+    keys = [n for n, both in sides.items() if not any(map(can_raise, both))]
+    # by their texts, so that it does not matter which is written first
+    for n in sorted(sides.keys() - set(keys), key=lambda n: plan.conditions[n].text):
+        if _ends(sides[n]) not in _connected(sides[k] for k in keys):
+            keys.append(n)
     equalities: list[Equality] = []
     residuals: list[Condition] = []
     stay: list[Condition] = []
-    for condition in plan.conditions:
-        sides = _sides(condition.expression)
-        if sides is not None and all(_may_be_computed(plan, side, condition.place) for side in sides):
-            keys = []
-            for side in sides:
-                plan, key = _key(plan, side)
-                keys.append(key)
-            equalities.append(Equality(keys[0], keys[1], condition.text))
+    for n, condition in enumerate(plan.conditions):
+        if n in keys:
+            one, other = sides[n]
+            plan, one_key = _key(plan, one)
+            plan, other_key = _key(plan, other)
+            equalities.append(Equality(one_key, other_key, condition.text, condition.place))
         elif _is_checked(condition.expression):
             residuals.append(condition)
         else:
@@ -64,14 +72,21 @@ def _is_key(kind: pa.DataType) -> bool:
     return not any(one(kind) for one in unlike)
 
 
-def _may_be_computed(plan: QueryPlan, side: Expression, place: int) -> bool:
-    """Before the join, for every row of its source: a side that can raise, only if nothing is written before it that
-    its source does not check itself."""
-    if not can_raise(side):
-        return True
-    (alias,) = aliases(side)
-    elsewhere = [*plan.conditions, *(c for scan in plan.scans if scan.alias != alias for c in scan.conditions)]
-    return all(condition.place >= place for condition in elsewhere)
+def _ends(sides: tuple[Expression, Expression]) -> tuple[str, str]:
+    """The two sources of an equality."""
+    return aliases(sides[0])[0], aliases(sides[1])[0]
+
+
+def _connected(sides: Iterable[tuple[Expression, Expression]]) -> frozenset[tuple[str, str]]:
+    """Pairs of sources that equalities connect, directly or by way of others."""
+    parts: list[set[str]] = []
+    for both in sides:
+        ends = set(_ends(both))
+        for part in [part for part in parts if part & ends]:
+            ends |= part
+            parts.remove(part)
+        parts.append(ends)
+    return frozenset((one, other) for part in parts for one in part for other in part)
 
 
 def _key(plan: QueryPlan, side: Expression) -> tuple[QueryPlan, Key]:
@@ -110,6 +125,5 @@ def _refuse_parts(plan: QueryPlan, equalities: list[Equality]) -> None:
         raise SourceText(plan.query.text).error(
             plan.scan(apart[0]).source.offset,
             f"{apart[0]} is joined with {near} by no equality, so that every row would meet every other; write "
-            f"{near}.x = {apart[0]}.y (an equality of DOUBLEs, or one that can raise behind conditions of others, is "
-            "checked on joined rows and connects nothing)",
+            f"{near}.x = {apart[0]}.y (an equality of DOUBLEs is checked on joined rows and connects nothing)",
         )

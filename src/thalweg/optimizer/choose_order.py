@@ -6,6 +6,9 @@ for new rows of all streams. So a source counts with the mean over the streams w
 directly or by way of others, each weighted with its rows per second, where all are known. Where nothing is known about
 a source, the written order is kept, and the reason says so. While the stream runs, what is counted replaces all of
 this.
+
+With the order, the probe trees are chosen: for new rows of each stream, the source from whose rows each other source is
+looked in. A probe tree stays as long as a query runs; the order of probes along it is what adapts.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from dataclasses import replace
 
 from thalweg.optimizer.estimate_sources import Lookers, estimate_sources, lookers
 from thalweg.plan.join_graph import JoinGraph
+from thalweg.plan.join_plan import join_graph
+from thalweg.plan.nodes import Join, WindowJoin, sources_of
 from thalweg.plan.plan_estimates import SourceEstimates
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.stats import NOTHING_KNOWN, Knowledge
@@ -37,7 +42,18 @@ def choose_order(plan: QueryPlan, known: Knowledge = NOTHING_KNOWN) -> QueryPlan
         looking = lookers(plan, JoinGraph.of([(*e.one, *e.other) for e in join.equalities]))
         order = tuple(sorted(sources, key=lambda alias: _found(alias, sources, looking)))
         why = "fewest expected partners first, from declared statistics"
-    return plan.with_join(replace(join, order=order, why=why))
+    return plan.with_join(with_order(join, order, why))
+
+
+def with_order(join: Join, order: tuple[str, ...], why: str) -> Join:
+    """A join that tries this order first, with the probe trees that belong to it: a source is looked in from rows of
+    the nearest source that it shares a column with."""
+    if not isinstance(join, WindowJoin):
+        return replace(join, order=order, why=why)
+    join = replace(join, order=order, why=why, probe_trees=())
+    graph = join_graph(join)
+    trees = {source.alias: graph.tree(source.alias) for source in sources_of(join) if source.relation.is_stream}
+    return replace(join, probe_trees=tuple((root, tuple(tree.parents.items())) for root, tree in trees.items()))
 
 
 def _is_unknown(source: SourceEstimates) -> bool:
@@ -54,11 +70,11 @@ def _found(alias: str, sources: Mapping[str, SourceEstimates], looking: Lookers)
         if edge.partners is not None and edge.share_found is not None:
             shares.append(edge.share_found)
             partners.append(edge.partners.value)
-            weights.append(_arriving(sources[stream]))
+            weights.append(arriving(sources[stream]))
     return _mean(shares, weights), _mean(partners, weights)
 
 
-def _arriving(stream: SourceEstimates) -> float | None:
+def arriving(stream: SourceEstimates) -> float | None:
     """New rows per second that look for partners."""
     if stream.rows_per_second is None:
         return None

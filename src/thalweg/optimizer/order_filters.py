@@ -2,8 +2,8 @@
 
 That is the order that costs least when filters say nothing about each other (a-greedy, section 2). Costs are those the
 user declares of functions; an expression of Arrow's or Spark's own costs next to nothing. Where the cost of a function
-is not declared, or the policy asks for it, the written order stands. A condition that can raise comes after all that
-are written before it. While the stream runs, what is counted replaces all of this.
+is not declared, or the policy asks for it, the written order stands. A condition comes after its guards
+(`guards_of`). While the stream runs, what is counted replaces all of this.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import replace
 
-from thalweg.optimizer.shares import UNKNOWN, share_kept
+from thalweg.optimizer.estimate_sources import UNKNOWN, share_kept
 from thalweg.plan.estimate import Estimate
 from thalweg.plan.expression import UserCall, walk
-from thalweg.plan.functions import can_raise
-from thalweg.plan.query import Condition
+from thalweg.plan.query import Condition, guards_of
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.stats import NOTHING_KNOWN, CostUs, Knowledge
 
@@ -48,20 +47,18 @@ def _ordered(conditions: Sequence[Condition], known: Knowledge, relation: str | 
         return tuple(conditions)
     dropped = [_dropped(condition, known, relation) for condition in conditions]
     ranks = [cost.value / share for cost, share in zip(costs, dropped, strict=True) if cost is not None]
-    waits = [can_raise(c.expression) for c in conditions]
+    waits = [set(guards) for guards in guards_of(conditions)]
     ready = [(rank, n) for n, rank in enumerate(ranks) if not waits[n]]
     heapq.heapify(ready)
     ordered: list[int] = []
-    tried: set[int] = set()
-    first = 0  # all written before it are tried
-    while len(ordered) < len(conditions):
-        while first in tried:
-            first += 1
-        if first < len(conditions) and waits[first]:
-            heapq.heappush(ready, (ranks[first], first))
-            waits[first] = False
-        ordered.append(heapq.heappop(ready)[1])
-        tried.add(ordered[-1])
+    while ready:
+        _, tried = heapq.heappop(ready)
+        ordered.append(tried)
+        for n, guards in enumerate(waits):
+            if tried in guards:
+                guards.discard(tried)
+                if not guards:
+                    heapq.heappush(ready, (ranks[n], n))
     return tuple(conditions[n] for n in ordered)
 
 

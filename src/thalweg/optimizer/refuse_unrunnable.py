@@ -9,7 +9,7 @@ from thalweg.plan.query import time_type
 from thalweg.plan.query_plan import Branch, QueryPlan, needed
 from thalweg.plan.sql.source_text import SourceText
 from thalweg.plan.type_rules import sql_name
-from thalweg.plan.window_length import TICK_NS
+from thalweg.plan.window import TICK_NS
 from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 
@@ -69,7 +69,8 @@ def _refuse_same_names(text: SourceText, plan: QueryPlan) -> None:
     holders: dict[str, str] = {}
     for scan in plan.scans:
         put_out = needed(plan.after_join, scan.alias)
-        for column in (*scan.columns, *(name for name, _ in scan.computed)):
+        made = [*(name for name, _ in scan.computed), *([scan.errors] if scan.errors else [])]
+        for column in (*scan.columns, *made):
             name, told = f"{scan.alias}_{column}", f"{scan.alias}.{column}"
             low = name.lower()  # Spark tells no cases apart
             if low == EVENT_TIME and column in put_out:

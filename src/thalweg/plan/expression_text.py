@@ -98,7 +98,7 @@ def _shown(value: Value) -> str:
     if isinstance(given, str):
         return _string(given).replace("\n", "\\n").replace("\r", "\\r")  # one line, and read again by the join's checks
     if isinstance(given, timedelta):
-        from thalweg.plan.window_length import in_words
+        from thalweg.plan.window import in_words
 
         return f"INTERVAL '{in_words(given // timedelta(microseconds=1), 1000)}'"
     if isinstance(given, datetime):

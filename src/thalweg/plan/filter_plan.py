@@ -11,9 +11,8 @@ from typing import Any
 
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.native_plan import NativePlan, divide
-from thalweg.plan.native_text import is_column
 from thalweg.plan.pipeline import Pipeline
-from thalweg.plan.predicate import Predicate
+from thalweg.plan.predicate import Predicate, is_column
 
 
 @dataclass(frozen=True)

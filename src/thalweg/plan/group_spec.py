@@ -26,8 +26,7 @@ from thalweg.errors import PlanError, nearest
 from thalweg.plan.expression import Expression, text_of
 from thalweg.plan.query import WINDOW_END, WINDOW_START, Grouping
 from thalweg.plan.type_rules import plain_type
-from thalweg.plan.window import GroupWindow
-from thalweg.plan.window_length import TICK_NS
+from thalweg.plan.window import TICK_NS, GroupWindow
 
 
 @dataclass(frozen=True)

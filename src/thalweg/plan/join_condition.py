@@ -9,7 +9,7 @@ The rest is read as the conditions of SQL are, by the same rules, as soon as the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from thalweg.errors import PlanError, SqlError
 from thalweg.plan.expression import Expression, Ref
 from thalweg.plan.functions import can_raise
 from thalweg.plan.join_graph import Equality
+from thalweg.plan.sql.source_text import conjuncts
 from thalweg.plan.type_rules import plain_type
 
 
@@ -129,16 +130,3 @@ class _Columns:
 
     def column(self, node: Any) -> Expression:
         return Ref(node.table, node.name, plain_type(self.schemas[node.table].field(node.name).type))
-
-
-def conjuncts(tree: Any) -> Iterator[Any]:
-    """What AND connects."""
-    from sqlglot import exp
-
-    while isinstance(tree, exp.Paren):
-        tree = tree.this
-    if isinstance(tree, exp.And):
-        yield from conjuncts(tree.this)
-        yield from conjuncts(tree.expression)
-    else:
-        yield tree

@@ -23,7 +23,7 @@ section 8.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from thalweg.errors import PlanError
@@ -33,6 +33,8 @@ Key = tuple[int, ...]
 """The numbers of the classes two streams share, ascending: what one is probed by."""
 Equality = tuple[str, str, str, str]
 """alias, column = alias, column."""
+Trees = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+"""By root: every other stream and its parent."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class JoinGraph:
     classes: tuple[tuple[tuple[str, str], ...], ...]
     within: tuple[tuple[str, str, str], ...] = ()
     """(alias, column, column) that must be equal within one row: two columns of a stream in one class."""
+    trees: Trees = ()
+    """Trees that a plan has chosen; `tree` makes those of other roots itself."""
 
     @classmethod
     def of(cls, equalities: Sequence[Equality], aliases: Iterable[str] = ()) -> JoinGraph:
@@ -92,6 +96,26 @@ class JoinGraph:
         """By class: alias to column."""
         return tuple(dict(members) for members in self.classes)
 
+    def with_trees(self, trees: Trees) -> JoinGraph:
+        """With trees that a plan has chosen.
+
+        >>> graph = JoinGraph.of([("a", "k", "b", "k"), ("a", "k", "c", "k")])
+        >>> graph.tree("a").parents, graph.with_trees((("a", (("b", "a"), ("c", "b"))),)).tree("a").parents
+        ({'b': 'a', 'c': 'a'}, {'b': 'a', 'c': 'b'})
+        """
+        graph = replace(self, trees=trees)
+        for root, parents in trees:
+            assert sorted([root, *dict(parents)]) == sorted(self.aliases), f"a tree of {root} reaches every stream once"
+            tree = graph.tree(root)
+            for alias in tree.others:
+                assert tree.key(alias), f"{alias} and {tree.parents[alias]} have no column in common"
+            assert len(tree.pipeline().start) == len(parents)  # which refuses a circle
+        return graph
+
+    @cached_property
+    def _chosen(self) -> Mapping[str, Mapping[str, str]]:
+        return {root: dict(parents) for root, parents in self.trees}
+
     def shared(self, one: str, other: str) -> Key:
         """The classes both have a column in."""
         return tuple(c for c, members in enumerate(self.column_of) if one in members and other in members)
@@ -101,8 +125,10 @@ class JoinGraph:
         return tuple(c for c, members in enumerate(self.column_of) if alias in members)
 
     def tree(self, root: str, *, whole: bool = True) -> JoinTree:
-        """Every other stream below the nearest one it shares a class with, the root where that is possible; among
-        equally near ones below that with which it shares most."""
+        """The one a plan has chosen, else every other stream below the nearest one it shares a class with, the root
+        where that is possible; among equally near ones below that with which it shares most."""
+        if root in self._chosen:
+            return JoinTree(self, root, self._chosen[root])
         depth, parents = {root: 0}, {}
         layer = [root]
         while layer:
@@ -148,17 +174,25 @@ class JoinTree:
         """All streams but the root, in the order they are written."""
         return tuple(alias for alias in self.graph.aliases if alias != self.root)
 
+    @cached_property
+    def keys(self) -> Mapping[str, Key]:
+        """What each of the others is probed by."""
+        return {alias: self.graph.shared(parent, alias) for alias, parent in self.parents.items()}
+
     def key(self, alias: str) -> Key:
         """What a stream is probed by."""
-        return self._keys[alias]
+        return self.keys[alias]
 
     @cached_property
-    def _keys(self) -> Mapping[str, Key]:
-        return {alias: self.graph.shared(parent, alias) for alias, parent in self.parents.items()}
+    def unused_classes(self) -> Mapping[str, Key]:
+        """The classes of each of the others that its own edge does not look at."""
+        return {
+            alias: tuple(c for c in self.graph.classes_of(alias) if c not in key) for alias, key in self.keys.items()
+        }
 
     def unused(self, alias: str) -> Key:
         """The classes of a stream that its own edge does not look at."""
-        return tuple(c for c in self.graph.classes_of(alias) if c not in self.key(alias))
+        return self.unused_classes[alias]
 
     def path(self, alias: str) -> tuple[str, ...]:
         """The streams from below the root down to this one."""

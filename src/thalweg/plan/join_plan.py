@@ -1,5 +1,7 @@
 """What a windowed join asks for: streams, tables, conditions, windows, times, lateness, columns. Frozen; nothing runs.
 
+`JoinPlan.of` makes it from the arguments of `tw.join`, `window_join_plan` from the join of a query's plan.
+
 A stream has a time and a window. What neither `window` nor `time` says anything about, where they are dicts, is a
 table: its rows have no time and join with rows of any time.
 
@@ -15,10 +17,13 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from thalweg.errors import PlanError, nearest
+from thalweg.plan.expression import refs
 from thalweg.plan.join_condition import Residual, parse
 from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_select import check_select
-from thalweg.plan.window_length import Length
+from thalweg.plan.join_select import check_select, entry_of
+from thalweg.plan.nodes import Scan, WindowJoin, sources_of, walk
+from thalweg.plan.query import Source
+from thalweg.plan.window import Length
 
 T = TypeVar("T")
 
@@ -43,6 +48,9 @@ class JoinPlan:
     """The time column that is written for all; None: a dict names those that have one."""
     ends: Mapping[str, str] = field(default_factory=dict)
     """Of streams without a window: the column with the time from which on a row has no partners; null: never."""
+    spread_by: tuple[tuple[str, str], ...] = ()
+    """On Spark: columns (alias, column) of the class of equal columns that spreads rows over buckets; empty: it is
+    chosen when the join is laid out."""
 
     @classmethod
     def of(
@@ -152,3 +160,61 @@ def _demand(name: str, alias: str, aliases: tuple[str, ...]) -> None:
 
 def _by_stream(value: T | Mapping[str, T], streams: tuple[str, ...]) -> Mapping[str, T]:
     return {alias: value[alias] if isinstance(value, Mapping) else value for alias in streams}
+
+
+def window_join_plan(join: WindowJoin, *, timeless: bool = False) -> JoinPlan:
+    """The join of a query's plan. `timeless`: of one stream with tables, whose rows bring the column `no_time`. Neither
+    their order nor their times matter, and a row without a time is a row."""
+    residuals = tuple(
+        Residual(c.text, tuple((ref.alias, ref.column) for ref in refs(c.expression)), c.expression)
+        for c in join.residuals
+    )
+    windows: dict[str, Length] = {}
+    times, lateness, ends = {}, {}, {}
+    for source in sources_of(join):
+        relation, window = source.relation, source.window
+        if relation.time is None:
+            continue
+        if last_rows(join, source) is None:
+            windows[source.alias] = f"{0 if window is None else window.length_us or 0} microseconds"
+        else:
+            ends[source.alias] = end_of(source)
+        times[source.alias] = no_time(source) if timeless else relation.time
+        lateness[source.alias] = f"{relation.lateness_us} microseconds"
+    select = tuple(entry_of(alias, column) for alias, column in join.keeps)
+    on = " AND ".join([*(e.text for e in join.equalities), *(c.text for c in join.residuals)])
+    return JoinPlan(
+        on, join_graph(join), residuals, windows, times, lateness, select or ("event_time",), ends=ends,
+        spread_by=() if join.spread_by is None else join.spread_by.columns,
+    )  # fmt: skip
+
+
+def join_graph(join: WindowJoin) -> JoinGraph:
+    """Sources in the order that is tried first, with the probe trees of the plan."""
+    rank = {alias: n for n, alias in enumerate(join.order)}
+    equalities = sorted(
+        (sorted((e.one, e.other), key=lambda key: rank[key[0]]) for e in join.equalities),
+        key=lambda ends: [rank[end[0]] for end in ends],
+    )
+    return JoinGraph.of([(*one, *other) for one, other in equalities], join.order).with_trees(join.probe_trees)
+
+
+def is_timeless(join: WindowJoin) -> bool:
+    """Whether no row can be late: one stream is joined with tables, and nothing is kept of it."""
+    return not any(scan.judges_lateness for scan in walk(join) if isinstance(scan, Scan))
+
+
+def no_time(source: Source) -> str:
+    """The name of a column that holds the same moment in all rows."""
+    return source.relation.unused("computed time")
+
+
+def end_of(source: Source) -> str:
+    """The name of a column with the time from which on a row is no longer among the last rows of its stream."""
+    return source.relation.unused("end of row")
+
+
+def last_rows(join: WindowJoin, source: Source) -> int | None:
+    """The rows of a source's window; None: it is a window of time, or its rows meet no later ones."""
+    streams = sum(each.relation.is_stream for each in sources_of(join))
+    return None if source.window is None or streams == 1 else source.window.rows

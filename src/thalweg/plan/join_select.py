@@ -17,6 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from thalweg.errors import PlanError, nearest
 
 EVENT_TIME = "event_time"
+LOST = "lost"
+"""The column that says why a row is not joined."""
 Column = tuple[str, str]
 """Alias and name."""
 TIME: Column = ("", EVENT_TIME)

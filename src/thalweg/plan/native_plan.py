@@ -17,8 +17,8 @@ from typing import Any
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.expression_kind import can_be_pushed
 from thalweg.plan.native_predicate import NativePredicate, native_predicate
-from thalweg.plan.native_text import is_column
 from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.predicate import is_column
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from thalweg.plan.functions import can_raise
 from thalweg.plan.nodes import (
     Aggregate,
     Compute,
+    Fail,
     Filter,
     Node,
     Output,
@@ -45,10 +46,11 @@ from thalweg.plan.query import Condition
 from thalweg.plan.relation import UserFunction
 
 
-def fingerprint(node: Node, functions: Mapping[str, UserFunction]) -> str:
-    """Of the rows a node gives. `functions`: those of the query, by name in lower case."""
+def fingerprint(node: Node, functions: Mapping[str, UserFunction], *, sets_aside: bool = False) -> str:
+    """Of the rows a node gives. `functions`: those of the query, by name in lower case. `sets_aside`: as of its plan;
+    where a row fails the query, there are no rows."""
     names = {source.alias: f"source {n}" for n, source in enumerate(sources_of(node))}
-    shape = _Shape(names, functions).of(node)
+    shape = [sets_aside, _Shape(names, functions).of(node)]
     return hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -69,7 +71,9 @@ class _Shape:
                 kept = [str(source.window), relation.time, relation.lateness_us, node.judges_lateness]
                 return [relation.registration, list(node.columns), *kept]
             case Filter():
-                return self._conditions(node.conditions)
+                return [bool(node.errors), *self._conditions(node.conditions)]
+            case Fail():
+                return [self._key(key) for key in node.columns]
             case Compute() | Output():
                 return [[name, self._expression(expression)] for name, expression in node.columns]
             case Product():
@@ -91,7 +95,7 @@ class _Shape:
         return [sorted(safe), [[texts[at], sorted(texts[p] for p in texts if p < at)] for at in raising]]
 
     def _key(self, key: tuple[str, str]) -> list[str]:
-        return [self._names[key[0]], key[1]]
+        return [self._names.get(key[0], ""), key[1]]
 
     def _expression(self, expression: Expression) -> Any:
         return structure(rewritten(expression, self._anonymous))

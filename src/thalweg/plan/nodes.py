@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from thalweg.plan.expression import Expression, Ref
 from thalweg.plan.group_spec import grouped_columns
+from thalweg.plan.join_graph import Trees
 from thalweg.plan.join_select import EVENT_TIME
 from thalweg.plan.query import Condition, Grouping, Source, time_type
 
@@ -69,6 +70,9 @@ class Filter:
 
     input: Node
     conditions: tuple[Condition, ...]
+    errors: str = ""
+    """If set, rows on which a condition raises and that no other drops are kept, and this column says what was raised;
+    it is null in all other rows. A `Fail` node above decides what becomes of them."""
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -82,8 +86,9 @@ class Filter:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the input."""
-        return self.input.schema
+        """The columns of the input, and that of the errors."""
+        schema = self.input.schema
+        return schema.append(pa.field(self.errors, pa.string())) if self.errors else schema
 
 
 @dataclass(frozen=True)
@@ -134,6 +139,8 @@ class Equality:
     one: Key
     other: Key
     text: str
+    place: int = field(default=0, compare=False)
+    """Among all conjuncts, in the order they are written."""
 
 
 @dataclass(frozen=True)
@@ -158,8 +165,27 @@ class _AllJoined:
 
 
 @dataclass(frozen=True)
+class SpreadBy:
+    """The class of equal columns that spreads the rows of a join over buckets, so that each bucket joins on its own."""
+
+    columns: tuple[Key, ...]
+    """One per stream that has such a column."""
+    replicated: tuple[str, ...] = ()
+    """Streams that have none: every bucket gets all of their rows."""
+    why: str = field(default="", compare=False)
+    """The reason for this class."""
+
+
+@dataclass(frozen=True)
 class WindowJoin(_AllJoined):
-    """Sources joined over windows of time by the adaptive join."""
+    """Sources joined over windows of time by the adaptive join. What follows decides where rows go and in which windows
+    they look, and changes no row of the result."""
+
+    probe_trees: Trees = ()
+    """For new rows of each stream: every other source, and the source whose rows look for partners in it. Empty: nobody
+    has chosen them."""
+    spread_by: SpreadBy | None = None
+    """None: in this process, which has no buckets."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -175,6 +201,37 @@ class TableJoin(_AllJoined):
     def schema(self) -> pa.Schema:
         """All columns, named `<alias>_<column>`."""
         return joined_schema(self.inputs, None)
+
+
+@dataclass(frozen=True)
+class Fail:
+    """Joined rows that fail: a condition raised on them, or on one of their rows before it was joined, and no other
+    condition drops them. They fail the query, or are set aside."""
+
+    input: Node
+    columns: tuple[Key, ...]
+    """Source and column of the errors that rows carry; of conditions over joined rows, no source. No node above sees
+    them."""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The node whose rows may fail."""
+        return (self.input,)
+
+    @property
+    def id(self) -> str:
+        """There is one per plan."""
+        return "failed rows"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the errors, as joined rows have them."""
+        return tuple(f"{alias}_{column}" if alias else column for alias, column in self.columns)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the input but for the errors."""
+        return pa.schema([field for field in self.input.schema if field.name not in self.names])
 
 
 @dataclass(frozen=True)
@@ -236,7 +293,7 @@ class Output:
 
 
 Join: TypeAlias = WindowJoin | TableJoin
-Node: TypeAlias = Scan | Filter | Compute | Product | WindowJoin | TableJoin | Aggregate | Output
+Node: TypeAlias = Scan | Filter | Compute | Product | WindowJoin | TableJoin | Fail | Aggregate | Output
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -280,7 +337,7 @@ def join_of(node: Node) -> Join | None:
 
 def subject(node: Node) -> str:
     """Which rows a node gives, in a word or two: those of a source, joined rows, or groups."""
-    while isinstance(node, Filter | Compute):
+    while isinstance(node, Filter | Compute | Fail):
         node = node.input
     if isinstance(node, Scan):
         return node.alias

@@ -54,7 +54,7 @@ class Partitioning:
         cls,
         graph: JoinGraph,
         tables: Iterable[str] = (),
-        sizes: Mapping[str, int] | None = None,
+        sizes: Mapping[str, float] | None = None,
         unit: str = "rows",
     ) -> Partitioning:
         """`sizes`: of each stream, in rows or in another `unit`; used where they are known for all."""
@@ -65,8 +65,8 @@ class Partitioning:
         sizes = sizes if sizes is not None and all(alias in sizes for alias in streams) else None
         covered = [[alias for alias in members if alias not in broadcast] for members in graph.column_of]
 
-        def weight(key: int) -> tuple[int, int]:
-            total = 0 if sizes is None else sum(sizes[alias] for alias in covered[key])
+        def weight(key: int) -> tuple[float, int]:
+            total = 0.0 if sizes is None else sum(sizes[alias] for alias in covered[key])
             return total, len(covered[key])
 
         best = max(range(len(covered)), key=weight)  # of equals the first
@@ -79,9 +79,31 @@ class Partitioning:
             reason=_reason(covered[best], streams, sizes, unit, len(covered), equals),
         )
 
+    @classmethod
+    def by(
+        cls, graph: JoinGraph, columns: Iterable[tuple[str, str]], tables: Iterable[str] = ()
+    ) -> Partitioning | None:
+        """By the class of these columns, each (alias, column). None: no stream has a column of it, since streams that
+        had one are tables.
+
+        >>> graph = JoinGraph.of([("a", "x", "b", "x"), ("b", "y", "c", "y")])
+        >>> Partitioning.by(graph, [("b", "y"), ("c", "y")]).replicated
+        ('a',)
+        >>> Partitioning.by(graph, [("b", "y"), ("c", "y")], tables=["b", "c"]) is None
+        True
+        """
+        wanted, broadcast = set(columns), tuple(alias for alias in graph.aliases if alias in set(tables))
+        key = next((n for n, members in enumerate(graph.classes) if wanted & set(members)), None)
+        if key is None:
+            return None
+        streams = [alias for alias in graph.aliases if alias not in broadcast]
+        spread = {alias: graph.column_of[key][alias] for alias in streams if alias in graph.column_of[key]}
+        replicated = tuple(alias for alias in streams if alias not in spread)
+        return cls(key, spread, replicated, broadcast, "as the plan of the query says") if spread else None
+
 
 def _reason(
-    covered: list[str], streams: list[str], sizes: Mapping[str, int] | None, unit: str, classes: int, equals: int
+    covered: list[str], streams: list[str], sizes: Mapping[str, float] | None, unit: str, classes: int, equals: int
 ) -> str:
     if classes == 1:
         return "the only columns that must be equal"
@@ -90,5 +112,14 @@ def _reason(
         return "all streams have it" + (", and of such it is written first" if equals > 1 else "")
     if sizes is not None:
         some, all_ = sum(sizes[a] for a in covered), sum(sizes[a] for a in streams)
-        return f"its streams have {some:,} of {all_:,} {unit}{first}"
+        return f"its streams have {_number(some)} of {_number(all_)} {unit}{first}"
     return f"columns of {len(covered)} of {len(streams)} streams{first}"
+
+
+def _number(number: float) -> str:
+    """All digits of a whole number, few of another.
+
+    >>> _number(1_000_500), _number(0.2), _number(1234.5), _number(12.345)
+    ('1,000,500', '0.2', '1,234', '12.3')
+    """
+    return f"{number:,.0f}" if number >= 1000 or number == int(number) else f"{number:.3g}"

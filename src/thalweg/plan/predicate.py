@@ -9,8 +9,7 @@ from typing import Any, NoReturn, Protocol, overload
 
 from thalweg.errors import PlanError
 from thalweg.plan.native_predicate import NativePredicate, native_predicate
-from thalweg.plan.native_text import is_column
-from thalweg.plan.user_function import cannot_take, is_always_true, never_answers
+from thalweg.plan.relation import cannot_take, is_always_true, never_answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,14 @@ class ColumnLike(Protocol):
 
     def isNotNull(self) -> Any:  # noqa: N802  (Spark's name)
         """What no function has."""
+
+
+def is_column(thing: object) -> bool:
+    """Whether it is a Column of classic PySpark or of Connect, told without importing either."""
+    return any(
+        kind.__name__ == "Column" and kind.__module__.split(".")[:2] == ["pyspark", "sql"]
+        for kind in type(thing).__mro__
+    )
 
 
 @overload

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import pyarrow as pa
 
+from thalweg.deprecated import warn_renamed_attribute
 from thalweg.plan.expression import Aggregate, Expression, structure
+from thalweg.plan.functions import can_raise
 from thalweg.plan.relation import Relation
 from thalweg.plan.type_rules import finer, plain_type
 from thalweg.plan.window import GroupWindow, StreamWindow
@@ -98,9 +100,9 @@ class Query:
         return pa.schema([pa.field(output.name, output.expression.type) for output in self.outputs])
 
     @cached_property
-    def fingerprint(self) -> str:
-        """The same for the same question in every process: a checkpoint is bound to it. Blanks and comments in the
-        text do not count, nor do the data behind the names, the code of functions, and how late rows may be."""
+    def question(self) -> str:
+        """What is asked, as a hash that is the same in every process: a checkpoint is bound to it. Blanks and comments
+        in the text do not count, nor do the data behind the names, the code of functions, and how late rows may be."""
         grouping = self.grouping
         asked = {
             "sources": [
@@ -116,3 +118,29 @@ class Query:
             ],
         }  # fmt: skip
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def fingerprint(self) -> str:
+        """The old name of `question`."""
+        warn_renamed_attribute("query.fingerprint")
+        return self.question
+
+
+def guards_of(conditions: Sequence[Condition]) -> tuple[tuple[int, ...], ...]:
+    """For each condition of a filter, the numbers of those after which it is tried: what Spark evaluates waits for what
+    keeps it from raising.
+
+    In an adaptive chain the outcome of a row does not depend on the order: a condition that raises is unknown, and the
+    row is dropped if any other condition is false. So nothing has to wait there. Spark fails the query at the first row
+    on which a condition raises. So a condition that can raise waits there for all that are written before it: in
+    `x <> 0 AND 10 / x > 2` nothing is divided by zero.
+    """
+    in_jvm = [condition.where == "jvm" for condition in conditions]
+
+    def guards(n: int) -> tuple[int, ...]:
+        condition = conditions[n]
+        if not (in_jvm[n] and can_raise(condition.expression)):
+            return ()
+        return tuple(k for k, other in enumerate(conditions) if in_jvm[k] and other.place < condition.place)
+
+    return tuple(map(guards, range(len(conditions))))

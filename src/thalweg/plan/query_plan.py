@@ -10,15 +10,21 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
+from thalweg.deprecated import warn_renamed_attribute
 from thalweg.plan.expression import Aggregate as AggregateCall
-from thalweg.plan.expression import Bound, Call, Expression, Ref, UserCall, refs, structure, text_of
+from thalweg.plan.expression import Bound, Call, Expression, Ref, UserCall, refs, text_of
+from thalweg.plan.functions import can_raise
 from thalweg.plan.group_spec import key_name, result_name
+from thalweg.plan.node_fingerprint import fingerprint
 from thalweg.plan.nodes import (
     Aggregate,
     Compute,
+    Fail,
     Filter,
     Join,
+    Key,
     Node,
     Output,
     Product,
@@ -29,6 +35,16 @@ from thalweg.plan.nodes import (
 )
 from thalweg.plan.plan_estimates import PlanEstimates
 from thalweg.plan.query import Condition, Grouping, Query, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from thalweg.plan.plan_state import PlanState
+    from thalweg.plan.relation import UserFunction
+
+
+JOINED_ERRORS = "carried errors"
+"""The column of what conditions over joined rows raised."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +57,8 @@ class Branch:
     conditions: tuple[Condition, ...] = ()
     computed: tuple[tuple[str, Expression], ...] = ()
     judges_lateness: bool = False
+    errors: str = ""
+    """As of a `Filter`."""
 
     @property
     def alias(self) -> str:
@@ -52,21 +70,22 @@ class Branch:
         """From the nodes of one source."""
         computed: tuple[tuple[str, Expression], ...] = ()
         conditions: tuple[Condition, ...] = ()
+        errors = ""
         if isinstance(node, Compute):
             computed = node.columns
             node = node.input
         if isinstance(node, Filter):
-            conditions = node.conditions
+            conditions, errors = node.conditions, node.errors
             node = node.input
         assert isinstance(node, Scan)
-        return cls(node.source, node.columns, conditions, computed, node.judges_lateness)
+        return cls(node.source, node.columns, conditions, computed, node.judges_lateness, errors)
 
     @property
     def node(self) -> Node:
         """As nodes."""
         made: Node = Scan(self.source, self.columns, self.judges_lateness)
         if self.conditions:
-            made = Filter(made, self.conditions)
+            made = Filter(made, self.conditions, self.errors)
         return Compute(made, self.computed) if self.computed else made
 
 
@@ -84,16 +103,22 @@ class QueryPlan:
     engine: str = "local"
     """Or "spark"."""
     policy: str = "auto"
+    sets_aside: bool = False
+    """Whether rows on which a condition raises are set aside instead of failing the query."""
 
     @classmethod
-    def of(cls, query: Query, engine: str = "local", policy: str = "auto") -> QueryPlan:
+    def of(cls, query: Query, engine: str = "local", policy: str = "auto", *, sets_aside: bool = False) -> QueryPlan:
         """As it is written."""
         product = Product(tuple(Scan(source) for source in query.sources))
-        return cls(query, _tree(query, product, query.conditions), engine=engine, policy=policy)
+        return cls(query, _tree(query, product, query.conditions), engine=engine, policy=policy, sets_aside=sets_aside)
 
     def noting(self, *sentences: str) -> QueryPlan:
         """With more notes."""
         return replace(self, notes=(*self.notes, *sentences))
+
+    def fingerprint_of(self, node: Node, functions: Mapping[str, UserFunction]) -> str:
+        """Which rows a node of this plan gives, for sharing within one session (`node_fingerprint`)."""
+        return fingerprint(node, functions, sets_aside=self.sets_aside)
 
     @property
     def scans(self) -> tuple[Branch, ...]:
@@ -149,6 +174,12 @@ class QueryPlan:
 
     @property
     def _above(self) -> Node:
+        """What groups and outputs read, but for rows that fail."""
+        node = self.result
+        return node.input if isinstance(node, Fail) else node
+
+    @property
+    def result(self) -> Node:
         """What groups and outputs read."""
         node = self.root.input
         if self.query.grouping is not None:
@@ -174,27 +205,30 @@ class QueryPlan:
         return (*made, *grouping.keys, *arguments)
 
     @property
+    def state(self) -> PlanState:
+        """What it keeps between micro-batches, before the number of buckets is known. The order that is tried first is
+        no part of it."""
+        from thalweg.plan.plan_state import PlanState
+
+        return PlanState.of(self)
+
+    @property
     def fingerprint(self) -> str:
-        """Of what holds state: another plan cannot go on from its checkpoint."""
-        join = self.join
-        held = {
-            "query": self.query.fingerprint,
-            "scans": [
-                [
-                    scan.alias,
-                    [structure(c.expression) for c in sorted(scan.conditions, key=lambda c: c.place)],
-                    [n for n, _ in scan.computed],
-                ]
-                for scan in self.scans
-            ],
-            "join": join and [[list(e.one), list(e.other)] for e in join.equalities],
-        }
-        return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()[:16]
+        """The old name of `state`: a hash of it and of the question."""
+        warn_renamed_attribute("plan.fingerprint")
+        held = json.dumps([self.query.question, self.state.parts], sort_keys=True)
+        return hashlib.sha256(held.encode()).hexdigest()[:16]
 
 
 def _tree(query: Query, rows: Node, conditions: tuple[Condition, ...]) -> Output:
     """Filters, groups and outputs of a query over rows."""
     node = Filter(rows, conditions) if conditions else rows
+    if isinstance(rows, WindowJoin | TableJoin) and (carried := _carried(rows)):
+        if any(c.where != "jvm" and can_raise(c.expression) for c in conditions):
+            # so that a row that fails names all conditions that raised, before the join and after it
+            node = Filter(rows, conditions, JOINED_ERRORS)
+            carried = (*carried, ("", JOINED_ERRORS))
+        node = Fail(node, carried)
     grouping = query.grouping
     if grouping is None:
         return Output(node, tuple((output.name, output.expression) for output in query.outputs))
@@ -203,6 +237,12 @@ def _tree(query: Query, rows: Node, conditions: tuple[Condition, ...]) -> Output
         having = Condition(of_groups(grouping.having, grouping), text_of(grouping.having), 0)
         node = Filter(node, (having,))
     return Output(node, tuple((output.name, of_groups(output.expression, grouping)) for output in query.outputs))
+
+
+def _carried(join: Join) -> tuple[Key, ...]:
+    """The errors that rows of a join's sources bring along."""
+    branches = [Branch.of(node) for node in join.inputs]
+    return tuple((branch.alias, branch.errors) for branch in branches if branch.errors)
 
 
 def _is_joined(node: Node) -> bool:

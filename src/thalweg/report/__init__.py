@@ -1,15 +1,18 @@
-"""Reports on what a filter chain or a join did and why: as text, as HTML in a notebook, as a dictionary (`to_dict`).
+"""Reports on what a filter chain or a join did and why: as text, as HTML in a notebook, as a dictionary (`to_dict`);
+and what `explain()` returns.
 
 A report is computed from event records alone. Its size is bounded: it holds sums and the latest switches.
 """
 
-from thalweg.report.join_report import JoinReport, JoinTally
+from thalweg.report.explanation import Explanation
+from thalweg.report.join_report import JoinReport
 from thalweg.report.join_section import JoinSection, StreamReport, TableReport
 from thalweg.report.report import Report
 from thalweg.report.section import PredicateReport, Section, SwitchReport
-from thalweg.report.tally import Tally, fold
+from thalweg.report.tally import JoinTally, Tally, fold
 
 __all__ = [
+    "Explanation",
     "JoinReport",
     "JoinSection",
     "JoinTally",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from thalweg.events import JsonLines, Record
 
 if TYPE_CHECKING:
-    from thalweg.runtime.spark.first_action import Fetch
+    from thalweg.runtime.spark.observed_work import Fetch
 
 MOST_PENDING = 1000
 """Finished DataFrames whose first action is waited for; in a `foreachBatch` nobody may ever ask for a report."""

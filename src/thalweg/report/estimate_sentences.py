@@ -30,6 +30,27 @@ def source_sentence(source: SourceEstimates, *, is_stream: bool, is_joined: bool
     return "; ".join([*known, *dict.fromkeys(unknown)]) + _filtered(source, joint)
 
 
+def rate_sentence(source: SourceEstimates) -> str:
+    """About the rows of a stream or table, at the node that reads them; empty if nothing is known.
+
+    >>> rate_sentence(SourceEstimates(Estimate(50, "declared"), rows=Estimate(3000, "declared")))
+    'estimated: 50 rows per second, declared'
+    """
+    if source.rows_per_second is not None:
+        rate = source.rows_per_second
+        return f"estimated: {few_digits(rate.value)} {'row' if rate.value == 1 else 'rows'} per second, {rate.origin}"
+    return "" if source.rows is None else f"estimated: {few_digits(source.rows.value)} rows, {source.rows.origin}"
+
+
+def kept_sentence(source: SourceEstimates) -> str:
+    """About the filters of a source, at their node; empty if it has none.
+
+    >>> kept_sentence(SourceEstimates(kept=Estimate(1 / 3, "assumed", low=0, high=1)))
+    'estimated: keeps 33.3 %, assumed'
+    """
+    return "" if source.kept is None else f"estimated: keeps {percent(source.kept.value)}, {source.kept.origin}"
+
+
 def cost_sentence(costs_us: Sequence[Estimate]) -> str:
     """About a condition that calls functions of known costs.
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from thalweg.errors import ThalwegError
 from thalweg.events import JoinObserved, Record, VerdictGiven
-from thalweg.report.in_force import InForce, total
-from thalweg.report.section import LATEST_SWITCHES, SwitchReport, span
+from thalweg.report.section import LATEST_SWITCHES, InForce, SwitchReport, span, total
 from thalweg.report.standing import derived
 
 SUMS = ("rows", "late", "no_time", "no_key", "kept", "results", "profile_tuples", "looked", "total_ns", "profiling_ns",
@@ -223,6 +222,8 @@ class JoinSection:
     policy: str
     streams: dict[str, StreamReport] = field(default_factory=dict)
     tables: dict[str, TableReport] = field(default_factory=dict)
+    inner: dict[str, StreamReport] = field(default_factory=dict)
+    """Inner results of a tree of joins, such as `(a b)`: their rows, and what is held of them."""
     switches: deque[SwitchReport] = field(default_factory=lambda: deque(maxlen=LATEST_SWITCHES))
     all_switches: int = 0
     first_batch: int | None = None
@@ -253,6 +254,8 @@ class JoinSection:
         if isinstance(record, JoinObserved):
             if record.table:
                 self.tables.setdefault(record.stream, TableReport(record.stream)).take_in(record)
+            elif record.inner:
+                self.inner.setdefault(record.stream, StreamReport(record.stream, ())).add(record)
             else:
                 self._stream(record.stream, record.others).add(record)
             self.all_switches += record.omitted_switches
@@ -268,6 +271,8 @@ class JoinSection:
             self._stream(alias, stream.others).take_in(stream)
         for alias, table in later.tables.items():
             self.tables.setdefault(alias, TableReport(alias)).take_in(table)
+        for name, inner in later.inner.items():
+            self.inner.setdefault(name, StreamReport(name, ())).take_in(inner)
         self.all_switches += later.all_switches
         self.switches.extend(later.switches)
         self.query_name = later.query_name or self.query_name
@@ -284,6 +289,7 @@ class JoinSection:
                 alias: stream.to_dict() | {"standing": self.standing(stream)} for alias, stream in self.streams.items()
             },
             "tables": {alias: asdict(table) for alias, table in self.tables.items()},
+            **({"inner": {name: _inner_dict(inner) for name, inner in self.inner.items()}} if self.inner else {}),
             "buckets": self.buckets, "first_batch": self.first_batch, "last_batch": self.last_batch,
             "switches": self.all_switches,
             "latest_switches": [
@@ -291,3 +297,9 @@ class JoinSection:
             ],
             **({"query_name": self.query_name} if self.query_name is not None else {}),
         }  # fmt: skip
+
+
+def _inner_dict(inner: StreamReport) -> dict[str, int]:
+    """What an inner result has; the rest of a stream's counters is zero."""
+    names = ("rows", "expired", "window_rows", "window_bytes", "most_rows", "most_bytes")
+    return {name: getattr(inner, name) for name in names}

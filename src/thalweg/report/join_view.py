@@ -6,7 +6,7 @@ import html
 import textwrap
 
 from thalweg.plan.byte_size import size
-from thalweg.plan.window_length import in_words
+from thalweg.plan.window import in_words
 from thalweg.report.join_section import JoinSection, StreamReport, TableReport
 from thalweg.report.section import SwitchReport, query_words
 from thalweg.report.view import CELL, WIDTH
@@ -68,6 +68,7 @@ def facts(section: JoinSection) -> list[str]:
     """Sentences about what the table does not show."""
     lines = [fact for stream in section.streams.values() for fact in _facts_of(stream, section.buckets)]
     lines += [_fact_of_table(table, section.kind) for table in section.tables.values()]
+    lines += [_fact_of_inner(inner) for inner in section.inner.values()]
     lines += _furthest_behind(section)
     streams = section.streams.values()
     chunks = sum(s.state_chunks for s in streams)
@@ -131,6 +132,11 @@ def _fact_of_table(t: TableReport, kind: str) -> str:
     held = f"{many(t.window_rows, 'row')} held{where}, {size(t.window_bytes)}"
     left = [(t.no_key, "with a key that equals nothing"), (t.filtered, "dropped by a condition on this table")]
     return ", ".join([f"{t.table}: a table, {held}", *(f"{n:,} {what}" for n, what in left if n)])
+
+
+def _fact_of_inner(inner: StreamReport) -> str:
+    held = f"{inner.window_rows:,} held, at most {inner.most_rows:,} ({size(inner.most_bytes)})"
+    return f"{inner.stream}: an inner result, {many(inner.rows, 'row')}, {held}"
 
 
 def _furthest_behind(section: JoinSection) -> list[str]:

@@ -1,17 +1,128 @@
-"""Folds event records into a report; each micro-batch counts once."""
+"""Folds event records into the reports of filters and of joins; each micro-batch counts once.
+
+If a restarted query runs a micro-batch again, its records replace those of the earlier start, even if those arrive
+later. Memory is bounded: a limited number of runs, and for each run its latest micro-batches and the sum of all before
+them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
+from typing import Generic, Protocol, TypeVar
 
 from thalweg.events import JoinObserved, NativeObserved, Observed, Record
+from thalweg.report.join_report import JoinReport
+from thalweg.report.join_section import JoinSection
 from thalweg.report.report import Report
-from thalweg.report.runs import Observation, Runs
 from thalweg.report.section import Section
+
+MOST_SECTIONS = 100
+"""Runs that are kept; the one that was updated least recently is removed first."""
+LATEST_BATCHES = 32
+"""Micro-batches per run that can still be removed from the sums if a restart runs them again. Spark runs the last one
+again, and more only if part of the checkpoint was deleted."""
+MOST_EARLY = 100
+"""Runs of which only verdicts have arrived; their first observation may never arrive."""
+
+Observation = Observed | NativeObserved | JoinObserved
+"""Records of what was done; the other kinds are records of decisions."""
+S = TypeVar("S", bound="Part")
+
+
+class Part(Protocol):
+    """Sums over the records of one run."""
+
+    def add(self, record: Record) -> None:
+        """Add a record."""
+        ...
+
+    def take_in(self: S, later: S) -> None:
+        """Add what a later part of the same run holds."""
+        ...
+
+
+class _Run(Generic[S]):
+    """The latest micro-batches, and the sum of those before them."""
+
+    def __init__(self, first: Observation, number: int, empty: Callable[[], S]) -> None:
+        self.query, self.start = first.query, first.start
+        self.number = number
+        """Of two starts of a query, the later one is the one whose records arrived later."""
+        self._empty = empty
+        self._before = empty()
+        self._latest: deque[tuple[int | None, S]] = deque()
+
+    def add(self, record: Record) -> None:
+        if not self._latest or self._latest[-1][0] != record.batch:
+            self._latest.append((record.batch, self._empty()))
+            if len(self._latest) > LATEST_BATCHES:
+                self._before.take_in(self._latest.popleft()[1])
+        self._latest[-1][1].add(record)
+
+    def has(self, batch: int) -> bool:
+        return any(part[0] == batch for part in self._latest)
+
+    def forget(self, batch: int) -> None:
+        self._latest = deque(part for part in self._latest if part[0] != batch)
+
+    def section(self) -> S:
+        whole = self._empty()
+        for part in (self._before, *(section for _, section in self._latest)):
+            whole.take_in(part)
+        return whole
+
+
+class Runs(Generic[S]):
+    """Folds records into sections. Safe to use from several threads. `begin` makes an empty section from a run's first
+    record."""
+
+    def __init__(self, begin: Callable[[Observation], S]) -> None:
+        self._begin = begin
+        self._runs: OrderedDict[str, _Run[S]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._early: OrderedDict[str, list[Record]] = OrderedDict()
+        self._left_out = 0
+        self._numbers = itertools.count()
+
+    def add(self, record: Record) -> None:
+        """Add a record. Verdicts that arrive before the first observation of their run wait for it."""
+        with self._lock:
+            run = self._runs.get(record.run)
+            if run is None:
+                if not isinstance(record, Observation):
+                    self._early.setdefault(record.run, []).append(record)
+                    while len(self._early) > MOST_EARLY:
+                        self._early.popitem(last=False)
+                    return
+                run = self._runs[record.run] = self._new(record)
+                for early in self._early.pop(record.run, ()):
+                    run.add(early)
+                while len(self._runs) > MOST_SECTIONS:
+                    self._runs.popitem(last=False)
+                    self._left_out += 1
+            if record.query is not None and record.batch is not None:
+                others = [r for r in self._runs.values() if r.query == record.query and r.start != record.start]
+                if any(other.number > run.number and other.has(record.batch) for other in others):
+                    return
+                for other in others if isinstance(record, Observation) else ():
+                    other.forget(record.batch)
+            run.add(record)
+            self._runs.move_to_end(record.run)  # the run updated least recently is removed first
+
+    def _new(self, first: Observation) -> _Run[S]:
+        return _Run(first, next(self._numbers), lambda: self._begin(first))
+
+    def sections(self) -> tuple[list[S], int]:
+        """A copy of what is known now, one section per run, and the number of runs that are no longer kept."""
+        with self._lock:
+            return [run.section() for run in self._runs.values()], self._left_out
 
 
 class Tally:
-    """Folds records into sections. Safe to use from several threads."""
+    """Folds records of filters into sections. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._runs = Runs(_begin)
@@ -32,6 +143,29 @@ def _begin(first: Observation) -> Section:
     assert isinstance(first, Observed | NativeObserved)
     names = first.predicates if isinstance(first, Observed) else first.chain
     return Section(first.run, first.kind, first.policy, names)
+
+
+class JoinTally:
+    """Folds records of joins into sections. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._runs = Runs(_begin_join)
+
+    def add(self, record: Record) -> None:
+        """Add a record. Records of filters are ignored: `Tally` takes those."""
+        if not isinstance(record, Observed | NativeObserved):
+            self._runs.add(record)
+
+    def report(self, pending: int = 0, unobserved: int = 0, deaths: tuple[str, ...] = ()) -> JoinReport:
+        """A copy of what is known now, without runs whose micro-batches have all been run again by a later start."""
+        sections, left_out = self._runs.sections()
+        counted = tuple(section for section in sections if section.streams)
+        return JoinReport(counted, pending, unobserved, deaths, left_out)
+
+
+def _begin_join(first: Observation) -> JoinSection:
+    assert isinstance(first, JoinObserved)
+    return JoinSection(first.run, first.kind, first.policy)
 
 
 def fold(records: Iterable[Record]) -> Report:

@@ -61,7 +61,7 @@ def _summary(section: Section) -> list[str]:
             ("re-optimizing", section.reoptimizing_ns),
         )
     )
-    failed = [f"set aside {section.failed:,} rows on which a predicate raised"] if section.failed else []
+    failed = [f"a predicate raised on {many(section.failed, 'row')} that no other dropped"] if section.failed else []
     return [
         *_which_orders(section),
         f"kept {section.kept:,} of {section.rows:,} rows ({_percent(section.kept, section.rows)})",

@@ -21,9 +21,10 @@ T = TypeVar("T")
 
 def redacted(results: Iterator[T], redact: bool) -> Iterator[T]:
     """The same results; an error is raised without values of rows, and without what caused it."""
-    if not redact:
-        yield from results
-        return
+    return _redacted(results) if redact else results
+
+
+def _redacted(results: Iterator[T]) -> Iterator[T]:
     try:
         yield from results
         return

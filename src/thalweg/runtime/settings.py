@@ -41,7 +41,7 @@ IN_CODE_ALONE = {
 }
 """Arguments that cannot be set from outside, and why."""
 REFUSED_OUTSIDE = {
-    "on_error": "tw.filters(..., on_error='dead-letter')",
+    "on_error": "tw.filters(..., on_error='dead-letter') or s.query(..., on_error='dead-letter')",
     "max_ahead": "tw.join(..., max_ahead='1 hour') or s.query(..., max_ahead='1 hour')",
     "idle_after": "tw.join(..., idle_after='1 hour') or s.query(..., idle_after='1 hour')",
     "lateness": "tw.join(..., lateness='1 minute') or s.stream(..., lateness='1 minute')",

@@ -72,6 +72,12 @@ class Watermarks:
         if known and len(known) == len(waited_for):
             self.query = max(min(known), BEGINNING if self.query is None else self.query)
 
+    def advance(self) -> int | None:
+        """End a round; the query's watermark if it has moved, else None."""
+        before = self.query
+        self.end_round()
+        return None if self.query == before else self.query
+
     def snapshot(self) -> dict[str, Any]:
         """What a restart needs, as JSON."""
         return {"seen": self._seen, "query": self.query}

@@ -1,13 +1,13 @@
 """Conditions of a plan as predicates of an adaptive filter chain, evaluated where the plan says.
 
-One that can raise comes after all that are written before it, so that it sees no row they drop.
+Which of them waits for which is decided by `guards_of` in `plan/query.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 import pyarrow as pa
 
@@ -18,7 +18,7 @@ from thalweg.plan.functions import SIGNS, can_raise
 from thalweg.plan.native_predicate import native_predicate
 from thalweg.plan.native_uses import Use
 from thalweg.plan.nodes import Filter, column_of, subject
-from thalweg.plan.query import Condition
+from thalweg.plan.query import Condition, guards_of
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.type_rules import plain_type
 
@@ -26,23 +26,28 @@ Native = Callable[[Condition], Any]
 """A Column of Spark's; None where conditions are evaluated in this process."""
 
 
+@overload
+def predicates(node: Filter, functions: Mapping[str, UserFunction]) -> list[Predicate]: ...
+
+
+@overload
+def predicates(
+    node: Filter, functions: Mapping[str, UserFunction], native: Native
+) -> list[Predicate | NativePredicate]: ...
+
+
 def predicates(
     node: Filter, functions: Mapping[str, UserFunction], native: Native | None = None
-) -> list[Predicate | NativePredicate]:
+) -> Sequence[Predicate | NativePredicate]:
     """One for each condition of a filter. `native` makes those that run in the JVM, all of them before the others."""
     conditions, joined = node.conditions, subject(node) == "joined rows"
     # a column that is there, for conditions that read none
     anything = Ref("", node.schema.names[0], plain_type(node.schema.types[0]))
     made: list[Predicate | NativePredicate] = []
     names = _names(conditions)
-    for name, condition in zip(names, conditions, strict=True):
-        in_jvm = condition.where == "jvm"
-        after = [
-            guard
-            for guard, other in zip(names, conditions, strict=True)
-            if other.place < condition.place and can_raise(condition.expression) and (other.where == "jvm") == in_jvm
-        ]
-        if in_jvm:
+    for name, condition, guards in zip(names, conditions, guards_of(conditions), strict=True):
+        after = [names[guard] for guard in guards]
+        if condition.where == "jvm":
             assert native is not None, condition
             known = _uses(condition.expression), can_raise(condition.expression)
             made.append(native_predicate(native(condition), name, tuple(after), known))

@@ -5,16 +5,21 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from thalweg.errors import PlanError, ThalwegError
 from thalweg.events import Record
 from thalweg.optimizer import optimize
+from thalweg.plan.join_select import LOST
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.relation import UserFunction
-from thalweg.session.explanation import Explanation, explanation
+from thalweg.plan.rows_left_out import failed_columns, late_schema, plan_of_failed, plan_of_late
+from thalweg.report import Explanation
+from thalweg.runtime.filters.outcome import ERRORS_COLUMN
+from thalweg.session.explanation import explanation
 from thalweg.session.handle import BatchRun, Handle, Stopped, StreamRun
 from thalweg.session.local_run import LocalRun
 from thalweg.session.parts import Parts, QueryReport
@@ -23,8 +28,24 @@ from thalweg.session.running import Running
 from thalweg.session.spark_run import SparkRun
 from thalweg.stats import Knowledge
 
+if TYPE_CHECKING:
+    from thalweg.runtime.local.operator import Operator
+    from thalweg.runtime.local.virtual import Costs
+
+SETS_ASIDE = 's.query(..., on_error="dead-letter")'
 MOST_EVENTS = 10_000
 """Remembered; older ones are let go."""
+
+
+@dataclass(frozen=True)
+class QueryOrigin:
+    """The session a query was asked in, and how."""
+
+    name: str | None
+    args: Mapping[str, object]
+    spark: Any
+    """The session of Spark; None: it runs in this process."""
+    running: Running
 
 
 class ContinuousQuery:
@@ -37,22 +58,18 @@ class ContinuousQuery:
         functions: Mapping[str, UserFunction],
         given: Mapping[str, Any],
         data: Mapping[str, Any],
-        *,
-        name: str | None,
-        args: Mapping[str, object],
-        spark: Any,
-        running: Running,
         known: Knowledge,
+        origin: QueryOrigin,
     ) -> None:
-        self.name = name
-        self._functions, self._given, self._data, self._spark = functions, given, data, spark
+        self.name = origin.name
+        self._functions, self._given, self._data, self._spark = functions, given, data, origin.spark
         self._plans = {plan.policy: plan}
-        self._running, self._known = running, known
-        self._args = {key: repr(value) for key, value in args.items()}
+        self._running, self._known = origin.running, known
+        self._args = {key: repr(value) for key, value in origin.args.items()}
         self._parts = Parts()
         self._events: deque[Record] = deque(maxlen=MOST_EVENTS)
         self._asked = plan.query
-        if spark is not None:
+        if origin.spark is not None:
             self._spark_run().check()
 
     @property
@@ -72,7 +89,8 @@ class ContinuousQuery:
         """A policy decides which order the query begins with, not what it answers."""
         if policy not in self._plans:
             engine = "local" if self._spark is None else "spark"
-            self._plans[policy] = optimize(self._asked, engine, policy, self._known)
+            aside = self._settings().sets_aside
+            self._plans[policy] = optimize(self._asked, engine, policy, self._known, sets_aside=aside)
         return self._plans[policy]
 
     def explain(self) -> Explanation:
@@ -83,7 +101,8 @@ class ContinuousQuery:
         """Of one run."""
         streaming = any(getattr(df, "isStreaming", False) for df in self._data.values())
         where = "this process" if self._spark is None else "a Spark stream" if streaming else "Spark, on finished data"
-        return explanation(plan, where, parts.report())
+        finished = self._spark is not None and not streaming
+        return explanation(plan, where, parts.report(), self.name, is_finished=finished)
 
     def dataframe(self) -> Any:
         """On Spark a DataFrame to go on with; in this process a table of all results."""
@@ -93,6 +112,56 @@ class ContinuousQuery:
         made = run.dataframe()
         self._parts = run.parts
         return made
+
+    def failed(self, column: str = ERRORS_COLUMN) -> Any:
+        """The rows that were set aside, with a column of the predicates that raised on them and what they raised: a
+        DataFrame on Spark, in this process a table.
+
+        Needs ``on_error="dead-letter"``. They are found in a run of their own, which reads the sources again; on Spark
+        streams start it beside the query: ``q.failed().writeStream...``. Rows of one source have all its columns,
+        joined rows those that conditions and results read.
+
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from datetime import datetime
+        >>> s = tw.session()
+        >>> s.stream("codes", pa.table({"ts": [datetime(2026, 1, 1)] * 3, "code": ["7", "1", "x7"]}), time="ts")
+        >>> s.function("large", lambda code: int(code) > 5, returns="boolean")
+        >>> q = s.query("SELECT code FROM codes WHERE large(code)", on_error="dead-letter")
+        >>> q.dataframe().to_pylist(), q.failed()["code"].to_pylist()
+        ([{'code': '7'}], ['x7'])
+        """
+        if not self._settings().sets_aside:
+            raise PlanError(f"failed() needs {SETS_ASIDE}: without it, the first row that fails stops the query")
+        if not isinstance(column, str) or not column:
+            raise PlanError(f"failed(column={column!r}): must be the name of the column for the errors")
+        run = self._local_run() if self._spark is None else self._spark_run()
+        run.plan = plan_of_failed(run.plan)
+        if column.lower() in map(str.lower, failed_columns(run.plan)):
+            raise PlanError(f"there is a column {column!r} already: choose another name with failed(column=...)")
+        return run.failed(column) if isinstance(run, SparkRun) else pa.Table.from_batches(list(run.failed(column)))
+
+    def late(self) -> Any:
+        """The rows that are in no result because they came late or had no time, with all columns of their stream and a
+        column ``lost`` that says why: a DataFrame on Spark, in this process a table. Rows of a join have columns
+        ``<source>_<column>``, and nulls in those of other streams.
+
+        They are found in a run of their own, which reads the sources again and joins nothing. On Spark, late rows of
+        grouped windows are not available: Spark drops them itself.
+
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from datetime import datetime
+        >>> s = tw.session()
+        >>> rows = [pa.record_batch({"ts": [datetime(2026, 1, 1, 12, minute)], "n": [minute]}) for minute in (1, 9, 3)]
+        >>> s.stream("events", rows, time="ts", lateness="2 minutes")
+        >>> q = s.query("SELECT count(*) AS events FROM events GROUP BY TUMBLE(5 MINUTES)")
+        >>> q.late().select(["n", "lost"]).to_pylist()
+        [{'n': 3, 'lost': 'events: late'}]
+        """
+        run = self._local_run() if self._spark is None else self._spark_run()
+        run.plan = plan_of_late(run.plan)
+        if LOST in map(str.lower, late_schema(run.plan).names[:-1]):
+            raise PlanError(f"a stream has a column {LOST!r}, which late() adds: rename it before it is registered")
+        return run.late() if isinstance(run, SparkRun) else pa.Table.from_batches(list(run.late()))
 
     def _spark_run(self) -> SparkRun:
         settings = self._settings()
@@ -104,15 +173,38 @@ class ContinuousQuery:
         if self._spark is not None:
             raise PlanError("batches() is for sessions without Spark; q.dataframe() gives a DataFrame")
         run = self._local_run()
+        self._parts = run.parts
         return run.batches()
 
     def _local_run(self) -> LocalRun:
         data = {alias: _reader(source) for alias, source in self._data.items()}
         settings = self._settings()
         plan = self._planned(settings.policy_name)
-        run = LocalRun(plan, self._functions, settings, data, self._events.append)
-        self._parts = run.parts
-        return run
+        return LocalRun(plan, self._functions, settings, data, self._events.append)
+
+    def operators(self, costs: Costs | Mapping[str, Costs] | None = None) -> tuple[Operator, ...]:
+        """The plan as operators of a simulation (docs/simulation.md), without Spark: ``simulate(sources,
+        q.operators(costs=...))``. Rows of the streams come from the simulation's sources, which are named like the
+        streams of the session and have their columns. Tables are read from the session before time begins.
+
+        `costs`: those of all operators but scans, or by name of operator. What is not declared costs nothing.
+
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from datetime import datetime
+        >>> from thalweg.runtime.local.virtual import Costs, Source, simulate
+        >>> rows = pa.table({"ts": [datetime(2026, 1, 1, 12, 0, second) for second in (1, 2, 9)], "n": [5, 7, 1]})
+        >>> s = tw.session()
+        >>> s.stream("events", rows, time="ts")
+        >>> q = s.query("SELECT count(*) AS events FROM events WHERE n > 3 GROUP BY TUMBLE(5 SECONDS)")
+        >>> trace = simulate({"events": Source(rows, "ts")}, q.operators(costs=Costs(predicate="2 seconds")))
+        >>> trace.rows().to_pylist(), trace.results["time"].to_pylist()
+        ([{'events': 2}], [10.0])
+        """
+        if self._spark is not None:
+            raise PlanError("operators() is for sessions without Spark: simulations run in this process")
+        from thalweg.runtime.local.virtual import Costs
+
+        return self._local_run().operators(Costs() if costs is None else costs)
 
     def start(
         self,
@@ -164,7 +256,7 @@ class ContinuousQuery:
     def _stream(
         self, path: str | None, kind: str, options: dict[str, str], trigger: Any, checkpoint: str | None
     ) -> StreamRun:
-        from thalweg.runtime.spark.sql.start import checkpoint_of, start_stream
+        from thalweg.runtime.spark.sql.start import Start, checkpoint_of, start_stream
 
         run = self._spark_run()
         place = checkpoint_of(self._spark, checkpoint, options, path, self.name)
@@ -173,10 +265,8 @@ class ContinuousQuery:
             run.plan, run.buckets = plan, buckets
             return run.dataframe()
 
-        query = start_stream(
-            self._spark, run.plan, made, kind, path, options, trigger, place, self.name,
-            {"query": self._asked.fingerprint, "text": self._asked.text, "args": self._args},
-        )  # fmt: skip
+        start = Start(kind, path, options, trigger, place, self.name)
+        query = start_stream(self._spark, run.plan, made, self._asked, self._args, start)
         self._parts = run.parts
         return StreamRun(self, run, query, place)
 
@@ -206,6 +296,7 @@ class ContinuousQuery:
         from thalweg.session.local_sink import LocalSink
 
         local = self._local_run()
+        self._parts = local.parts
         sink = LocalSink.claim(path, kind, options, self.schema)
 
         def work(told: Callable[[int | None], None]) -> None:

@@ -1,78 +1,49 @@
-"""What a query will do, from the plan that will do it, and what was counted when it did."""
+"""How the plan of a query, and what was counted when it ran, become an `Explanation`."""
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from thalweg.plan.expression import Expression, UserCall, text_of, walk
-from thalweg.plan.functions import can_raise
-from thalweg.plan.nodes import Aggregate, Compute, Filter, Product, Scan, TableJoin, WindowJoin, subject, walk_up
+from thalweg.plan.nodes import Aggregate, Compute, Fail, Filter, Product, Scan, TableJoin, WindowJoin, subject, walk_up
 from thalweg.plan.nodes import Node as PlanNode
 from thalweg.plan.number_words import percent
-from thalweg.plan.query import Condition, Query, Source
+from thalweg.plan.plan_estimates import SourceEstimates
+from thalweg.plan.query import Condition, Query, Source, guards_of
 from thalweg.plan.query_plan import Branch, QueryPlan
 from thalweg.plan.window import as_written
-from thalweg.report import JoinReport, Report
-from thalweg.report.estimate_sentences import cost_sentence, source_sentence
-from thalweg.report.plan_tree import Node, as_graphviz, as_html, as_mermaid, as_text
+from thalweg.report import Explanation, JoinReport, Report
+from thalweg.report.estimate_sentences import cost_sentence, kept_sentence, rate_sentence, source_sentence
+from thalweg.report.explanation import ADAPTS, ESTIMATES, NOTES, RESULT, Paragraph
+from thalweg.report.filter_explain import rows_and_kept
+from thalweg.report.join_sentences import operator_sentence, probe_sentences, spread_sentence
+from thalweg.report.plan_tree import Node
 from thalweg.session.parts import QueryReport, of_groups
 
-
-@dataclass(frozen=True, repr=False)
-class Explanation:
-    """``print(it)``, or the last line of a notebook cell; ``to_graphviz()`` and ``to_mermaid()`` draw the plan."""
-
-    where: str
-    logical: Node
-    physical: Node
-    estimates: tuple[str, ...]
-    adapts: tuple[str, ...]
-    notes: tuple[str, ...]
-    columns: tuple[str, ...]
-
-    def to_graphviz(self) -> str:
-        """Of the physical plan, for `dot`."""
-        return as_graphviz(self.physical)
-
-    def to_mermaid(self) -> str:
-        """Of the physical plan, for Markdown."""
-        return as_mermaid(self.physical)
-
-    def _lists(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        return (
-            ("Estimates", self.estimates), ("May adapt while it runs", self.adapts), ("Notes", self.notes),
-            ("Result", self.columns),
-        )  # fmt: skip
-
-    def __str__(self) -> str:
-        parts = [
-            f"Logical plan\n{as_text(self.logical)}",
-            f"Physical plan, for {self.where}\n{as_text(self.physical)}",
-        ]
-        parts += ["\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in self._lists() if lines]
-        return "\n\n".join(parts)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        parts = [f"<h4>Logical plan</h4>{as_html(self.logical)}"]
-        parts.append(f"<h4>Physical plan, for {html.escape(self.where)}</h4>{as_html(self.physical)}")
-        for title, lines in self._lists():
-            if lines:
-                items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
-                parts.append(f"<h4>{title}</h4><ul>{items}</ul>")
-        return "".join(parts)
+NOTHING = SourceEstimates()
+SET_ASIDE = (
+    "rows that fail are set aside: q.failed() finds them, as q.late() finds late rows, in a run of its own that reads "
+    "the sources again"
+)
 
 
-def explanation(plan: QueryPlan, where: str, report: QueryReport) -> Explanation:
-    """One pipeline: the plan is the one that runs."""
+def explanation(
+    plan: QueryPlan, where: str, report: QueryReport, name: str | None = None, *, is_finished: bool = False
+) -> Explanation:
+    """One pipeline: the plan is the one that runs. `is_finished`: on Spark, over finished data."""
     counted = _counted(report)
-    physical = _Physical(plan, counted)
+    physical = _Physical(plan, counted, is_finished)
     estimates = tuple(f"{scan.alias}: {said}{_beside(counted, scan)}" for scan, said in _estimated(plan) if said)
     columns = tuple(f"{field.name}: {field.type}" for field in plan.query.schema)
-    return Explanation(where, logical(plan.query), physical.tree(), estimates, physical.adapts(), plan.notes, columns)
+    notes = (*plan.notes, *([SET_ASIDE] if plan.sets_aside else []))
+    return Explanation(
+        "Query" if name is None else f"Query {name}", where,
+        (("Logical plan", logical(plan.query)), (f"Physical plan, for {where}", physical.tree())),
+        (
+            Paragraph(ESTIMATES, estimates), Paragraph(ADAPTS, physical.adapts()), Paragraph(NOTES, notes),
+            Paragraph(RESULT, columns),
+        ),
+    )  # fmt: skip
 
 
 def logical(query: Query) -> Node:
@@ -99,8 +70,8 @@ def _asked(node: PlanNode) -> Node:
 class _Physical:
     """The tree of the plan that runs, with who does what, and what was counted."""
 
-    def __init__(self, plan: QueryPlan, counted: Mapping[str, str]) -> None:
-        self.plan, self.policy, self.counted = plan, plan.policy, counted
+    def __init__(self, plan: QueryPlan, counted: Mapping[str, str], is_finished: bool) -> None:
+        self.plan, self.policy, self.counted, self.is_finished = plan, plan.policy, counted, is_finished
 
     def tree(self) -> Node:
         """From the output down."""
@@ -122,9 +93,16 @@ class _Physical:
             case WindowJoin():
                 first = f"first order {', '.join(node.order)}: {node.why}"
                 kind = "probed in the written order" if self.policy == "static" else "adaptive"
-                return Node("Join", (f"{kind}, over windows ({self.policy})", *_on(node), first, *counted), inputs)
+                who = [operator_sentence(node)] if self.plan.engine == "spark" else []
+                spread = spread_sentence(node, is_finished=self.is_finished)
+                details = [*_on(node), *who, first, *probe_sentences(node), *([spread] if spread else []), *counted]
+                return Node("Join", (f"{kind}, over windows ({self.policy})", *details), inputs)
             case TableJoin():
-                return Node("Join", ("Spark's own, with tables; nothing of the stream is kept", *_on(node)), inputs)
+                return Node("Join", ("Spark's own, with tables", *_on(node), operator_sentence(node)), inputs)
+            case Fail():
+                of = " or ".join(alias for alias, _ in node.columns if alias)
+                what = "sets aside" if self.plan.sets_aside else "fails the query on"
+                return Node("Fail", (f"{what} results that contain a row of {of} on which a condition raised",), inputs)
             case Aggregate():
                 by = "Arrow groups" if self.plan.engine == "local" else "Spark's window aggregate"
                 return Node("Aggregate", (by, str(node.grouping.window), *_grouped(node), *counted), inputs)
@@ -133,6 +111,8 @@ class _Physical:
     def _scan(self, node: Scan) -> Node:
         source = node.source
         details = [_of_source(source), f"reads {', '.join(node.columns)}"]
+        if rate := rate_sentence(self._estimates(node)):
+            details.append(rate)
         late = source.relation.lateness_us
         if late:
             details.append(f"up to {as_written(late).lower()} out of order")
@@ -153,7 +133,16 @@ class _Physical:
         counted = []
         if node.id in self.counted:
             counted = [f"counted{_outside_the_jvm(conditions)}: {self.counted[node.id]}"]
-        return Node("Filter", (how, *(_condition(c, self.plan) for c in conditions), *counted), inputs)
+        raised = ["rows on which a condition raises are kept, and fail only if they are part of a result"] * bool(
+            node.errors
+        )
+        estimated = kept_sentence(self._estimates(node))
+        told = [*(_condition(c, self.plan) for c in conditions), *raised, *([estimated] if estimated else []), *counted]
+        return Node("Filter", (how, *told), inputs)
+
+    def _estimates(self, node: PlanNode) -> SourceEstimates:
+        """Of the source whose rows a node reads or filters."""
+        return self.plan.estimates.sources.get(subject(node), NOTHING)
 
     def adapts(self) -> tuple[str, ...]:
         """What may change while it runs; the answer never does."""
@@ -207,9 +196,9 @@ def _adapting(node: Filter) -> list[str]:
 
 
 def _fixed(conditions: Sequence[Condition]) -> bool:
-    """Whether all but the first wait for those before them."""
-    _, *others = sorted(conditions, key=lambda condition: condition.place)
-    return all(can_raise(condition.expression) for condition in others)
+    """Whether each waits for all that are written before it."""
+    written = sorted(conditions, key=lambda condition: condition.place)
+    return all(len(guards) == n for n, guards in enumerate(guards_of(written)))
 
 
 def _outside_the_jvm(conditions: Sequence[Condition]) -> str:
@@ -246,10 +235,8 @@ def _counted(report: QueryReport) -> dict[str, str]:
     """What parts have counted, over all their runs, by part and stream."""
     told: dict[str, str] = {}
     for name, each in report.parts:
-        if isinstance(each, Report) and each.sections:
-            rows, kept = sum(s.rows for s in each.sections), sum(s.kept for s in each.sections)
-            if rows:
-                told[name] = f"{rows:,} rows in, {kept:,} kept ({percent(kept / rows)})"
+        if isinstance(each, Report) and (counted := rows_and_kept(each)):
+            told[name] = counted
         elif isinstance(each, JoinReport) and each.sections:
             results = sum(s.results for s in each.sections)
             told[name] = f"{results:,} results"

@@ -17,8 +17,8 @@ from thalweg.errors import QueryError
 
 if TYPE_CHECKING:
     from thalweg.events import Record
+    from thalweg.report import Explanation
     from thalweg.session.continuous_query import ContinuousQuery
-    from thalweg.session.explanation import Explanation
     from thalweg.session.local_run import LocalRun
     from thalweg.session.parts import QueryReport
     from thalweg.session.spark_run import SparkRun
@@ -185,8 +185,10 @@ class BatchRun(_Asked):
         except Exception as error:  # for exception() and awaitTermination(), as with Spark; also while it stops
             self._error = error
         except BaseException as error:  # sys.exit() in a source or a function, which ends no more than its thread
-            self._error = QueryError(f"the run was ended by {error!r}, which a source or a function raised")
-            self._error.__cause__ = error
+            redact = self._asked.settings.redact
+            what = f"{type(error).__name__}, whose message is left out by redact," if redact else f"{error!r},"
+            self._error = QueryError(f"the run was ended by {what} which a source or a function raised")
+            self._error.__cause__ = None if redact else error
         finally:
             self._ended.set()
 

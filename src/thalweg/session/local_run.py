@@ -4,23 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from thalweg.adaptive_filters import Filters, filters
-from thalweg.adaptive_joins import Join
 from thalweg.events import Record
+from thalweg.plan import FilterPlan
+from thalweg.plan.join_plan import is_timeless, window_join_plan
 from thalweg.plan.nodes import Filter, WindowJoin
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.relation import UserFunction
-from thalweg.plan.window_join_plan import is_timeless, window_join_plan
+from thalweg.report import JoinReport, JoinTally, Report, Tally
+from thalweg.report.applied import Applied
+from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted
+from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.local.aggregates import GroupCounts
-from thalweg.runtime.local.plan_run import Batches, LocalPlan
+from thalweg.runtime.local.filters import filter_batches
+from thalweg.runtime.local.joins import JoinPass, join_batches
+from thalweg.runtime.local.plan_run import Batches, LocalPlan, Passing
 from thalweg.runtime.local.rounds import Rounds
 from thalweg.runtime.redaction import redacted
+from thalweg.runtime.settings import AdaptSettings, FilterSettings
 from thalweg.session.conditions import predicates
 from thalweg.session.parts import Parts
 from thalweg.session.query_settings import QuerySettings
+
+if TYPE_CHECKING:
+    from thalweg.runtime.local.operator import Operator
+    from thalweg.runtime.local.virtual import Costs
 
 
 @dataclass
@@ -37,14 +48,46 @@ class LocalRun:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The results, as they are asked for; at least one batch, for the columns."""
-        return redacted(LocalPlan(self.plan, self.functions, self.data, self).batches(), self.settings.redact)
+        return redacted(self._run().batches(), self.settings.redact)
 
-    def filter(self, node: Filter) -> Callable[[Batches], Batches]:
+    def failed(self, column: str) -> Iterator[pa.RecordBatch]:
+        """The rows that are set aside, with a column of what was raised."""
+        return redacted(self._run().failed(column), self.settings.redact)
+
+    def late(self) -> Iterator[pa.RecordBatch]:
+        """The rows that come too late to be joined or grouped."""
+        return redacted(self._run().late(), self.settings.redact)
+
+    def _run(self) -> LocalPlan:
+        return LocalPlan(self.plan, self.functions, self.data, self, redact=self.settings.redact)
+
+    def operators(self, costs: Costs | Mapping[str, Costs]) -> tuple[Operator, ...]:
+        """The plan for a simulation: its tables are read, its streams arrive when the simulation says so."""
+        from thalweg.runtime.local.virtual.query import PlanParts, plan_operators
+
+        def filter_plan(node: Filter) -> FilterPlan:
+            return FilterPlan(tuple(predicates(node, self.functions)))
+
+        def filter_settings(node: Filter) -> FilterSettings:
+            return self.settings.of_filter(self.plan, node)
+
+        join_settings = self.settings.join
+        parts = PlanParts(
+            self.plan, self.functions, filter_plan, filter_settings, join_settings, self.data, self.settings.redact
+        )
+        return plan_operators(parts, costs)
+
+    def filter(self, node: Filter, wanted: Wanted = Wanted.KEPT, column: str = ERRORS_COLUMN) -> Passing:
         """An adaptive chain."""
-        made: Filters = filters(*predicates(node, self.functions), **self.settings.of_filters())
-        made.listeners.append(self.listener)
-        self.parts.add(node.id, made)
-        return made.over
+        plan = FilterPlan(tuple(predicates(node, self.functions)))
+        settings = self.settings.of_filter(self.plan, node)
+        part = LocalPart(Tally(), self.listener)
+        self.parts.add(node.id, part)
+
+        def passing(batches: Batches) -> Batches:
+            return filter_batches(plan, settings, batches, *part.begin(settings), wanted, column)
+
+        return passing
 
     def join(
         self,
@@ -52,17 +95,37 @@ class LocalRun:
         rows: Mapping[str, Batches],
         watermark: Callable[[int | None], None],
         rounds: Mapping[str, Rounds] | None,
+        *,
+        late: bool = False,
     ) -> Batches:
         """An adaptive join."""
-        made = Join(window_join_plan(node, timeless=is_timeless(node)), self.settings.of_join())
-        made.listeners.append(self.listener)
-        self.parts.add(node.id, made)
-        return made.over_telling(rows, watermark, rounds)
+        plan, settings = window_join_plan(node, timeless=is_timeless(node)), self.settings.join
+        part = LocalPart(JoinTally(), self.listener)
+        self.parts.add(node.id, part)
+        wanted = JoinRows.LATE if late else JoinRows.RESULTS
+        return join_batches(JoinPass(plan, settings, *part.begin(settings), wanted, watermark, rounds), rows)
 
     def left_out(self, alias: str, rows: int) -> None:
         """For the report."""
-        self.parts.left_out[alias] = rows
+        self.parts.left_out[alias] = self.parts.left_out.get(alias, 0) + rows
 
     def grouped(self, counts: GroupCounts) -> None:
         """For the report."""
         self.parts.groups = [counts]
+
+
+class LocalPart(Applied):
+    """A filter or a join of a query in this process, as its report knows it."""
+
+    def __init__(self, tally: Tally | JoinTally, listener: Callable[[Record], None]) -> None:
+        super().__init__(tally.add)
+        self._tally = tally
+        self.listeners.append(listener)
+
+    def begin(self, settings: AdaptSettings) -> tuple[str, Callable[[Record], None]]:
+        """The name of another pass over data, and where its records go."""
+        return self._next_run(), self._sink(settings.events)
+
+    def report(self) -> Report | JoinReport:
+        """What has been counted so far."""
+        return self._tally.report()

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from thalweg.adaptive_filters import Filters
-from thalweg.adaptive_joins import Join
+from thalweg.events import Record
 from thalweg.report import JoinReport, Report
+
+
+class Part(Protocol):
+    """A filter or a join of a plan that adapts: a `Filters` or a `Join` on Spark, a `LocalPart` in this process."""
+
+    listeners: list[Callable[[Record], None]]
+    """Called with every event record."""
+
+    def report(self) -> Report | JoinReport:
+        """What has been counted so far."""
+        ...
 
 
 @dataclass
 class Parts:
     """By what they do, in the order rows meet them."""
 
-    named: dict[str, Filters | Join] = field(default_factory=dict)
+    named: dict[str, Part] = field(default_factory=dict)
     groups: list[Any] = field(default_factory=list)
     """Counts of the windows' groups, the latest."""
     left_out: dict[str, int] = field(default_factory=dict)
     """Rows by stream that came too late for its window of rows."""
 
-    def add(self, name: str, part: Filters | Join) -> None:
+    def add(self, name: str, part: Part) -> None:
         """One more."""
         self.named[name] = part
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from thalweg.session.handle import Handle
 
 
+@dataclass
 class Running:
     """The queries of a session that run."""
 
-    lock = threading.Lock()
+    lock: ClassVar[threading.Lock] = threading.Lock()
     """One query is started at a time, of all sessions, which may be given one checkpoint."""
-
-    def __init__(self) -> None:
-        self._handles: list[Handle] = []
+    _handles: list[Handle] = field(default_factory=list)
 
     def add(self, handle: Handle) -> None:
         """One more."""

@@ -15,13 +15,12 @@ from thalweg.adapt import Chosen
 from thalweg.deprecated import current_arguments
 from thalweg.errors import PlanError, nearest
 from thalweg.optimizer import optimize
-from thalweg.plan.relation import Catalog, Relation, UserFunction
+from thalweg.plan.relation import Catalog, Relation, UserFunction, never_answers
 from thalweg.plan.sql.analysis import read_query
 from thalweg.plan.sql.vocabulary import NAMES
 from thalweg.plan.type_rules import type_of
-from thalweg.plan.user_function import never_answers
-from thalweg.plan.window_length import Length, length_of
-from thalweg.session.continuous_query import ContinuousQuery
+from thalweg.plan.window import Length, length_of
+from thalweg.session.continuous_query import ContinuousQuery, QueryOrigin
 from thalweg.session.query_settings import QuerySettings
 from thalweg.session.running import Running
 from thalweg.stats import NOTHING_KNOWN, Knowledge
@@ -136,7 +135,9 @@ class Session:
             Of a call for one row, in microseconds, if you know: it decides where the function is tried first. What it
             really costs is measured.
         safe
-            It never raises. One that may raise is called only for rows that pass all conditions written before it.
+            It never raises. This is a hint: rows on which a function raises before a join are kept until it is known
+            whether a result would have them, which needs a column in the join's windows. A safe function needs none; if
+            it raises nevertheless, the query fails.
         """
         import sqlglot
 
@@ -182,6 +183,7 @@ class Session:
         max_bytes: int | None = None,
         max_ahead: Length | None = "1 day",
         idle_after: Length | None = None,
+        on_error: str = "raise",
     ) -> ContinuousQuery:
         """A continuous query, read, checked and planned; nothing runs yet.
 
@@ -195,15 +197,19 @@ class Session:
             As for :func:`thalweg.filters`, for the functions and conditions of the query's filters.
         max_matches, max_bytes, max_ahead, idle_after
             As for :func:`thalweg.join`.
+        on_error
+            ``"raise"`` (default): a row on which a condition of WHERE or ON raises, and which no other condition drops,
+            fails the query. ``"dead-letter"``: it is left out of the results, and ``q.failed()`` gives it. What raises
+            elsewhere (SELECT, GROUP BY, HAVING, a computed side of a join's equality) always fails the query.
 
-        What is not given, but for `max_ahead` and `idle_after`, is taken from Spark's configuration
+        What is not given, but for `max_ahead`, `idle_after` and `on_error`, is taken from Spark's configuration
         (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), then from the default, each time the
-        query is explained or run. A row that fails is always an error: there is no ``on_error``.
+        query is explained or run.
         """
         given = current_arguments({
             "policy": policy, "redact": redact, "budget": budget, "seed": seed, "events": events,
             "time_limit": time_limit, "max_matches": max_matches, "max_bytes": max_bytes,
-            "max_ahead": max_ahead, "idle_after": idle_after,
+            "max_ahead": max_ahead, "idle_after": idle_after, "on_error": on_error,
         })  # fmt: skip
         settings = QuerySettings.in_force(given, self._spark)
         if name is not None and (not isinstance(name, str) or not name.strip()):
@@ -216,21 +222,13 @@ class Session:
             known = reduce(
                 Knowledge.merged, self._declared.values(), Knowledge.declared_costs(self._functions.values())
             )
-            plan = optimize(read_query(text, catalog, dict(args or {})), engine, settings.policy_name, known)
+            asked = read_query(text, catalog, dict(args or {}))
+            plan = optimize(asked, engine, settings.policy_name, known, sets_aside=settings.sets_aside)
         except RecursionError:
             raise PlanError("the query nests hundreds of parts in each other; write x IN (...) for many ORs") from None
         data = {scan.alias: self._data[scan.source.relation.name.lower()] for scan in plan.scans}
-        return ContinuousQuery(
-            plan,
-            dict(self._functions),
-            given,
-            data,
-            name=name,
-            args=dict(args or {}),
-            spark=self._spark,
-            running=self._running,
-            known=known,
-        )
+        origin = QueryOrigin(name, dict(args or {}), self._spark, self._running)
+        return ContinuousQuery(plan, dict(self._functions), given, data, known, origin)
 
     def _name(self, name: Any, what: str = "name") -> str:
         if not isinstance(name, str) or not name.strip():

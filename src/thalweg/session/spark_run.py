@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from thalweg.adaptive_filters import filters
+from thalweg.adaptive_filters import Filters
 from thalweg.adaptive_joins import Join
 from thalweg.events import Record
+from thalweg.plan import FilterPlan
+from thalweg.plan.join_plan import window_join_plan
 from thalweg.plan.nodes import Filter, WindowJoin
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.relation import UserFunction
-from thalweg.plan.window_join_plan import window_join_plan
+from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted
 from thalweg.session.conditions import predicates
 from thalweg.session.parts import Parts
 from thalweg.session.query_settings import QuerySettings
+
+if TYPE_CHECKING:
+    from thalweg.runtime.spark.sql.plan_dataframe import SparkPlan
 
 
 @dataclass
@@ -41,23 +46,42 @@ class SparkRun:
 
     def dataframe(self) -> Any:
         """Nothing runs yet."""
+        return self._made(lambda plan: plan.dataframe())
+
+    def failed(self, column: str) -> Any:
+        """A DataFrame of the rows that are set aside, with a column of what was raised; nothing runs yet."""
+        return self._made(lambda plan: plan.failed(column))
+
+    def late(self) -> Any:
+        """A DataFrame of the rows that come too late to be joined; nothing runs yet."""
+        return self._made(lambda plan: plan.late())
+
+    def _made(self, make: Callable[[SparkPlan], Any]) -> Any:
         from thalweg.runtime.spark.sql.plan_dataframe import SparkPlan
         from thalweg.runtime.spark.sql.requirements import spark_errors
 
         self.check()
         with spark_errors():
-            return SparkPlan(self.plan, self.functions, self.data, self, redact=self.settings.redact).dataframe()
+            return make(SparkPlan(self.plan, self.functions, self.data, self, redact=self.settings.redact))
 
-    def filter(self, node: Filter, df: Any, native: Callable[[Condition], Any]) -> Any:
+    def filter(
+        self,
+        node: Filter,
+        df: Any,
+        native: Callable[[Condition], Any],
+        wanted: Wanted = Wanted.KEPT,
+        column: str = ERRORS_COLUMN,
+    ) -> Any:
         """An adaptive chain."""
-        made = filters(*predicates(node, self.functions, native), **self.settings.of_filters())
+        plan = FilterPlan.of(tuple(predicates(node, self.functions, native)))
+        made = Filters(plan, self.settings.given_to_filter(self.plan, node))
         made.listeners.append(self.listener)
         self.parts.add(node.id, made)
-        return made(df)
+        return made.attached(df, wanted, column)
 
-    def join(self, node: WindowJoin, frames: Mapping[str, Any]) -> Any:
+    def join(self, node: WindowJoin, frames: Mapping[str, Any], *, late: bool = False) -> Any:
         """An adaptive join."""
-        made = Join(window_join_plan(node), {**self.settings.of_join(), "buckets": self.buckets})
+        made = Join(window_join_plan(node), {**self.settings.given_to_join(), "buckets": self.buckets})
         made.listeners.append(self.listener)
         self.parts.add(node.id, made)
-        return made(**frames)
+        return made.late(**frames) if late else made(**frames)

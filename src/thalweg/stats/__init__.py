@@ -1,6 +1,6 @@
 """What was seen, and how far it may be trusted: profile windows, costs of calls, and what is known by question."""
 
-from thalweg.stats.call_cost import CallCost
+from thalweg.stats.call_cost import CallCost, UsualWait
 from thalweg.stats.knowledge import (
     NOTHING_KNOWN,
     CostUs,
@@ -12,7 +12,6 @@ from thalweg.stats.knowledge import (
     ShareKept,
 )
 from thalweg.stats.profile_window import ProfileWindow
-from thalweg.stats.usual_wait import UsualWait
 
 __all__ = [
     "NOTHING_KNOWN", "CallCost", "CostUs", "DistinctValues", "Knowledge", "Partners", "ProfileWindow", "Rows",

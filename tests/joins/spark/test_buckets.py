@@ -31,7 +31,7 @@ def tables() -> tuple[dict[str, pa.Table], dict[str, list[int | None]]]:
     return made, ticks
 
 
-@pytest.mark.parametrize("buckets", [1, 7])
+@pytest.mark.parametrize("buckets", [pytest.param(1, marks=pytest.mark.long), 7])
 def test_each_result_comes_once(spark, tmp_path: Path, buckets: int):
     made, ticks = tables()
     expected = expected_ids(made, ticks, ON, dict.fromkeys(made, WINDOW_US))
@@ -49,7 +49,10 @@ def test_each_result_comes_once(spark, tmp_path: Path, buckets: int):
         assert sorted(zip(*(column.to_pylist() for column in columns), strict=True)) == expected
         assert sorted(lost["lost"].to_pylist()) == [f"{alias}: no time" for alias in made]
         assert lost["d_id"].drop_null().to_pylist() == [ticks["d"].index(None)]
-    wait_until(lambda: [s.results for s in join.report().sections] == [len(expected)] * 2, "two sections")
+    alone = join.late(**{alias: each.finished(spark) for alias, each in streams.items()})
+    assert sorted(row.lost for row in alone.collect()) == [f"{alias}: no time" for alias in made]
+    join.report()  # takes in what was counted
+    wait_until(lambda: [s.results for s in join.report().sections] == [len(expected)] * 2 + [0], "three sections")
     for section in join.report().sections:
         for alias, stream in section.streams.items():  # what every bucket got is counted once
             assert (stream.rows, stream.no_time, stream.replicated) == (120, 1, alias == "d"), alias

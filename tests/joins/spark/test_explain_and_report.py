@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 import thalweg as tw
 from tests.joins.spark.streams import files, frame, rows, run, streaming
 from tests.runtime.spark.waiting import wait_until
@@ -13,17 +11,19 @@ from tests.runtime.spark.waiting import wait_until
 ON = "a.k = b.k AND b.m = c.m"
 
 
-def test_explain(spark, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_explain(spark, tmp_path: Path):
     table = rows([0]).append_column("m", [[1]])
     streams = files(tmp_path, {alias: [table] for alias in "abc"})
     join = tw.join(
         on=ON, window="5 seconds", time="ts", lateness="2 seconds", buckets=3, select=["a.id", "b.ts"],
         idle_after="1 hour",
     )  # fmt: skip
-    join.explain(**streaming(spark, streams))
-    lines = capsys.readouterr().out.splitlines()
-    assert f"join of 3 streams on {ON}" in lines
-    assert "  a, b, c: window 5 seconds, time ts, up to 2 seconds out of order" in lines
+    lines = str(join.explain(**streaming(spark, streams))).splitlines()
+    assert lines[:3] == [
+        "Plan, for a Spark stream", "Join of 3 streams, adaptive, over windows (auto)", f"│   on {ON}",
+    ]  # fmt: skip
+    for alias in "abc":
+        assert any(f"Stream {alias}: window 5 seconds, time ts, up to 2 seconds out of order" in line for line in lines)
     assert "  3 buckets over 2 partitions, at least 2 in one; the checkpoint fixes them" in lines
     assert next(line for line in lines if "spread by" in line).startswith("  spread by a.k and b.k: ")
     assert any(line.startswith("  c has no such column and is replicated") for line in lines)
@@ -31,12 +31,14 @@ def test_explain(spark, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert "  a stream without rows for 1 hour is not waited for (idle_after=)" in lines
     assert "  times more than 1 day ahead of the clock do not move it (max_ahead=)" in lines
     frames = streaming(spark, streams)
-    join.explain(**{**frames, "b": frames["b"].withWatermark("ts", "9 seconds")})
-    lines = capsys.readouterr().out.splitlines()
-    assert "  a, c: window 5 seconds, time ts, up to 2 seconds out of order" in lines
-    assert "  b: window 5 seconds, time ts, whose watermark in Spark is followed; lateness= is not used" in lines
-    join.explain(**{alias: each.finished(spark) for alias, each in streams.items()})
-    lines = capsys.readouterr().out.splitlines()
+    told = join.explain(**{**frames, "b": frames["b"].withWatermark("ts", "9 seconds")})
+    assert [node.details for node in told.physical.inputs] == [
+        ("a: window 5 seconds, time ts, up to 2 seconds out of order",),
+        ("b: window 5 seconds, time ts, whose watermark in Spark is followed; lateness= is not used",),
+        ("c: window 5 seconds, time ts, up to 2 seconds out of order",),
+    ]
+    lines = str(join.explain(**{alias: each.finished(spark) for alias, each in streams.items()})).splitlines()
+    assert lines[0] == "Plan, for Spark, on finished data"
     assert "  3 buckets over 3 partitions" in lines
     assert "  finished data: read in the order of time, bucket by bucket; no row is late" in lines
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException, StreamingQueryException
 
 import thalweg as tw
-from tests.joins.spark.streams import files, ids, results, rows, run, streaming
+from tests.joins.spark.streams import files, frame, ids, results, rows, run, streaming
 from tests.runtime.spark.waiting import wait_until
 
 WINDOW = 5
@@ -67,6 +71,90 @@ def test_late_rows_and_rows_without_time_are_counted_and_set_aside(spark, tmp_pa
     (section,) = join.report().sections
     told = {alias: (stream.rows, stream.late, stream.no_time) for alias, stream in section.streams.items()}
     assert told == {"a": (10, 4, 1), "b": (11, 2, 1)}
+
+
+def lost_rows(out: pa.Table) -> list[tuple[Any, ...]]:
+    """Reason and numbers of rows; null where a row is not of that stream."""
+    names = ("lost", *(name for name in out.column_names if name.endswith("_id")))
+    return sorted(zip(*(out[name].to_pylist() for name in names), strict=True), key=repr)
+
+
+def test_late_rows_alone_are_those_beside_results(spark, tmp_path: Path):
+    _, late, no_time = by_hand()
+    cut = {}
+    for alias, times in (("a", A), ("b", B)):
+        starts = [sum(map(len, times[:n])) for n in range(len(times))]
+        cut[alias] = [rows(each, first_id=first) for each, first in zip(times, starts, strict=True)]
+    streams = files(tmp_path, cut)
+    join = tw.join(
+        on="a.k = b.k", window=f"{WINDOW} seconds", time="ts", buckets=3, max_bytes=10_000,
+        lateness={alias: f"{seconds} seconds" for alias, seconds in LATENESS.items()},
+    )  # fmt: skip
+    frames = streaming(spark, streams)
+    assert join.late(**frames).columns == join.tagged(**frames).columns
+    run(join.late(**frames), tmp_path)
+    out = results(spark, tmp_path)
+    assert lost_rows(out) == sorted(
+        [
+            *((f"a: {why}", i, None) for why, each in (("late", late), ("no time", no_time)) for i in each["a"]),
+            *((f"b: {why}", None, i) for why, each in (("late", late), ("no time", no_time)) for i in each["b"]),
+        ],
+        key=repr,
+    )
+    assert out["event_time"].null_count == out.num_rows
+    assert out["a_ts"].null_count == len(out) - out["b_id"].null_count + len(no_time["a"])
+    wait_until(lambda: _counted(join, "rows") == {"a": 10, "b": 11}, "all rows in the report")
+    assert _counted(join, "late") == {"a": 4, "b": 2}
+    assert _counted(join, "window_rows") == _counted(join, "state_chunks") == {"a": 0, "b": 0}  # nothing is held
+    # a join that went on with these empty windows would miss results
+    for alias, each in streams.items():
+        each.add(rows([30], first_id=100 + (alias == "b")))
+    with pytest.raises(StreamingQueryException, match="written by another join: it had 'late rows alone'"):
+        run(join.tagged(**streaming(spark, streams)), tmp_path)
+    # all is there, and nobody is late; here too, where streams are in order
+    finished = join.late(**{alias: each.finished(spark) for alias, each in streams.items()}).toArrow()
+    in_order = {alias: each.finished(spark).toArrow().sort_by("ts") for alias, each in streams.items()}
+    here = list(join.late_over(**in_order))
+    assert lost_rows(finished) == [("a: no time", 6, None), ("b: no time", None, 5)]
+    assert lost_rows(pa.Table.from_batches(here)) == lost_rows(finished)
+    assert pa.Table.from_batches(here).column_names == finished.column_names
+
+
+def test_one_stream_and_a_table_lose_the_same_rows_here_and_on_spark(spark, tmp_path: Path):
+    """With one stream, micro-batches are the rounds of this process. The table is not read for late rows."""
+    r = random.Random(5)
+    batches, number, latest, late, no_time = [], 0, float("-inf"), [], []
+    for clock in range(0, 60, 10):
+        times = [None if r.random() < 0.1 else clock + r.randint(0, 10) - r.randint(0, 25) for _ in range(12)]
+        batches.append(rows(times, [r.randint(0, 3) for _ in times], first_id=number))
+        for time in times:
+            if time is None:
+                no_time.append(number)
+            elif time < latest - 4:  # strictly below the watermark at the start of the round
+                late.append(number)
+            number += 1
+        latest = max([latest, *(time for time in times if time is not None)])
+    assert len(late) > 10 < len(batches) * 12 - len(late)
+    assert no_time
+    streams = files(tmp_path, {"a": batches})
+    names = pa.table({"k": pa.array([0, 1, 2], pa.int64()), "name": ["zero", "one", "two"]})
+    join = tw.join(
+        on="a.k = b.k", window={"a": "5 seconds"}, time={"a": "ts"}, lateness={"a": "4 seconds"}, select=["b.name"]
+    )
+    here = pa.Table.from_batches(list(join.late_over(a=[batch.to_batches()[0] for batch in batches], b=names)))
+    expected = sorted([*(("a: late", i) for i in late), *(("a: no time", i) for i in no_time)])
+    ticks = {row["id"]: (row["ts"], row["k"]) for batch in batches for row in batch.to_pylist()}
+    by_id = {ticks[i]: None for _, i in expected}
+    assert sorted(here["lost"].to_pylist()) == [why for why, _ in expected]
+    assert {(row["a_ts"], row["a_k"]) for row in here.to_pylist()} == set(by_id)
+    unread = frame(spark, names).filter("assert_true(name = 'nobody') IS NULL")
+    with pytest.raises(PySparkException, match="is not true"):
+        join.tagged(**streaming(spark, streams), b=unread)
+    run(join.late(**streaming(spark, streams), b=unread), tmp_path)
+    there = results(spark, tmp_path)
+    assert there.column_names == here.column_names == ["b_name", "event_time", "a_ts", "a_k", "lost"]
+    assert sorted(map(repr, there.to_pylist())) == sorted(map(repr, here.to_pylist()))
+    assert there.schema.types == here.schema.types
 
 
 FAR = 80 * 365 * 86_400

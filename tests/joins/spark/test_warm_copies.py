@@ -14,9 +14,9 @@ from tests.joins.dict_chunks import DictChunks
 from thalweg.errors import CheckpointError
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.partitioning import Partitioning
-from thalweg.runtime.join_binding import JoinBinding
-from thalweg.runtime.join_packing import Packing
-from thalweg.runtime.join_settings import JoinSettings
+from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_packing import Packing
+from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.spark.joins import processor
 from thalweg.runtime.spark.joins.processor import JoinProcessor
 from thalweg.runtime.spark.joins.task import WORK, JoinTask

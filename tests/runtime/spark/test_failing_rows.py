@@ -67,7 +67,7 @@ def test_survivors_alone_and_failures_alone(spark):
     df = spark.range(0, 10_000, 1, 2)
     assert df.transform(keep).schema == df.schema
     assert df.transform(keep).count() == sum(1 for i in range(10_000) if i % 1000 != 7 and i % 2 and i % 3)
-    failed = keep.errors(df, column="why")
+    failed = keep.failed(df, column="why")
     assert sorted((r.id, [tuple(e) for e in r.why]) for r in failed.collect()) == [
         (i, [("sevens", f"ValueError: seven in {i}")]) for i in range(10_000) if fails(i)
     ]
@@ -84,7 +84,7 @@ def test_a_message_of_any_characters_arrives(spark):
         raise ValueError(messages[i])
 
     keep = tw.filters(tw.predicate(raises, "id", name="k\x1e'name'"), on_error="dead-letter")
-    rows = keep.errors(spark.range(0, len(messages), 1, 1)).orderBy("id").collect()
+    rows = keep.failed(spark.range(0, len(messages), 1, 1)).orderBy("id").collect()
     told = [f"ValueError: {m}" if m else "ValueError" for m in messages]
     told[3] = "ValueError: \U0001f30a ? ü"
     assert [[tuple(e) for e in r.thalweg_errors] for r in rows] == [[("k\x1e'name'", text)] for text in told]
@@ -148,7 +148,7 @@ def test_what_cannot_be_given_is_refused_before_anything_runs(spark):
     with pytest.raises(tw.PlanError, match='use on_error="dead-letter"'):
         spark.range(3).transform(filters().tagged)
     with pytest.raises(tw.PlanError, match="there is a column 'ID' already"):
-        filters(on_error="dead-letter").errors(spark.range(3), column="ID")
+        filters(on_error="dead-letter").failed(spark.range(3), column="ID")
     spark.conf.set("spark.thalweg.on_error", "dead-letter")
     try:
         with pytest.raises(tw.PlanError, match=r"unset it, and write tw.filters\(..., on_error='dead-letter'\)"):

@@ -178,6 +178,8 @@ def test_an_earlier_runs_events_give_the_order_to_start_with(lines, tmp_path: Pa
     df.transform(dear_first(events=events, p=0.5)).count()
     wait_until(lambda: any(isinstance(r, NativeObserved) for r in read(events)), "the sample in the file")
     again = dear_first(events=events)
+    explained = str(again.explain(df))
+    assert explained.index("few_pass") < explained.index("all_pass"), "explain knows what the next start will do"
     df.transform(again).count()
     (section,) = again.report().sections
     assert section.native is not None

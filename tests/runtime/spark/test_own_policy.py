@@ -17,8 +17,7 @@ from tests.adapt.forward import Forward, ForwardSettings
 from thalweg.plan import FilterPlan, Pipeline
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark import host_file, worker
-from thalweg.runtime.spark.pickled_plan import PickledPlan
-from thalweg.runtime.spark.pickled_policy import policy_digest
+from thalweg.runtime.spark.pickled_plan import PickledPlan, policy_digest
 from thalweg.runtime.spark.worker import ChainTask, run_task
 
 ROWS = 20_000

@@ -1,4 +1,3 @@
--- streams: yes
 SELECT host, count(*) AS rows, count(n) AS known, count(1) AS ones, sum(n) AS total, sum(x) AS real_total, avg(n) AS mean,
   min(x) AS least, max(x) AS most, min(Name) AS first, max(day) AS last_day, sum(amount) AS money, max(isRobot) AS any_robot,
   min(moment) AS earliest, window_start, window_end

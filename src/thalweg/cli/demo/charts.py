@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.text import Text
 
@@ -10,9 +11,21 @@ UPWARD = " ▁▂▃▄▅▆▇█"
 RIGHTWARD = " ▏▎▍▌▋▊▉█"
 
 
+@dataclass(frozen=True)
+class ChartStyle:
+    """Styles of rich: of columns, of what is still to come, and of the mark."""
+
+    columns: str = ""
+    faint: str = ""
+    mark: str = ""
+
+
+PLAIN = ChartStyle()
+
+
 def column_chart(
-    values: Sequence[float], most: float, columns: int, lines: int, width: int, *, style: str = "", faint: str = "",
-    mark_at: int | None = None, mark_style: str = "",
+    values: Sequence[float], most: float, columns: int, lines: int, width: int, *,
+    mark_at: int | None = None, style: ChartStyle = PLAIN,
 ) -> Text:  # fmt: skip
     """One column a value, as wide as fits; a dot where a value is still to come, a mark before column `mark_at`.
 
@@ -29,12 +42,12 @@ def column_chart(
         text = Text(no_wrap=True)
         for i in range(columns):
             if i == mark_at:
-                text.append("┊", mark_style)
+                text.append("┊", style.mark)
             if i < len(values):
                 eighths = round(8 * lines * values[i] / most) - 8 * line
-                text.append(UPWARD[min(max(eighths, 0), 8)] * thick + gap, style)
+                text.append(UPWARD[min(max(eighths, 0), 8)] * thick + gap, style.columns)
             else:
-                text.append(("·" if line == 0 else " ").ljust(thick + len(gap)), faint)
+                text.append(("·" if line == 0 else " ").ljust(thick + len(gap)), style.faint)
         text.rstrip()
         rows.append(text)
     return Text("\n").join(rows)

@@ -12,7 +12,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from thalweg.cli.demo.charts import column_chart, share_bar
+from thalweg.cli.demo.charts import ChartStyle, column_chart, share_bar
 from thalweg.cli.demo.race import Lane, Race
 from thalweg.cli.demo.wording import moved, number, percent
 from thalweg.report.words import duration
@@ -84,8 +84,8 @@ class LiveView:
             Text.assemble(f" {done:>2}/{shape.batches}", (" ●" if lane.busy else "  ", style)),
         )
         chart = column_chart(
-            [turn.rate for turn in lane.turns], most, shape.batches, chart_lines, width, style=style, faint=FAINT,
-            mark_at=shape.drift_at, mark_style=DRIFT,
+            [turn.rate for turn in lane.turns], most, shape.batches, chart_lines, width, mark_at=shape.drift_at,
+            style=ChartStyle(style, FAINT, DRIFT),
         )  # fmt: skip
         title = Text(lane.title, f"bold {style}")
         if lane is race.thalweg and race.speed_up is not None:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.errors import ExpressionError
-from thalweg.kernels.expressions.rows import Datum, Kernel, Maker, arrow_of, nowhere_null, numpy_of
+from thalweg.kernels.expressions.rows import Datum, Kernel, Maker, arrow_of, nowhere_null, numpy_of, true_of
 from thalweg.plan.expression import Call, text_of
 from thalweg.plan.type_rules import sql_name
 
@@ -57,13 +57,19 @@ def _of_one_unit(values: Sequence[Any]) -> Sequence[Any]:
 def _refuse_zero(call: Call, values: Sequence[Datum], rows: int) -> None:
     by = values[1]
     if isinstance(by, pa.Scalar):
-        zero = by.is_valid and by.as_py() == 0 and values[0].null_count < rows
+        if not by.is_valid or by.as_py() != 0:
+            return
+        found = np.ones(rows, dtype=bool)
     else:
-        found = pc.equal(by, pa.scalar(0, by.type))
-        valid = nowhere_null(values[:1], rows)
-        zero = bool(pc.any(found if valid is None else pc.and_(found, pa.array(valid))).as_py())
-    if zero:
-        raise ExpressionError(f"division by zero in {text_of(call)}; write nullif({text_of(call.arguments[1])}, 0)")
+        zeros = pc.equal(by, pa.scalar(0, by.type))
+        if not pc.any(zeros).as_py():
+            return
+        found = true_of(zeros)
+    valid = nowhere_null(values[:1], rows)
+    places = (found if valid is None else found & valid).nonzero()[0]
+    if len(places):
+        sentence = f"division by zero in {text_of(call)}; write nullif({text_of(call.arguments[1])}, 0)"
+        raise ExpressionError(sentence).on_rows(places.tolist(), lambda n: ExpressionError(sentence))
 
 
 def _divide(call: Call) -> Kernel:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.kernels.expressions.comparison import equal
-from thalweg.kernels.expressions.rows import Datum, Kernel, Rows, Step, full, nowhere_null, spread, true_of
+from thalweg.kernels.expressions.rows import Datum, Kernel, Rows, Step, called, full, nowhere_null, spread, true_of
 from thalweg.plan.expression import Call, Expression, UserCall, Value, walk
 from thalweg.plan.functions import can_raise
 
@@ -35,7 +35,7 @@ def strict(arguments: Sequence[Expression], steps: Sequence[Step], kernel: Kerne
             values = [step(rows) for step in steps]
             if all(isinstance(value, pa.Scalar) for value in values):
                 values[0] = full(values[0], rows.count)
-            return kernel(values, rows.count)
+            return called(kernel, values, rows)
 
         return at_once
 
@@ -50,7 +50,7 @@ def strict(arguments: Sequence[Expression], steps: Sequence[Step], kernel: Kerne
                 values[k] = spread(full(steps[k](rows.at(places)), len(places)), places, rows.count)
         if all(isinstance(value, pa.Scalar) for value in values.values()):
             values[0] = full(values[0], rows.count)
-        return kernel([values[k] for k in range(len(steps))], rows.count)
+        return called(kernel, [values[k] for k in range(len(steps))], rows)
 
     return one_by_one
 

@@ -10,18 +10,19 @@ An expression is made into steps once: a tree of closures that know their kernel
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from thalweg.errors import FunctionError
 from thalweg.kernels.expressions.arithmetic import ARITHMETIC
 from thalweg.kernels.expressions.branches import BRANCHES, strict
 from thalweg.kernels.expressions.casts import CASTS
 from thalweg.kernels.expressions.comparison import COMPARISONS, EXTREMES
 from thalweg.kernels.expressions.real_functions import REAL_FUNCTIONS
 from thalweg.kernels.expressions.rounding import ROUNDING
-from thalweg.kernels.expressions.rows import ColumnOf, Datum, Maker, Rows, Step, full
+from thalweg.kernels.expressions.rows import ColumnOf, Datum, Maker, Rows, Step, called, full
 from thalweg.kernels.expressions.text import TEXT
 from thalweg.kernels.expressions.times import TIMES
 from thalweg.kernels.expressions.user_calls import call_user
@@ -46,13 +47,13 @@ class Evaluation:
         self.functions = {name: _function(name, functions) for name in user_functions(expression)}
         self._step: Step | None = None
 
-    def __call__(self, column_of: ColumnOf, rows: int) -> pa.Array:
-        """One value a row, of the expression's type."""
+    def __call__(self, column_of: ColumnOf, rows: int, *, tries_all: bool = False) -> pa.Array:
+        """One value a row, of the expression's type. `tries_all`: see `Rows`."""
         if not rows:
             return pa.array([], self.expression.type)
         if self._step is None:
             self._step = _step(self.expression, self.functions)
-        made = full(self._step(Rows(column_of, rows)), rows)
+        made = full(self._step(Rows(column_of, rows, tries_all=tries_all)), rows)
         assert made.type == self.expression.type, (made.type, self.expression)
         return made
 
@@ -92,11 +93,45 @@ def _step(expression: Expression, functions: Mapping[str, UserFunction]) -> Step
             values = [step(rows) for step in steps]
             if values and all(isinstance(value, pa.Scalar) for value in values):
                 values[0] = full(values[0], rows.count)
-            return kernel(values, rows.count)
+            return called(kernel, values, rows)
 
         return plain
     return strict(expression.arguments, steps, kernel, name in _BACKWARDS)
 
 
 def _user_step(function: UserFunction, steps: list[Step]) -> Step:
-    return lambda rows: call_user(function, [full(step(rows), rows.count) for step in steps], rows.count)
+    def step_of(rows: Rows) -> Datum:
+        values = [full(step(rows), rows.count) for step in steps]
+        return called(lambda arrays, count: call_user(function, arrays, count, tries_all=rows.tries_all), values, rows)
+
+    return step_of
+
+
+class Condition:
+    """An expression as a vectorised predicate: Arrow arrays in, one truth value per row out.
+
+    It is called with the arrays of its columns, in their order. It pickles, and is made ready on the first call.
+
+    >>> from thalweg.plan.expression import Ref, Value, call
+    >>> x = Ref("s", "x", pa.int64())
+    >>> positive = Condition(call("gt", (x, Value(0, pa.int64())), pa.bool_()), {}, (x,))
+    >>> positive(pa.array([1, None, -1])).to_pylist()
+    [True, None, False]
+    """
+
+    def __init__(
+        self, expression: Expression, functions: Mapping[str, UserFunction], columns: Sequence[Ref | Bound]
+    ) -> None:
+        assert columns, expression
+        self._evaluation = Evaluation(expression, functions)
+        self._place = {column: n for n, column in enumerate(columns)}
+
+    def __call__(self, *arrays: pa.Array) -> pa.BooleanArray:
+        """Null where nobody knows."""
+        place = self._place
+        try:
+            return self._evaluation(lambda ref: arrays[place[ref]], len(arrays[0]), tries_all=True)
+        except FunctionError as error:  # whoever asks for conditions finds out which row it was
+            if error.rows is not None:
+                raise
+            raise error.__cause__ or error from None

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from thalweg.kernels.plain_columns import plain_array
+from thalweg.errors import ExpressionError
+from thalweg.kernels.columns import plain_array
 from thalweg.plan.expression import Bound, Call, Ref
 
 Datum: TypeAlias = pa.Array | pa.Scalar
@@ -31,10 +32,14 @@ Step: TypeAlias = Callable[["Rows"], Datum]
 class Rows:
     """Columns are asked for, cast and gathered when an expression needs them, and once."""
 
-    __slots__ = ("_column_of", "_made", "count")
+    __slots__ = ("_column_of", "_made", "_places", "count", "tries_all")
 
-    def __init__(self, column_of: ColumnOf, count: int) -> None:
-        self._column_of, self.count = column_of, count
+    def __init__(
+        self, column_of: ColumnOf, count: int, places: NDArray[np.intp] | None = None, *, tries_all: bool = False
+    ) -> None:
+        """`places`: where they stand among the rows that were asked for; None: they are these. `tries_all`: a function
+        of one row's values is called for all rows, also when it raises for one, so that all that raise are known."""
+        self._column_of, self.count, self._places, self.tries_all = column_of, count, places, tries_all
         self._made: dict[Ref | Bound, pa.Array] = {}
 
     def column(self, ref: Ref | Bound) -> pa.Array:
@@ -54,7 +59,22 @@ class Rows:
         if len(places) == self.count:
             return self
         index = pa.array(places)
-        return Rows(lambda ref: self.column(ref).take(index), len(places))
+        whole = places if self._places is None else self._places[places]
+        return Rows(lambda ref: self.column(ref).take(index), len(places), whole, tries_all=self.tries_all)
+
+    def located(self, error: ExpressionError) -> ExpressionError:
+        """An error of these rows, with their places among the rows that were asked for."""
+        if error.rows is not None and self._places is not None:
+            error.rows = self._places[np.asarray(error.rows)]
+        return error
+
+
+def called(kernel: Kernel, values: Sequence[Any], rows: Rows) -> pa.Array:
+    """What a kernel gives; what it raises knows the places of its rows."""
+    try:
+        return kernel(values, rows.count)
+    except ExpressionError as error:
+        raise rows.located(error) from error.__cause__
 
 
 def full(value: Datum, rows: int) -> pa.Array:

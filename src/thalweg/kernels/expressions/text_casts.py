@@ -8,8 +8,10 @@ thalweg.errors.ExpressionError: '4x' is no INT in CAST(s.x AS INT); drop such ro
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from thalweg.errors import ExpressionError
 from thalweg.kernels.expressions.decimals import read_decimals
@@ -37,10 +39,18 @@ def _is_none(text: object, call: Call) -> ExpressionError:
 
 def _trimmed(texts: pa.Array, pattern: str, call: Call) -> pa.Array:
     trimmed = pc.ascii_trim(texts, characters=_BLANKS)
-    bad = true_of(pc.invert(pc.match_substring_regex(trimmed, pattern=pattern)))
-    if bad.any():
-        raise _is_none(texts[int(bad.argmax())].as_py(), call)
+    _refuse_bad(true_of(pc.invert(pc.match_substring_regex(trimmed, pattern=pattern))), texts, call)
     return trimmed
+
+
+def _refuse_bad(bad: NDArray[np.bool_], texts: pa.Array, call: Call) -> None:
+    places = bad.nonzero()[0].tolist()
+    if places:
+
+        def each(n: int) -> ExpressionError:
+            return _is_none(texts[places[n]].as_py(), call)
+
+        raise each(0).on_rows(places, each)
 
 
 def _first_that_fails(digits: pa.Array, kind: pa.DataType) -> int:
@@ -91,7 +101,5 @@ def boolean_of(texts: pa.Array, call: Call) -> pa.Array:
     """t, true, y, yes, 1 and their opposites, in any case."""
     words = pc.ascii_lower(pc.ascii_trim(texts, characters=_BLANKS))
     yes, no = (pc.is_in(words, value_set=pa.array(known)) for known in (_TRUE, _FALSE))
-    bad = true_of(pc.and_(pc.invert(pc.or_(yes, no)), words.is_valid()))
-    if bad.any():
-        raise _is_none(texts[int(bad.argmax())].as_py(), call)
+    _refuse_bad(true_of(pc.and_(pc.invert(pc.or_(yes, no)), words.is_valid())), texts, call)
     return pc.if_else(words.is_valid(), yes, pa.scalar(None, pa.bool_()))

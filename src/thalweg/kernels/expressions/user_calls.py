@@ -22,8 +22,10 @@ from thalweg.plan.type_rules import is_number, plain_type, sql_name
 is_ = pa.types
 
 
-def call_user(function: UserFunction, arrays: Sequence[pa.Array], rows: int) -> pa.Array:
-    """Its results, in the type it was registered with."""
+def call_user(
+    function: UserFunction, arrays: Sequence[pa.Array], rows: int, *, tries_all: bool = False
+) -> pa.Array:  # fmt: skip
+    """Its results, in the type it was registered with. `tries_all`: it is called for all rows, also when it raises."""
     if not rows:
         return pa.array([], function.returns)
     if function.vectorized:
@@ -37,13 +39,15 @@ def call_user(function: UserFunction, arrays: Sequence[pa.Array], rows: int) -> 
                 f"function {function.name!r} got {rows} rows and returned {len(made)} values; one a row is needed"
             )
     else:
-        made = _listed(function, _values(function, arrays, rows))
+        made = _listed(function, _values(function, arrays, rows, tries_all))
     return _declared(function, made)
 
 
-def _values(function: UserFunction, arrays: Sequence[pa.Array], rows: int) -> list[Any]:
+def _values(function: UserFunction, arrays: Sequence[pa.Array], rows: int, tries_all: bool) -> list[Any]:
     func = function.func
     row: tuple[Any, ...] = ()
+    if tries_all:
+        return _all_values(function, arrays, rows)
     try:
         if not arrays:
             return [func() for _ in range(rows)]
@@ -53,6 +57,23 @@ def _values(function: UserFunction, arrays: Sequence[pa.Array], rows: int) -> li
         return values
     except Exception as error:
         raise _raised(function, error, ", ".join(f"{value!r:.80}" for value in row) or "nothing") from error
+
+
+def _all_values(function: UserFunction, arrays: Sequence[pa.Array], rows: int) -> list[Any]:
+    func = function.func
+    given = zip(*(a.to_pylist() for a in arrays), strict=True) if arrays else (() for _ in range(rows))
+    values: list[Any] = []
+    errors: list[Exception] = []
+    raising: list[int] = []
+    for n, row in enumerate(given):
+        try:
+            values.append(func(*row))
+        except Exception as error:
+            raising.append(n)
+            errors.append(error)
+    if errors:
+        raise _raised(function, errors[0], f"{rows:,} rows").on_rows(raising, errors.__getitem__) from errors[0]
+    return values
 
 
 def _raised(function: UserFunction, error: Exception, given: str) -> FunctionError:

@@ -20,7 +20,7 @@ from thalweg.lab.a_greedy.filter_groups import FilterGroups, batches
 from thalweg.lab.a_greedy.synthetic_filters import SyntheticFilters
 from thalweg.lab.a_greedy.uneven_costs import Chain
 from thalweg.lab.figure import Bars, Series
-from thalweg.runtime.work import Work
+from thalweg.runtime.filters.loop_ledger import Work
 
 SLICE_ROWS = 4096
 """For all alike. Left to itself the loop lengthens slices only while it profiles, which Optimal never does."""

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thalweg.adapt import ProfileSettings, make_policy
+from thalweg.adapt import ProfileSettings
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan, predicate
-from thalweg.runtime.filter_loop import FilterLoop
+from thalweg.runtime.filters.filter_loop import LoopOptions, make_filter_loop
 
 VALUES = 100
 """Tuples are uniform in 1..100."""
@@ -33,11 +33,10 @@ class SetFilters:
                 for i in range(len(sets))
             )
         )
-        rng = np.random.default_rng(0)
         settings = ProfileSettings(p=1.0, profile_window=10 * VALUES, alpha=0.9)
         chain = FilterChain(plan, clock=lambda: self._now)
         # a slice is one round of all values: every look at the order is a look at exact rates
-        self._loop = FilterLoop(chain, make_policy(policy, plan.pipeline, settings, rng), rng, slice_rows=VALUES)
+        self._loop = make_filter_loop(chain, LoopOptions(policy, settings, VALUES), np.random.default_rng(0))
 
     def change(self, i: int, members: Collection[int]) -> None:
         """Filter i (from 0) contains something else from now on."""

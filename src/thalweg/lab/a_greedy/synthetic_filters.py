@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thalweg.adapt import check_policy, make_policy
+from thalweg.adapt import check_policy
 from thalweg.kernels import FilterChain
 from thalweg.lab.a_greedy.clocks import UNIT_NS, FilterClock, VirtualClock
 from thalweg.lab.a_greedy.filter_groups import Codes
 from thalweg.plan import FilterPlan, predicate
-from thalweg.runtime.filter_loop import FilterLoop
-from thalweg.runtime.work import Work
+from thalweg.runtime.filters.filter_loop import LoopOptions, make_filter_loop
+from thalweg.runtime.filters.loop_ledger import Work
 
 SLICE_ROWS = 512
 """A change of the order waits for the end of a slice: small beside the 100,000 tuples that fill a window."""
@@ -49,11 +49,10 @@ class SyntheticFilters:
                 for k in self._written
             )
         )
-        rng = np.random.default_rng(seed)
         chain = FilterChain(plan, clock=self._clock)
         settings = None if policy == "static" else check_policy(policy, p=p)
-        self.policy = make_policy(policy, plan.pipeline, settings, rng)
-        self._loop = FilterLoop(chain, self.policy, rng, slice_rows=slice_rows)
+        self._loop = make_filter_loop(chain, LoopOptions(policy, settings, slice_rows), np.random.default_rng(seed))
+        self.policy = self._loop.policy
 
     @property
     def order(self) -> tuple[int, ...]:

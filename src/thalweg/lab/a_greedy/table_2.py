@@ -21,7 +21,7 @@ from thalweg.lab.a_greedy.filter_groups import FilterGroups, batches
 from thalweg.lab.a_greedy.synthetic_filters import SyntheticFilters
 from thalweg.lab.claim import Number, Statement, judged
 from thalweg.lab.experiment import Experiment, Outcome, Track
-from thalweg.runtime.work import Work
+from thalweg.runtime.filters.loop_ledger import Work
 from thalweg.stats import ProfileWindow
 from thalweg.stats.profile_window import Bits
 

@@ -16,7 +16,7 @@ thalweg.errors.SqlError: line 1, column 8: there is no column 'sise' (did you me
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -31,6 +31,9 @@ from thalweg.plan.sql.names import Names, find
 from thalweg.plan.sql.source_text import SourceText, offset_of, tokens_of
 from thalweg.plan.type_rules import plain_type
 from thalweg.plan.window import GroupWindow, StreamWindow
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr as SqlNode
 
 
 def read_query(text: str, catalog: Catalog, parameters: Mapping[str, object]) -> Query:
@@ -134,7 +137,7 @@ def _selected(
     return Query(clauses.source.text, sources, conditions, tuple(outputs.values()), grouping)
 
 
-def _outputs(clauses: Clauses, node: Any, names: Names, reader: ExpressionReader) -> Iterator[Output]:
+def _outputs(clauses: Clauses, node: SqlNode, names: Names, reader: ExpressionReader) -> Iterator[Output]:
     from sqlglot import exp
 
     several = len(names.sources) > 1
@@ -168,7 +171,7 @@ def _grouping(
 ) -> Grouping:
     having = None if clauses.having is None else reader.boolean(clauses.having, "HAVING")
     reader.aggregates = None
-    windows: list[tuple[Any, GroupWindow]] = []
+    windows: list[tuple[SqlNode, GroupWindow]] = []
     keys: list[Expression] = []
     for node in clauses.groups or ():
         word = str(node.name).upper() if type(node).__name__ == "Anonymous" else ""
@@ -198,7 +201,7 @@ def _grouping(
     )  # fmt: skip
 
 
-def _group_window(clauses: Clauses, node: Any, word: str) -> GroupWindow:
+def _group_window(clauses: Clauses, node: SqlNode, word: str) -> GroupWindow:
     found = clauses.windows.groups.get(offset_of(node))
     if found is None:
         example = f"{word}(10 MINUTES{', 1 MINUTE' if word == 'HOP' else ''})"
@@ -248,21 +251,22 @@ def _check_windows(clauses: Clauses, sources: tuple[Source, ...]) -> None:
             )
 
 
-def _has_aggregate(outputs: tuple[Any, ...]) -> bool:
+def _has_aggregate(outputs: tuple[SqlNode, ...]) -> bool:
     from sqlglot import exp
 
     return any(part is not None for output in outputs for part in [next(output.find_all(exp.AggFunc), None)])
 
 
-def _grouped_parts(clauses: Clauses, outputs: list[Output], grouping: Grouping) -> Iterator[tuple[Any, Expression]]:
+def _grouped_parts(clauses: Clauses, outputs: list[Output], grouping: Grouping) -> Iterator[tuple[SqlNode, Expression]]:
     place = clauses.outputs[0]
     for n, output in enumerate(outputs):
         yield clauses.outputs[n] if len(outputs) == len(clauses.outputs) else place, output.expression
     if grouping.having is not None:
+        assert clauses.having is not None
         yield clauses.having, grouping.having
 
 
-def _check_grouped(clauses: Clauses, node: Any, expression: Expression, keys: tuple[Expression, ...]) -> None:
+def _check_grouped(clauses: Clauses, node: SqlNode, expression: Expression, keys: tuple[Expression, ...]) -> None:
     if expression in keys or isinstance(expression, Aggregate):
         return
     if isinstance(expression, Ref):

@@ -8,14 +8,27 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from thalweg.errors import SqlError, nearest
-from thalweg.plan.join_condition import conjuncts
-from thalweg.plan.sql.arguments import check_arguments
-from thalweg.plan.sql.source_text import SourceText, offset_of, shown, tokens_of
+from thalweg.plan.functions import FUNCTIONS
+from thalweg.plan.sql.source_text import SourceText, conjuncts, offset_of, shown, tokens_of
 from thalweg.plan.sql.windows import Windows, find_windows
 
+if TYPE_CHECKING:
+    from sqlglot.errors import SqlglotError
+    from sqlglot.expressions import Expr as SqlNode
+
+_TYPES = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "string", "boolean", "date",
+          "timestamp", "timestamp_ntz", "timestamp_ltz", "binary")  # fmt: skip
+_MOST_ARGUMENTS = {
+    **{name: len(function.takes) for name, function in FUNCTIONS.items()},
+    **dict.fromkeys(_TYPES, 1),
+    **dict.fromkeys(("mod", "div", "nvl", "ifnull", "nullif", "pow"), 2),
+    "substr": 3,
+    "if": 3,
+}
+"""Arguments that a function takes at most, by its name."""
 _REMEDIES = {
     "distinct": "SELECT DISTINCT would keep every row for ever; group over a window instead: GROUP BY the columns",
     "limit": "LIMIT ends, and a stream does not; take the first rows of q.dataframe() instead",
@@ -63,12 +76,12 @@ class Clauses:
 
     source: SourceText
     windows: Windows
-    outputs: tuple[Any, ...]
-    tables: tuple[Any, ...]
-    conditions: tuple[Any, ...]
+    outputs: tuple[SqlNode, ...]
+    tables: tuple[SqlNode, ...]
+    conditions: tuple[SqlNode, ...]
     """Conjuncts of ON and WHERE, in the order they are written."""
-    groups: tuple[Any, ...] | None
-    having: Any | None
+    groups: tuple[SqlNode, ...] | None
+    having: SqlNode | None
 
 
 def read_clauses(text: str) -> Clauses:
@@ -104,7 +117,7 @@ def read_clauses(text: str) -> Clauses:
     )  # fmt: skip
 
 
-def demand(source: SourceText, node: Any, known: set[str], what: str) -> None:
+def demand(source: SourceText, node: SqlNode, known: set[str], what: str) -> None:
     """Refuse a node that has parts which are not understood."""
     for key, value in node.args.items():
         if key in known or value is None or value is False or value == [] or value == "":
@@ -127,7 +140,7 @@ def _place_of(source: SourceText, word: str) -> int:
     return max(places, default=0)
 
 
-def _parsed(source: SourceText, text: str) -> Any:
+def _parsed(source: SourceText, text: str) -> SqlNode:
     import sqlglot
     from sqlglot import exp
 
@@ -157,7 +170,7 @@ def _parsed(source: SourceText, text: str) -> Any:
     return select
 
 
-def _unreadable(source: SourceText, error: Any) -> SqlError:
+def _unreadable(source: SourceText, error: SqlglotError) -> SqlError:
     told = (getattr(error, "errors", None) or [{}])[0]
     line, column, near = told.get("line"), told.get("col"), told.get("highlight")
     if line is None:
@@ -182,7 +195,7 @@ def _unreadable(source: SourceText, error: Any) -> SqlError:
     )
 
 
-def _joined(source: SourceText, join: Any) -> Any:
+def _joined(source: SourceText, join: SqlNode) -> SqlNode:
     side, kind, method = (str(join.args.get(key) or "").upper() for key in ("side", "kind", "method"))
     if side or method or kind not in ("", "INNER", "CROSS"):
         source.refuse(join, f"{' '.join(w for w in (method, side, kind) if w)} JOIN is refused: {_JOINS}")
@@ -190,10 +203,11 @@ def _joined(source: SourceText, join: Any) -> Any:
         column = join.args["using"][0].name
         source.refuse(join.args["using"][0], f"USING is not part of the language; write ON a.{column} = b.{column}")
     demand(source, join, {"this", "on", "kind"}, "JOIN")
-    return join.this
+    joined: SqlNode = join.this
+    return joined
 
 
-def _check_table(source: SourceText, table: Any) -> None:
+def _check_table(source: SourceText, table: SqlNode) -> None:
     from sqlglot import exp
 
     if isinstance(table, exp.Subquery):
@@ -213,6 +227,35 @@ def _check_table(source: SourceText, table: Any) -> None:
         demand(source, alias, {"this"}, "AS")
 
 
-def end_of(table: Any) -> int:
+def end_of(table: SqlNode) -> int:
     """The last letter of a table and its alias."""
     return max((part.meta["end"] for part in table.walk() if "end" in part.meta), default=offset_of(table))
+
+
+def check_arguments(source: SourceText) -> None:
+    """Refuse a call with more arguments than its function takes. They are counted in the text, because sqlglot drops
+    those it has no place for.
+
+    >>> check_arguments(SourceText("SELECT date_trunc('hour', ts) FROM a"))
+    >>> check_arguments(SourceText("SELECT mod(x, 2, 7) FROM a"))
+    Traceback (most recent call last):
+    thalweg.errors.SqlError: line 1, column 18: mod takes at most 2 arguments; leave the others out
+      SELECT mod(x, 2, 7) FROM a
+                       ^
+    """
+    tokens = [token for token in tokens_of(source) if token.token_type.name not in ("STRING", "IDENTIFIER", "COMMENT")]
+    for n, token in enumerate(tokens[:-1]):
+        most = _MOST_ARGUMENTS.get(token.text.lower())
+        if most is None or tokens[n + 1].text != "(" or (n and tokens[n - 1].text.upper() in ("AS", "::", ".")):
+            continue
+        depth, commas = 0, 0
+        for inner in tokens[n + 1 :]:
+            depth += (inner.text in "([") - (inner.text in ")]")
+            if not depth:
+                break
+            commas += inner.text == "," and depth == 1
+            if commas == most:
+                raise source.error(
+                    inner.end + 2,
+                    f"{token.text} takes at most {most} argument{'' if most == 1 else 's'}; leave the others out",
+                )

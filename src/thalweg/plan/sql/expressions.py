@@ -8,28 +8,30 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.aggregates import AGGREGATES, aggregate
-from thalweg.plan.expression import Bound, Call, Expression, UserCall, Value, call, text_of, walk
+from thalweg.plan.expression import Aggregate, Bound, Call, Expression, UserCall, Value, call, text_of, walk
 from thalweg.plan.functions import conversion, typed
 from thalweg.plan.literals import is_number_text, number, time_of, value_of
-from thalweg.plan.relation import UserFunction
+from thalweg.plan.relation import UserFunction, cannot_take
 from thalweg.plan.sql.clauses import demand
 from thalweg.plan.sql.source_text import SourceText, offset_of, shown
 from thalweg.plan.sql.vocabulary import CHANGING, COMPARISONS, IGNORED, NAMES, OPERATORS, PREDICATES, REMEDIES, SIMPLE
 from thalweg.plan.type_rules import can_cast, sql_name, type_named
-from thalweg.plan.user_function import cannot_take
-from thalweg.plan.window_length import length_of
+from thalweg.plan.window import length_of
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr as SqlNode
 
 
 class Scope(Protocol):
     """Where names are looked up."""
 
-    def column(self, node: Any) -> Expression:
+    def column(self, node: SqlNode) -> Expression:
         """A column, or what else a bare name may stand for."""
 
 
@@ -50,13 +52,13 @@ class ExpressionReader:
         self.source, self.scope, self.functions, self.parameters = source, scope, functions, parameters
         self.used: set[str] = set()
         """Parameters that the query has."""
-        self.aggregates: list[Any] | None = None
+        self.aggregates: list[Aggregate] | None = None
         """Where aggregates are allowed: those that were met."""
 
-    def read(self, node: Any) -> Expression:
+    def read(self, node: SqlNode) -> Expression:
         """Typed."""
         name = type(node).__name__
-        special: Callable[[Any], Expression] | None = getattr(self, f"_read_{name.lower()}", None)
+        special: Callable[[SqlNode], Expression] | None = getattr(self, f"_read_{name.lower()}", None)
         if special is not None:
             return special(node)
         if name in COMPARISONS:
@@ -81,7 +83,7 @@ class ExpressionReader:
         remedy = REMEDIES.get(name, "compute it before the stream is registered, or by s.function(...)")
         self._refuse(node, f"{shown(node)} is not part of the language; {remedy}")
 
-    def boolean(self, node: Any, where: str) -> Expression:
+    def boolean(self, node: SqlNode, where: str) -> Expression:
         """A condition."""
         made = self.read(node)
         if pa.types.is_null(made.type):
@@ -92,7 +94,7 @@ class ExpressionReader:
             )
         return made
 
-    def _check_operands(self, node: Any) -> None:
+    def _check_operands(self, node: SqlNode) -> None:
         """sqlglot reads `a = b < c` as `a = (b < c)`, Spark as `(a = b) < c`."""
         left, right = type(node.this).__name__, type(node.expression).__name__
         if type(node).__name__ == "NullSafeEQ" and right == "Paren":
@@ -102,38 +104,38 @@ class ExpressionReader:
                 node, f"{shown(node)} can be read in two ways; write the inner comparison first and in parentheses"
             )
 
-    def _typed(self, node: Any, function: str, parts: list[Any]) -> Call:
+    def _typed(self, node: SqlNode, function: str, parts: list[SqlNode]) -> Call:
         return typed(function, [self.read(part) for part in parts], lambda why: self._refuse(node, why))
 
-    def _negated(self, node: Any, made: Call) -> Call:
+    def _negated(self, node: SqlNode, made: Call) -> Call:
         """NOT LIKE is a mark of LIKE's in sqlglot; other NOTs are nodes."""
         return call("not", (made,), pa.bool_()) if node.args.get("negate") else made
 
-    def _demand(self, node: Any, keys: set[str]) -> None:
+    def _demand(self, node: SqlNode, keys: set[str]) -> None:
         demand(self.source, node, keys | IGNORED, _words(type(node).__name__))
 
-    def _refuse_changing(self, node: Any, word: str) -> None:
+    def _refuse_changing(self, node: SqlNode, word: str) -> None:
         if word in CHANGING:
             self._refuse(
                 node, f"{word} gives something else whenever it is asked, and the answer would depend on when; "
                 f"compute it before the stream is registered{CHANGING[word]}"
             )  # fmt: skip
 
-    def _written(self, node: Any) -> str:
+    def _written(self, node: SqlNode) -> str:
         """A function's name as it stands in the text: sqlglot has its own for many."""
         found = re.match(r"(\w+)\s*\(", self.source.text[offset_of(node) :])
-        return (found[1] if found else str(node.sql_name())).lower()
+        return (found[1] if found else _own_name(node)).lower()
 
-    def _refuse(self, node: Any, sentence: str) -> NoReturn:
+    def _refuse(self, node: SqlNode, sentence: str) -> NoReturn:
         self.source.refuse(node, sentence)
 
-    def _read_paren(self, node: Any) -> Expression:
+    def _read_paren(self, node: SqlNode) -> Expression:
         return self.read(node.this)
 
-    def _read_column(self, node: Any) -> Expression:
+    def _read_column(self, node: SqlNode) -> Expression:
         return self.scope.column(node)
 
-    def _read_literal(self, node: Any) -> Expression:
+    def _read_literal(self, node: SqlNode) -> Expression:
         if node.is_string:
             return Value(node.this, pa.string())
         found, written = number(node.this), node.this if len(node.this) < 50 else f"{node.this[:47]}..."
@@ -143,13 +145,13 @@ class ExpressionReader:
             self._refuse(node, f"{written} is more than a number can hold, 38 digits or 1.8e308; write a smaller one")
         return found
 
-    def _read_boolean(self, node: Any) -> Expression:
+    def _read_boolean(self, node: SqlNode) -> Expression:
         return Value(bool(node.this), pa.bool_())
 
-    def _read_null(self, node: Any) -> Expression:
+    def _read_null(self, node: SqlNode) -> Expression:
         return Value(None, pa.null())
 
-    def _read_neg(self, node: Any) -> Expression:
+    def _read_neg(self, node: SqlNode) -> Expression:
         inner = self.read(node.this)
         if isinstance(inner, Value) and inner.type == pa.decimal128(19, 0) and inner.value == 2**63:
             return Value(-(2**63), pa.int64())  # the literal is one of BIGINT's with its sign alone
@@ -159,7 +161,7 @@ class ExpressionReader:
                 return negative if isinstance(inner.value, int) else Value(-inner.value, inner.type)
         return typed("negate", [inner], lambda why: self._refuse(node, why))
 
-    def _read_placeholder(self, node: Any) -> Expression:
+    def _read_placeholder(self, node: SqlNode) -> Expression:
         name = str(node.this or "")
         if not name:
             self._refuse(node, "parameters have names here; write :limit and give args={'limit': ...}")
@@ -182,13 +184,13 @@ class ExpressionReader:
             )  # fmt: skip
         return found
 
-    def _read_between(self, node: Any) -> Expression:
+    def _read_between(self, node: SqlNode) -> Expression:
         self._demand(node, {"this", "low", "high"})
         low = self._typed(node, "ge", [node.this, node.args["low"]])
         high = self._typed(node, "le", [node.this, node.args["high"]])
         return call("and", (low, high), pa.bool_())
 
-    def _read_in(self, node: Any) -> Expression:
+    def _read_in(self, node: SqlNode) -> Expression:
         if node.args.get("query") is not None:
             self._refuse(node, "IN takes a list of values; a query inside is not part of the language: join instead")
         if node.args.get("field") is not None:
@@ -199,7 +201,7 @@ class ExpressionReader:
         parts = [part for each in node.expressions for part in self._listed(each)]
         return typed("in", [self.read(node.this), *parts], lambda why: self._refuse(node, why))
 
-    def _listed(self, node: Any) -> list[Expression]:
+    def _listed(self, node: SqlNode) -> list[Expression]:
         """A parameter may be a list of values, in IN."""
         given = self.parameters.get(str(node.this)) if type(node).__name__ == "Placeholder" else None
         if not isinstance(given, _LISTS):
@@ -213,7 +215,7 @@ class ExpressionReader:
             self._refuse(node, f":{node.this} has a value that SQL cannot hold; give numbers, texts, dates or times")
         return list(made)
 
-    def _read_is(self, node: Any) -> Expression:
+    def _read_is(self, node: SqlNode) -> Expression:
         self._demand(node, {"this", "expression"})
         value, wanted = self.read(node.this), self.read(node.expression)
         if not isinstance(wanted, Value) or not (wanted.value is None or isinstance(wanted.value, bool)):
@@ -222,7 +224,7 @@ class ExpressionReader:
             return call("is_null", (value,), pa.bool_())
         return typed("same", [value, wanted], lambda why: self._refuse(node, why))
 
-    def _read_escape(self, node: Any) -> Expression:
+    def _read_escape(self, node: SqlNode) -> Expression:
         if type(node.this).__name__ != "Like":
             self._refuse(node, "ESCAPE belongs to LIKE; write x LIKE '10!%' ESCAPE '!'")
         self._demand(node.this, {"this", "expression", "negate"})
@@ -231,36 +233,36 @@ class ExpressionReader:
             self._refuse(node, "ESCAPE takes one character, as in x LIKE '10!%' ESCAPE '!'")
         return self._negated(node.this, self._typed(node, "like", [node.this.this, node.this.expression, escape]))
 
-    def _read_concat(self, node: Any) -> Expression:
+    def _read_concat(self, node: SqlNode) -> Expression:
         self._demand(node, {"expressions"})
         return self._typed(node, "concat", node.expressions)
 
-    def _read_coalesce(self, node: Any) -> Expression:
+    def _read_coalesce(self, node: SqlNode) -> Expression:
         self._demand(node, {"this", "expressions", "is_nvl"})
         return self._typed(node, "coalesce", [node.this, *node.expressions])
 
-    def _read_greatest(self, node: Any) -> Expression:
+    def _read_greatest(self, node: SqlNode) -> Expression:
         self._demand(node, {"this", "expressions", "ignore_nulls"})
         return self._typed(node, "greatest", [node.this, *node.expressions])
 
-    def _read_least(self, node: Any) -> Expression:
+    def _read_least(self, node: SqlNode) -> Expression:
         self._demand(node, {"this", "expressions", "ignore_nulls"})
         return self._typed(node, "least", [node.this, *node.expressions])
 
-    def _read_nullif(self, node: Any) -> Expression:
+    def _read_nullif(self, node: SqlNode) -> Expression:
         self._demand(node, {"this", "expression"})
         equal = self._typed(node, "eq", [node.this, node.expression])
         value = self.read(node.this)
         return typed("case", [equal, Value(None, value.type), value], lambda why: self._refuse(node, why))
 
-    def _read_if(self, node: Any) -> Expression:
+    def _read_if(self, node: SqlNode) -> Expression:
         self._demand(node, {"this", "true", "false"})
         condition = self.boolean(node.this, "if")
         other = node.args.get("false")
         parts = [condition, self.read(node.args["true"]), self.read(other) if other else Value(None, pa.null())]
         return typed("case", parts, lambda why: self._refuse(node, why))
 
-    def _read_case(self, node: Any) -> Expression:
+    def _read_case(self, node: SqlNode) -> Expression:
         self._demand(node, {"this", "ifs", "default"})
         parts: list[Expression] = []
         for branch in node.args["ifs"]:
@@ -273,14 +275,14 @@ class ExpressionReader:
         parts.append(self.read(default) if default is not None else Value(None, pa.null()))
         return typed("case", parts, lambda why: self._refuse(node, why))
 
-    def _read_trim(self, node: Any) -> Expression:
+    def _read_trim(self, node: SqlNode) -> Expression:
         if node.args.get("expression") is not None:
             self._refuse(node, "trim takes blanks away, and nothing else; write replace(x, 'a', '')")
         self._demand(node, {"this", "position"})
         which = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
         return self._typed(node, which[str(node.args.get("position") or "").upper()], [node.this])
 
-    def _read_tsordstodate(self, node: Any) -> Expression:
+    def _read_tsordstodate(self, node: SqlNode) -> Expression:
         """sqlglot puts it around what year() and the like take, without the mark that a written to_date() has."""
         if node.args.get("format") is not None:
             self._refuse(
@@ -298,19 +300,19 @@ class ExpressionReader:
             self._refuse(node, f"to_date takes a TIMESTAMP, and {text_of(value)} is {sql_name(value.type)}; {way}")
         return cast(value, pa.date32(), lambda why: self._refuse(node, why))
 
-    def _read_timestamptrunc(self, node: Any) -> Expression:
+    def _read_timestamptrunc(self, node: SqlNode) -> Expression:
         self._demand(node, {"this", "unit"})
         unit = Value(str(node.args["unit"].name).lower(), pa.string())
         return typed("date_trunc", [unit, self.read(node.this)], lambda why: self._refuse(node, why))
 
-    def _read_extract(self, node: Any) -> Expression:
+    def _read_extract(self, node: SqlNode) -> Expression:
         self._demand(node, {"this", "expression"})
         part = str(node.this.name).lower()
         if part not in ("year", "month", "day", "hour", "minute", "second"):
             self._refuse(node, f"extract knows no {part}; write year, month, day, hour, minute or second")
         return self._typed(node, part, [node.expression])
 
-    def _read_interval(self, node: Any) -> Expression:
+    def _read_interval(self, node: SqlNode) -> Expression:
         self._demand(node, {"this", "unit"})
         value, unit = node.this, node.args.get("unit")
         if type(value).__name__ != "Literal" or (unit is not None and type(unit).__name__ != "Var"):
@@ -322,10 +324,10 @@ class ExpressionReader:
             self._refuse(node, str(error))
         return Value(timedelta(microseconds=-micros if text.startswith("-") else micros), pa.duration("us"))
 
-    def _read_cast(self, node: Any) -> Expression:
+    def _read_cast(self, node: SqlNode) -> Expression:
         return self._cast(node)
 
-    def _read_trycast(self, node: Any) -> Expression:
+    def _read_trycast(self, node: SqlNode) -> Expression:
         if node.args.get("safe"):
             self._refuse(
                 node,
@@ -333,7 +335,7 @@ class ExpressionReader:
             )
         return self._cast(node)
 
-    def _cast(self, node: Any) -> Expression:
+    def _cast(self, node: SqlNode) -> Expression:
         self._demand(node, {"this", "to"})
         wanted = shown(node.args["to"])
         kind = type_named(wanted)
@@ -342,7 +344,7 @@ class ExpressionReader:
         value = self.read(node.this)
         return cast(value, kind, lambda why: self._refuse(node, why))
 
-    def _read_anonymous(self, node: Any) -> Expression:
+    def _read_anonymous(self, node: SqlNode) -> Expression:
         name = str(node.name)
         found = self.functions.get(name.lower())
         if found is None:
@@ -364,8 +366,8 @@ class ExpressionReader:
             self._refuse(node, f"{found.name} is given {len(arguments)} arguments, and its function takes {taken}")
         return UserCall(found.name, arguments, found.returns, found.safe)
 
-    def _aggregate(self, node: Any) -> Expression:
-        word = node.sql_name().lower()
+    def _aggregate(self, node: SqlNode) -> Expression:
+        word = _own_name(node).lower()
         if word not in AGGREGATES:
             self._refuse(node, f"{self._written(node)} is no aggregate here; there are {', '.join(AGGREGATES)}")
         if self.aggregates is None:
@@ -422,3 +424,11 @@ def cast(value: Expression, kind: pa.DataType, refuse: Callable[[str], NoReturn]
 
 def _words(name: str) -> str:
     return "".join(f" {letter}" if letter.isupper() else letter.upper() for letter in name).strip().upper()
+
+
+def _own_name(node: SqlNode) -> str:
+    """The name sqlglot has for a function."""
+    from sqlglot import exp
+
+    assert isinstance(node, exp.Func)
+    return node.sql_name()

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,6 +16,9 @@ from thalweg.plan.expression import Bound, Expression, Ref
 from thalweg.plan.query import WINDOW_END, WINDOW_START, Source
 from thalweg.plan.sql.source_text import SourceText, shown
 from thalweg.plan.type_rules import plain_type
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr as SqlNode
 
 
 def find(name: str, known: Iterable[str]) -> str | None:
@@ -33,14 +36,14 @@ class Names:
         """The type of a window's bounds, where they may be named."""
         self.outputs: dict[str, Expression] = {}
 
-    def column(self, node: Any) -> Expression:
+    def column(self, node: SqlNode) -> Expression:
         """A column of sqlglot's."""
         if type(node.this).__name__ == "Star":
             self.text.refuse(node, "* stands alone in SELECT or in count(*); write a column")
         if node.args.get("db") is not None or node.args.get("catalog") is not None:
             self.text.refuse(node, f"{shown(node)} has too many parts; write stream.column")
-        if node.table:
-            return self._of(node, self.alias(node, node.table), node.name)
+        if table := node.text("table"):
+            return self._of(node, self.alias(node, table), node.name)
         written = node.name.lower()
         holders = [a for a, s in self.sources.items() if any(written == n.lower() for n in s.relation.schema.names)]
         if len(holders) > 1:
@@ -59,7 +62,7 @@ class Names:
         known = [name for s in self.sources.values() for name in s.relation.schema.names]
         self.text.refuse(node, f"there is no column {node.name!r}{nearest(node.name, known)}; {self._told()}")
 
-    def alias(self, node: Any, name: str) -> str:
+    def alias(self, node: SqlNode, name: str) -> str:
         """Of a source."""
         found = find(name, self.sources)
         if found is None:
@@ -68,7 +71,7 @@ class Names:
             self.text.refuse(node, f"{name!r} is not in FROM{hint}; there are {', '.join(self.sources)}")
         return found
 
-    def _of(self, node: Any, alias: str, name: str) -> Ref:
+    def _of(self, node: SqlNode, alias: str, name: str) -> Ref:
         schema = self.sources[alias].relation.schema
         found = find(name, schema.names)
         if found is None:

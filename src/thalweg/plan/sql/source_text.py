@@ -1,4 +1,4 @@
-"""A query's text and places in it: errors say line and column, and show the line.
+"""A query's text, places in it and the nodes that sqlglot makes of it: errors say line and column, and show the line.
 
 >>> text = SourceText("SELECT x\\nFROM a")
 >>> print(text.error(14, "no stream 'a'"))
@@ -10,11 +10,15 @@ line 2, column 6: no stream 'a'
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from thalweg.errors import SqlError
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr as SqlNode
+    from sqlglot.tokenizer_core import Token
 
 
 @dataclass(frozen=True)
@@ -30,28 +34,29 @@ class SourceText:
         column = len(before) - (before.rfind("\n") + 1) + 1
         return SqlError(sentence, line, column, self.text.split("\n")[line - 1])
 
-    def refuse(self, node: Any, sentence: str) -> NoReturn:
+    def refuse(self, node: SqlNode, sentence: str) -> NoReturn:
         """At a node of sqlglot's."""
         raise self.error(offset_of(node), sentence)
 
 
-def offset_of(node: Any) -> int:
+def offset_of(node: SqlNode) -> int:
     """Where the node begins, as far as sqlglot tells: the first of its parts that has a place, or of what it stands in;
     else 0."""
-    while node is not None:
-        if places := [part.meta["start"] for part in node.walk() if "start" in part.meta]:
+    place: SqlNode | None = node
+    while place is not None:
+        if places := [part.meta["start"] for part in place.walk() if "start" in part.meta]:
             return int(min(places))
-        node = node.parent
+        place = place.parent
     return 0
 
 
-def tokens_of(source: SourceText) -> Sequence[Any]:
+def tokens_of(source: SourceText) -> Sequence[Token]:
     """Of sqlglot's; text that is no sequence of words is refused."""
     from sqlglot.dialects.spark import Spark
     from sqlglot.errors import SqlglotError
 
     try:
-        found: Sequence[Any] = Spark().tokenize(source.text)
+        found: Sequence[Token] = Spark().tokenize(source.text)
     except SqlglotError as error:
         # sqlglot says "Missing ' from 2:34": the line, and the place in the whole text
         if (found_open := re.fullmatch(r"Missing (\S+) from \d+:(\d+)", str(error.__cause__))) is not None:
@@ -63,8 +68,21 @@ def tokens_of(source: SourceText) -> Sequence[Any]:
     return found
 
 
-def shown(node: Any) -> str:
+def shown(node: SqlNode) -> str:
     """A node as SQL, for a sentence."""
     from sqlglot.errors import ErrorLevel
 
     return str(node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))
+
+
+def conjuncts(tree: SqlNode) -> Iterator[SqlNode]:
+    """What AND connects."""
+    from sqlglot import exp
+
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    if isinstance(tree, exp.And):
+        yield from conjuncts(tree.this)
+        yield from conjuncts(tree.expression)
+    else:
+        yield tree

@@ -22,8 +22,7 @@ from typing import NoReturn
 
 from thalweg.errors import PlanError
 from thalweg.plan.sql.source_text import SourceText, tokens_of
-from thalweg.plan.window import GroupWindow, StreamWindow
-from thalweg.plan.window_length import length_of
+from thalweg.plan.window import GroupWindow, StreamWindow, length_of
 
 MOST_EXACT_US = 2**50
 """Longer ones are not asked for their nanoseconds."""

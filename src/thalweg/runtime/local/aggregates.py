@@ -18,16 +18,22 @@ round, and the watermark at its end is asked for after the batch has been added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from thalweg.errors import PlanError
 from thalweg.kernels.window_groups import WindowGroups
 from thalweg.plan.group_spec import GroupSpec
+from thalweg.runtime.local.operator import PORT, Operator, Passed, empty_batch
 from thalweg.runtime.local.rounds import in_rounds
-from thalweg.runtime.watermark import Watermarks
+from thalweg.runtime.watermark import END, Watermarks
+
+if TYPE_CHECKING:
+    from thalweg.runtime.local.virtual.clock import Clock
 
 RESULT_ROWS = 32_768
 """Of a batch, at most."""
@@ -50,6 +56,57 @@ class GroupCounts:
     watermark: int | None
 
 
+Prepare = Callable[[pa.RecordBatch], pa.RecordBatch]
+
+
+class Grouping(Operator):
+    """Groups of windows, given out when a mark has passed a window's end. Marks are ticks of the time column.
+
+    `prepared`: what makes the columns that are grouped, and these columns; None: rows bring them."""
+
+    def __init__(
+        self, spec: GroupSpec, prepared: tuple[Prepare, pa.Schema] | None = None, *, name: str = "groups",
+        reads: str = "",
+    ) -> None:  # fmt: skip
+        self.name, self.reads = name, {PORT: reads}
+        self.spec, self._prepared = spec, prepared
+
+    def set_up(
+        self, schemas: Mapping[str, pa.Schema], clock: Clock | None = None, rng: np.random.Generator | None = None
+    ) -> pa.Schema:
+        """Begin anew."""
+        schema = schemas[PORT] if self._prepared is None else self._prepared[1]
+        self.groups = WindowGroups(self.spec, schema)
+        self.results = self.most_held = 0
+        return self.groups.output
+
+    def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Nothing comes out before a mark."""
+        self.groups.add(rows if self._prepared is None else self._prepared[0](rows))
+        self.most_held = max(self.most_held, len(self.groups))
+        yield from ()
+
+    def mark(self, port: str, mark: int) -> Passed:
+        """The groups that are closed by it."""
+        closed = self.groups.close_all() if mark == END else self.groups.close(mark)
+        self.results += closed.num_rows
+        return Passed(mark, tuple(closed.combine_chunks().to_batches(RESULT_ROWS)))
+
+    def counts(self, watermark: int | None) -> GroupCounts:
+        """So far."""
+        groups = self.groups
+        counts = (groups.rows, groups.late, groups.most_late, groups.no_time)
+        return GroupCounts(*counts, self.results, len(groups), self.most_held, watermark)
+
+    def windows(self) -> tuple[int, int]:
+        """Of the groups that are open."""
+        return len(self.groups), self.groups.nbytes
+
+    def late(self) -> int:
+        """Rows in no group."""
+        return self.groups.late
+
+
 def aggregate_batches(
     batches: Iterable[pa.RecordBatch],
     spec: GroupSpec,
@@ -64,44 +121,47 @@ def aggregate_batches(
     round that was read last, which the rows themselves do not move then."""
     if lateness_ticks < 0:
         raise PlanError(f"lateness={lateness_ticks}: must not be negative; 0 is the least")
-    groups = None if schema is None else WindowGroups(spec, schema)
-    return _aggregated(batches, spec, groups, Watermarks({spec.time: lateness_ticks}), told, watermark)
+    operator = Grouping(spec)
+    if schema is not None:
+        operator.set_up({PORT: schema})
+    marks = Watermarks({spec.time: lateness_ticks})
+    rounds = in_rounds(batches) if watermark is None else batches
+    return grouped_batches(rounds, operator, marks, watermark, told, is_set_up=schema is not None)
 
 
-def _aggregated(
-    batches: Iterable[pa.RecordBatch],
-    spec: GroupSpec,
-    groups: WindowGroups | None,
+def grouped_batches(
+    rounds: Iterable[pa.RecordBatch],
+    operator: Grouping,
     marks: Watermarks,
-    told: Callable[[GroupCounts], None] | None,
     watermark: Callable[[], int | None] | None,
+    told: Callable[[GroupCounts], None] | None,
+    *,
+    is_set_up: bool = True,
 ) -> Iterator[pa.RecordBatch]:
-    results = most_held = 0
+    """As `aggregate_batches`, of an operator. Without `watermark` it is found from the rows, by the lateness of
+    `marks`."""
+    time = operator.spec.time
 
     def tell() -> None:
-        if told is not None and groups is not None:
-            counts = (groups.rows, groups.late, groups.most_late, groups.no_time)
-            told(GroupCounts(*counts, results, len(groups), most_held, marks.query))
+        if told is not None:
+            told(operator.counts(marks.query))
 
-    for batch in in_rounds(batches) if watermark is None else batches:
-        if groups is None:
-            groups = WindowGroups(spec, batch.schema)
-        groups.add(batch)
-        most_held = max(most_held, len(groups))
+    for batch in rounds:
+        if not is_set_up:
+            operator.set_up({PORT: batch.schema})
+            is_set_up = True
+        yield from operator.serve(PORT, batch)
         if watermark is not None:
-            marks.give(spec.time, watermark())
-        elif groups.latest is not None:
-            marks.seen(spec.time, groups.latest)
+            marks.give(time, watermark())
+        elif operator.groups.latest is not None:
+            marks.seen(time, operator.groups.latest)
         marks.end_round()
-        closed = groups.output.empty_table() if marks.query is None else groups.close(marks.query)
-        results += closed.num_rows
-        yield from closed.combine_chunks().to_batches(RESULT_ROWS)
+        if marks.query is not None:
+            yield from operator.mark(PORT, marks.query).rows
         tell()
-    if groups is None:
+    if not is_set_up:
         return
-    closed = groups.close_all()
-    results += closed.num_rows
-    yield from closed.combine_chunks().to_batches(RESULT_ROWS)
-    if not results:
-        yield pa.RecordBatch.from_arrays([pa.array([], kind) for kind in groups.output.types], schema=groups.output)
+    yield from operator.mark(PORT, END).rows
+    if not operator.results:
+        yield empty_batch(operator.groups.output)
     tell()

@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pyarrow as pa
 
-from thalweg.adapt import make_policy
 from thalweg.errors import PlanError
 from thalweg.events import Record
 from thalweg.kernels import FilterChain
 from thalweg.kernels.compiling import WorkingClock
 from thalweg.plan import FilterPlan, find_column
-from thalweg.runtime.filter_loop import FilterLoop
-from thalweg.runtime.outcome import ERRORS_COLUMN, Wanted, check_wanted, rows_and_errors
-from thalweg.runtime.recalled import recalled
+from thalweg.runtime.filters.filter_loop import FilterLoop, LoopOptions, make_filter_loop
+from thalweg.runtime.filters.outcome import (
+    ERRORS_COLUMN,
+    ERRORS_TYPE,
+    Wanted,
+    WantedRows,
+    check_wanted,
+    refuse_taken,
+    rows_and_errors,
+)
+from thalweg.runtime.filters.recalled import recalled
+from thalweg.runtime.filters.time_limit import TimeLimit
+from thalweg.runtime.filters.work_record import decode, encode
+from thalweg.runtime.local.operator import PORT, Operator
 from thalweg.runtime.settings import FilterSettings
-from thalweg.runtime.time_limit import TimeLimit
-from thalweg.runtime.work_record import decode, encode
+
+if TYPE_CHECKING:
+    from thalweg.runtime.local.virtual.clock import Clock
+
+MakeLoop = Callable[["Clock | None", np.random.Generator], FilterLoop[pa.RecordBatch]]
 
 TELL_EVERY_ROWS = 100_000
 """A local pass reports to its sink about this often, so that a live view has something to show."""
@@ -29,17 +42,56 @@ TELL_EVERY_ROWS = 100_000
 TAKES = "over() takes Arrow record batches or a table"
 
 
-def make_loop(
-    plan: FilterPlan, settings: FilterSettings, clock: Callable[[], int] | None = None
-) -> FilterLoop[pa.RecordBatch]:
-    """A fresh loop; `setup` functions are called here. Without a clock, time is that of work: compiling is counted
-    apart."""
-    rng = np.random.default_rng(settings.seed)
-    policy = make_policy(settings.policy, plan.pipeline, settings.profile, rng)
-    chain = FilterChain(plan, clock or WorkingClock(), cpu_clock=None if clock else time.thread_time_ns)
-    loop = FilterLoop(chain, policy, rng, settings.slice_rows, dead_letter=settings.dead_letter, redact=settings.redact)
-    if (earlier := recalled(settings.events, plan.pipeline)) is not None:
-        loop.recall(earlier)
+class Filtering(Operator):
+    """The rows of a batch that pass all predicates, or those that are wanted instead. `make` makes its loop, with
+    `setup` functions called, when it is set up."""
+
+    def __init__(
+        self, plan: FilterPlan, make: MakeLoop, wanted: WantedRows = WantedRows(), *, name: str = "filter",  # noqa: B008
+        reads: str = "",
+    ) -> None:  # fmt: skip
+        self.name, self.reads = name, {PORT: reads}
+        self._plan, self._make, self._wanted = plan, make, wanted
+
+    def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> pa.Schema:
+        """Begin anew."""
+        schema = schemas[PORT]
+        self._find(schema)
+        self.loop = self._make(clock, rng)
+        if self._wanted.wanted is Wanted.KEPT:
+            return schema
+        kind = pa.string() if self._wanted.wanted is Wanted.CARRIED else ERRORS_TYPE
+        return schema.append(pa.field(self._wanted.errors_column, kind))
+
+    def _find(self, schema: pa.Schema) -> None:
+        wanted = self._wanted
+        self._schema, self._found = schema, _found(self._plan, schema)
+        if wanted.wanted is not Wanted.KEPT:
+            refuse_taken(wanted.errors_column, schema.names)
+
+    def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """One batch."""
+        if not rows.schema.equals(self._schema):
+            self._find(rows.schema)
+        keep = self.loop.process(rows.select(self._found).rename_columns(list(self._plan.columns)))
+        wanted, column = self._wanted.wanted, self._wanted.errors_column
+        yield rows_and_errors(rows, keep, self.loop.take_failures(), wanted, column)
+
+    def orders(self) -> Mapping[str, tuple[str, ...]]:
+        """Of the predicates."""
+        return {PORT: tuple(self.loop.chain.pipeline.names[k] for k in self.loop.order)}
+
+
+def loop_options(settings: FilterSettings) -> LoopOptions:
+    """Of a loop with these settings."""
+    return LoopOptions(settings.policy, settings.profile, settings.slice_rows, settings.dead_letter, settings.redact)
+
+
+def make_loop(plan: FilterPlan, settings: FilterSettings, rng: np.random.Generator) -> FilterLoop[pa.RecordBatch]:
+    """A fresh loop; `setup` functions are called here. Time is that of work: compiling is counted apart."""
+    chain = FilterChain(plan, WorkingClock(), cpu_clock=time.thread_time_ns)
+    earlier = recalled(settings.events, plan.pipeline)
+    loop = make_filter_loop(chain, loop_options(settings), rng, earlier)
     if settings.time_limit is not None:
         chain.sentry = loop.time_limit = TimeLimit(settings.time_limit, plan.pipeline.names)
     return loop
@@ -78,10 +130,11 @@ def _filtered(
     wanted: Wanted,
     column: str,
 ) -> Iterator[pa.RecordBatch]:
-    loop: FilterLoop[pa.RecordBatch] | None = None
+    operator = Filtering(plan, lambda _, rng: make_loop(plan, settings, rng), WantedRows(wanted, column))
+    ready = False
 
-    def tell(loop: FilterLoop[pa.RecordBatch]) -> None:
-        text = encode(loop, "local")
+    def tell() -> None:
+        text = encode(operator.loop, "local")
         for record in decode(text, plan=plan, policy=settings.policy_name, run=run, kind="local", batch=None):
             sink(record)
 
@@ -89,17 +142,21 @@ def _filtered(
         for batch in batches:
             if not isinstance(batch, pa.RecordBatch):
                 _refuse(batch)
-            read = batch.select(_found(plan, batch.schema)).rename_columns(list(plan.columns))
-            check_wanted(wanted, settings, column, batch.schema.names)
-            if loop is None:
-                loop = make_loop(plan, settings)
-            keep = loop.process(read)
-            yield rows_and_errors(batch, keep, loop.take_failures(), wanted, column)
-            if loop.work.rows >= TELL_EVERY_ROWS:
-                tell(loop)
+            if not ready:
+                operator.set_up({PORT: batch.schema}, None, np.random.default_rng(settings.seed))
+                ready = True
+            yield from operator.serve(PORT, batch)
+            if operator.loop.work.rows >= TELL_EVERY_ROWS:
+                tell()
     finally:
-        if loop is not None and loop.work.rows:
-            tell(loop)
+        if ready and operator.loop.work.rows:
+            tell()
+
+
+def refuse_native(plan: FilterPlan) -> None:
+    """There is no JVM here."""
+    if plan.native:
+        raise PlanError(f"native predicates need Spark: {', '.join(plan.native.names)}; over() takes none")
 
 
 def _of_pandas(thing: object) -> bool:

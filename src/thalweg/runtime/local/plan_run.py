@@ -1,4 +1,4 @@
-"""A plan carried out in this process: each kind of node turns Arrow batches into Arrow batches.
+"""A plan carried out in this process: results are pulled through the operators of its nodes (`plan_operators.py`).
 
 What adapts, filters and joins, is made by whoever runs the plan (`Adaptive`), who also reports what it counts.
 """
@@ -9,46 +9,42 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from thalweg.errors import PlanError
-from thalweg.kernels.expressions import Evaluation
-from thalweg.kernels.plain_columns import plain, plain_schema
-from thalweg.plan.expression import Bound, Expression, Ref
-from thalweg.plan.group_spec import grouped_columns
-from thalweg.plan.nodes import (
-    Aggregate,
-    Compute,
-    Filter,
-    Node,
-    Output,
-    Scan,
-    WindowJoin,
-    column_of,
-    join_of,
-    sources_of,
-    subject,
-)
-from thalweg.plan.query import time_type
+from thalweg.plan.join_plan import end_of, is_timeless, last_rows, no_time
+from thalweg.plan.join_select import LOST
+from thalweg.plan.nodes import Aggregate, Compute, Fail, Filter, Node, Output, Scan, WindowJoin, join_of, subject, walk
 from thalweg.plan.query_plan import Branch, QueryPlan
 from thalweg.plan.relation import UserFunction
-from thalweg.plan.window_join_plan import end_of, is_timeless, last_rows, no_time
-from thalweg.plan.window_length import TICK_NS
-from thalweg.runtime.local.aggregates import GroupCounts, aggregate_batches
+from thalweg.plan.rows_left_out import failed_columns, late_column, late_schema
+from thalweg.runtime.filters.outcome import ERRORS_COLUMN, ERRORS_TYPE, Wanted, failing
+from thalweg.runtime.local.aggregates import GroupCounts, Grouping, grouped_batches
 from thalweg.runtime.local.joins import WORTH_A_WARNING
+from thalweg.runtime.local.operator import PORT, empty_batch
+from thalweg.runtime.local.plan_operators import (
+    Making,
+    Scanning,
+    at_no_time,
+    lateness_ticks,
+    operator_of,
+    through,
+    tick_ns_of,
+)
 from thalweg.runtime.local.rounds import Rounds
 from thalweg.runtime.local.row_windows import with_ends
 from thalweg.runtime.watermark import Watermarks
 
 Batches = Iterator[pa.RecordBatch]
+Passing = Callable[[Batches], Batches]
+"""Gives a batch for each it is given."""
 
 
 class Adaptive(Protocol):
     """Makes the adaptive operators of a plan, and is given what the others count."""
 
-    def filter(self, node: Filter) -> Callable[[Batches], Batches]:
-        """The rows that pass."""
+    def filter(self, node: Filter, wanted: Wanted = Wanted.KEPT, column: str = ERRORS_COLUMN) -> Passing:
+        """The wanted rows; `column` is that of the errors, where rows that failed are wanted."""
         ...
 
     def join(
@@ -57,12 +53,15 @@ class Adaptive(Protocol):
         rows: Mapping[str, Batches],
         watermark: Callable[[int | None], None],
         rounds: Mapping[str, Rounds] | None,
+        *,
+        late: bool = False,
     ) -> Batches:
-        """The joined rows; `watermark` hears how far all streams have come."""
+        """The joined rows, or those that come too late to be joined; `watermark` hears how far all streams have
+        come."""
         ...
 
     def left_out(self, alias: str, rows: int) -> None:
-        """So many rows of a stream came too late for its window of rows."""
+        """So many more rows of a stream came too late for its window of rows."""
         ...
 
     def grouped(self, counts: GroupCounts) -> None:
@@ -79,15 +78,80 @@ class LocalPlan:
         functions: Mapping[str, UserFunction],
         data: Mapping[str, Callable[[], Iterable[pa.RecordBatch]]],
         adaptive: Adaptive,
+        *,
+        redact: bool = False,
     ) -> None:
         """`data`: by alias."""
-        self._root, self._functions, self._data, self._adaptive = plan.root, functions, data, adaptive
-        self._joined = join_of(plan.root) is not None
+        self._root, self._data, self._adaptive, self._plan = plan.root, data, adaptive, plan
+        self._making = Making(plan, functions, redact)
         self._watermark = _Watermark()
+        self._late: list[tuple[str, pa.RecordBatch]] | None = None
+        """Rows that came too late for a window of rows, by stream; None: nobody asks for them."""
 
     def batches(self) -> Batches:
         """The results, as they are asked for; at least one batch, for the columns."""
         return self._rows(self._root)
+
+    def failed(self, column: str) -> Batches:
+        """The rows that are set aside, with a column of what was raised; at least one batch."""
+        node, columns = self._plan.result, list(failed_columns(self._plan))
+        fields = [*(node.schema.field(name) for name in columns), pa.field(column, ERRORS_TYPE)]
+        yield pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in fields], schema=pa.schema(fields))
+        for batch in self._failed(node, column):
+            if batch.num_rows:
+                yield pa.RecordBatch.from_arrays(batch.select([*columns, column]).columns, schema=pa.schema(fields))
+
+    def _failed(self, node: Node, column: str) -> Batches:
+        match node:
+            case Filter() if isinstance(node.input, Scan):
+                wanted = self._adaptive.filter(node, Wanted.FAILED, column)
+                return wanted(self._read(Branch.of(node)))
+            case Filter():
+                return self._adaptive.filter(node, Wanted.FAILED, column)(self._rows(node.input))
+            case Fail():
+                return (failing(batch, node.names, column) for batch in self._rows(node.input))
+        return iter(())
+
+    def late(self) -> Batches:
+        """The rows that come too late to be joined or grouped, or have no time; at least one batch."""
+        schema, join = late_schema(self._plan), join_of(self._root)
+        empty = [pa.nulls(0, kind) for kind in schema.types]
+        yield pa.RecordBatch.from_arrays(empty, schema=schema)
+        if isinstance(join, WindowJoin) and not is_timeless(join):
+            self._late = []
+            for batch in self._joined_rows(join, late=True):
+                yield from self._too_late(schema)
+                if batch.num_rows:
+                    yield pa.RecordBatch.from_arrays(batch.select(schema.names).columns, schema=schema)
+            yield from self._too_late(schema)
+        elif any(isinstance(node, Aggregate) for node in walk(self._root)):
+            yield from self._late_for_groups(schema)
+
+    def _too_late(self, schema: pa.Schema) -> Batches:
+        """For windows of rows."""
+        found, self._late = self._late or [], []
+        for alias, batch in found:
+            own = {late_column(self._plan, alias, name): batch.column(name) for name in batch.schema.names}
+            own[LOST] = pa.repeat(pa.scalar(f"{alias}: late"), batch.num_rows)
+            columns = [own.get(f.name, pa.nulls(batch.num_rows, f.type)) for f in schema]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def _late_for_groups(self, schema: pa.Schema) -> Batches:
+        """Of one stream: rows below the watermark at the start of their round, as groups judge them."""
+        node = self._plan.result
+        branch = Branch.of(node)
+        time = branch.source.relation.time
+        mark: int | None = None
+        for batch in self._rows(node):
+            ticks = batch.column(time).cast(pa.int64())
+            late = None if mark is None else pc.fill_null(pc.less(ticks, mark), False)
+            for rows, why in ((pc.is_null(ticks), "no time"), (late, "late")):
+                lost = batch.slice(0, 0) if rows is None else batch.filter(rows)
+                if lost.num_rows:
+                    columns = [lost.column(name) for name in schema.names[:-1]]
+                    reasons = pa.repeat(pa.scalar(f"{branch.alias}: {why}"), lost.num_rows)
+                    yield pa.RecordBatch.from_arrays([*columns, reasons], schema=schema)
+            mark = self._watermark.now()
 
     def _rows(self, node: Node) -> Batches:
         match node:
@@ -96,11 +160,13 @@ class LocalPlan:
             case Aggregate():
                 return self._groups(node, self._rows(node.input))
             case WindowJoin():
-                return self._join(node)
+                return self._joined_rows(node)
             case Filter() if subject(node) == "joined rows":
-                return self._adaptive.filter(node)(self._rows(node.input))
+                return self._filter(node)(self._rows(node.input))
             case Filter() if subject(node) == "groups":
-                return self._having(node)
+                return through(operator_of(node, self._making), self._rows(node.input))
+            case Fail():
+                return through(operator_of(node, self._making), self._rows(node.input))
             case Scan() | Filter() | Compute():
                 rows, rounds = self._source(node)
                 self._watermark.follow(Branch.of(node), rounds)
@@ -112,35 +178,39 @@ class LocalPlan:
         each."""
         branch = Branch.of(node)
         source, relation = branch.source, branch.source.relation
-        found: Batches = _selected(self._data[source.alias](), branch)
+        found = self._read(branch)
         join = join_of(self._root)
         count = last_rows(join, source) if isinstance(join, WindowJoin) else None
         if count is not None:
             assert relation.time is not None
 
-            def late(rows: int) -> None:
-                self._adaptive.left_out(source.alias, rows)
+            def late(rows: pa.RecordBatch) -> None:
+                self._adaptive.left_out(source.alias, rows.num_rows)
+                if self._late is not None:
+                    self._late.append((source.alias, rows))
 
-            found = with_ends(found, relation.time, count, _lateness_ticks(branch), end_of(source), late)
+            found = with_ends(found, relation.time, count, lateness_ticks(branch), end_of(source), late)
         below = node.input if isinstance(node, Compute) else node
-        passing: Callable[[Batches], Batches] = self._adaptive.filter(below) if isinstance(below, Filter) else iter
+        kept: Passing = self._filter(below) if isinstance(below, Filter) else iter
         rounds = None
         if branch.judges_lateness:
             assert relation.time is not None
             rounds = Rounds(relation.time, relation.unused("round"))
-            found = rounds.of(found, passing)
+            found = rounds.of(found, kept)
         else:
-            found = passing(found)
-        return (self._computed(found, node) if isinstance(node, Compute) else found), rounds
+            found = kept(found)
+        return (through(operator_of(node, self._making), found) if isinstance(node, Compute) else found), rounds
 
-    def _computed(self, rows: Batches, node: Compute) -> Batches:
-        evaluations = self._evaluations(node.columns)
-        for batch in rows:
-            for name, evaluation in evaluations:
-                batch = batch.append_column(name, evaluation(_columns(batch, joined=False), batch.num_rows))
-            yield batch
+    def _read(self, branch: Branch) -> Batches:
+        return through(Scanning(branch), self._data[branch.alias]())
 
-    def _join(self, node: WindowJoin) -> Batches:
+    def _filter(self, node: Filter) -> Passing:
+        """Of one source. Rows on which a condition raises are among those that pass if they are to be joined."""
+        if not node.errors:
+            return self._adaptive.filter(node)
+        return self._adaptive.filter(node, Wanted.CARRIED, node.errors)
+
+    def _joined_rows(self, node: WindowJoin, *, late: bool = False) -> Batches:
         rows, rounds = {}, {}
         for child in node.inputs:
             alias = Branch.of(child).alias
@@ -148,7 +218,7 @@ class LocalPlan:
             rows[alias] = self._joinable(node, child, found)
             if read_in is not None:
                 rounds[alias] = read_in
-        return self._adaptive.join(node, rows, self._watermark.hear, rounds or None)
+        return self._adaptive.join(node, rows, self._watermark.hear, rounds or None, late=late)
 
     def _joinable(self, join: WindowJoin, node: Node, rows: Batches) -> Batches:
         """With at least one batch, so that columns are known."""
@@ -157,7 +227,7 @@ class LocalPlan:
         for batch in rows:
             some = True
             if without_time:
-                batch = batch.append_column(no_time(source), pa.array(np.zeros(batch.num_rows, "datetime64[us]")))
+                batch = at_no_time(batch, no_time(source))
             yield batch
         if not some:
             branch = Branch.of(node)
@@ -165,30 +235,23 @@ class LocalPlan:
             fields = [relation.schema.field(name) for name in branch.columns]
             if last_rows(join, source) is not None:
                 fields.append(pa.field(end_of(source), relation.schema.field(relation.time).type))
+            fields += [pa.field(branch.errors, pa.string())] if branch.errors else []
             fields += [pa.field(name, expression.type) for name, expression in branch.computed]
             fields += [pa.field(no_time(source), pa.timestamp("us"))] if without_time else []
-            yield pa.RecordBatch.from_arrays([pa.array([], f.type) for f in fields], schema=pa.schema(fields))
+            yield empty_batch(pa.schema(fields))
 
     def _groups(self, node: Aggregate, rows: Batches) -> Batches:
-        spec, computed = grouped_columns(node.grouping, node.time)
-        evaluations = self._evaluations(tuple(computed.items()))
-        names = [node.time, *(column for column, _ in evaluations)]
         counted: list[GroupCounts] = []
 
         def count(counts: GroupCounts) -> None:
             counted[:] = [counts]
             self._adaptive.grouped(counts)
 
-        def prepared() -> Batches:
-            for batch in rows:
-                columns = _columns(batch, self._joined)
-                arrays = [evaluation(columns, batch.num_rows) for _, evaluation in evaluations]
-                yield pa.RecordBatch.from_arrays([batch.column(node.time), *arrays], names=names)
-
-        schema = pa.schema(
-            [(node.time, time_type(sources_of(node))), *((name, e.type) for name, e in computed.items())]
-        )
-        yield from aggregate_batches(prepared(), spec, 0, count, watermark=self._watermark.now, schema=schema)
+        operator = operator_of(node, self._making)
+        assert isinstance(operator, Grouping)
+        operator.set_up({PORT: node.input.schema})
+        marks = Watermarks({operator.spec.time: 0})
+        yield from grouped_batches(rows, operator, marks, self._watermark.now, count)
         if counted and counted[0].late > WORTH_A_WARNING * counted[0].rows:
             warnings.warn(
                 f"{counted[0].late:,} of {counted[0].rows:,} rows came after their windows were closed and are in "
@@ -196,27 +259,14 @@ class LocalPlan:
                 stacklevel=2,
             )
 
-    def _having(self, node: Filter) -> Batches:
-        (condition,) = node.conditions
-        having = Evaluation(condition.expression, self._functions)
-        rows = self._rows(node.input)
-        return (batch.filter(having(_columns(batch, joined=False), batch.num_rows)) for batch in rows)
-
     def _projected(self, node: Output, rows: Batches) -> Batches:
-        evaluations = self._evaluations(node.columns)
-        some = False
+        operator, some = operator_of(node, self._making), False
         for batch in rows:
-            if not batch.num_rows and some:
-                continue
-            some = True
-            columns = _columns(batch, self._joined)
-            arrays = [evaluation(columns, batch.num_rows) for _, evaluation in evaluations]
-            yield pa.RecordBatch.from_arrays(arrays, schema=node.schema)
+            if batch.num_rows or not some:
+                some = True
+                yield from operator.serve(PORT, batch)
         if not some:
-            yield pa.RecordBatch.from_arrays([pa.array([], kind) for kind in node.schema.types], schema=node.schema)
-
-    def _evaluations(self, columns: tuple[tuple[str, Expression], ...]) -> list[tuple[str, Evaluation]]:
-        return [(name, Evaluation(expression, self._functions)) for name, expression in columns]
+            yield empty_batch(node.schema)
 
 
 class _Watermark:
@@ -234,8 +284,8 @@ class _Watermark:
     def follow(self, branch: Branch, rounds: Rounds | None) -> None:
         """The rounds of the only stream."""
         if rounds is not None:
-            self._stream, self._rounds, self._tick_ns = branch.alias, rounds, _tick_ns(branch)
-            self._marks = Watermarks({branch.alias: _lateness_ticks(branch)})
+            self._stream, self._rounds, self._tick_ns = branch.alias, rounds, tick_ns_of(branch)
+            self._marks = Watermarks({branch.alias: lateness_ticks(branch)})
 
     def now(self) -> int | None:
         """At the end of the round that was read last; None: nothing is known."""
@@ -245,44 +295,3 @@ class _Watermark:
             self._marks.seen(self._stream, self._rounds.latest_ns // self._tick_ns)
         self._marks.end_round()
         return self._marks.query
-
-
-def _tick_ns(branch: Branch) -> int:
-    relation = branch.source.relation
-    return TICK_NS[relation.schema.field(relation.time).type.unit]
-
-
-def _lateness_ticks(branch: Branch) -> int:
-    return branch.source.relation.lateness_us * 1000 // _tick_ns(branch)
-
-
-def _selected(batches: Iterable[pa.RecordBatch], branch: Branch) -> Batches:
-    """The columns that are read. Views, of which Arrow gathers nothing, become what they show."""
-    whole = branch.source.relation.schema
-    columns = list(branch.columns)
-    read = pa.schema([whole.field(column) for column in columns])
-    views = any(kind in (pa.string_view(), pa.binary_view()) for kind in read.types)
-    for batch in batches:
-        if not batch.schema.equals(whole):
-            _refuse_other_columns(batch.schema, branch)
-        selected = batch.select(columns)
-        yield plain(selected, plain_schema(read)) if views else selected
-
-
-def _refuse_other_columns(schema: pa.Schema, branch: Branch) -> None:
-    """Those that are read are there, and of the types that were registered."""
-    whole = branch.source.relation.schema
-    for column in branch.columns:
-        if column not in schema.names or schema.field(column).type != whole.field(column).type:
-            has = schema.field(column).type if column in schema.names else "missing"
-            raise PlanError(
-                f"the batches of {branch.source.relation.name} differ in their columns: {column} is {has} after "
-                f"{whole.field(column).type}; cast them to one schema"
-            )
-
-
-def _columns(batch: pa.RecordBatch, joined: bool) -> Callable[[Ref | Bound], pa.Array]:
-    def column(ref: Ref | Bound) -> pa.Array:
-        return batch.column(column_of(ref, joined) if isinstance(ref, Ref) else ref.name)
-
-    return column

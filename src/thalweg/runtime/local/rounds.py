@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thalweg.plan.window_length import TICK_NS
+from thalweg.plan.window import TICK_NS
 
 ROUND_ROWS = 10_000
 """At most: state must be able to expire while a large batch is read."""

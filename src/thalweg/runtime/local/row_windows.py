@@ -31,46 +31,74 @@ def with_ends(
     count: int,
     lateness: int,
     column: str,
-    told: Callable[[int], None] | None = None,
+    told: Callable[[pa.RecordBatch], None] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Rows by event time, each with its end in `column`; null: it has none. Rows without a time are given on as they
     are; rows later than the lateness allows have no place among the others and are left out, which is warned of;
-    `told` hears how many they are so far."""
-    last = _Last(time, count, column)
-    unsettled: pa.RecordBatch | None = None
-    marks = Watermarks({time: lateness})
-    late = 0
+    `told` is given them."""
+    window = RowWindow(time, count, lateness, column, told)
     for batch in in_rounds(batches):
+        yield from window.follow(batch)
+    yield from window.rest()
+    if window.late:
+        warnings.warn(
+            f"{window.late:,} rows came later than the lateness of their stream allows and are in no window of rows: "
+            "raise its lateness=",
+            stacklevel=2,
+        )
+
+
+class RowWindow:
+    """As `with_ends`, round by round."""
+
+    def __init__(
+        self, time: str, count: int, lateness: int, column: str, told: Callable[[pa.RecordBatch], None] | None = None
+    ) -> None:
+        self._time, self._column, self._told = time, column, told
+        self._last = _Last(time, count, column)
+        self._unsettled: pa.RecordBatch | None = None
+        self._marks = Watermarks({time: lateness})
+        self.late = 0
+        """Rows left out."""
+
+    def follow(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The rows whose ends are known with these."""
+        time, marks = self._time, self._marks
         known = batch.filter(pc.is_valid(batch.column(time)))
         if known.num_rows < batch.num_rows:
             nowhere = batch.filter(pc.is_null(batch.column(time)))
-            yield nowhere.append_column(column, pa.nulls(nowhere.num_rows, batch.schema.field(time).type))
+            yield nowhere.append_column(self._column, pa.nulls(nowhere.num_rows, batch.schema.field(time).type))
         ticks = _ticks(known, time)
         if marks.query is not None:
             in_time = ticks >= marks.query
-            late += len(ticks) - int(in_time.sum())
-            if late and told is not None:
-                told(late)
+            lost = len(ticks) - int(in_time.sum())
+            self.late += lost
+            if lost and self._told is not None:
+                self._told(known.filter(pa.array(~in_time)))
             known, ticks = known.filter(pa.array(in_time)), ticks[in_time]
         if not len(ticks):
-            continue
+            return
         marks.seen(time, int(ticks.max()))
         marks.end_round()
         assert marks.query is not None
+        unsettled = self._unsettled
         unsettled = _in_order(known if unsettled is None else pa.concat_batches([unsettled, known]), time)
         # what is not later than the watermark keeps its place: whatever comes, comes after it
         final = int(np.searchsorted(_ticks(unsettled, time), marks.query, side="right"))
-        yield from last.follow(unsettled.slice(0, final))
-        unsettled = unsettled.slice(final)
-    if unsettled is not None:
-        yield from last.follow(unsettled)
-    yield from last.rest()
-    if late:
-        warnings.warn(
-            f"{late:,} rows came later than the lateness of their stream allows and are in no window of rows: raise "
-            "its lateness=",
-            stacklevel=2,
-        )
+        self._unsettled = unsettled.slice(final)
+        yield from self._last.follow(unsettled.slice(0, final))
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """All others: no more rows will come."""
+        if self._unsettled is not None:
+            yield from self._last.follow(self._unsettled)
+        yield from self._last.rest()
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """Rows and bytes."""
+        batches = [*self._last.rows, *([] if self._unsettled is None else [self._unsettled])]
+        return sum(batch.num_rows for batch in batches), sum(batch.nbytes for batch in batches)
 
 
 class _Last:
@@ -78,23 +106,23 @@ class _Last:
 
     def __init__(self, time: str, count: int, column: str) -> None:
         self._time, self._count, self._column = time, count, column
-        self._rows: deque[pa.RecordBatch] = deque()
+        self.rows: deque[pa.RecordBatch] = deque()
         self._held = 0
 
     def follow(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Rows come behind all others, and each takes the place of one, which is given on with its end."""
         if not batch.num_rows:
             return
-        self._rows.append(batch)
+        self.rows.append(batch)
         self._held += batch.num_rows
         replaced = self._held - self._count
         ends = batch.column(self._time).slice(max(batch.num_rows - replaced, 0)) if replaced > 0 else None
         while replaced > 0:
             assert ends is not None
-            first = self._rows.popleft()
+            first = self.rows.popleft()
             given = first.slice(0, replaced)
             if given.num_rows < first.num_rows:
-                self._rows.appendleft(first.slice(given.num_rows))
+                self.rows.appendleft(first.slice(given.num_rows))
             replaced -= given.num_rows
             self._held -= given.num_rows
             yield given.append_column(self._column, ends.slice(0, given.num_rows))
@@ -102,8 +130,8 @@ class _Last:
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """Those whose places nobody takes."""
-        while self._rows:
-            batch = self._rows.popleft()
+        while self.rows:
+            batch = self.rows.popleft()
             yield batch.append_column(self._column, pa.nulls(batch.num_rows, batch.schema.field(self._time).type))
 
 

@@ -20,21 +20,19 @@ from pyspark.sql import functions as F
 from thalweg.errors import PlanError
 from thalweg.events import Record
 from thalweg.plan import FilterPlan, find_column
-from thalweg.runtime.native_order import NativeOrder
-from thalweg.runtime.outcome import ERRORS_COLUMN, Wanted
-from thalweg.runtime.recalled import recalled
+from thalweg.runtime.filters.native_order import NativeOrder
+from thalweg.runtime.filters.outcome import Wanted, WantedRows
+from thalweg.runtime.filters.recalled import recalled
+from thalweg.runtime.filters.work_record import decode
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark import verdict_column
-from thalweg.runtime.spark.first_action import Fetch
 from thalweg.runtime.spark.host_file import forget_at_exit
 from thalweg.runtime.spark.native import filter_natively
-from thalweg.runtime.spark.observed_work import with_observed_work
-from thalweg.runtime.spark.pickled_plan import PickledPlan
-from thalweg.runtime.spark.pickled_policy import policy_digest
+from thalweg.runtime.spark.observed_work import Fetch, with_observed_work
+from thalweg.runtime.spark.pickled_plan import PickledPlan, policy_digest
 from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker import ChainTask, run_task
 from thalweg.runtime.spark.worker_python import warn_of_another_python
-from thalweg.runtime.work_record import decode
 
 
 def attach(
@@ -44,8 +42,7 @@ def attach(
     filters: str,
     sink: Callable[[Record], None],
     native: NativeOrder,
-    wanted: Wanted = Wanted.KEPT,
-    errors_column: str = ERRORS_COLUMN,
+    asked: WantedRows = WantedRows(),  # noqa: B008 - frozen
 ) -> tuple[DataFrame, Fetch | None]:
     """The filtered DataFrame and, for a batch one, what fetches what its first action observed."""
     names = [find_column(column, df.columns) for column in plan.columns]
@@ -54,6 +51,7 @@ def attach(
             "this PySpark has no arrow_udf: Thalweg needs PySpark 4.1 or newer, pip install 'thalweg[spark]'"
         )
     identity = uuid.uuid4().hex
+    wanted, errors_column = asked.wanted, asked.errors_column
     tagged = wanted is not Wanted.KEPT
     if plan.native:
         df, fetch, tell_natives = filter_natively(df, plan, settings, native, identity, sink)
@@ -62,7 +60,7 @@ def attach(
                 tell_natives(f"{'stream' if df.isStreaming else 'batch'} {identity[:8]}", None)
             if tagged:  # nor fails
                 df = df.withColumn(errors_column, F.lit(None).cast(verdict_column.ERRORS_TYPE))
-            return df if wanted is not Wanted.ERRORS else df.filter(F.lit(False)), fetch
+            return df if wanted is not Wanted.FAILED else df.filter(F.lit(False)), fetch
     warn_of_another_python(df)
     application = application_of(df)
     forget_at_exit(application)

@@ -23,11 +23,10 @@ from thalweg.errors import PlanError
 from thalweg.events import Record
 from thalweg.plan import FilterPlan, NativePlan, NativePredicate
 from thalweg.plan.expression_kind import UNKNOWN, kinds_of
-from thalweg.runtime.native_order import NativeOrder
+from thalweg.runtime.filters.native_order import NativeOrder, NativeRun
 from thalweg.runtime.settings import FilterSettings
-from thalweg.runtime.spark.first_action import Fetch
 from thalweg.runtime.spark.guarded import all_true, kept_whole
-from thalweg.runtime.spark.observed_work import with_observed_work
+from thalweg.runtime.spark.observed_work import Fetch, with_observed_work
 from thalweg.runtime.spark.stream_watch import of_query
 
 SHARE = 0.01
@@ -54,9 +53,8 @@ def filter_natively(
 
     def tell(outcomes: Outcomes, run: str, batch: int | None) -> None:
         query, start = of_query(run) if batch is not None else (None, None)
-        sink(
-            native.record(ordered, outcomes, run, kind, batch, settings.policy_name, plan.pipeline.names, query, start)
-        )
+        of = NativeRun(run, kind, batch, settings.policy_name, plan.pipeline.names, query, start)
+        sink(native.record(ordered, outcomes, of))
 
     def tell_once(run: str, batch: int | None) -> None:
         if run not in told:

@@ -1,17 +1,90 @@
 """What tasks report, collected by Spark's `observe` and given to a function on the driver.
 
-Of a stream it arrives with the progress of every micro-batch (`stream_watch`), of finished data with the first action
-(`first_action`).
+Of a stream it arrives with the progress of every micro-batch (`stream_watch`), of finished data with the first action,
+fetched without ever waiting for one (`Fetch`).
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import threading
+import time
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation
 
-from thalweg.runtime.spark.first_action import Fetch, fetch_without_being_asked
 from thalweg.runtime.spark.stream_watch import WorkSink, watch
+
+POLL_S = 0.2
+
+
+class Fetch:
+    """Takes what the first action observed, once."""
+
+    def __init__(self, observation: Observation, use: Callable[[list[str]], None]) -> None:
+        self._observation = observation
+        self._use = use
+        self._lock = threading.Lock()
+        self.ended = False
+        """Whether the first action has ended."""
+        self.observed = False
+        """Whether it left anything: an action that fails, or reads no rows, leaves nothing."""
+
+    def __call__(self) -> bool:
+        """Whether the first action has ended; what it observed is used before this returns."""
+        with self._lock:
+            if not self.ended and (result := _result(self._observation)) is not None:
+                self.ended = True
+                texts = list(result.get("work") or ())
+                self.observed = bool(texts)
+                self._use(texts)
+            return self.ended
+
+
+def _result(observation: Observation) -> dict[str, Any] | None:
+    """None until an action has ended: `Observation.get` waits for one on classic Spark, and is empty on Connect."""
+    java = getattr(observation, "_jo", None)
+    if java is not None:
+        if not java.future().isCompleted():
+            return None
+        try:
+            found: dict[str, Any] = observation.get
+        except Exception:  # an action that failed, or whose plan Spark found to be empty, has observed nothing
+            return {}
+        return found
+    try:
+        return observation.get or None
+    except Exception:  # on Connect it raises what the action raised, which its caller has seen
+        return {}
+
+
+_OUTSTANDING: list[Fetch] = []
+_STARTED = threading.Event()
+
+
+def fetch_without_being_asked(fetch: Fetch) -> None:
+    """When event records were asked for: nobody may ever call `report()`. One thread for all, and once more at exit."""
+    _OUTSTANDING.append(fetch)
+    if not _STARTED.is_set():
+        _STARTED.set()
+        atexit.register(_fetch_all)
+        threading.Thread(target=_keep_fetching, name="thalweg-events", daemon=True).start()
+
+
+def _keep_fetching() -> None:
+    while True:
+        _fetch_all()
+        time.sleep(POLL_S)
+
+
+def _fetch_all() -> None:
+    with contextlib.suppress(Exception):  # Spark was stopped: there is nobody left to ask
+        for fetch in list(_OUTSTANDING):
+            if fetch():
+                _OUTSTANDING.remove(fetch)
 
 
 def with_observed_work(

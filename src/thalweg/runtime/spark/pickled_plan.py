@@ -1,4 +1,5 @@
-"""The predicates of a plan as they travel to Spark's workers: pickled once, when they are applied to a DataFrame.
+"""The predicates of a plan, and a policy of the user's own, as they travel to Spark's workers: pickled once, when they
+are applied to a DataFrame.
 
 The values that the user's functions capture are read at that moment, by classic Spark and by Connect alike. The digest
 of the bytes tells a worker whether it holds these functions already. It does in nearly every task, which then unpickles
@@ -22,6 +23,7 @@ from pyspark import cloudpickle
 
 from thalweg.errors import PlanError
 from thalweg.plan import FilterPlan, Predicate
+from thalweg.runtime.settings import AdaptSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +75,19 @@ def _refuse_unpicklable(predicates: tuple[Predicate, ...]) -> None:
                     f"{error}. It, or something it refers to, holds what belongs to this process (a lock, an open "
                     "file, a connection, the SparkSession): make that in setup=, or import it in the function"
                 ) from error
+
+
+def policy_digest(settings: AdaptSettings) -> str:
+    """What tells a worker whether a class and its settings are those of the task before: each task unpickles a class of
+    its own. Empty for a policy of Thalweg's. Raise a PlanError if the class cannot travel."""
+    if isinstance(settings.policy, str):
+        return ""
+    try:
+        return digest_of(pickled((settings.policy, settings.profile)))
+    except Exception as error:
+        raise PlanError(
+            f"policy {settings.policy_name!r} (class {settings.policy.__qualname__}) cannot travel to Spark's workers: "
+            f"{type(error).__name__}: {error}. The class, its settings, or something they refer to, holds what belongs "
+            "to this process (a lock, an open file, a connection, the SparkSession): make that in __init__, or put the "
+            "class into a module that the workers can import"
+        ) from error

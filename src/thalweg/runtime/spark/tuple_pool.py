@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.runtime.pool import Shared
+from thalweg.runtime.filters.pool import Shared
 from thalweg.runtime.spark.host_file import HostFile
 from thalweg.stats.call_cost import MOST_NS
 

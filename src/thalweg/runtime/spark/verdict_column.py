@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from thalweg.runtime.failed_row import FailedRow
+from thalweg.runtime.filters.failed_row import FailedRow
 
 TYPE = "string"
 KEPT, DROPPED, FAILED = "k", "d", "f"

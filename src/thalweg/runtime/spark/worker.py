@@ -29,15 +29,16 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from thalweg.adapt import make_policy
 from thalweg.errors import PlanError
 from thalweg.kernels import Chain, FilterChain
 from thalweg.kernels.compiling import WorkingClock
 from thalweg.kernels.filter_chain import set_up
 from thalweg.plan import FilterPlan
-from thalweg.runtime.filter_loop import FilterLoop
-from thalweg.runtime.outcome import Wanted
-from thalweg.runtime.recalled import Recalled
+from thalweg.runtime.filters.filter_loop import FilterLoop, LoopOptions, make_filter_loop
+from thalweg.runtime.filters.outcome import Wanted
+from thalweg.runtime.filters.recalled import Recalled
+from thalweg.runtime.filters.time_limit import TimeLimit
+from thalweg.runtime.filters.work_record import encode
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark.call_mark import CallMark, give_up_if_it_always_dies
 from thalweg.runtime.spark.host_file import HostFile
@@ -46,8 +47,6 @@ from thalweg.runtime.spark.task_name import name_of
 from thalweg.runtime.spark.tuple_pool import TuplePool
 from thalweg.runtime.spark.verdict_column import verdicts
 from thalweg.runtime.spark.worker_heap import settle
-from thalweg.runtime.time_limit import TimeLimit
-from thalweg.runtime.work_record import encode
 
 MOST_LOOPS = 64
 """Queries a worker remembers; the one unused for longest is forgotten first."""
@@ -133,7 +132,7 @@ def _run(task: ChainTask, batches: Iterator[Any], context: TaskContext | None, m
         failures = loop.take_failures()
         if task.wanted is Wanted.KEPT:
             failures = []
-        elif task.wanted is Wanted.ERRORS:
+        elif task.wanted is Wanted.FAILED:
             keep[:] = False
         held = partial(verdicts, keep, failures=failures)
         if loop.work.switches:
@@ -218,13 +217,10 @@ def _new_loop(
     task: ChainTask, chain: Chain[pa.RecordBatch], learned: dict[str, Any] | None
 ) -> FilterLoop[pa.RecordBatch]:
     settings = task.settings
-    rng = np.random.default_rng(settings.seed)
-    policy = make_policy(settings.policy, chain.pipeline, settings.profile, rng)
-    loop = FilterLoop(chain, policy, rng, settings.slice_rows)
-    if learned is None:
-        if task.recalled is not None:
-            loop.recall(task.recalled)
-    else:
+    options = LoopOptions(settings.policy, settings.profile, settings.slice_rows)
+    recalled = task.recalled if learned is None else None
+    loop = make_filter_loop(chain, options, np.random.default_rng(settings.seed), recalled)
+    if learned is not None:
         try:
             loop.restore(learned)
         except (PlanError, KeyError, ValueError, TypeError, ArithmeticError):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from thalweg.errors import PlanError, nearest
-from thalweg.plan.window_length import Length
+from thalweg.plan.window import Length
 from thalweg.runtime.local.virtual.ticks import UNIT, ticks
 
 Cost = Length | Callable[[float], Length]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,16 @@ from thalweg.deprecated import current_arguments
 from thalweg.kernels.probe_chain import Bits, ProbeChain, ProbeRows
 from thalweg.kernels.window_store import WindowStore
 from thalweg.plan.join_graph import JoinTree
-from thalweg.plan.window_length import Length
-from thalweg.runtime.join_loop import JoinLoop
+from thalweg.plan.window import Length
+from thalweg.runtime.joins.join_loop import make_join_loop
+from thalweg.runtime.joins.join_options import JoinOptions
+from thalweg.runtime.joins.join_protocol import WindowedJoin
+from thalweg.runtime.local.joins import Joining
 from thalweg.runtime.local.virtual.clock import Clock
-from thalweg.runtime.local.virtual.costs import Costs, Price, check_costs, price, prices
-from thalweg.runtime.local.virtual.operator import Operator, one_by_one, read_by
-from thalweg.runtime.local.virtual.windows import bind, plan_of
+from thalweg.runtime.local.virtual.costs import Cost, Costs, Price, check_costs, prices
+from thalweg.runtime.local.virtual.priced import Priced
+from thalweg.runtime.local.virtual.windows import bind, plan_of, read_by
 from thalweg.runtime.settings import DEFAULT_POLICY
-from thalweg.runtime.watermark import END
 
 
 class PricedProbeChain(ProbeChain):
@@ -40,7 +43,20 @@ class PricedProbeChain(ProbeChain):
         return found
 
 
-class MultiwayJoin(Operator):
+def with_priced_probes(
+    options: JoinOptions, aliases: tuple[str, ...], probe: Cost | Mapping[str, Cost]
+) -> JoinOptions:  # fmt: skip
+    """Options of a loop whose probes cost what is declared, for one or by the stream probed."""
+    declared = dict(zip(aliases, prices(probe, aliases, "probe"), strict=True))
+
+    def chain(tree: JoinTree, stores: Mapping[str, WindowStore], clock: Callable[[], int]) -> ProbeChain:
+        moved: Any = clock
+        return PricedProbeChain(tree, stores, moved, [declared[alias] for alias in tree.others])
+
+    return replace(options, chain=chain)
+
+
+class MultiwayJoin(Priced):
     """Arguments as of `tw.join`; every entry of the queue is a round. Windows and lateness may be numbers of time units
     where times are timestamps, too.
 
@@ -61,58 +77,26 @@ class MultiwayJoin(Operator):
         policy: Chosen = DEFAULT_POLICY,
         **profile: Any,
     ) -> None:
-        self.name = name
         self.plan = plan_of(on, window, time, lateness)
         aliases = self.plan.graph.aliases
-        self.reads = read_by(aliases, reads)
+        read = read_by(aliases, reads)
         check_costs(costs)
-        self._probes = dict(zip(aliases, prices(costs.probe, aliases, "probe"), strict=True))
-        self._arrival = [price(cost) for cost in (costs.move, costs.hash, costs.handling)]
-        self._result = price(costs.result)
         given = current_arguments({"policy": policy, **profile})
-        self._policy, self._profile = given["policy"], check_policy(**given)
+        self._policy = given["policy"]
+        self._options = with_priced_probes(JoinOptions(self._policy, check_policy(**given)), aliases, costs.probe)
+        self._joining = Joining(self._make, name=name, reads=read)
+        super().__init__(self._joining, (costs.move, costs.hash, costs.handling), costs.result)
 
     def __repr__(self) -> str:
         read = ", ".join(alias if alias == name else f"{alias}={name}" for alias, name in self.reads.items())
         return f"MultiwayJoin({self.name!r}, {self.plan.on!r}, reads {read}, policy {policy_name(self._policy)!r})"
 
-    def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock, rng: np.random.Generator) -> pa.Schema:
-        """Begin anew."""
-        self.clock = clock
-        self._open = set(self.reads)
-        binding = bind(self.plan, schemas)
-        self.loop = JoinLoop(binding, self._policy, self._profile, clock, rng, chain=self._chain)
-        return binding.output
+    @property
+    def loop(self) -> WindowedJoin:
+        """Of the join."""
+        return self._joining.loop
 
-    def _chain(self, tree: JoinTree, stores: Mapping[str, WindowStore], clock: Any) -> ProbeChain:
-        return PricedProbeChain(tree, stores, clock, [self._probes[alias] for alias in tree.others])
-
-    def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Results that come with these rows."""
-        for cost in self._arrival:
-            self.clock.advance(rows.num_rows * cost(self.clock()))
-        for out in self.loop.process(port, rows):
-            yield from one_by_one(out, self._result, self.clock)
-        self.loop.end_round()
-
-    def mark(self, port: str, mark: int) -> int | None:
-        """A stream that has ended holds nobody back."""
-        if mark != END:
-            return None
-        self.loop.watermarks.ended(port)
-        self.loop.end_round()
-        self._open.discard(port)
-        return None if self._open else END
-
-    def windows(self) -> tuple[int, int]:
-        """Of all streams."""
-        sizes = self.loop.sizes().values()
-        return sum(rows for rows, _ in sizes), sum(nbytes for _, nbytes in sizes)
-
-    def late(self) -> int:
-        """Of all streams."""
-        return sum(counts.late for counts in self.loop.counts.values())
-
-    def orders(self) -> Mapping[str, tuple[str, ...]]:
-        """By stream, in which order the others are probed."""
-        return {a: tuple(loop.chain.pipeline.names[k] for k in loop.order) for a, loop in self.loop.loops.items()}
+    def _make(
+        self, schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator
+    ) -> WindowedJoin:  # fmt: skip
+        return make_join_loop(bind(self.plan, schemas), self._options, rng=rng, clock=clock)

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from thalweg.adapt import Chosen, check_policy, make_policy, policy_name
+from thalweg.adapt import Chosen, check_policy, policy_name
 from thalweg.deprecated import current_arguments
 from thalweg.errors import PlanError
 from thalweg.kernels.answer import Bits, Raised
 from thalweg.kernels.columns import Columns, Rows
 from thalweg.kernels.filter_chain import FilterChain
-from thalweg.plan import FilterPlan, Predicate, find_column
-from thalweg.runtime.filter_loop import FilterLoop
+from thalweg.plan import FilterPlan, Predicate
+from thalweg.runtime.filters.filter_loop import FilterLoop, LoopOptions, make_filter_loop
+from thalweg.runtime.local.filters import Filtering, MakeLoop
+from thalweg.runtime.local.operator import PORT
 from thalweg.runtime.local.virtual.clock import Clock
-from thalweg.runtime.local.virtual.costs import Costs, Price, check_costs, price, prices
-from thalweg.runtime.local.virtual.operator import Operator, one_by_one
+from thalweg.runtime.local.virtual.costs import Cost, Costs, Price, check_costs, prices
+from thalweg.runtime.local.virtual.priced import Priced
 from thalweg.runtime.settings import DEFAULT_POLICY
-
-PORT = "in"
 
 
 class PricedFilterChain(FilterChain):
@@ -44,7 +44,18 @@ class PricedFilterChain(FilterChain):
                 self._advance(count * self._prices[k](self.clock()))
 
 
-class Selection(Operator):
+def priced_loops(plan: FilterPlan, options: LoopOptions, predicate: Cost | Mapping[str, Cost]) -> MakeLoop:
+    """Loops whose predicates cost what is declared, for one or by name."""
+    declared = prices(predicate, plan.pipeline.names, "predicate")
+
+    def make(clock: Clock | None, rng: np.random.Generator) -> FilterLoop[pa.RecordBatch]:
+        assert clock is not None, "costs move a clock"
+        return make_filter_loop(PricedFilterChain(plan, clock, declared), options, rng)
+
+    return make
+
+
+class Selection(Priced):
     """Rows that pass all predicates.
 
     `reads`: the source or operator they come from. `costs`: an arriving row costs move and handling, each predicate it
@@ -62,39 +73,20 @@ class Selection(Operator):
         if not isinstance(reads, str):
             raise PlanError(f"reads={reads!r}: must be the name of a source or of an operator")
         check_costs(costs)
-        self.name, self.reads = name, {PORT: reads}
         self.plan = FilterPlan(predicates)
-        self._prices = prices(costs.predicate, self.plan.pipeline.names, "predicate")
-        self._arrival = [price(cost) for cost in (costs.move, costs.handling)]
-        self._result = price(costs.result)
         given = current_arguments({"policy": policy, **profile})
-        self._policy, self._profile = given["policy"], check_policy(**given)
+        self._policy = given["policy"]
+        options = LoopOptions(self._policy, check_policy(**given))
+        self._filtering = Filtering(
+            self.plan, priced_loops(self.plan, options, costs.predicate), name=name, reads=reads
+        )
+        super().__init__(self._filtering, (costs.move, costs.handling), costs.result)
 
     def __repr__(self) -> str:
         names = ", ".join(self.plan.pipeline.names)
         return f"Selection({self.name!r}, {names}, reads {self.reads[PORT]}, policy {policy_name(self._policy)!r})"
 
-    def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock, rng: np.random.Generator) -> pa.Schema:
-        """Begin anew."""
-        self.clock = clock
-        schema = schemas[PORT]
-        self._found = [find_column(column, schema.names) for column in self.plan.columns]
-        chain = PricedFilterChain(self.plan, clock, self._prices)
-        policy = make_policy(self._policy, chain.pipeline, self._profile, rng)
-        self.loop = FilterLoop(chain, policy, rng)
-        return schema
-
-    def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The rows that pass."""
-        for cost in self._arrival:
-            self.clock.advance(rows.num_rows * cost(self.clock()))
-        keep = self.loop.process(rows.select(self._found).rename_columns(list(self.plan.columns)))
-        yield from one_by_one(rows.filter(pa.array(keep)), self._result, self.clock)
-
-    def mark(self, port: str, mark: int) -> int | None:
-        """Passed on as it is."""
-        return mark
-
-    def orders(self) -> Mapping[str, tuple[str, ...]]:
+    @property
+    def loop(self) -> FilterLoop[pa.RecordBatch]:
         """Of the predicates."""
-        return {PORT: tuple(self.loop.chain.pipeline.names[k] for k in self.loop.order)}
+        return self._filtering.loop

@@ -30,6 +30,7 @@ import heapq
 import itertools
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -37,9 +38,10 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest
-from thalweg.plan.window_length import Length
+from thalweg.plan.window import Length
+from thalweg.runtime.local.operator import Coming, Operator
 from thalweg.runtime.local.virtual.clock import Clock, VirtualClock
-from thalweg.runtime.local.virtual.operator import Coming, Operator, size
+from thalweg.runtime.local.virtual.priced import size
 from thalweg.runtime.local.virtual.source import Source
 from thalweg.runtime.local.virtual.station import Entry, Station
 from thalweg.runtime.local.virtual.ticks import UNIT, instant, ticks
@@ -82,39 +84,50 @@ def simulate(
         raise PlanError(f"every={every!r}: must be longer than nothing")
     begin = None if start is None else instant(start)
     end = None if until is None else ticks(until, "until")
-    return _Run(sources, listed, begin, end, interval, cpus, seed, clock, keep).trace()
+    return _Run(sources, listed, _Asked(begin, end, interval, cpus, seed, clock, keep)).trace()
 
 
 _ARRIVAL, _OUTPUT, _DONE = range(3)
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The arguments of `simulate`, with times in ticks."""
+
+    start: int | None
+    until: int | None
+    every: int | None
+    cpus: int | None
+    seed: int
+    clock: Clock | None
+    keep: bool
+
+
 class _Run:
-    def __init__(
-        self, sources: Mapping[str, Source], operators: list[Operator], start: int | None, until: int | None,
-        every: int | None, cpus: int | None, seed: int, clock: Clock | None, keep: bool,
-    ) -> None:  # fmt: skip
-        self._until = until
-        self._wall = clock if clock is not None and clock.real else None
-        self._servers = 1 if self._wall else cpus
+    def __init__(self, sources: Mapping[str, Source], operators: list[Operator], asked: _Asked) -> None:
+        self._until = asked.until
+        self._wall = asked.clock if asked.clock is not None and asked.clock.real else None
+        self._servers = 1 if self._wall else asked.cpus
         self._serving = 0
         self._numbers = itertools.count()
         self._events: list[tuple[int, int, int, Any, Any]] = []
         self._now = 0
         schemas = {name: source.schema for name, source in sources.items()}
         self._stations: dict[str, Station] = {}
+        clocks: dict[str, Clock] = {}
         for operator in _in_order(sources, operators):
-            own = self._wall or VirtualClock()
+            own = clocks[operator.name] = self._wall or VirtualClock()
             seen = {port: schemas[name] for port, name in operator.reads.items()}
-            schemas[operator.name] = operator.set_up(seen, own, _seeded(seed, operator.name))
+            schemas[operator.name] = operator.set_up(seen, own, _seeded(asked.seed, operator.name))
         for operator in operators:
-            self._stations[operator.name] = Station(operator)
+            self._stations[operator.name] = Station(operator, clocks[operator.name])
         self._entrances: dict[str, list[tuple[Station, str]]] = {name: [] for name in sources}
         for station in self._stations.values():
             for port, name in station.operator.reads.items():
                 readers = self._entrances[name] if name in sources else self._stations[name].readers
                 readers.append((station, port))
-        self._start_at, self._arriving = _from_the_start(sources, start, seed)
-        self._recorder = Recorder(self._stations, schemas, self._start_at, every, keep)
+        self._start_at, self._arriving = _from_the_start(sources, asked.start, asked.seed)
+        self._recorder = Recorder(self._stations, schemas, self._start_at, asked.every, asked.keep)
 
     def trace(self) -> Trace:
         """Run."""
@@ -166,9 +179,12 @@ class _Run:
 
     def _mark(self, station: Station, port: str, mark: int) -> None:
         passed = station.operator.mark(port, mark)
-        if passed is not None:
+        for rows in passed.rows:
+            if size(rows):
+                self._emit(station, rows)
+        if passed.mark is not None:
             for reader, its_port in station.readers:
-                self._deliver(reader, its_port, mark=passed)
+                self._deliver(reader, its_port, mark=passed.mark)
 
     def _emit(self, station: Station, rows: Any) -> None:
         station.emitted += size(rows)
@@ -194,11 +210,12 @@ class _Run:
         operator = station.operator
         entry = station.take(self._now)
         self._serving += 1
-        operator.clock.begin(self._now)
+        clock = station.clock
+        clock.begin(self._now)
         for rows in operator.serve(entry.port, entry.rows):
-            self._push(operator.clock(), _OUTPUT, station, rows)
-        self._push(operator.clock(), _DONE, station)
-        self._recorder.orders(station, operator.clock())
+            self._push(clock(), _OUTPUT, station, rows)
+        self._push(clock(), _DONE, station)
+        self._recorder.orders(station, clock())
 
 
 def _seeded(seed: int, name: str) -> np.random.Generator:

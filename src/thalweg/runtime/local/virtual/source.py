@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest
-from thalweg.plan.window_length import TICK_NS
+from thalweg.plan.window import TICK_NS
 from thalweg.runtime.local.virtual.arrivals import Arrivals
 from thalweg.runtime.local.virtual.ticks import UNIT
 

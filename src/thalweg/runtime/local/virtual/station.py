@@ -10,7 +10,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from thalweg.runtime.local.virtual.operator import Operator
+from thalweg.runtime.local.operator import Operator
+from thalweg.runtime.local.virtual.clock import Clock
 
 
 @dataclass(slots=True)
@@ -29,8 +30,8 @@ class Entry:
 class Station:
     """Times in ticks, counts in rows."""
 
-    def __init__(self, operator: Operator) -> None:
-        self.operator = operator
+    def __init__(self, operator: Operator, clock: Clock) -> None:
+        self.operator, self.clock = operator, clock
         self.readers: list[tuple[Station, str]] = []
         self.queue: deque[Entry] = deque()
         self.serving: Entry | None = None

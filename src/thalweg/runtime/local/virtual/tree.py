@@ -21,12 +21,15 @@ from thalweg.errors import PlanError, nearest
 from thalweg.kernels.binary_join import LEFT, RIGHT
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_shape import Shape, check_shape, nodes_of, streams_of, to_text
-from thalweg.plan.window_length import Length
+from thalweg.plan.window import Length
+from thalweg.runtime.joins.join_loop import make_join_loop
+from thalweg.runtime.joins.join_options import JoinOptions
+from thalweg.runtime.joins.tree_node import Node, Part
+from thalweg.runtime.local.operator import Coming, Operator, Passed
 from thalweg.runtime.local.virtual.clock import Clock
 from thalweg.runtime.local.virtual.costs import Costs, check_costs, price
-from thalweg.runtime.local.virtual.operator import Coming, Operator, one_by_one, read_by, size
-from thalweg.runtime.local.virtual.windows import bind, plan_of
-from thalweg.runtime.tree_loop import Node, Part, TreeLoop
+from thalweg.runtime.local.virtual.priced import one_by_one, size
+from thalweg.runtime.local.virtual.windows import bind, plan_of, read_by
 from thalweg.runtime.watermark import END
 
 METHODS = ("hash", "loops")
@@ -102,7 +105,8 @@ class _Tree:
 
     def bind(self) -> None:
         """All columns are known."""
-        self.loop = TreeLoop(bind(self.plan, self.schemas), self.shape, self.methods)
+        binding, options, rng = bind(self.plan, self.schemas), JoinOptions("static"), np.random.default_rng(0)
+        self.loop = make_join_loop(binding, options, rng=rng, shape=self.shape, methods=self.methods)
         self.mark = LONG_AGO
         for part, node in zip(self.joins, self.loop.nodes, strict=True):
             assert node.streams == streams_of(part), "both go from the leaves up"
@@ -141,8 +145,9 @@ class TreeNode(Operator):
         left, right = self.reads.values()
         return f"TreeNode({self.name!r}, {to_text(self._part)}, reads {left}, {right}, by {self._method})"
 
-    def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock, rng: np.random.Generator) -> pa.Schema:
+    def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> pa.Schema:
         """Begin anew; the last join of the tree sets up what they have in common."""
+        assert clock is not None, "costs move a clock"
         self.clock = clock
         self._marks = {LEFT: LONG_AGO, RIGHT: LONG_AGO}
         for side, alias in self._alias.items():
@@ -189,15 +194,15 @@ class TreeNode(Operator):
             out = self._tree.loop.leave(part) if self._is_root else part
             yield from one_by_one(out, self._result, self.clock)
 
-    def mark(self, port: str, mark: int) -> int | None:
+    def mark(self, port: str, mark: int) -> Passed:
         """Forget what nothing needs any more."""
         before = min(self._marks.values())
         self._marks[port] = max(mark, self._marks[port])
         now = min(self._marks.values())
         if now == before:
-            return None
+            return Passed()
         self.node.join.expire(now)
-        return now if not self._is_root or now == END else None
+        return Passed(now if not self._is_root or now == END else None)
 
     def windows(self) -> tuple[int, int]:
         """Of both sides."""

@@ -17,11 +17,11 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from thalweg.errors import PlanError
+from thalweg.errors import PlanError, nearest
 from thalweg.kernels.salt import NO_SALT
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.window_length import Length
-from thalweg.runtime.join_binding import JoinBinding
+from thalweg.plan.window import Length
+from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.local.virtual.ticks import ticks
 
 
@@ -53,3 +53,13 @@ def bind(plan: JoinPlan, schemas: Mapping[str, pa.Schema]) -> JoinBinding:
 
     timed = replace(plan, windows=in_time(plan.windows, "window"), lateness=in_time(plan.lateness, "lateness"))
     return JoinBinding.of(timed, schemas, NO_SALT)  # entries that are looked at are counted, and the same every time
+
+
+def read_by(aliases: tuple[str, ...], reads: Mapping[str, str] | None) -> Mapping[str, str]:
+    """By stream of a join: what it reads, those of the same name where nothing is said."""
+    if reads is not None and not isinstance(reads, Mapping):
+        raise PlanError(f"reads={reads!r}: must be a mapping such as {{{aliases[0]!r}: 'name of a source'}}")
+    for alias in reads or ():
+        if alias not in aliases:
+            raise PlanError(f"reads: {alias!r} is none of {', '.join(aliases)}{nearest(str(alias), aliases)}")
+    return {alias: (reads or {}).get(alias, alias) for alias in aliases}

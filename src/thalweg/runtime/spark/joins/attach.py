@@ -26,13 +26,13 @@ from thalweg.plan.byte_size import size
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_select import EVENT_TIME
 from thalweg.plan.partitioning import Partitioning
-from thalweg.plan.window_length import length_of
-from thalweg.runtime.join_binding import JoinBinding
-from thalweg.runtime.join_packing import DAY_US, NOW, Packing
-from thalweg.runtime.join_record import decode
-from thalweg.runtime.join_settings import JoinSettings
+from thalweg.plan.window import length_of
+from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_outcome import JoinRows
+from thalweg.runtime.joins.join_packing import DAY_US, NOW, Packing
+from thalweg.runtime.joins.join_record import decode
+from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.redaction import redacted
-from thalweg.runtime.spark.first_action import Fetch
 from thalweg.runtime.spark.joins.arrow_schema import arrow_schema, refuse_uncarried
 from thalweg.runtime.spark.joins.bucket_ids import bucket_ids
 from thalweg.runtime.spark.joins.finished import join_finished
@@ -42,8 +42,8 @@ from thalweg.runtime.spark.joins.query_salt import salt_of_query
 from thalweg.runtime.spark.joins.requirements import demand
 from thalweg.runtime.spark.joins.task import WORK, JoinTask
 from thalweg.runtime.spark.joins.timed_table import warn_of_tables_with_times
-from thalweg.runtime.spark.observed_work import with_observed_work
-from thalweg.runtime.spark.pickled_policy import policy_digest
+from thalweg.runtime.spark.observed_work import Fetch, with_observed_work
+from thalweg.runtime.spark.pickled_plan import policy_digest
 from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker_heap import settle
 from thalweg.runtime.spark.worker_python import warn_of_another_python
@@ -91,9 +91,11 @@ def lay_out(plan: JoinPlan, settings: JoinSettings, frames: Mapping[str, DataFra
     count = settings.buckets or min(parallelism(spark), partitions)
     partitions = partitions if streaming else count
     sizes = None if streaming else _sizes({a: frames[a] for a in plan.streams})
+    # a finished DataFrame is measured by Spark, which knows more than a plan made without it
+    planned = Partitioning.by(plan.graph, plan.spread_by, plan.tables) if sizes is None else None
     followed = [a for a, column in plan.times.items() if streaming and has_watermark(a, frames[a], column)]
     return Laid(
-        streaming, binding, Partitioning.of(plan.graph, plan.tables, sizes, "bytes"), bucket_ids(count),
+        streaming, binding, planned or Partitioning.of(plan.graph, plan.tables, sizes, "bytes"), bucket_ids(count),
         partitions, tuple(followed),
     )  # fmt: skip
 
@@ -103,11 +105,9 @@ def attach(
     settings: JoinSettings,
     frames: Mapping[str, DataFrame],
     sink: Callable[[Record], None],
-    *,
-    tagged: bool = False,
+    wanted: JoinRows = JoinRows.RESULTS,
 ) -> tuple[DataFrame, Fetch | None]:
-    """The joined DataFrame and, where it is finished, what fetches what its first action observed. `tagged`: with the
-    rows that are not joined because they came late or had no time."""
+    """The joined DataFrame and, where it is finished, what fetches what its first action observed."""
     laid = lay_out(plan, settings, frames)
     policy_digest(settings)  # refuses a class that cannot travel
     binding = laid.binding
@@ -123,7 +123,8 @@ def attach(
     identity = uuid.uuid4().hex
     task = JoinTask(
         binding, settings, laid.buckets, laid.partitioning, identity,
-        {alias: _read(alias, frames[alias], binding) for alias in plan.tables}, laid.followed, tagged, ahead, idle,
+        {alias: _table(alias, frames[alias], binding, wanted) for alias in plan.tables}, laid.followed, wanted, ahead,
+        idle,
     )  # fmt: skip
     packed = []
     # sorted: a checkpoint knows sources by their place, and conditions may be written in another order
@@ -156,7 +157,7 @@ def attach(
         joined = together.groupBy("bucket").transformWithStateInPandas(
             JoinProcessor(task), columns, "Append", "EventTime",
             # what is set aside is older than the watermark, and a column that carries it may hold nothing older
-            eventTimeColumnName="" if tagged else EVENT_TIME,
+            eventTimeColumnName=EVENT_TIME if wanted is JoinRows.RESULTS else "",
         )  # fmt: skip
     else:
         spread = together.repartition(len(laid.buckets), "bucket").sortWithinPartitions("bucket", "first")
@@ -205,7 +206,8 @@ def _check(plan: JoinPlan, frames: Mapping[str, DataFrame]) -> None:
         if not (hasattr(df, "isStreaming") and hasattr(df, "mapInArrow")):
             raise PlanError(
                 f"{alias}: a {type(df).__module__.partition('.')[0]} {type(df).__name__} is no DataFrame of Spark: "
-                f"spark.createDataFrame(...) makes one; without Spark join all of them by j.over({alias}=..., ...)"
+                f"spark.createDataFrame(...) makes one; without Spark, join all of them by j.over({alias}=..., ...), "
+                "or ask j.tagged_over() or j.late_over()"
             )
     missing = [alias for alias in aliases if alias not in frames]
     if missing:
@@ -240,18 +242,26 @@ def _sizes(frames: Mapping[str, DataFrame]) -> Mapping[str, int] | None:
     return sizes if all(count < 2**62 for count in sizes.values()) else None  # it says 2^63 - 1 where it knows nothing
 
 
-def _read(alias: str, df: DataFrame, binding: JoinBinding) -> bytes:
-    """A table's rows, as they are now."""
+def _table(alias: str, df: DataFrame, binding: JoinBinding, wanted: JoinRows) -> bytes:
+    """A table's rows, as they are now; no row where nothing is joined with them."""
+    if wanted is JoinRows.LATE:
+        table = binding.schemas[alias].empty_table()
+    else:
+        table = _read(alias, df, binding)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _read(alias: str, df: DataFrame, binding: JoinBinding) -> pa.Table:
     wanted = df.select(*(F.col(quoted(name)) for name in binding.schemas[alias].names))
-    table = wanted.limit(MOST_TABLE_ROWS + 1).toArrow()
+    table: pa.Table = wanted.limit(MOST_TABLE_ROWS + 1).toArrow()
     if table.nbytes > MOST_TABLE_BYTES or table.num_rows > MOST_TABLE_ROWS:
         raise PlanError(
             f"{alias} is a table of {size(table.nbytes)} and {table.num_rows:,} rows or more, and every worker "
             f"would hold it; at most {size(MOST_TABLE_BYTES)} and {MOST_TABLE_ROWS:,} rows: join it with Spark's "
             "own join before, filter it, or select= fewer columns"
         )
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    return table

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark import TaskContext
 
-from thalweg.runtime.join_loop import JoinLoop
-from thalweg.runtime.join_packing import unpacked
+from thalweg.runtime.joins.join_packing import unpacked
+from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.redaction import redacted
 from thalweg.runtime.spark.joins.task import JoinTask
 from thalweg.runtime.spark.task_name import name_of
@@ -26,7 +26,7 @@ def join_finished(task: JoinTask, batches: Iterator[pa.RecordBatch]) -> Iterator
 
 def _joined(task: JoinTask, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     aliases = task.binding.plan.graph.aliases
-    loop: JoinLoop | None = None
+    loop: WindowedJoin | None = None
     bucket = -1
     told_for = name_of(TaskContext.get())
     for row in _chunks(batches):
@@ -36,8 +36,7 @@ def _joined(task: JoinTask, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
             loop, bucket = task.loop(snapshots=False), row["bucket"]
         loop.expire(row["first"])
         alias = aliases[row["stream"]]
-        for out in loop.process(alias, unpacked(task.binding, alias, row["chunk"])):
-            yield task.results(out)
+        yield from task.joined(loop, alias, unpacked(task.binding, alias, row["chunk"]))
         yield from task.lost(loop, bucket)
     if loop is not None:
         yield from task.work(loop, bucket, told_for)

@@ -19,8 +19,8 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from thalweg.errors import JoinLimitError
 from thalweg.plan.byte_size import size
-from thalweg.runtime.join_packing import unpacked
-from thalweg.runtime.join_state import KeptJoin, pieces
+from thalweg.runtime.joins.join_packing import unpacked
+from thalweg.runtime.joins.join_state import KeptJoin, pieces
 from thalweg.runtime.memory_share import memory_share
 from thalweg.runtime.redaction import redacted
 from thalweg.runtime.spark.joins.query_salt import spread_by
@@ -143,7 +143,7 @@ def run_round(
         loop.end_round()  # Spark's is of the rounds before this one, as ours are
     came: dict[str, list[pa.RecordBatch]] = {}
     latest: dict[str, int] = {}
-    brought, most = 0, loop.most_bytes or END
+    brought, most = 0, loop.options.limits.max_bytes or END
     for frame in packed:
         for stream, told, chunk in zip(frame["stream"], frame["latest"], frame["chunk"], strict=True):
             alias = aliases[stream]
@@ -160,8 +160,7 @@ def run_round(
                 latest[alias] = max(int(told), latest.get(alias, int(told)))
     parts = [(loop.begins(alias, part), alias, part) for alias, batches in came.items() for part in pieces(batches)]
     for _, alias, part in sorted(parts, key=lambda part: part[0]):
-        for out in loop.process(alias, part):
-            yield task.results(out)
+        yield from task.joined(loop, alias, part)
     marks.bound = None  # who told the latest times has looked whether to believe them
     for alias, told in latest.items():
         marks.seen(alias, told)

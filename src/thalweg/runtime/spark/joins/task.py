@@ -11,22 +11,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.kernels.compiling import WorkingClock
 from thalweg.kernels.window_store import WindowStore
 from thalweg.plan.partitioning import Partitioning
-from thalweg.runtime.join_binding import JoinBinding
-from thalweg.runtime.join_loop import JoinLoop
-from thalweg.runtime.join_record import encode
-from thalweg.runtime.join_settings import JoinSettings
-from thalweg.runtime.join_state import KeptJoin
+from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_loop import make_join_loop
+from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns
+from thalweg.runtime.joins.join_protocol import WindowedJoin
+from thalweg.runtime.joins.join_record import encode
+from thalweg.runtime.joins.join_settings import JoinSettings
+from thalweg.runtime.joins.join_state import KeptJoin
 from thalweg.runtime.memory_share import memory_share
 
 FORMAT = "format 2"
 """Of chunks, of hashes and of what buckets they lead to: what another number wrote cannot be used."""
 WORK = "__thalweg_work"
 """The column of the result that carries what was done, on rows of its own."""
-LOST = "lost"
-"""The column that says why a row is not joined, in the DataFrame of `tagged`."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class JoinTask:
     """As Arrow streams."""
     followed: tuple[str, ...] = ()
     """Streams whose watermark is Spark's."""
-    tagged: bool = False
+    wanted: JoinRows = JoinRows.RESULTS
     max_ahead: int | None = None
     """Ticks."""
     idle_after: int | None = None
@@ -61,50 +60,54 @@ class JoinTask:
                 f"{alias}: window of {binding.windows[alias]} ticks, time {plan.times[alias]}, stored {stored}"
             )
         lines += [f"{alias}: table" for alias in plan.tables]
+        if self.wanted is JoinRows.LATE:
+            lines.append("late rows alone")  # its windows are empty, so no other query may go on with them
         return "\n".join(lines)
 
-    def loop(self, *, snapshots: bool) -> JoinLoop:
+    def loop(self, *, snapshots: bool) -> WindowedJoin:
         """A fresh one."""
         settings = self.settings
-        loop = JoinLoop(
-            self.binding, settings.policy, settings.profile, WorkingClock(), np.random.default_rng(settings.seed),
-            slice_rows=settings.slice_rows, most_matches=settings.max_matches,
-            most_bytes=settings.max_bytes or memory_share(), in_buckets=True, redact=settings.redact,
-            snapshots=snapshots,
+        loop = make_join_loop(
+            self.binding, settings.options(memory_share(), in_buckets=True, snapshots=snapshots),
+            rng=np.random.default_rng(settings.seed),
             tables=_TABLES.get(self.identity) or {a: pa.ipc.open_stream(t).read_all() for a, t in self.tables.items()},
         )  # fmt: skip
         if self.tables:
             _TABLES[self.identity] = {alias: loop.stores[alias] for alias in self.tables}
             while len(_TABLES) > MOST_JOINS_WITH_TABLES:
                 _TABLES.popitem(last=False)
-        if self.tagged:
+        if self.wanted is not JoinRows.RESULTS:
             loop.intake.set_aside = []
         if snapshots:  # Spark's watermark of a stream begins in 1970, and it fails results that are not later
             loop.watermarks.query = 1000
         return loop
 
     @cached_property
+    def tagged(self) -> TaggedColumns | None:
+        """The columns of what comes out, if rows that are not joined are among it."""
+        return None if self.wanted is JoinRows.RESULTS else TaggedColumns(self.binding, self.wanted)
+
+    @property
     def columns(self) -> tuple[tuple[str, str], ...]:
-        """Streams and columns of what comes out; for rows that are set aside also those that results do not have."""
-        binding = self.binding
-        carried = [(a, name) for a in binding.plan.streams for name in binding.schemas[a].names] if self.tagged else []
-        return (*binding.columns, *(column for column in carried if column not in binding.columns))
+        """Streams and columns of what comes out."""
+        return self.binding.columns if self.tagged is None else self.tagged.columns
 
     @cached_property
     def output(self) -> pa.Schema:
         """Of what comes out of the join, the work among it."""
-        fields = list(self.binding.output)
-        for alias, name in self.columns[len(fields) :]:
-            fields.append(self.binding.schemas[alias].field(name).with_name(f"{alias}_{name}"))
-        if self.tagged:
-            fields.append(pa.field(LOST, pa.string()))
+        fields = self.binding.output if self.tagged is None else self.tagged.schema
         return pa.schema([*fields, pa.field(WORK, pa.string())])
 
-    def results(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """With the columns of `output`."""
-        schema = self.output
-        nothing = [pa.nulls(batch.num_rows, field.type) for field in list(schema)[batch.num_columns :]]
-        return pa.RecordBatch.from_arrays([*batch.columns, *nothing], schema=schema)
+    def joined(self, loop: WindowedJoin, alias: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """What comes with these rows, with the columns of `output`; not the rows that are set aside."""
+        if self.wanted is JoinRows.LATE:
+            loop.find_late(alias, rows)
+            return
+        for out in loop.process(alias, rows):
+            yield self._with_work(out if self.tagged is None else self.tagged.results(out))
+
+    def _with_work(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays([*batch.columns, pa.nulls(batch.num_rows, pa.string())], schema=self.output)
 
     def row(self, rows: int = 1, **columns: Any) -> pa.RecordBatch:
         """Null but for these columns."""
@@ -113,7 +116,7 @@ class JoinTask:
         )
 
     def work(
-        self, loop: JoinLoop, bucket: int, task: Mapping[str, Any], kept: KeptJoin | None = None
+        self, loop: WindowedJoin, bucket: int, task: Mapping[str, Any], kept: KeptJoin | None = None
     ) -> Iterator[pa.RecordBatch]:
         """What was done since the last call, on a row of its own."""
         if bucket != self.buckets[0]:
@@ -129,17 +132,16 @@ class JoinTask:
         text = encode(loop, worker=f"bucket {self.buckets.index(bucket)}", task=task, extras=extras)
         yield self.row(**{WORK: pa.array([text])})
 
-    def lost(self, loop: JoinLoop, bucket: int) -> list[pa.RecordBatch]:
+    def lost(self, loop: WindowedJoin, bucket: int) -> list[pa.RecordBatch]:
         """The rows set aside since the last call."""
-        aside, loop.intake.set_aside = loop.intake.set_aside or [], [] if self.tagged else None
-        made = []
-        for part in aside:
-            if part.stream in self.partitioning.replicated and bucket != self.buckets[0]:
-                continue  # every bucket had them
-            columns = {f"{part.stream}_{name}": part.batch.column(name) for name in part.batch.schema.names}
-            rows = part.batch.num_rows
-            made.append(self.row(rows, **columns, **{LOST: pa.array([f"{part.stream}: {part.why}"] * rows)}))
-        return made
+        if self.tagged is None:
+            return []
+        return [
+            self._with_work(self.tagged.lost(part))
+            for part in loop.intake.take_aside()
+            # every bucket had the rows of a replicated stream
+            if part.stream not in self.partitioning.replicated or bucket == self.buckets[0]
+        ]
 
 
 _TABLES: OrderedDict[str, dict[str, WindowStore]] = OrderedDict()

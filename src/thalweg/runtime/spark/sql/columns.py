@@ -1,20 +1,41 @@
 """Expressions of a query as Columns: built-in ones as Spark's functions, those with the user's functions as Arrow UDFs.
 
-Values and names are never written into text for Spark to parse; see `literals`. Where a part can raise, AND, OR and IN
-are written so that Spark evaluates no part behind what decides (`runtime.spark.guarded`); CASE and COALESCE keep that
-promise by themselves.
+No value or name is ever written into text that Spark parses: its parser replaces `${...}` by environment variables,
+system properties and configuration, and reads escapes as `spark.sql.parser.escapedStringLiterals` says. Where a part
+can raise, AND, OR and IN are written so that Spark evaluates no part behind what decides (`runtime.spark.guarded`);
+CASE and COALESCE keep that promise by themselves.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import TimestampNTZType
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DayTimeIntervalType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    NullType,
+    ShortType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from thalweg.kernels.expressions import Evaluation
 from thalweg.plan.expression import Bound, Call, Expression, Ref, Value, refs, user_functions
@@ -23,10 +44,15 @@ from thalweg.plan.relation import UserFunction
 from thalweg.runtime.redaction import called
 from thalweg.runtime.spark.guarded import all_of, any_of, kept_whole
 from thalweg.runtime.spark.joins.marked import quoted
-from thalweg.runtime.spark.sql.literals import literal, spark_type
 
 NameOf = Callable[[Ref], str]
 
+is_ = pa.types
+_TYPES: dict[pa.DataType, DataType] = {
+    pa.bool_(): BooleanType(), pa.int8(): ByteType(), pa.int16(): ShortType(), pa.int32(): IntegerType(),
+    pa.int64(): LongType(), pa.float32(): FloatType(), pa.float64(): DoubleType(), pa.string(): StringType(),
+    pa.binary(): BinaryType(), pa.date32(): DateType(), pa.null(): NullType(),
+}  # fmt: skip
 _OPERATORS: dict[str, Callable[..., Column]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
@@ -116,3 +142,36 @@ def _in_python(expression: Expression, name_of: NameOf, functions: Mapping[str, 
     # of literals alone it still needs to know how many rows there are
     made: Column = udf(*([F.col(quoted(name_of(ref))) for ref in read] or [F.lit(0)]))
     return made
+
+
+def spark_type(kind: pa.DataType) -> DataType:
+    """The type as an object: the word TIMESTAMP means what `spark.sql.timestampType` says."""
+    if is_.is_decimal(kind):
+        return DecimalType(kind.precision, kind.scale)
+    if is_.is_timestamp(kind):
+        return TimestampNTZType() if kind.tz is None else TimestampType()
+    if is_.is_duration(kind):
+        return DayTimeIntervalType()
+    return _TYPES[kind]
+
+
+def literal(value: Value) -> Column:
+    """A Column of this value, of exactly its type."""
+    given, kind = value.value, value.type
+    if given is None:
+        return F.lit(None) if is_.is_null(kind) else F.lit(None).cast(spark_type(kind))
+    if isinstance(given, bool | str | bytes | timedelta):
+        return F.lit(given)
+    return F.lit(_carried(given)).cast(spark_type(kind))
+
+
+def _carried(given: object) -> int | float | str:
+    """What PySpark hands to the JVM as it is; the rest is text that Spark casts, when it plans, to the one value it
+    can mean. PySpark would read times in the zone of this process, and old dates in another calendar."""
+    if isinstance(given, datetime):
+        return given.replace(tzinfo=None).isoformat(sep=" ") + ("" if given.tzinfo is None else "+00:00")
+    if isinstance(given, Decimal):
+        return f"{given:f}"
+    if isinstance(given, float):
+        return given if math.isfinite(given) else str(given)
+    return given if isinstance(given, int) else str(given)

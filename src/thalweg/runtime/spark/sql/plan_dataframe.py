@@ -5,17 +5,22 @@ What adapts is made by whoever runs the plan (`Adaptive`), who also reports what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
+from thalweg.errors import PlanError
 from thalweg.plan.expression import Expression, Ref
+from thalweg.plan.functions import can_raise
 from thalweg.plan.group_spec import grouped_columns
+from thalweg.plan.join_select import LOST
 from thalweg.plan.nodes import (
     Aggregate,
     Compute,
+    Fail,
     Filter,
     Node,
     Output,
@@ -30,22 +35,32 @@ from thalweg.plan.nodes import (
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import Branch, QueryPlan
 from thalweg.plan.relation import UserFunction
-from thalweg.runtime.spark.joins.marked import has_watermark, with_watermark
+from thalweg.plan.rows_left_out import failed_columns, late_column, late_schema
+from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted
+from thalweg.runtime.spark.joins.marked import has_watermark, quoted, with_watermark
 from thalweg.runtime.spark.sql.aggregates import aggregate
+from thalweg.runtime.spark.sql.carried_errors import as_text, failing, passing, refuse_failed
 from thalweg.runtime.spark.sql.columns import column
-from thalweg.runtime.spark.sql.staying import staying
 from thalweg.runtime.spark.sql.table_join import join_tables
 
 
 class Adaptive(Protocol):
     """Makes the adaptive operators of a plan."""
 
-    def filter(self, node: Filter, df: DataFrame, native: Callable[[Condition], Column]) -> DataFrame:
-        """The rows that pass; `native` makes a Column of a condition that Spark evaluates."""
+    def filter(
+        self,
+        node: Filter,
+        df: DataFrame,
+        native: Callable[[Condition], Column],
+        wanted: Wanted = Wanted.KEPT,
+        column: str = ERRORS_COLUMN,
+    ) -> DataFrame:
+        """The wanted rows; `native` makes a Column of a condition that Spark evaluates, `column` is that of the errors,
+        where rows that failed are wanted."""
         ...
 
-    def join(self, node: WindowJoin, frames: Mapping[str, DataFrame]) -> DataFrame:
-        """The joined rows."""
+    def join(self, node: WindowJoin, frames: Mapping[str, DataFrame], *, late: bool = False) -> DataFrame:
+        """The joined rows, or those that come too late to be joined."""
         ...
 
 
@@ -63,13 +78,44 @@ class SparkPlan:
     ) -> None:
         """`data`: by alias."""
         self._root, self._functions, self._data, self._adaptive = plan.root, functions, data, adaptive
-        self._redact = redact
+        self._plan, self._redact = plan, redact
         self._joined = join_of(plan.root) is not None
         self._grouped_stream = plan.query.grouping is not None and len(plan.query.streams) == 1
 
     def dataframe(self) -> DataFrame:
         """With Spark's own errors."""
         return self._rows(self._root)
+
+    def failed(self, column: str) -> DataFrame:
+        """The rows that are set aside, with a column of what was raised."""
+        df = self._failed(column)
+        return df.select(*(F.col(quoted(name)) for name in (*failed_columns(self._plan), column)))
+
+    def late(self) -> DataFrame:
+        """The rows that come too late to be joined, or have no time."""
+        schema, join = late_schema(self._plan), join_of(self._root)
+        if isinstance(join, WindowJoin):
+            df = self._adaptive.join(join, self._frames(join), late=True)
+            return df.select(*(F.col(quoted(name)) for name in schema.names))
+        if self._plan.query.grouping is not None and any(df.isStreaming for df in self._data.values()):
+            raise PlanError(
+                "Spark itself drops the late rows of windows that are grouped, and only counts them "
+                "(numRowsDroppedByWatermark in lastProgress): late() gives those of joins of streams"
+            )
+        (stream,) = self._plan.query.streams
+        names = {late_column(self._plan, stream.alias, name): name for name in self._plan.scan(stream.alias).columns}
+        columns = [F.col(quoted(name)).alias(late) for late, name in names.items()]
+        none = self._data[stream.alias].select(*columns, F.lit(None).cast("string").alias(LOST))
+        return none.filter(F.lit(False))  # nothing is kept, so nothing is late
+
+    def _failed(self, column: str) -> DataFrame:
+        node = self._plan.result
+        match node:
+            case Filter():
+                return self._filtered(node, Wanted.FAILED, column)
+            case Fail():
+                return failing(kept_in_place(self._rows(node.input)), node.names, column)
+        return failing(self._rows(node), (), column)
 
     def _rows(self, node: Node) -> DataFrame:
         match node:
@@ -88,6 +134,11 @@ class SparkPlan:
                 return df.filter(self._column(condition.expression, joined=False))
             case Filter():
                 return self._filtered(node)
+            case Fail():
+                df = kept_in_place(self._rows(node.input))
+                if self._plan.sets_aside:
+                    return passing(df, node.names)
+                return refuse_failed(df, node.names, self._redact)
             case Scan():
                 return self._scanned(node)
             case Compute():
@@ -126,11 +177,17 @@ class SparkPlan:
             node.alias, df, relation.time
         )
 
-    def _filtered(self, node: Filter) -> DataFrame:
+    def _filtered(self, node: Filter, wanted: Wanted = Wanted.KEPT, errors: str = ERRORS_COLUMN) -> DataFrame:
         df, joined = self._rows(node.input), subject(node) == "joined rows"
         if isinstance(node.input, TableJoin):
             df = staying(df, [condition.expression for condition in node.conditions])
-        return self._adaptive.filter(node, df, lambda condition: self._column(condition.expression, joined))
+
+        def native(condition: Condition) -> Column:
+            return self._column(condition.expression, joined)
+
+        if node.errors:
+            return as_text(self._adaptive.filter(node, df, native, Wanted.TAGGED, node.errors), node.errors)
+        return self._adaptive.filter(node, df, native, wanted, errors)
 
     def _groups(self, node: Aggregate) -> DataFrame:
         df = self._rows(node.input)
@@ -141,3 +198,15 @@ class SparkPlan:
         df = df.select(self._column(time, joined=False), *columns)
         marked = df.isStreaming and has_watermark(stream.alias, df, node.time)
         return aggregate(df, spec, stream.relation.lateness_us, watermarked=marked)
+
+
+def staying(df: DataFrame, conditions: Sequence[Expression]) -> DataFrame:
+    """Rows that are to be filtered by these conditions. One that can raise must see these rows and no others; Spark
+    would evaluate it before the join or the groups."""
+    return kept_in_place(df) if any(map(can_raise, conditions)) else df
+
+
+def kept_in_place(df: DataFrame) -> DataFrame:
+    """The same rows; what is done with them is not done earlier. Spark evaluates filters as early as it can, also those
+    that raise, but moves nothing past what depends on the place of a row, and concludes nothing from it."""
+    return df.filter(F.spark_partition_id() >= 0)

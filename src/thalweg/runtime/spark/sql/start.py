@@ -4,65 +4,97 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from thalweg.errors import PlanError
+from thalweg.optimizer.choose_order import with_order
+from thalweg.plan.nodes import SpreadBy, WindowJoin
+from thalweg.plan.plan_state import PlanState
+from thalweg.plan.query import Query
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.runtime.spark.joins.attach import parallelism
-from thalweg.runtime.spark.sql.pinned import pin, pinned, unpin
+from thalweg.runtime.spark.sql.pinned import Pinned, pin, pinned, unpin
 from thalweg.runtime.spark.sql.places import query_at, refuse_one_folder
 from thalweg.runtime.spark.sql.requirements import spark_errors
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where the results of a query go, and when."""
+
+    kind: str
+    """Spark's name of the format."""
+    path: str | None
+    options: Mapping[str, str]
+    trigger: str | Mapping[str, Any] | None
+    checkpoint: str | None
+    """None: Spark takes one for the time being."""
+    name: str | None
+    """Of the query."""
 
 
 def start_stream(
     spark: SparkSession,
     plan: QueryPlan,
     made: Callable[[QueryPlan, int | None], DataFrame],
-    kind: str,
-    path: str | None,
-    options: dict[str, str],
-    trigger: str | Mapping[str, Any] | None,
-    place: str | None,
-    name: str | None,
-    mine: dict[str, Any],
+    asked: Query,
+    args: Mapping[str, str],
+    start: Start,
 ) -> StreamingQuery:
-    """`made` gives the DataFrame of a plan, joined in so many buckets: the plan takes the order, and the number of
-    buckets, that the checkpoint was begun with."""
-    triggered = _trigger(trigger)
+    """`made` gives the DataFrame of a plan, joined in so many buckets. What the plan may choose freely about its state
+    is taken from the checkpoint. `asked`: the query as it was written, with the values of its parameters in `args`."""
+    triggered = _trigger(start.trigger)
+    options, place = dict(start.options), start.checkpoint
     begun, buckets = None, None
     if place is not None:
-        mine = {**mine, "plan": plan.fingerprint}
-        if plan.join is not None:
-            partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
-            mine |= {"order": list(plan.join.order), "buckets": min(parallelism(spark), partitions)}
-        begun = pinned(spark, place, mine)
-        if plan.join is not None:
-            kept = begun or mine
-            plan = plan.with_join(replace(plan.join, order=tuple(kept["order"])))
-            buckets = int(kept["buckets"])
+        buckets = _buckets(spark) if isinstance(plan.join, WindowJoin) else None
+        order = () if plan.join is None else plan.join.order
+        mine = Pinned(asked.question, asked.text, args, PlanState.of(plan, buckets), order)
+        begun = pinned(spark, place, mine, plan)
+        if begun is not None:
+            plan, buckets = _as_begun(plan, begun), begun.state.buckets
         options["checkpointLocation"] = place
-    writer = made(plan, buckets).writeStream.format(kind).options(**options).outputMode("append")
-    if name is not None:
-        writer = writer.queryName(name)
+    writer = made(plan, buckets).writeStream.format(start.kind).options(**options).outputMode("append")
+    if start.name is not None:
+        writer = writer.queryName(start.name)
     if triggered:
         try:
             writer = writer.trigger(**triggered)
         except Exception as error:  # PySpark's, Java's or Python's own
-            raise _wrong_trigger(trigger) from error
+            raise _wrong_trigger(start.trigger) from error
     if place is not None and begun is None:
         pin(spark, place, mine)
     try:
         with spark_errors():
-            query: StreamingQuery = writer.start(path) if path is not None else writer.start()
+            query: StreamingQuery = writer.start(start.path) if start.path is not None else writer.start()
     except PlanError:
         if place is not None and begun is None:
             unpin(spark, place)
         raise
     return query
+
+
+def _as_begun(plan: QueryPlan, begun: Pinned) -> QueryPlan:
+    """The plan with the choices that its checkpoint holds. The first order is among them, since the windows' indexes
+    are numbered by it; what policies have learned replaces it in any case."""
+    if plan.join is None:
+        return plan
+    why = "as its checkpoint was begun"
+    join = with_order(plan.join, begun.order, why)
+    if isinstance(join, WindowJoin):
+        columns = begun.state.spread_by
+        spread = {alias for alias, _ in columns}
+        replicated = tuple(alias for alias, _ in join.probe_trees if alias not in spread)
+        join = replace(join, spread_by=SpreadBy(columns, replicated, why))
+    return plan.with_join(join)
+
+
+def _buckets(spark: SparkSession) -> int:
+    return min(parallelism(spark), int(spark.conf.get("spark.sql.shuffle.partitions") or 200))
 
 
 def checkpoint_of(

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from thalweg.plan.expression import Expression, refs
+from thalweg.plan.functions import can_raise
 from thalweg.plan.nodes import TableJoin, column_of
 from thalweg.plan.query_plan import Branch
 from thalweg.runtime.spark.joins.marked import quoted
 from thalweg.runtime.spark.sql.columns import built_in
-from thalweg.runtime.spark.sql.staying import with_keys_of_its_own
 
 
 def join_tables(frames: Mapping[str, DataFrame], join: TableJoin) -> DataFrame:
@@ -21,7 +22,7 @@ def join_tables(frames: Mapping[str, DataFrame], join: TableJoin) -> DataFrame:
     renamed = {}
     for scan in sorted(map(Branch.of, join.inputs), key=lambda scan: not scan.source.relation.is_stream):
         own = {column for alias, column in keys if alias == scan.alias}
-        df = with_keys_of_its_own(frames[scan.alias], own, [c.expression for c in scan.conditions])
+        df = _with_keys_of_its_own(frames[scan.alias], own, [c.expression for c in scan.conditions])
         renamed[scan.alias] = df.select(*(F.col(quoted(name)).alias(f"{scan.alias}_{name}") for name in df.columns))
     conditions = [F.col(quoted("_".join(e.one))) == F.col(quoted("_".join(e.other))) for e in join.equalities]
     conditions += [built_in(c.expression, lambda ref: column_of(ref, True)) for c in join.residuals]
@@ -29,3 +30,15 @@ def join_tables(frames: Mapping[str, DataFrame], join: TableJoin) -> DataFrame:
     # conditions name columns of tables that come later: all of them stand behind a product, which Spark takes apart
     whole = reduce(lambda left, right: left.crossJoin(right), others, first)
     return whole.filter(reduce(lambda a, b: a & b, conditions))
+
+
+def _with_keys_of_its_own(df: DataFrame, keys: Collection[str], conditions: Sequence[Expression]) -> DataFrame:
+    """One side of a join that was filtered by these. What Spark knows of a key it asks of the other side's too, whose
+    rows need not have passed: of a key that one of them reads which can raise, it knows nothing."""
+    read = {ref.column for condition in conditions if can_raise(condition) for ref in refs(condition)}
+    hidden = read.intersection(keys)
+    if not hidden:
+        return df
+    here = F.spark_partition_id() >= 0  # Spark concludes nothing from the place of a row
+    columns = [(name, F.col(quoted(name))) for name in df.columns]
+    return df.select(*(F.when(here, column).alias(name) if name in hidden else column for name, column in columns))

@@ -1,0 +1,170 @@
+"""What `explain()` returns, for filters, joins and queries: plans as trees, and paragraphs about them.
+
+>>> tree = Node("Filter", ("one condition", "size > 5"), (Node("Stream", ("packets",)),))
+>>> told = Explanation("a query", "this process", (("Plan", tree),), (Paragraph("Notes", ("it is a short one",)),))
+>>> print(told)
+Plan
+Filter one condition
+│   size > 5
+└─ Stream packets
+<BLANKLINE>
+Notes
+  it is a short one
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from thalweg.errors import PlanError, nearest
+from thalweg.report.plan_tree import Node, as_graphviz, as_html, as_mermaid, as_text
+from thalweg.report.view import WIDTH
+
+ESTIMATES, ADAPTS, NOTES, RESULT = "Estimates", "May adapt while it runs", "Notes", "Result"
+"""Titles of paragraphs that have attributes of their own."""
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{title}</title>
+<style>
+body {{ font: 15px/1.45 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color: #222; }}
+h1 {{ font-size: 1.3em; }}
+h4 {{ font-size: 1em; margin: 1.4em 0 .3em; }}
+ul {{ margin: .2em 0; }}
+li {{ overflow-wrap: anywhere; }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+{body}
+</body>
+</html>
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A title and the lines below it."""
+
+    title: str
+    lines: tuple[str, ...]
+    wrapped: bool = False
+    """Sentences, which are broken into lines of a terminal's width when printed."""
+
+    def __str__(self) -> str:
+        lines = [each for line in self.lines for each in (_wrapped(line) if self.wrapped else [f"  {line}"])]
+        return "\n".join([self.title, *lines])
+
+    def as_html(self) -> str:
+        """A heading and a list."""
+        items = "".join(f"<li>{html.escape(line)}</li>" for line in self.lines)
+        return f"<h4>{html.escape(self.title)}</h4><ul>{items}</ul>"
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """``print(it)``, leave it as the last line of a notebook cell, or ``it.save("plan.html")``. ``to_graphviz()`` and
+    ``to_mermaid()`` draw the plan that runs."""
+
+    of: str
+    """What is explained, in a few words."""
+    where: str
+    """Where it runs, in a few words; empty if that is not known."""
+    plans: tuple[tuple[str, Node], ...]
+    """Plans with their titles; the last one is the plan that runs."""
+    paragraphs: tuple[Paragraph, ...]
+
+    @property
+    def logical(self) -> Node:
+        """The plan as written; of filters and joins, the plan that runs."""
+        return self.plans[0][1]
+
+    @property
+    def physical(self) -> Node:
+        """The plan that runs."""
+        return self.plans[-1][1]
+
+    @property
+    def estimates(self) -> tuple[str, ...]:
+        """What was estimated, and what was counted of it."""
+        return self.lines(ESTIMATES)
+
+    @property
+    def adapts(self) -> tuple[str, ...]:
+        """What may change while it runs; the answer never does."""
+        return self.lines(ADAPTS)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else there is to know."""
+        return self.lines(NOTES)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Of the result, with their types, where they are known."""
+        return self.lines(RESULT)
+
+    def lines(self, title: str) -> tuple[str, ...]:
+        """The lines of the paragraph with this title; none if there is no such paragraph."""
+        return next((each.lines for each in self.paragraphs if each.title == title), ())
+
+    def to_graphviz(self) -> str:
+        """The plan that runs, for `dot`."""
+        return as_graphviz(self.physical)
+
+    def to_mermaid(self) -> str:
+        """The plan that runs, for Markdown."""
+        return as_mermaid(self.physical)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file: text (``.txt``), a page for browsers (``.html``), or the plan that runs for Graphviz
+        (``.dot``) or Mermaid (``.mmd``). A file that exists is replaced."""
+        forms: dict[str, Callable[[], str]] = {
+            ".txt": self.__str__, ".html": self._page, ".dot": self.to_graphviz, ".mmd": self.to_mermaid,
+        }  # fmt: skip
+        file = Path(path)
+        if (form := forms.get(file.suffix.lower())) is None:
+            has = f"ends with {file.suffix!r}" if file.suffix else "has no suffix"
+            raise PlanError(
+                f"save({os.fspath(path)!r}): the name {has}, which is no known format{nearest(file.suffix, forms)}; "
+                "use .txt, .html, .dot (Graphviz) or .mmd (Mermaid)"
+            )
+        try:
+            # names may hold lone surrogates, which UTF-8 cannot
+            file.write_text(form().rstrip("\n") + "\n", "utf-8", errors="backslashreplace", newline="\n")
+        except (OSError, ValueError) as error:
+            raise PlanError(f"save({os.fspath(path)!r}): {_why(file, error)}") from None
+
+    def __str__(self) -> str:
+        plans = [f"{title}\n{as_text(tree)}" for title, tree in self.plans]
+        return "\n\n".join([*plans, *(str(each) for each in self.paragraphs if each.lines)])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        plans = [f"<h4>{html.escape(title)}</h4>{as_html(tree)}" for title, tree in self.plans]
+        return "".join([*plans, *(each.as_html() for each in self.paragraphs if each.lines)])
+
+    def _page(self) -> str:
+        """A whole page."""
+        return _PAGE.format(title=html.escape(self.of), body=self._repr_html_())
+
+
+def _wrapped(line: str) -> list[str]:
+    return textwrap.wrap(line, WIDTH, initial_indent="  ", subsequent_indent=" " * 6, break_on_hyphens=False)
+
+
+def _why(file: Path, error: OSError | ValueError) -> str:
+    """What is wrong with a path, and what to do."""
+    if isinstance(error, FileNotFoundError):
+        return f"there is no folder {str(file.parent)!r}; make it first"
+    if isinstance(error, IsADirectoryError):
+        return "this is a folder; give the name of a file in it"
+    return f"the file cannot be written: {error.strerror if isinstance(error, OSError) else error}"

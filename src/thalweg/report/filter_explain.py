@@ -1,0 +1,173 @@
+"""Describes what a filter set will do before it runs, and what was counted when it did."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from thalweg.errors import PlanError
+from thalweg.plan import FilterPlan, NativePredicate, Predicate, find_column
+from thalweg.plan.number_words import percent
+from thalweg.plan.pipeline import Pipeline
+from thalweg.report.explanation import ADAPTS, Explanation, Paragraph
+from thalweg.report.plan_tree import Node
+from thalweg.report.report import Report
+from thalweg.runtime.local.filters import refuse_native
+from thalweg.runtime.settings import FilterSettings
+
+IN_THIS_PROCESS, ON_FINISHED_DATA, ON_A_STREAM = "this process", "Spark, on finished data", "a Spark stream"
+
+
+@dataclass(frozen=True)
+class FilterInput:
+    """What the filters are applied to."""
+
+    where: str = ""
+    """Empty: not known yet."""
+    columns: tuple[str, ...] | None = None
+    """None: not known yet."""
+    session: Any = None
+    """Of Spark, if the data are a DataFrame."""
+
+    @classmethod
+    def of(cls, plan: FilterPlan, data: Any) -> FilterInput:
+        """From a DataFrame of Spark, Arrow data or None; refuses data that the filters cannot be applied to."""
+        if data is None:
+            return cls()
+        if hasattr(data, "observe") and hasattr(data, "sparkSession"):
+            where = ON_A_STREAM if data.isStreaming else ON_FINISHED_DATA
+            found = cls(where, tuple(data.columns), data.sparkSession)
+        elif isinstance(data, (pa.Table, pa.RecordBatch)):
+            refuse_native(plan)
+            found = cls(IN_THIS_PROCESS, tuple(data.schema.names))
+        else:
+            raise PlanError(f"explain() takes a Spark DataFrame or an Arrow table, not {type(data).__name__}")
+        for column in plan.columns:
+            find_column(column, list(found.columns or ()))
+        return found
+
+
+@dataclass(frozen=True)
+class FirstOrders:
+    """The orders that the next pass begins with, as indices of predicates."""
+
+    native: tuple[int, ...]
+    chain: tuple[int, ...]
+    why_native: str
+    native_adapts: bool
+    """Whether sampled rows may change the order of native predicates."""
+
+
+def explain_filters(
+    plan: FilterPlan, settings: FilterSettings, orders: FirstOrders, source: FilterInput, report: Report
+) -> Explanation:
+    """`report`: of what was counted so far."""
+    names = [*plan.native.names, *plan.pipeline.names]
+    native = [_native(plan.native.predicates[k]) for k in orders.native]
+    chain = [_python(plan.predicates[k]) for k in orders.chain]
+    counted = rows_and_kept(report)
+    outside = _outside_the_jvm(plan) if counted else ""
+    details = (_how(plan, settings), *native, *chain, *([f"counted{outside}: {counted}"] if counted else []))
+    tree = Node("Filter", details, (_input(plan, source),))
+    title = f"Plan, for {source.where}" if source.where else "Plan"
+    paragraphs = (
+        Paragraph(ADAPTS, tuple(_adapts(plan, settings, orders)), wrapped=True),
+        Paragraph("Settings", tuple(_settings(settings)), wrapped=True),
+        Paragraph("Order", tuple(_orders(plan, orders, report)), wrapped=True),
+    )
+    return Explanation(f"Filters {', '.join(names)}", source.where, ((title, tree),), paragraphs)
+
+
+def rows_and_kept(report: Report) -> str:
+    """What filters have counted over all their runs; empty if that is nothing."""
+    rows, kept, failed = (sum(getattr(s, name) for s in report.sections) for name in ("rows", "kept", "failed"))
+    raised = f", {failed:,} more on which one raised and none was false" if failed else ""
+    return f"{rows:,} rows in, {kept:,} kept ({percent(kept / rows)}){raised}" if rows else ""
+
+
+def _how(plan: FilterPlan, settings: FilterSettings) -> str:
+    if len(plan.native.predicates) + len(plan.predicates) == 1:
+        return "one predicate"
+    if settings.policy_name == "static":
+        return "in the written order (policy static)"
+    return f"adaptive ({settings.policy_name})" if plan.predicates else f"in the JVM ({settings.policy_name})"
+
+
+def _native(predicate: NativePredicate) -> str:
+    text = predicate.name if predicate.name == predicate.text else f"{predicate.name}: {predicate.text}"
+    return f"{text}  ({', '.join(['JVM', *_after(predicate.after)])})"
+
+
+def _python(predicate: Predicate) -> str:
+    said = ["Arrow arrays" if predicate.vectorized else "Python", *_after(predicate.after)]
+    if not predicate.profile:
+        said.append("never called only to learn")
+    return f"{predicate.name}: reads {', '.join(predicate.columns)}  ({', '.join(said)})"
+
+
+def _after(guards: Sequence[str]) -> list[str]:
+    return [f"after {' and '.join(guards)}"] if guards else []
+
+
+def _input(plan: FilterPlan, source: FilterInput) -> Node:
+    if not plan.predicates:
+        return Node("Input", ("no row travels to Python",))
+    details = [f"reads {', '.join(plan.columns)}"]
+    read = {column.lower() for column in plan.columns}
+    others = [column for column in source.columns or () if column.lower() not in read]
+    if others and source.session is not None:
+        details.append(f"stays in the JVM: {', '.join(others)}")
+    return Node("Input", tuple(details))
+
+
+def _outside_the_jvm(plan: FilterPlan) -> str:
+    """Rows that native predicates dropped are not seen by the chain."""
+    return " outside the JVM" if plan.native else ""
+
+
+def _adapts(plan: FilterPlan, settings: FilterSettings, orders: FirstOrders) -> Iterator[str]:
+    if settings.policy_name == "static":
+        yield "nothing: the policy static keeps every order"
+        return
+    chain = not _fixed(plan.pipeline, orders.chain)
+    if chain:
+        yield f"the order of the {len(plan.predicates)} predicates{_outside_the_jvm(plan)}"
+    if orders.native_adapts:
+        yield f"when a query starts, the order of the {len(plan.native.predicates)} predicates in the JVM"
+    if not chain and not orders.native_adapts:
+        yield "nothing: there is one way to do it"
+
+
+def _fixed(pipeline: Pipeline, order: Sequence[int]) -> bool:
+    """Whether guards allow no other order: each of them comes directly after one of its guards."""
+    return all(one in pipeline.guards[other] for one, other in itertools.pairwise(order))
+
+
+def _settings(settings: FilterSettings) -> Iterator[str]:
+    if settings.dead_letter:
+        yield "rows that fail are set aside and counted; tagged() and failed() give them (on_error='dead-letter')"
+    else:
+        yield "a row that fails fails the query (on_error='raise')"
+    if settings.time_limit is not None:
+        yield f"a predicate that takes longer than {settings.time_limit:g} s for a slice fails the query (time_limit=)"
+    budget = getattr(settings.profile, "budget", None)
+    if budget is not None:
+        yield f"adapting takes at most {percent(budget)} of the time (budget=)"
+    yield from (f"{name}={value}" for name, value in settings.of_policy.items() if name != "budget")
+    if settings.redact:
+        yield "errors and rows set aside hold no value of a row (redact=)"
+    if settings.events is not None:
+        yield f"event records are appended to {settings.events} (events=)"
+
+
+def _orders(plan: FilterPlan, orders: FirstOrders, report: Report) -> Iterator[str]:
+    """Only what was decided or observed."""
+    if len(plan.native.predicates) > 1:
+        yield f"in the JVM: {', '.join(plan.native.names[k] for k in orders.native)}; {orders.why_native}"
+    last = next((section.order for section in reversed(report.sections) if section.order), ())
+    if len(plan.predicates) > 1 and last:
+        yield f"in the latest run{_outside_the_jvm(plan)}: {', '.join(last)}"

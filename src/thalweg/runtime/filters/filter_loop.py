@@ -1,0 +1,417 @@
+"""The loop that runs a filter chain under a policy, slice by slice; the same one locally and in Spark's workers.
+
+A batch is cut into slices, so that adapting is not tied to the size of Arrow's batches: as long as the policy asks for
+(`auto` begins with 16 rows), or of about a thousand rows. After each slice dropped rows are sampled with the policy's
+probability; the sampled rows wait until some dozens are together (one, when slices have one row), are evaluated by what
+the policy wants, and shown to it. A verdict is applied at the next slice. Processing, profiling and re-optimizing are
+timed apart (a-greedy, table 2).
+
+With slices of one row and the same random numbers this is the tuple-at-a-time algorithm of the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Generic
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thalweg.adapt import Chosen, Policy, Settings, make_policy
+from thalweg.adapt.policy import NEVER, Trial, Wants
+from thalweg.errors import TimeLimitError
+from thalweg.kernels import CallEnded, Chain, ChainRows, Columns, FilterChain, Pass, Profile, Unknown
+from thalweg.kernels.chain import BatchT
+from thalweg.kernels.compiling import compiled_by
+from thalweg.runtime.filters.failed_row import FailedRow, failed_row_error, told
+from thalweg.runtime.filters.loop_ledger import LoopLedger, Work
+from thalweg.runtime.filters.pool import Pool
+from thalweg.runtime.filters.recalled import Recalled
+from thalweg.runtime.filters.row_sampler import Held, RowSampler
+from thalweg.stats import CallCost
+
+SLICE_ROWS = 1024
+"""To begin with: small enough to react within a batch, large enough that a call's fixed cost is a small part."""
+MOST_SLICE_ROWS = 16 * SLICE_ROWS
+"""Longer ones pay the fixed cost of calls (compiling a pattern, say) less often. A policy that says when it wants to
+look gets slices of that length, short ones while it is in a hurry; one that never looks gets the longest."""
+CALM_SLICES = 4
+"""For other policies, after the first look at a profile, slices double after so many in which the order stood, and
+halve with every switch."""
+TOGETHER = 8
+"""Sampled rows wait until as many are together as the policy likes, at most a slice's eighth: the fixed cost of their
+calls is then shared."""
+COLD = 8
+"""But the first few are looked at at once: an unknown order may be far from good."""
+Bits = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopOptions:
+    """What a loop is made with, besides the chain that it drives."""
+
+    policy: Chosen
+    profile: Settings | None = None
+    """Of the policy; None: it does not profile."""
+    slice_rows: int | None = None
+    """The length of every slice; None: as the policy asks, or from a thousand rows on."""
+    dead_letter: bool = False
+    """Whether a row that fails is set aside, not raised."""
+    redact: bool = False
+    """Whether no value of a row may be shown."""
+
+
+def make_filter_loop(
+    chain: Chain[BatchT], options: LoopOptions, rng: np.random.Generator, recalled: Recalled | None = None
+) -> FilterLoop[BatchT]:
+    """A new loop with a new policy: filters, probes of joins, workers, simulations and experiments make theirs here.
+    `recalled`: what an earlier run found, to begin with."""
+    policy = make_policy(options.policy, chain.pipeline, options.profile, rng)
+    loop = FilterLoop(
+        chain, policy, rng, options.slice_rows, dead_letter=options.dead_letter, redact=options.redact
+    )  # fmt: skip
+    if recalled is not None:
+        loop.recall(recalled)
+    return loop
+
+
+class FilterLoop(Generic[BatchT]):
+    """State that outlives batches and tasks: the policy, the costs, the sample under way."""
+
+    def __init__(
+        self,
+        chain: Chain[BatchT],
+        policy: Policy,
+        rng: np.random.Generator,
+        slice_rows: int | None = None,
+        pool: Pool | None = None,
+        dead_letter: bool = False,
+        redact: bool = False,
+    ) -> None:
+        """`slice_rows`: the length of every slice; None: as the policy asks, or from a thousand rows on. `pool`:
+        where workers share profile tuples, for policies that want to. `dead_letter`: a row that fails is set aside,
+        not raised. `redact`: no value of a row is told."""
+        n = len(chain.pipeline)
+        self.chain = chain
+        self.policy = policy
+        self.rng = rng
+        self.pool = pool
+        self.slice_rows = slice_rows or SLICE_ROWS
+        self._grows = slice_rows is None
+        self._calm_slices = 0
+        self._most_waiting = self.slice_rows // TOGETHER
+        self.order = policy.order
+        self.ledger = LoopLedger(n)
+        self.dead_letter = dead_letter
+        self.redact = redact
+        self._failures: list[FailedRow] = []
+        self.time_limit: AbstractContextManager[object] = nullcontext()
+        self.sampler = RowSampler(rng, sorted({guard for guards in chain.pipeline.guards for guard in guards}))
+        self.begin("the input")
+        self._batch_rows = 0
+        self._mark = 0
+        self._profile_tuples = 0
+        self._no_profile: Bits = np.zeros((0, n), dtype=bool)
+
+    @property
+    def work(self) -> Work:
+        """What was done since it was last taken."""
+        return self.ledger.work
+
+    @property
+    def costs(self) -> list[CallCost]:
+        """What calls of each predicate cost."""
+        return self.ledger.costs
+
+    @property
+    def rows_seen(self) -> int:
+        """All rows so far."""
+        return self.ledger.rows_seen
+
+    def begin(self, source: str) -> None:
+        """Rows are counted from here, and said to be of `source`, when one fails."""
+        self._source, self._source_rows = source, 0
+
+    def take_chain(self, chain: Chain[BatchT]) -> None:
+        """Other functions of the same predicates, from here on. What was learned stays; sampled rows that still wait
+        were dropped by the functions before, and what a guard let through then it may not let through now."""
+        self.chain = chain
+        self.sampler.forget()
+
+    def process(self, batch: BatchT) -> Bits:
+        """One bit a row: whether it passes. Rows set aside do not; `take_failures` gives them."""
+        clock = self.chain.clock
+        begun, compiled = clock(), compiled_by(clock)
+        self._failures = []
+        try:
+            with self.time_limit:
+                return self._process(batch)
+        finally:
+            self._source_rows += batch.num_rows
+            self.work.total_ns += clock() - begun
+            self.work.compiling_ns += compiled_by(clock) - compiled
+
+    def _process(self, batch: BatchT) -> Bits:
+        clock = self.chain.clock
+        keep = np.zeros(batch.num_rows, dtype=bool)
+        self._batch_rows = batch.num_rows if self._grows else min(batch.num_rows, self.slice_rows)
+        columns = self.chain.columns(batch)
+        ledger, sampler = self.ledger, self.sampler
+        sampler.begin_batch()
+        start, length = 0, 0
+        while start + length < batch.num_rows:
+            if self._grows:
+                self._stretch()
+            start += length
+            left = batch.num_rows - start
+            trial = self._next_trial(columns)
+            if trial is not None and start and 2 * left < trial.rows:
+                trial = None  # the rest of the batch would show little; it can be run on the next one
+            if trial is None:
+                length = next_slice(left, self.slice_rows)
+            else:
+                length = min(left, trial.rows, MOST_SLICE_ROWS if self._grows else self.slice_rows)
+            begun = clock()
+            part = columns.slice(start, length)
+            try:
+                done = self.chain.run(part, self.order if trial is None else trial.order)
+            except CallEnded as ended:
+                raise self._too_late(ended, start, length) from None
+            keep[start + done.kept] = True
+            ledger.count(done, length, self.order, trial=trial is not None)
+            if done.unknown is not None:
+                self._fail(done, done.unknown, part, start)
+            self._mark = clock()
+            ledger.working_ns += self._mark - begun
+            if len(self.order) == 1:
+                continue  # nothing to order, so nothing to learn
+            if trial is not None:
+                took = max(self._mark - begun, 1)  # for a clock too coarse to see it, too
+                lost = ledger.count_trial(trial, length, took, done.ns[trial.candidate])
+                self._share(self.policy.wants(), np.zeros((0, 2 * len(self.order)), dtype=bool))
+                self._look(columns, trial_ns=took, trial_loss_ns=lost)
+                continue
+            wants = self.policy.wants()
+            if wants.p > 0.0:
+                sampler.sample(done, start, length, wants)
+            enough = sampler.count >= self._enough()
+            if (
+                ledger.rows_since >= wants.rows
+                or ledger.working_ns >= wants.ns
+                or (enough and wants.rows < NEVER)  # before rows are shown that may be of data that has gone
+                or (wants.shared is not None and self.pool is not None and self.pool.news())
+            ):
+                self._look(columns)
+                enough = sampler.count >= self._enough()
+            if enough:
+                self._hold(columns)
+                if sampler.holds:
+                    self._show()
+            self._count_profiling()
+            if self._profile_tuples:
+                self._calm_slices += 1
+        self._mark = clock()
+        self._hold(columns)
+        self._count_profiling()
+        return keep
+
+    def _next_trial(self, columns: ChainRows) -> Trial | None:
+        """The trial the policy wants, unless siblings have just reported what it would show."""
+        if self.policy.wants().trial is not None and self.pool is not None and self.pool.news():
+            self._mark = self.chain.clock()
+            self._look(columns)
+        return self.policy.wants().trial
+
+    def _stretch(self) -> None:
+        """Set the length of the next slice."""
+        wants = self.policy.wants()
+        if len(self.order) == 1 or (wants.p == 0.0 and wants.rows == NEVER):  # nothing is ever looked at
+            self.slice_rows = MOST_SLICE_ROWS
+        elif wants.slice_rows is not None:
+            self.slice_rows = min(max(wants.slice_rows, 1), MOST_SLICE_ROWS)
+        elif wants.rows < NEVER:
+            self.slice_rows = SLICE_ROWS if wants.urgent else min(max(wants.rows, SLICE_ROWS), MOST_SLICE_ROWS)
+        elif self._calm_slices >= CALM_SLICES:
+            self._calm_slices = 0
+            self.slice_rows = min(2 * self.slice_rows, MOST_SLICE_ROWS)
+
+    def worked(self, ns: int) -> None:
+        """What was done besides for these rows, since a budget is a share of all that is done."""
+        self.ledger.working_ns += ns
+
+    def take_failures(self) -> list[FailedRow]:
+        """The rows of the latest batch that were set aside, by their number in it."""
+        failures, self._failures = self._failures, []
+        return failures
+
+    def _fail(self, done: Pass, unknown: Unknown, part: Columns, start: int) -> None:
+        """Rows failed, or predicates raised on rows that others dropped."""
+        assert isinstance(self.chain, FilterChain), "nothing else fails rows"
+        names = self.chain.pipeline.names
+        for row in done.failed.tolist():
+            raised = unknown.raised_on(row)
+            if not self.dead_letter:
+                unknown.clear()
+                where = f"row {self._source_rows + start + row:,} (from 0) of {self._source}"
+                error = failed_row_error(self.chain.plan, part, row, raised, where, self.redact)
+                raise error from (None if self.redact else raised[0][1])
+            texts = tuple((names[k], told(error, self.redact)) for k, error in raised)
+            self._failures.append(FailedRow(start + row, texts))
+        self.work.failed += len(done.failed)
+        unknown.clear()
+
+    def _too_late(self, ended: CallEnded, start: int, length: int) -> TimeLimitError:
+        first = self._source_rows + start
+        return TimeLimitError(
+            f"{ended}, on a slice of rows {first:,} to {first + length - 1:,} (from 0) of {self._source}. Make it "
+            "faster, or raise time_limit="
+        )
+
+    def take_work(self) -> Work:
+        """What was done since the last call."""
+        work = self.ledger.take_work()
+        work.standing = self.policy.standing
+        return work
+
+    def cost_ns(self) -> list[float]:
+        """What one more row costs each predicate; nan where nobody knows."""
+        return self.ledger.cost_ns()
+
+    def snapshot(self) -> dict[str, Any]:
+        """What a fresh worker needs to go on from here."""
+        return {**self.policy.snapshot(), **self.ledger.cost_snapshot()}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Go on from what a sibling has learned."""
+        self.policy.restore(snapshot)
+        self.order = self.policy.order
+        self.ledger.take_over_costs(snapshot)
+        self.sampler.forget()
+
+    def follow(self, order: tuple[int, ...], reason: str) -> None:
+        """Go on in an order that was found elsewhere, between batches."""
+        self.ledger.begin()
+        self.policy.begin(order)
+        self.ledger.count_switch(self.order, self.policy.order, reason)
+        self.order = self.policy.order
+
+    def recall(self, recalled: Recalled) -> None:
+        """Begin with what an earlier run found: its order, and its costs until calls here are known."""
+        self.policy.begin(recalled.order)
+        self.order = self.policy.order
+        self.ledger.recall_costs(recalled)
+        self.sampler.forget()
+
+    def _look(self, columns: ChainRows, *, trial_ns: int = 0, trial_loss_ns: int = 0) -> None:
+        """Ask the policy without profile tuples. Rows that wait are forgotten when the data has moved since, and when
+        the order changes, unless the policy can use them nevertheless."""
+        wants = self.policy.wants()
+        if wants.lasting:
+            self._hold(columns)  # with the order they were dropped in
+        self._count_profiling()
+        switched = self._ask(self._no_profile, trial_ns=trial_ns, trial_loss_ns=trial_loss_ns)
+        now = self.policy.wants()
+        if (switched and not wants.lasting) or now.moves > wants.moves or (now.urgent and not wants.urgent):
+            self.sampler.forget()
+        self._mark = self.chain.clock()
+
+    def _enough(self) -> int:
+        wants = self.policy.wants()
+        most = min(wants.together, self._most_waiting)
+        if wants.rows == NEVER:  # a policy that asks for looks of its own knows best when it is cold
+            most = min(most, COLD + self._profile_tuples // 4)
+        return max(1, most)
+
+    def _count_profiling(self) -> None:
+        """What has passed since the mark was time of profiling."""
+        now = self.chain.clock()
+        self.ledger.count_profiling(now - self._mark)
+        self._mark = now
+
+    def _hold(self, columns: ChainRows) -> None:
+        """Copy the sampled rows out of their batch, which will be gone when they are looked at."""
+        copied = self.sampler.copied(columns)
+        if copied is None:
+            return
+        rows, places = copied
+        if not self.sampler.fits(rows):
+            order = self.order
+            self._show()
+            if self.order != order:
+                return  # these were dropped at positions of the order before
+            self.sampler.count = len(places)
+        self.sampler.hold(Held(rows, places, self.order, self.policy.wants().evaluate))
+
+    def _show(self) -> None:
+        """Evaluate the waiting rows and show them to the policy."""
+        wants = self.policy.wants()
+        parts = [self._profiled(alike) for alike in self.sampler.take()]
+        seen = parts[0] if len(parts) == 1 else joined_profiles(parts)
+        self._profile_tuples += len(seen.dropped)
+        self.ledger.count_shown(seen)
+        self._share(wants, np.concatenate([seen.dropped, seen.known], axis=1))
+        self._count_profiling()
+        if self._ask(seen.dropped, seen.known) and self._grows:
+            self.slice_rows = max(self.slice_rows // 2, SLICE_ROWS)
+            self._calm_slices = 0
+        self._mark = self.chain.clock()  # what was between counts as re-optimizing
+
+    def _share(self, wants: Wants, tuples: Bits) -> None:
+        """Let siblings have profile tuples, and what calls cost."""
+        if self.pool is not None and wants.shared is not None:
+            self.pool.give(wants.shared, tuples, wants.urgent, self.ledger.cost_snapshot())
+
+    def _shared(self) -> tuple[Bits, Bits] | None:
+        """Take siblings' costs over where they are known better; their profile tuples, if there are any."""
+        mark = self.policy.wants().shared
+        shared = self.pool.take(mark) if self.pool is not None and mark is not None else None
+        if shared is None:
+            return None
+        for costs in shared.costs:
+            self.ledger.take_over_costs(costs, better=True)
+        return (shared.tuples, shared.fresh) if len(shared.tuples) else None
+
+    def _profiled(self, waiting: Sequence[Held]) -> Profile:
+        """Evaluate rows that were dropped in one order."""
+        columns = waiting[0].rows.joined([part.rows for part in waiting])
+        dropped_at = np.concatenate([part.dropped_at for part in waiting])
+        seen = self.chain.profile(columns, dropped_at, waiting[0].order, waiting[-1].evaluate)
+        self.ledger.count_profile(seen)
+        return seen
+
+    def _ask(self, profile: Bits, known: Bits | None = None, *, trial_ns: int = 0, trial_loss_ns: int = 0) -> bool:
+        """Show the policy what was seen; whether it changed the order."""
+        clock = self.chain.clock
+        begun = clock()
+        siblings = self._shared()  # before the costs are read
+        seen = self.ledger.seen(
+            profile, known, siblings, self._batch_rows, trial_ns=trial_ns, trial_loss_ns=trial_loss_ns
+        )
+        verdict = self.policy.update(seen)
+        if verdict is not None:
+            self.ledger.count_switch(self.order, verdict.order, verdict.reason)
+            self.order = verdict.order
+        self.ledger.count_reoptimizing(clock() - begun)
+        return verdict is not None
+
+
+def joined_profiles(parts: Sequence[Profile]) -> Profile:
+    """The rows of several, one after the other."""
+    return Profile(
+        np.concatenate([part.dropped for part in parts]),
+        [sum(counts) for counts in zip(*(part.evaluated for part in parts), strict=True)],
+        [sum(times) for times in zip(*(part.ns for part in parts), strict=True)],
+        [sum(errors) for errors in zip(*(part.errors for part in parts), strict=True)],
+        np.concatenate([part.known for part in parts]),
+    )
+
+
+def next_slice(rows: int, slice_rows: int) -> int:
+    """The length of the next of slices of nearly equal length, each at most `slice_rows`, that make up `rows`.
+
+    >>> next_slice(10_000, 4096), next_slice(6666, 4096), next_slice(3333, 4096)
+    (3334, 3333, 3333)
+    """
+    return -(-rows // -(-rows // slice_rows))

@@ -1,0 +1,249 @@
+"""The books of a filter loop: what calls cost, what was done since the policy was last asked, and what the report gets
+(`Work`).
+
+Everything that is counted is counted here once; the policy, reports and snapshots read it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thalweg.adapt import Seen
+from thalweg.adapt.policy import Costs, Trial
+from thalweg.kernels import Pass, Profile
+from thalweg.runtime.filters.recalled import Recalled
+from thalweg.stats import CallCost, UsualWait
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A verdict that was applied: after how many rows of this loop, the orders before and after, and the reason."""
+
+    at: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    reason: str
+
+
+@dataclass(slots=True)
+class Work:
+    """Counters by predicate and times. They are additive, so that workers and batches can be summed."""
+
+    rows: int
+    kept: int
+    evaluated: list[int]
+    passed: list[int]
+    busy_ns: list[int]
+    profiled: list[int]
+    profile_busy_ns: list[int]
+    profile_errors: list[int]
+    profile_tuples: int = 0
+    total_ns: int = 0
+    profiling_ns: int = 0
+    reoptimizing_ns: int = 0
+    switches: list[Switch] = field(default_factory=list)
+    failed: int = 0
+    """Rows that were set aside because a predicate raised."""
+    raised: list[int] = field(default_factory=list)
+    """Rows on which a predicate raised in regular processing; other predicates may have dropped them."""
+    trials: int = 0
+    """Slices that were run in another order to measure it. `evaluated` and `passed` include their rows."""
+    trial_rows: int = 0
+    trial_ns: int = 0
+    """Time of these slices; part of the processing time."""
+    trial_loss_ns: int = 0
+    """How much longer they took than the order in force would have; never negative."""
+    compiling_ns: int = 0
+    """Time in which numba compiled; no other time includes it."""
+    rows_in_force: int = 0
+    """Rows since the last switch or since the work was last taken, without rows of trials: this and the next two are
+    counters of the order in force alone."""
+    evaluated_in_force: list[int] = field(default_factory=list)
+    passed_in_force: list[int] = field(default_factory=list)
+    standing: str = ""
+    """Why the order is kept, in one sentence; empty if the policy gives no reason."""
+
+    @classmethod
+    def none(cls, n: int) -> Work:
+        """Counters at zero, for n predicates."""
+        return cls(
+            0, 0, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, raised=[0] * n,
+            evaluated_in_force=[0] * n, passed_in_force=[0] * n,
+        )  # fmt: skip
+
+    def add_switch(self, switch: Switch) -> None:
+        """Record a switch. The counters of the order in force start again at zero."""
+        self.switches.append(switch)
+        n = len(self.evaluated)
+        self.rows_in_force, self.evaluated_in_force, self.passed_in_force = 0, [0] * n, [0] * n
+
+
+KNOWN_BETTER = 0.5
+"""A sibling's cost is taken over if its error is at most this share of one's own."""
+
+Bits = NDArray[np.bool_]
+Order = tuple[int, ...]
+
+
+class LoopLedger:
+    """Of one loop over n predicates."""
+
+    def __init__(self, n: int) -> None:
+        self.work = Work.none(n)
+        self.costs = [CallCost() for _ in range(n)]
+        self._waits = [UsualWait() for _ in range(n)]
+        self.rows_seen = 0
+        self.rows_since = 0
+        """Rows since the policy was last asked, without those of trials."""
+        self.working_ns = 0
+        """Time of regular processing since then."""
+        self._since = [[0] * n, [0] * n, [0] * n, [0] * n]  # evaluated, passed, ns, calls
+        self._slices_since = 0
+        self._profiling_ns = self._reoptimizing_ns = 0
+
+    def count(self, done: Pass, rows: int, order: Order, *, trial: bool = False) -> None:
+        """Book a slice. The rows of a trial say nothing about the order in force, so they are not among what was seen
+        of it."""
+        work = self.work
+        work.rows += rows
+        work.kept += len(done.kept)
+        self.rows_seen += rows
+        if not trial:
+            work.rows_in_force += rows
+            self.rows_since += rows
+            self._slices_since += 1
+        evaluated, passed, ns, calls = self._since
+        for k in order:
+            count = done.evaluated[k]
+            if not count:
+                continue
+            if not trial:
+                evaluated[k] += count
+                passed[k] += done.passed[k]
+                ns[k] += done.ns[k]
+                calls[k] += 1
+                work.evaluated_in_force[k] += count
+                work.passed_in_force[k] += done.passed[k]
+            work.evaluated[k] += count
+            work.passed[k] += done.passed[k]
+            work.busy_ns[k] += done.ns[k]
+            work.raised[k] += done.raised[k]
+            self._record(k, count, done.ns[k], done.cpu_ns)
+
+    def _record(self, k: int, rows: int, ns: int, cpu_ns: list[int] | None) -> None:
+        """What a call on so many rows took."""
+        self.costs[k].record(rows, ns if cpu_ns is None else self._waits[k].counted(rows, ns, cpu_ns[k]))
+
+    def count_profile(self, seen: Profile) -> None:
+        """Book what calls on sampled rows cost. One that raised was cut short, and says nothing of the cost."""
+        for k, count in enumerate(seen.evaluated):
+            if count and not seen.errors[k]:
+                self._record(k, count, seen.ns[k], seen.cpu_ns)
+
+    def count_shown(self, seen: Profile) -> None:
+        """Book profiled rows that are shown to the policy."""
+        work = self.work
+        work.profile_tuples += len(seen.dropped)
+        for k, evaluated in enumerate(seen.evaluated):
+            if evaluated:
+                work.profiled[k] += evaluated
+                work.profile_busy_ns[k] += seen.ns[k]
+                work.profile_errors[k] += seen.errors[k]
+
+    def count_trial(self, trial: Trial, rows: int, ns: int, candidate_ns: int) -> int:
+        """Book a trial; what it lost. The others see no more rows than they would have seen, so at most the candidate's
+        time is lost; what the slice took besides is the data's doing."""
+        lost = min(max(0, round(ns - trial.expected_ns * rows / trial.rows)), candidate_ns)
+        work = self.work
+        work.trials += 1
+        work.trial_rows += rows
+        work.trial_ns += ns
+        work.trial_loss_ns += lost
+        return lost
+
+    def count_profiling(self, ns: int) -> None:
+        """Time in which rows were sampled, copied or profiled."""
+        self.work.profiling_ns += ns
+        self._profiling_ns += ns
+
+    def count_reoptimizing(self, ns: int) -> None:
+        """Time in which the policy decided."""
+        self.work.reoptimizing_ns += ns
+        self._reoptimizing_ns += ns
+
+    def count_switch(self, before: Order, after: Order, reason: str) -> None:
+        """Another order is in force."""
+        self.work.add_switch(Switch(self.rows_seen, before, after, reason))
+
+    def seen(
+        self, profile: Bits, known: Bits | None, siblings: tuple[Bits, Bits] | None, batch_rows: int,
+        *, trial_ns: int = 0, trial_loss_ns: int = 0,
+    ) -> Seen:  # fmt: skip
+        """What was seen since the last call, for the policy."""
+        evaluated, passed, ns, calls = (np.array(counter, dtype=np.int64) for counter in self._since)
+        seen = Seen(
+            evaluated, passed, ns, np.array(self.cost_ns()), profile,
+            known=known, costs=self._known_costs(), batch_rows=batch_rows,
+            slices=self._slices_since, calls=calls,
+            working_ns=self.working_ns, profiling_ns=self._profiling_ns,
+            reoptimizing_ns=self._reoptimizing_ns, trial_ns=trial_ns, trial_loss_ns=trial_loss_ns,
+            siblings=siblings,
+        )  # fmt: skip
+        self.working_ns = self._profiling_ns = self._reoptimizing_ns = 0
+        self.begin()
+        return seen
+
+    def begin(self) -> None:
+        """What was seen of the order in force until now is of no use any more, or has been taken."""
+        self.rows_since = self._slices_since = 0
+        for counter in self._since:
+            counter[:] = [0] * len(counter)
+
+    def take_work(self) -> Work:
+        """What was done since the last call."""
+        work, self.work = self.work, Work.none(len(self.costs))
+        return work
+
+    def cost_ns(self) -> list[float]:
+        """What one more row costs each predicate; nan where nobody knows."""
+        return [cost.per_row_ns if cost.known else math.nan for cost in self.costs]
+
+    def _known_costs(self) -> Costs:
+        return Costs(
+            np.array([cost.least_ns for cost in self.costs]),
+            np.array([cost.most_ns for cost in self.costs]),
+            np.array([cost.fixed_ns for cost in self.costs]),
+            np.array([cost.most_rows for cost in self.costs]),
+        )
+
+    def cost_snapshot(self) -> dict[str, Any]:
+        """What the predicates cost, for a worker that begins."""
+        known = [cost if cost.known else None for cost in self.costs]
+        return {
+            "cost_ns": [cost and round(cost.per_row_ns, 1) for cost in known],
+            "fixed_ns": [cost and round(cost.fixed_ns) for cost in known],
+            "error_ns": [cost and round(cost.error_ns, 1) for cost in known],
+            "most_rows": [cost and cost.most_rows for cost in known],
+        }
+
+    def take_over_costs(self, snapshot: Mapping[str, Any], *, better: bool = False) -> None:
+        """Begin with the costs another worker has found. `better`: only with those it knows clearly better."""
+        per_row = snapshot.get("cost_ns") or ()
+        unknown = [None] * len(per_row)
+        more = (snapshot.get(key) or unknown for key in ("fixed_ns", "error_ns", "most_rows"))
+        for cost, ns, fixed, error, rows in zip(self.costs, per_row, *more, strict=False):
+            if ns is None or (better and (error is None or (cost.known and error > KNOWN_BETTER * cost.error_ns))):
+                continue
+            cost.take_over(float(ns), float(fixed or 0.0), None if error is None else float(error), int(rows or 0))
+
+    def recall_costs(self, recalled: Recalled) -> None:
+        """Begin with the costs of an earlier run, until calls here are known."""
+        for cost, per_row, fixed in zip(self.costs, recalled.cost_ns, recalled.fixed_ns, strict=True):
+            if per_row is not None:
+                cost.take_over(per_row, fixed or 0.0)

@@ -1,0 +1,211 @@
+"""The order of a filter set's native predicates: what sampled rows showed, and what follows from it.
+
+Answers: in which order the next query, or the next micro-batch of a `foreachBatch`, evaluates its native predicates.
+Those that a source can take over come first, cheap kinds before dear ones. The others are in the greedy order over the
+outcomes of sampled rows (so correlations count), with costs by kind of expression; until enough rows were sampled, the
+cheap kinds come first. The order changes only when a row then costs clearly less.
+Cost: a dictionary of outcomes, forgotten by half and half; one look at it a query or micro-batch.
+Reference: Babu, Motwani, Munagala, Nishizawa, Widom: Adaptive Ordering of Pipelined Stream Filters. SIGMOD 2004,
+definition 4.1 (Static Greedy).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from thalweg.cost import dominant_kind, greedy_order, native_cost, order_cost
+from thalweg.errors import ThalwegError
+from thalweg.events import NativeObserved, from_json
+from thalweg.plan import NativePlan, Pipeline
+
+LEAST_SAMPLED = 50
+"""Rows below which a sample says nothing."""
+REMEMBERED = 1000
+"""Sampled rows that count when new ones come (a-greedy, table 1: the window of profile tuples)."""
+CLEARLY = 0.95
+"""The order changes when a row costs less than this share of what it costs now: both are estimates."""
+CALM, EVERY = 4, 4
+"""When enough rows are remembered and the order has stood four times, only every fourth query is sampled."""
+MOST_PENDING = 100
+"""Batch DataFrames whose first action is waited for."""
+
+Order = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """The order a query starts with, the one before, and why."""
+
+    order: Order
+    before: Order
+    reason: str
+    sampled: bool
+    """Whether rows of this query are sampled; a query that runs for ever should be in any case."""
+
+
+@dataclass(frozen=True, slots=True)
+class NativeRun:
+    """The run, or the micro-batch, that a record is of: the fields of `NativeObserved` by the same names."""
+
+    run: str
+    kind: str
+    batch: int | None
+    policy: str
+    chain: tuple[str, ...]
+    query: str | None = None
+    start: str | None = None
+
+
+class NativeOrder:
+    """Lives as long as its filter set; safe to use from several threads."""
+
+    def __init__(self, plan: NativePlan) -> None:
+        self.plan = plan
+        self.costs = tuple(native_cost(p.uses) for p in plan.predicates)
+        self.kinds = tuple(dominant_kind(p.uses) for p in plan.predicates)
+        self._weights: dict[int, float] = {}
+        self._order: Order = plan.pipeline.start
+        self._by_kind = self._cheap_kinds_first()
+        self._decided = self._stood = 0
+        self._pending: list[Callable[[], bool]] = []
+        self._recalled: set[str] = set()
+        self._lock = threading.Lock()
+
+    @property
+    def worth_sampling(self) -> bool:
+        """Whether sampled rows could change the order: at least two that are neither free nor bound by their guards."""
+        learned, waits_for = self.plan.learned, self.plan.waits_for
+        return any(a not in waits_for[b] and b not in waits_for[a] for a, b in itertools.combinations(learned, 2))
+
+    def learn(self, outcomes: Mapping[int, float]) -> None:
+        """Outcomes of sampled rows, as bits of what dropped them; older ones count for `REMEMBERED` rows at most."""
+        with self._lock:
+            fade = min(1.0, REMEMBERED / max(sum(self._weights.values()), 1.0))
+            if outcomes:
+                self._weights = {mask: weight * fade for mask, weight in self._weights.items() if weight * fade > 0.01}
+            for mask, count in outcomes.items():
+                self._weights[mask] = self._weights.get(mask, 0.0) + count
+
+    def decide(self, adapts: bool) -> Ordered:
+        """The order to start with now; as written where the policy does not learn."""
+        self.settle()
+        with self._lock:
+            before = self._order
+            after, reason = self._next(adapts)
+            self._order = after
+            self._decided += 1
+            self._stood = self._stood + 1 if after == before else 0
+            calm = self._stood > CALM and sum(self._weights.values()) >= REMEMBERED
+            sampled = adapts and self.worth_sampling and (not calm or self._decided % EVERY == 0)
+            return Ordered(after, before, reason, sampled)
+
+    def foreseen(self, adapts: bool) -> tuple[Order, str]:
+        """What `decide` would answer now, and why; nothing changes by it."""
+        self.settle()
+        with self._lock:
+            return self._next(adapts)
+
+    def _next(self, adapts: bool) -> tuple[Order, str]:
+        if not adapts:
+            return self.plan.pipeline.start, "as written: the policy does not learn"
+        return self._best(self._order)
+
+    def _best(self, before: Order) -> tuple[Order, str]:
+        sampled = sum(self._weights.values())
+        if sampled < LEAST_SAMPLED or not self.worth_sampling:
+            return self._by_kind, "cheap kinds of expression first" + (
+                "; few rows sampled yet" if self.worth_sampling else ""
+            )
+        masks = list(self._weights)
+        weights = np.array([self._weights[mask] for mask in masks])
+        # ties go to the cheaper kind: columns stand in that order
+        columns = [k for k in self._by_kind if k in self.plan.learned]
+        dropped = np.array([[bool(mask >> k & 1) for k in columns] for mask in masks])
+        times = [self.costs[k] for k in columns]
+        place = {k: i for i, k in enumerate(columns)}
+        guards = tuple(tuple(place[g] for g in self.plan.pipeline.guards[k] if g in place) for k in columns)
+        names = self.plan.names
+        greedy = greedy_order(dropped, times, weights, Pipeline(tuple(names[k] for k in columns), guards))
+        now = tuple(place[k] for k in before if k in place)
+        stands = before[: len(self.plan.first)] == self._by_kind[: len(self.plan.first)]
+        cost, cost_now = (order_cost(order, dropped, times, weights) for order in (greedy, now))
+        if stands and cost > CLEARLY * cost_now:
+            return before, f"no order is clearly cheaper over {sampled:,.0f} sampled rows"
+        mover = columns[next((a for a, b in zip(greedy, now, strict=True) if a != b), greedy[0])]
+        share = float(weights[dropped[:, place[mover]]].sum()) / sampled
+        reason = (
+            f"{names[mover]} drops {100 * share:.1f} % of {sampled:,.0f} sampled rows at cost {self.costs[mover]:.0f}; "
+            f"a row costs {cost:.1f} instead of {cost_now:.1f}"
+        )
+        return self._by_kind[: len(self.plan.first)] + tuple(columns[i] for i in greedy), reason
+
+    def _cheap_kinds_first(self) -> Order:
+        """Those a source can take over, then the others; each cheapest first, as far as guards allow."""
+        order: list[int] = []
+        for stage in (self.plan.first, self.plan.learned):
+            left = list(stage)
+            while left:
+                ready = [k for k in left if all(g in order for g in self.plan.pipeline.guards[k])]
+                cheapest = min(ready, key=lambda k: self.costs[k])
+                order.append(cheapest)
+                left.remove(cheapest)
+        return tuple(order)
+
+    def record(self, ordered: Ordered, outcomes: Mapping[int, float], of: NativeRun) -> NativeObserved:
+        """What one run, or one micro-batch, tells."""
+        tested, passed = [], []
+        for k, guards in enumerate(self.plan.waits_for):
+            held = {mask: n for mask, n in outcomes.items() if not any(mask >> g & 1 for g in guards)}
+            in_sample = k in self.plan.learned
+            tested.append(round(sum(held.values())) if in_sample else 0)
+            passed.append(round(sum(n for mask, n in held.items() if not mask >> k & 1)) if in_sample else 0)
+        names = self.plan.names
+        return NativeObserved(
+            run=of.run, kind=of.kind, batch=of.batch, policy=of.policy, chain=of.chain, predicates=names,
+            fingerprint=self.plan.fingerprint, kinds=self.kinds, costs=self.costs,
+            before=tuple(names[k] for k in ordered.before), order=tuple(names[k] for k in ordered.order),
+            reason=ordered.reason, tested=tuple(tested), passed=tuple(passed),
+            masks=tuple(outcomes), counts=tuple(round(n) for n in outcomes.values()),
+            query=of.query, start=of.start,
+        )  # fmt: skip
+
+    def recall(self, path: str | os.PathLike[str] | None) -> None:
+        """Learn from the events of earlier runs, once a file; lines that are no such events are passed over. Of a
+        micro-batch that was run again only the last time counts."""
+        if path is None or str(path) in self._recalled or not Path(path).is_file():
+            return
+        self._recalled.add(str(path))
+        found: dict[object, NativeObserved] = {}
+        with Path(path).open(encoding="utf-8") as lines:
+            for line in lines:
+                if self.plan.fingerprint not in line:
+                    continue
+                try:
+                    record = from_json(line)
+                except ThalwegError:
+                    continue
+                if isinstance(record, NativeObserved):
+                    again = record.query is not None and record.batch is not None
+                    found[(record.query, record.batch) if again else len(found)] = record
+        for record in found.values():
+            self.learn(dict(zip(record.masks, record.counts, strict=True)))
+
+    def expect(self, fetch: Callable[[], bool]) -> None:
+        """What the first action on a DataFrame observes is fetched when somebody next decides or reports."""
+        with self._lock:
+            self._pending = [*self._pending[-MOST_PENDING:], fetch]
+
+    def settle(self) -> None:
+        """Fetch what has been observed since; never waits."""
+        with self._lock:
+            pending, self._pending = self._pending, []
+        waiting = [fetch for fetch in pending if not fetch()]
+        with self._lock:
+            self._pending = [*waiting, *self._pending]

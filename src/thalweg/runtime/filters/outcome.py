@@ -1,0 +1,139 @@
+"""Which rows of a filter chain are asked for, and how rows that failed are told apart from those that passed.
+
+Rows that failed before a join are joined all the same: what conditions raised on them is text in a column of their
+stream, null in all other rows. The text is JSON, a list of predicates and errors, so that windows and checkpoints hold
+it like any other text. Above the join a row that has some fails the query, or is set aside.
+
+>>> rows = pa.record_batch({"x": [0, 1, 2]})
+>>> failed = [FailedRow(2, (("odd(a.x)", "ValueError: no number"),))]
+>>> batch = rows_and_errors(rows, np.array([False, True, False]), failed, Wanted.CARRIED, "raised")
+>>> batch.column("raised").to_pylist()
+[None, '[{"predicate": "odd(a.x)", "error": "ValueError: no number"}]']
+>>> passing(batch, ("raised",)).to_pylist()
+[{'x': 1}]
+>>> failing(batch, ("raised",), "errors").to_pylist()
+[{'x': 2, 'errors': [{'predicate': 'odd(a.x)', 'error': 'ValueError: no number'}]}]
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from thalweg.errors import FailedRowError, PlanError
+from thalweg.kernels.columns import filter_rows
+from thalweg.runtime.filters.failed_row import MOST_CHARACTERS, REMEDY, FailedRow, cut
+from thalweg.runtime.settings import FilterSettings
+
+ERRORS_COLUMN = "thalweg_errors"
+ERRORS_TYPE = pa.list_(pa.struct([("predicate", pa.string()), ("error", pa.string())]))
+
+NOT_DROPPED = "No condition drops the joined row"
+"""What a query says about a row that failed after a join, besides what was raised."""
+
+
+class Wanted(Enum):
+    """What comes out."""
+
+    KEPT = "kept"
+    """The rows that pass."""
+    TAGGED = "tagged"
+    """They and the rows that failed, with a column of errors that is null where the row passed."""
+    CARRIED = "carried"
+    """The same, with errors as text, for rows that are joined before anybody decides what becomes of them."""
+    FAILED = "failed"
+    """The rows that failed, with that column."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedRows:
+    """Which rows come out, and the name of their column of errors, where they have one."""
+
+    wanted: Wanted = Wanted.KEPT
+    errors_column: str = ERRORS_COLUMN
+
+
+def check_wanted(wanted: Wanted, settings: FilterSettings, column: str, names: Sequence[str]) -> None:
+    """Refuse what cannot be given."""
+    if wanted is Wanted.KEPT:
+        return
+    if not settings.dead_letter:
+        raise PlanError(
+            f'{wanted.value} rows are asked for, but on_error={settings.on_error!r}: use on_error="dead-letter"'
+        )
+    if not isinstance(column, str) or not column:
+        raise PlanError(f"column={column!r}: must be the name of the column for the errors")
+    refuse_taken(column, names)
+
+
+def refuse_taken(column: str, names: Sequence[str]) -> None:
+    """A name for the column of errors that another column has."""
+    if column.lower() in (name.lower() for name in names):
+        raise PlanError(f"there is a column {column!r} already: choose another name for the errors with column=")
+
+
+def rows_and_errors(
+    batch: pa.RecordBatch, keep: NDArray[np.bool_], failures: Sequence[FailedRow], wanted: Wanted, column: str
+) -> pa.RecordBatch:
+    """The wanted rows of a batch, in its order."""
+    if wanted is Wanted.KEPT:
+        return filter_rows(batch, keep)
+    chosen = np.zeros_like(keep) if wanted is Wanted.FAILED else keep.copy()
+    for failure in failures:
+        chosen[failure.row] = True
+    rows = filter_rows(batch, chosen)
+    kind = pa.string() if wanted is Wanted.CARRIED else ERRORS_TYPE
+    if not failures:
+        return rows.append_column(column, pa.nulls(rows.num_rows, kind))
+    place = chosen.cumsum() - 1
+    values: list[str | list[dict[str, str]] | None] = [None] * rows.num_rows
+    for failure in failures:
+        errors = [{"predicate": name, "error": text} for name, text in failure.raised]
+        values[place[failure.row]] = json.dumps(errors) if wanted is Wanted.CARRIED else errors
+    return rows.append_column(column, pa.array(values, kind))
+
+
+def passing(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
+    """The rows without errors in any of these columns, and without the columns."""
+    failed = _failed(batch, columns)
+    batch = batch.drop_columns(list(columns))
+    return batch if failed is None else filter_rows(batch, ~failed)
+
+
+def refuse_failed(batch: pa.RecordBatch, columns: Sequence[str], redact: bool) -> pa.RecordBatch:
+    """All rows, without the columns of errors; raises if there are errors."""
+    failed = _failed(batch, columns)
+    if failed is None:
+        return batch.drop_columns(list(columns))
+    (row,) = failing(batch.slice(int(failed.argmax()), 1), columns, "errors").to_pylist()
+    what = "; ".join(f"predicate {each['predicate']!r} raised {each['error']}" for each in row.pop("errors"))
+    values = ", ".join(f"{name}={cut(repr(value), MOST_CHARACTERS)}" for name, value in row.items())
+    raise FailedRowError(f"{what}. {NOT_DROPPED}; values: {'redacted' if redact else values}. {REMEDY}")
+
+
+def failing(batch: pa.RecordBatch, columns: Sequence[str], errors: str) -> pa.RecordBatch:
+    """The rows with errors in any of these columns, with all of them in a column `errors`."""
+    failed = _failed(batch, columns)
+    rows = batch.slice(0, 0) if failed is None else filter_rows(batch, failed)
+    carried = [rows.column(column).to_pylist() for column in columns]
+    values = [
+        [each for text in texts if text is not None for each in json.loads(text)]
+        for texts in zip(*carried, strict=True)
+    ]
+    return rows.drop_columns(list(columns)).append_column(errors, pa.array(values, ERRORS_TYPE))
+
+
+def _failed(batch: pa.RecordBatch, columns: Sequence[str]) -> NDArray[np.bool_] | None:
+    """One bit per row; None: no row has errors."""
+    some = [batch.column(column) for column in columns]
+    some = [column for column in some if column.null_count < len(column)]
+    if not some:
+        return None
+    masks = [~np.asarray(column.is_null().to_numpy(zero_copy_only=False)) for column in some]
+    return np.asarray(np.logical_or.reduce(masks))

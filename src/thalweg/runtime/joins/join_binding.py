@@ -1,0 +1,301 @@
+"""A join plan met with the columns of its streams: types checked, windows in ticks, keys as words, output columns.
+
+Everything a user can get wrong about columns is told here, before any row is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
+from functools import cached_property, partial
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from thalweg.errors import ExpressionError, PlanError, nearest
+from thalweg.kernels.columns import can_be_gathered, plain, plain_schema
+from thalweg.kernels.key_words import KeyKind, same
+from thalweg.kernels.salt import Salt
+from thalweg.kernels.window_chunks import Hashed, WordsOf
+from thalweg.kernels.window_store import ends_of
+from thalweg.plan.join_condition import typed
+from thalweg.plan.join_graph import Key
+from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.join_select import TIME, Column, result_name, selected
+from thalweg.plan.window import TICK_NS, length_of
+from thalweg.runtime.watermark import BEGINNING, END
+
+Words = NDArray[np.int64]
+Bits = NDArray[np.bool_]
+_UNITS = ("s", "ms", "us", "ns")
+
+
+@dataclass(frozen=True)
+class JoinBinding:
+    """A plan and the schema of each of its streams and tables."""
+
+    plan: JoinPlan
+    schemas: Mapping[str, pa.Schema]
+    """The columns that rows must bring, in the types in which windows and results hold them: see `plain_type`."""
+    time_type: pa.DataType
+    """Of `event_time`: the finest of the streams' times."""
+    windows: Mapping[str, int]
+    """Of streams; tables have none, nor have streams whose rows bring their ends."""
+    lateness: Mapping[str, int]
+    kinds: tuple[KeyKind, ...]
+    """By class."""
+    columns: tuple[Column, ...]
+    """Of the result, in its order."""
+    output: pa.Schema
+    salt: Salt = dataclass_field(default_factory=Salt.drawn, compare=False)
+    """Of the hashes of keys. A loop that goes on with the windows of another one hashes their keys with its own."""
+
+    @classmethod
+    def of(cls, plan: JoinPlan, schemas: Mapping[str, pa.Schema], salt: Salt | None = None) -> JoinBinding:
+        """Refuses what does not fit. `salt`: None draws a new one."""
+        graph = plan.graph
+        needed = {alias: _asked_for(plan, alias, schemas[alias]) for alias in graph.aliases}
+        columns = selected(plan.select, {alias: schemas[alias].names for alias in graph.aliases})
+        for alias, column in columns:
+            if alias:
+                _demand(schemas[alias], alias, column, "select=")
+                needed[alias].add(column)
+        plain_schemas = {
+            alias: plain_schema(pa.schema([field for field in schemas[alias] if field.name in names]))
+            for alias, names in needed.items()
+        }
+        for alias, schema in plain_schemas.items():
+            for field in schema:
+                if not can_be_gathered(field.type):
+                    raise PlanError(
+                        f"{alias}.{field.name} is {field.type}, of which Arrow gathers no rows: cast or drop it"
+                    )
+        kinds = tuple(
+            KeyKind.of([(f"{a}.{c}", schemas[a].field(c).type) for a, c in members.items()])
+            for members in graph.column_of
+        )
+        for alias, *within in graph.within:
+            KeyKind.of([(f"{alias}.{c}", schemas[alias].field(c).type) for c in within])
+        time_type = _time_type({f"{a}.{c}": schemas[a].field(c).type for a, c in plan.times.items()})
+        unit = time_type.unit if pa.types.is_timestamp(time_type) else None
+        plan = replace(plan, residuals=tuple(typed(residual, plain_schemas) for residual in plan.residuals))
+        types = [time_type if column == TIME else plain_schemas[column[0]].field(column[1]).type for column in columns]
+        return cls(
+            plan, plain_schemas, time_type,
+            {a: length_of(length, unit, f"window of {a}") for a, length in plan.windows.items()},
+            {a: length_of(length, unit, f"lateness of {a}") for a, length in plan.lateness.items()},
+            kinds, columns, pa.schema(list(zip(map(result_name, columns), types, strict=True))), salt or Salt.drawn(),
+        )  # fmt: skip
+
+    def plain(self, alias: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """A batch with the columns and types of `schemas`; it may bring more."""
+        schema = self.schemas[alias]
+        if batch.schema.names != schema.names:
+            batch = batch.select(schema.names)
+        return batch if batch.schema.types == schema.types else plain(batch, schema)
+
+    def held(self, alias: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """What a window holds of rows."""
+        return batch if self.stored[alias] is self.schemas[alias] else batch.select(self.stored[alias].names)
+
+    def times(self, alias: str, batch: pa.RecordBatch) -> tuple[Words, Bits | None]:
+        """The time of each row in ticks, and where there is one; None: everywhere."""
+        return self._ticks(alias, self.plan.times[alias], batch)
+
+    def begins(self, alias: str, batch: pa.RecordBatch) -> int:
+        """The least time of a batch; before all others where it has none."""
+        times, known = self.times(alias, batch)
+        times = times if known is None else times[known]
+        return int(times.min()) if len(times) else BEGINNING
+
+    def ends(self, alias: str, batch: pa.RecordBatch, times: Words) -> Words:
+        """Until when rows may have partners, in ticks: their times and the window, or what a column says; for ever if
+        they are of a table."""
+        if alias in self.windows:
+            return ends_of(times, self.windows[alias])
+        ends = np.full(len(times), END, np.int64)
+        if alias in self.plan.ends:
+            over, known = self._ticks(alias, self.plan.ends[alias], batch)
+            ends = over - 1 if known is None else np.where(known, over - 1, END)
+        return ends
+
+    def _ticks(self, alias: str, column: str, batch: pa.RecordBatch) -> tuple[Words, Bits | None]:
+        array = batch.column(column)
+        known = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
+        if array.type == self.time_type:
+            return _raw(array), known
+        if known is not None:
+            array = array.fill_null(pa.scalar(0, pa.int64()).cast(array.type))
+        try:
+            return _raw(array.cast(self.time_type)), known
+        except pa.ArrowInvalid as error:
+            what = f"{alias}.{column} has a time that does not fit into {self.time_type}, in which times are compared"
+            remedy = "filter it out before the join, or cast the columns to a coarser unit"
+            raise ExpressionError(f"{what}: {error}; {remedy}").or_redacted(f"{what}; {remedy}") from None
+
+    def keys(self, alias: str, batch: pa.RecordBatch) -> tuple[dict[Key, Words], Bits | None]:
+        """What the rows are probed by, and which rows can have partners; None: all."""
+        words: dict[int, Words] = {}
+        usable: Bits | None = None
+        for c in self._classes[alias]:
+            column = batch.column(self.plan.graph.column_of[c][alias])
+            words[c], known = self.kinds[c].words(column, self.salt)
+            if known is not None:
+                usable = known if usable is None else usable & known
+        for a, one, other in self.plan.graph.within:
+            if a == alias:
+                equal = _equal(batch.column(one), batch.column(other))
+                usable = equal if usable is None else usable & equal
+        return {key: self._combined([words[c] for c in key]) for key in self.key_sets[alias]}, usable
+
+    @cached_property
+    def _classes(self) -> Mapping[str, Key]:
+        """The classes that each stream has a column in."""
+        return {alias: self.plan.graph.classes_of(alias) for alias in self.plan.graph.aliases}
+
+    def named_keys(self, alias: str, batch: pa.RecordBatch, row: int) -> str:
+        """The keys of a row in words."""
+        graph = self.plan.graph
+        columns = dict.fromkeys(graph.column_of[c][alias] for c in graph.classes_of(alias))
+        return ", ".join(f"{column}={shown(batch.column(column)[row])}" for column in columns)
+
+    def _combined(self, words: list[Words]) -> Words:
+        """One word for those of several columns."""
+        from thalweg.kernels.keyed_hash import combine
+
+        if len(words) == 1:
+            return words[0]
+        combined = words[0].copy()
+        for more in words[1:]:
+            combine(combined, more, self.salt.one, self.salt.other)
+        return combined
+
+    def hashed_keys(self, alias: str) -> Mapping[Key, Hashed]:
+        """Keys whose words depend on the salt. Their columns are in the window, since they are compared by value."""
+        return {
+            key: partial(self._hashed_words, alias, key)
+            for key in self.key_sets[alias]
+            if len(key) > 1 or not self.kinds[key[0]].exact
+        }
+
+    def _hashed_words(self, alias: str, key: Key, batch: pa.RecordBatch) -> Words:
+        column_of = self.plan.graph.column_of
+        return self._combined([self.kinds[c].words(batch.column(column_of[c][alias]), self.salt)[0] for c in key])
+
+    def words_of(self, alias: str) -> WordsOf | None:
+        """Times and keys from the columns that windows hold; None: these are not enough."""
+        graph = self.plan.graph
+        asked = {graph.column_of[c][alias] for c in graph.classes_of(alias)} | {
+            column for a, *columns in graph.within if a == alias for column in columns
+        }
+        if alias not in self.plan.times or not asked | {self.plan.times[alias]} <= set(self.stored[alias].names):
+            return None
+        return lambda batch: (self.times(alias, batch)[0], self.keys(alias, batch)[0])
+
+    @property
+    def tick_ns(self) -> int | None:
+        """How long a tick is; None: times are whole numbers, and nobody knows."""
+        return TICK_NS[self.time_type.unit] if pa.types.is_timestamp(self.time_type) else None
+
+    @cached_property
+    def key_sets(self) -> Mapping[str, tuple[Key, ...]]:
+        """By stream."""
+        return {alias: self.plan.graph.keys_of(alias) for alias in self.plan.graph.aliases}
+
+    @cached_property
+    def hashed(self) -> tuple[int, ...]:
+        """Classes whose words may be equal where their values are not, so that results are checked by value: hashed
+        ones, and those that are part of a key of several."""
+        parts = {c for keys in self.key_sets.values() for key in keys if len(key) > 1 for c in key}
+        return tuple(c for c, kind in enumerate(self.kinds) if not kind.exact or c in parts)
+
+    @cached_property
+    def stored(self) -> Mapping[str, pa.Schema]:
+        """What windows hold, by stream and table: columns of the result, and what is compared by value when rows have
+        been put together. Times and other keys are in the indexes."""
+        return {alias: self._stored(alias) for alias in self.plan.graph.aliases}
+
+    def _stored(self, alias: str) -> pa.Schema:
+        if self.plan.select is None:
+            return self.schemas[alias]
+        names = {column for a, column in self.columns if a == alias}
+        names |= {c for r in self.plan.residuals if not r.at_intake for a, c in r.columns if a == alias}
+        by_class = self.plan.graph.column_of
+        names |= {by_class[c][alias] for c in self.hashed if alias in by_class[c]}
+        return pa.schema([field for field in self.schemas[alias] if field.name in names])
+
+
+def _asked_for(plan: JoinPlan, alias: str, schema: pa.Schema) -> set[str]:
+    """The columns of conditions and the time."""
+    graph = plan.graph
+    named = [column for members in graph.column_of for a, column in members.items() if a == alias]
+    named += [column for a, *columns in graph.within for column in columns if a == alias]
+    named += [column for r in plan.residuals for a, column in r.columns if a == alias]
+    for column in named:
+        _demand(schema, alias, column, "on=")
+    if alias in plan.times:
+        _demand(schema, alias, plan.times[alias], "time=")
+        named.append(plan.times[alias])
+    if alias in plan.ends:
+        _demand(schema, alias, plan.ends[alias], "ends")
+        named.append(plan.ends[alias])
+    return set(named)
+
+
+def _demand(schema: pa.Schema, alias: str, column: str, where: str) -> None:
+    if column not in schema.names:
+        names = ", ".join(schema.names)
+        raise PlanError(f"{where}: {alias} has no column {column!r}{nearest(column, schema.names)}; it has {names}")
+    if schema.get_field_index(column) < 0:
+        raise PlanError(f"{where}: {alias} has several columns {column!r}; rename all but one")
+
+
+def _time_type(types: Mapping[str, pa.DataType]) -> pa.DataType:
+    first = next(iter(types))
+    for column, kind in types.items():
+        if not (pa.types.is_timestamp(kind) or pa.types.is_integer(kind)):
+            raise PlanError(f"time=: {column} is {kind}; a time is a timestamp or a whole number, cast it")
+        same_family = pa.types.is_timestamp(kind) == pa.types.is_timestamp(types[first])
+        if not same_family or (pa.types.is_timestamp(kind) and (kind.tz is None) != (types[first].tz is None)):
+            raise PlanError(f"time=: {first} is {types[first]} and {column} is {kind}; cast one of them")
+    if pa.types.is_integer(types[first]):
+        return pa.int64()
+    return pa.timestamp(max((kind.unit for kind in types.values()), key=_UNITS.index), types[first].tz)
+
+
+def _raw(array: pa.Array) -> Words:
+    if pa.types.is_integer(array.type) and array.type != pa.int64():
+        array = array.cast(pa.int64())
+    if not len(array):
+        return np.empty(0, np.int64)
+    words: Words = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array)]
+    return words
+
+
+def _equal(one: pa.Array, other: pa.Array) -> Bits:
+    kind = KeyKind.of([("", one.type), ("", other.type)])
+    known = one.is_valid().to_numpy(zero_copy_only=False) & other.is_valid().to_numpy(zero_copy_only=False)
+    if kind.exact:
+        (a, ka), (b, kb) = kind.words(one), kind.words(other)
+        for k in (ka, kb):
+            known = known if k is None else known & k
+        equal: Bits = known & (a == b)
+        return equal
+    bits = np.zeros(len(one), bool)
+    rows = pa.array(known.nonzero()[0])
+    bits[known] = same(kind.canonical(one).take(rows), kind.canonical(other).take(rows))
+    return bits
+
+
+def shown(value: pa.Scalar) -> str:
+    """A key for a person to read. Arrow does not check that text is UTF-8, and what is not must not end a join.
+
+    >>> shown(pa.scalar("a key")), shown(pa.scalar(b"a\\xff").cast(pa.binary()))
+    ("'a key'", "b'a\\\\xff'")
+    """
+    try:
+        return f"{value.as_py()!r:.80}"
+    except UnicodeDecodeError:
+        return f"{value.as_buffer().to_pybytes()!r:.80}"

@@ -1,0 +1,279 @@
+"""The loop that runs a windowed join of many streams under policies; the same one locally and in Spark's workers.
+
+Rows of one stream at a time: those that can have partners are probed for (`filter_loop` drives the probes as it drives
+filters, so every policy serves), put together with their partners, and then inserted. So each result comes once, with
+the last of its rows, whatever the order in which streams are read.
+
+A row is forgotten when the query's watermark has passed its time and its stream's window: no row that is not late can
+have it as a partner then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.errors import PlanError
+from thalweg.kernels.columns import take_rows
+from thalweg.kernels.compiling import WorkingClock, compiled_by
+from thalweg.kernels.multiway_join import ResultLimits, Results, Told, TooManyResults, put_together
+from thalweg.kernels.probe_chain import ProbeRows
+from thalweg.kernels.warm_up import warm_up
+from thalweg.kernels.window_store import WindowStore
+from thalweg.plan.join_shape import Shape
+from thalweg.runtime.filters.filter_loop import LoopOptions, make_filter_loop
+from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_intake import JoinIntake
+from thalweg.runtime.joins.join_options import JoinOptions
+from thalweg.runtime.joins.join_output import JoinOutput
+from thalweg.runtime.joins.join_pool import JoinPool
+from thalweg.runtime.joins.join_protocol import InnerResult, Probed, WindowedJoin
+
+if TYPE_CHECKING:
+    from thalweg.runtime.joins.tree_loop import TreeLoop
+
+Tables = Mapping[str, pa.RecordBatch | pa.Table | WindowStore]
+"""The rows of the plan's tables, or what another multiway loop made of them, since they do not change."""
+
+
+class JoinLoop:
+    """State that outlives batches: windows, policies, watermarks."""
+
+    def __init__(
+        self,
+        binding: JoinBinding,
+        options: JoinOptions,
+        clock: Callable[[], int],
+        rng: np.random.Generator,
+        tables: Tables | None = None,
+    ) -> None:
+        """`tables`: whoever makes the loop again gives them again, they are in no snapshot."""
+        compiled = compiled_by(clock)
+        warm_up()
+        graph, streams = binding.plan.graph, binding.plan.streams
+        self.binding = binding
+        self.streams = streams
+        self.clock = clock
+        self.options = options
+        self.limits = options.limits
+        self._result_limits = ResultLimits(options.limits.max_matches, options.results)
+        self.intake = JoinIntake(binding)
+        self.watermarks = self.intake.watermarks
+        self.counts = self.intake.counts
+        self.stores = {
+            a: WindowStore(
+                binding.stored[a], binding.key_sets[a], binding.windows.get(a), snapshots=options.snapshots,
+                words=binding.words_of(a), hashed=binding.hashed_keys(a), salt=binding.salt,
+            )
+            for a in graph.aliases
+        }  # fmt: skip
+        self.stores |= {a: rows for a, rows in (tables or {}).items() if isinstance(rows, WindowStore)}
+        self.trees = {a: graph.tree(a) for a in streams}
+        self.chains = {a: options.chain(self.trees[a], self.stores, clock) for a in streams}
+        seeds = {a: np.random.default_rng(rng.integers(2**63)) for a in streams}
+        probing = LoopOptions(options.policy, options.profile, options.slice_rows)
+        self.loops = {a: make_filter_loop(self.chains[a], probing, seeds[a]) for a in streams}
+        self.pool = JoinPool(self.trees, {a: loop.policy for a, loop in self.loops.items()})
+        self.output = JoinOutput(binding)
+        self._hold(tables or {})
+        self.counts[streams[0]].compiling_ns += compiled_by(clock) - compiled
+
+    def process(self, alias: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The results that come with these rows. All of them must be taken before the next rows are given."""
+        begun = self._now()
+        admitted = self.intake.admit(alias, batch)
+        self._worked(alias, begun)
+        if admitted is None:
+            return
+        batch = admitted.batch
+        starts = np.full((len(self.stores) - 1, batch.num_rows), -1, np.int64)
+        rows = ProbeRows(admitted.keys, admitted.times, admitted.ends, starts)
+        loop = self.loops[alias]
+        if all(len(store) for other, store in self.stores.items() if other != alias):
+            found = self.pool.found(alias)
+            if found is not None:
+                loop.follow(*found)
+            before = loop.work.total_ns
+            kept = loop.process(rows).nonzero()[0]
+            self.pool.credit.time_ns += loop.work.total_ns - before
+            if len(kept):
+                order = tuple(loop.chain.pipeline.names[k] for k in loop.order)
+                yield from self._put_together(alias, batch, rows, kept, order)
+        if len(self.streams) == 1:
+            return  # nobody will ever look for these rows
+        begun = self._now()
+        store, counts = self.stores[alias], self.counts[alias]
+        held = self.binding.held(alias, batch)
+        self._refuse_too_much(held.nbytes)
+        store.insert(held, admitted.keys, admitted.times, admitted.ends)
+        counts.most_rows, counts.most_bytes = max(counts.most_rows, len(store)), max(counts.most_bytes, store.nbytes)
+        self._worked(alias, begun)
+
+    def find_late(self, alias: str, batch: pa.RecordBatch) -> None:
+        """Set rows aside that are late or have no time, and nothing else: no row is probed for, joined or held."""
+        begun = self._now()
+        self.intake.in_time(alias, batch)
+        self._worked(alias, begun)
+
+    def begins(self, alias: str, batch: pa.RecordBatch) -> int:
+        """The least time of a batch; before all others where it has none."""
+        return self.binding.begins(alias, batch)
+
+    def end_round(self) -> None:
+        """The batches of a round have been processed: watermarks move, rows expire."""
+        mark = self.watermarks.advance()
+        if mark is not None:
+            self.expire(mark)
+
+    def expire(self, before: int) -> None:
+        """No row older than that will come any more: forget what can have no partner, and count it."""
+        for alias, rows in self.forget(before).items():
+            self.counts[alias].expired += rows
+
+    def forget(self, before: int) -> Mapping[str, int]:
+        """The same without counting; how many rows of each stream were forgotten."""
+        return {alias: self.stores[alias].expire(before) for alias in self.streams}
+
+    def _hold(self, tables: Tables) -> None:
+        """Rows of tables are there before any row of a stream comes, and stay."""
+        assert sorted(tables) == sorted(self.binding.plan.tables), "the rows of every table of the plan, and no others"
+        for alias, rows in tables.items():
+            if isinstance(rows, WindowStore):
+                continue
+            store, counts = self.stores[alias], self.counts[alias]
+            for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
+                admitted = self.intake.admit_table(alias, batch)
+                if admitted is not None:
+                    held = self.binding.held(alias, admitted.batch)
+                    store.insert(held, admitted.keys, admitted.times, admitted.ends)
+            store.forget_changes()
+            counts.most_rows, counts.most_bytes = len(store), store.nbytes
+
+    def _put_together(
+        self, alias: str, batch: pa.RecordBatch, rows: ProbeRows, kept: Any, order: tuple[str, ...]
+    ) -> Iterator[pa.RecordBatch]:
+        counts, told = self.counts[alias], Told()
+        begun = self._now()
+        found = put_together(self.trees[alias], self.stores, rows, kept, order, self._result_limits, told)
+        try:
+            for results in found:
+                out = self._output(alias, batch, results)
+                counts.results += out.num_rows
+                self._worked(alias, begun)
+                if out.num_rows:
+                    yield out
+                begun = self._now()
+        except TooManyResults as too_many:
+            keys = self._named_keys(alias, batch, too_many.row)
+            raise self.limits.too_many_matches(alias, keys) from None
+        counts.looked += told.looked
+        if told.results > counts.most_matches:
+            counts.most_matches = told.results
+            counts.hottest = self._named_keys(alias, batch, told.row)
+
+    def _now(self) -> tuple[int, int]:
+        """The time, and how much of compiling it leaves out."""
+        return self.clock(), compiled_by(self.clock)
+
+    def _worked(self, alias: str, begun: tuple[int, int]) -> None:
+        ns = self.clock() - begun[0]
+        self.counts[alias].putting_ns += ns
+        self.counts[alias].compiling_ns += compiled_by(self.clock) - begun[1]
+        self.loops[alias].worked(ns)
+        self.pool.credit.time_ns += ns
+
+    def _refuse_too_much(self, more: int) -> None:
+        most = self.limits.max_bytes
+        if most is not None and sum(self.stores[alias].nbytes for alias in self.streams) + more > most:
+            raise self.limits.too_much_memory((alias, self.stores[alias]) for alias in self.streams)
+
+    def _named_keys(self, alias: str, batch: pa.RecordBatch, row: int) -> str:
+        """The keys of a row in words; empty where no value may be given out."""
+        return "" if self.options.redact else self.binding.named_keys(alias, batch, row)
+
+    def _output(self, root: str, batch: pa.RecordBatch, results: Results) -> pa.RecordBatch:
+        def column(alias: str, name: str) -> pa.Array:
+            rows = results.rows[alias]
+            if alias == root:
+                return take_rows(batch.column(name), rows)
+            store = self.stores[alias]
+            return store.take(store.schema.get_field_index(name), rows)
+
+        return self.output.of(column, results.latest, root)
+
+    def sizes(self) -> Mapping[str, tuple[int, int]]:
+        """Rows and bytes of each window."""
+        return {alias: (len(store), store.nbytes) for alias, store in self.stores.items()}
+
+    @property
+    def windows(self) -> Mapping[str, WindowStore]:
+        """By stream and table."""
+        return self.stores
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all windows."""
+        return sum(store.nbytes for store in self.stores.values())
+
+    def orders(self) -> Mapping[str, tuple[str, ...]]:
+        """By stream, in which order the others are probed."""
+        return {a: tuple(loop.chain.pipeline.names[k] for k in loop.order) for a, loop in self.loops.items()}
+
+    def take_probed(self, alias: str) -> Probed:
+        """What was done for the rows of a stream since the last call."""
+        probing, chain = self.loops[alias], self.chains[alias]
+        looked, chain.looked = chain.looked, 0
+        return Probed(chain.pipeline.names, probing.order, probing.take_work(), looked)
+
+    def take_inner(self) -> Mapping[str, InnerResult]:
+        """Nothing is held but the windows."""
+        return {}
+
+    def learned(self) -> Mapping[str, Any]:
+        """By stream, what its policy knows."""
+        return {alias: probing.snapshot() for alias, probing in self.loops.items()}
+
+    def learn(self, learned: Mapping[str, Any]) -> None:
+        """Continue from there; a stream begins anew, in the order it has, where another policy has learned."""
+        for alias, snapshot in learned.items():
+            with suppress(PlanError, KeyError, ValueError, TypeError):
+                self.loops[alias].restore(snapshot)
+
+
+@overload
+def make_join_loop(
+    binding: JoinBinding, options: JoinOptions, *, rng: np.random.Generator, clock: Callable[[], int] | None = None,
+    tables: Tables | None = None,
+) -> JoinLoop: ...  # fmt: skip
+@overload
+def make_join_loop(
+    binding: JoinBinding, options: JoinOptions, *, rng: np.random.Generator, clock: Callable[[], int] | None = None,
+    tables: Tables | None = None, shape: Shape, methods: Mapping[Shape, str] | str = "hash",
+) -> TreeLoop: ...  # fmt: skip
+@overload
+def make_join_loop(
+    binding: JoinBinding, options: JoinOptions, *, rng: np.random.Generator, clock: Callable[[], int] | None = None,
+    tables: Tables | None = None, shape: Shape | None, methods: Mapping[Shape, str] | str = "hash",
+) -> WindowedJoin: ...  # fmt: skip
+def make_join_loop(
+    binding: JoinBinding,
+    options: JoinOptions,
+    *,
+    rng: np.random.Generator,
+    clock: Callable[[], int] | None = None,
+    tables: Tables | None = None,
+    shape: Shape | None = None,
+    methods: Mapping[Shape, str] | str = "hash",
+) -> WindowedJoin:
+    """A new loop for a join: every carrier makes its loops here. Without a clock, time is that of work: compiling is
+    counted apart. `shape`: of a tree of binary joins, with the `methods` of `TreeLoop`; None: a multiway join."""
+    clock = clock or WorkingClock()
+    if shape is None:
+        return JoinLoop(binding, options, clock, rng, tables)
+    from thalweg.runtime.joins.tree_loop import TreeLoop
+
+    return TreeLoop(binding, shape, methods, options, clock, tables)

@@ -1,0 +1,369 @@
+"""A join of many streams as a tree of binary joins: what most engines do, and what an optimizer may choose.
+
+The same rows in, the same results out as `join_loop`; but every node stores what its inputs have put together so far.
+
+What is durable are the windows of the streams alone, in the chunks of a `JoinLoop`. Inner results are rebuilt from
+them: rows that are restored go up the tree like new ones, and what would come out of the root came out when they were
+new. Rows that have expired since are left out, so that a tree holds after a restore what it would hold without one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.kernels.binary_join import LEFT, RIGHT
+from thalweg.kernels.compiling import WorkingClock, compiled_by
+from thalweg.kernels.window_chunks import WindowChunks, WindowRows
+from thalweg.kernels.window_store import WindowStore
+from thalweg.plan.join_shape import Shape, check_shape, streams_of
+from thalweg.runtime.filters.loop_ledger import Work
+from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_intake import Admitted, JoinIntake
+from thalweg.runtime.joins.join_options import JoinOptions
+from thalweg.runtime.joins.join_output import JoinOutput
+from thalweg.runtime.joins.join_protocol import InnerResult, Probed
+from thalweg.runtime.joins.tree_node import Node, Part, Words, word_column
+from thalweg.runtime.joins.tree_window import TreeWindow
+
+Tables = Mapping[str, pa.RecordBatch | pa.Table | WindowStore]
+
+
+@dataclass(slots=True)
+class _Inner:
+    """An inner result, where it is stored."""
+
+    store: WindowStore
+    made: int = 0
+    expired: int = 0
+    most_rows: int = 0
+    most_bytes: int = 0
+
+
+@dataclass(slots=True)
+class _Matches:
+    """Results of the rows of one batch, which come in the order of the rows."""
+
+    most: int = 0
+    row: int = -1
+    """With the most results."""
+    rows: int = 0
+    """With results."""
+    last: int = -1
+    of_last: int = 0
+
+    def add(self, origin: Words) -> None:
+        """More results, by the row of each."""
+        first = int(origin[0])
+        counts = np.bincount(origin - first)
+        if first == self.last:
+            counts[0] += self.of_last
+            self.rows -= 1
+        self.rows += int(np.count_nonzero(counts))
+        place = int(counts.argmax())
+        if counts[place] > self.most:
+            self.most, self.row = int(counts[place]), first + place
+        self.last, self.of_last = int(origin[-1]), int(counts[-1])
+
+
+class TreeLoop:
+    """State that outlives batches: the nodes' windows, watermarks."""
+
+    def __init__(
+        self,
+        binding: JoinBinding,
+        shape: Shape,
+        methods: Mapping[Shape, str] | str = "hash",
+        options: JoinOptions = JoinOptions("static"),  # noqa: B008 - frozen
+        clock: Callable[[], int] | None = None,
+        tables: Tables | None = None,
+    ) -> None:
+        """`methods`: `hash` or `loops`, for all nodes or by their shapes. `options`: policy and chain are not used, as
+        the shape says the order. `tables`: the rows of the plan's tables."""
+        check_shape(shape, binding.plan.graph)
+        self.binding = binding
+        self.streams = binding.plan.streams
+        self.shape = shape
+        self.options = options
+        self.limits = options.limits
+        self.clock = clock or WorkingClock()
+        self.intake = JoinIntake(binding)
+        self.watermarks = self.intake.watermarks
+        self.counts = self.intake.counts
+        self.nodes: list[Node] = []
+        self.leaves: dict[str, tuple[Node, str]] = {}
+        """Where the rows of each stream go."""
+        self._build(shape, methods)
+        self.output = JoinOutput(binding)
+        self._keep = len(self.streams) > 1  # or nobody will ever look for the rows of the only stream
+        self.windows = {alias: self._window(alias) for alias in binding.plan.graph.aliases}
+        self._inner = {
+            node.name: _Inner(node.parent[0].join.stores[node.parent[1]]) for node in self.nodes if node.parent
+        }
+        self._limited = {alias: self.windows[alias].store for alias in self.streams}
+        self._limited |= {name: inner.store for name, inner in self._inner.items()}
+        self._others = {a: tuple(b for b in binding.plan.graph.aliases if b != a) for a in self.streams}
+        self._siblings = {alias: self._met(alias) for alias in self.streams}
+        self._work = {alias: Work.none(len(self._others[alias])) for alias in self.streams}
+        self._learned: Mapping[str, Any] = {}
+        self._hold(tables or {})
+
+    def process(self, alias: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The results that come with these rows. All of them must be taken before the next rows are given."""
+        counts, matches, begun = self.counts[alias], _Matches(), self._now()
+        admitted = self.intake.admit(alias, batch)
+        if admitted is None:
+            self._worked(alias, begun)
+            return
+        rows = self._rows(alias, admitted)
+        part, looked = self._part(alias, rows), self._looked()
+        for made in self._up(alias, *self.leaves[alias], part):
+            matches.add(made.origin)
+            if matches.most > self.limits.max_matches:
+                raise self.limits.too_many_matches(alias, self._named_keys(alias, admitted.batch, matches.row))
+            out = self.leave(made)
+            counts.results += out.num_rows
+            self._worked(alias, begun)
+            if out.num_rows:
+                yield out
+            begun = self._now()
+        counts.looked += self._looked() - looked
+        work = self._work[alias]
+        work.rows += part.num_rows
+        work.kept += matches.rows
+        if matches.most > counts.most_matches:
+            counts.most_matches = matches.most
+            counts.hottest = self._named_keys(alias, admitted.batch, matches.row)
+        if self._keep:
+            window = self.windows[alias]
+            window.add(rows)
+            counts.most_rows = max(counts.most_rows, len(window))
+            counts.most_bytes = max(counts.most_bytes, window.nbytes)
+            self._measure_inner()
+        self._worked(alias, begun)
+
+    def enter(self, alias: str, batch: pa.RecordBatch) -> Part | None:
+        """Rows as the stream's leaf takes them; None: none of them can have partners."""
+        admitted = self.intake.admit(alias, batch)
+        return None if admitted is None else self._part(alias, self._rows(alias, admitted))
+
+    def leave(self, part: Part) -> pa.RecordBatch:
+        """What the root has put together as results, but for what fails a check of values."""
+        return self.output.of(lambda alias, name: part.batch.column(f"{alias}\0{name}"), part.times)
+
+    def find_late(self, alias: str, batch: pa.RecordBatch) -> None:
+        """Set rows aside that are late or have no time, and nothing else."""
+        self.intake.in_time(alias, batch)
+
+    def begins(self, alias: str, batch: pa.RecordBatch) -> int:
+        """The least time of a batch; before all others where it has none."""
+        return self.binding.begins(alias, batch)
+
+    def end_round(self) -> None:
+        """The batches of a round have been processed: watermarks move, rows expire."""
+        mark = self.watermarks.advance()
+        if mark is not None:
+            self.expire(mark)
+
+    def expire(self, before: int) -> None:
+        """No row older than that will come any more: forget what can have no partner, and count it."""
+        forgotten = self._forget(before)
+        for alias in self.streams:
+            self.counts[alias].expired += forgotten[alias]
+        for name, inner in self._inner.items():
+            inner.expired += forgotten[name]
+
+    def forget(self, before: int) -> Mapping[str, int]:
+        """The same without counting; how many rows of each stream were forgotten."""
+        forgotten = self._forget(before)
+        return {alias: forgotten[alias] for alias in self.streams}
+
+    def _forget(self, before: int) -> Mapping[str, int]:
+        for alias in self.streams:
+            self.windows[alias].expire(before)
+        return {
+            node.inputs[side]: rows for node in self.nodes for side, rows in node.join.expire(before).items()
+        }  # fmt: skip
+
+    def sizes(self) -> Mapping[str, tuple[int, int]]:
+        """Rows and bytes of each window."""
+        return {alias: (len(window), window.nbytes) for alias, window in self.windows.items()}
+
+    @property
+    def stored_rows(self) -> int:
+        """In all windows, of streams and of intermediate results."""
+        return sum(len(store) for node in self.nodes for store in node.join.stores.values())
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all windows."""
+        return sum(store.nbytes for node in self.nodes for store in node.join.stores.values())
+
+    def orders(self) -> Mapping[str, tuple[str, ...]]:
+        """By stream, in which order its rows meet the others on their way up."""
+        return {alias: tuple(name for met in siblings for name in met) for alias, siblings in self._siblings.items()}
+
+    def take_probed(self, alias: str) -> Probed:
+        """What was done for the rows of a stream since the last call. What probes an inner result is counted with the
+        first of its streams."""
+        others = self._others[alias]
+        work, self._work[alias] = self._work[alias], Work.none(len(others))
+        work.rows_in_force = work.rows
+        work.evaluated_in_force, work.passed_in_force = list(work.evaluated), list(work.passed)
+        order = tuple(others.index(name) for met in self._siblings[alias] for name in met)
+        return Probed(others, order, work, 0)
+
+    def take_inner(self) -> Mapping[str, InnerResult]:
+        """What is held besides the windows, by name."""
+        taken = {}
+        for name, inner in self._inner.items():
+            store = inner.store
+            taken[name] = InnerResult(
+                inner.made, inner.expired, len(store), store.nbytes, inner.most_rows, inner.most_bytes
+            )
+            inner.made = inner.expired = 0
+        return taken
+
+    def learned(self) -> Mapping[str, Any]:
+        """What a multiway join learned before: a tree learns nothing, and passes it on."""
+        return self._learned
+
+    def learn(self, learned: Mapping[str, Any]) -> None:
+        """Remember it for others."""
+        self._learned = dict(learned)
+
+    def _up(self, alias: str, node: Node, side: str, part: Part, level: int = 0) -> Iterator[Part]:
+        if self._keep:
+            self._refuse_too_much(node.inputs[side], part)
+        found = node.found
+        for made in node.process(side, part, keep=self._keep):
+            if node.parent is None:
+                yield made
+            else:
+                self._inner[node.name].made += made.num_rows
+                yield from self._up(alias, *node.parent, made, level + 1)
+        work, k = self._work[alias], self._others[alias].index(self._siblings[alias][level][0])
+        work.evaluated[k] += part.num_rows
+        work.passed[k] += node.found - found
+
+    def _again(self, node: Node, side: str, part: Part) -> None:
+        """Rows that went up before: whatever is stored of them is stored, and nothing comes out."""
+        self._refuse_too_much(node.inputs[side], part)
+        if node.parent is None:
+            node.insert(side, part)
+            return
+        for made in node.process(side, part):
+            self._again(*node.parent, made)
+
+    def _restored(self, alias: str, rows: WindowRows) -> None:
+        mark = self.watermarks.query
+        part = self._part(alias, rows)
+        if mark is not None and int(rows.ends.min()) < mark:
+            live = rows.ends >= mark
+            part = Part(part.batch.filter(pa.array(live)), part.times[live], part.ends[live], part.origin[live])
+        if part.num_rows:
+            self._again(*self.leaves[alias], part)
+            self._measure_inner()
+
+    def _rows(self, alias: str, admitted: Admitted) -> WindowRows:
+        return WindowRows(self.binding.held(alias, admitted.batch), admitted.keys, admitted.times, admitted.ends)
+
+    def _part(self, alias: str, rows: WindowRows) -> Part:
+        columns = [*rows.batch.columns, *self._words(alias, rows)]
+        whole = pa.RecordBatch.from_arrays(columns, schema=self._leaf_schema(alias))
+        return Part(whole, rows.times, rows.ends, np.arange(len(rows.times)))
+
+    def _words(self, alias: str, rows: WindowRows) -> list[pa.Array]:
+        """By class: a word that the windows of a multiway join have, too, or else of a column that both hold."""
+        graph, words = self.binding.plan.graph, []
+        for c in graph.classes_of(alias):
+            known = rows.keys.get((c,))
+            if known is None:
+                known = self.binding.kinds[c].words(rows.batch.column(graph.column_of[c][alias]), self.binding.salt)[0]
+            words.append(pa.array(known))
+        return words
+
+    def _hold(self, tables: Tables) -> None:
+        """Rows of tables are there, and joined with each other, before any row of a stream comes."""
+        assert sorted(tables) == sorted(self.binding.plan.tables), "the rows of every table of the plan, and no others"
+        for alias, rows in tables.items():
+            assert not isinstance(rows, WindowStore), "a tree stores other columns of its tables"
+            for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
+                admitted = self.intake.admit_table(alias, batch)
+                if admitted is not None:
+                    self._again(*self.leaves[alias], self._part(alias, self._rows(alias, admitted)))
+            window, counts = self.windows[alias], self.counts[alias]
+            counts.most_rows, counts.most_bytes = len(window), window.nbytes
+        self._measure_inner()
+
+    def _refuse_too_much(self, name: str, part: Part) -> None:
+        """Rows about to be stored under that name. Tables are not counted, as in a multiway join."""
+        most = self.limits.max_bytes
+        if most is None or name not in self._limited:
+            return
+        if sum(store.nbytes for store in self._limited.values()) + part.batch.nbytes > most:
+            raise self.limits.too_much_memory(self._limited.items(), inner=bool(self._inner))
+
+    def _measure_inner(self) -> None:
+        for inner in self._inner.values():
+            inner.most_rows = max(inner.most_rows, len(inner.store))
+            inner.most_bytes = max(inner.most_bytes, inner.store.nbytes)
+
+    def _named_keys(self, alias: str, batch: pa.RecordBatch, row: int) -> str:
+        return "" if self.options.redact else self.binding.named_keys(alias, batch, row)
+
+    def _looked(self) -> int:
+        return sum(node.join.looked for node in self.nodes)
+
+    def _now(self) -> tuple[int, int]:
+        return self.clock(), compiled_by(self.clock)
+
+    def _worked(self, alias: str, begun: tuple[int, int]) -> None:
+        self.counts[alias].putting_ns += self.clock() - begun[0]
+        self.counts[alias].compiling_ns += compiled_by(self.clock) - begun[1]
+
+    def _met(self, alias: str) -> list[tuple[str, ...]]:
+        """From the leaf up: the streams and tables of what each node joins with."""
+        siblings = []
+        place: tuple[Node, str] | None = self.leaves[alias]
+        while place is not None:
+            node, side = place
+            left, right = node.shape
+            siblings.append(streams_of(right if side == LEFT else left))
+            place = node.parent
+        return siblings
+
+    def _window(self, alias: str) -> TreeWindow:
+        node, side = self.leaves[alias]
+        binding, chunks = self.binding, None
+        if self.options.snapshots:
+            chunks = WindowChunks(
+                binding.stored[alias], binding.key_sets[alias], binding.windows.get(alias), binding.words_of(alias),
+                binding.hashed_keys(alias),
+            )  # fmt: skip
+        return TreeWindow(node.join.stores[side], chunks, partial(self._restored, alias))
+
+    def _build(self, shape: Shape, methods: Mapping[Shape, str] | str) -> tuple[pa.Schema, Node | None]:
+        if isinstance(shape, str):
+            return self._leaf_schema(shape), None
+        made = [self._build(part, methods) for part in shape]
+        method = methods if isinstance(methods, str) else methods.get(shape, "hash")
+        node = Node(shape, (made[0][0], made[1][0]), self.binding, method)
+        for part, side, (_, below) in zip(shape, (LEFT, RIGHT), made, strict=True):
+            if below is not None:
+                below.parent = node, side
+            else:
+                assert isinstance(part, str)
+                self.leaves[part] = node, side
+        self.nodes.append(node)
+        return node.schema, node
+
+    def _leaf_schema(self, alias: str) -> pa.Schema:
+        columns = [(f"{alias}\0{field.name}", field.type) for field in self.binding.stored[alias]]
+        words = [(word_column(c), pa.int64()) for c in self.binding.plan.graph.classes_of(alias)]
+        return pa.schema([*columns, *words])

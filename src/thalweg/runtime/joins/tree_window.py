@@ -1,0 +1,55 @@
+"""The window of one stream in a tree of binary joins: rows at a leaf, and the chunks that are saved of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from thalweg.kernels.window_chunks import Changes, WindowChunks, WindowRows
+from thalweg.kernels.window_store import WindowStore
+
+
+class TreeWindow:
+    """Of one stream or table."""
+
+    def __init__(self, store: WindowStore, chunks: WindowChunks | None, take: Callable[[WindowRows], None]) -> None:
+        """`take`: puts restored rows into the tree."""
+        self.store = store
+        self._chunks = chunks
+        self._take = take
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held."""
+        return self.store.nbytes
+
+    @property
+    def next_chunk(self) -> int:
+        """The number of the chunk that is made next."""
+        return self._remembered.next_chunk
+
+    def add(self, rows: WindowRows) -> None:
+        """Rows that have been inserted."""
+        if self._chunks is not None:
+            self._chunks.add(rows.batch, rows.keys, rows.times, rows.ends)
+
+    def expire(self, before: int) -> None:
+        """Rows have been forgotten."""
+        if self._chunks is not None:
+            self._chunks.expire(before)
+
+    def changes(self) -> Changes:
+        """What a snapshot must add and remove since the last call."""
+        return self._remembered.changes()
+
+    def restore(self, chunks: Mapping[int, bytes] | Iterable[tuple[int, bytes]], end: int = 0) -> None:
+        """As of `WindowStore`; inner results follow."""
+        for rows in self._remembered.restored(chunks, end):
+            self._take(rows)
+
+    @property
+    def _remembered(self) -> WindowChunks:
+        assert self._chunks is not None, "made without snapshots=True"
+        return self._chunks

@@ -1,0 +1,264 @@
+"""The operators of a plan: what each kind of node does with a batch, whoever drives it.
+
+`operator_of` makes them. Filters and joins are those of `filters.py` and `joins.py`, groups those of `aggregates.py`;
+the others need nothing but the node and the user's functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.errors import PlanError
+from thalweg.kernels.columns import plain, plain_schema
+from thalweg.kernels.expressions import Evaluation
+from thalweg.plan.expression import Bound, Expression, Ref
+from thalweg.plan.filter_plan import FilterPlan
+from thalweg.plan.group_spec import grouped_columns
+from thalweg.plan.nodes import (
+    Aggregate,
+    Compute,
+    Fail,
+    Filter,
+    Node,
+    Output,
+    Scan,
+    WindowJoin,
+    column_of,
+    join_of,
+    sources_of,
+    subject,
+)
+from thalweg.plan.query import time_type
+from thalweg.plan.query_plan import Branch, QueryPlan
+from thalweg.plan.relation import UserFunction
+from thalweg.plan.window import TICK_NS
+from thalweg.runtime.filters.outcome import Wanted, WantedRows, passing, refuse_failed
+from thalweg.runtime.local.aggregates import Grouping
+from thalweg.runtime.local.filters import Filtering
+from thalweg.runtime.local.filters import MakeLoop as MakeFilterLoop
+from thalweg.runtime.local.joins import Joining
+from thalweg.runtime.local.joins import MakeLoop as MakeJoinLoop
+from thalweg.runtime.local.operator import PORT, Operator
+
+if TYPE_CHECKING:
+    from thalweg.runtime.local.virtual.clock import Clock
+
+Columns = tuple[tuple[str, Expression], ...]
+
+
+@dataclass(frozen=True)
+class Making:
+    """What operators are made with, besides their nodes."""
+
+    plan: QueryPlan
+    functions: Mapping[str, UserFunction]
+    redact: bool = False
+    filter_loops: Callable[[Filter], tuple[FilterPlan, MakeFilterLoop]] | None = None
+    """The predicates of a filter, and what makes its loop; None: whoever drives the plan makes its adaptive parts. The
+    same for joins."""
+    join_loops: Callable[[WindowJoin], MakeJoinLoop] | None = None
+
+
+def operator_of(node: Node, making: Making) -> Operator:
+    """The operator of a node, which reads those of the nodes below."""
+    match node:
+        case Scan():
+            return Scanning(Branch.of(node))
+        case Filter() if subject(node) == "groups":
+            return Having(node, making)
+        case Filter():
+            assert making.filter_loops is not None
+            plan, make = making.filter_loops(node)
+            wanted = WantedRows(Wanted.CARRIED, node.errors) if node.errors else WantedRows()
+            return Filtering(plan, make, wanted, name=node.id, reads=name_of(node.input))
+        case Compute():
+            return Computing(node, making)
+        case WindowJoin():
+            assert making.join_loops is not None
+            streams = {
+                s.alias: name_of(child) for child in node.inputs for s in sources_of(child) if s.relation.is_stream
+            }
+            return Joining(making.join_loops(node), marked=True, name=node.id, reads=streams)
+        case Fail():
+            return Failing(node, making)
+        case Aggregate():
+            return _grouping(node, making)
+        case Output():
+            return Projecting(node, making)
+    raise AssertionError(f"a {type(node).__name__} is not carried out in this process")
+
+
+def name_of(node: Node) -> str:
+    """Of a node's operator. The alias of a source may be the name of its stream, which sends the rows.
+
+    >>> from thalweg.plan.query import Source
+    >>> from thalweg.plan.relation import Relation
+    >>> scan = Scan(Source("s", Relation("stock", pa.schema({"price": pa.int64()}))))
+    >>> name_of(scan), name_of(Filter(scan, ()))
+    ('scan of s', 'filter of s')
+    """
+    return f"scan of {node.alias}" if isinstance(node, Scan) else node.id
+
+
+def through(operator: Operator, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What an operator of one port makes of batches, pulled."""
+    for batch in batches:
+        yield from operator.serve(PORT, batch)
+
+
+class Scanning(Operator):
+    """The columns of a source that are read. Views, of which Arrow gathers nothing, become what they show."""
+
+    def __init__(self, branch: Branch) -> None:
+        self.name, self.reads = f"scan of {branch.alias}", {PORT: branch.source.relation.name}
+        self.branch = branch
+        self._whole, self._columns = branch.source.relation.schema, list(branch.columns)
+        self._read = pa.schema([self._whole.field(column) for column in self._columns])
+        self._views = any(kind in (pa.string_view(), pa.binary_view()) for kind in self._read.types)
+
+    def set_up(
+        self, schemas: Mapping[str, pa.Schema], clock: Clock | None = None, rng: np.random.Generator | None = None
+    ) -> pa.Schema:
+        """Refuses columns of other types than were registered."""
+        self._check(schemas[PORT])
+        return plain_schema(self._read) if self._views else self._read
+
+    def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """One batch."""
+        if not rows.schema.equals(self._whole):
+            self._check(rows.schema)
+        selected = rows.select(self._columns)
+        yield plain(selected, plain_schema(self._read)) if self._views else selected
+
+    def _check(self, schema: pa.Schema) -> None:
+        """Those that are read are there, and of the types that were registered."""
+        for column in self._columns:
+            if column not in schema.names or schema.field(column).type != self._whole.field(column).type:
+                has = schema.field(column).type if column in schema.names else "missing"
+                raise PlanError(
+                    f"the batches of {self.branch.source.relation.name} differ in their columns: {column} is {has} "
+                    f"after {self._whole.field(column).type}; cast them to one schema"
+                )
+
+
+def tick_ns_of(branch: Branch) -> int:
+    """How long a tick of a stream's times is."""
+    relation = branch.source.relation
+    return TICK_NS[relation.schema.field(relation.time).type.unit]
+
+
+def lateness_ticks(branch: Branch, tick_ns: int | None = None) -> int:
+    """In ticks of the stream's times, or of that length."""
+    return branch.source.relation.lateness_us * 1000 // (tick_ns or tick_ns_of(branch))
+
+
+def at_no_time(batch: pa.RecordBatch, column: str) -> pa.RecordBatch:
+    """With a column that holds the same moment in all rows, for a join in which no row can be late."""
+    return batch.append_column(column, pa.array(np.zeros(batch.num_rows, "datetime64[us]")))
+
+
+class _Evaluating(Operator):
+    """One batch for each, made from expressions. It has no state, and needs not be set up to be served."""
+
+    def __init__(self, node: Compute | Filter | Fail | Output) -> None:
+        self.name, self.reads = node.id, {PORT: name_of(node.input)}
+        self._schema = node.schema
+
+    def set_up(
+        self, schemas: Mapping[str, pa.Schema], clock: Clock | None = None, rng: np.random.Generator | None = None
+    ) -> pa.Schema:
+        """Nothing to begin."""
+        return self._schema
+
+
+class Computing(_Evaluating):
+    """Rows with computed columns added."""
+
+    def __init__(self, node: Compute, making: Making) -> None:
+        super().__init__(node)
+        self._evaluations = _evaluations(node.columns, making)
+        self._added = [pa.field(name, expression.type) for name, expression in node.columns]
+
+    def set_up(
+        self, schemas: Mapping[str, pa.Schema], clock: Clock | None = None, rng: np.random.Generator | None = None
+    ) -> pa.Schema:
+        """Rows may bring columns that the node knows nothing of."""
+        return pa.schema([*schemas[PORT], *self._added])
+
+    def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """One batch."""
+        for name, evaluation in self._evaluations:
+            rows = rows.append_column(name, evaluation(_columns(rows, joined=False), rows.num_rows))
+        yield rows
+
+
+class Having(_Evaluating):
+    """The groups for which a condition is true."""
+
+    def __init__(self, node: Filter, making: Making) -> None:
+        super().__init__(node)
+        (condition,) = node.conditions
+        self._holds = Evaluation(condition.expression, making.functions)
+
+    def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """One batch."""
+        yield rows.filter(self._holds(_columns(rows, joined=False), rows.num_rows))
+
+
+class Failing(_Evaluating):
+    """Joined rows without the errors that they carry. Those that have some are left out if they are set aside, and else
+    fail the query."""
+
+    def __init__(self, node: Fail, making: Making) -> None:
+        super().__init__(node)
+        self._names, self._sets_aside, self._redact = node.names, making.plan.sets_aside, making.redact
+
+    def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """One batch."""
+        yield passing(rows, self._names) if self._sets_aside else refuse_failed(rows, self._names, self._redact)
+
+
+class Projecting(_Evaluating):
+    """The columns of the result."""
+
+    def __init__(self, node: Output, making: Making) -> None:
+        super().__init__(node)
+        self._evaluations = _evaluations(node.columns, making)
+        self._joined = join_of(node) is not None
+
+    def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """One batch."""
+        columns = _columns(rows, self._joined)
+        arrays = [evaluation(columns, rows.num_rows) for _, evaluation in self._evaluations]
+        yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+def _grouping(node: Aggregate, making: Making) -> Grouping:
+    spec, computed = grouped_columns(node.grouping, node.time)
+    evaluations = _evaluations(tuple(computed.items()), making)
+    names, joined = [node.time, *(column for column, _ in evaluations)], join_of(node) is not None
+
+    def prepared(batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = _columns(batch, joined)
+        arrays = [evaluation(columns, batch.num_rows) for _, evaluation in evaluations]
+        return pa.RecordBatch.from_arrays([batch.column(node.time), *arrays], names=names)
+
+    time = time_type(sources_of(node))
+    schema = pa.schema([(node.time, time), *((name, expression.type) for name, expression in computed.items())])
+    return Grouping(spec, (prepared, schema), name=node.id, reads=name_of(node.input))
+
+
+def _evaluations(columns: Columns, making: Making) -> list[tuple[str, Evaluation]]:
+    return [(name, Evaluation(expression, making.functions)) for name, expression in columns]
+
+
+def _columns(batch: pa.RecordBatch, joined: bool) -> Callable[[Ref | Bound], pa.Array]:
+    def column(ref: Ref | Bound) -> pa.Array:
+        return batch.column(column_of(ref, joined) if isinstance(ref, Ref) else ref.name)
+
+    return column

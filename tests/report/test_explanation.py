@@ -1,0 +1,157 @@
+"""The object that `explain()` returns at every door: printed, displayed, saved and drawn."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import thalweg as tw
+from thalweg.report.explanation import Explanation, Paragraph
+from thalweg.report.plan_tree import Node
+
+NASTY = "<script>alert('\"x\"')</script> & \\ \n é \ud800"
+ROWS = pa.table({"k": [1, 2], "t": pa.array([1, 2], pa.timestamp("us"))})
+
+
+def a_query() -> Explanation:
+    session = tw.session()
+    session.stream("numbers", ROWS, time="t")
+    return session.query("SELECT k FROM numbers WHERE k > 1", name="large").explain()
+
+
+DOORS: dict[str, Any] = {
+    "filters": lambda: tw.filters(tw.predicate(bool, "k")).explain(),
+    "join": lambda: tw.join(on="a.k = b.k", window="5 seconds", time="t").explain(),
+    "query": a_query,
+    "nasty": lambda: Explanation(
+        NASTY, NASTY, ((NASTY, Node(NASTY, (NASTY,), (Node("Stream", (NASTY,)),))),), (Paragraph(NASTY, (NASTY,)),)
+    ),
+}
+
+
+class Page(HTMLParser):
+    """Every tag in order, with what is open, and the texts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.attributes: dict[str, list[dict[str, str | None]]] = {}
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes.setdefault(tag, []).append(dict(attrs))
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_returns_one_kind_of_object(door: str):
+    told = DOORS[door]()
+    assert type(told) is tw.Explanation
+    assert str(told) == repr(told)
+    assert told.to_graphviz().startswith("digraph plan {")
+    assert told.to_mermaid().startswith("flowchart BT")
+    assert set(Page(told._repr_html_()).tags) <= {"h4", "ul", "li", "b", "br", "small"}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_saved_file_holds_what_its_suffix_says(door: str, tmp_path: Path):
+    told = DOORS[door]()
+    shown = {".txt": str(told), ".dot": told.to_graphviz(), ".mmd": told.to_mermaid()}
+    for suffix, text in shown.items():
+        path = tmp_path / f"plan{suffix}"
+        told.save(path)
+        assert path.read_bytes().decode("utf-8") == text.replace("\ud800", "\\ud800") + "\n"
+    told.save(str(tmp_path / "PLAN.TXT"))  # a text, and a suffix in capitals
+    assert (tmp_path / "PLAN.TXT").read_bytes() == (tmp_path / "plan.txt").read_bytes()
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_saved_page_is_whole_and_runs_nothing(door: str, tmp_path: Path):
+    told = DOORS[door]()
+    told.save(tmp_path / "plan.html")
+    text = (tmp_path / "plan.html").read_bytes().decode("utf-8")
+    assert text.startswith('<!doctype html>\n<html lang="en">')
+    page = Page(text)
+    assert page.open == []
+    assert page.tags[:6] == ["html", "head", "meta", "meta", "title", "style"]
+    assert page.attributes["meta"][0] == {"charset": "utf-8"}
+    assert set(page.tags[6:]) <= {"body", "h1", "h4", "ul", "li", "b", "br", "small"}
+    assert not re.search(r"<script|javascript:|\son\w+=|https?://", text, flags=re.I)
+    body = "".join(page.text)
+    for title, _ in told.plans:
+        assert title.replace("\ud800", "\\ud800") in body
+    for paragraph in told.paragraphs:
+        for line in paragraph.lines:
+            assert line.replace("\ud800", "\\ud800") in body
+    assert told.of.replace("\ud800", "\\ud800") in page.text
+
+
+def test_saving_replaces_what_is_there(tmp_path: Path):
+    path = tmp_path / "plan.txt"
+    path.write_text("x" * 100_000, "utf-8")
+    a_query().save(path)
+    assert path.read_text("utf-8") == f"{a_query()}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("plan.png", r"ends with '.png', which is no known format; use \.txt, \.html, \.dot .* or \.mmd"),
+        ("plan.htm", r"ends with '.htm', .* \(did you mean '\.html'\?\)"),
+        ("plan", "has no suffix"),
+        (".txt", "has no suffix"),  # a hidden file of that name
+        ("missing/plan.txt", "there is no folder '.*missing'; make it first"),
+        ("folder.txt", "this is a folder; give the name of a file in it"),
+        ("nu\0ll.txt", "cannot be written"),
+        ("file.txt/plan.txt", "cannot be written"),
+    ],
+)
+def test_a_path_that_cannot_be_written_is_refused_with_a_remedy(tmp_path: Path, name: str, said: str):
+    (tmp_path / "folder.txt").mkdir()
+    (tmp_path / "file.txt").write_text("")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(tw.PlanError, match=f"^save\\(.*{said}"):
+        a_query().save(tmp_path / name)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_the_title_of_a_page_names_what_is_explained(tmp_path: Path):
+    assert [DOORS[door]().of for door in ("filters", "join", "query")] == [
+        "Filters bool",
+        "Join of a and b",
+        "Query large",
+    ]
+
+
+def test_sentences_are_wrapped_and_other_lines_are_not():
+    long = "word " * 40
+    text = str(
+        Explanation("", "", (("Plan", Node("Input")),), (Paragraph("One", (long,)), Paragraph("Two", (long,), True)))
+    )
+    one, two = text.partition("\n\nTwo\n")[::2]
+    assert f"  {long}" in one
+    assert max(map(len, two.splitlines())) <= 100
+    assert two.split() == long.split()
+
+
+def test_a_paragraph_without_lines_is_not_shown():
+    told = Explanation("", "", (("Plan", Node("Input")),), (Paragraph("Notes", ()),))
+    assert str(told) == "Plan\nInput"
+    assert "Notes" not in told._repr_html_()
+    assert told.notes == told.lines("Nothing") == ()
