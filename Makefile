@@ -64,12 +64,10 @@ checked-and-compiled: setup
 		$(MAKE) --no-print-directory check; checked=$$?; wait $$other && exit $$checked
 
 # Two processes, each with a Spark of its own, since tests of Spark mostly wait; files stay whole, and are taken in the
-# order that tests/conftest.py gives them, not by how many tests they have. Those marked `alone`
-# come first, by themselves; that ARGS leave none of them (5) is no failure. Loops are compiled before, once, and not by
+# order that tests/conftest.py gives them, not by how many tests they have. Loops are compiled before, once, and not by
 # every process of the tests at the same time.
 test: setup oldest-spark checked-and-compiled ## check, then every test and doctest: what CI runs (ARGS go to pytest)
-	@$(WITH_JAVA) { $(BIN)/pytest -q -m alone $(ARGS) || [ $$? -eq 5 ]; } \
-		&& $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not alone' $(ARGS)
+	@$(WITH_JAVA) $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # What passes is kept in .cache, so that a run that was interrupted goes on; see tests/long_run.py.
 test-long: setup oldest-spark compiled ## what is too long for make test, at most an hour; goes on where it was interrupted

@@ -1,6 +1,6 @@
 """`python -m bench.walk`: through how many files of `src/thalweg` a batch or a query passes.
 
-A file counts when one of its Python functions is called; module bodies and compiled functions do not. What happens once
+A file counts when one of its functions is called, compiled ones included; module bodies do not. What happens once
 per process (imports, caches) is left out: every walk is run before it is counted. The files that a walk adds when it
 reports or adapts come and go with the clock, so the median of several walks is taken.
 

@@ -34,8 +34,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
-        if item.get_closest_marker("alone") and "mark.alone" not in item.path.read_text(encoding="utf-8"):
-            raise pytest.UsageError(f"{item.nodeid}: write mark.alone in its file, by which `pytest -m alone` finds it")
     if hasattr(config, "workerinput"):  # a process of pytest-xdist
         takes: dict[Path, float] = {}
         for item in items:

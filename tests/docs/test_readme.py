@@ -10,7 +10,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.alone
 def test_the_example_prints_what_the_readme_says(spark, capsys):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     codes = re.findall(r"```python\n(.*?)```", text, flags=re.S)

@@ -11,20 +11,22 @@ import pytest
 import thalweg as tw
 from tests.runtime.spark.counting import multiple_of
 from tests.runtime.spark.test_stream import add_file, finish, ids, source, start
+from tests.runtime.spark.waiting import wait_until
 
 ROWS = 40_000
 ANSWER = [x for x in range(ROWS) if x % 2 == 0 and x % 50 == 0]
 
 
 def noted(folder: Path, name: str, k: int):
-    """Writes down each call, with its place among those of its process. `even` costs many times as much per row, so
-    that the noise of writing, which is nearly all a call of the other takes, cannot make it look cheaper."""
+    """Writes its name to a file of its process, if it is the first to be called there. `even` costs many times as much
+    per row, so that a busy machine cannot make it look cheaper."""
     test = multiple_of(k)
-    times = 30 if name == "even" else 1
+    times = 100 if name == "even" else 1
 
     def predicate(column: pa.Array) -> pa.Array:
-        with (folder / f"calls-{os.getpid()}").open("a") as out:
-            out.write(f"{name} {len(column)}\n")
+        first = folder / f"first-{os.getpid()}"
+        if not first.exists():
+            first.write_text(name)
         for _ in range(times):
             answer = test(column)
         return answer
@@ -40,9 +42,9 @@ def chain(folder: Path, events: Path | None) -> tw.Filters:
 
 def first_calls(folder: Path) -> set[str]:
     """Of every worker process: the predicate that saw its first slice. Forgets the calls."""
-    calls = list(folder.glob("calls-*"))
-    found = {path.read_text().split()[0] for path in calls}
-    for path in calls:
+    first = list(folder.glob("first-*"))
+    found = {path.read_text() for path in first}
+    for path in first:
         path.unlink()
     return found
 
@@ -75,7 +77,9 @@ def test_a_restarted_stream_starts_in_the_learned_order(spark, folder: Path, tmp
     events, files = tmp_path / "events.jsonl", tmp_path / "files"
     for number in range(2):
         add_file(files, number, number * ROWS // 4, ROWS // 4)
-    finish(start(source(spark, files).transform(chain(folder, events)), tmp_path, "out"))
+    first = chain(folder, events)
+    finish(start(source(spark, files).transform(first), tmp_path, "out"))
+    wait_until(lambda: [s.rows for s in first.report().sections] == [ROWS // 2], "the records of both micro-batches")
     assert "even" in first_calls(folder), "the first worker; a later one starts from what it has learned"
     for number in range(2, 4):
         add_file(files, number, number * ROWS // 4, ROWS // 4)
