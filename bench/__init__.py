@@ -1,1 +1,1 @@
-"""Benchmarks: Thalweg against plain Spark, what a careful user writes, other engines' rules, hindsight and itself."""
+"""Benchmarks of Thalweg against plain Spark, hand-written code, the rules of other engines, hindsight and itself."""

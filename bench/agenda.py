@@ -1,4 +1,4 @@
-"""What is run: for each name on the command line its scenarios, their rows and rounds, and the policies to measure."""
+"""The scenarios of each name on the command line, with their rows and rounds and the policies to measure."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ FEW = (AUTO, Setting("a-greedy"))
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One scenario; no rounds in a place: it is not run there."""
+    """One scenario. With zero rounds for a place, it is not run there."""
 
     make: Callable[[int, float], Scenario]
-    """Gets the rows and the steps a unit."""
+    """Called with the number of rows and the steps per unit of cost."""
     rows: int
     local_rounds: int = 3
     spark_rounds: int = 3
     local: tuple[Setting, ...] = OURS
     others: tuple[Setting, ...] = (STATIC, *OTHERS)
-    """What ours are compared with in this process."""
+    """The policies that ours are compared with in this process."""
     spark: tuple[Setting, ...] = ON_SPARK
 
 
@@ -41,12 +41,12 @@ AGENDA: dict[str, tuple[Item, ...]] = {
             local=DRIFTING, others=OTHERS, spark=DRIFTING_ON_SPARK,
         ),
     ),
-    # columns that nobody reads cost nothing in this process
+    # columns that no predicate reads cost nothing in this process
     "wide": (Item(wide, 400_000, local_rounds=0),),
-    # the differences asked for are a few percent
+    # the targets are differences of a few percent
     "calm": (Item(calm, 400_000, local_rounds=9, spark_rounds=5, spark=CALM_ON_SPARK),),
     "free": tuple(Item(partial(free, n), 1_000_000, local=FEW, spark=FEW) for n in (1, 3, 8)),
-    # real data, which is not here: see kdd_checks
+    # real data, which is not part of the repository: see kdd_checks
     "kdd": (Item(kdd, 494_021, local_rounds=5, spark_rounds=0),),
     "example6": (Item(example6, 300_000, spark_rounds=0),),
 }  # fmt: skip

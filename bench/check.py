@@ -1,4 +1,4 @@
-"""One predicate of the benchmark, in every form a variant needs: for Thalweg, for a pandas UDF, for code by hand."""
+"""One predicate of the benchmark, in the form of each variant: for Thalweg, a pandas UDF or hand-written code."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 Bits = NDArray[np.bool_]
 UNIT_NS = 250.0
-"""What one unit of cost takes a row, about: a hash probe of a-greedy's table 1 with today's overheads around it."""
+"""The approximate time of one unit of cost per row: a hash probe of a-greedy's table 1 with today's overheads."""
 TIMED_ROWS = 20_000
 SLICE_ROWS = 1_000
 
 
 @dataclass(frozen=True)
 class Check:
-    """`func` gets Arrow arrays when vectorized, else one row's values; `units` is what a row costs it."""
+    """A predicate. `func` gets Arrow arrays if vectorized, else one row's values; `units` is its cost per row."""
 
     name: str
     columns: tuple[str, ...]
@@ -38,21 +38,21 @@ class Check:
     units: float
     vectorized: bool = True
     sql: str | None = None
-    """The same thing in DuckDB's words; None: it has none for it."""
+    """The same predicate in DuckDB's SQL; None if DuckDB cannot express it."""
 
     def predicate(self) -> Predicate:
-        """For `tw.filters`."""
+        """Return the predicate for `tw.filters`."""
         return tw.predicate(self.func, *self.columns, name=self.name, vectorized=self.vectorized)
 
     def over_arrow(self, *arrays: pa.Array) -> Bits:
-        """One bit a row; null is false."""
+        """Return one boolean per row; null is false."""
         if self.vectorized:
             return as_mask(self.func(*arrays), len(arrays[0]), self.name)
         values = (python_values(array) for array in arrays)
         return np.fromiter(map(truth, map(self.func, *values)), dtype=bool, count=len(arrays[0]))
 
     def over_pandas(self, *series: pd.Series[Any]) -> pd.Series[Any]:
-        """What a pandas UDF does: the same function behind pandas' door."""
+        """Return the same as `over_arrow` for pandas Series, as a pandas UDF does."""
         import pandas as pd
 
         if self.vectorized:
@@ -62,7 +62,7 @@ class Check:
 
 
 def measured_units(check: Check, table: pa.Table, tries: int = 3) -> float:
-    """What a row costs a predicate whose cost nobody set: the best of a few tries, in slices as the chain's."""
+    """Return the measured cost per row, in units: the best of a few tries, in slices like those of the chain."""
     columns = [table.column(name).slice(0, TIMED_ROWS).combine_chunks() for name in check.columns]
     rows = len(columns[0])
     slices = [[c.slice(start, SLICE_ROWS) for c in columns] for start in range(0, rows, SLICE_ROWS)]

@@ -1,7 +1,7 @@
-"""`python -m bench.filters`: filter chains on Spark and in this process, as JSON lines.
+"""`python -m bench.filters`: measure filter chains on Spark and in this process, and print JSON lines.
 
-One line a variant, then one a target; progress goes to standard error. The exit code says whether all variants gave
-the same rows: a missed target is a measurement, a wrong row is not.
+Each scenario prints one line per variant, then one per target; progress goes to standard error. The exit code is 1 if
+the variants gave different rows. A missed target does not change the exit code.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = None) -> int:
-    """Run what was asked for; a session that is given is used and left open."""
+    """Run the benchmark. A session that is passed in is used and left open."""
     asked = _parser().parse_args(arguments)
     if asked.data is not None:
         os.environ[FOLDER] = asked.data
     names = list(dict.fromkeys(asked.scenario or AGENDA))
     if "kdd" in names and kdd_file() is None:
         if asked.scenario:
-            sys.exit(f"kdd needs its data: --data DIR, with {FILE} in it (see bench/kdd_checks.py)")
-        progress(f"kdd is left out: no --data DIR with {FILE} in it")
+            sys.exit(f"kdd needs its data: give --data DIR, a folder that contains {FILE} (see bench/kdd_checks.py)")
+        progress(f"kdd is left out: it needs --data DIR, a folder that contains {FILE}")
         names.remove("kdd")
     steps = calibrate()
-    tell({"bench": "filters", "steps_per_unit": round(steps, 1), "machine": machine()})
+    print_line({"bench": "filters", "steps_per_unit": round(steps, 1), "machine": machine()})
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="thalweg-bench-")))
         for item in (item for name in names for item in AGENDA[name]):
@@ -65,20 +65,20 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
                         spark = stack.enter_context(session())
                     show(run_on_spark(spark, scenario, item, _rounds(asked, item.spark_rounds), folder))
             except WrongResultError as wrong:
-                tell({"bench": "filters", "scenario": scenario.name, "error": str(wrong)})
+                print_line({"bench": "filters", "scenario": scenario.name, "error": str(wrong)})
                 return 1
     return 0
 
 
 def run_here(scenario: Scenario, item: Item, rounds: int) -> Measured:
-    """In this process."""
+    """Measure a scenario in this process."""
     variants = local_variants.variants(scenario, item.local, item.others)
     trials = interleave(variants, rounds, scenario.expected, f"{scenario.name} in this process")
     return Measured(scenario, "local", tuple(variants), trials)
 
 
 def run_on_spark(spark: SparkSession, scenario: Scenario, item: Item, rounds: int, folder: Path) -> Measured:
-    """On a session, over Parquet files made for it in `folder`."""
+    """Measure a scenario on a Spark session, over Parquet files written to `folder`."""
     from bench import spark_variants
 
     variants = spark_variants.variants(spark, scenario, folder, item.spark)
@@ -89,18 +89,18 @@ def run_on_spark(spark: SparkSession, scenario: Scenario, item: Item, rounds: in
 
 
 def show(measured: Measured) -> None:
-    """The lines of a scenario, targets last."""
+    """Print the lines of a scenario, targets last."""
     for line in (*measured.lines(), *targets(measured)):
-        tell(line)
+        print_line(line)
 
 
-def tell(line: dict[str, Any]) -> None:
-    """One JSON object."""
+def print_line(line: dict[str, Any]) -> None:
+    """Print one JSON object."""
     print(json.dumps(line), flush=True)
 
 
 def machine() -> dict[str, Any]:
-    """What the numbers depend on."""
+    """Return the machine and the versions on which the numbers depend."""
     return {
         "cpus": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
@@ -115,18 +115,22 @@ def _rounds(asked: argparse.Namespace, usual: int) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.filters", description=__doc__)
-    parser.add_argument("--scenario", action="append", choices=AGENDA, help="may be repeated; all when left out")
+    parser.add_argument("--scenario", action="append", choices=AGENDA, help="may be repeated; all scenarios by default")
     parser.add_argument("--where", choices=("spark", "local", "both"), default="both")
-    parser.add_argument("--rounds", type=int, help="of every variant; each scenario has its own number")
-    parser.add_argument("--rows", type=int, help="of every scenario; each has its own number")
-    parser.add_argument("--data", metavar="DIR", help=f"where real data is (also {FOLDER}); without it kdd is left out")
     parser.add_argument(
-        "--quick", action="store_true", help="few rows, one round: shows that it runs, measures nothing"
+        "--rounds", type=int, help="rounds of every variant; by default each scenario has its own number"
+    )
+    parser.add_argument("--rows", type=int, help="rows of every scenario; by default each has its own number")
+    parser.add_argument(
+        "--data", metavar="DIR", help=f"folder of real data (also {FOLDER}); without it kdd is left out"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="few rows and one round: checks that it runs, measures nothing"
     )
     return parser
 
 
 if __name__ == "__main__":
-    # ended from outside, it still stops Spark and removes its files
+    # if terminated, the benchmark still stops Spark and removes its files
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     sys.exit(main())

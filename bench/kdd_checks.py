@@ -1,10 +1,11 @@
 """`kdd`: eight predicates over the connections of KDD Cup 1999, the ten per cent subset, in their original order.
 
-Real data that drifts hard (whole stretches without a TCP connection) and whose attributes depend on each other. The
-file is not part of this repository (494,021 rows, no formal licence): THALWEG_DATA, or `--data`, names the folder it is
-in, as `kddcup99_10pct/connections.parquet` with the columns of the original. Without it the scenario is left out.
+The data is real. It drifts strongly (long stretches have no TCP connection), and its attributes depend on each other.
+The file is not part of this repository (494,021 rows, no formal licence). THALWEG_DATA, or `--data`, names the folder
+that contains it, as `kddcup99_10pct/connections.parquet` with the columns of the original. Without it the scenario is
+left out.
 
-Four are Python functions of one row, four are Arrow's own. The written order is by no rule at all.
+Four predicates are Python functions of one row, four use Arrow's own functions. The written order follows no rule.
 """
 
 from __future__ import annotations
@@ -30,44 +31,44 @@ ASKING = re.compile("telnet|ftp|login|shell|ssh|imap4|pop_3|smtp|http|ftp_data|p
 
 
 def steady(same: float, different: float, across: float) -> bool:
-    """The connections of the last seconds go to few services: their entropy is low."""
+    """Whether the connections of the last seconds go to few services: their entropy is low."""
     parts = [p for p in (same, different, across) if p > 0.0]
     total = sum(parts)
     return total > 0.0 and -sum(p / total * math.log2(p / total) for p in parts) < 1.2
 
 
 def known_service(service: str) -> bool:
-    """One that people use."""
+    """Whether the service is a common one."""
     return ORDINARY.match(service) is not None
 
 
 def no_flood(count: int, srv_count: int, serror: float) -> bool:
-    """Not one of hundreds at once."""
+    """Whether the connection is not one of hundreds at once."""
     return math.log1p(count) * (1.0 + serror) < 5.0 or srv_count < 3
 
 
 def may_log_in(service: str, logged_in: int) -> bool:
-    """A service that asks who is there, and somebody who said so."""
+    """Whether the service asks for a login and the user has logged in."""
     return ASKING.fullmatch(service) is not None and bool(logged_in)
 
 
 def complete(flag: pa.Array) -> pa.Array:
-    """Opened and closed as it should be."""
+    """Whether the connection was opened and closed normally."""
     return pc.match_substring_regex(flag, "^(SF|S1|RSTO)$")
 
 
 def is_tcp(protocol: pa.Array) -> pa.Array:
-    """Of this protocol."""
+    """Whether the protocol is TCP."""
     return pc.equal(protocol, "tcp")
 
 
 def answered(size: pa.Array) -> pa.Array:
-    """Something came back."""
+    """Whether more than 100 bytes came back."""
     return pc.greater(size, 100)
 
 
 def quiet_host(count: pa.Array, rate: pa.Array) -> pa.Array:
-    """The host is not asked by everybody, or always for the same."""
+    """Whether the host gets few connections, or mostly for the same service."""
     return pc.or_(pc.less(count, 250), pc.greater(rate, 0.6))
 
 
@@ -84,15 +85,15 @@ CHECKS = (
 
 
 def kdd_file() -> Path | None:
-    """Where the data is; None when nobody says, or it is not there."""
+    """Return the path of the data; None if no folder is given or the file does not exist."""
     folder = os.environ.get(FOLDER)
     return Path(folder) / FILE if folder and (Path(folder) / FILE).is_file() else None
 
 
 def kdd(rows: int, steps: float) -> Scenario:
-    """As many of the rows as are asked for and there."""
+    """Return the scenario with the first `rows` rows, or all if there are fewer."""
     file = kdd_file()
-    assert file is not None, "asked for only where the data is"
+    assert file is not None, "called only if the data exists"
     read = sorted({column for check in CHECKS for column in check.columns})
     table = pq.read_table(file, columns=read).slice(0, rows)
     table = table.add_column(0, "id", pa.array(np.arange(table.num_rows)))

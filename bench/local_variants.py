@@ -1,7 +1,7 @@
-"""The variants in this process, one thread: policies over Arrow batches, hindsight, and DuckDB as the peer.
+"""The variants in this process, with one thread: policies over Arrow batches, hindsight, and DuckDB for comparison.
 
-Hindsight is the policy `static` with the predicates in the best order of each phase, whole batches at a time: the same
-loop without anything to learn. It runs twice under two names, which is the A/A control.
+Hindsight is the policy `static` with the predicates in the best order of each phase, in slices of whole batches: the
+same loop without anything to learn. It runs twice under two names, as the A/A control.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DUCKDB_BAD, DUCKDB_BEST = "duckdb, bad order", "duckdb, best order"
 
 
 def variants(scenario: Scenario, ours: Sequence[Setting], others: Sequence[Setting]) -> list[Variant]:
-    """Everything that runs in this process, DuckDB where all predicates have SQL."""
+    """Return all variants that run in this process; DuckDB only if all predicates have SQL."""
     batches = [scenario.batches(phase) for phase in scenario.phases]
     whole = list(chain.from_iterable(batches))
     best = scenario.best_orders
@@ -50,7 +50,7 @@ def variants(scenario: Scenario, ours: Sequence[Setting], others: Sequence[Setti
 
 
 def timed(parts: list[tuple[tw.Filters, list[pa.RecordBatch]]]) -> Trial:
-    """Filter the batches; what passes is counted and forgotten."""
+    """Filter the batches and time it; rows that pass are counted and discarded."""
     kept, ids = 0, 0
     wall, cpu = time.perf_counter(), time.process_time()
     for filters, batches in parts:
@@ -63,7 +63,7 @@ def timed(parts: list[tuple[tw.Filters, list[pa.RecordBatch]]]) -> Trial:
 
 
 def counts(filters: Iterable[tw.Filters]) -> tuple[dict[str, int], dict[str, int]]:
-    """Evaluations by predicate, of ordinary work and of profiling, over all sections of all reports."""
+    """Return evaluations per predicate, of ordinary work and of profiling, over all sections of all reports."""
     evaluated: Counter[str] = Counter()
     profiled: Counter[str] = Counter()
     for one in filters:
@@ -74,7 +74,7 @@ def counts(filters: Iterable[tw.Filters]) -> tuple[dict[str, int], dict[str, int
 
 
 def duckdb_variants(scenario: Scenario) -> list[Variant]:
-    """DuckDB on a table of its own in memory, one thread, with its own reordering as it comes."""
+    """Return the variants of DuckDB, on its own table in memory, with one thread and its default reordering."""
     import duckdb
 
     connection = duckdb.connect(":memory:", config={"threads": 1})
@@ -93,7 +93,7 @@ def duckdb_variants(scenario: Scenario) -> list[Variant]:
 
 
 def ask(connection: duckdb.DuckDBPyConnection, scenario: Scenario, order: Order) -> Trial:
-    """Count the rows that pass, which needs every predicate; then, untimed, compare their ids."""
+    """Count the rows that pass, which needs every predicate; then, untimed, sum their ids for comparison."""
     where = " AND ".join(f"({scenario.checks[k].sql})" for k in order)
     wall, cpu = time.perf_counter(), time.process_time()
     connection.execute(f"SELECT count(*) FROM lines WHERE {where}").fetchone()

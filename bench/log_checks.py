@@ -1,7 +1,7 @@
-"""`logs`: eight predicates a person would write to find slow, large, honest purchases in log lines, in a bad order.
+"""`logs`: eight predicates that find slow, large, legitimate purchases in log lines, written in a bad order.
 
-Three are Python functions of one row (a regular expression, an address, JSON), five are Arrow's own functions. Those
-five can be said in DuckDB's SQL too and are the scenario `logs-sql`, with the SQL beside each.
+Three are Python functions of one row (a regular expression, an address, JSON), five use Arrow's own functions. DuckDB's
+SQL can express those five too: they are the scenario `logs-sql`, and each has its SQL beside it.
 """
 
 from __future__ import annotations
@@ -32,37 +32,37 @@ LARGE_BYTES = 2_000
 
 
 def not_a_probe(line: str) -> bool:
-    """Nobody looks for holes."""
+    """Whether the line is not an attempt to find vulnerabilities."""
     return PROBE.search(line) is None
 
 
 def from_outside(ip: str) -> bool:
-    """Not one of our own machines."""
+    """Whether the address is not in the internal network."""
     return ipaddress.ip_address(ip) not in INSIDE
 
 
 def worth_it(payload: str | None) -> bool:
-    """A purchase of some size."""
+    """Whether the purchase is worth 20 or more."""
     return payload is not None and float(json.loads(payload)["amount"]) >= 20.0
 
 
 def not_a_robot(line: pa.Array) -> pa.Array:
-    """The user agent does not say that it is one."""
+    """Whether the user agent does not name a robot."""
     return pc.invert(pc.match_substring_regex(line, ROBOT, ignore_case=True))
 
 
 def matches(line: pa.Array, *, pattern: str) -> pa.Array:
-    """A regular expression of Arrow's."""
+    """Whether Arrow's regular expression matches."""
     return pc.match_substring_regex(line, pattern)
 
 
 def is_web(line: pa.Array) -> pa.Array:
-    """Written by the web servers."""
+    """Whether a web server wrote the line."""
     return pc.match_substring(line, " web: ")
 
 
 def is_large(size: pa.Array) -> pa.Array:
-    """More bytes than a redirect or an icon has."""
+    """Whether the response has more bytes than a redirect or an icon."""
     return pc.greater_equal(size, LARGE_BYTES)
 
 
@@ -79,12 +79,12 @@ CHECKS = (
 
 
 def logs(rows: int, steps: float) -> Scenario:
-    """All eight."""
+    """Return the scenario with all eight predicates."""
     return _scenario("logs", rows, CHECKS)
 
 
 def logs_sql(rows: int, steps: float) -> Scenario:
-    """The five that DuckDB can express."""
+    """Return the scenario with the five predicates that DuckDB can express."""
     return _scenario("logs-sql", rows, tuple(check for check in CHECKS if check.sql is not None))
 
 

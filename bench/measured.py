@@ -1,4 +1,4 @@
-"""What the rounds of one scenario in one place came to: a JSON line a variant, and the numbers targets ask for."""
+"""The results of one scenario in one place: a JSON line per variant, and the numbers that targets need."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.scenario import Scenario
 
 @dataclass(frozen=True)
 class Measured:
-    """`where` is "spark" (times are wall times) or "local" (CPU times of this process)."""
+    """The trials of a scenario. `where` is "spark" (wall times) or "local" (CPU times of this process)."""
 
     scenario: Scenario
     where: str
@@ -22,7 +22,7 @@ class Measured:
     trials: Trials
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """One a variant. Ratios are this variant's time over the other's: below 1 is faster."""
+        """Yield one line per variant. Ratios divide its time by that of the other variant: below 1 is faster."""
         names = [variant.name for variant in self.variants]
         for variant in self.variants:
             trials = self.trials[variant.name]
@@ -54,33 +54,33 @@ class Measured:
             }
 
     def aa_spread(self) -> tuple[float, float]:
-        """The least and the greatest ratio of a thing to itself: what is within is noise."""
+        """Return the least and the greatest ratio of hindsight to itself: differences within them are noise."""
         same = ratios(self.trials, AGAIN, HINDSIGHT)
         return min(same), max(same)
 
     def weighted(self, name: str) -> float:
-        """The cost-weighted sum of evaluations, profiling included: the median of the rounds."""
+        """Return the cost-weighted sum of evaluations, including profiling: the median of the rounds."""
         return statistics.median(self._weighted(trial) for trial in self.trials[name])
 
     def best_of_ours(self, to: str) -> tuple[str, float]:
-        """The policy with the least time over that of `to`."""
+        """Return the policy with the least time in relation to that of `to`, and the ratio."""
         return min(((name, ratio(self.trials, name, to)) for name in self.ours()), key=lambda found: found[1])
 
     def ratio(self, name: str, to: str) -> float:
-        """The median of the rounds' ratios: below 1 is faster."""
+        """Return the median of the ratios of all rounds: below 1 is faster."""
         return ratio(self.trials, name, to)
 
     def least_work_of_ours(self) -> tuple[str, float]:
-        """The policy with the least cost-weighted sum."""
+        """Return the policy with the least cost-weighted sum, and the sum."""
         return min(((name, self.weighted(name)) for name in self.ours()), key=lambda found: found[1])
 
     def ours(self) -> list[str]:
-        """The policies that may be called the best of ours."""
+        """Return the policies from which the best of ours is chosen."""
         return [variant.name for variant in self.variants if variant.ours]
 
     def _weighted(self, trial: Trial) -> float:
         return self.scenario.weighted(trial.evaluated) + self.scenario.weighted(trial.profiled)
 
     def _typical(self, name: str) -> Trial:
-        """The trial whose work is the median's: counts of one run, which add up."""
+        """Return the trial with the median work. Its counts are of one run, so they add up."""
         return sorted(self.trials[name], key=self._weighted)[(len(self.trials[name]) - 1) // 2]

@@ -1,17 +1,17 @@
-"""`python -m bench.native`: native predicates on Spark, as JSON lines: what their order gains, what sampling costs.
+"""`python -m bench.native`: measure what the order of native predicates gains on Spark, and what sampling costs.
 
-Log lines in Parquet, one predicate that Parquet can take over (it skips half of the row groups) and four dear ones,
-written in a bad order. Variants:
+The data is log lines in Parquet. One predicate can be pushed down to Parquet (it skips half of the row groups) and four
+are expensive; they are written in a bad order. The output is JSON lines. Variants:
 
 - `plain-written`, `plain-best`: Spark's own filters as written, and in the order that Thalweg learns;
 - `first-run`: Thalweg before it has learned anything (cheap kinds first), sampling;
 - `learned-sampling`: Thalweg in the order of earlier runs, sampling, as the first runs after learning do;
-- `learned`: one filter set used again and again, which samples every fourth run once its order stands;
-- `learned-unsampled`: the same order with policy `static`, so without the sample: what sampling costs;
-- `observe-all`: what sampling avoids: flags of sampled rows observed on every row, before every filter.
+- `learned`: one filter set used repeatedly, which samples every fourth run once its order is stable;
+- `learned-unsampled`: the same order with policy `static`, so without sampling: shows what sampling costs;
+- `observe-all`: the cost that sampling avoids: flags of sampled rows observed on every row, before every filter.
 
-Ratios are of CPU time of the JVM within a round, medians over rounds; `learned` samples in one round of four, which a
-median does not show and `mean_cpu_s` does. The exit code says whether all rows agreed.
+Ratios compare the CPU time of the JVM within a round; the median over rounds is printed. `learned` samples in one round
+of four, which `mean_cpu_s` shows and the median does not. The exit code is 1 if the variants gave different rows.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ROW_GROUP_BYTES = 4 << 20
 
 
 def predicates(rows: int) -> dict[str, Column]:
-    """In a bad order: dear and loose first."""
+    """Return the predicates in a bad order: expensive ones that drop few rows first."""
     return {
         "user": F.get_json_object("payload", "$.user").isin("1", "2", "3", "4", "5"),
         "agent": F.col("line").rlike("agent=(human|bot) [0-9a-f]{32}$"),
@@ -55,7 +55,7 @@ def predicates(rows: int) -> dict[str, Column]:
 
 
 def make(spark: SparkSession, rows: int, folder: Path) -> DataFrame:
-    """The lines, sorted by id as logs are by time."""
+    """Write and return the lines, sorted by id as logs are by time."""
     path = str(folder / "lines.parquet")
     spark.range(0, rows, 1, 2).selectExpr(
         "id",
@@ -67,14 +67,14 @@ def make(spark: SparkSession, rows: int, folder: Path) -> DataFrame:
 
 
 def chained(df: DataFrame, columns: Sequence[Column]) -> DataFrame:
-    """Spark's own filters, in this order."""
+    """Return the rows after Spark's own filters, in this order."""
     for column in columns:
         df = df.filter(column)
     return df
 
 
 def observed_before(df: DataFrame, columns: Sequence[Column]) -> DataFrame:
-    """The simple way to sample flags, which nothing can be pushed through."""
+    """Sample flags in the simple way, through which no filter can be pushed."""
     flags = F.when(F.rand() < 0.01, F.array(*(F.coalesce(c, F.lit(False)) for c in columns)))
     marked = df.withColumn("flags", flags)
     counts = [F.count_if(F.col("flags")[k]).alias(f"c{k}") for k in range(len(columns))]
@@ -82,9 +82,9 @@ def observed_before(df: DataFrame, columns: Sequence[Column]) -> DataFrame:
 
 
 def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = None) -> int:
-    """Run it; a session that is given is used and left open."""
+    """Run the benchmark. A session that is passed in is used and left open."""
     parser = argparse.ArgumentParser(prog="python -m bench.native", description="Native predicates on Spark.")
-    parser.add_argument("--quick", action="store_true", help="few rows, one round: only whether it runs")
+    parser.add_argument("--quick", action="store_true", help="few rows and one round: checks that it runs")
     parser.add_argument("--rows", type=int, default=None)
     parser.add_argument("--rounds", type=int, default=None)
     asked = parser.parse_args(arguments)
@@ -99,7 +99,7 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
         try:
             _measure(spark, rows, rounds, folder)
         except WrongResultError as wrong:
-            _tell({"error": str(wrong)})
+            _print_line({"error": str(wrong)})
             return 1
     return 0
 
@@ -140,17 +140,20 @@ def _measure(spark: SparkSession, rows: int, rounds: int, folder: Path) -> None:
         took, done = time.perf_counter() - wall, process.cpu_times()
         return Trial(took, done.user + done.system - cpu.user - cpu.system, (int(row[0]), int(row[1] or 0)))
 
-    variants = [Variant(name, lambda _, m=m: run(m)) for name, m in makers.items()]
+    def timed(make_out: Callable[[], DataFrame]) -> Callable[[int], Trial]:
+        return lambda _: run(make_out)
+
+    variants = [Variant(name, timed(make_out)) for name, make_out in makers.items()]
     expected = variants[0].run(0).result or (0, 0)
     progress("native: warming up")
     for variant in variants * (1 if rounds == 1 else 2):
         variant.run(0)
     for _ in range(0 if rounds == 1 else CALM + 1):
-        run(makers["learned"])  # until its order has stood long enough to sample less
+        run(makers["learned"])  # until its order is stable long enough to sample less
     trials = interleave(variants, rounds, expected, "native")
-    _tell({"rows": rows, "rounds": rounds, "order": list(native.order), "machine": machine()})
+    _print_line({"rows": rows, "rounds": rounds, "order": list(native.order), "machine": machine()})
     for name, runs in trials.items():
-        _tell(
+        _print_line(
             {
                 "variant": name,
                 "cpu_s": round(statistics.median(t.cpu_seconds or 0.0 for t in runs), 3),
@@ -161,7 +164,7 @@ def _measure(spark: SparkSession, rows: int, rounds: int, folder: Path) -> None:
         )
 
 
-def _tell(line: dict[str, Any]) -> None:
+def _print_line(line: dict[str, Any]) -> None:
     print(json.dumps({"bench": "native", **line}), flush=True)
 
 

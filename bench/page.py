@@ -1,4 +1,4 @@
-"""Tables of runs, printed or put into a page of the documentation: one command a benchmark."""
+"""Print tables of runs or put them into a page of the documentation: one command per benchmark."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def tables_of_runs(
     parser = argparse.ArgumentParser(prog=prog, description=about)
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN.jsonl")
     parser.add_argument(
-        "--into", type=Path, metavar="PAGE", help=f"replace what stands between {begin} and {end} there"
+        "--into", type=Path, metavar="PAGE", help=f"replace the text between {begin} and {end} in this page"
     )
     asked = parser.parse_args(arguments)
     lines = [json.loads(text) for path in asked.runs for text in path.read_text(encoding="utf-8").splitlines()]

@@ -1,4 +1,4 @@
-"""The policies that are measured, each under a name that says its settings."""
+"""The policies that are measured, each with a name that includes its settings."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """As in `a-greedy p=0.002 profile_window=500`."""
+        """The name, such as `a-greedy p=0.002 profile_window=500`."""
         given = {"p": self.p, "profile_window": self.profile_window, "alpha": self.alpha, "slice_rows": self.slice_rows}
         return " ".join([self.policy, *(f"{key}={value}" for key, value in given.items() if value is not None)])
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What it runs with, defaults filled in."""
+        """The settings that apply, including defaults."""
         profile = check_policy(self.policy, p=self.p, profile_window=self.profile_window, alpha=self.alpha)
         filled = asdict(profile) if profile is not None else {}
         return {"policy": self.policy, **filled, "slice_rows": self.slice_rows}
 
     def filters(self, checks: tuple[Check, ...], seed: int) -> tw.Filters:
-        """Ready to be applied."""
+        """Return filters of these checks with this policy."""
         return tw.filters(
             *(check.predicate() for check in checks),
             policy=self.policy, p=self.p, profile_window=self.profile_window, alpha=self.alpha,
@@ -44,10 +44,10 @@ class Setting:
 
 
 WHOLE = BATCH_ROWS
-"""Slices that are whole batches."""
+"""The `slice_rows` that makes slices whole batches."""
 
 DEFAULTS = tuple(Setting(policy) for policy in ("a-greedy", "sweep", "independent", "local-swaps"))
-"""With the paper's settings (table 1)."""
+"""The paper's policies with the paper's settings (table 1)."""
 AUTO = Setting("auto")
 OURS = (
     AUTO,
@@ -57,9 +57,9 @@ OURS = (
     Setting("sweep", p=0.002, profile_window=200),
     Setting("local-swaps", p=0.002, profile_window=500),
 )
-"""The best of these is named for each target."""
+"""The policies from which the best is named for each target."""
 ON_SPARK = OURS[:7]
-"""An action on Spark takes seconds, so fewer."""
+"""Fewer policies, because an action on Spark takes seconds."""
 CALM_ON_SPARK = (AUTO, *DEFAULTS, *OURS[6:])
 DRIFTING = (
     AUTO,
@@ -71,7 +71,7 @@ DRIFTING = (
 """Under drift a window must turn over well within a phase: it spans about profile_window / p dropped rows."""
 DRIFTING_ON_SPARK = (AUTO, *DEFAULTS[:1], *DRIFTING[5:7])
 OTHERS = (Setting("duckdb-swap"), Setting("velox-rank"))
-"""What other engines do."""
+"""Policies that do what other engines do."""
 STATIC = Setting("static")
 KNOWN = Setting("static", slice_rows=WHOLE)
-"""For hindsight: who knows the order has no reason to cut a batch into slices."""
+"""For hindsight: if the order is known, there is no reason to cut a batch into slices."""

@@ -1,8 +1,8 @@
-"""Interleaved rounds: every variant once a round, so that a slow minute hits all alike. Who comes first, second, ...
-changes from round to round, and of as many rounds as there are variants, each has every place once: to come after an
-expensive one costs something too.
+"""Interleaved rounds: every variant runs once per round, so that a slow minute affects all of them.
 
-A time means nothing alone; what counts is the ratio of two variants within a round, and its median over the rounds.
+The order of the variants changes from round to round. In as many rounds as there are variants, each variant has every
+place once, because running after an expensive variant has a cost too. A single time means nothing; what counts is the
+ratio of two variants within a round, and its median over the rounds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 
 class WrongResultError(Exception):
-    """A variant's rows are not those of the others: nothing measured about it means anything."""
+    """Raised if a variant gives other rows than expected, which makes its measurements meaningless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,37 +25,37 @@ class Trial:
     """One run of one variant."""
 
     seconds: float
-    """On the wall."""
+    """The wall time of the run."""
     cpu_seconds: float | None = None
-    """Of this process; None where the work is done by others."""
+    """The CPU time of this process; None if other processes do the work."""
     result: tuple[int, int] | None = None
-    """Rows that passed and the sum of their ids; None: checked elsewhere."""
+    """The number of rows that passed and the sum of their ids; None if they are checked elsewhere."""
     evaluated: dict[str, int] = field(default_factory=dict)
     profiled: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
-    """What else does not depend on the clock."""
+    """Other counts that do not depend on the clock."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """Something to measure. `run` gets the number of the round, as a seed."""
+    """Something to measure. `run` is called with the number of the round, as a seed."""
 
     name: str
     run: Callable[[int], Trial]
     settings: dict[str, Any] = field(default_factory=dict)
     ours: bool = False
-    """Whether it may be called the best of our policies."""
+    """Whether it can be the best of our policies."""
     result: Callable[[], tuple[int, int]] | None = None
-    """Runs it once untimed for its result, where the timed runs do not bring one along."""
+    """Runs the variant once, untimed, for its result, if the timed runs do not return one."""
     derived: bool = False
-    """Whether its evaluations follow from the data and the order, and were not counted while it ran."""
+    """Whether its evaluations are derived from the data and the order, instead of counted while it ran."""
 
 
 Trials = dict[str, list[Trial]]
 
 
 def interleave(variants: Sequence[Variant], rounds: int, expected: tuple[int, int], label: str) -> Trials:
-    """All variants, `rounds` times each; refuses wrong results."""
+    """Run each variant `rounds` times. Raises WrongResultError if a result is wrong."""
     rng = np.random.default_rng(rounds)
     trials: Trials = {variant.name: [] for variant in variants}
     for number in range(rounds):
@@ -72,26 +72,26 @@ def interleave(variants: Sequence[Variant], rounds: int, expected: tuple[int, in
 
 
 def demand(name: str, result: tuple[int, int] | None, expected: tuple[int, int]) -> None:
-    """A result is the expected one, or there is none to look at."""
+    """Raise WrongResultError if there is a result and it is not the expected one."""
     if result is not None and result != expected:
         raise WrongResultError(f"{name}: (rows, sum of ids) is {result}, not {expected}")
 
 
 def seconds(trial: Trial) -> float:
-    """CPU time where it is known: other processes then disturb less."""
+    """Return the CPU time if it is known, because other processes affect it less; else the wall time."""
     return trial.seconds if trial.cpu_seconds is None else trial.cpu_seconds
 
 
 def ratios(trials: Trials, name: str, to: str) -> list[float]:
-    """Round by round: the time of one over the time of the other; below 1 is faster."""
+    """Return for each round the time of `name` divided by that of `to`; below 1 is faster."""
     return [seconds(a) / seconds(b) for a, b in zip(trials[name], trials[to], strict=True)]
 
 
 def ratio(trials: Trials, name: str, to: str) -> float:
-    """The median of the rounds' ratios."""
+    """Return the median of the ratios of all rounds."""
     return statistics.median(ratios(trials, name, to))
 
 
 def progress(text: str) -> None:
-    """For whoever waits; results go to standard output."""
+    """Print progress to standard error; results go to standard output."""
     print(f"bench: {text}", file=sys.stderr, flush=True)

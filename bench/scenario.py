@@ -1,4 +1,4 @@
-"""What a scenario is: data, predicates as written, phases, and what every predicate says of every row."""
+"""A scenario: its data, the predicates as written, phases, and the outcome of every predicate for every row."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from thalweg.cost.pipeline import best_order
 Bits = NDArray[np.bool_]
 Order = tuple[int, ...]
 BATCH_ROWS = 10_000
-"""As Spark's Arrow batches have by default."""
+"""The default size of Spark's Arrow batches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Rows within which nothing changes."""
+    """A range of rows in which the distribution does not change."""
 
     start: int
     rows: int
@@ -28,41 +28,41 @@ class Phase:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Fixed before anything is timed. `table` has a column `id`, so that results can be compared."""
+    """A scenario, fixed before anything is timed. `table` has a column `id`, so that results can be compared."""
 
     name: str
     table: pa.Table
     checks: tuple[Check, ...]
-    """In the written order."""
+    """The predicates in the written order."""
     passed: Bits
-    """One row a row, one column a check: what it says."""
+    """The outcomes, with one row per row and one column per check."""
     phases: tuple[Phase, ...]
 
     @cached_property
     def units(self) -> list[float]:
-        """What a row costs each check."""
+        """The cost per row of each check."""
         return [check.units for check in self.checks]
 
     @cached_property
     def written(self) -> Order:
-        """The checks as they stand."""
+        """The written order of the checks."""
         return tuple(range(len(self.checks)))
 
     @cached_property
     def best_orders(self) -> tuple[Order, ...]:
-        """For each phase the cheapest order, exactly, from all of its rows: nobody can know it before."""
+        """The cheapest order of each phase, computed exactly from all of its rows: known only in hindsight."""
         return tuple(
             best_order(~self.passed[phase.start : phase.start + phase.rows], self.units)[0] for phase in self.phases
         )
 
     @cached_property
     def expected(self) -> tuple[int, int]:
-        """Rows that pass, and the sum of their ids."""
+        """The number of rows that pass, and the sum of their ids."""
         kept = np.flatnonzero(self.passed.all(axis=1))
         return len(kept), int(self.table.column("id").to_numpy()[kept].sum())
 
     def evaluations(self, orders: tuple[Order, ...]) -> dict[str, int]:
-        """Rows each check sees when each phase is run in its order and a row stops at the first false."""
+        """Return the rows that each check sees if each phase runs in its order and a row stops at the first false."""
         counts = np.zeros(len(self.checks), dtype=np.int64)
         for phase, order in zip(self.phases, orders, strict=True):
             alive = self.passed[phase.start : phase.start + phase.rows]
@@ -72,18 +72,18 @@ class Scenario:
         return {check.name: int(count) for check, count in zip(self.checks, counts, strict=True)}
 
     def weighted(self, evaluations: dict[str, int]) -> float:
-        """The cost-weighted sum of evaluations, in units."""
+        """Return the cost-weighted sum of evaluations, in units."""
         return sum(check.units * evaluations.get(check.name, 0) for check in self.checks)
 
     def batches(self, phase: Phase) -> list[pa.RecordBatch]:
-        """The rows of a phase as Spark would hand them over."""
+        """Return the rows of a phase in batches of the size that Spark uses."""
         rows = self.table.slice(phase.start, phase.rows).combine_chunks()
         batches: list[pa.RecordBatch] = rows.to_batches(max_chunksize=BATCH_ROWS)
         return batches
 
 
 def truth_table(table: pa.Table, checks: tuple[Check, ...]) -> Bits:
-    """Every check on every row."""
+    """Evaluate every check on every row."""
     passed = np.empty((table.num_rows, len(checks)), dtype=bool)
     for k, check in enumerate(checks):
         start = 0

@@ -1,10 +1,10 @@
-"""The scenarios, one small function each; they differ in what an order is worth and in whether it stays so.
+"""The scenarios, one small function each. They differ in what an order gains and in whether the best order changes.
 
 `paper`: n = 8, four filters of cost 1 and four of cost 10, selectivity 50 %, correlation factor 2 (a-greedy, sections
 9.2 and 9.3). `wide`: the same with 30 more columns. `drift`: group selectivities permuted as in section 9.4. `calm`:
-nothing to gain. `free`: predicates that cost next to nothing. `example6`: section 6.1. `logs` is in `log_checks`.
+nothing can be gained. `free`: predicates that cost next to nothing. `example6`: section 6.1. `logs` is in `log_checks`.
 
-Each takes the number of rows and the steps that make a unit.
+Each function takes the number of rows and the number of steps per unit of cost.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from bench.scenario import Bits, Phase, Scenario, truth_table
 from bench.work import bit_of
 
 AGREE = 0.8
-"""Filters of one group say the same of this share of the rows (a-greedy, section 9.2)."""
-CHEAP, DEAR = 1, 10
+"""The share of rows on which the filters of one group agree (a-greedy, section 9.2)."""
+CHEAP, EXPENSIVE = 1, 10
 DRIFT_SELECTIVITIES = (0.2, 0.4, 0.6, 0.8)
 DRIFT_SQUARES = 2
-"""Of four phases each: eight phases."""
+"""The number of Latin squares. Each has four phases, so there are eight phases."""
 CALM_SELECTIVITIES = (0.35, 0.45, 0.55, 0.65)
 MORE_COLUMNS = 30
 SEED = 20040613
 
 
 def group(rng: np.random.Generator, rows: int, selectivity: float) -> Bits:
-    """Two filters of equal selectivity that agree on 80 % of the rows, as one column each."""
+    """Return two filters of equal selectivity that agree on 80 % of the rows, as one column each."""
     apart = (1.0 - AGREE) / 2  # P(10) = P(01)
     draw = rng.random(rows)
     both = draw < selectivity - apart  # P(11); the rest up to 1, 0.9 - selectivity, is P(00)
@@ -43,22 +43,22 @@ def group(rng: np.random.Generator, rows: int, selectivity: float) -> Bits:
 
 
 def groups(rng: np.random.Generator, rows: int, selectivities: Sequence[float]) -> Bits:
-    """Groups of two, independent of each other."""
+    """Return groups of two filters; the groups are independent of each other."""
     return np.concatenate([group(rng, rows, s) for s in selectivities], axis=1)
 
 
 def paper_expensive_first(rows: int, steps: float) -> Scenario:
-    """Section 9.2's filters, the expensive ones written first: a bad order."""
-    return _bits("paper-expensive-first", _paper(rows), (DEAR,) * 4 + (CHEAP,) * 4, steps)
+    """The filters of section 9.2, with the expensive ones written first: a bad order."""
+    return _bits("paper-expensive-first", _paper(rows), (EXPENSIVE,) * 4 + (CHEAP,) * 4, steps)
 
 
 def paper_cheap_first(rows: int, steps: float) -> Scenario:
-    """The same, the cheap ones written first: nearly the best order."""
-    return _bits("paper-cheap-first", _paper(rows), (CHEAP,) * 4 + (DEAR,) * 4, steps)
+    """The same filters, with the cheap ones written first: nearly the best order."""
+    return _bits("paper-cheap-first", _paper(rows), (CHEAP,) * 4 + (EXPENSIVE,) * 4, steps)
 
 
 def wide(rows: int, steps: float) -> Scenario:
-    """`paper-expensive-first`, with columns no predicate reads."""
+    """`paper-expensive-first` with more columns, which no predicate reads."""
     rng = np.random.default_rng(SEED + 1)
     words = pa.array([f"word-{n:05d}-{'x' * (n % 13)}" for n in range(1_000)])
     more: dict[str, pa.Array] = {}
@@ -69,24 +69,24 @@ def wide(rows: int, steps: float) -> Scenario:
             more[f"more_{k}"] = pa.array(rng.integers(0, 1 << 20, rows))
         else:
             more[f"more_{k}"] = pa.array(rng.integers(0, 1 << 16, rows) / 256.0)
-    return _bits("wide", _paper(rows), (DEAR,) * 4 + (CHEAP,) * 4, steps, more=more)
+    return _bits("wide", _paper(rows), (EXPENSIVE,) * 4 + (CHEAP,) * 4, steps, more=more)
 
 
 def drift(rows: int, steps: float) -> Scenario:
-    """Costs as in `paper`; what a group lets through changes at every phase."""
+    """Costs as in `paper`; the selectivity of each group changes at every phase."""
     rng = np.random.default_rng(SEED + 2)
     changes = balanced(rng, DRIFT_SELECTIVITIES, DRIFT_SQUARES)
     length = rows // len(changes)
     phases = tuple(Phase(i * length, length) for i in range(len(changes)))
     passed = np.concatenate([groups(rng, length, chosen) for chosen in changes])
-    return _bits("drift", passed, (DEAR,) * 4 + (CHEAP,) * 4, steps, phases=phases)
+    return _bits("drift", passed, (EXPENSIVE,) * 4 + (CHEAP,) * 4, steps, phases=phases)
 
 
 def calm(rows: int, steps: float) -> Scenario:
     """Independent filters, already in the best order: by cost per dropped row."""
     rng = np.random.default_rng(SEED + 3)
     passed = np.stack([rng.random(rows) < s for s in CALM_SELECTIVITIES * 2], axis=1)
-    return _bits("calm", passed, (CHEAP,) * 4 + (DEAR,) * 4, steps)
+    return _bits("calm", passed, (CHEAP,) * 4 + (EXPENSIVE,) * 4, steps)
 
 
 def example6(rows: int, steps: float) -> Scenario:
@@ -97,7 +97,7 @@ def example6(rows: int, steps: float) -> Scenario:
 
 
 def free(count: int, rows: int, steps: float) -> Scenario:
-    """Comparisons that cost less than a call: nothing can be won."""
+    """Comparisons that cost less than a call: nothing can be gained."""
     rng = np.random.default_rng(SEED + 5)
     table = pa.table(
         {"id": pa.array(np.arange(rows))} | {f"x{k}": pa.array(rng.integers(0, 100, rows)) for k in range(count)}
@@ -107,15 +107,15 @@ def free(count: int, rows: int, steps: float) -> Scenario:
 
 
 def above(values: pa.Array, *, least: int) -> pa.Array:
-    """The predicate of `free`."""
+    """Whether values are at least `least`: the predicate of `free`."""
     return pc.greater_equal(values, least)
 
 
 def balanced(rng: np.random.Generator, values: Sequence[float], squares: int) -> list[tuple[float, ...]]:
-    """Random permutations in which every value changes its place each time and is in every place equally often.
+    """Return random permutations in which every value changes its place each time and has every place equally often.
 
-    They are the rows of random Latin squares. Permutations drawn freely can leave one fixed order nearly the best for
-    phases on end, by luck, and then measure nothing.
+    They are the rows of random Latin squares. With freely drawn permutations, one fixed order can be nearly the best
+    for many phases by luck, and the scenario then measures nothing.
     """
     n = len(values)
     made: list[tuple[float, ...]] = []
@@ -146,7 +146,7 @@ def _bits(
     table = pa.table({"id": pa.array(np.arange(rows)), "bits": pa.array(bits)} | (more or {}))
     checks = tuple(
         Check(
-            f"{'d' if cost == DEAR else 'c'}{k % 4 if DEAR in units else k}", ("bits",),
+            f"{'d' if cost == EXPENSIVE else 'c'}{k % 4 if EXPENSIVE in units else k}", ("bits",),
             partial(bit_of, k=k, steps=round(cost * steps)), float(cost),
         )
         for k, cost in enumerate(units)

@@ -1,10 +1,11 @@
-"""The variants on Spark: what plain Spark does, what a careful user writes, Thalweg, and hindsight.
+"""The variants on Spark: plain Spark, what a careful user writes, Thalweg, and hindsight.
 
-- `plain`: one pandas UDF a predicate, chained `.filter` calls; Spark merges them and evaluates all on every row.
-- `nondeterministic`: the same UDFs marked so, which stops the merging: survivors only, in the written order.
-- `fused`: one function by hand that narrows its batch predicate by predicate, in the written order. With `mapInArrow`
-  where rows are narrow (tried once: 0.7 times the time of a UDF), else as one iterator Arrow UDF over the columns that
-  are read (tried once: 0.9 times the CPU time of `mapInArrow` on rows of 32 columns).
+- `plain`: one pandas UDF per predicate in chained `.filter` calls; Spark merges them and evaluates all on every row.
+- `nondeterministic`: the same UDFs marked nondeterministic, so that Spark does not merge them: each sees only the rows
+  that passed before, in the written order.
+- `fused`: one hand-written function that narrows its batch predicate by predicate, in the written order. It uses
+  `mapInArrow` if rows are narrow (tried once: 0.7 times the time of a UDF), else one iterator Arrow UDF over the
+  columns that are read (tried once: 0.9 times the CPU time of `mapInArrow` on rows of 32 columns).
 - `hindsight`: Thalweg with the policy `static` and the predicates in the best order of each phase.
 
 Every variant reads the same Parquet files, phase after phase, and writes to Spark's `noop` sink.
@@ -37,19 +38,19 @@ from bench.scenario import Scenario
 
 PLAIN, NONDETERMINISTIC, FUSED = "plain", "nondeterministic", "fused"
 FILES = 8
-"""Of a scenario without phases; two a phase otherwise: one for each core."""
+"""The number of files of a scenario without phases; otherwise two per phase, one for each core."""
 NARROW = 8
-"""Columns beyond those read, up to which shipping whole rows is cheaper than joining a UDF's answer to them."""
-TOLD_WITHIN_S = 10.0
-"""What a query observed arrives a moment after it ends."""
+"""The number of unread columns up to which sending whole rows is cheaper than joining a UDF's result to them."""
+REPORTED_WITHIN_S = 10.0
+"""The time limit for what a query observed, which arrives a moment after the query ends."""
 
-UDF: Any = F  # the types of its makers of UDFs differ between versions of PySpark
+UDF: Any = F  # the types of its UDF functions differ between versions of PySpark
 Transform = Callable[[DataFrame], DataFrame]
 
 
 @contextmanager
 def session(settings: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
-    """Two cores, and what is given: workers import this package and Thalweg from where this process has them."""
+    """A session with two cores and the given settings. Workers import this package and Thalweg from the same paths."""
     found = [str(Path(__file__).parents[1]), str(Path(tw.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, found))
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -73,7 +74,7 @@ def session(settings: Mapping[str, str] | None = None) -> Iterator[SparkSession]
 
 
 class Source:
-    """A scenario's rows as Parquet files, one folder a phase."""
+    """A scenario's rows as Parquet files, with one folder per phase."""
 
     def __init__(self, spark: SparkSession, scenario: Scenario, folder: Path) -> None:
         self._spark = spark
@@ -88,16 +89,16 @@ class Source:
             self._folders.append(str(place))
 
     def phases(self) -> list[DataFrame]:
-        """One DataFrame a phase."""
+        """Return one DataFrame per phase."""
         return [self._spark.read.parquet(folder) for folder in self._folders]
 
     def rows(self) -> DataFrame:
-        """All of them, in the order of the phases."""
+        """Return all rows, in the order of the phases."""
         return reduce(DataFrame.unionAll, self.phases())
 
 
 def variants(spark: SparkSession, scenario: Scenario, folder: Path, ours: Sequence[Setting]) -> list[Variant]:
-    """Everything that runs on Spark. Nothing has run yet: see `warm_up`."""
+    """Return all variants that run on Spark. Nothing has run yet: see `warm_up`."""
     source = Source(spark, scenario, folder)
     every = {check.name: scenario.table.num_rows for check in scenario.checks}
     written = scenario.evaluations((scenario.written,) * len(scenario.phases))
@@ -139,7 +140,7 @@ def variants(spark: SparkSession, scenario: Scenario, folder: Path, ours: Sequen
 
 
 def warm_up(found: Sequence[Variant], expected: tuple[int, int]) -> None:
-    """Run each once, untimed: workers start and load compiled code, and all results must be equal."""
+    """Run each variant once, untimed: workers start and load compiled code, and all results must be equal."""
     for variant in found:
         if variant.result is not None:
             demand(variant.name, variant.result(), expected)
@@ -153,7 +154,7 @@ def adaptive(
     def run(number: int) -> Trial:
         df, keeps = build(number)
         spent = action(df)
-        told(keeps)
+        wait_for_reports(keeps)
         evaluated, profiled = counts(keeps)
         return Trial(spent, evaluated=evaluated, profiled=profiled)
 
@@ -164,28 +165,28 @@ def adaptive(
 
 
 def action(df: DataFrame) -> float:
-    """All rows to nowhere: seconds on the wall."""
+    """Write all rows to the `noop` sink and return the wall time in seconds."""
     begun = time.perf_counter()
     df.write.format("noop").mode("overwrite").save()
     return time.perf_counter() - begun
 
 
 def outcome(df: DataFrame) -> tuple[int, int]:
-    """Rows, and the sum of their ids."""
+    """Return the number of rows and the sum of their ids."""
     rows, ids = df.agg(F.count("*"), F.sum("id")).collect()[0]
     return int(rows), int(ids or 0)
 
 
-def told(keeps: Sequence[tw.Filters]) -> None:
-    """Wait, outside the timing, until every query has told what it did."""
-    deadline = time.monotonic() + TOLD_WITHIN_S
+def wait_for_reports(keeps: Sequence[tw.Filters]) -> None:
+    """Wait, outside the timing, until every query has reported what it did."""
+    deadline = time.monotonic() + REPORTED_WITHIN_S
     while any(keep.report().pending for keep in keeps):
         assert time.monotonic() < deadline, "Spark did not deliver what the query observed"
         time.sleep(0.01)
 
 
 def pandas_filter(check: Check, *, deterministic: bool = True) -> Any:
-    """One predicate as a pandas UDF on its columns."""
+    """Return one predicate as a pandas UDF on its columns."""
 
     def evaluate(*series: Any) -> Any:
         return check.over_pandas(*series)
@@ -196,18 +197,21 @@ def pandas_filter(check: Check, *, deterministic: bool = True) -> Any:
 
 
 def chained(df: DataFrame, conditions: Sequence[Any]) -> DataFrame:
-    """As users write it: one `.filter` after the other."""
+    """Return the rows after one `.filter` call per condition, as users write it."""
     return reduce(DataFrame.filter, conditions, df)
 
 
 def fused(df: DataFrame, checks: tuple[Check, ...]) -> DataFrame:
-    """One function in the written order, each predicate only on what is left, in the better of two carriers."""
+    """Return the rows after one function in the written order, each predicate only on the remaining rows.
+
+    The function runs in `mapInArrow` or in a UDF, whichever is faster.
+    """
     names = list(dict.fromkeys(c for check in checks for c in check.columns))
     return fused_map(df, checks) if len(df.columns) <= len(names) + NARROW else fused_udf(df, checks, names)
 
 
 def fused_map(df: DataFrame, checks: tuple[Check, ...]) -> DataFrame:
-    """`mapInArrow` ships whole rows both ways, but returns only those that pass."""
+    """Use `mapInArrow`, which sends whole rows to Python and returns only those that pass."""
 
     def evaluate(batches: Any) -> Any:
         for batch in batches:
@@ -217,7 +221,7 @@ def fused_map(df: DataFrame, checks: tuple[Check, ...]) -> DataFrame:
 
 
 def fused_udf(df: DataFrame, checks: tuple[Check, ...], names: list[str]) -> DataFrame:
-    """A UDF ships what is read, and returns a bit a row."""
+    """Use a UDF, which sends only the columns that are read and returns one boolean per row."""
 
     def evaluate(batches: Any) -> Any:
         for columns in batches:
@@ -230,7 +234,7 @@ def fused_udf(df: DataFrame, checks: tuple[Check, ...], names: list[str]) -> Dat
 
 
 def narrow(batch: pa.RecordBatch, checks: tuple[Check, ...]) -> pa.Array:
-    """By hand, and with care: a batch shrinks with every predicate, and stops when it is empty."""
+    """Return which rows pass. The batch shrinks with every predicate, and evaluation stops when it is empty."""
     keep = np.zeros(batch.num_rows, dtype=bool)
     alive = np.arange(batch.num_rows)
     left = {name: batch.column(name) for check in checks for name in check.columns}

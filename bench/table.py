@@ -1,4 +1,4 @@
-"""`python -m bench.table RUN.jsonl ...`: what a benchmark run printed, as the Markdown tables of docs/benchmarks.md."""
+"""`python -m bench.table RUN.jsonl ...`: print the Markdown tables of docs/benchmarks.md from benchmark runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def main(paths: Sequence[str]) -> int:
 
 
 def targets(lines: Iterable[Line]) -> list[str]:
-    """Each target, what was measured, and with which policy."""
+    """Return a table with each target, what was measured, and with which policy."""
     rows = ["| scenario | where | target | reached | measured | limit | best of ours | a-greedy, defaults |"]
     rows.append("|---|---|---|---|---:|---:|---|---:|")
     for line in lines:
@@ -35,7 +35,7 @@ def targets(lines: Iterable[Line]) -> list[str]:
 
 
 def variants(lines: Iterable[Line]) -> list[str]:
-    """Each variant's time, and its time over that of what it is compared with."""
+    """Return a table with the time of each variant, and its ratios to the variants that it is compared with."""
     rows = [
         "| scenario | where | variant | seconds | " + " | ".join(f"/ {name}" for name in AGAINST) + " | units/row |"
     ]
@@ -43,16 +43,16 @@ def variants(lines: Iterable[Line]) -> list[str]:
     for line in lines:
         if "variant" in line:
             ratios = (line["ratio_to"].get(name) for name in AGAINST)
-            told = " | ".join("" if value is None else short(value) for value in ratios)
+            cells = " | ".join("" if value is None else short(value) for value in ratios)
             rows.append(
-                f"| {line['scenario']} | {line['where']} | {line['variant']} | {line['seconds_median']:.2f} | {told} "
+                f"| {line['scenario']} | {line['where']} | {line['variant']} | {line['seconds_median']:.2f} | {cells} "
                 f"| {line['cost_weighted_units_per_row']:.2f} |"
             )
     return rows
 
 
 def short(value: float) -> str:
-    """As people read it.
+    """Return a number in a short, readable form.
 
     >>> short(1_234_567.8), short(0.98765)
     ('1,234,568', '0.99')

@@ -1,6 +1,6 @@
-"""What is to be reached, judged from what was measured; a missed one is printed as such.
+"""The targets, judged from what was measured. A missed target is printed as missed.
 
-Some targets are for the best of our policies, which is then named; those of `auto` are for `auto` alone.
+Some targets apply to the best of our policies, which is then named; those of `auto` apply only to `auto`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from bench.measured import Measured
 
 TIMES_PLAIN = 4.0
 STABLE, DRIFTING, CALM = 1.10, 1.25, 1.03
-"""Most that hindsight may be better by."""
+"""The limits of the time divided by that of hindsight."""
 AUTO_STABLE, AUTO_DRIFTING, AUTO_CALM, AUTO_LESS_WORK, AUTO_KDD = 1.05, 1.15, 1.02, 0.8, 1.15
-"""The same for `auto` alone: over hindsight, over `static`, of others' work, and over the best fixed order."""
+"""The limits for `auto`: over hindsight (two), over `static`, of the work of others, and over the best fixed order."""
 
 DEFAULT = "a-greedy"
 AUTO = "auto"
@@ -25,7 +25,7 @@ Line = dict[str, Any]
 
 
 def targets(measured: Measured) -> list[Line]:
-    """The target lines of one scenario in one place; none where nothing was asked for."""
+    """Return the target lines of one scenario in one place; none if it has no targets."""
     find = _TARGETS.get((measured.scenario.name, measured.where))
     return find(measured) if find is not None else []
 
@@ -41,10 +41,12 @@ def _line(
     least: bool = False,
     strict: bool = False,
 ) -> Line:
-    """`least`: the value must not be below the limit; otherwise not above. `strict`: nor equal to it.
+    """Return the line of one target.
 
-    The policy is the best of ours in this run, its settings chosen for the scenario; `default` is what plain `a-greedy`
-    with the paper's settings came to, for comparison."""
+    With `least`, the value must not be below the limit; otherwise it must not be above. With `strict`, it must not be
+    equal either. The policy is the best of ours in this run, with settings chosen for the scenario; `default` is the
+    value of plain `a-greedy` with the paper's settings, for comparison.
+    """
     reached = value >= limit if least else value <= limit
     return {
         "bench": "filters",
@@ -91,7 +93,7 @@ def _auto(measured: Measured, about: str, limit: float, to: str = HINDSIGHT) -> 
 
 
 def _kdd(measured: Measured) -> list[Line]:
-    """Hindsight is one fixed order here: there are no phases."""
+    """Return the targets of `kdd`, where hindsight is one fixed order: there are no phases."""
     work = measured.weighted(AUTO) / measured.weighted(HINDSIGHT)
     return [
         *_auto(measured, "time over that of the best fixed order", AUTO_KDD),

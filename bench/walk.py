@@ -1,8 +1,8 @@
-"""`python -m bench.walk`: through how many files of `src/thalweg` a batch or a query passes.
+"""`python -m bench.walk`: count the files of `src/thalweg` through which a batch or a query passes.
 
-A file counts when one of its functions is called, compiled ones included; module bodies do not. What happens once
-per process (imports, caches) is left out: every walk is run before it is counted. The files that a walk adds when it
-reports or adapts come and go with the clock, so the median of several walks is taken.
+A file counts if one of its functions is called, including compiled ones; module bodies do not count. What happens once
+per process (imports, caches) is left out: every walk runs once before it is counted. The files that a walk adds when it
+reports or adapts depend on the clock, so the median of several walks is taken.
 
 `--list` also prints the files, in the order of their first call. The exit code is 1 if a walk is longer than its limit.
 """
@@ -43,14 +43,14 @@ MEANING = {
 }
 
 TEXT = "SELECT a.id AS a, b.id AS b FROM a, b WHERE a.k = b.k AND odd(a.x) AND b.x > 10 WINDOW 10 SECONDS"
-"""A join, a filter by a function and one by an expression: a query passes through all of these folders."""
+"""A join, a filter by a function and one by an expression, so that the query passes through all of these folders."""
 BEFORE, COUNTED = 20, 41
-"""Batches before a steady one, and those of which the median is taken."""
+"""The number of batches before counting starts, and the number of batches of which the median is taken."""
 Files = tuple[str, ...]
 
 
 def sql(rounds: int = 5) -> Files:
-    """A query in this process."""
+    """Return the files of a query in this process."""
     data = {name: _rows(500, seed).to_batches(max_chunksize=100) for seed, name in enumerate("ab")}
 
     def ask() -> None:
@@ -65,7 +65,7 @@ def sql(rounds: int = 5) -> Files:
 
 
 def driver(spark: SparkSession) -> Files:
-    """The same on Spark: what its driver does. Workers are processes of their own, which are not counted."""
+    """Return the files of the same query in Spark's driver. Workers are separate processes and are not counted."""
     data = {name: spark.createDataFrame(_rows(500, seed)) for seed, name in enumerate("ab")}
 
     def asked() -> DataFrame:
@@ -81,14 +81,14 @@ def driver(spark: SparkSession) -> Files:
 
 
 def join() -> Files:
-    """A round of a join in this process, once its order is found."""
+    """Return the files of a round of a join in this process, after its order is found."""
     joined = tw.join(on="a.k = b.k AND a.k = c.k", window="10 seconds", time="ts", select=["a.id", "b.id", "c.id"])
     data = {name: _rows(4_000, seed).to_batches(max_chunksize=100) for seed, name in enumerate("abc")}
     return _steady(iter(joined.over(**data)))
 
 
 def filters() -> Files:
-    """A batch of filters in this process, once their order is found."""
+    """Return the files of a batch of filters in this process, after their order is found."""
     keep = tw.filters(
         tw.predicate(_odd, "x", name="odd"),
         tw.predicate(_small, "x", name="small"),
@@ -99,8 +99,10 @@ def filters() -> Files:
 
 @contextmanager
 def watched() -> Iterator[dict[str, None]]:
-    """The files whose functions are called meanwhile, by this thread and by those it starts, in the order of the first
-    call. A profiler that was set is set again."""
+    """Collect the files whose functions this thread, and threads that it starts, call within the block.
+
+    They are in the order of the first call. The previous profiler is restored afterwards.
+    """
     seen: dict[str, None] = {}
     prefix = f"{SOURCE}/"
 
@@ -135,7 +137,7 @@ def _median(walks: list[Files]) -> Files:
 
 
 def _rows(count: int, seed: int) -> pa.Table:
-    """Ten times a second; every key has a partner within a window."""
+    """Return rows, ten per second; every key has a partner within a window."""
     rng = np.random.default_rng(seed)
     return pa.table(
         {

@@ -1,4 +1,4 @@
-"""`python -m bench.generated`: filter chains that nobody tuned anything for, drawn from a seed, as JSON lines.
+"""`python -m bench.generated`: run filter chains drawn from a seed, on which nothing was tuned, and print JSON lines.
 
 A seed draws 20 chains, from the seed alone: 2 to 16 predicates; 60 ns to 60 µs per row, one chain in ten with a
 predicate of 1 ms; a call costs nothing, up to 100 µs or up to 1 ms besides; vectorised and row functions; selectivities
@@ -8,7 +8,7 @@ Conditions are on real columns (three data sets) or on made ones (independent, c
 as it is, jumps, slides or comes back.
 
 Seeds below 1000 are for development; anything may be chosen on them. Seeds from 1000 on are for evaluation: they use
-three other data sets, and kinds of drift that development lacks, jumps of costs among them.
+three other data sets, and kinds of drift that development does not have, such as jumps of costs.
 
 Every policy runs on every chain, in a random order, beside the best fixed order in hindsight (twice, which is the
 control) and the best order of each phase. Work is the number of evaluations times the true cost per row plus the number
@@ -32,11 +32,11 @@ a measurement, a wrong row is not.
 - `--neighbour` runs `auto` a second time on each chain while another process takes the core at random; the line
   `neighbour` compares.
 - `--columns FILE.parquet` takes the columns of that file instead of the data sets.
-- `--quick` runs six chains with a tenth of the work: shows that it runs, measures little.
+- `--quick` runs six chains with a tenth of the work: checks that it runs, measures little.
 - `--spark` runs 40 evaluation chains on a local Spark: see `bench/generated/on_spark.py`.
 
 Data sets are looked for in `../shared/data` beside the project; `--data DIR` or THALWEG_DATA names another folder.
-Where they are missing all columns are made.
+If they are missing, all columns are made.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ QUICK_CHAINS, QUICK_WORK = 6, 0.1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what was asked for."""
+    """Run the benchmark."""
     parser = _parser()
     asked = parser.parse_args(arguments)
     if asked.spark and (asked.virtual or asked.neighbour):
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     speed = None if asked.virtual else measure()
     way = Way(sources, tuple(asked.policy or POLICIES), speed, asked.neighbour)
     mode = "spark" if asked.spark else way.mode
-    _tell({"bench": "generated", "line": "machine", "mode": mode, **_machine(), "speed": _speed(way)})
+    _print_line({"bench": "generated", "line": "machine", "mode": mode, **_machine(), "speed": _speed(way)})
     if asked.spark:
         assert speed is not None
         return _run_on_spark(asked, sources, speed)
@@ -98,9 +98,9 @@ def _run_on_spark(asked: argparse.Namespace, sources: Sources, speed: Speed) -> 
     progress("starting Spark")
     try:
         with session() as spark:
-            on_spark.run(spark, on_spark.tasks(asked.chain, asked.seed), sources, speed, _tell)
+            on_spark.run(spark, on_spark.tasks(asked.chain, asked.seed), sources, speed, _print_line)
     except WrongRowsError as wrong:
-        _tell({"bench": "generated", "line": "error", "error": str(wrong)})
+        _print_line({"bench": "generated", "line": "error", "error": str(wrong)})
         return 1
     return 0
 
@@ -111,13 +111,13 @@ def _run(tasks: list[Task], way: Way, jobs: int) -> int:
         for done, compared in enumerate(each(tasks, way, jobs), 1):
             for line in (compared.chain, *compared.runs):
                 lines.append(line)
-                _tell(line)
+                _print_line(line)
             progress(f"{done} of {len(tasks)}: {_in_short(compared)}")
     except WrongRowsError as wrong:
-        _tell({"bench": "generated", "line": "error", "error": str(wrong)})
+        _print_line({"bench": "generated", "line": "error", "error": str(wrong)})
         return 1
     for line in summary(lines):
-        _tell(line)
+        _print_line(line)
     return 0
 
 
@@ -126,7 +126,7 @@ def _in_short(compared: Compared) -> str:
     return f"chain {compared.chain['seed']}/{compared.chain['chain']}: {ratios}"
 
 
-def _tell(line: dict[str, Any]) -> None:
+def _print_line(line: dict[str, Any]) -> None:
     print(json.dumps(line, ensure_ascii=False), flush=True)
 
 
@@ -146,18 +146,22 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m bench.generated", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seed", type=int, action="append", help="may be repeated; 1 when left out")
+    parser.add_argument("--seed", type=int, action="append", help="may be repeated; 1 by default")
     parser.add_argument("--evaluation", action="store_true", help="seeds 1000 to 1004: 100 chains, about an hour")
-    parser.add_argument("--chain", type=int, action="append", choices=range(CHAINS), help="only this one of a seed")
-    parser.add_argument("--policy", action="append", choices=POLICIES, help="may be repeated; all when left out")
-    parser.add_argument("--data", metavar="DIR", help=f"where the data sets are (also {FOLDER})")
+    parser.add_argument(
+        "--chain", type=int, action="append", choices=range(CHAINS), help="run only this chain of a seed"
+    )
+    parser.add_argument("--policy", action="append", choices=POLICIES, help="may be repeated; all policies by default")
+    parser.add_argument("--data", metavar="DIR", help=f"folder of the data sets (also {FOLDER})")
     parser.add_argument("--columns", metavar="FILE", help="a Parquet file whose columns are used instead")
-    parser.add_argument("--virtual", action="store_true", help="on a virtual clock")
-    parser.add_argument("--jobs", type=int, default=1, help="with --virtual: chains at a time")
-    parser.add_argument("--neighbour", action="store_true", help="auto again, with a noisy neighbour")
-    parser.add_argument("--spark", action="store_true", help="on a local Spark; 40 chains unless --seed or --chain")
-    parser.add_argument("--quick", action="store_true", help="few chains with little work")
-    parser.add_argument("--work", type=float, help="multiplies the work of every chain")
+    parser.add_argument("--virtual", action="store_true", help="run on a virtual clock")
+    parser.add_argument("--jobs", type=int, default=1, help="with --virtual: number of chains at a time")
+    parser.add_argument("--neighbour", action="store_true", help="run auto again, with a noisy neighbour")
+    parser.add_argument(
+        "--spark", action="store_true", help="run on a local Spark; 40 chains unless --seed or --chain is given"
+    )
+    parser.add_argument("--quick", action="store_true", help="run few chains with little work")
+    parser.add_argument("--work", type=float, help="multiply the work of every chain")
     return parser
 
 

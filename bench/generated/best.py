@@ -1,4 +1,4 @@
-"""The work of an order, exactly, and the orders of least work: over all rows, and in each phase.
+"""The exact work of an order, and the orders of least work: over all rows, and in each phase.
 
 Work is evaluations times the true cost per row of the phase, plus calls times the true fixed cost. Rows alive and
 calls made after a set of predicates depend on the set alone (`thalweg.cost.pipeline`), so the best order is exact for
@@ -18,18 +18,18 @@ from thalweg.cost.pipeline import alive_after, calls_after, cheapest_order
 
 @dataclass(frozen=True)
 class Hindsight:
-    """What nobody can know before. Works are in ns."""
+    """The best orders, which are known only in hindsight. Work is in ns."""
 
     steps: tuple[NDArray[np.float64], ...]
-    """Per phase: what predicate k costs after each set of predicates."""
+    """For each phase, the cost of predicate k after each set of predicates."""
     fixed_order: Order
     fixed_ns: float
     phase_orders: tuple[Order, ...]
     phase_ns: float
-    """The sum over the phases, each in its own order."""
+    """The sum over the phases, each in its best order."""
 
     def work_ns(self, order: Order) -> float:
-        """Of one order for all rows."""
+        """Return the work of one order for all rows."""
         done, total = 0, 0.0
         for k in order:
             total += sum(float(steps[k, done]) for steps in self.steps)
@@ -46,7 +46,7 @@ def extreme_order(chain: Chain, *, worst: bool) -> Order:
 
 
 def hindsight(chain: Chain) -> Hindsight:
-    """The best orders of a chain."""
+    """Return the best orders of a chain."""
     n = len(chain.parts)
     dropped = ~chain.codes & (1 << n) - 1
     steps = []

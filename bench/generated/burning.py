@@ -1,7 +1,7 @@
-"""Predicates that burn time as set: steps per row, and a fixed number of steps per call.
+"""Predicates that spend a set time: steps per row, and a fixed number of steps per call.
 
-Each answers with one bit of the column `bits`, which holds what the conditions say of every row, and enters its rows
-and calls into the ledger. Vectorised ones get Arrow arrays; row functions get one value, and burn in compiled code.
+Each returns one bit of the column `bits`, which holds the outcomes of the conditions for every row, and counts its rows
+and calls in the ledger. Vectorised ones get Arrow arrays; row functions get one value, and run compiled code.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CALIBRATION_CALLS = 50_000
 
 @njit(boolean(int64, int64, int64), cache=True)  # type: ignore[untyped-decorator, unused-ignore]
 def burn_one(bits, k, steps):  # type: ignore[no-untyped-def]
-    """`burn` for one row."""
+    """Do what `burn` does, for one row."""
     x = np.uint64(bits) | np.uint64(1)
     for _ in range(steps):
         x ^= x << np.uint64(13)
@@ -37,18 +37,18 @@ def burn_one(bits, k, steps):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Of this machine, now: what a step takes, and what calling a row function takes besides its steps."""
+    """The speed of this machine: the time of a step, and the time of calling a row function without its steps."""
 
     step_ns: float
     row_call_ns: float
 
     def steps(self, cost_ns: float, vectorized: bool) -> int:
-        """How many steps take so long."""
+        """Return the number of steps that take this long."""
         return max(0, round((cost_ns if vectorized else cost_ns - self.row_call_ns) / self.step_ns))
 
 
 def measure() -> Speed:
-    """Calibrate."""
+    """Measure the speed of this machine."""
     step_ns = UNIT_NS / calibrate()
     values = list(range(CALIBRATION_CALLS))
     taken = []
@@ -61,13 +61,13 @@ def measure() -> Speed:
 
 
 class Vectorised:
-    """Of Arrow arrays."""
+    """A predicate of Arrow arrays."""
 
     def __init__(self, k: int, steps: list[int], fixed_steps: int, ledger: Ledger) -> None:
         self.k, self.steps, self.fixed_steps, self.ledger = k, steps, fixed_steps, ledger
 
     def __call__(self, bits: pa.Array) -> NDArray[np.bool_]:
-        """One bit per row."""
+        """Return one bit per row."""
         ledger = self.ledger
         ledger.charge(self.k, len(bits))
         if self.fixed_steps:
@@ -78,8 +78,8 @@ class Vectorised:
 
 
 class ByRow:
-    """Of one value. Only what must be done per row is: the count is entered into the ledger when the phase changes,
-    when it ends, and before the limit could be exceeded by much."""
+    """A predicate of one value. To do little per row, it enters its count into the ledger only when the phase changes,
+    when the phase ends, and before the limit could be exceeded by much."""
 
     __slots__ = ("all_steps", "check_at", "k", "ledger", "rows", "steps")
 
@@ -99,7 +99,7 @@ class ByRow:
         return burn_one(bits, self.k, self.steps)  # type: ignore[no-any-return, unused-ignore]
 
     def enter(self) -> None:
-        """Into the ledger, which may end the run."""
+        """Enter the count into the ledger, which may end the run."""
         assert self.ledger is not None
         rows, self.rows = self.rows, 0
         self.check_at = self.ledger.enter_rows(self.k, rows)
@@ -107,7 +107,7 @@ class ByRow:
 
 
 def burning(chain: Chain, speed: Speed, ledger: Ledger) -> list[tw.Predicate]:
-    """The predicates of a chain as written, for `tw.filters`."""
+    """Return the predicates of a chain in the written order, for `tw.filters`."""
     made = []
     for k, part in enumerate(chain.parts):
         steps = [speed.steps(float(costs[k]), part.vectorized) for costs in chain.cost_ns]

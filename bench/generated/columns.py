@@ -29,14 +29,14 @@ EVALUATION = {
     "zeek_wrccdc": "dns.parquet",
 }
 MOST_ROWS = 2_000_000
-"""Of a data set; the rest is not read."""
+"""The most rows of a data set that are read."""
 MOST_TEXTS = 20_000
-"""Distinct values of a text column; columns with more are looked at by their hash only."""
+"""The most distinct values of a text column; columns with more are compared by their hash only."""
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Numbers; of a text column, the number of each distinct text in `texts`. Nulls are not `valid`."""
+    """A column as numbers; for text, the number of each distinct text in `texts`. Nulls are not `valid`."""
 
     name: str
     values: NDArray[np.int64] | NDArray[np.float64]
@@ -46,7 +46,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """Its columns that have at least two values, in the order of its rows."""
+    """The columns of a data set that have at least two values, in the order of its rows."""
 
     name: str
     rows: int
@@ -54,13 +54,13 @@ class DataSet:
 
 
 def data_folder(given: str | None = None) -> Path:
-    """Where the data sets are, or would be."""
+    """Return the folder of the data sets, which need not exist."""
     default = Path(__file__).parents[3] / "shared" / "data"
     return Path(given or os.environ.get(FOLDER) or default)
 
 
 def data_files(folder: Path, evaluation: bool) -> dict[str, Path]:
-    """The data sets that are there."""
+    """Return the data sets that exist."""
     sets = EVALUATION if evaluation else DEVELOPMENT
     files = {name: folder / name / file for name, file in sets.items()}
     return {name: file for name, file in files.items() if file.is_file()}
@@ -68,14 +68,14 @@ def data_files(folder: Path, evaluation: bool) -> dict[str, Path]:
 
 @lru_cache(maxsize=2)
 def read(name: str, file: Path) -> DataSet:
-    """A Parquet file."""
+    """Read a Parquet file."""
     table = pq.read_table(file).slice(0, MOST_ROWS)
     found = [_column(field.name, table.column(field.name).combine_chunks()) for field in table.schema]
     return DataSet(name, table.num_rows, tuple(c for c in found if c is not None))
 
 
 def _column(name: str, array: pa.Array | pa.ChunkedArray) -> Column | None:
-    """None: of a type that nobody compares, or always the same."""
+    """Return a column; None if its type is not supported or all its values are equal."""
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks)
     if pa.types.is_dictionary(array.type):

@@ -1,4 +1,4 @@
-"""One chain: every policy on it, the best orders, and their lines."""
+"""Run every policy and the best orders on one chain, and return their lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bench.generated.virtual import run_virtual
 
 POLICIES = ("auto", "a-greedy", "sweep", "independent", "local-swaps", "velox-rank", "duckdb-swap")
 MOST = 10.0
-"""A run is stopped at this multiple of the best order's work, and counts as that."""
+"""A run is stopped at this multiple of the best order's work, and counts as this multiple."""
 LONG_NS = 1e9
 BEST, AGAIN, BY_PHASE = "best", "best again", "best of each phase"
 
@@ -57,15 +57,18 @@ def compare(chain: Chain, policies: Sequence[str], run: Run, mode: str) -> Compa
 
 
 def check_work(chain: Chain, known: Hindsight, found: dict[str, Outcome]) -> None:
-    """What was counted for known orders is what was computed for them: the two come from different paths."""
+    """Check that the counted work of known orders equals the computed work; the two come from different code paths."""
     for name, computed in ((BEST, known.fixed_ns), (AGAIN, known.fixed_ns), (BY_PHASE, known.phase_ns)):
         if name in found and not math.isclose(found[name].work_ns, computed, rel_tol=1e-9):
             raise AssertionError(f"chain {chain.name}, {name}: counted {found[name].work_ns} ns, computed {computed}")
 
 
 def few(chain: Chain, policies: Sequence[str]) -> list[str]:
-    """`auto` and the best other policy, found on the virtual clock: ten million rows take long. The limit is that of
-    all runs: with a lower one, policies that reach it would tie, and the first would be taken for the best."""
+    """Return `auto` and the best other policy, found on the virtual clock, because ten million rows take long.
+
+    The limit is that of all runs: with a lower one, policies that reach it would tie, and the first would count as the
+    best.
+    """
     others = [policy for policy in policies if policy != "auto"]
     if len(others) > 1:
         known = hindsight(chain)
@@ -110,7 +113,7 @@ def _chain_line(chain: Chain, known: Hindsight, found: dict[str, Outcome], mode:
 def run_line(
     chain: Chain, known: Hindsight, name: str, outcome: Outcome, best_time_ns: float, mode: str
 ) -> dict[str, Any]:
-    """What one run came to."""
+    """Return the line of one run."""
     counted = MOST * known.fixed_ns if outcome.stopped else outcome.work_ns
     return {
         "bench": "generated",
@@ -134,11 +137,11 @@ def run_line(
 
 
 def names_in_order(name: str) -> int:
-    """Policies first, as listed, then the best orders."""
+    """Sort policies first, as listed, then the best orders."""
     order = (*POLICIES, "static", BEST, AGAIN, BY_PHASE)
     return order.index(name) if name in order else len(order)
 
 
 def _ratio(value: float) -> float:
-    """Below 1 counts as 1; at most 10."""
+    """Return a ratio; below 1 counts as 1, and it is at most 10."""
     return round(min(max(value, 1.0), MOST), 4)

@@ -21,7 +21,7 @@ Bits = NDArray[np.bool_]
 LEAST, MOST = 0.02, 0.98
 TRIES = 60
 QUANTILE_ROWS = 20_000
-"""A quantile is taken over about as many rows, spread evenly."""
+"""The approximate number of rows, spread evenly, over which a quantile is taken."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class Real:
     base: Codes
     texts: tuple[str, ...]
     windows: tuple[tuple[int, int], ...]
-    """Start and rows of the stretch of each scene."""
+    """The start and the number of rows of the stretch of each scene."""
     drift: Drift
 
     def codes(self, numbers: NDArray[np.int64], rows: int, rng: np.random.Generator) -> Codes:
-        """What the predicates say of these rows of a stream of `rows` rows."""
+        """Return the outcomes of the predicates for these rows of a stream of `rows` rows."""
         if self.drift.as_it_comes:
             return self.base[(numbers + self.windows[0][0]) % len(self.base)]
         if self.drift.group == "still":
@@ -47,12 +47,12 @@ class Real:
         return found
 
     def conditions(self) -> list[str]:
-        """For people."""
+        """Return a readable description."""
         return list(self.texts)
 
 
 def draw_real(rng: np.random.Generator, n: int, data: DataSet, drift: Drift) -> Real:
-    """n conditions on the columns of a data set."""
+    """Return n conditions on the columns of a data set."""
     wanted = selectivities(rng, n, float(rng.choice([1.0, 0.5, 0.3])))
     base = np.zeros(data.rows, dtype=np.int64)
     texts = []
@@ -66,7 +66,7 @@ def draw_real(rng: np.random.Generator, n: int, data: DataSet, drift: Drift) -> 
 
 
 def draw_condition(rng: np.random.Generator, data: DataSet, share: float) -> tuple[Bits, str]:
-    """A condition that about `share` of the rows pass, and its text."""
+    """Return a condition that about `share` of the rows pass, and its text."""
     for _ in range(TRIES):
         column = data.columns[int(rng.integers(len(data.columns)))]
         bits, text = _condition(rng, column, share)
@@ -145,7 +145,7 @@ def _of_text(rng: np.random.Generator, column: Column, share: float, kind: str) 
 
 
 def hashed(values: NDArray[np.int64], salt: int) -> NDArray[np.float64]:
-    """A number in [0, 1) for each value, the same in every process (splitmix64)."""
+    """Return a number in [0, 1) for each value, the same in every process (splitmix64)."""
     with np.errstate(over="ignore"):
         x = values.astype(np.uint64) + np.uint64(salt) * np.uint64(0x9E3779B97F4A7C15)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -1,8 +1,7 @@
 """A chain as it runs on Spark: its first rows, in Spark's batches, with the labels that are right for them.
 
-What is cut off may have been the drift, and other batches may have another best order. So the group by drift is that of
-the phases that are left, and a chain that is written in the best or the worst order is written in that of its first
-rows.
+The part that is cut off may contain the drift, and other batches may have another best order. So the group by drift is
+that of the remaining phases, and a chain that is written in the best or the worst order uses that of its first rows.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from bench.generated.spec import Chain, Phase, as_written
 
 
 def cut(chain: Chain, rows: int, batch_rows: int) -> Chain:
-    """The first `rows` rows, in batches of `batch_rows`."""
+    """Return the first `rows` rows of a chain, in batches of `batch_rows`."""
     groups, about = dict(chain.groups), dict(chain.about)
     phases = chain.phases
     if chain.rows > rows:
@@ -34,7 +33,7 @@ def _first(phase: Phase, rows: int) -> Phase:
 
 
 def _drift(drawn: str, phases: int) -> str:
-    """The group of what is left of a drift when the rest is cut off."""
+    """Return the group of the remaining part of a drift."""
     if phases < 2:
         return "still"
     return "jump" if drawn == "return" and phases == 2 else drawn

@@ -1,7 +1,7 @@
 """Chains drawn from a seed: the same seed and number give the same chain on every machine.
 
 The twenty chains of a seed are balanced: for each property a deck of twenty cards is shuffled, and chain k gets card k.
-So every group of the summary has its chains, whatever the seed. Costs are redrawn until the best order needs the drawn
+So every group of the summary has chains, for any seed. Costs are redrawn until the best order needs the drawn
 work within the allowed number of rows.
 """
 
@@ -25,25 +25,25 @@ from thalweg.cost.pipeline import alive_after, cheapest_order
 from thalweg.runtime.filters.filter_loop import MOST_SLICE_ROWS
 
 CHAINS = 20
-"""Of a seed."""
+"""The number of chains of a seed."""
 EVALUATION_FROM = 1000
-"""Seeds below are for development."""
+"""The first seed for evaluation; lower seeds are for development."""
 LEAST_COST_NS, MOST_COST_NS, EXPENSIVE_NS = 60.0, 60_000.0, 1_000_000.0
 LEAST_ROW_COST_NS = 300.0
-"""Of a function that is called once per row."""
+"""The least cost of a function that is called once per row."""
 FIXED_NS = {"none": (0.0, 0.0), "below 100 µs": (2_000.0, 100_000.0), "above 100 µs": (100_000.0, 1_000_000.0)}
 LEAST_ROWS, MOST_ROWS, MANY_ROWS = 10_000, 4_000_000, 10_000_000
 WORK_S, SHORT_WORK_S = (1.1, 2.0), (0.09, 0.11)
 MOST_BATCHES = 5_000
-"""More would measure what handing over a batch costs."""
+"""The most batches; more would measure the cost of passing batches."""
 PREVIEW_ROWS = 20_000
 COST_TRIES, TRIES, MOST_TRIES = 12, 40, 80
 NEAR_WORK, NEAR_LITTLE_WORK = 0.09, 0.3
-"""The logarithm of the work over the drawn one, at most; in quick runs few rows make it uncertain."""
+"""The largest logarithm of the ratio of the work to the drawn work; few rows make it uncertain in quick runs."""
 MATTERS = 0.08
-"""Where a change of data is to matter, the best order of each phase saves at least this share of the work."""
+"""If a change of data is to matter, the best order of each phase saves at least this share of the work."""
 MATTERS_TRIES = 8
-"""But not every data set has such changes, nor every kind of chain."""
+"""The most attempts, because not every data set and not every kind of chain has such changes."""
 
 SIZES = ("short",) * 3 + ("many",) + ("expensive",) * 2 + ("usual",) * 14
 LIMITS = ("none",) * 12 + ("guards",) * 3 + ("profile=False",) * 3 + ("both",) * 2
@@ -54,15 +54,15 @@ PREDICATES = {"2-4": (2, 4), "5-8": (5, 8), "9-16": (9, 16)}
 
 @dataclass(frozen=True)
 class Sources:
-    """Where real columns come from: `columns`, one file of the user's, instead of the data sets in `data`."""
+    """The sources of real columns: `columns`, one file of the user, instead of the data sets in `data`."""
 
     data: Path
     columns: Path | None = None
     work: float = 1.0
-    """Multiplies the drawn work: for tests and quick runs."""
+    """The factor of the drawn work, for tests and quick runs."""
 
     def files(self, seed: int) -> list[tuple[str, Path]]:
-        """The files a seed may use, by name."""
+        """Return the files that a seed may use, by name."""
         if self.columns is not None:
             return [(self.columns.stem, self.columns)]
         return sorted(data_files(self.data, seed >= EVALUATION_FROM).items())
@@ -70,7 +70,7 @@ class Sources:
 
 @dataclass(frozen=True)
 class Cards:
-    """What chain `number` of a seed was dealt."""
+    """The cards that chain `number` of a seed was dealt."""
 
     predicates: str
     fixed: str
@@ -83,13 +83,13 @@ class Cards:
     structure: str
     file: int
     narrow: bool
-    """Costs are within a factor of ten."""
+    """Whether costs are within a factor of ten."""
     matters: bool
-    """The best order changes with the data, if such chains are found."""
+    """Whether the best order changes with the data, if such chains are found."""
 
 
 def deal(seed: int, number: int) -> Cards:
-    """The cards of a chain."""
+    """Return the cards of a chain."""
     rng = np.random.default_rng([seed, 0xDEC5])
 
     def card(values: Sequence[str]) -> str:
@@ -114,7 +114,7 @@ def deal(seed: int, number: int) -> Cards:
 
 
 def draw(seed: int, number: int, sources: Sources) -> Chain:
-    """Chain `number` of a seed."""
+    """Return chain `number` of a seed."""
     cards = deal(seed, number)
     rng = np.random.default_rng([seed, number])
     work_ns = 1e9 * sources.work * float(rng.uniform(*(SHORT_WORK_S if cards.size == "short" else WORK_S)))
@@ -142,7 +142,7 @@ def draw(seed: int, number: int, sources: Sources) -> Chain:
 def _try(
     rng: np.random.Generator, cards: Cards, seed: int, number: int, sources: Sources, work_ns: float
 ) -> Chain | None:
-    """A chain, its predicates not yet in their written order; None where no costs lead to an allowed number of rows."""
+    """Return a chain, not yet in its written order; None if no costs lead to an allowed number of rows."""
     files = sources.files(seed)
     batch_rows = round(10.0 ** float(rng.uniform(4.0 if cards.size == "many" else 2.0, 5.0)))
     n = int(rng.integers(PREDICATES[cards.predicates][0], PREDICATES[cards.predicates][1] + 1))
@@ -227,7 +227,7 @@ def _parts(rng: np.random.Generator, n: int, cards: Cards, conditions: list[str]
 
 
 def _factors(rng: np.random.Generator, parts: tuple[Part, ...]) -> tuple[float, ...]:
-    """One or two predicates become five to ten times more expensive or cheaper; which, where costs jump."""
+    """Return factors of costs: one or two predicates become five to ten times more expensive or cheaper."""
     factors = [1.0] * len(parts)
     for k in rng.permutation(len(parts))[: int(rng.integers(1, 3))].tolist():
         factor = float(rng.uniform(5.0, 10.0))
@@ -246,7 +246,7 @@ def _preview(outcomes: Made | Real, rows: int, seed: int, number: int, sources: 
 
 
 class Preview:
-    """Some rows of a stream, evenly spread: what orders cost, about."""
+    """Return evenly spread rows of a stream, to estimate the cost of orders."""
 
     def __init__(self, codes: Codes, moves: Drift, batch_rows: int) -> None:
         self.codes, self.slice_rows = codes, min(batch_rows, MOST_SLICE_ROWS)
@@ -256,12 +256,12 @@ class Preview:
             self.costs[start : start + rows] = piece.costs
 
     def rate_ns(self, parts: tuple[Part, ...], factors: tuple[float, ...]) -> float:
-        """What a row costs in the best fixed order."""
+        """Return the cost per row in the best fixed order."""
         steps = sum(self._steps(parts, factors))
         return cheapest_order(np.asarray(steps), tuple(p.after for p in parts))[1]
 
     def gain(self, parts: tuple[Part, ...], factors: tuple[float, ...]) -> float:
-        """The share of the work that the best order of each scene saves."""
+        """Return the share of the work that the best order of each scene saves."""
         guards = tuple(p.after for p in parts)
         each = sum(cheapest_order(steps, guards)[1] for steps in self._steps(parts, factors))
         return 1.0 - each / self.rate_ns(parts, factors)
@@ -281,7 +281,7 @@ class Preview:
 
 
 def _written(rng: np.random.Generator, chain: Chain, kind: str) -> Order:
-    """The best order, the worst one, or a random one; all respect the guards."""
+    """Return the best, the worst or a random order; all respect the guards."""
     if kind == "random":
         order: list[int] = []
         left = rng.permutation(len(chain.parts)).tolist()

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SLIDE_PHASES = 8
-"""A slide is cut into as many phases for the best order of each phase."""
+"""The number of phases into which a slide is cut, for the best order of each phase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class Piece:
     start: float
     end: float
     power: float = 1.0
-    """Above 1 the path accelerates."""
+    """The exponent of the path; above 1 it accelerates."""
     costs: int = 0
-    """Which of the chain's sets of costs holds here: 0, the drawn ones; 1, with some multiplied."""
+    """The set of costs that applies: 0 for the drawn costs, 1 for those with some multiplied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +39,15 @@ class Drift:
     group: str
     pieces: tuple[Piece, ...]
     as_it_comes: bool = False
-    """Of a real data set: its rows in their own order, whatever they do."""
+    """Whether a real data set keeps the order of its rows, however they drift."""
 
     @property
     def scenes(self) -> int:
-        """How many scenes the path knows."""
+        """The number of scenes of the path."""
         return 1 + int(np.ceil(max(max(p.start, p.end) for p in self.pieces)))
 
     def phases(self, rows: int) -> list[tuple[int, int, Piece]]:
-        """Start, rows and piece of each phase."""
+        """Return the start, the number of rows and the piece of each phase."""
         edges = np.round(np.cumsum([0.0, *(p.share for p in self.pieces)]) * rows).astype(int)
         edges[-1] = rows
         found = []
@@ -58,7 +58,7 @@ class Drift:
         return found
 
     def position(self, numbers: NDArray[np.int64], rows: int) -> NDArray[np.float64]:
-        """Where on the path these rows of a stream of `rows` rows are."""
+        """Return the positions on the path of these rows of a stream of `rows` rows."""
         ends = np.cumsum([p.share for p in self.pieces])
         at = numbers / rows
         which = np.minimum(np.searchsorted(ends, at, side="right"), len(self.pieces) - 1)
@@ -76,7 +76,7 @@ def _even(name: str, group: str, places: list[float]) -> Drift:
 
 
 def still(rng: np.random.Generator) -> Drift:
-    """Nothing moves."""
+    """The data does not move."""
     return Drift("still", "still", (Piece(1.0, 0.0, 0.0),))
 
 
@@ -108,7 +108,7 @@ def uneven_jumps(rng: np.random.Generator) -> Drift:
 
 
 def cost_jump(rng: np.random.Generator) -> Drift:
-    """A predicate becomes five to ten times more expensive or cheaper; the data stays as it is."""
+    """A predicate becomes five to ten times more expensive or cheaper; the data does not change."""
     at = float(rng.uniform(0.25, 0.6))
     return Drift("cost jump", "jump", (Piece(at, 0.0, 0.0), Piece(1.0 - at, 0.0, 0.0, costs=1)))
 

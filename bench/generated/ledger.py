@@ -1,4 +1,4 @@
-"""The account of a run: the predicates themselves count rows and calls, by phase, whatever the product reports.
+"""The ledger of a run: the predicates themselves count rows and calls, by phase, independently of Thalweg's reports.
 
 A run that has spent its limit is ended from inside a predicate, before the call that would exceed it.
 """
@@ -15,14 +15,14 @@ from bench.generated.spec import Chain
 
 
 class Stopped(BaseException):
-    """The run has spent its limit. Not an Exception, so that nothing on the way takes it for a failed row."""
+    """Raised if a run has spent its limit. It is not an Exception, so that it does not count as a failed row."""
 
 
 class RowFunction(Protocol):
-    """Counts its rows by itself, and enters them when asked to."""
+    """A row function that counts its rows, and enters them into the ledger when `enter` is called."""
 
     def enter(self) -> None:
-        """Into the ledger."""
+        """Enter the counted rows into the ledger."""
         ...
 
 
@@ -40,7 +40,7 @@ class Ledger:
         self.row_functions: list[RowFunction] = []
 
     def begin(self, phase: int) -> None:
-        """Rows are of this phase from here on."""
+        """Start a phase: later rows belong to it."""
         if phase != self.phase:
             self.settle()
             self.phase = phase
@@ -52,7 +52,7 @@ class Ledger:
             function.enter()
 
     def enter_rows(self, k: int, rows: int) -> int:
-        """Rows of a row function: after how many more it should enter them again."""
+        """Enter rows of a row function, and return after how many more it should enter them again."""
         cost_ns = self.cost_ns[self.phase][k]
         self.spent_ns += rows * cost_ns
         self.rows[self.phase][k] += rows
@@ -63,7 +63,7 @@ class Ledger:
         return 1 << 62 if math.isinf(left) else max(1, int(left))
 
     def charge(self, k: int, rows: int) -> float:
-        """A call of predicate k on so many rows: what it costs, in ns."""
+        """Enter a call of predicate k with its number of rows, and return its cost in ns."""
         price = self.fixed_ns[k] + self.cost_ns[self.phase][k] * rows
         if self.spent_ns + price > self.limit_ns:
             self.spent_ns = self.limit_ns
@@ -74,7 +74,7 @@ class Ledger:
         return price
 
     def work_ns(self) -> float:
-        """The work, from the counters."""
+        """Return the work, computed from the counters."""
         evaluated: NDArray[np.float64] = np.array(self.rows, dtype=np.float64)
         total = float((evaluated * np.array(self.cost_ns)).sum())
         return total + float((np.array(self.calls, dtype=np.float64) @ np.array(self.fixed_ns)).sum())

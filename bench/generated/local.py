@@ -1,4 +1,4 @@
-"""A run in this process through the public API: predicates burn time, CPU time is measured."""
+"""Runs in this process through the public API: predicates spend real time, and CPU time is measured."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bench.generated.spec import Chain, Order, as_written
 
 
 def run_orders(chain: Chain, speed: Speed, orders: Sequence[Order], seed: int) -> Outcome:
-    """One order for all rows, or one per phase, in the same loop."""
+    """Run one order for all rows, or one per phase, in the same loop."""
     if len(orders) == 1:
         return run_local(as_written(chain, orders[0]), speed, "static", seed)
     parts = [
@@ -28,7 +28,7 @@ def run_orders(chain: Chain, speed: Speed, orders: Sequence[Order], seed: int) -
 
 
 def run_local(chain: Chain, speed: Speed, policy: str, seed: int, limit_ns: float = math.inf) -> Outcome:
-    """A policy on all rows of a chain."""
+    """Run a policy on all rows of a chain."""
     ledger = Ledger(chain, limit_ns)
     filters = tw.filters(*burning(chain, speed, ledger), policy=policy, seed=seed)
     batches = chain.batches  # made before anything is timed

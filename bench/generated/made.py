@@ -24,14 +24,14 @@ class Made:
     drift: Drift
 
     def codes(self, numbers: NDArray[np.int64], rows: int, rng: np.random.Generator) -> Codes:
-        """What the predicates say of these rows of a stream of `rows` rows."""
+        """Return the outcomes of the predicates for these rows of a stream of `rows` rows."""
         found = [
             self._codes(numbers[start : start + CHUNK_ROWS], rows, rng) for start in range(0, len(numbers), CHUNK_ROWS)
         ]
         return np.concatenate(found)
 
     def conditions(self) -> list[str]:
-        """For people."""
+        """Return a readable description."""
         named = []
         for k, group in enumerate(self.group):
             text = f"u{group} < {self.shares[0, k]:.3f}"
@@ -58,7 +58,7 @@ class Made:
 
 
 def draw_made(rng: np.random.Generator, n: int, structure: str, drift: Drift) -> Made:
-    """Selectivities between 0.02 and 0.98; `structure` is independent, correlated or duplicated."""
+    """Draw selectivities between 0.02 and 0.98; `structure` is independent, correlated or duplicated."""
     shape = float(rng.choice([1.0, 0.5, 0.3]))  # below 1 most predicates pass most rows
     shares = np.empty((drift.scenes, n))
     shares[0] = selectivities(rng, n, shape)
@@ -80,6 +80,6 @@ def draw_made(rng: np.random.Generator, n: int, structure: str, drift: Drift) ->
 
 
 def selectivities(rng: np.random.Generator, n: int, shape: float) -> NDArray[np.float64]:
-    """The share of the rows that passes."""
+    """Return the share of the rows that passes."""
     drawn: NDArray[np.float64] = 0.02 + 0.96 * rng.random(n) ** shape
     return drawn

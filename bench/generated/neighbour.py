@@ -1,7 +1,7 @@
 """A noisy neighbour: a process that takes the measured process's core in bursts of random length.
 
-The measured process is pinned to one core meanwhile, and the neighbour to the same; where the system has no such thing,
-there is one neighbour per core.
+The measured process and the neighbour are pinned to the same core; if the system cannot pin processes, there is one
+neighbour per core.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from contextlib import contextmanager
 import numpy as np
 
 BURST_S = (0.002, 0.2)
-"""The shortest and the longest burst, and the same of pauses: log-uniform."""
+"""The shortest and the longest burst, and the same for pauses; lengths are log-uniform."""
 
 
 @contextmanager
 def neighbour(seed: int) -> Iterator[None]:
-    """Within, the core is shared."""
+    """Share the core with a neighbour within the block."""
     here = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
     cores = here[-1:] or [-1] * (os.cpu_count() or 1)
     command = [sys.executable, "-m", "bench.generated.neighbour"]
@@ -39,7 +39,7 @@ def neighbour(seed: int) -> Iterator[None]:
 
 
 def disturb(core: int, seed: int, parent: int) -> None:
-    """Busy, then idle, and so on, while the measured process lives."""
+    """Alternate between busy and idle while the measured process runs."""
     if core >= 0:
         os.sched_setaffinity(0, [core])
     rng = np.random.default_rng(seed)

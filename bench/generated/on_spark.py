@@ -1,9 +1,9 @@
-"""Drawn chains on a local Spark with two workers: plain Spark, what careful users write, the best order, and `auto`.
+"""Drawn chains on a local Spark with two workers: plain Spark, hand-written code, the best order, and `auto`.
 
 The chains are those of two seeds of the evaluation, cut after two million rows; batches are Spark's, of up to 10,000
-rows. Groups, and orders written as the best or the worst, are those of the chain as it is cut (`cut.py`). Where that
-leaves less than a second of work, a chain counts among the short ones. The variants of a chain run in an order drawn
-from its seed, since a later one meets a warmer Spark, with others between the two runs of the best order; before the
+rows. Groups, and orders written as the best or the worst, are those of the chain as it is cut (`cut.py`). If that
+leaves less than a second of work, a chain counts as short. The variants of a chain run in an order drawn
+from its seed, since Spark is warmer for later ones, with others between the two runs of the best order; before the
 first chain all run once on a few rows. Every variant is timed while it counts its rows and sums up their ids, which
 must be right. Work is counted by the predicates in the workers, as in this process. A variant whose work is known to be
 more than ten times the best order's is not run, and counts as ten times its time.
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 SEEDS = (1000, 1001)
 BATCH_ROWS = 10_000
-"""Of Spark's Arrow batches."""
+"""The rows of Spark's Arrow batches."""
 MOST_ROWS = 2_000_000
-"""With more, the JVM and Parquet would be what is measured."""
+"""The most rows; with more, the benchmark would measure the JVM and Parquet."""
 PLAIN, NONDETERMINISTIC, FUSED = "plain Spark", "nondeterministic", "fused"
 BEST, AGAIN, AUTO = "best", "best again", "auto"
 WARM_UP_ROWS = 1_000
@@ -55,7 +55,7 @@ Line = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """One run of a variant; `work_ns` is counted, or computed where it was not run."""
+    """One run of a variant; `work_ns` is counted, or computed if it was not run."""
 
     seconds: float
     work_ns: float
@@ -63,12 +63,16 @@ class Timed:
 
 
 def tasks(numbers: Sequence[int] | None, seeds: Sequence[int] | None) -> list[tuple[int, int]]:
-    """Forty chains, unless fewer were asked for."""
+    """Return forty chains, or fewer if chains or seeds are given."""
     return [(seed, number) for seed in seeds or SEEDS for number in numbers or range(CHAINS)]
 
 
 def run(
-    spark: SparkSession, wanted: Sequence[tuple[int, int]], sources: Sources, speed: Speed, tell: Callable[[Line], None]
+    spark: SparkSession,
+    wanted: Sequence[tuple[int, int]],
+    sources: Sources,
+    speed: Speed,
+    print_line: Callable[[Line], None],
 ) -> None:
     """Run the chains; one line per chain, then one per kind."""
     lines: list[Line] = []
@@ -80,15 +84,15 @@ def run(
                 OnSpark(spark, few, speed, Path(folder) / "warm-up", most=math.inf).run_all()
             line = OnSpark(spark, chain, speed, Path(folder) / f"{seed}-{number}").line()
             lines.append(line)
-            tell(line)
+            print_line(line)
             ratios = ", ".join(f"{name} {value:.2f}" for name, value in line["time_over_best"].items())
             progress(f"{done} of {len(wanted)}: chain {chain.name} on Spark, time over the best order: {ratios}")
     for line in kinds(lines):
-        tell(line)
+        print_line(line)
 
 
 class OnSpark:
-    """One chain, its rows in Parquet files. A variant with more than `most` times the best order's work is not run."""
+    """Run one chain on Parquet files. A variant with more than `most` times the best order's work is not run."""
 
     def __init__(self, spark: SparkSession, chain: Chain, speed: Speed, folder: Path, most: float = MOST) -> None:
         self.chain, self.speed, self.folder, self.most = chain, speed, folder, most
@@ -124,7 +128,7 @@ class OnSpark:
         return {name: runs[name]() for name in in_turn(self.chain.seed, self.chain.number)}
 
     def line(self) -> Line:
-        """What every variant took."""
+        """The results of every variant."""
         timed = self.run_all()
         found = {name: timed[name] for name in VARIANTS}
         best_s = (found[BEST].seconds + found[AGAIN].seconds) / 2
@@ -152,7 +156,7 @@ class OnSpark:
         return self.spark.read.parquet(str(self.folder / "rows"))
 
     def _every_ns(self) -> float:
-        """The work where every predicate sees every row."""
+        """Return the work if every predicate sees every row."""
         total = 0.0
         for number, phase in enumerate(self.chain.phases):
             calls = -(-phase.rows // BATCH_ROWS)
@@ -197,7 +201,7 @@ class OnSpark:
         return Timed(seconds, work)
 
     def _warm_up(self) -> None:
-        """Files are read once, and both workers are there."""
+        """Read the files once and start both workers."""
         self._rows().mapInArrow(_nothing, "id long").count()
 
     def _checks(self, folder: Path) -> list[Check]:

@@ -1,4 +1,4 @@
-"""What a run of one policy on one chain came to."""
+"""The results of a run of one policy on one chain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bench.generated.spec import Chain
 
 
 class WrongRowsError(Exception):
-    """The rows that passed are not those of the truth table: nothing measured about it means anything."""
+    """Raised if the rows that passed differ from the truth table, which makes the measurements meaningless."""
 
     def __init__(self, chain: Chain, policy: str) -> None:
         super().__init__(f"chain {chain.name}, {policy}: the rows that passed are not those that all predicates pass")
@@ -16,7 +16,7 @@ class WrongRowsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`time_ns` is CPU time, or the time of the virtual clock; the other times and counts are the product's own."""
+    """A result. `time_ns` is CPU time or virtual time; the other times and counts are those of Thalweg's report."""
 
     work_ns: float
     time_ns: float
@@ -26,4 +26,4 @@ class Outcome:
     trial_rows: int = 0
     switches: int = 0
     order: tuple[str, ...] = ()
-    """The last one."""
+    """The last order of the run."""

@@ -1,4 +1,4 @@
-"""What an update of a policy costs on the virtual clock: showing the policy what was seen, until it has answered.
+"""The cost of an update of a policy on the virtual clock: passing it an observation, until it returns.
 
 How it was measured: around `FilterLoop._ask` in real runs in this process (`local.py`), in CPU time of the thread, with
 Python 3.11 and numpy 2.4 on two cores that other processes used too. 44 chains of the development seeds 2 to 4 with 2
@@ -16,14 +16,14 @@ AUTO = "auto"
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Of one update: a base, so much per predicate, and per predicate and profiled row in the window."""
+    """The price of one update: a base, a part per predicate, and one per predicate and profiled row in the window."""
 
     base_ns: float
     predicate_ns: float
     cell_ns: float = 0.0
 
     def ns(self, predicates: int, rows: int = 0) -> float:
-        """With so many predicates, and profiled rows in the window."""
+        """Return the price for this number of predicates and of profiled rows in the window."""
         return self.base_ns + predicates * (self.predicate_ns + rows * self.cell_ns)
 
 
@@ -38,4 +38,4 @@ UPDATE = {
     "velox-rank": Price(60_000, 7_500),
     "duckdb-swap": Price(63_000, 3_000),
 }
-"""By policy. The rows in the window made no difference here."""
+"""The price by policy. The number of rows in the window made no difference here."""

@@ -22,22 +22,22 @@ Task = tuple[int, int]
 
 @dataclass(frozen=True)
 class Way:
-    """How chains are run. Without `speed`, on the virtual clock."""
+    """How chains are run; without `speed`, on the virtual clock."""
 
     sources: Sources
     policies: tuple[str, ...]
     speed: Speed | None = None
     neighbour: bool = False
-    """Afterwards `auto` once more, with a noisy neighbour."""
+    """Whether to run `auto` once more afterwards, with a noisy neighbour."""
 
     @property
     def mode(self) -> str:
-        """As in the lines."""
+        """The mode, as it appears in the lines."""
         return "virtual" if self.speed is None else "local"
 
 
 def run_task(task: Task, way: Way) -> Compared:
-    """One chain."""
+    """Run one chain and return its lines."""
     chain = draw(*task, way.sources)
 
     def run(policy: str, seed: int, limit_ns: float, orders: Sequence[Order] | None) -> Outcome:
@@ -56,7 +56,7 @@ def run_task(task: Task, way: Way) -> Compared:
 
 
 def _disturbed(chain: Chain, way: Way, compared: Compared) -> dict[str, object]:
-    """`auto` with a noisy neighbour."""
+    """Run `auto` with a noisy neighbour."""
     known = hindsight(chain)
     seed, limit_ns = chain.seed * 1000 + chain.number, MOST * known.fixed_ns
     if way.speed is None:
@@ -68,7 +68,7 @@ def _disturbed(chain: Chain, way: Way, compared: Compared) -> dict[str, object]:
 
 
 def each(tasks: Sequence[Task], way: Way, jobs: int) -> Iterator[Compared]:
-    """The chains in order; `jobs` at a time."""
+    """Run the chains in order, `jobs` at a time."""
     if jobs == 1:
         for task in tasks:
             yield run_task(task, way)

@@ -1,4 +1,4 @@
-"""The predicates of a chain for Spark's workers: they burn as set, and count their rows and calls in a file.
+"""The predicates of a chain for Spark's workers: they spend the set time, and count their rows and calls in a file.
 
 Workers cannot reach a ledger of the driver. Each worker process keeps the counts of a run in a memory-mapped file of
 its own, which the driver sums up when the run has ended. A flag in the column says which costs hold for a row.
@@ -20,20 +20,20 @@ from bench.generated.burning import ONE_ROW, burn_one
 from bench.work import burn
 
 FLAG = 40
-"""The bit of the column that is set where the other costs hold; predicates use the ones below 16."""
+"""The bit of the column that is set for rows with the other costs; predicates use the bits below 16."""
 _counters: dict[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Burning:
-    """What a call burns: steps per row, usually and where the flag is set, and steps per call."""
+    """The steps of a call: per row without the flag, per row with the flag, and per call."""
 
     k: int
     n: int
     steps: tuple[int, int]
     fixed_steps: int
     folder: str
-    """Of the run."""
+    """The folder with the counters of the run."""
 
 
 def by_array(bits: pa.Array, *, what: Burning) -> NDArray[np.bool_]:
@@ -61,7 +61,7 @@ def by_row(bits: int, *, what: Burning) -> bool:
 
 
 def counts(folder: Path, n: int) -> NDArray[np.int64]:
-    """Rows and calls of all workers of a run, by costs and predicate."""
+    """Return the rows and calls of all workers of a run, by costs and predicate."""
     total = np.zeros((2, n, 2), dtype=np.int64)
     for file in folder.iterdir():
         total += np.frombuffer(file.read_bytes(), dtype=np.int64).reshape(2, n, 2)
@@ -69,7 +69,7 @@ def counts(folder: Path, n: int) -> NDArray[np.int64]:
 
 
 def _open(what: Burning) -> Any:
-    """The counters of this process for a run; those of earlier runs are let go."""
+    """Return the counters of this process for a run; those of earlier runs are released."""
     _counters.clear()
     size = 2 * what.n * 2 * 8
     path = Path(what.folder) / str(os.getpid())

@@ -1,6 +1,6 @@
-"""What a chain is: predicates with their true costs, the outcome of every predicate on every row, phases and batches.
+"""A chain: predicates with their true costs, the outcome of every predicate for every row, phases and batches.
 
-Everything is fixed before anything runs. Bit k of a row's code is set where predicate k passes. Predicates are numbered
+Everything is fixed before anything runs. Bit k of a row's code is set if predicate k passes. Predicates are numbered
 in the order in which they are written.
 """
 
@@ -19,12 +19,12 @@ from thalweg.runtime.filters.filter_loop import MOST_SLICE_ROWS, next_slice
 Codes = NDArray[np.int64]
 Order = tuple[int, ...]
 GROUPS = ("predicates", "fixed", "drift", "columns", "written", "limits")
-"""What chains are grouped by in the summary."""
+"""The properties by which the summary groups chains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One predicate: `cost_ns` per row, and `fixed_ns` per call besides."""
+    """One predicate, with a cost per row (`cost_ns`) and per call (`fixed_ns`)."""
 
     name: str
     cost_ns: float
@@ -33,12 +33,12 @@ class Part:
     after: tuple[int, ...] = ()
     profile: bool = True
     condition: str = ""
-    """What it asks, for people."""
+    """A readable description of the condition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Rows within which nothing changes on purpose. `factors`: what the costs per row are multiplied by."""
+    """A range of rows without an intended change. `factors` multiply the costs per row."""
 
     start: int
     rows: int
@@ -47,7 +47,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Chain:
-    """Drawn from `seed` and `number` alone."""
+    """A chain, drawn only from `seed` and `number`."""
 
     seed: int
     number: int
@@ -56,51 +56,51 @@ class Chain:
     phases: tuple[Phase, ...]
     batch_rows: int
     groups: dict[str, str]
-    """Its group in each of `GROUPS`."""
+    """The group of the chain in each of `GROUPS`."""
     short: bool = False
-    """Drawn with a tenth of a second of work."""
+    """Whether it was drawn with a tenth of a second of work."""
     many: bool = False
-    """Ten million rows: only few policies run on it."""
+    """Whether it has ten million rows, so that only few policies run on it."""
     about: dict[str, Any] = field(default_factory=dict)
-    """What else was drawn, for people."""
+    """Readable descriptions of other drawn properties."""
     scale: float = 1.0
-    """What the drawn work was multiplied by, for quick runs."""
+    """The factor of the drawn work, for quick runs."""
 
     @property
     def name(self) -> str:
-        """As in `1000/7`."""
+        """The name of the chain, such as `1000/7`."""
         return f"{self.seed}/{self.number}"
 
     @property
     def rows(self) -> int:
-        """All of them."""
+        """The total number of rows."""
         return len(self.codes)
 
     @cached_property
     def guards(self) -> tuple[tuple[int, ...], ...]:
-        """Of each predicate, the predicates that must have passed before."""
+        """For each predicate, the predicates that must have passed before it."""
         return tuple(part.after for part in self.parts)
 
     @cached_property
     def cost_ns(self) -> NDArray[np.float64]:
-        """One row per phase: what a row costs each predicate."""
+        """The cost per row of each predicate, with one row per phase."""
         costs = np.array([[p.cost_ns for p in self.parts]])
         found: NDArray[np.float64] = costs * np.array([phase.factors for phase in self.phases])
         return found
 
     @cached_property
     def fixed_ns(self) -> NDArray[np.float64]:
-        """What a call costs each predicate besides."""
+        """The fixed cost per call of each predicate."""
         return np.array([p.fixed_ns for p in self.parts])
 
     @cached_property
     def kept(self) -> NDArray[np.int64]:
-        """The numbers of the rows that pass."""
+        """Return the numbers of the rows that pass."""
         return np.flatnonzero(self.codes == (1 << len(self.parts)) - 1)
 
     @cached_property
     def batches(self) -> list[tuple[int, pa.RecordBatch]]:
-        """The rows as they arrive, each batch with the number of its phase; no batch is of two phases."""
+        """Yield the batches as they arrive, each with the number of its phase; no batch is in two phases."""
         found = []
         for number, phase in enumerate(self.phases):
             for start in range(phase.start, phase.start + phase.rows, self.batch_rows):
@@ -110,7 +110,7 @@ class Chain:
         return found
 
     def only(self, number: int) -> Chain:
-        """The rows of one phase."""
+        """Return the rows of one phase."""
         phase = self.phases[number]
         rows = self.codes[phase.start : phase.start + phase.rows]
         return replace(self, codes=rows, phases=(replace(phase, start=0),))
@@ -128,7 +128,7 @@ class Chain:
 
 
 def reordered(parts: tuple[Part, ...], order: Order) -> tuple[Part, ...]:
-    """The predicates in another order, each still naming the same guards, by their new numbers."""
+    """Return the predicates in another order; each has the same guards, with their new numbers."""
     place = {k: i for i, k in enumerate(order)}
     found = []
     for k in order:
@@ -139,7 +139,7 @@ def reordered(parts: tuple[Part, ...], order: Order) -> tuple[Part, ...]:
 
 
 def recoded(codes: Codes, order: Order) -> Codes:
-    """Codes whose bit i is what bit `order[i]` was."""
+    """Return codes whose bit i is the previous bit `order[i]`."""
     found = np.zeros_like(codes)
     for i, k in enumerate(order):
         found |= (codes >> k & 1) << i
@@ -147,6 +147,6 @@ def recoded(codes: Codes, order: Order) -> Codes:
 
 
 def as_written(chain: Chain, order: Order) -> Chain:
-    """The same chain with its predicates written in another order."""
+    """Return the same chain with its predicates written in another order."""
     phases = tuple(Phase(p.start, p.rows, tuple(p.factors[k] for k in order)) for p in chain.phases)
     return replace(chain, parts=reordered(chain.parts, order), codes=recoded(chain.codes, order), phases=phases)

@@ -1,4 +1,4 @@
-"""What all chains came to: per policy and kind of chain the geometric mean, the 95th percentile and the worst."""
+"""The results of all chains: the geometric mean, the 95th percentile and the worst per policy and kind of chain."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Line = dict[str, Any]
 Key = tuple[int, int]
 """A seed and the number of a chain."""
 KIND_CHAINS = 10
-"""A group with as many chains is a kind; fewer say little."""
+"""The least number of chains of a group that is compared; fewer are not meaningful."""
 BEHIND = 1.03
-"""`auto` may be this much behind the best other policy in a kind."""
+"""The largest allowed ratio of `auto` to the best other policy in a kind."""
 LISTED = 1.5
 """Chains on which `auto` is above this are listed one by one."""
 RATIOS = {"work": "work_ratio", "work over the best of each phase": "phase_ratio", "time": "time_ratio"}
 
 
 def summary(lines: Sequence[Line]) -> Iterator[Line]:
-    """From the lines of chains and runs, of one mode and one set of circumstances."""
+    """Return the summary of the lines of chains and runs, all of one mode and one set of circumstances."""
     chains = {(line["seed"], line["chain"]): line for line in lines if line["line"] == "chain"}
     runs = [line for line in lines if line["line"] == "run"]
     mode = next(iter(chains.values()))["mode"] if chains else ""

@@ -1,4 +1,4 @@
-"""`python -m bench.generated.table RUN.jsonl ...`: what a run printed, as the Markdown tables of docs/benchmarks.md.
+"""`python -m bench.generated.table RUN.jsonl ...`: print the Markdown tables of docs/benchmarks-generated.md from runs.
 
 The files of several runs are summed up together: of other seeds, or other chains of a seed. All must be of one mode
 (local, virtual or spark), and no chain may be in them twice.
@@ -32,7 +32,7 @@ def main(paths: Sequence[str]) -> int:
 
 
 def read(paths: Sequence[str]) -> list[Line]:
-    """The lines of files that may be summed up together; the program ends where they may not."""
+    """Return the lines of files that may be combined; the program ends if they may not."""
     lines: list[Line] = []
     first: tuple[str, str] | None = None  # a mode and its file
     chains: dict[tuple[int, int], str] = {}
@@ -114,7 +114,7 @@ def others(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def spark(lines: Sequence[Line]) -> Iterator[str]:
-    """On Spark, one row per kind: how many times as fast `auto` is, and its time and work over the best order's."""
+    """Yield one row per kind on Spark: the speed-up of `auto`, and its time and work compared with the best order."""
     if not lines:
         return
     others = [name for name in lines[0]["over"] if name != "best"]
@@ -139,5 +139,5 @@ def spark(lines: Sequence[Line]) -> Iterator[str]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m bench.generated.table", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("files", nargs="+", metavar="RUN.jsonl", help="what `python -m bench.generated` printed")
+    parser.add_argument("files", nargs="+", metavar="RUN.jsonl", help="the output of `python -m bench.generated`")
     sys.exit(main(parser.parse_args().files))

@@ -1,8 +1,8 @@
-"""A run on a virtual clock: predicates do not burn time but move the clock by what they cost, with noise.
+"""Runs on a virtual clock: predicates do not spend real time but advance the clock by their cost, with noise.
 
-The work of hundreds of chains is then known in minutes, on busy cores too, and is the same on every machine. There are
-two clocks, as in real runs: the wall's, and the CPU's, which stands still while the process is descheduled or has to
-share its core. What a policy pays for looking at what it saw is the price that was measured (`prices.py`).
+The work of hundreds of chains is then known in minutes, even on busy cores, and is the same on every machine. There are
+two clocks, as in real runs: wall time and CPU time. CPU time does not advance while the process is descheduled or has
+to share its core. An update of a policy has the cost that was measured (`prices.py`).
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from thalweg.plan import FilterPlan, predicate
 from thalweg.runtime.filters.filter_loop import FilterLoop
 
 CALL_NS = 6_000
-"""What calling a predicate costs the loop whatever it does: on the clock, not in the work."""
+"""The fixed cost of calling a predicate; it advances the clock but is not part of the work."""
 NOISE = 0.05
-"""The standard deviation of the logarithm of what a call takes over what it should."""
+"""The standard deviation of the logarithm of the ratio of a call's time to its nominal time."""
 EVERY_NS, AWAY_NS = 1e8, (1e6, 5e6)
-"""The process is descheduled about so often, for so long: on the wall, not on the CPU."""
+"""How often and for how long the process is descheduled; this affects wall time but not CPU time."""
 BURST_NS = 5e6
 """With a neighbour, half of the time, in stretches of this length on average, everything takes twice as long on the
 wall."""
 
 
 class VirtualClock:
-    """Time that only predicates and policies move: on the wall, and on the CPU."""
+    """Wall time and CPU time that only predicates and policies advance."""
 
     def __init__(self, seed: int, neighbour: bool = False) -> None:
         self.now_ns = self.cpu_ns = 0
@@ -47,15 +47,15 @@ class VirtualClock:
         self._away_at = float(self._rng.exponential(EVERY_NS))
 
     def __call__(self) -> int:
-        """What time it is."""
+        """Return the current wall time."""
         return self.now_ns
 
     def cpu(self) -> int:
-        """How long the process has run."""
+        """Return the CPU time of the process."""
         return self.cpu_ns
 
     def pass_by(self, ns: float, noisy: bool = True) -> None:
-        """So much is done, at the speed of the moment."""
+        """Advance the clock by some work, at the current speed."""
         if noisy:
             ns *= self._factor()
         self.cpu_ns += int(ns)
@@ -76,7 +76,7 @@ class VirtualClock:
 
 
 def run_orders(chain: Chain, orders: Sequence[Order], seed: int = 1) -> Outcome:
-    """One order for all rows, or one per phase, in the same loop."""
+    """Run one order for all rows, or one per phase, in the same loop."""
     if len(orders) == 1:
         return run_virtual(as_written(chain, orders[0]), "static", seed)
     parts = [run_virtual(as_written(chain.only(number), order), "static", seed) for number, order in enumerate(orders)]
@@ -84,7 +84,7 @@ def run_orders(chain: Chain, orders: Sequence[Order], seed: int = 1) -> Outcome:
 
 
 def run_virtual(chain: Chain, policy: str, seed: int, limit_ns: float = math.inf, neighbour: bool = False) -> Outcome:
-    """A policy on all rows of a chain."""
+    """Run a policy on all rows of a chain."""
     clock = VirtualClock(seed, neighbour)
     ledger = Ledger(chain, limit_ns)
     loop = virtual_loop(chain, policy, seed, clock, ledger)
@@ -113,8 +113,10 @@ def run_virtual(chain: Chain, policy: str, seed: int, limit_ns: float = math.inf
     )
 
 
-def virtual_loop(chain: Chain, policy: str, seed: int, clock: VirtualClock, ledger: Ledger) -> FilterLoop:
-    """A loop whose predicates, and whose policy, move the clock."""
+def virtual_loop(
+    chain: Chain, policy: str, seed: int, clock: VirtualClock, ledger: Ledger
+) -> FilterLoop[pa.RecordBatch]:
+    """Return a loop whose predicates and policy advance the clock."""
 
     def function(k: int) -> Callable[[pa.Array], NDArray[np.bool_]]:
         bit = 1 << k
@@ -142,7 +144,7 @@ def virtual_loop(chain: Chain, policy: str, seed: int, clock: VirtualClock, ledg
 
 
 def price_updates(policy: Any, clock: VirtualClock) -> None:
-    """Let every update of a policy move the clock by what it costs."""
+    """Make every update of a policy advance the clock by its cost."""
     update, n = policy.update, len(policy.order)
 
     def priced(seen: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What is run: for each name on the command line its scenarios, their rounds, and what is measured on them."""
+"""The scenarios of each name on the command line, with their rounds and what is measured on them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUICK_WINDOWS, QUICK_STREAMS = (1_000, 2_000), (2, 3)
 
 @dataclass(frozen=True)
 class Item:
-    """A scenario: how it is made of a number of rows a stream, and what runs on it."""
+    """A scenario: how to create it with a number of rows per stream, and what runs on it."""
 
     make: Callable[[int], JoinScenario]
     rows: int
@@ -33,7 +33,7 @@ class Item:
     orders: bool = False
     """Whether hindsight and more policies are measured."""
     memory: bool = False
-    """Whether it is asked how much memory the windows take."""
+    """Whether the memory of the windows is measured."""
 
     def variants(self, scenario: JoinScenario, oracle: DuckDB) -> Iterator[Variant]:
         """`auto` runs twice under two names: the A/A control."""
@@ -56,7 +56,7 @@ class Item:
 
 
 def _left_deep(scenario: JoinScenario) -> Iterator[tuple[str, ...]]:
-    """The first two are one pair in either order."""
+    """Yield the left-deep trees; the first two streams are one pair in either order."""
     return (order for order in permutations(scenario.tables) if order[0] < order[1])
 
 

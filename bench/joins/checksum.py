@@ -13,8 +13,8 @@ _MOST = 2**64 - 1
 
 
 class Checksum:
-    """Of results as they come. The ids of a result are mixed before they are summed, so that the same rows joined with
-    others give another number.
+    """A checksum of results, added as they come. The ids of a result are mixed before they are summed, so that the same
+    rows joined with others give another number.
 
     >>> right, wrong = Checksum(["a", "b"]), Checksum(["a", "b"])
     >>> right.add(pa.table({"a_id": [1, 2], "b_id": [1, 2]}))
@@ -29,7 +29,7 @@ class Checksum:
         self.value = 0
 
     def add(self, results: pa.RecordBatch | pa.Table) -> None:
-        """More of them."""
+        """Add more results."""
         total: NDArray[np.uint64] = np.zeros(results.num_rows, np.uint64)
         for n, name in enumerate(self.columns):
             ids = results.column(name).to_numpy().astype(np.uint64)
@@ -42,5 +42,5 @@ class Checksum:
 
     @property
     def result(self) -> tuple[int, int]:
-        """How many, and which."""
+        """The number of results and their checksum."""
         return self.rows, self.value

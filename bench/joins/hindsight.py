@@ -1,4 +1,4 @@
-"""The best fixed order of each stream's probes, from what every probe would have said of every row."""
+"""The best fixed order of each stream's probes, computed from the outcome of every probe for every row."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from numpy.typing import NDArray
 from bench.joins.ours import Orders, Stopwatch, driven, loop_of
 from bench.joins.streams import JoinScenario
 from thalweg.cost.pipeline import best_order
-from thalweg.kernels.filter_chain import Pass
+from thalweg.kernels.filter_chain import SliceResult
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 
 
 class _Asked(ProbeChain):
-    """Makes every probe on every row and remembers the answers."""
+    """A chain that makes every probe on every row and records the outcomes."""
 
     dropped: list[NDArray[np.bool_]]
 
-    def run(self, rows: ProbeRows, order: Sequence[int]) -> Pass:
-        """As ever, after that."""
+    def run(self, rows: ProbeRows, order: Sequence[int]) -> SliceResult:
+        """Record every probe, then run as usual."""
         everybody = np.arange(rows.num_rows)
         self.dropped.append(np.stack([~self.probe(k, rows, everybody) for k in range(len(self.others))], axis=1))
         return super().run(rows, order)
 
 
 def best_orders(scenario: JoinScenario) -> Orders:
-    """By stream: the order with the fewest probes, exactly, each stream behind its guards."""
+    """Return for each stream the order with the fewest probes, computed exactly, with each stream after its guards."""
     loop = loop_of(scenario)
     for chain in loop.chains.values():
         chain.__class__ = _Asked

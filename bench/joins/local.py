@@ -1,7 +1,7 @@
-"""`python -m bench.joins.local`: windowed joins in this process on one core, as JSON lines.
+"""`python -m bench.joins.local`: measure windowed joins in this process on one core, and print JSON lines.
 
-One line a variant, then one a target; progress goes to standard error. The exit code says whether all variants gave
-the same results as DuckDB: a missed target is a measurement, a wrong row is not.
+Each scenario prints one line per variant, then one per target; progress goes to standard error. The exit code is 1 if
+a variant gave other results than DuckDB. A missed target does not change the exit code.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from bench.rounds import WrongResultError, demand, interleave, progress
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what was asked for."""
+    """Run the benchmark."""
     asked = _parser().parse_args(arguments)
     pa.set_cpu_count(1)
     agenda = QUICK if asked.quick else AGENDA
-    tell({"bench": "joins", "machine": machine()})
+    print_line({"bench": "joins", "machine": machine()})
     done: list[Measured] = []
     for item in (item for name in dict.fromkeys(asked.scenario or agenda) for item in agenda[name]):
         try:
             measured = run(item, asked.rows, asked.rounds or (1 if asked.quick else item.rounds))
         except WrongResultError as wrong:
-            tell({"bench": "joins", "error": str(wrong)})
+            print_line({"bench": "joins", "error": str(wrong)})
             return 1
         for line in (*measured.lines(), *targets(measured)):
-            tell(line)
+            print_line(line)
         done.append(measured)
     for line in flatness(done):
-        tell(line)
+        print_line(line)
     return 0
 
 
 def run(item: Item, rows: int | None, rounds: int) -> Measured:
-    """One scenario; everything is compiled and warm before the rounds."""
+    """Measure one scenario; everything is compiled and warmed up before the rounds."""
     scenario = item.make(rows or item.rows)
     progress(f"{scenario.name}: warming up, comparing results")
     oracle = DuckDB(scenario)
@@ -60,13 +60,13 @@ def run(item: Item, rows: int | None, rounds: int) -> Measured:
     return Measured(scenario, variants, trials, expected, most_bytes(scenario) if item.memory else None)
 
 
-def tell(line: dict[str, Any]) -> None:
-    """One JSON object."""
+def print_line(line: dict[str, Any]) -> None:
+    """Print one JSON object."""
     print(json.dumps(line), flush=True)
 
 
 def machine() -> dict[str, Any]:
-    """What the numbers depend on."""
+    """Return the machine and the versions on which the numbers depend."""
     names = ("pyarrow", "numpy", "numba", "duckdb", "polars")
     return {
         "cpus": os.cpu_count(),
@@ -78,7 +78,7 @@ def machine() -> dict[str, Any]:
 
 
 def _caches() -> list[str]:
-    """Of the first core, where the system tells."""
+    """Return the caches of the first core, if the system reports them."""
     folders = sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"))
     words = [[(folder / name).read_text().strip() for name in ("level", "type", "size")] for folder in folders]
     return [f"L{level} {kind.lower()} {size}" for level, kind, size in words if kind != "Instruction"]
@@ -86,11 +86,11 @@ def _caches() -> list[str]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.joins.local", description=__doc__)
-    parser.add_argument("--scenario", action="append", choices=AGENDA, help="may be repeated; all when left out")
-    parser.add_argument("--rounds", type=int, help="of every variant; each scenario has its own number")
-    parser.add_argument("--rows", type=int, help="a stream, of every scenario; each has its own number")
+    parser.add_argument("--scenario", action="append", choices=AGENDA, help="may be repeated; all scenarios by default")
+    parser.add_argument("--rounds", type=int, help="rounds of every variant; by default set by the scenario")
+    parser.add_argument("--rows", type=int, help="rows per stream of every scenario; by default set by the scenario")
     parser.add_argument(
-        "--quick", action="store_true", help="few rows, one round: shows that it runs, measures nothing"
+        "--quick", action="store_true", help="few rows and one round: checks that it runs, measures nothing"
     )
     return parser
 

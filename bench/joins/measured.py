@@ -1,4 +1,4 @@
-"""What the rounds of one scenario came to: a JSON line a variant, and the numbers targets ask for."""
+"""The results of one scenario: a JSON line per variant, and the numbers that targets need."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from bench.rounds import Trials, Variant, ratio, ratios, seconds
 
 @dataclass(frozen=True)
 class Measured:
-    """Times are CPU times of this process."""
+    """The trials of a scenario. Times are CPU times of this process."""
 
     scenario: JoinScenario
     variants: tuple[Variant, ...]
     trials: Trials
     expected: tuple[int, int]
     window_bytes: int | None = None
-    """Of all windows, when they are largest; None: nobody asked."""
+    """The memory of all windows at their largest; None if it was not measured."""
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """One a variant. Ratios are this variant's time over the other's: below 1 is faster."""
+        """Yield one line per variant. Ratios divide its time by that of the other variant: below 1 is faster."""
         for variant in self.variants:
             trials = self.trials[variant.name]
             times = [seconds(trial) for trial in trials]
@@ -62,39 +62,39 @@ class Measured:
             }  # fmt: skip
 
     def rows_per_second(self, name: str) -> float:
-        """Of all streams together, in the median round."""
+        """Return the rows per second of all streams together, in the median round."""
         return self.scenario.rows / statistics.median(seconds(trial) for trial in self.trials[name])
 
     def aa_spread(self) -> tuple[float, float]:
-        """The least and the greatest ratio of a thing to itself: what is within is noise."""
+        """Return the least and the greatest ratio of `auto` to itself: differences within them are noise."""
         same = ratios(self.trials, AGAIN, AUTO)
         return min(same), max(same)
 
     def probes(self, name: str) -> int:
-        """Of all streams, profiling included: the median of the rounds."""
+        """Return the probes of all streams, including profiling: the median of the rounds."""
         return int(statistics.median(sum(t.evaluated.values()) + sum(t.profiled.values()) for t in self.trials[name]))
 
     def profiled(self, name: str) -> int:
-        """Those of them that were made to learn something."""
+        """Return the probes that were made for profiling."""
         return int(statistics.median(sum(trial.profiled.values()) for trial in self.trials[name]))
 
     def fewest_probes(self) -> tuple[str, int]:
-        """The policy of ours that made the fewest, profiling included."""
+        """Return our policy with the fewest probes, including profiling."""
         adaptive = [v.name for v in self.variants if v.ours and v.name not in (AGAIN, STATIC)]
         return min(((name, self.probes(name)) for name in adaptive), key=lambda found: found[1])
 
     @cached_property
     def _memory(self) -> dict[str, float]:
-        """How much, and what a read costs in as much."""
+        """Return the memory of the windows, and the cost of a read in as much memory."""
         if self.window_bytes is None:
             return {}
         return {"window_bytes": self.window_bytes, "random_read_ns": round(random_read_ns(self.window_bytes), 1)}
 
     def ratio(self, name: str, to: str) -> float:
-        """The median of the rounds' ratios: below 1 is faster."""
+        """Return the median of the ratios of all rounds: below 1 is faster."""
         return ratio(self.trials, name, to)
 
     def trees(self) -> list[str]:
-        """Those that ran, the fastest first."""
+        """Return the trees that ran, the fastest first."""
         found = [variant.name for variant in self.variants if "shape" in variant.settings]
         return sorted(found, key=lambda name: statistics.median(map(seconds, self.trials[name])))

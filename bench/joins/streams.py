@@ -1,11 +1,11 @@
 """What is joined: streams with a key, a time and an id, fixed before anything is timed.
 
-`three-way`: 300,000 rows a stream, keys uniform in 20,000, windows of 10 seconds with 30,000 rows. With all three rows
-within 10 seconds of each other, as our windows mean it, it has 1.89 million results; the 2.47 million that a first
+`three-way`: 300,000 rows per stream, keys uniform in 20,000, windows of 10 seconds with 30,000 rows. With all three
+rows within 10 seconds of each other, as our windows require, it has 1.89 million results; the 2.47 million that a first
 kernel was measured with would fit a condition that lets b and c be 20 seconds apart. `three-way-dense` has windows of
 34,500 rows, and so as many results as that. `uneven` has two streams with many pairs between them and a third that
-matches few: there the order of a tree matters. `star` is a-greedy, section 9, made of
-joins. `window` and `streams` have one result a row on average, whatever the window and however many streams.
+matches few, so that the order of a tree matters. `star` is section 9 of a-greedy,
+made of joins. `window` and `streams` have one result per row on average, for any window and any number of streams.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.scenarios import DRIFT_SELECTIVITIES, groups
 
 BATCH_ROWS = 10_000
 STAR_BATCH_ROWS = 1_000
-"""A tenth of its windows: a batch that is as long as a window finds it half empty."""
+"""The rows of a batch of `star`, a tenth of its windows: a batch as long as a window would find it half empty."""
 SEED = 20040613
 ALIASES = "abcdefghij"
 KEYS = 20_000
@@ -32,7 +32,7 @@ EVEN = 0.5
 
 @dataclass(frozen=True)
 class JoinScenario:
-    """Every table has columns `id` and `ts` and those of `on`. Times are whole numbers, or microseconds."""
+    """A scenario. Every table has columns `id` and `ts` and those of `on`. Times are whole numbers, or microseconds."""
 
     name: str
     tables: Mapping[str, pa.Table]
@@ -46,7 +46,7 @@ class JoinScenario:
 
     @property
     def rows(self) -> int:
-        """Of all streams, that are timed."""
+        """The number of timed rows of all streams."""
         return sum(table.num_rows - self.filling for table in self.tables.values())
 
     @property
@@ -57,7 +57,7 @@ class JoinScenario:
 
     @cached_property
     def batches(self) -> dict[str, list[pa.RecordBatch]]:
-        """As they are read."""
+        """Return the batches as they are read."""
         return {a: t.combine_chunks().to_batches(max_chunksize=self.batch_rows) for a, t in self.tables.items()}
 
 
@@ -96,7 +96,7 @@ def of_streams(count: int, rows: int, window: int = 10_000) -> JoinScenario:
 
 
 def star(rows: int, window: int = 10_000) -> JoinScenario:
-    """Ten streams: a row of a has a key for each of the others, in whose window every key stands once. Which of them
+    """Ten streams: a row of a has a key for each of the others, in whose window every key occurs once. Which of them
     match is drawn as the filters of a-greedy, section 9: groups of two that agree on 80 % of the rows."""
     rng = _rng(0)
     matches = np.concatenate(
@@ -127,6 +127,6 @@ def _timed(rng: np.random.Generator, rows: int, keys: int, window: int, *, text:
 
 
 def _ticking(rng: np.random.Generator, rows: int, keys: int) -> pa.Table:
-    """A row a tick."""
+    """Return the times of one row per tick."""
     at: NDArray[np.int64] = np.arange(rows)
     return pa.table({"id": at, "ts": at, "k": rng.integers(0, keys, rows)})

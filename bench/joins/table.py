@@ -1,4 +1,4 @@
-"""`python -m bench.joins.table RUN.jsonl ...`: what a run printed, as the tables of docs/benchmarks-joins.md."""
+"""`python -m bench.joins.table RUN.jsonl ...`: print the tables of docs/benchmarks-joins.md from runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def tables(lines: Iterable[Line]) -> list[str]:
-    """All of them, with their titles."""
+    """Return all tables with their titles."""
     lines = list(lines)
     found = [*_machine(lines), "", "### Targets", "", *_targets(lines), "", "### Against others", "", *_compared(lines)]
     found += ["", "### Every variant", "", *_variants(lines)]
@@ -28,26 +28,26 @@ def tables(lines: Iterable[Line]) -> list[str]:
 
 
 def _machine(lines: list[Line]) -> list[str]:
-    """What the numbers depend on, and how far two runs of the same thing were apart."""
-    told = [line["machine"] for line in lines if "machine" in line][:1]
-    words = [f"{name} {value if not isinstance(value, list) else ', '.join(value)}" for name, value in told[0].items()]
+    """Return the machine on which the numbers depend, and how far two runs of the same variant were apart."""
+    machine = next(line["machine"] for line in lines if "machine" in line)
+    words = [f"{name} {value if not isinstance(value, list) else ', '.join(value)}" for name, value in machine.items()]
     spreads = [line["aa_spread"] for line in lines if "aa_spread" in line]
     low, high = min(low for low, _ in spreads), max(high for _, high in spreads)
-    return [f"{'; '.join(words)}. `auto` over itself in the same round: {low:.2f} to {high:.2f}."]
+    return [f"{'; '.join(words)}. `auto` compared with itself in the same round: {low:.2f} to {high:.2f}."]
 
 
 def _targets(lines: list[Line]) -> list[str]:
     rows = ["| scenario | policy | target | reached | measured | limit |", "|---|---|---|---|---:|---:|"]
     for line in lines:
         if "reached" in line:
-            told = "yes" if line["reached"] else "**no**"
-            cells = [line["scenario"], line["policy"], line["target"], told]
+            reached = "yes" if line["reached"] else "**no**"
+            cells = [line["scenario"], line["policy"], line["target"], reached]
             rows.append(f"| {' | '.join([*cells, short(line['value']), short(line['limit'])])} |")
     return rows
 
 
 def _compared(lines: list[Line]) -> list[str]:
-    rows = ["| scenario | `auto`'s | ratio |", "|---|---|---:|"]
+    rows = ["| scenario | comparison of `auto` | ratio |", "|---|---|---:|"]
     compared = (line for line in lines if "target" in line and "reached" not in line)
     rows += [
         f"| {line['scenario']} | {line['target']} | {short(line['value'])} |"
@@ -58,7 +58,7 @@ def _compared(lines: list[Line]) -> list[str]:
 
 
 def _variants(lines: list[Line]) -> list[str]:
-    rows = ["| scenario | results | variant | CPU s | rows/s | / auto | probes | of them profiling |"]
+    rows = ["| scenario | results | variant | CPU s | rows/s | / auto | probes | probes for profiling |"]
     rows.append("|---|---:|---|---:|---:|---:|---:|---:|")
     for line in lines:
         if "variant" in line and not line["scenario"].startswith(GROWING):
@@ -71,9 +71,11 @@ def _variants(lines: list[Line]) -> list[str]:
 
 
 def _growing(lines: list[Line], kind: str) -> list[str]:
-    """Cost against size, with a bar that is as long as the cost; what a read costs in memory of that size beside it."""
+    """Return the cost by size, with a bar of that length and the cost of a read in memory of that size."""
     family = [line for line in lines if line.get("variant") == "auto" and line["scenario"].startswith(kind)]
-    rows = ["| scenario | results a row | ns a row | | windows, MB | looks a row | a random read there, ns |"]
+    rows = [
+        "| scenario | results per row | ns per row | | windows, MB | looks per row | random read in that memory, ns |"
+    ]
     rows.append("|---|---:|---:|---|---:|---:|---:|")
     most = max((line["ns_per_row"] for line in family), default=1.0)
     for line in family:

@@ -1,5 +1,5 @@
-"""What is to be reached, judged from what was measured; a missed one is printed as such. Ratios to others, for which
-nothing was asked, are printed whichever way they fall."""
+"""The targets, judged from what was measured. A missed target is printed as missed. Ratios to other engines have no
+target and are always printed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Line = dict[str, Any]
 
 
 def targets(measured: Measured) -> list[Line]:
-    """The target lines of one scenario; those without a limit are comparisons."""
+    """Return the target lines of one scenario; lines without a limit are comparisons."""
     name = measured.scenario.name
     find = _TARGETS.get(name)
     lines = find(measured) if find is not None else []
@@ -25,7 +25,7 @@ def targets(measured: Measured) -> list[Line]:
 
 
 def flatness(all_measured: list[Measured]) -> list[Line]:
-    """The cost of a row over its cost with the smallest window, or with the fewest streams."""
+    """Return the cost of a row divided by its cost with the smallest window, or with the fewest streams."""
     lines = []
     for kind in ("window-", "streams-"):
         family = [m for m in all_measured if m.scenario.name.startswith(kind)]
@@ -37,7 +37,7 @@ def flatness(all_measured: list[Measured]) -> list[Line]:
 
 
 def _line(measured: Measured, target: str, value: float, limit: float | None = None, *, least: bool = False) -> Line:
-    """`least`: the value must not be below the limit; otherwise not above."""
+    """Return one line. With `least`, the value must not be below the limit; otherwise it must not be above."""
     judged: Line = {}
     if limit is not None:
         judged = {"reached": bool(value >= limit if least else value <= limit), "limit": limit}
@@ -48,11 +48,11 @@ def _line(measured: Measured, target: str, value: float, limit: float | None = N
 
 
 def _rate(limit: float) -> Callable[[Measured], list[Line]]:
-    return lambda measured: [_line(measured, "rows a second", measured.rows_per_second(AUTO), limit, least=True)]
+    return lambda measured: [_line(measured, "rows per second", measured.rows_per_second(AUTO), limit, least=True)]
 
 
 def _star(measured: Measured) -> list[Line]:
-    """For the best of ours, which is named, and for `auto` alone."""
+    """Return the targets of the best of ours, which is named, and of `auto`."""
     about, known = "probes, with profiling, over those of the best order in hindsight", measured.probes(HINDSIGHT)
     best, fewest = measured.fewest_probes()
     lines = [_line(measured, about, probes / known, PROBES) for probes in (fewest, measured.probes(AUTO))]

@@ -1,7 +1,7 @@
-"""`python -m bench.sql`: what going through SQL costs, as JSON lines.
+"""`python -m bench.sql`: measure what going through SQL costs, and print JSON lines.
 
-A line a query for planning, a line a comparison on Spark, then one a target; progress goes to standard error. The exit
-code says whether all variants gave the same rows.
+It prints one line per query for planning, one per comparison on Spark, then one per target; progress goes to standard
+error. The exit code is 1 if the variants gave different rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.filters import machine, tell
+from bench.filters import machine, print_line
 from bench.rounds import Trial, WrongResultError, interleave, progress, ratios
 from bench.spark_variants import session
 from bench.sql.overhead import AGAIN, comparisons, looked_at, variants, write
@@ -31,15 +31,15 @@ ROUNDS, WARM_ROUNDS = 12, 3
 
 
 def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = None) -> int:
-    """A session that is given is used and left open."""
+    """Run the benchmark. A session that is passed in is used and left open."""
     asked = _parser().parse_args(arguments)
-    tell({"bench": BENCH, "machine": machine()})
+    print_line({"bench": BENCH, "machine": machine()})
     rows = asked.rows or (QUICK_ROWS if asked.quick else ROWS)
     rounds = asked.rounds or (1 if asked.quick else ROUNDS)
     targets = []
     planned = list(plans(rounds=3 if asked.quick else 30))
     for line in planned:
-        tell({"bench": BENCH, **line})
+        print_line({"bench": BENCH, **line})
     worst = max(line["ms_median"] for line in planned)
     targets.append(_target("planning", "ms from text to plan, the slowest query's median", worst, LIMIT_MS))
     with ExitStack() as stack:
@@ -57,9 +57,9 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
                     interleave(variants(spark, comparison), WARM_ROUNDS, expected, f"{comparison.name}, to warm up")
                 trials = interleave(variants(spark, comparison), rounds, expected, comparison.name)
             except WrongResultError as wrong:
-                tell({"bench": BENCH, "scenario": comparison.name, "error": str(wrong)})
+                print_line({"bench": BENCH, "scenario": comparison.name, "error": str(wrong)})
                 return 1
-            tell({
+            print_line({
                 "bench": BENCH, "scenario": comparison.name, "rows": rows * comparison.repeated, "rounds": rounds,
                 "results": expected[0],
                 "seconds": {k: round(statistics.median(t.seconds for t in runs), 3) for k, runs in trials.items()},
@@ -67,14 +67,14 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
             })  # fmt: skip
             found = ratios(trials, comparison.of, comparison.to)
             control = ratios(trials, AGAIN, comparison.of)
-            told = f"time over that of {comparison.to}"
-            judged = _target(comparison.name, told, statistics.median(found), comparison.limit)
+            target = f"time over that of {comparison.to}"
+            judged = _target(comparison.name, target, statistics.median(found), comparison.limit)
             targets.append({
                 **judged, "spread": _span(found), "aa_spread": _span(control),
                 "aa_median": round(statistics.median(control), 3),
             })  # fmt: skip
     for line in targets:
-        tell(line)
+        print_line(line)
     return 0
 
 
@@ -95,11 +95,11 @@ def _target(scenario: str, target: str, value: float, limit: float) -> dict[str,
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.sql", description=__doc__)
-    parser.add_argument("--rows", type=int, help=f"of each stream; {ROWS:,} when left out")
-    parser.add_argument("--rounds", type=int, help=f"of every variant; {ROUNDS} when left out")
-    parser.add_argument("--only", choices=("filters", "join", "native"), help="of what is compared on Spark")
+    parser.add_argument("--rows", type=int, help=f"rows of each stream; {ROWS:,} by default")
+    parser.add_argument("--rounds", type=int, help=f"rounds of every variant; {ROUNDS} by default")
+    parser.add_argument("--only", choices=("filters", "join", "native"), help="run only this comparison on Spark")
     parser.add_argument(
-        "--quick", action="store_true", help="few rows, one round: shows that it runs, measures nothing"
+        "--quick", action="store_true", help="few rows and one round: checks that it runs, measures nothing"
     )
     return parser
 

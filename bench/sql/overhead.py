@@ -21,14 +21,14 @@ from bench.rounds import Trial, Variant
 
 SQL, AGAIN, CALLS, SPARK_SQL = "sql", "sql again", "calls", "spark sql"
 _FILTERED, _NATIVELY = 4, 10
-"""How often the streams of these hold the rows of `a`: runs of a second differ too much from themselves."""
+"""How often these streams repeat the rows of `a`, because runs of a second vary too much."""
 _NATIVE = """SELECT id, x * 2 + y AS z, upper(word) AS word FROM many
 WHERE x > 100 AND y BETWEEN 10 AND 900 AND word LIKE '%a%' AND x + y < 1500"""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is compared: builders of a DataFrame, and the most that the first may take of the second's time."""
+    """A comparison of functions that build a DataFrame, and the limit of the time of the first over the second."""
 
     name: str
     of: str
@@ -36,7 +36,7 @@ class Comparison:
     limit: float
     builders: dict[str, Callable[[], DataFrame]]
     repeated: int = 1
-    """How often its stream holds every row."""
+    """How often its stream repeats every row."""
 
 
 def write(folder: Path, rows: int) -> None:
@@ -64,7 +64,7 @@ def write(folder: Path, rows: int) -> None:
 
 
 def comparisons(spark: SparkSession, folder: Path) -> list[Comparison]:
-    """All of them; nothing runs yet."""
+    """Return all comparisons; nothing runs yet."""
     frames = {name: spark.read.parquet(str(folder / name)) for name in ("a", "b", "c", "many")}
     some = [str(folder / "many" / f"*-{time_}.parquet") for time_ in range(_FILTERED)]
     frames["some"] = spark.read.parquet(*some)
@@ -108,13 +108,13 @@ def comparisons(spark: SparkSession, folder: Path) -> list[Comparison]:
 
 
 def variants(spark: SparkSession, comparison: Comparison) -> list[Variant]:
-    """Each makes its DataFrame anew, which is told apart, since a query is made once and runs for days; what is timed
-    looks at every row of it. What the run before left on the heap is collected first."""
+    """Return variants that create their DataFrame in each run, which is timed separately, since a query is created once
+    and runs for days. The timed part reads every row. Garbage of the previous run is collected first."""
     return [Variant(name, partial(_run, spark, build)) for name, build in comparison.builders.items()]
 
 
 def looked_at(df: DataFrame) -> tuple[int, int]:
-    """Rows, and a sum over hashes of all their columns."""
+    """Return the number of rows and a sum over hashes of all their columns."""
     hashed = F.xxhash64(*(F.col(name) for name in df.columns)) % 1_000_003
     (row,) = df.agg(F.count(F.lit(1)), F.sum(hashed)).collect()
     return int(row[0]), int(row[1] or 0)

@@ -49,8 +49,8 @@ QUERIES = {
 
 
 def plans(rounds: int) -> Iterator[dict[str, Any]]:
-    """A line a query: the median and the most, in milliseconds. The first time, when modules are loaded, is told
-    apart."""
+    """Yield one line per query: the median and the maximum, in milliseconds. The first run, which loads modules, is
+    reported separately."""
     session = tw.session()
     for name, columns in STREAMS.items():
         session.stream(name, pa.schema({"ts": _TIME, **columns}).empty_table(), time="ts")
@@ -65,7 +65,7 @@ def plans(rounds: int) -> Iterator[dict[str, Any]]:
 
 
 def _corpus(rounds: int) -> dict[str, Any]:
-    """All queries that the tests run: the slowest of their medians."""
+    """Return the slowest median of all queries that the tests run."""
     session = register(tw.session(), lambda _, stream: stream.table, lambda table: table)
     took = {query.name: _ms(session, query.ours, query.args, rounds) for query in all_queries()}
     medians = {name: statistics.median(each) for name, each in took.items()}

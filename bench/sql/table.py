@@ -1,4 +1,4 @@
-"""`python -m bench.sql.table RUN.jsonl ...`: what a run printed, as the tables of docs/benchmarks-sql.md."""
+"""`python -m bench.sql.table RUN.jsonl ...`: print the tables of docs/benchmarks-sql.md from runs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def tables(lines: list[Line]) -> list[str]:
-    """Of planning, and of what was compared on Spark."""
-    told = next(line["machine"] for line in lines if "machine" in line)
-    found = [f"{'; '.join(f'{name} {value}' for name, value in told.items())}.", "", "### Planning", ""]
-    found += ["| query | ms, median | ms, most |", "|---|---:|---:|"]
+    """Return the tables of planning and of the comparisons on Spark."""
+    machine = next(line["machine"] for line in lines if "machine" in line)
+    found = [f"{'; '.join(f'{name} {value}' for name, value in machine.items())}.", "", "### Planning", ""]
+    found += ["| query | ms, median | ms, maximum |", "|---|---:|---:|"]
     found += [f"| {line['query']} | {line['ms_median']} | {line['ms_most']} |" for line in lines if "query" in line]
     found += ["", "### On Spark", ""]
-    found += ["| scenario | rows | rounds | sql, s | against, s | made in, ms |", "|---|---:|---:|---:|---|---|"]
+    found += ["| scenario | rows | rounds | sql, s | against, s | creation, ms |", "|---|---:|---:|---:|---|---|"]
     for line in lines:
         if "seconds" in line:
             (against,) = (name for name in line["seconds"] if name not in (SQL, AGAIN))

@@ -1,4 +1,4 @@
-"""The public face of adaptive filters: `filters(...)` makes a :class:`Filters`, which is applied to a DataFrame."""
+"""Adaptive filters: `filters(...)` returns a :class:`Filters`, which is applied to DataFrames or Arrow batches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 MOST_DEATHS = 10
-"""Workers that died, shown in a report."""
+"""The maximum number of dead workers that a report lists."""
 
 
 def filters(
@@ -44,49 +44,66 @@ def filters(
     time_limit: float | None = None,
     window: int | None = None,
 ) -> Filters:
-    """A conjunction of predicates whose order follows the data.
+    """Return a conjunction of predicates whose evaluation order adapts to the data.
 
-    A row passes when every predicate is true; null counts as false. A predicate that raises on a row is unknown there:
-    the row is dropped if another one is false, else it fails. The rows that pass and those that fail never depend on
-    the order.
+    A row passes if every predicate is true; null counts as false. If a predicate raises on a row, its value there is
+    unknown: the row is dropped if another predicate is false, and fails otherwise. Which rows pass and which rows fail
+    never depends on the order.
 
     Parameters
     ----------
     predicates
-        Made with :func:`thalweg.predicate`, in any order. Among them may be Columns of PySpark, as they are or given
-        to :func:`thalweg.predicate` with a name: native predicates, evaluated in the JVM before rows travel.
+        Predicates made with :func:`thalweg.predicate`, in any order. PySpark Columns are accepted too, either as they
+        are or passed to :func:`thalweg.predicate` with a name. These are native predicates: Spark evaluates them in the
+        JVM before it sends rows to Python.
     policy
-        ``"auto"`` (default) sets everything by itself. ``"a-greedy"``, ``"sweep"``, ``"independent"`` and
-        ``"local-swaps"`` are the algorithms of the paper; ``"static"`` keeps the order as it stands;
-        ``"duckdb-swap"`` and ``"velox-rank"`` do what other engines do, to compare with. Or a class of your own that
-        has the protocol of :class:`thalweg.adapt.Policy` (docs/filters.md, "A policy of your own").
+        ``"auto"`` (default) chooses all its settings itself. ``"a-greedy"``, ``"sweep"``, ``"independent"`` and
+        ``"local-swaps"`` are the algorithms of the paper. ``"static"`` never changes the order. ``"duckdb-swap"`` and
+        ``"velox-rank"`` do what these engines do, for comparison. You can also pass your own class that implements the
+        protocol :class:`thalweg.adapt.Policy` (docs/policies.md, "A policy of your own").
     budget
-        For ``"auto"``: the share of the time that adapting may take, 0.02 by default.
+        For ``"auto"``: the share of the time that adapting may take. The default is 0.02.
     p, profile_window, alpha
-        For the paper's algorithms: share of dropped rows to profile, profile tuples remembered, and thrashing
-        avoidance. The defaults are the policy's own, from the paper. Given without a policy, that is ``"a-greedy"``.
+        For the paper's algorithms: the share of dropped rows to profile, the number of profile tuples to remember, and
+        thrashing avoidance. Each policy has its own defaults, which are those of the paper. If you set one of these
+        without `policy`, the policy is ``"a-greedy"``.
     slice_rows
-        Rows per slice; the order can change only between slices. By default ``"auto"`` begins with 16 rows, the
-        paper's algorithms with 1,024, and slices grow up to 16,384.
+        The number of rows per slice; the order can change only between slices. By default ``"auto"`` starts with 16
+        rows and the paper's algorithms start with 1,024, and slices grow up to 16,384 rows.
     seed
-        For the sample of profiled rows; it never changes the answer.
+        The seed for the sample of profiled rows. It never changes the result.
     events
-        A file to which the driver appends event records as JSON lines. If it holds records of an earlier run with the
-        same predicates, a new start begins with the order and the costs of that run.
+        A file to which the driver appends event records as JSON lines. If it contains records of an earlier run with
+        the same predicates, a new run starts with the order and the costs of that run.
     on_error
-        ``"raise"`` (default): a row that fails fails the query, which names the predicates that raised, the row and
-        its values. ``"dead-letter"``: it is set aside and counted; see :meth:`Filters.tagged`, :meth:`Filters.failed`.
+        ``"raise"`` (default): a row that fails stops the query with an error that names the predicates that raised,
+        the row and its values. ``"dead-letter"``: the row is set aside and counted; see :meth:`Filters.tagged` and
+        :meth:`Filters.failed`.
     redact
-        True: errors and rows set aside hold no value of a row and no message of an exception, only the exceptions'
-        types.
+        If True, errors and rows that are set aside contain no values of rows and no exception messages, only the types
+        of the exceptions.
     time_limit
-        Seconds a predicate may take for a slice of some thousand rows; then the query fails with its name.
+        The number of seconds that a predicate may take for one slice of a few thousand rows. If it takes longer, the
+        query fails with an error that names the predicate.
     window
         Deprecated: the old name of `profile_window`.
 
-    What is not given is taken from Spark's configuration (``spark.thalweg.policy``), then from the environment
-    (``THALWEG_POLICY``), then from the default, each time the filters are applied to data.
+    Returns
+    -------
+    Filters
 
+    Raises
+    ------
+    PlanError
+        If a predicate or a setting is invalid.
+
+    Notes
+    -----
+    A setting that is not given is read from Spark's configuration (``spark.thalweg.policy``), then from the environment
+    (``THALWEG_POLICY``), and then has its default. It is read each time the filters are applied to data.
+
+    Examples
+    --------
     >>> import pyarrow as pa, thalweg as tw
     >>> keep = tw.filters(tw.predicate(str.isdigit, "code"), tw.predicate(lambda c: len(c) > 2, "code", name="long"))
     >>> [b.to_pylist() for b in keep.over(pa.table({"code": ["7", "1234", "abc"]}))]
@@ -103,10 +120,11 @@ def filters(
 
 
 class Filters(Applied):
-    """Apply it with ``df.transform(keep)``, or to Arrow batches with ``keep.over(batches)``; ask ``keep.explain()`` and
-    ``keep.report()``.
+    """A set of filters, made with :func:`filters`.
 
-    With ``on_error="dead-letter"`` also ``df.transform(keep.tagged)`` and ``keep.failed(df)``.
+    Apply it to a Spark DataFrame with ``df.transform(keep)``, or to Arrow batches with ``keep.over(batches)``.
+    ``keep.explain()`` shows what it will do, ``keep.report()`` shows what it did. With ``on_error="dead-letter"``,
+    ``df.transform(keep.tagged)`` and ``keep.failed(df)`` return the rows that failed.
     """
 
     def __init__(self, plan: FilterPlan, given: dict[str, Any], identity: str | None = None) -> None:
@@ -114,24 +132,64 @@ class Filters(Applied):
         super().__init__(self._tally.add, identity)
         self._plan = plan
         self._given = given
-        FilterSettings.resolve(given, environ={})  # refuses a wrong argument; what is set outside is read when applied
+        FilterSettings.resolve(given, environ={})  # refuses invalid arguments; configuration is read when applied
         self._native = NativeOrder(plan.native)
         self._applications: set[str] = set()
 
     def __call__(self, df: Any) -> Any:
-        """The rows of a Spark DataFrame, batch or streaming, that pass; a plain DataFrame with the same columns."""
+        """Return the rows of a Spark DataFrame that pass.
+
+        Parameters
+        ----------
+        df
+            A batch or streaming DataFrame.
+
+        Returns
+        -------
+        DataFrame
+            An ordinary DataFrame with the same columns.
+
+        Raises
+        ------
+        PlanError
+            If `df` is not a Spark DataFrame, or has no column with the name that a predicate reads.
+        """
         return self.attached(df)
 
     def tagged(self, df: Any, column: str = ERRORS_COLUMN) -> Any:
-        """The rows that pass and the rows that failed, in one pass over the data: ``df.transform(keep.tagged)``.
+        """Return the rows that pass and the rows that failed, in one pass over the data.
 
-        They are told apart by one more column, an array of (predicate, error): null where the row passed. Needs
-        ``on_error="dead-letter"``.
+        Call it as ``df.transform(keep.tagged)``. It needs ``on_error="dead-letter"``.
+
+        Parameters
+        ----------
+        df
+            A batch or streaming DataFrame.
+        column
+            The name of the column that is added. It is an array of (predicate, error), and null if the row passed.
+
+        Returns
+        -------
+        DataFrame
         """
         return self.attached(df, Wanted.TAGGED, column)
 
     def failed(self, df: Any, column: str = ERRORS_COLUMN) -> Any:
-        """The rows that failed alone, with the column of `tagged`. This is a pass over the data of its own."""
+        """Return only the rows that failed, with the same extra column as `tagged`.
+
+        This is a separate pass over the data. It needs ``on_error="dead-letter"``.
+
+        Parameters
+        ----------
+        df
+            A batch or streaming DataFrame.
+        column
+            The name of the column that is added, an array of (predicate, error).
+
+        Returns
+        -------
+        DataFrame
+        """
         return self.attached(df, Wanted.FAILED, column)
 
     def errors(self, df: Any, column: str = ERRORS_COLUMN) -> Any:
@@ -140,10 +198,10 @@ class Filters(Applied):
         return self.failed(df, column)
 
     def attached(self, df: Any, wanted: Wanted = Wanted.KEPT, column: str = ERRORS_COLUMN) -> Any:
-        """What a call, `tagged` and `failed` give, by name."""
+        """Return what a call, `tagged` or `failed` returns, depending on `wanted`."""
         if not (hasattr(df, "observe") and hasattr(df, "sparkSession")):
             here = {Wanted.KEPT: "over()", Wanted.TAGGED: "tagged_over()"}.get(wanted, "failed_over()")
-            raise PlanError(f"filters are applied to a Spark DataFrame, not to {type(df).__name__}; for Arrow: .{here}")
+            raise PlanError(f"filters take a Spark DataFrame, not {type(df).__name__}; for Arrow data use .{here}")
         from thalweg.runtime.spark.filters import application_of, attach
 
         settings = FilterSettings.in_force(self._given, df.sparkSession, look=not self._applications)
@@ -155,17 +213,31 @@ class Filters(Applied):
         return out
 
     def over(self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The rows of Arrow batches that pass, batch by batch, without Spark.
+        """Return the rows of Arrow batches that pass, without Spark.
 
-        They are filtered as they are asked for; every call of this is a pass of its own, which learns from zero, or
-        from the last order and costs in the file that `events` names.
+        Batches are filtered lazily, one at a time. Every call is a separate pass, which starts without any knowledge
+        of the data, or with the last order and costs in the file that `events` names.
+
+        Parameters
+        ----------
+        batches
+            Record batches, a table, or a single record batch.
+
+        Returns
+        -------
+        Iterator[pyarrow.RecordBatch]
+
+        Raises
+        ------
+        PlanError
+            If one of the predicates is native, because only Spark can evaluate it.
         """
         return self.over_wanted(batches)
 
     def tagged_over(
         self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch, column: str = ERRORS_COLUMN
     ) -> Iterator[pa.RecordBatch]:
-        """As `tagged`, over Arrow batches.
+        """Return the rows that pass and the rows that failed, as `tagged` does, for Arrow batches.
 
         >>> import pyarrow as pa, thalweg as tw
         >>> keep = tw.filters(tw.predicate(lambda c: int(c) > 5, "code", name="large"), on_error="dead-letter")
@@ -179,7 +251,7 @@ class Filters(Applied):
     def failed_over(
         self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch, column: str = ERRORS_COLUMN
     ) -> Iterator[pa.RecordBatch]:
-        """As `failed`, over Arrow batches."""
+        """Return only the rows that failed, as `failed` does, for Arrow batches."""
         return self.over_wanted(batches, Wanted.FAILED, column)
 
     def errors_over(
@@ -195,34 +267,64 @@ class Filters(Applied):
         wanted: Wanted = Wanted.KEPT,
         column: str = ERRORS_COLUMN,
     ) -> Iterator[pa.RecordBatch]:
-        """What `over`, `tagged_over` and `failed_over` give, by name."""
+        """Return what `over`, `tagged_over` or `failed_over` returns, depending on `wanted`."""
         refuse_native(self._plan)
         settings = FilterSettings.in_force(self._given)
         sink = self._sink(settings.events)
         return filter_batches(self._plan, settings, batches, self._next_run(), sink, wanted, column)
 
     def learn(self, df: Any, share: float = 0.01, rows: int = 10_000) -> int:
-        """Sample finished data, so that the next query starts with its native predicates in the right order.
+        """Sample a batch DataFrame, so that the next query starts with its native predicates in a good order.
 
-        One Spark job evaluates them on a `share` of the rows of a batch DataFrame, at most on `rows`, and returns on
-        how many it did: 0, and no job, where there is nothing to order. What it learns serves streams of the same
-        columns too.
+        One Spark job evaluates the native predicates on the sample. What it learns also applies to streams with the
+        same columns.
+
+        Parameters
+        ----------
+        df
+            A batch DataFrame.
+        share
+            The share of the rows to sample, above 0 and at most 1.
+        rows
+            The maximum number of rows to sample.
+
+        Returns
+        -------
+        int
+            The number of rows that were evaluated. It is 0, and no job runs, if there is nothing to order.
+
+        Raises
+        ------
+        PlanError
+            If `df` is a stream or not a Spark DataFrame, or if `share` or `rows` is out of range.
         """
         if not (hasattr(df, "observe") and hasattr(df, "sparkSession")):
-            raise PlanError(f"learn() takes a Spark DataFrame of finished data, not {type(df).__name__}")
+            raise PlanError(f"learn() takes a batch DataFrame of Spark, not {type(df).__name__}")
         if not 0.0 < share <= 1.0 or rows < 1:
-            raise PlanError(f"learn(share={share!r}, rows={rows!r}): a share above 0, at most 1, of at least 1 row")
+            raise PlanError(
+                f"learn(share={share!r}, rows={rows!r}): share must be above 0 and at most 1, rows must be at least 1"
+            )
         from thalweg.runtime.spark.native import learn
 
         return learn(df, self._native, share, rows)
 
     def explain(self, df: Any = None) -> Explanation:
-        """What these filters will do, and of what ran what was counted: ``print(keep.explain())``, the last line of a
-        notebook cell, or ``keep.explain().save("plan.html")``. Nothing runs.
+        """Describe what these filters will do and, if they have run, what was counted. Nothing runs.
 
-        `df`: a Spark DataFrame, whose columns are checked and whose session's configuration is read; or an Arrow table
-        or record batch.
+        Use ``print(keep.explain())``, the last line of a notebook cell, or ``keep.explain().save("plan.html")``.
 
+        Parameters
+        ----------
+        df
+            A Spark DataFrame, an Arrow table or a record batch; optional. Its columns are checked. For a Spark
+            DataFrame, the configuration of its session is read.
+
+        Returns
+        -------
+        Explanation
+
+        Examples
+        --------
         >>> import thalweg as tw
         >>> long = tw.predicate(lambda c: len(c) > 2, "code", name="long", after="isdigit")
         >>> print(tw.filters(tw.predicate(str.isdigit, "code"), long, policy="sweep").explain())
@@ -233,10 +335,10 @@ class Filters(Applied):
         └─ Input reads code
         <BLANKLINE>
         May adapt while it runs
-          nothing: there is one way to do it
+          nothing: only one order is possible
         <BLANKLINE>
         Settings
-          a row that fails fails the query (on_error='raise')
+          a row that fails stops the query (on_error='raise')
         """
         source = FilterInput.of(self._plan, df)
         settings = FilterSettings.in_force(self._given, source.session)
@@ -249,7 +351,12 @@ class Filters(Applied):
         return explain_filters(self._plan, settings, orders, source, self.report())
 
     def report(self) -> Report:
-        """What has been counted so far, one section a query or run. Never waits for a query."""
+        """Return what has been counted so far, with one section per query or run. Never waits for a query.
+
+        Returns
+        -------
+        Report
+        """
         self._native.settle()
         pending, unobserved = self._fetched()
         return self._tally.report(pending, unobserved, self._deaths())
@@ -264,7 +371,8 @@ class Filters(Applied):
         return tuple(sentence(death, names) for death in found[-MOST_DEATHS:])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy in another process (a `foreachBatch` on Connect) is the same filter set with a report of its own."""
+        """Pickle as the same filter set with its own report: a copy in another process, as `foreachBatch` on Connect
+        makes, starts an empty one."""
         return Filters, (self._plan, self._given, self._identity)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The public face of windowed joins: `join(...)` makes a :class:`Join`, which is applied to streams."""
+"""Windowed joins: `join(...)` returns a :class:`Join`, which is applied to streams."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from thalweg.runtime.joins.join_settings import JoinSettings
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from thalweg.runtime.local.joins import Source
+    from thalweg.runtime.local.joins import ArrowSource
     from thalweg.runtime.local.rounds import Rounds
 
 
@@ -42,66 +42,85 @@ def join(
     events: str | os.PathLike[str] | None = None,
     redact: bool | None = None,
 ) -> Join:
-    """A join of two or more streams over time windows, whose probing order follows the data.
+    """Return a join of two or more streams over time windows, whose probing order adapts to the data.
 
-    Rows, one of each stream, are a result when all conditions hold and, with t the largest of their times, each of
-    them is at most its stream's window older than t; equal times are within a window of zero. What is joined never
-    depends on the order in which windows are probed, nor on how the streams are cut into batches, as long as no row is
-    late.
+    A result consists of one row of each stream. All conditions hold, and if t is the largest of the times, no row is
+    older than t by more than the window of its stream; equal times are within a window of zero. The results never
+    depend on the order in which windows are probed and, as long as no row is late, do not depend on how the streams are
+    divided into batches.
 
     Parameters
     ----------
     on
-        Conditions, as in SQL: ``"a.k = b.k AND a.k = c.k AND c.m = d.m"``. The names before the dots are the streams.
-        Equalities must connect all of them; further conditions (``a.price < b.limit``) are checked on joined rows. Null
-        equals nothing.
+        The join conditions, as in SQL: ``"a.k = b.k AND a.k = c.k AND c.m = d.m"``. The names before the dots are the
+        streams. Equalities must connect all streams; other conditions (``a.price < b.limit``) are checked on joined
+        rows. Null equals nothing.
     window
         How much older than the newest row of a result a row may be: ``"10 seconds"``, a timedelta, or a dict with one
-        entry a stream. Where times are whole numbers, a whole number.
+        entry per stream. If times are whole numbers, a whole number.
     time
-        The column with a row's time, or a dict with one entry a stream: timestamps, or whole numbers (not in streams of
-        Spark).
+        The column with the time of a row, or a dict with one entry per stream. Times are timestamps, or whole numbers
+        (not in Spark streams).
 
-        What a dict of windows or of times leaves out is a table: its rows have no time and join with rows of any time.
+        A name that a dict of windows or times leaves out is a table: its rows have no time and join with rows of any
+        time.
     lateness
-        How far a stream may be out of order. A row older than the query's watermark (the least, over the streams, of
-        the largest time read minus the lateness) is late: counted, and not joined.
+        How far a stream may be out of order. The watermark of the query is the smallest, over all streams, of the
+        largest time read minus the lateness. A row that is older than the watermark is late: it is counted and not
+        joined.
     policy, budget
-        As for :func:`thalweg.filters`, ``"auto"`` by default: the probe of a window is a filter, and each stream has an
-        order of its own. ``"static"`` probes in the order of `on`.
+        As for :func:`thalweg.filters`, ``"auto"`` by default. The probe of a window is a filter, and each stream has
+        its own order of probes. ``"static"`` probes in the order of `on`.
     select
-        The columns of the result: ``["a.price", "b.*", "event_time"]``; None: all. Windows hold only what is selected
-        or compared by value.
+        The columns of the result: ``["a.price", "b.*", "event_time"]``. None (default) selects all columns. Windows
+        hold only columns that are selected or compared by value.
     max_matches
-        Matches a single row may have by its keys, ten million by default; more is an error that names them.
+        The maximum number of matches that a single row may have by its keys; 10,000,000 by default. If a row has more,
+        the join fails with an error that names the keys.
     max_bytes
-        Memory that windows may hold, in bytes; more is an error. In this process it is for all windows of the join, and
-        half of the machine's by default; on Spark for those of one bucket, and the half is shared by the cores.
+        The maximum memory of windows, in bytes. If they need more, the join fails. In this process the limit applies to
+        all windows of the join, and is half of the machine's memory by default. On Spark it applies to the windows of
+        one bucket, and by default that half is divided by the number of cores.
     buckets
-        On Spark, the parts in which windows are held and joined at once; by default as many as tasks run at once. A
-        checkpoint refuses another number than it was begun with: say it where the machine may change.
+        On Spark, the number of buckets in which windows are held and joined in parallel; by default the number of tasks
+        that run at once. A checkpoint can only be used with the number of buckets it was created with, so set this if
+        the machine may change.
     max_ahead
-        On Spark streams: a row whose time is further ahead of the clock is joined, but does not move the watermark, so
-        that one wrong row does not make all others late. None: any time is believed. Of a day or more, the clock is
-        read to the day, and up to two days more are believed; of less, each micro-batch costs some 50 ms more.
+        On Spark streams: a row whose time is further ahead of the clock than this is joined, but does not advance the
+        watermark, so that one wrong row does not make all others late. None accepts any time. If `max_ahead` is one day
+        or longer, the clock is read with a precision of one day, and times up to two days further ahead are accepted.
+        If it is shorter, each micro-batch takes about 50 ms longer.
     idle_after
-        On Spark streams: a stream without rows for that long is not waited for any more. It can change the answer: its
-        next rows may be late. By default every stream is waited for, however long.
+        On Spark streams: the watermark no longer waits for a stream that has had no rows for this long. This can change
+        the results, because its next rows may be late. By default the watermark waits for every stream indefinitely.
     slice_rows, seed, events
-        As for :func:`thalweg.filters`; the salt of hashes follows from `seed` too (docs/joins.md, Chosen keys).
+        As for :func:`thalweg.filters`. `seed` also determines the salt of hashes (docs/joins.md, "Chosen keys").
     redact
-        True: errors, reports and event records hold no value of a row. The keys of the row with the most matches are
-        left out.
+        If True, errors, reports and event records contain no values of rows. The keys of the row with the most matches
+        are left out.
 
-    What is not given of `policy`, `budget`, `max_matches`, `max_bytes`, `slice_rows`, `seed`, `events` and `redact` is
-    taken from Spark's configuration (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), then
-    from the default, each time the join is applied to data. `p`, `profile_window` and `alpha` of the paper's policies
-    are read from there too.
+    Returns
+    -------
+    Join
 
-    The result has the columns ``<stream>_<column>``, those of `select` in its order, and ``event_time``, the largest of
-    the times, last unless it is listed. Dictionary-encoded
-    columns and views come as the plain text, bytes or numbers they stand for.
+    Raises
+    ------
+    PlanError
+        If a condition or a setting is invalid.
 
+    Notes
+    -----
+    If `policy`, `budget`, `max_matches`, `max_bytes`, `slice_rows`, `seed`, `events` or `redact` is not given, it is
+    read from Spark's configuration (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), and then
+    has its default. It is read each time the join is applied to data. `p`, `profile_window` and `alpha` of the paper's
+    policies are read from there too.
+
+    The columns of the result are named ``<stream>_<column>`` and are in the order of `select`. ``event_time``, the
+    largest of the times, is the last column unless `select` lists it. Dictionary-encoded columns and view types are
+    returned as plain text, bytes or numbers.
+
+    Examples
+    --------
     >>> import pyarrow as pa, thalweg as tw
     >>> j = tw.join(on="a.k = b.k", window=10, time="t", lateness=0)
     >>> clicks = pa.table({"k": ["x", "y"], "t": [100, 101]})
@@ -125,38 +144,77 @@ def join(
 
 
 class Join(Applied):
-    """Apply it to DataFrames with ``j(a=A, b=B)``, or to Arrow batches with ``j.over(a=..., b=...)``; ask
-    ``j.explain(a=A, b=B)`` and ``j.report()``. Rows that came late: ``j.tagged(...)``, ``j.late(...)``,
-    ``j.tagged_over(...)``, ``j.late_over(...)``."""
+    """A windowed join, made with :func:`join`.
+
+    Apply it to Spark DataFrames with ``j(a=A, b=B)``, or to Arrow batches with ``j.over(a=..., b=...)``.
+    ``j.explain(a=A, b=B)`` shows what it will do, ``j.report()`` shows what it did. ``j.tagged(...)``, ``j.late(...)``,
+    ``j.tagged_over(...)`` and ``j.late_over(...)`` return late rows.
+    """
 
     def __init__(self, plan: JoinPlan, given: Mapping[str, Any]) -> None:
         self._tally = JoinTally()
         super().__init__(self._tally.add)
         self._plan = plan
         self._given = given
-        JoinSettings.resolve(given, environ={})  # refuses a wrong argument; what is set outside is read when applied
+        JoinSettings.resolve(given, environ={})  # refuses invalid arguments; configuration is read when applied
         self._was_attached = False
 
     def __call__(self, /, **streams: Any) -> Any:
-        """The joined DataFrame of Spark DataFrames, one a stream, streaming or finished.
+        """Join Spark DataFrames.
 
-        Streams need the RocksDB state store (docs/joins.md) and come out in append mode. A finished DataFrame beside
-        streaming ones is a table: it has no time and no window, is read when this is
-        called, and held by every worker."""
+        Streams need the RocksDB state store (docs/joins.md), and the result is written in append mode. If some
+        DataFrames are streaming, a finished one is a table: it has no time and no window, is read when this is called,
+        and every worker holds it.
+
+        Parameters
+        ----------
+        streams
+            One DataFrame per stream, streaming or finished.
+
+        Returns
+        -------
+        DataFrame
+
+        Raises
+        ------
+        PlanError
+            If a DataFrame or one of its columns is missing, or Spark's configuration does not allow the join.
+        """
         return self._attached(streams, JoinRows.RESULTS)
 
     def tagged(self, /, **streams: Any) -> Any:
-        """As a call, and with the rows that are not joined because they came late or had no time: they have their own
-        columns, null in all others, and say why in the column ``lost``, which is null in results. `event_time` carries
-        no watermark here."""
+        """Join Spark DataFrames and also return the rows that are not joined because they are late or have no time.
+
+        Such a row has its own columns and null in all others. The column ``lost`` contains the reason; it is null in
+        results. `event_time` has no watermark here.
+
+        Parameters
+        ----------
+        streams
+            One DataFrame per stream, streaming or finished.
+
+        Returns
+        -------
+        DataFrame
+        """
         return self._attached(streams, JoinRows.TAGGED)
 
     def late(self, /, **streams: Any) -> Any:
-        """The rows alone that are not joined because they came late or had no time, with the columns of `tagged`.
+        """Return only the rows that are not joined because they are late or have no time, with the columns of `tagged`.
 
-        This is a query of its own over the streams, with a checkpoint of its own: it joins nothing and holds no
-        windows. Which rows are late depends on how Spark cuts streams into micro-batches, so that a query beside it may
-        find others late; to write results and late rows of one run, write `tagged`."""
+        This is a separate query over the streams, with its own checkpoint. It joins nothing and holds no windows. Which
+        rows are late depends on how Spark divides streams into micro-batches, so the query that joins may find other
+        rows late. To get the results and the late rows of one run, use `tagged`.
+
+        Parameters
+        ----------
+        streams
+            One DataFrame per stream, streaming or finished.
+
+        Returns
+        -------
+        DataFrame
+        """
         return self._attached(streams, JoinRows.LATE)
 
     def _attached(self, streams: Mapping[str, Any], wanted: JoinRows) -> Any:
@@ -169,9 +227,22 @@ class Join(Applied):
         return joined
 
     def explain(self, /, **streams: Any) -> Explanation:
-        """How these DataFrames of Spark will be joined: what is partitioned by what, what is replicated, what is held.
-        Without data, what is known before: conditions, windows, and where new rows look for partners first.
+        """Describe how Spark DataFrames will be joined. Nothing runs.
 
+        The explanation shows how rows are partitioned, which streams are replicated, and what is held. Without
+        DataFrames it shows what is known already: conditions, windows, and which windows new rows probe first.
+
+        Parameters
+        ----------
+        streams
+            One DataFrame per stream, or none at all.
+
+        Returns
+        -------
+        Explanation
+
+        Examples
+        --------
         >>> import thalweg as tw
         >>> print(tw.join(on="a.k = b.k", window="10 seconds", time="ts", lateness="2 seconds").explain().physical.name)
         Join
@@ -181,37 +252,52 @@ class Join(Applied):
         from thalweg.runtime.spark.joins import lay_out
 
         settings = JoinSettings.in_force(self._given, _session_of(streams))
-        laid = lay_out(self._plan, settings, streams)
+        placed = lay_out(self._plan, settings, streams)
         layout = JoinLayout(
-            laid.binding, laid.partitioning, len(laid.buckets), laid.partitions, laid.streaming, laid.followed,
-            {alias: tuple(df.columns) for alias, df in streams.items()},
+            placed.binding, placed.partitioning, len(placed.buckets), placed.partitions, placed.streaming,
+            placed.followed, {alias: tuple(df.columns) for alias, df in streams.items()},
         )  # fmt: skip
         return explain_layout(layout, settings)
 
-    def over_telling(
+    def over_with_watermark(
         self,
-        streams: Mapping[str, Source],
+        streams: Mapping[str, ArrowSource],
         watermark: Callable[[int | None], None],
         rounds: Mapping[str, Rounds] | None = None,
         wanted: JoinRows = JoinRows.RESULTS,
     ) -> Iterator[pa.RecordBatch]:
-        """As `over`, `tagged_over` or `late_over`; `watermark` hears the query's watermark, in ticks, after every
-        round: what joins what comes out must know when no older result can come. `rounds`: see `JoinPass`."""
+        """Return what `over`, `tagged_over` or `late_over` returns, and call `watermark` after every round.
+
+        Its argument is the watermark of the query, in ticks. An operator that joins the results needs it to know when
+        no older result can follow. For `rounds`, see `JoinPass`.
+        """
         return self._over(streams, wanted, watermark, rounds)
 
-    def over(self, /, **streams: Source) -> Iterator[pa.RecordBatch]:
-        """The results over iterables of Arrow batches, tables, or whatever gives such batches (a ``pyarrow.dataset``, a
-        Polars DataFrame, a DuckDB relation), one a stream, without Spark.
+    def over(self, /, **streams: ArrowSource) -> Iterator[pa.RecordBatch]:
+        """Join Arrow data without Spark.
 
-        They are read as results are asked for, the stream that is furthest behind in time first, but tables wholly
-        before any other rows are joined, and relations of DuckDB wholly, since a connection has one open result; every
-        call of this is a pass of its own, which learns from zero. A pass without results gives one empty batch, for its
-        columns."""
+        Streams are read lazily, always the one that is furthest behind in time. Tables are read completely before any
+        other row is joined. DuckDB relations are read completely too, because a connection has only one open result.
+        Every call is a separate pass, which starts without any knowledge of the data. A pass without results returns
+        one empty batch, so that its columns are known.
+
+        Parameters
+        ----------
+        streams
+            One source per stream: an iterable of Arrow batches, a table, or another object that provides Arrow batches
+            (a ``pyarrow.dataset``, a Polars DataFrame, a DuckDB relation).
+
+        Returns
+        -------
+        Iterator[pyarrow.RecordBatch]
+        """
         return self._over(streams)
 
-    def tagged_over(self, /, **streams: Source) -> Iterator[pa.RecordBatch]:
-        """As `over`, and with the rows that are not joined because they came late or had no time: they have their own
-        columns, null in all others, and say why in the column ``lost``, which is null in results.
+    def tagged_over(self, /, **streams: ArrowSource) -> Iterator[pa.RecordBatch]:
+        """Join Arrow data and also return the rows that are not joined because they are late or have no time.
+
+        Such a row has its own columns and null in all others. The column ``lost`` contains the reason; it is null in
+        results.
 
         >>> import pyarrow as pa, thalweg as tw
         >>> j = tw.join(on="a.k = b.k", window=10, time="t", select=["a.k"])
@@ -223,14 +309,14 @@ class Join(Applied):
         """
         return self._over(streams, JoinRows.TAGGED)
 
-    def late_over(self, /, **streams: Source) -> Iterator[pa.RecordBatch]:
-        """The rows alone that `over` does not join because they came late or had no time, with the columns of
-        `tagged_over`. Nothing is joined or held for them, and of tables only the columns are read."""
+    def late_over(self, /, **streams: ArrowSource) -> Iterator[pa.RecordBatch]:
+        """Return only the rows that `over` does not join because they are late or have no time, with the columns of
+        `tagged_over`. Nothing is joined or held, and only the columns of tables are read."""
         return self._over(streams, JoinRows.LATE)
 
     def _over(
         self,
-        streams: Mapping[str, Source],
+        streams: Mapping[str, ArrowSource],
         wanted: JoinRows = JoinRows.RESULTS,
         watermark: Callable[[int | None], None] | None = None,
         rounds: Mapping[str, Rounds] | None = None,
@@ -243,11 +329,16 @@ class Join(Applied):
         return join_batches(one, streams)
 
     def report(self) -> JoinReport:
-        """What has been counted so far, one section a pass."""
+        """Return what has been counted so far, with one section per pass or query. Never waits for a query.
+
+        Returns
+        -------
+        JoinReport
+        """
         return self._tally.report(*self._fetched())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy in another process is the same join with a report of its own."""
+        """Pickle as the same join with its own report: a copy in another process starts an empty one."""
         return Join, (self._plan, self._given)
 
     def __repr__(self) -> str:
@@ -255,5 +346,5 @@ class Join(Applied):
 
 
 def _session_of(streams: Mapping[str, Any]) -> Any:
-    """The session of Spark that the first DataFrame belongs to; None: none of them is one, which is refused later."""
+    """Return the session of the first Spark DataFrame; None if there is none, which is refused later."""
     return next((df.sparkSession for df in streams.values() if hasattr(df, "sparkSession")), None)

@@ -1,4 +1,4 @@
-"""What Thalweg raises when a user can mend it: each message names the thing, the value and the remedy."""
+"""The errors that Thalweg raises. Each message says what is wrong, with the name and the value, and what to do."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import Self
 
 
 class ThalwegError(Exception):
-    """The base of every error Thalweg raises on purpose."""
+    """The base class of all errors that Thalweg raises on purpose."""
 
     redacted: str | None = None
-    """The message without values of rows, where the message holds some."""
+    """The message without values of rows; None if the message contains none."""
 
     def or_redacted(self, message: str) -> Self:
-        """The same error, which knows what to say where values of rows must not be given out."""
+        """Set the message to show if values of rows must not be disclosed, and return the error."""
         self.redacted = message
         return self
 
     def within(self, place: str) -> Self:
-        """An error of the same kind whose messages begin with the place it happened at."""
+        """Return an error of the same type whose messages begin with the place where it happened."""
         made = type(self)(f"{place}: {self}")
         return made if self.redacted is None else made.or_redacted(f"{place}: {self.redacted}")
 
 
 class PlanError(ThalwegError, ValueError):
-    """What was asked for cannot be run: a wrong name, a cycle, a bad setting. Raised before any row is read."""
+    """Raised before any row is read, if the request cannot be run: a wrong name, a cycle, a bad setting."""
 
 
 class SqlError(PlanError):
-    """A query's text cannot be run; `line` and `column`, from 1, say where."""
+    """Raised if the text of a query cannot be run; `line` and `column`, from 1, say where."""
 
     def __init__(self, sentence: str, line: int, column: int, shown: str = "") -> None:
         self.sentence, self.line, self.column = sentence, line, column
@@ -42,26 +42,31 @@ class SqlError(PlanError):
 
 
 class PredicateError(ThalwegError, RuntimeError):
-    """A predicate's set-up raised, or it returned something that is not one truth value a row."""
+    """Raised if the set-up of a predicate fails, or if a predicate does not return one bool per row."""
 
 
 class WrongAnswerError(PredicateError):
-    """A predicate or a function returned something that is no answer for its rows: too few values, or of a wrong type.
-    No row is to blame for it, so none is named or set aside."""
+    """Raised if a predicate or a function returns a result that does not fit its rows: too few values, or a wrong type.
+
+    No single row causes this error, so none is named or set aside.
+    """
 
 
 class FailedRowError(PredicateError):
-    """A row on which predicates raised and which no other predicate drops: the same row in whatever order they are
-    tried. With ``on_error="dead-letter"`` such rows are set aside instead."""
+    """Raised for a row on which predicates raised and which no other predicate drops.
+
+    It is the same row in whatever order the predicates run. With ``on_error="dead-letter"`` such rows are set aside
+    instead.
+    """
 
 
 class TimeLimitError(PredicateError):
-    """A predicate did not answer on a slice within the time limit."""
+    """Raised if a predicate does not finish a slice within the time limit."""
 
 
 class ExpressionError(ThalwegError, ArithmeticError):
-    """An expression has no value on a row: a division by zero, an overflow, text that is no number, a function that
-    raises."""
+    """Raised if an expression has no value for a row: a division by zero, an overflow, text that is not a number, or a
+    function that raises."""
 
     rows: Sequence[int] | None = None
     """Numbers of the rows that raise this error, if known."""
@@ -69,7 +74,7 @@ class ExpressionError(ThalwegError, ArithmeticError):
     """The error of the n-th of these rows."""
 
     def on_rows(self, rows: Sequence[int], each: Callable[[int], Exception]) -> Self:
-        """The same error, which knows all rows that raise it."""
+        """Set all rows that raise this error, and return the error."""
         self.rows, self.each = rows, each
         return self
 
@@ -79,31 +84,31 @@ class ExpressionError(ThalwegError, ArithmeticError):
 
 
 class FunctionError(ExpressionError):
-    """A function of the user's raised in a query; what it raised is the cause."""
+    """Raised if a user's function raises in a query; its exception is the cause."""
 
 
 class JoinLimitError(ThalwegError, RuntimeError):
-    """One row of a join has more results than `max_matches` allows."""
+    """Raised if one row of a join has more results than `max_matches` allows."""
 
 
 class SumOverflowError(ThalwegError, OverflowError):
-    """A sum over the rows of a window is more than its type can hold."""
+    """Raised if a sum over the rows of a window does not fit its type."""
 
 
 class QueryError(ThalwegError, RuntimeError):
-    """A query that was started failed; the cause is the error of Spark, or whatever else ended it."""
+    """Raised if a running query failed; the cause is Spark's error, or whatever else ended the query."""
 
 
 class CheckpointError(ThalwegError, RuntimeError):
-    """A checkpoint was written by another query than the one that is started from it."""
+    """Raised if a query is started from a checkpoint that a different query wrote."""
 
 
 class WorkerDiedError(PredicateError):
-    """The Python workers that ran this task before died in a predicate."""
+    """Raised if the Python workers that ran this task before died in a predicate."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint for an unknown word.
+    """Return a hint with the known word most similar to an unknown one; empty if none is similar.
 
     >>> nearest("sweeep", ["sweep", "static"])
     " (did you mean 'sweep'?)"

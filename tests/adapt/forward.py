@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.adapt import Seen, Verdict, Wants
+from thalweg.adapt import Observation, ProfilingRequest, Verdict
 from thalweg.plan import Pipeline
 
 
@@ -19,7 +19,7 @@ class ForwardSettings:
 
 
 class Forward:
-    """Every few looks it brings the last filter forward by one place, as far as its guards allow."""
+    """Every few updates it moves the last filter forward by one position, as far as its guards allow."""
 
     name = "forward"
     defaults = ForwardSettings()
@@ -29,17 +29,17 @@ class Forward:
         self.pipeline, self.settings, self.order, self.looks = pipeline, settings, pipeline.start, 0
         self._wants = self._wanted()
 
-    def _wanted(self) -> Wants:
+    def _wanted(self) -> ProfilingRequest:
         n = len(self.pipeline)
         evaluate = np.zeros((n, n), dtype=bool)
         for i in range(n):
             evaluate[i, [k for k in self.order[i + 1 :] if self.pipeline.profiled[k]]] = True
-        return Wants(self.settings.p, evaluate, rows=200)
+        return ProfilingRequest(self.settings.p, evaluate, rows=200)
 
-    def wants(self) -> Wants:
+    def wants(self) -> ProfilingRequest:
         return self._wants
 
-    def update(self, seen: Seen) -> Verdict | None:
+    def update(self, seen: Observation) -> Verdict | None:
         self.looks = (self.looks + 1) % self.settings.patience
         for i in range(len(self.order) - 2, -1, -1):
             a, b = self.order[i : i + 2]

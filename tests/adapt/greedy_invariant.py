@@ -8,11 +8,11 @@ Tuple = Sequence[bool]
 """A profile tuple: by filter, whether it drops the row."""
 
 SLACK = 1e-9
-"""Two ways to compute one quotient differ by less."""
+"""Two ways to compute the same quotient differ by less than this."""
 
 
 def matrix_view(order: Sequence[int], window: Iterable[Tuple]) -> list[list[int]]:
-    """V[i, j]: tuples dropped by the filter at j among those not dropped by any filter before i; 0 where j < i."""
+    """Return V[i, j]: tuples dropped by the filter at j among those not dropped by any filter before i; 0 if j < i."""
     n = len(order)
     V = [[0] * n for _ in range(n)]
     for bits in window:
@@ -25,7 +25,7 @@ def matrix_view(order: Sequence[int], window: Iterable[Tuple]) -> list[list[int]
 
 
 def may_stand(k: int, i: int, order: Sequence[int], guards: Sequence[Sequence[int]]) -> bool:
-    """Whether filter k could stand at position i: every guard of it is before."""
+    """Return whether filter k could be at position i: all its guards are before it."""
     return all(g in order[:i] for g in guards[k])
 
 
@@ -37,8 +37,8 @@ def violations(
     guards: Sequence[Sequence[int]],
     slack: float = 0.0,
 ) -> list[tuple[int, int]]:
-    """The pairs of positions for which equation 4 says: reorder. Slack leaves out what rounding may decide, or takes it
-    in when it is negative."""
+    """Return the pairs of positions that equation 4 says to reorder. Slack leaves out pairs that rounding may decide,
+    or includes them if it is negative."""
     V = matrix_view(order, window)
     return [
         (i, j)

@@ -25,13 +25,13 @@ class Step:
     """The order it was processed in."""
     processed: list[int]
     profiled: list[int]
-    """The filters evaluated on it only to learn something."""
+    """The filters evaluated on it only for profiling."""
     passed: bool
 
 
 @dataclass
 class Algorithm:
-    """What the four share. `f[i]` is the filter at position i, f[0] is not used."""
+    """The common part of the four algorithms. `f[i]` is the filter at position i, f[0] is not used."""
 
     pipeline: Pipeline
     window_size: int
@@ -60,7 +60,7 @@ class Algorithm:
 
 
 class AGreedy(Algorithm):
-    """Section 4."""
+    """A-Greedy, as in section 4 of the paper."""
 
     def begin(self) -> None:
         super().begin()
@@ -108,7 +108,7 @@ class AGreedy(Algorithm):
                     for c in range(r, n + 1):
                         if b[f[c]] == 1:
                             V[r][c] = V[r][c] + 1
-            # the paper has maxc = r; what stands at r may wait for a guard that was just moved behind it
+            # the paper has maxc = r; the filter at r may wait for a guard that was just moved after it
             maxc = next(c for c in range(r, n + 1) if self.may_stand(f[c], r))
             maxr = max(maxr, maxc)
             for c in range(maxc + 1, n + 1):
@@ -196,7 +196,7 @@ class Independent(Algorithm):
 
 
 class LocalSwaps(Algorithm):
-    """Section 7."""
+    """LocalSwaps, as in section 7 of the paper."""
 
     def asks(self, i: int, c: int) -> bool:
         return c == i + 1
@@ -244,7 +244,7 @@ def process(
     p: float,
     rng: np.random.Generator,
 ) -> list[Step]:
-    """Run a stream; `stream[e][k]` says whether filter k drops tuple e. One random number a dropped tuple."""
+    """Run a stream; `stream[e][k]` says whether filter k drops tuple e. One random number is used per dropped tuple."""
     pipeline, n = algorithm.pipeline, algorithm.n
     calls = [0] * n
     steps = []
@@ -272,7 +272,7 @@ def process(
                     b[k] = int(drops[k])
                     if not drops[k]:
                         true.add(k)
-            # what was never called counts as the mean of what was
+            # a filter that was never called counts as the mean of the others
             known = [times[k] for k in range(n) if calls[k]]
             mean = sum(known) / len(known) if known else 1.0
             algorithm.a = [times[k] if calls[k] else mean for k in range(n)]

@@ -39,7 +39,7 @@ def test_the_relaxed_invariant_holds_and_the_view_is_the_windows_after_every_upd
         assert [tuple(row) for row in policy.window.tuples.tolist()] == list(window)
         assert policy.view.V.tolist() == matrix_view(policy.order, window)
         assert violations(policy.order, window, costs, settings.alpha, pipeline.guards, SLACK) == []
-        # and it moves only when it must: thrashing avoidance is not only said
+        # and it moves only if it must: thrashing avoidance works
         held = violations(before, window, costs, settings.alpha, pipeline.guards, -SLACK) == []
         if verdict is None:
             assert policy.order == before
@@ -50,7 +50,7 @@ def test_the_relaxed_invariant_holds_and_the_view_is_the_windows_after_every_upd
 
 
 @given(runs())
-def test_what_stands_before_the_first_violation_stays(run):
+def test_filters_before_the_first_violation_stay(run):
     pipeline, settings, updates = run
     policy, window = AGreedy(pipeline, settings), deque(maxlen=settings.profile_window)
     for tuples, costs in updates:
@@ -63,7 +63,7 @@ def test_what_stands_before_the_first_violation_stays(run):
 
 
 def test_a_cost_alone_can_move_a_filter():
-    policy = AGreedy(Pipeline(("dear", "cheap")), ProfileSettings(p=1.0, profile_window=10))
+    policy = AGreedy(Pipeline(("expensive", "cheap")), ProfileSettings(p=1.0, profile_window=10))
     assert policy.update(seen(2, [(True, True)] * 5, [1.0, 1.0])) is None
     verdict = policy.update(seen(2, [], [10.0, 1.0]))
     assert verdict is not None
@@ -77,7 +77,7 @@ def test_alpha_is_the_share_below_which_a_filter_gives_way(first: int, second: i
     assert (policy.update(seen(2, tuples)) is not None) == moves
 
 
-def test_correlation_is_seen_where_it_matters():
+def test_correlation_is_taken_into_account():
     # b drops more than c, but nothing that a does not drop already
     tuples = [(True, True, False)] * 60 + [(False, False, True)] * 40
     policy = AGreedy(Pipeline(("a", "b", "c")), ProfileSettings(p=1.0, profile_window=100))
@@ -86,10 +86,10 @@ def test_correlation_is_seen_where_it_matters():
     assert verdict.order == (0, 2, 1)
 
 
-def test_a_filter_that_may_not_be_profiled_moves_only_on_what_it_was_seen_to_drop():
+def test_a_filter_that_must_not_be_profiled_moves_only_by_what_it_was_observed_to_drop():
     pipeline = Pipeline(("a", "b"), profiled=(True, False))
     policy = AGreedy(pipeline, ProfileSettings(p=1.0, profile_window=100))
-    # rows that a dropped: nobody looked at b there, so its bit is not set
+    # rows that a dropped: b was not evaluated on them, so its bit is not set
     assert policy.update(seen(2, [(True, False)] * 10 + [(False, True)] * 10)) is None
     # ordinary work shows that b drops more of the few rows that reach it than a drops of all
     verdict = policy.update(seen(2, [(True, False)] * 10 + [(False, True)] * 30))
@@ -97,19 +97,21 @@ def test_a_filter_that_may_not_be_profiled_moves_only_on_what_it_was_seen_to_dro
     assert verdict.order == (1, 0)
 
 
-def test_the_sentence_names_both_filters_their_costs_and_how_unlike_they_are():
+def test_the_reason_names_both_filters_their_costs_and_their_ratio():
     policy = AGreedy(Pipeline(("a", "regex")), ProfileSettings(p=1.0, profile_window=100))
     verdict = policy.update(seen(2, [(True, True)] * 10 + [(False, True)] * 10, [1000.0, 250.0]))
     assert verdict is not None
-    expected = "at position 1 regex (250 ns per row) drops 8.0 times as much per unit of time as a (1.0 µs per row)"
+    expected = (
+        "at position 1, regex (250 ns per row) drops 8.0 times as many rows per unit of time as a (1.0 µs per row)"
+    )
     assert verdict.reason == expected
 
 
-def test_a_filter_that_drops_nothing_is_told_so():
+def test_the_reason_says_that_a_filter_drops_nothing():
     policy = AGreedy(Pipeline(("a", "b")), ProfileSettings(p=1.0, profile_window=100))
     verdict = policy.update(seen(2, [(False, True)] * 3))
     assert verdict is not None
-    assert verdict.reason.endswith("b (1 ns per row) drops 3 of the sampled rows, a (1 ns per row) none")
+    assert verdict.reason.endswith("b (1 ns per row) drops 3 of the sampled rows, a (1 ns per row) drops none")
 
 
 def test_the_defaults_are_those_of_table_1():

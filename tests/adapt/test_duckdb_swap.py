@@ -1,4 +1,4 @@
-"""DuckDB's rule: warm-up, a reference, a trial, a verdict by the clock."""
+"""DuckDB's policy: warm-up, a reference, a trial, and a verdict by the measured time."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Draws:
 
 
 def slices(policy: DuckdbSwap, count: int, ns: int) -> list[tuple[int, ...]]:
-    """The orders told by verdicts while `count` slices of `ns` each go by."""
+    """Return the orders of the verdicts during `count` slices of `ns` each."""
     n = len(policy.pipeline)
-    told = [policy.update(seen(n, busy_ns=[ns] + [0] * (n - 1))) for _ in range(count)]
-    return [verdict.order for verdict in told if verdict is not None]
+    verdicts = [policy.update(seen(n, busy_ns=[ns] + [0] * (n - 1))) for _ in range(count)]
+    return [verdict.order for verdict in verdicts if verdict is not None]
 
 
 def fresh(*draws: int, names: str = "abc", guards=()) -> DuckdbSwap:
@@ -50,7 +50,7 @@ def test_a_swap_that_made_it_faster_stays():
 
 
 @pytest.mark.parametrize("ns", [10, 11])
-def test_a_swap_that_did_not_is_taken_back_and_half_as_likely_next_time(ns: int):
+def test_a_swap_that_did_not_help_is_undone_and_half_as_likely_next_time(ns: int):
     policy = fresh(0)
     slices(policy, WARM_UP + EXECUTE, 10)
     assert slices(policy, OBSERVE - 1, ns) == []
@@ -58,7 +58,7 @@ def test_a_swap_that_did_not_is_taken_back_and_half_as_likely_next_time(ns: int)
     assert policy.likelihood == [CERTAIN // 2, CERTAIN]
 
 
-def test_a_pair_that_does_not_help_is_tried_less_and_less_but_never_given_up():
+def test_a_pair_that_does_not_help_is_tried_less_often_but_never_given_up():
     policy = fresh(*[0] * 8)  # the luckiest draw each time
     slices(policy, WARM_UP, 10)
     likelihoods = []
@@ -78,9 +78,9 @@ def test_a_pair_that_helps_again_is_certain_again():
     assert policy.order == (1, 0, 2)
 
 
-def test_no_luck_no_trial_and_the_reference_is_taken_anew():
+def test_without_luck_there_is_no_trial_and_the_reference_is_measured_again():
     policy = fresh(0, 50, 0)
-    slices(policy, WARM_UP + EXECUTE + OBSERVE, 10)  # likelihood of the first pair is now 50, luck 50 does not do
+    slices(policy, WARM_UP + EXECUTE + OBSERVE, 10)  # likelihood of the first pair is now 50, so luck 50 is not enough
     assert slices(policy, EXECUTE, 10) == []
     slices(policy, EXECUTE, 4)
     assert policy.order == (1, 0, 2)
@@ -112,12 +112,12 @@ def test_all_of_a_slice_counts_not_one_filter():
     assert policy.order == (1, 0, 2)
 
 
-def test_it_says_what_it_tried_and_why_it_went_back():
+def test_the_reasons_say_what_was_tried_and_why_it_was_undone():
     policy = fresh(0)
-    said = [policy.update(seen(3, busy_ns=[ns, 0, 0])) for ns in [10] * 25 + [12] * 10]
-    first, second = (verdict for verdict in said if verdict is not None)
+    verdicts = [policy.update(seen(3, busy_ns=[ns, 0, 0])) for ns in [10] * 25 + [12] * 10]
+    first, second = (verdict for verdict in verdicts if verdict is not None)
     assert first.reason == "b before a, tried at random"
-    assert second.reason == "a before b, swapped back: 12 ns a slice was not below 10 ns"
+    assert second.reason == "a before b, swapped back: 12 ns per slice was not below 10 ns"
 
 
 def test_one_filter_is_left_alone():
@@ -125,7 +125,7 @@ def test_one_filter_is_left_alone():
     assert slices(policy, 200, 10) == []
 
 
-def test_restored_while_a_trial_runs_it_does_not_take_back_what_was_not_swapped():
+def test_a_restore_during_a_trial_does_not_undo_a_swap_that_was_not_made():
     pipeline = Pipeline(("a", "b", "c"), guards=((), (), (1,)))
     policy = DuckdbSwap(pipeline, None, Draws(0))  # type: ignore[arg-type]
     slices(policy, WARM_UP + EXECUTE, 10)

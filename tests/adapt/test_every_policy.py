@@ -1,4 +1,4 @@
-"""Every policy of ours holds what `thalweg.testing` asks of any policy, run for all of them by discovery."""
+"""Every built-in policy passes the checks of `thalweg.testing`, which are run for all of them by discovery."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from thalweg.testing import policy_checks as checks
 each_policy = pytest.mark.parametrize("name", POLICIES)
 
 LEAVES_OUT = {"auto": ("trial", "spending"), "sweep": ("trial",), "duckdb-swap": ("trial",)}
-"""Whose snapshot leaves out what is under way: the counts of a stage, the times of a trial, what was spent."""
+"""Policies whose snapshots leave out something: the counts of a stage, the times of a trial, what was spent."""
 EXAMPLES = 40
 FEW_EXAMPLES = 8
-OF_TRIALS = (checks.tries_one_filter_further_forward, checks.stands_costs_that_cannot_be)
+OF_TRIALS = (checks.tries_one_filter_further_forward, checks.tolerates_impossible_costs)
 """Only `auto` has trials and looks at bounds on costs."""
 
 
@@ -27,7 +27,7 @@ def example_of(name: str, seed: int) -> checks.Example:
 
 
 @each_policy
-def test_it_is_known_by_its_own_name(name: str):
+def test_a_policy_is_registered_by_its_own_name(name: str):
     assert POLICIES[name].name == name
     assert check_policy(name) == POLICIES[name].defaults
 
@@ -52,7 +52,7 @@ def test_what_is_checked_on_drawn_examples(name: str, check: checks.Check):
 
 
 @each_policy
-def test_users_can_ask_the_same_of_it(name: str):
+def test_it_passes_assert_policy(name: str):
     assert_policy(POLICIES[name], examples=1, seed=7, leaves_out=LEAVES_OUT.get(name, ()))
 
 
@@ -68,7 +68,7 @@ def test_a_snapshot_of_another_version_is_refused_before_anything_changes():
     assert policy.snapshot() == before
 
 
-def test_a_loop_runs_our_classes_without_checks_around_them():
+def test_a_loop_runs_built_in_policies_without_a_wrapper():
     for name, cls in POLICIES.items():
         assert type(make_policy(name, Pipeline(("a", "b")), check_policy(name), None)) is cls
         assert type(make_policy(cls, Pipeline(("a", "b")), check_policy(cls), None)) is cls

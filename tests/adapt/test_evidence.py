@@ -1,4 +1,4 @@
-"""What is known of the rows: profiled ones, weighed by what ordinary work shows, of data like one's own."""
+"""Evidence: profiled rows of this worker and of siblings with similar data, weighted by the counts of ordinary work."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def evidence(*, profiled: tuple[bool, ...] = (True, True, True)) -> Evidence:
 
 
 def rows_of(seed: int, count: int, *drops: float) -> np.ndarray:
-    """Dropped rows: each by one filter at least."""
+    """Draw dropped rows: at least one filter drops each."""
     rows = np.random.default_rng(seed).random((8 * count, len(drops))) < drops
     return rows[rows.any(axis=1)][:count]
 
 
 def work(found: Evidence, dropped: np.ndarray, times: int = 1, **more: object) -> None:
-    """Ordinary work on such rows, in the order as written."""
+    """Return an observation of ordinary work on such rows, in the order as written."""
     alive = np.array([(~dropped[:, :i].any(axis=1)).sum() for i in range(4)])
     found.count(replace(seen(3, evaluated=alive[:3] * times, passed=alive[1:] * times), **more), ORDER)
 
@@ -37,7 +37,7 @@ def drop_shares(found: Evidence, *, old: bool = False) -> np.ndarray:
     return 1.0 - (table.weights @ table.passes) / table.weights.sum()
 
 
-def test_without_anything_seen_a_filter_drops_about_half():
+def test_without_evidence_a_filter_drops_about_half():
     found = evidence()
     found.add(ALL[:, :3] & False, ~ALL)
     table = found.table(ORDER, old=False)
@@ -45,7 +45,7 @@ def test_without_anything_seen_a_filter_drops_about_half():
     assert found.kept == 0.0
 
 
-def test_profiled_rows_say_what_each_filter_drops():
+def test_profiled_rows_show_what_each_filter_drops():
     found, rows = evidence(), rows_of(1, 300, 0.2, 0.5, 0.8)
     found.add(rows, None)
     assert drop_shares(found) == pytest.approx(rows.mean(axis=0), abs=HEDGE)
@@ -60,8 +60,8 @@ def test_nothing_is_ever_certain():
     assert 1.0 - HEDGE <= passes.max() < 1.0
 
 
-def test_where_nobody_looked_a_filter_drops_what_it_drops_where_it_stands():
-    """The third was looked at on no profiled row; ordinary work says that it drops nine in ten."""
+def test_a_filter_that_was_not_evaluated_drops_what_it_drops_at_its_position():
+    """The third filter was evaluated on no profiled row; in ordinary work it drops nine in ten."""
     found, rows = evidence(), rows_of(2, 200, 0.4, 0.4, 0.0)
     known = np.tile([True, True, False], (len(rows), 1))
     found.add(rows, known)
@@ -69,21 +69,22 @@ def test_where_nobody_looked_a_filter_drops_what_it_drops_where_it_stands():
     assert found.table(ORDER, old=False).passes[:, 2] == pytest.approx(0.1, abs=0.03)
 
 
-def test_a_filter_that_may_not_be_profiled_drops_what_it_drops_where_it_stands():
+def test_a_filter_that_must_not_be_profiled_drops_what_it_drops_at_its_position():
     found, rows = evidence(profiled=(True, True, False)), rows_of(3, 200, 0.4, 0.4, 0.0)
     found.add(rows, np.tile([True, True, False], (len(rows), 1)))
     found.count(seen(3, evaluated=[40, 20, 10], passed=[20, 10, 1]), ORDER)
     assert found.table(ORDER, old=False).passes[:, 2] == pytest.approx(0.1, abs=0.1)
 
 
-def test_profiled_rows_are_weighed_by_what_ordinary_work_shows():
-    """Of profiled rows half were dropped by the first filter and half by the second; of all rows, three in four."""
+def test_profiled_rows_are_weighted_by_the_counts_of_ordinary_work():
+    """The first filter dropped half of the profiled rows and the second the other half; of all dropped rows, the first
+    dropped three in four."""
     found = evidence()
     profile = np.repeat([[True, False, False], [False, True, True]], 100, axis=0)
     found.add(profile, None)
     found.count(seen(3, evaluated=[40_000, 10_000, 0], passed=[10_000, 0, 0]), ORDER)
     assert drop_shares(found) == pytest.approx([0.75, 0.25, 0.25], abs=0.03)
-    # in another order what was counted says nothing about its positions
+    # the counts say nothing about the positions of another order
     found.switched()
     assert drop_shares(found) == pytest.approx([0.5, 0.5, 0.5], abs=0.03)
 
@@ -129,7 +130,7 @@ def test_when_the_data_has_moved_a_few_new_rows_outweigh_many_old_ones():
 
 
 @pytest.mark.parametrize("alike", [True, False])
-def test_siblings_rows_count_where_they_look_like_ones_own(alike: bool):
+def test_siblings_rows_count_if_they_look_like_the_workers_own(alike: bool):
     found = evidence()
     mine, theirs = rows_of(5, 100, 0.2, 0.5, 0.8), rows_of(6, 400, *((0.2, 0.5, 0.8) if alike else (0.8, 0.5, 0.2)))
     found.add(mine, None)
@@ -137,15 +138,15 @@ def test_siblings_rows_count_where_they_look_like_ones_own(alike: bool):
     assert len(found.table(ORDER, old=False).passes) == (500 if alike else 100)
 
 
-def test_who_has_no_rows_yet_listens_to_siblings():
+def test_a_worker_without_rows_uses_those_of_siblings():
     found, theirs = evidence(), rows_of(7, 200, 0.2, 0.5, 0.8)
     found.add_siblings(np.concatenate([theirs, np.ones_like(theirs)], axis=1))
     assert drop_shares(found) == pytest.approx(theirs.mean(axis=0), abs=HEDGE)
 
 
 @pytest.mark.parametrize("together", [1, 64])
-def test_rows_that_are_alike_and_come_together_are_seen_from_the_calls_they_save(together: int):
-    """One row in a hundred gets to the second filter; alone, or 64 in a row. Slices of 128 rows."""
+def test_runs_of_similar_rows_are_detected_by_the_calls_they_save(together: int):
+    """One row in a hundred reaches the second filter; alone, or 64 in a row. Slices have 128 rows."""
     rng = np.random.default_rng(8)
     found = evidence()
     for _ in range(20):
@@ -166,7 +167,7 @@ def test_rows_that_are_alike_and_come_together_are_seen_from_the_calls_they_save
         assert found.runs < 0.2
 
 
-def test_another_worker_goes_on_from_the_profiled_rows():
+def test_another_worker_continues_from_the_profiled_rows():
     found, other = evidence(), evidence()
     found.add(rows_of(9, 200, 0.2, 0.5, 0.8), None)
     other.add(rows_of(10, 200, 0.8, 0.5, 0.2), None)

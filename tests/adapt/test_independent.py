@@ -1,4 +1,4 @@
-"""Independent holds definition 6.1 after every update."""
+"""Independent satisfies definition 6.1 after every update."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def runs(draw: st.DrawFn):
 
 
 def wrong_pairs(order, window, costs, alpha, guards, slack=0.0):
-    """Positions whose unconditional drops per unit of time say: reorder."""
+    """Return the positions that should be reordered by their unconditional drops per unit of time."""
     rate = [sum(bits[k] for bits in window) / costs[k] for k in range(len(order))]
     return [
         (i, j)
@@ -60,16 +60,16 @@ def test_it_does_not_see_correlation():
     verdict = policy.update(seen(3, [(c, a, b) for a, b, c in tuples]))
     assert verdict is not None
     assert verdict.order == (1, 2, 0)
-    assert verdict.reason.startswith("at position 1 a (1 ns per row) drops 1.5 times as much")
+    assert verdict.reason.startswith("at position 1, a (1 ns per row) drops 1.5 times as many rows")
 
 
 def tuples_that_drop(*counts: int) -> list[tuple[bool, ...]]:
-    """A hundred profile tuples, of which each filter drops so many."""
+    """Return a hundred profile tuples, of which each filter drops a given number."""
     return [tuple(n < count for count in counts) for n in range(100)]
 
 
 def test_a_violation_moves_only_what_figure_5_reaches():
-    # the third and fourth stand within alpha of each other, and the violation at position 1 does not reach them
+    # the third and fourth are within alpha of each other, and the violation at position 1 does not reach them
     policy = Independent(Pipeline(tuple("abcd")), ProfileSettings(p=1.0, profile_window=100, alpha=0.9))
     verdict = policy.update(seen(4, tuples_that_drop(50, 90, 40, 41)))
     assert verdict is not None

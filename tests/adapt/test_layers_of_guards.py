@@ -1,4 +1,4 @@
-"""Many filters in layers, each guarded by all of the layer before: what stands in front of a filter is found once."""
+"""Many filters in layers, each guarded by the whole layer before it: the guards of a filter are found only once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def layers() -> Pipeline:
 
 
 def rows_dropped(rows: int) -> np.ndarray:
-    """By the last layer most of all: everything before it stands in its way."""
+    """Draw rows that the last layer drops most, although all other layers must come before it."""
     rng = np.random.default_rng(1)
     dropped = rng.random((rows, N)) < np.linspace(0.01, 0.6, N)
     dropped[~dropped.any(axis=1), N - 1] = True
@@ -52,7 +52,7 @@ def test_the_greedy_order_is_found_in_a_bounded_time():
 
 
 def test_guards_of_guards_come_first_each_once():
-    """A small one, in any order as written: the order is valid, and begins with the layers that are needed."""
+    """For a small chain in any written order, the order is valid and begins with the layers that are needed."""
     guards = ((2, 3), (2, 3), (), (), (0, 1), (0, 1))
     pipeline = Pipeline(tuple("abcdef"), guards)
     dropped = np.zeros((100, 6), bool)

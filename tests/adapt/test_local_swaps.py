@@ -1,4 +1,4 @@
-"""LocalSwaps holds definition 7.1 between neighbours and looks at nothing else."""
+"""LocalSwaps satisfies definition 7.1 between neighbours and compares nothing else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thalweg.plan import Pipeline
 
 
 def known_to_neighbours(bits: tuple[bool, ...], policy: LocalSwaps) -> tuple[bool, ...]:
-    """What a loop would hand over: the filter that dropped the row, and the one behind it."""
+    """Return what a loop would observe: the filter that dropped the row, and the one after it."""
     order = policy.order
     at = next(i for i, k in enumerate(order) if bits[k])
     return tuple(k == order[at] or (bool(bits[k]) and bool(policy.wants().evaluate[at, k])) for k in range(len(bits)))
@@ -69,13 +69,13 @@ def test_too_few_drops_decide_nothing(tuples: int, moves: bool):
     assert (policy.update(seen(2, [(False, True)] * tuples)) is not None) == moves
 
 
-def test_pairs_that_do_not_touch_swap_together_and_each_is_told():
+def test_pairs_that_do_not_touch_swap_in_one_update_and_each_has_a_reason():
     policy = LocalSwaps(Pipeline(("a", "b", "c", "d")), ProfileSettings(p=1.0, profile_window=500))
     verdict = policy.update(seen(4, [(False, True, False, False)] * 40 + [(False, False, False, True)] * 40))
     assert verdict is not None
     assert verdict.order == (1, 0, 3, 2)
-    assert "position 1 b" in verdict.reason
-    assert "position 3 d" in verdict.reason
+    assert "position 1, b" in verdict.reason
+    assert "position 3, d" in verdict.reason
 
 
 def test_a_filter_does_not_pass_its_guard():

@@ -1,4 +1,4 @@
-"""A class of the user's own as a policy: what is refused, what a loop makes of it, what `assert_policy` finds."""
+"""A user's own class as a policy: what is refused, how a loop runs it, and what `assert_policy` finds."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def chain() -> tuple[tw.Predicate, ...]:
 KEPT = [x for x in ROWS.column("x").to_pylist() if x > 0 and 500 // x < 100 and x % 3 == 0]
 
 
-def test_filters_run_under_it_and_report_it_by_name(tmp_path: Path):
+def test_filters_run_with_it_and_report_its_name(tmp_path: Path):
     path = tmp_path / "events.jsonl"
     keep = tw.filters(*chain(), policy=Forward, events=path, seed=1)
     assert [x for batch in keep.over(ROWS) for x in batch.column("x").to_pylist()] == KEPT
@@ -56,7 +56,7 @@ def test_filters_run_under_it_and_report_it_by_name(tmp_path: Path):
     assert [x for batch in again.over(ROWS) for x in batch.column("x").to_pylist()] == KEPT
 
 
-def test_joins_run_under_it_with_a_policy_for_each_stream():
+def test_joins_run_with_one_policy_per_stream():
     rng = np.random.default_rng(1)
     streams = {a: pa.table({"k": rng.integers(0, 40, 900), "t": np.arange(900)}) for a in "abc"}
 
@@ -70,7 +70,7 @@ def test_joins_run_under_it_with_a_policy_for_each_stream():
     assert {section.policy for section in report.sections} == {"forward"}
 
 
-def test_queries_run_under_it_and_explain_it_by_name():
+def test_queries_run_with_it_and_explain_shows_its_name():
     s = tw.session()
     times = pa.array(range(5_000), pa.timestamp("us"))
     s.stream("numbers", ROWS.append_column("t", times), time="t")
@@ -121,14 +121,15 @@ def test_without_a_name_it_is_shown_by_the_name_of_its_class():
     assert keep.report().sections[0].policy == "Mine"
 
 
-def test_one_of_ours_may_be_given_as_a_class():
+def test_a_built_in_policy_may_be_passed_as_a_class():
     keep = tw.filters(*chain(), policy=Auto, budget=0.1)
     list(keep.over(ROWS))
     assert keep.report().sections[0].policy == "auto"
 
 
 def test_a_report_does_not_say_that_it_never_profiled():
-    """Nobody knows whether it profiles: a policy of ours that does not is not said to lack rows either."""
+    """It is unknown whether it profiles. For a built-in policy that does not, the report does not mention missing rows
+    either."""
     assert derived("forward", 3, 100, 0) == "nothing better found"
 
 
@@ -141,19 +142,19 @@ class OnlyTheProtocol(Policy):
 
 
 REFUSED = {
-    "no method": (without("snapshot"), r"policy=Half: this class has no snapshot\(\), as a policy must"),
+    "no method": (without("snapshot"), r"policy=Half: this class has no snapshot\(\), which a policy needs"),
     "no methods": (int, r"policy=int: this class has no wants\(\), update\(\), begin\(\), snapshot\(\), restore\(\)"),
     "protocol": (OnlyTheProtocol, r"this class has no wants\(\), update\(\), begin\(\)"),
-    "an object": (Forward(THREE, ForwardSettings(), None), "is an object: give its class, policy=Forward"),
-    "our name": (type("Other", (Forward,), {"name": "sweep"}), "'sweep' is the name of a policy of Thalweg"),
-    "our old name": (type("Other", (Forward,), {"name": "written"}), "'written' is the name of a policy of Thalweg"),
+    "an object": (Forward(THREE, ForwardSettings(), None), "is an object: pass its class, policy=Forward"),
+    "our name": (type("Other", (Forward,), {"name": "sweep"}), "'sweep' is the name of a built-in policy"),
+    "our old name": (type("Other", (Forward,), {"name": "written"}), "'written' is the name of a built-in policy"),
     "no line": (type("Other", (Forward,), {"name": "a\nb"}), "its name is 'a\\\\nb'"),
     "blank": (type("Other", (Forward,), {"name": " "}), "its name is ' '"),
-    "a dict": (type("Other", (Forward,), {"defaults": {"p": 1}}), "must be an object of a dataclass, or None"),
-    "a class": (type("Other", (Forward,), {"defaults": ForwardSettings}), "must be an object of a dataclass, or None"),
+    "a dict": (type("Other", (Forward,), {"defaults": {"p": 1}}), "must be a dataclass instance or None"),
+    "a class": (type("Other", (Forward,), {"defaults": ForwardSettings}), "must be a dataclass instance or None"),
     "constructor": (
         type("Other", (Forward,), {"__init__": lambda self, pipeline: None}),
-        r"it is made as Other\(pipeline, settings, rng\), but too many positional arguments",
+        r"Other\(pipeline, settings, rng\) is not possible: too many positional arguments",
     ),
     "a function": (len, "there is no policy <built-in function len>"),
     "a list": (["auto"], r"there is no policy \['auto'\]"),
@@ -161,8 +162,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_cannot_be_a_policy_is_refused_when_it_is_given(what: str):
-    given, said = REFUSED[what]
+def test_what_cannot_be_a_policy_is_refused_when_it_is_passed(what: str):
+    given, message = REFUSED[what]
     s = tw.session()
     s.stream("numbers", ROWS.append_column("t", pa.array(range(5_000), pa.timestamp("us"))), time="t")
     for door in (
@@ -170,14 +171,14 @@ def test_what_cannot_be_a_policy_is_refused_when_it_is_given(what: str):
         lambda: tw.join("a.k = b.k", window=5, time="t", policy=given),
         lambda: s.query("SELECT x FROM numbers", policy=given),
     ):
-        with pytest.raises(tw.PlanError, match=said):
+        with pytest.raises(tw.PlanError, match=message):
             door()
 
 
-def test_from_outside_only_names_are_taken(monkeypatch: pytest.MonkeyPatch):
+def test_the_environment_accepts_only_names(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("THALWEG_POLICY", "tests.adapt.forward.Forward")
     with pytest.raises(
-        tw.PlanError, match=r"^THALWEG_POLICY='tests.adapt.forward.Forward': .*a class of your own in code"
+        tw.PlanError, match=r"^THALWEG_POLICY='tests.adapt.forward.Forward': .*pass your own class as policy= in code"
     ):
         tw.filters(*chain()).over(ROWS)
 
@@ -208,27 +209,30 @@ def all_of(self: Any) -> Any:
 
 
 IN_THE_LOOP = {
-    "short order": (broken(update=lambda self, seen: Verdict((0,), "why")), r"gave a verdict for the order \(0,\)"),
-    "no order": (broken(update=lambda self, seen: Verdict(None, "why")), "gave a verdict for the order None"),
-    "other order": (broken(update=lambda self, seen: Verdict((0, 2, 1), "a")), r"and has the order \(0, 1, 2\) itself"),
-    "silent": (broken(update=turned), r"changed its order to \(2, 1, 0\) in update\(\) and returned no verdict"),
+    "short order": (broken(update=lambda self, seen: Verdict((0,), "why")), r"returned a verdict for the order \(0,\)"),
+    "no order": (broken(update=lambda self, seen: Verdict(None, "why")), "returned a verdict for the order None"),
+    "other order": (broken(update=lambda self, seen: Verdict((0, 2, 1), "a")), r"but its own order is \(0, 1, 2\)"),
+    "silent": (broken(update=turned), r"changed its order to \(2, 1, 0\) in update\(\) without returning a verdict"),
     "first order": (broken(__init__=initially(order=(2, 2, 1))), r"is made with the order \(2, 2, 1\)"),
     "guards": (broken(__init__=initially(order=(1, 0, 2))), "with every filter after its guards"),
     "no wants": (broken(wants=lambda self: None), r"returned None from wants\(\)"),
     "p": (broken(wants=wants_with(p=1.5)), "wants p=1.5"),
-    "shape": (broken(wants=wants_with(evaluate=np.zeros((1, 3), dtype=bool))), "array of 3 times 3 truth values"),
+    "shape": (broken(wants=wants_with(evaluate=np.zeros((1, 3), dtype=bool))), "array of 3 times 3 bools"),
     "profiling": (broken(wants=wants_with(evaluate=all_of)), "wants to profile third, which must not be profiled"),
     "trial": (broken(wants=wants_with(trial=lambda self: Trial((1, 0, 2), 5, 1, 1.0))), "wants to try the order"),
-    "empty trial": (broken(wants=wants_with(trial=lambda self: Trial((0, 1, 2), 0, 1, 1.0))), "1 row or more"),
+    "empty trial": (
+        broken(wants=wants_with(trial=lambda self: Trial((0, 1, 2), 0, 1, 1.0))),
+        r"rows must be at least 1, and candidate must be in 0\.\.2",
+    ),
     "snapshot": (broken(snapshot=lambda self: {"at": self.pipeline}), "cannot be written as JSON"),
 }
 
 
 @pytest.mark.parametrize("what", IN_THE_LOOP)
 def test_a_wrong_answer_fails_the_query_and_changes_no_row(what: str):
-    policy, said = IN_THE_LOOP[what]
+    policy, message = IN_THE_LOOP[what]
     keep = tw.filters(*chain(), policy=policy, slice_rows=100)
-    with pytest.raises(tw.PlanError, match=rf"policy 'broken' .*{said}.*assert_policy\(Broken\)"):
+    with pytest.raises(tw.PlanError, match=rf"policy 'broken' .*{message}.*assert_policy\(Broken\)"):
         list(keep.over(ROWS))
 
 
@@ -244,7 +248,7 @@ def test_an_object_without_order_or_standing_is_refused_by_name():
         make_policy(del_standing, THREE, None, None)
 
 
-def test_what_it_cannot_restore_is_begun_anew_by_the_loop():
+def test_a_snapshot_it_cannot_restore_raises_a_plan_error():
     def fails(self: Any, snapshot: Any) -> None:
         raise AttributeError("of an older version")
 
@@ -254,7 +258,7 @@ def test_what_it_cannot_restore_is_begun_anew_by_the_loop():
 
 
 def test_its_snapshot_may_have_any_keys():
-    """A loop adds costs to a snapshot under names of its own."""
+    """A loop adds costs to a snapshot under separate names."""
 
     class Clashing(Forward):
         name = "clashing"
@@ -337,27 +341,27 @@ FOUND = {
     "shape": (broken(wants=wants_with(evaluate=np.zeros((9, 9), dtype=bool))), r"not of bool"),
     "evaluate": (broken(wants=wants_with(evaluate=after_all)), "evaluated on rows that were dropped at position"),
     "trial": (
-        broken(wants=wants_with(trial=lambda self: Trial(self.order, 5, 0, 1.0))), "no further forward|must not be",
+        broken(wants=wants_with(trial=lambda self: Trial(self.order, 5, 0, 1.0))), "is not earlier|must not be",
     ),
     "snapshot": (broken(snapshot=lambda self: {"at": {1, 2}}), "not JSON|not JSON serializable"),
     "shared snapshot": (Shared, "changes a snapshot"),
-    "forgetful": (Forgetful, r"went on otherwise after restore\(\)|another snapshot|another order"),
-    "begin": (Bewildered, "began with|guards"),
+    "forgetful": (Forgetful, r"continues differently after restore\(\)|another snapshot|another order"),
+    "begin": (Bewildered, "started with|guards"),
     "clock": (Clocked, "with the same seed"),
     "growing": (Growing, "holds .* bytes after 2,000 updates"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("what", FOUND)
-def test_mistakes_are_found_and_said_with_the_check_and_the_seed(what: str):
-    policy, said = FOUND[what]
+def test_mistakes_are_reported_with_the_check_and_the_seed(what: str):
+    policy, message = FOUND[what]
     with pytest.raises(AssertionError) as caught:
         assert_policy(policy, examples=30)
-    assert re.search(said, str(caught.value)), caught.value
+    assert re.search(message, str(caught.value)), caught.value
     assert re.search(r"\(check \w+, seed=\d+\)$", str(caught.value))
 
 
-def test_an_error_can_be_seen_again_by_its_seed():
+def test_an_error_can_be_reproduced_by_its_seed():
     with pytest.raises(AssertionError) as caught:
         assert_policy(FOUND["names nothing"][0], examples=30)
     seed = int(str(caught.value).rpartition("seed=")[2].rstrip(")"))
@@ -371,7 +375,7 @@ def test_what_a_snapshot_leaves_out_must_be_known():
 
 
 def test_a_new_setting_of_a_policy_needs_no_line_elsewhere(monkeypatch: pytest.MonkeyPatch):
-    """As if a policy of ours had one more setting: it is read from outside, checked and passed on."""
+    """If a built-in policy had one more setting, it would be read from the environment, checked and passed on."""
     from thalweg.adapt import registry
     from thalweg.runtime import settings
 

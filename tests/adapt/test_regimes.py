@@ -11,19 +11,19 @@ import pytest
 from tests.adapt.seen import seen
 from tests.runtime.virtual_stream import VirtualStream, least
 from thalweg.adapt.drift_alarm import LEAST_MOVES, Regimes
-from thalweg.adapt.purse import Purse
+from thalweg.adapt.profiling_budget import ProfilingBudget
 
 
-def purse() -> Purse:
-    """Rows of a microsecond each."""
-    purse = Purse(0.02)
+def profiling_budget() -> ProfilingBudget:
+    """Return a budget after rows that took a microsecond each."""
+    profiling_budget = ProfilingBudget(0.02)
     for _ in range(3):
-        purse.account(replace(seen(1), working_ns=10**8), 100_000)
-    return purse
+        profiling_budget.account(replace(seen(1), working_ns=10**8), 100_000)
+    return profiling_budget
 
 
 def regimes(every: int, moves: int) -> Regimes:
-    """The data has moved so many times, after so many rows each."""
+    """Return regimes in which the data has moved this many times, after this many rows each."""
     found = Regimes()
     for i in range(1, moves + 1):
         found.move(every * i)
@@ -31,47 +31,47 @@ def regimes(every: int, moves: int) -> Regimes:
 
 
 def test_data_that_moves_all_the_time_is_volatile_and_data_that_stays_is_not():
-    assert regimes(100, 10).volatile(1_001, purse())
-    assert not regimes(10_000_000, 10).volatile(100_000_001, purse())
+    assert regimes(100, 10).volatile(1_001, profiling_budget())
+    assert not regimes(10_000_000, 10).volatile(100_000_001, profiling_budget())
 
 
 def test_a_few_moves_do_not_make_data_volatile():
-    assert not regimes(100, LEAST_MOVES - 1).volatile(1_000, purse())
+    assert not regimes(100, LEAST_MOVES - 1).volatile(1_000, profiling_budget())
 
 
-def test_data_that_stands_still_again_is_followed_again():
+def test_data_that_stops_moving_is_followed_again():
     found = regimes(100, 10)
-    assert found.volatile(2_000, purse())
-    assert not found.volatile(100_000_000, purse())
+    assert found.volatile(2_000, profiling_budget())
+    assert not found.volatile(100_000_000, profiling_budget())
 
 
-def test_what_lately_was_counts_more_than_what_once_was():
+def test_recent_moves_count_more_than_old_ones():
     found = regimes(100, 20)
     rows = 2_000
     for _ in range(8):
         rows += 10_000_000
         found.move(rows)
-    assert not found.volatile(rows, purse())
+    assert not found.volatile(rows, profiling_budget())
 
 
 def test_two_moves_at_the_same_row_are_no_error():
     found = Regimes()
     for _ in range(6):
         found.move(0)
-    assert found.volatile(1, purse())
+    assert found.volatile(1, profiling_budget())
     assert found.moved_at == 0
 
 
-def test_before_prices_are_known_nothing_is_followed_less():
+def test_unknown_costs_do_not_make_data_volatile():
     """Nothing has been accounted for: nan is not a reason to give up."""
-    assert math.isnan(Purse(0.02).row_ns)
-    assert not regimes(10_000_000, 10).volatile(100_000_001, Purse(0.02))
+    assert math.isnan(ProfilingBudget(0.02).row_ns)
+    assert not regimes(10_000_000, 10).volatile(100_000_001, ProfilingBudget(0.02))
 
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("every", [150, 1_000])
-def test_data_that_goes_to_and_fro_costs_about_what_the_best_fixed_order_does(every: int, seed: int):
-    """Between two kinds of rows; F0 drops one of them, F1 the other, and F2 some of both."""
+def test_data_that_alternates_costs_about_as_much_as_the_best_fixed_order(every: int, seed: int):
+    """The data alternates between two kinds of rows: F0 drops one of them, F1 the other, and F2 some of both."""
     rng = np.random.default_rng(seed)
     rows = 240_000
     kind = np.arange(rows) // every % 2

@@ -20,15 +20,15 @@ def refusal(*args: Any, **given: Any) -> str:
     return str(caught.value)
 
 
-def test_an_unknown_policy_is_named_with_the_nearest_and_with_all_there_are():
-    said = refusal("sweeep")
-    assert "'sweeep'" in said
-    assert "did you mean 'sweep'" in said
-    assert all(name in said for name in POLICIES)
+def test_the_error_for_an_unknown_policy_names_the_nearest_and_lists_all():
+    message = refusal("sweeep")
+    assert "'sweeep'" in message
+    assert "did you mean 'sweep'" in message
+    assert all(name in message for name in POLICIES)
 
 
 @pytest.mark.parametrize("name", [7, "", None, ["a-greedy"]])
-def test_what_is_no_name_at_all_is_refused_the_same_way(name: Any):
+def test_a_value_that_is_not_a_name_is_refused_the_same_way(name: Any):
     assert repr(name) in refusal(name)
 
 
@@ -45,12 +45,12 @@ def test_auto_takes_a_budget_and_nothing_else():
 
 
 @pytest.mark.parametrize("budget", [0.0, -0.1, 0.6, "much", True])
-def test_a_budget_that_is_none_is_refused_with_its_value(budget: Any):
+def test_an_invalid_budget_is_refused_with_its_value(budget: Any):
     assert f"budget={budget!r}" in refusal("auto", budget=budget)
 
 
 @pytest.mark.parametrize("name", PROFILING)
-def test_what_is_given_replaces_the_default_and_only_that(name: str):
+def test_given_settings_replace_only_their_own_defaults(name: str):
     defaults = POLICIES[name].defaults
     assert check_policy(name, p=0.3) == ProfileSettings(0.3, defaults.profile_window, defaults.alpha)
     assert check_policy(name, profile_window=7) == ProfileSettings(defaults.p, 7, defaults.alpha)
@@ -60,9 +60,9 @@ def test_what_is_given_replaces_the_default_and_only_that(name: str):
 @pytest.mark.parametrize("name", ["static", "duckdb-swap", "velox-rank"])
 @pytest.mark.parametrize("given", [{"p": 0.1}, {"profile_window": 5}, {"alpha": 0.5}, {"p": 0.1, "alpha": 0.5}])
 def test_profiling_settings_of_a_policy_that_does_not_profile_are_refused(name: str, given: dict[str, Any]):
-    said = refusal(name, **given)
-    assert repr(name) in said
-    assert all(key in said for key in given)
+    message = refusal(name, **given)
+    assert repr(name) in message
+    assert all(key in message for key in given)
 
 
 @pytest.mark.parametrize(
@@ -82,15 +82,15 @@ def test_profiling_settings_of_a_policy_that_does_not_profile_are_refused(name: 
         ({"alpha": "low"}, "above 0"),
     ],
 )
-def test_a_bad_number_is_named_with_its_value_and_what_would_do(given: dict[str, Any], word: str):
-    said = refusal("a-greedy", **given)
+def test_the_error_for_a_bad_number_has_its_value_and_what_is_allowed(given: dict[str, Any], word: str):
+    message = refusal("a-greedy", **given)
     ((key, value),) = given.items()
-    assert f"{key}={value!r}" in said
-    assert word in said
+    assert f"{key}={value!r}" in message
+    assert word in message
 
 
 @pytest.mark.parametrize("budget", [5e-324, 1e-305, 1e-9])
-def test_a_budget_of_next_to_nothing_works(budget: float):
+def test_a_tiny_budget_works(budget: float):
     keep = tw.filters(
         tw.predicate(lambda x: x % 2 == 0, "x", name="even"), tw.predicate(lambda x: x > 50, "x", name="large"),
         policy="auto", budget=budget,

@@ -1,4 +1,5 @@
-"""How long slices are under `auto`: short while nothing is known and when the data moves, long where calls cost."""
+"""The length of slices with `auto`: short while nothing is known and after the data moves, long if calls are
+expensive."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def test_the_first_slice_has_a_handful_of_rows():
 
 @pytest.mark.parametrize("row_ns", [1e4, 1e5, 1e6])
 def test_while_nothing_is_known_no_slice_takes_much_longer_than_all_before_it(row_ns: float):
-    """A slice of a thousand rows of a millisecond each would be a second in an order that nobody has looked at."""
+    """A slice of a thousand rows of a millisecond each would take a second in an order that was never checked."""
     stream = VirtualStream((row_ns / UNIT_NS, 8.0, 8.0), "auto", 1)
     slices = watch_slices(stream)
     stream.process(rows_of(1, 3_000, 0.5, 0.3, 0.3))
@@ -36,9 +37,9 @@ def test_while_nothing_is_known_no_slice_takes_much_longer_than_all_before_it(ro
         assert one.ns <= 2.5 * one.begun_ns + URGENT_NS
 
 
-def test_slices_are_long_where_calls_have_a_fixed_cost():
-    """A millisecond per call, and rows that cost next to nothing: nearly the whole batch is one slice. Calls that cost
-    nothing do not need that."""
+def test_slices_are_long_if_calls_have_a_fixed_cost():
+    """With a millisecond per call and rows that cost almost nothing, nearly the whole batch is one slice. Calls that
+    cost nothing do not need that."""
     passed = rows_of(2, 200_000, 0.5, 0.5)
     calls = []
     for fixed_ns in (1e6, 0.0):
@@ -54,7 +55,8 @@ def test_slices_are_long_where_calls_have_a_fixed_cost():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_when_ten_times_as_many_rows_get_to_an_expensive_filter_the_slice_is_still_short(seed: int):
-    """F0 drops 99 rows in 100, and later 90: the first slice of that was chosen before anybody could know."""
+    """F0 drops 99 rows in 100, and later 90: the first slice of the new data was chosen before the change could be
+    known."""
     stream = VirtualStream((1.0, 240.0), "auto", seed)
     stream.process(rows_of(seed, 200_000, 0.01, 0.5))
     slices = watch_slices(stream)
@@ -86,7 +88,7 @@ def test_an_alarm_never_makes_slices_longer():
 
 
 def test_one_filter_gets_the_longest_slices_at_once():
-    """There is nothing to order, so nothing to begin carefully with."""
+    """There is nothing to order, so there is no reason to begin carefully."""
     stream = VirtualStream((1.0,), "auto", 1)
     slices = watch_slices(stream)
     stream.process(rows_of(1, 60_000, 0.5))

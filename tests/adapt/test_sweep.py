@@ -1,4 +1,4 @@
-"""Sweep: stages over the positions, one profiled filter each, and the way to the greedy invariant."""
+"""Sweep: stages over the positions with one profiled filter each, and convergence to the greedy invariant."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from thalweg.plan import Pipeline
 
 
 def known_to_sweep(bits: tuple[bool, ...], policy: Sweep) -> tuple[bool, ...]:
-    """What a loop would hand over of a row with these outcomes: the filter that dropped it, and the one profiled."""
+    """Return what a loop would observe of a row with these outcomes: the filter that dropped it, and the profiled
+    one."""
     order = policy.order
     at = next(i for i, k in enumerate(order) if bits[k])
     return tuple(k == order[at] or (bool(bits[k]) and bool(policy.wants().evaluate[at, k])) for k in range(len(bits)))
@@ -46,7 +47,7 @@ def test_a_stage_ends_with_its_tuples_or_with_a_violation_and_the_next_position_
             assert verdict is None
         elif verdict is not None:
             i = wrong[0][0]
-            # moved to the violation, what was between shifts back
+            # moved to the violation; the filters in between shift back
             assert policy.order == verdict.order == (*order[:i], order[j], *order[i:j], *order[j + 1 :])
         else:
             clear = violations(order, stage, costs, 0.9, pipeline.guards, SLACK)
@@ -75,7 +76,7 @@ def test_too_few_drops_decide_nothing(tuples: int, moves: bool):
 
 
 @given(pipelines(least=2, most=6, guarded=False, hidden=False), st.data())
-def test_on_a_stable_stream_it_comes_to_an_order_with_the_greedy_invariant(pipeline: Pipeline, data):
+def test_on_a_stable_stream_it_converges_to_the_greedy_invariant(pipeline: Pipeline, data):
     n = len(pipeline)
     alpha = data.draw(st.sampled_from([0.5, 0.9]))
     patterns = data.draw(st.lists(st.tuples(*[st.booleans()] * n).filter(any), min_size=1, max_size=12))
@@ -99,7 +100,8 @@ def test_the_defaults_are_those_of_table_1():
 
 
 def test_the_rear_of_a_chain_is_corrected_too():
-    """Few rows get there: a stage sees some eight drops of its pair; a dear filter must not stay for want of more."""
+    """Few rows get there: a stage sees about eight drops of its pair. An expensive filter must not stay because there
+    are no more."""
     policy, rng = Sweep(Pipeline(tuple("abcdefgh"))), np.random.default_rng(5)
     costs = [100.0] * 6 + [50_000.0, 1_000.0]
     for _ in range(200):

@@ -1,4 +1,4 @@
-"""Which filter is tried, with how many rows: never more than it may save, nor than may be spent."""
+"""Which filter is tried, and with how many rows: a trial never costs more than it may save, or than may be spent."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ import numpy as np
 import pytest
 
 from tests.adapt.seen import seen
-from thalweg.adapt.outlook import Outlook, Walk
+from thalweg.adapt.cost_model import CostModel, Walk
 from thalweg.adapt.policy import Costs, Trial
-from thalweg.adapt.purse import Purse
+from thalweg.adapt.profiling_budget import ProfilingBudget
 from thalweg.adapt.trial_choice import TRIALS_SHARE, choose_trial
 from thalweg.plan import Pipeline
 
 
-def purse_after(working_ns: int, lost_ns: int = 0) -> Purse:
-    """After so much work, and trials that lost so much."""
-    purse = Purse(0.02)
+def budget_after(working_ns: int, lost_ns: int = 0) -> ProfilingBudget:
+    """Return a budget after this much work, and after trials that lost this much."""
+    profiling_budget = ProfilingBudget(0.02)
     for _ in range(3):  # the first updates count for nothing
-        purse.account(replace(seen(1), working_ns=working_ns // 4), 1)
-    purse.account(replace(seen(1), working_ns=working_ns // 4, trial_ns=lost_ns, trial_loss_ns=lost_ns), 1)
-    return purse
+        profiling_budget.account(replace(seen(1), working_ns=working_ns // 4), 1)
+    profiling_budget.account(replace(seen(1), working_ns=working_ns // 4, trial_ns=lost_ns, trial_loss_ns=lost_ns), 1)
+    return profiling_budget
 
 
 def plain(n: int) -> Pipeline:
     return Pipeline(tuple(f"F{k}" for k in range(n)))
 
 
-def look_at(dropped: np.ndarray, costs: np.ndarray, pipeline: Pipeline) -> Outlook:
+def cost_model_of(dropped: np.ndarray, costs: np.ndarray, pipeline: Pipeline) -> CostModel:
     n = dropped.shape[1]
-    return Outlook(~dropped * 1.0, np.ones(len(dropped)), 0.0, costs, np.zeros(n), 1024.0, pipeline)
+    return CostModel(~dropped * 1.0, np.ones(len(dropped)), 0.0, costs, np.zeros(n), 1024.0, pipeline)
 
 
 def known(least: np.ndarray, most: np.ndarray, most_rows: np.ndarray) -> Costs:
@@ -48,15 +48,19 @@ class Rear:
         rng = np.random.default_rng(1)
         dropped = np.stack([rng.random(2_000) < 0.9, rng.random(2_000) < drops], axis=1)
         self.pipeline = Pipeline(("F0", "F1"), ((), (0,) if guarded else ()), (True, profiled))
-        self.look = look_at(dropped, np.array([1_000.0, 1_000.0]), self.pipeline)
-        self.walk = self.look.walk((0, 1))
+        self.model = cost_model_of(dropped, np.array([1_000.0, 1_000.0]), self.pipeline)
+        self.walk = self.model.walk((0, 1))
         self.costs = known(np.array([1_000.0, least]), np.array([1_000.0, most]), np.array([4_000, most_rows]))
 
     def choose(
-        self, purse: Purse | None = None, rows_seen: int = 100_000, batch_rows: float = 10_000.0, tried: int = 0
+        self,
+        profiling_budget: ProfilingBudget | None = None,
+        rows_seen: int = 100_000,
+        batch_rows: float = 10_000.0,
+        tried: int = 0,
     ) -> tuple[Trial | None, str]:
         return choose_trial(
-            self.look, self.walk, self.costs, purse or purse_after(10**9),
+            self.model, self.walk, self.costs, profiling_budget or budget_after(10**9),
             rows_seen=rows_seen, batch_rows=batch_rows, tried={1: tried},
         )  # fmt: skip
 
@@ -74,11 +78,11 @@ def test_a_filter_that_may_cost_much_less_than_it_seems_is_tried():
     [
         Rear(least=950.0),  # its cost is known
         Rear(profiled=False),
-        Rear(guarded=True),  # it cannot stand further in front
-        Rear(drops=0.0),  # nor would it gain anything there
+        Rear(guarded=True),  # it cannot come earlier
+        Rear(drops=0.0),  # it would gain nothing there
     ],
 )
-def test_without_doubt_or_gain_there_is_no_trial_and_nothing_to_say(nothing_to_try: Rear):
+def test_without_uncertainty_or_gain_there_is_no_trial_and_no_reason(nothing_to_try: Rear):
     assert nothing_to_try.choose() == (None, "")
 
 
@@ -87,15 +91,19 @@ def test_a_filter_is_tried_again_after_twice_as_many_rows():
     assert Rear().choose(rows_seen=200_000, tried=100_000)[0] is not None
 
 
-@pytest.mark.parametrize("purse", [purse_after(10**9, lost_ns=16 * 10**6), purse_after(10**9, lost_ns=10**9)])
-def test_when_trials_have_lost_what_they_may_the_budget_holds_them_back_and_it_is_said(purse: Purse):
-    trial, why_not = Rear().choose(purse)
+@pytest.mark.parametrize(
+    "profiling_budget", [budget_after(10**9, lost_ns=16 * 10**6), budget_after(10**9, lost_ns=10**9)]
+)
+def test_when_trials_have_used_up_their_share_the_reason_is_the_budget(
+    profiling_budget: ProfilingBudget,
+):
+    trial, why_not = Rear().choose(profiling_budget)
     assert trial is None
     assert why_not.startswith("held back by the budget: a trial of F1 may save up to")
 
 
-def test_a_trial_that_would_tell_too_little_for_its_price_is_held_back():
-    """To know more than its largest call showed, it would need more rows than the batch has or may be paid for."""
+def test_a_trial_that_would_show_too_little_for_its_cost_is_held_back():
+    """To show more than its largest call, it would need more rows than the batch has or the budget allows."""
     for rear, batch_rows, rows_seen in (
         (Rear(most_rows=4_000), 3_000.0, 100_000),
         (Rear(most_rows=64, most=1_000_000.0), 10_000.0, 1_000),
@@ -128,7 +136,7 @@ def test_the_more_a_row_may_cost_the_fewer_rows_are_tried():
     assert rows[2] < 20  # of a millisecond each
 
 
-def drawn(seed: int) -> tuple[Outlook, Walk, Costs, Purse, np.ndarray, np.random.Generator]:
+def drawn(seed: int) -> tuple[CostModel, Walk, Costs, ProfilingBudget, np.ndarray, np.random.Generator]:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 8))
     dropped = rng.random((1_000, n)) < rng.uniform(0.05, 0.95, n)
@@ -136,41 +144,43 @@ def drawn(seed: int) -> tuple[Outlook, Walk, Costs, Purse, np.ndarray, np.random
     costs = np.exp(rng.uniform(np.log(60), np.log(60_000), n))
     guards = tuple((int(rng.integers(k)),) if k and rng.random() < 0.2 else () for k in range(n))
     profiled = tuple(bool(rng.random() < 0.8) for _ in range(n))
-    look = look_at(dropped, costs, Pipeline(plain(n).names, guards, profiled))
+    model = cost_model_of(dropped, costs, Pipeline(plain(n).names, guards, profiled))
     bounds = known(costs * rng.choice([0.01, 0.3, 1.0], n), costs * rng.choice([1.0, 3.0], n), rng.integers(1, 500, n))
-    purse = purse_after(int(10 ** rng.uniform(6, 11)), int(10 ** rng.uniform(3, 7)))
-    return look, look.walk(tuple(range(n))), bounds, purse, dropped, rng
+    profiling_budget = budget_after(int(10 ** rng.uniform(6, 11)), int(10 ** rng.uniform(3, 7)))
+    return model, model.walk(tuple(range(n))), bounds, profiling_budget, dropped, rng
 
 
 def test_no_more_is_tried_than_it_may_save_and_than_may_be_spent():
-    """By brute force on the table: the rows that get to the candidate only because of the trial, at the most they may
-    cost; and what the order with the candidate in front would save, if it cost as little as it may."""
+    """Compared with brute force on the table: the rows that reach the candidate only because of the trial, at the upper
+    bound of their cost; and what the order with the candidate in front would save, at the lower bound."""
     trials = 0
     for seed in range(400):
-        look, walk, costs, purse, dropped, rng = drawn(seed)
+        model, walk, costs, profiling_budget, dropped, rng = drawn(seed)
         rows_seen, batch_rows = int(10 ** rng.uniform(2, 6)), float(rng.choice([100.0, 10_000.0]))
         trial, why_not = choose_trial(
-            look, walk, costs, purse, rows_seen=rows_seen, batch_rows=batch_rows, tried={}
+            model, walk, costs, profiling_budget, rows_seen=rows_seen, batch_rows=batch_rows, tried={}
         )  # fmt: skip
         if trial is None:
             continue
         trials += 1
         assert why_not == ""
         k = trial.candidate
-        assert look.pipeline.profiled[k]
-        assert look.pipeline.respects(trial.order)
+        assert model.pipeline.profiled[k]
+        assert model.pipeline.respects(trial.order)
         assert 1 <= trial.rows <= batch_rows
 
         def alive(order, k=k, dropped=dropped):
             return float((~dropped[:, list(order[: order.index(k)])].any(axis=1)).mean())
 
         loss = trial.rows * float(costs.most_ns[k]) * (alive(trial.order) - alive(walk.order))
-        cheap = np.where(np.arange(len(walk.order)) == k, costs.least_ns, look.costs)
-        other = look_at(dropped, cheap, look.pipeline)
+        cheap = np.where(np.arange(len(walk.order)) == k, costs.least_ns, model.costs)
+        other = cost_model_of(dropped, cheap, model.pipeline)
         saved = other.walk(walk.order).total_ns - other.walk(trial.order).total_ns
-        slack = 0.02 * walk.total_ns  # what the table says and what is expected differ by so much
+        slack = 0.02 * walk.total_ns  # the costs by the table and the expected costs differ by this much
         assert loss <= 1.05 * (saved + slack) * rows_seen
-        spendable = min(purse.available_ns, TRIALS_SHARE * purse.credit.earned_ns - purse.trials_ns)
+        spendable = min(
+            profiling_budget.available_ns, TRIALS_SHARE * profiling_budget.credit.earned_ns - profiling_budget.trials_ns
+        )
         assert loss <= 1.05 * spendable + trial.rows * slack
         assert trial.rows * alive(trial.order) >= 1.4 * float(costs.most_rows[k])
     assert trials >= 40

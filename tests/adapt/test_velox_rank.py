@@ -1,4 +1,4 @@
-"""Velox's rule: time per dropped row, cumulated since the start."""
+"""Velox's policy: time per dropped row, summed since the start."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def test_it_is_sorted_by_time_per_dropped_row_since_the_start(pipeline: Pipeline
         assert (verdict is None) == (policy.order == before)
 
 
-def test_what_was_long_ago_weighs_as_much_as_today():
+def test_old_rows_weigh_as_much_as_new_ones():
     policy = VeloxRank(Pipeline(("a", "b")))
     policy.update(seen(2, evaluated=[1000, 500], passed=[500, 499], busy_ns=[1000, 5000]))
     assert policy.order == (0, 1)
-    for _ in range(5):  # now b drops ten times as much per unit of time as a
+    for _ in range(5):  # now b drops ten times as many rows per unit of time as a
         policy.update(seen(2, evaluated=[100, 100], passed=[99, 90], busy_ns=[100, 100]))
     assert policy.order == (0, 1)
 
 
-def test_it_tells_both_times():
+def test_the_reason_gives_both_times():
     verdict = VeloxRank(Pipeline(("a", "b"))).update(seen(2, evaluated=[100, 50], passed=[50, 5], busy_ns=[9000, 450]))
     assert verdict is not None
-    assert verdict.reason == "b needs 10 ns to drop a row, a 180 ns"
+    assert verdict.reason == "b takes 10 ns per dropped row, a takes 180 ns"

@@ -31,12 +31,12 @@ VALUES: dict[pa.DataType, list[Any]] = {
     pa.timestamp("us", "UTC"): [datetime(1960, 1, 1, tzinfo=UTC), datetime(2024, 2, 29, tzinfo=UTC)],
 }  # fmt: skip
 TICKS_US = {None: 1, "s": 10**6, "ms": 10**3, "us": 1}
-"""How many microseconds a tick is, by the unit of times; None: whole numbers."""
+"""The number of microseconds per tick, by the unit of times; None: whole numbers."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Rows with times `t`, and what is asked of them."""
+    """Rows with times `t`, and the query on them."""
 
     table: pa.Table
     ticks: list[int | None]
@@ -44,18 +44,18 @@ class Case:
     length: int
     slide: int
     lateness: int
-    """With which no row is late, in any cut into batches."""
+    """The lateness with which no row is late, however the rows are cut into batches."""
     cuts: list[int]
 
     @property
     def batches(self) -> list[pa.RecordBatch]:
-        """The rows in their order, cut."""
+        """Return the rows in order, cut into batches."""
         edges = [0, *self.cuts, self.table.num_rows]
         pieces = [self.table.slice(a, b - a) for a, b in itertools.pairwise(edges)]
         return [pa.RecordBatch.from_arrays([c.combine_chunks() for c in p.columns], schema=p.schema) for p in pieces]
 
     def expected(self, in_it: list[bool] | None = None) -> list[tuple]:
-        """By DuckDB; of some rows alone."""
+        """Return DuckDB's result; `in_it`: of these rows only."""
         keep = [True] * self.table.num_rows if in_it is None else in_it
         ticks = [tick for tick, kept in zip(self.ticks, keep, strict=True) if kept]
         return expected(self.table.filter(pa.array(keep, pa.bool_())), ticks, self.spec, self.length, self.slide)
@@ -63,7 +63,7 @@ class Case:
 
 @st.composite
 def cases(draw: st.DrawFn, *, ordered: bool = True, spark: bool = False, begin: int = 0) -> Case:
-    """`ordered`: as far as the lateness asks. `spark`: types that Spark has, and timestamps of microseconds alone."""
+    """Generate a case. `ordered`: as far as the lateness requires. `spark`: only Spark's types, only microseconds."""
     r = random.Random(draw(st.integers(0, 2**32)))
     unit = "us" if spark else r.choice(list(TICKS_US))
     count = draw(st.integers(0, 40))
@@ -90,7 +90,7 @@ def cases(draw: st.DrawFn, *, ordered: bool = True, spark: bool = False, begin: 
             if (function == "avg" and pa.types.is_decimal(kind)) or not takes:
                 continue
             if function in ("min", "max") and kind == pa.binary():
-                continue  # the language refuses them
+                continue  # SQL refuses them
             distinct = function == "count" and r.random() < 0.5
             made = aggregate(function, Ref("s", "x", kind), distinct, _refuse)
             aggregates.append(AggregateColumn(function, f"arg {n}", made.type, distinct))

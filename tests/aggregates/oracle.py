@@ -1,4 +1,4 @@
-"""What aggregates over windows must give, by DuckDB: every row beside every window that covers it."""
+"""The expected aggregates over windows, by DuckDB: every row is joined with every window that covers it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thalweg.plan.group_spec import GroupSpec
 
 
 def expected(table: pa.Table, ticks: Sequence[int | None], spec: GroupSpec, length: int, slide: int) -> list[tuple]:
-    """Rows of the result with the window's bounds in ticks; `ticks` are the times, length and slide in the same."""
+    """Return the rows of the result, with the window's bounds in ticks; times, length and slide are in ticks too."""
     known = [tick for tick in ticks if tick is not None]
     first = (min(known, default=0) - length) // slide * slide
     starts = pa.table({"w": pa.array(range(first, max(known, default=0) + slide, slide), pa.int64())})
@@ -33,19 +33,19 @@ def expected(table: pa.Table, ticks: Sequence[int | None], spec: GroupSpec, leng
 
 
 def rows(table: pa.Table) -> list[tuple]:
-    """As a multiset that can be compared: sorted, each value as text, times in ticks, zero without a sign."""
-    columns = [[_told(value) for value in _plain(column).to_pylist()] for column in table.columns]
+    """Return rows as a comparable multiset: sorted, each value as text, times in ticks, zero without a sign."""
+    columns = [[_comparable(value) for value in _plain(column).to_pylist()] for column in table.columns]
     return sorted(zip(*columns, strict=True))
 
 
 def in_ticks(table: pa.Table) -> pa.Table:
-    """Results with the window's bounds as whole numbers."""
+    """Return results with the window's bounds as whole numbers."""
     for n, name in enumerate(("window_start", "window_end")):
         table = table.set_column(n, name, table[name].cast(pa.int64()))
     return table
 
 
-def _told(value: Any) -> str:
+def _comparable(value: Any) -> str:
     if isinstance(value, float):
         return f"{value + 0.0:.12g}"
     return repr(value.isoformat() if isinstance(value, datetime) else value)

@@ -1,4 +1,4 @@
-"""What is held, what does not fit, and what is refused."""
+"""The size of the state, values that do not fit, and queries that are refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def all_of(spec: GroupSpec, **columns) -> list[dict]:
 
 
 def test_state_grows_with_groups_and_not_with_rows():
-    """Of a hundred overlapping windows two panes a slide are held, not a hundred groups a row."""
+    """For a hundred overlapping windows, the state has two panes per slide, not a hundred groups per row."""
     r = np.random.default_rng(1)
     spec = spec_of(COUNT, AggregateColumn("avg", "x", pa.float64()), length=1005, slide=10, keys=("k",))
     groups = WindowGroups(spec, pa.schema({"t": pa.int64(), "k": pa.int64(), "x": pa.int64()}))
@@ -41,12 +41,12 @@ def test_state_grows_with_groups_and_not_with_rows():
         groups.close(start + 500)
         sizes.append(len(groups))
         nbytes.append(groups.nbytes)
-    most = 2 * 3 * 2 * (1005 // 10 + 2)  # runs, keys, panes a slide, slides that are open
+    most = 2 * 3 * 2 * (1005 // 10 + 2)  # runs, keys, panes per slide, open slides
     assert max(sizes) <= most
     assert max(nbytes[100:]) <= 1.5 * max(nbytes[:100])
 
 
-def test_distinct_values_are_held_once():
+def test_distinct_values_are_stored_once():
     spec = spec_of(AggregateColumn("count", "x", pa.int64(), distinct=True), length=1000, slide=100)
     groups = WindowGroups(spec, pa.schema({"t": pa.int64(), "x": pa.int64()}))
     for n in range(100):
@@ -57,7 +57,9 @@ def test_distinct_values_are_held_once():
 
 @pytest.mark.parametrize("values", [[2**63 - 1, 1], [-(2**63), -1], [2**62] * 5])
 def test_a_sum_of_whole_numbers_that_does_not_fit(values: list[int]):
-    with pytest.raises(SumOverflowError, match=rf"sum\(x\) of a window is {sum(values)}, which BIGINT cannot tell"):
+    with pytest.raises(
+        SumOverflowError, match=rf"sum\(x\) of a window is {sum(values)}, which BIGINT cannot represent"
+    ):
         all_of(spec_of(AggregateColumn("sum", "x", pa.int64())), t=[1] * len(values), x=values)
 
 
@@ -71,18 +73,18 @@ def test_sums_of_decimals():
     most = Decimal("9" * 36 + ".99")
     spec = spec_of(AggregateColumn("sum", "x", kind))
     assert all_of(spec, t=[1, 11], x=pa.array([most, None], kind))[0]["agg 0"] == most
-    with pytest.raises(SumOverflowError, match=r"1999.*99\.98, which DECIMAL\(38, 2\) cannot tell"):
+    with pytest.raises(SumOverflowError, match=r"1999.*99\.98, which DECIMAL\(38, 2\) cannot represent"):
         all_of(spec, t=[1, 1], x=pa.array([most, most], kind))
 
 
 def test_the_average_of_whole_numbers_is_of_their_exact_sum():
-    """Summed as floating numbers, as Spark does, the ones would be lost."""
+    """If they were summed as floating-point numbers, as in Spark, the ones would be lost."""
     values = [2**60, 1, 1, 1, -(2**60)]
     out = all_of(spec_of(AggregateColumn("avg", "x", pa.float64())), t=[1] * 5, x=values)
     assert out[0]["agg 0"] == 3 / 5
 
 
-def test_the_least_and_largest_interval():
+def test_minimum_and_maximum_of_intervals():
     kind = pa.duration("us")
     spec = spec_of(
         AggregateColumn("min", "x", kind), AggregateColumn("max", "x", kind), AggregateColumn("max", "n", kind)
@@ -93,7 +95,7 @@ def test_the_least_and_largest_interval():
 
 
 def test_every_nan_is_one_group():
-    """Arrow tells them apart by their bits."""
+    """Arrow distinguishes them by their bits."""
     bits = np.array([0x7FF8000000000000, 0xFFF8000000000001, 0x7FF0000000000001], np.uint64)
     out = all_of(spec_of(COUNT, keys=("k",)), t=[1, 1, 1], k=bits.view(np.float64))
     assert [row["agg 0"] for row in out] == [3]
@@ -105,12 +107,12 @@ def test_no_aggregates_list_the_groups():
 
 
 @pytest.mark.parametrize(
-    ("spec", "schema", "told"),
+    ("spec", "schema", "message"),
     [
         (spec_of(COUNT, keys=("k",)), {"t": pa.int64(), "kk": pa.int64()}, r"no column 'k' \(did you mean 'kk'\?\)"),
         (spec_of(COUNT, keys=("k",)), {"t": pa.int64(), "k": pa.list_(pa.int8())}, "k is LIST.* cannot be grouped"),
         (spec_of(COUNT), {"t": pa.string()}, "t is string; a time is a timestamp or a whole number"),
-        (spec_of(COUNT), {"t": pa.timestamp("s")}, r"TUMBLE\(10 MICROSECONDS\) is no whole number of ticks of t"),
+        (spec_of(COUNT), {"t": pa.timestamp("s")}, r"TUMBLE\(10 MICROSECONDS\) is not a whole number of ticks of t"),
         (
             spec_of(AggregateColumn("min", "x", pa.list_(pa.int8()))),
             {"t": pa.int64(), "x": pa.list_(pa.int8())},
@@ -119,13 +121,13 @@ def test_no_aggregates_list_the_groups():
     ],
     ids=["no column", "list as key", "text as time", "coarse time", "least list"],
 )
-def test_refused_before_any_row(spec: GroupSpec, schema: dict, told: str):
-    with pytest.raises(PlanError, match=told):
+def test_refused_before_any_row(spec: GroupSpec, schema: dict, message: str):
+    with pytest.raises(PlanError, match=message):
         WindowGroups(spec, pa.schema(schema))
 
 
 def test_windows_with_gaps_are_refused():
-    with pytest.raises(PlanError, match="at least as often as it is long"):
+    with pytest.raises(PlanError, match="greater than 0 and not longer than the window"):
         spec_of(COUNT, length=5, slide=10)
 
 
@@ -135,6 +137,7 @@ def test_a_time_that_no_window_can_hold(tick: int):
         all_of(spec_of(COUNT), t=[tick])
 
 
-def test_bounds_that_the_type_of_the_time_cannot_tell():
-    with pytest.raises(PlanError, match="t is TINYINT, which cannot tell the bounds of its windows; cast it to BIGINT"):
+def test_bounds_that_the_type_of_the_time_cannot_represent():
+    message = "t is TINYINT, which cannot represent the bounds of its windows; cast it to BIGINT"
+    with pytest.raises(PlanError, match=message):
         all_of(spec_of(COUNT), t=pa.array([125], pa.int8()))

@@ -1,4 +1,4 @@
-"""Groups that somebody chose to do harm: Arrow's group_by alone takes quadratic time for them."""
+"""Groups chosen by an attacker: Arrow's group_by alone takes quadratic time for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thalweg.plan.window import GroupWindow
 
 COUNT = 8000
 SLOWER = 25
-"""Times as slow as others, at most: it was more than a hundred."""
+"""The largest allowed slowdown compared with other groups: it was more than a hundred."""
 SPECS = {
     "keys": GroupSpec("t", GroupWindow(10, 10), ("k",), (AggregateColumn("sum", "x", pa.int64()),)),
     "distinct values": GroupSpec("t", GroupWindow(10, 10), (), (AggregateColumn("count", "k", pa.int64(), True),)),
@@ -25,7 +25,7 @@ SPECS = {
 
 @pytest.mark.parametrize("kind", SPECS)
 def test_chosen_groups_cost_what_others_cost(kind: str):
-    """Of a thread's own time, so that a busy machine does not count."""
+    """Measured in thread time, so that a busy machine does not matter."""
 
     def spent(keys: pa.Array) -> int:
         rows = pa.record_batch({"t": np.zeros(COUNT, np.int64), "k": keys, "x": np.ones(COUNT, np.int64)})

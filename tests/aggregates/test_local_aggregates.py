@@ -1,4 +1,4 @@
-"""Aggregates over batches in this process: rounds, watermarks, and what is told."""
+"""Aggregates over batches in this process: rounds, watermarks, and reported counts."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ TENS = GroupSpec("t", GroupWindow(10, 10), (), (COUNT,))
 @examples(50, long=2_000)
 @given(case=cases(), given_mark=st.booleans())
 def test_same_as_duckdb(case: Case, given_mark: bool):
-    """Also where the watermark comes from somebody else, who is a little behind."""
-    told: list[GroupCounts] = []
+    """Also if the watermark comes from elsewhere and lags slightly."""
+    reported: list[GroupCounts] = []
     read = 0
 
     def batches():
@@ -38,40 +38,42 @@ def test_same_as_duckdb(case: Case, given_mark: bool):
         return max(known) - case.lateness - 1 if known else None
 
     out = list(
-        aggregate_batches(batches(), case.spec, case.lateness, told.append, watermark=watermark if given_mark else None)
+        aggregate_batches(
+            batches(), case.spec, case.lateness, reported.append, watermark=watermark if given_mark else None
+        )
     )
     assert len(out) >= 1
     table = pa.Table.from_batches(out)
     assert rows(in_ticks(table)) == case.expected()
-    last = told[-1]
+    last = reported[-1]
     assert (last.rows, last.late, last.results, last.held) == (case.table.num_rows, 0, table.num_rows, 0)
     assert last.no_time == case.ticks.count(None)
 
 
 def counts(batches: list[list[int]], lateness: int = 0) -> tuple[list[tuple[int, int]], GroupCounts]:
-    told: list[GroupCounts] = []
+    reported: list[GroupCounts] = []
     made = [pa.record_batch({"t": pa.array(times, pa.int64())}) for times in batches]
-    out = pa.Table.from_batches(list(aggregate_batches(made, TENS, lateness, told.append)))
-    return list(zip(out["window_start"].to_pylist(), out["agg 0"].to_pylist(), strict=True)), told[-1]
+    out = pa.Table.from_batches(list(aggregate_batches(made, TENS, lateness, reported.append)))
+    return list(zip(out["window_start"].to_pylist(), out["agg 0"].to_pylist(), strict=True)), reported[-1]
 
 
 def test_a_late_row_is_counted_and_in_no_window():
-    out, told = counts([[1, 15], [9, 16, 14, 15], [3, 30]])
+    out, reported = counts([[1, 15], [9, 16, 14, 15], [3, 30]])
     # the watermark is 15 in the second round, so 9 and 14 are late; 16 in the third, so 3 is
     assert out == [(0, 1), (10, 3), (30, 1)]
-    assert (told.rows, told.late, told.most_late) == (8, 3, 13)
-    out, told = counts([[1, 15], [9, 16, 14, 15], [3, 30]], lateness=6)
+    assert (reported.rows, reported.late, reported.most_late) == (8, 3, 13)
+    out, reported = counts([[1, 15], [9, 16, 14, 15], [3, 30]], lateness=6)
     assert out == [(0, 2), (10, 4), (30, 1)]
-    assert (told.late, told.most_late) == (1, 7)
+    assert (reported.late, reported.most_late) == (1, 7)
 
 
 def test_a_large_batch_is_several_rounds():
-    out, told = counts([[100] * ROUND_ROWS + [5]])
+    out, reported = counts([[100] * ROUND_ROWS + [5]])
     assert out == [(100, ROUND_ROWS)]
-    assert told.late == 1
-    out, told = counts([[100] * (ROUND_ROWS - 1) + [5]])
+    assert reported.late == 1
+    out, reported = counts([[100] * (ROUND_ROWS - 1) + [5]])
     assert out == [(0, 1), (100, ROUND_ROWS - 1)]
-    assert told.late == 0
+    assert reported.late == 0
 
 
 def test_windows_come_as_soon_as_the_watermark_passes_them():
@@ -92,13 +94,13 @@ def test_windows_come_as_soon_as_the_watermark_passes_them():
 def test_without_rows_there_is_a_schema():
     schema = pa.schema({"t": pa.timestamp("ms"), "x": pa.string()})
     spec = GroupSpec("t", GroupWindow(1000, 1000), ("x",), (COUNT,))
-    told: list[GroupCounts] = []
+    reported: list[GroupCounts] = []
     for batches in ([], [pa.RecordBatch.from_pylist([], schema)]):
-        (batch,) = aggregate_batches(batches, spec, told=told.append, schema=schema)
+        (batch,) = aggregate_batches(batches, spec, report=reported.append, schema=schema)
         assert batch.num_rows == 0
         assert batch.schema == spec.output(schema)
     assert list(aggregate_batches([], spec)) == []
-    assert {count.rows for count in told} == {0}
+    assert {count.rows for count in reported} == {0}
 
 
 def test_results_are_in_batches_of_bounded_size():
@@ -108,7 +110,7 @@ def test_results_are_in_batches_of_bounded_size():
     assert [each.num_rows for each in out] == [RESULT_ROWS, 5]
 
 
-def test_bad_arguments_are_told_at_once():
+def test_bad_arguments_are_refused_at_once():
     with pytest.raises(PlanError, match="lateness=-1: must not be negative"):
         aggregate_batches([], TENS, -1)
     with pytest.raises(PlanError, match="no column 't'"):

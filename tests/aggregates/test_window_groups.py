@@ -1,4 +1,4 @@
-"""Groups of rows in any cut into batches are DuckDB's of the finished data, window after window as they close."""
+"""Groups are those of DuckDB on the finished data, however rows are cut into batches, one window after another."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AT_ONCE = st.sampled_from([1, 5, 1 << 20])
 
 @examples(80, long=5_000)
 @given(case=cases(), at_once=AT_ONCE)
-def test_each_window_is_given_out_once_and_as_soon_as_it_may(case: Case, at_once: int):
+def test_each_window_is_emitted_once_and_as_soon_as_possible(case: Case, at_once: int):
     expected = case.expected()
     groups = WindowGroups(case.spec, case.table.schema)
     out: list[pa.Table] = []

@@ -173,10 +173,10 @@ def test_on_spark_all_variants_agree_and_are_told(spark: SparkSession, tmp_path:
 
     item = TINY(three, 4_000)
     measured = filters.run_on_spark(spark, item.make(item.rows, 0.0), item, 1, tmp_path)
-    told = {line["variant"]: line for line in measured.lines()}
-    assert {"plain", "nondeterministic", "fused", "hindsight", "hindsight again", "a-greedy"} <= set(told)
-    assert told["plain"]["cost_weighted_units"] > told["fused"]["cost_weighted_units"]
-    assert sum(told["hindsight"]["evaluations"].values()) == sum(
+    by_variant = {line["variant"]: line for line in measured.lines()}
+    assert {"plain", "nondeterministic", "fused", "hindsight", "hindsight again", "a-greedy"} <= set(by_variant)
+    assert by_variant["plain"]["cost_weighted_units"] > by_variant["fused"]["cost_weighted_units"]
+    assert sum(by_variant["hindsight"]["evaluations"].values()) == sum(
         measured.scenario.evaluations(measured.scenario.best_orders).values()
     )
     assert [line["target"][:10] for line in targets(measured)] == [

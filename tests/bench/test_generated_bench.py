@@ -36,7 +36,7 @@ from bench.generated.prices import DECISION, UPDATE
 from bench.generated.spec import GROUPS, Chain, Part, Phase, as_written
 from bench.generated.summary import summary
 from thalweg.adapt.auto import Auto
-from thalweg.adapt.policy import Seen
+from thalweg.adapt.policy import Observation
 from thalweg.plan.pipeline import Pipeline
 from thalweg.runtime.filters.filter_loop import MOST_SLICE_ROWS
 
@@ -305,7 +305,7 @@ def test_a_decision_on_the_virtual_clock_has_its_price() -> None:
         nothing, costs = np.zeros(n, np.int64), np.full(n, 100.0)
         for rows, price in ((60, DECISION.ns(n, 60)), (0, UPDATE["auto"].ns(n))):
             before = clock.cpu_ns
-            policy.update(Seen(nothing, nothing, nothing, costs, np.ones((rows, n), dtype=bool)))
+            policy.update(Observation(nothing, nothing, nothing, costs, np.ones((rows, n), dtype=bool)))
             assert clock.cpu_ns - before == pytest.approx(price, abs=1.0)
     assert DECISION.ns(16, 512) > 1.5 * DECISION.ns(2, 512) > 3.0 * UPDATE["auto"].ns(2)
     assert set(POLICIES) == set(UPDATE)

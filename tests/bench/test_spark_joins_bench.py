@@ -19,7 +19,7 @@ from bench.joins.spark import table
 from bench.joins.spark.agenda import LARGE, LONG, SMALL, STAR
 from bench.joins.spark.expected import checksum, expected
 from bench.joins.spark.measured import Measured
-from bench.joins.spark.query_run import BatchTold
+from bench.joins.spark.query_run import BatchProgress
 from bench.joins.spark.scenario import BATCH_US, SHARES, StreamScenario, chain, star, three_way
 from bench.joins.spark.stream_files import StreamFiles
 from bench.joins.spark.targets import targets
@@ -175,13 +175,13 @@ def test_targets_are_judged_from_the_numbers() -> None:
     assert (large["value"], large["reached"]) == (14.0, False)
     stars = lines[STAR, "rate over that of three-way"]  # 50 rows in 800 ms, 30 in 205
     assert (stars["value"], stars["reached"]) == (pytest.approx(50 / 800 * 205 / 30, abs=1e-3), False)
-    flat = lines[LONG, "growth of a batch's time a batch, ms"]
+    flat = lines[LONG, "growth of the batch time per batch, ms"]
     assert flat["reached"]
     done[LONG] = replace(done[LONG], runs={OURS: [ran(100, 103, 104, 108, 109, 112)]})
     assert [line["reached"] for line in targets(done) if line["scenario"] == LONG] == [False]
 
 
-def _batch(number: int, ms: int, checkpoint_bytes: int) -> BatchTold:
-    return BatchTold(
+def _batch(number: int, ms: int, checkpoint_bytes: int) -> BatchProgress:
+    return BatchProgress(
         number, 30, (1, 1), {"triggerExecution": ms, "addBatch": ms}, 0.0, 0, 0, checkpoint_bytes, jvm_ms=ms
     )

@@ -33,19 +33,19 @@ def test_files_are_in_the_order_of_their_first_call() -> None:
 
 
 def test_calls_in_other_threads_count() -> None:
-    from thalweg.plan import column_name
+    from thalweg.plan import find_column
 
     def call() -> None:
-        column_name.find_column("a", ["a"])
+        find_column("a", ["a"])
 
     with walk.watched() as seen:
         started = threading.Thread(target=call)
         started.start()
         started.join()
-    assert list(seen) == ["plan/column_name.py"]
+    assert list(seen) == ["plan/filter_plan.py"]
     assert sys.getprofile() is None
     call()
-    assert list(seen) == ["plan/column_name.py"]
+    assert list(seen) == ["plan/filter_plan.py"]
 
 
 def test_a_walk_that_is_too_long_fails_the_command(monkeypatch, capsys) -> None:

@@ -1,4 +1,4 @@
-"""`thalweg report` on files that a kill, a full disk, an editor or nobody's records damaged: never a traceback."""
+"""`thalweg report` on files that a kill, a full disk, an editor or foreign content damaged: never a traceback."""
 
 from __future__ import annotations
 
@@ -119,7 +119,9 @@ def test_a_line_of_very_many_pieces_is_given_up(lines: list[str], whole: str, tm
 
 
 @pytest.mark.parametrize("foreign", FOREIGN, ids=[str(foreign[:30]) for foreign in FOREIGN])
-def test_what_is_no_record_is_left_out_and_told(foreign: bytes, lines: list[str], whole: str, tmp_path: Path) -> None:
+def test_what_is_no_record_is_left_out_and_reported(
+    foreign: bytes, lines: list[str], whole: str, tmp_path: Path
+) -> None:
     content = "\n".join(lines[:3]).encode() + b"\n" + foreign + b"\n" + "\n".join(lines[3:]).encode() + b"\n"
     result = reported(file_of(tmp_path, content))
     assert result.exit_code == 0
@@ -127,14 +129,14 @@ def test_what_is_no_record_is_left_out_and_told(foreign: bytes, lines: list[str]
     assert "1 part could not be read and is left out (line 4)" in result.stderr
     alone = reported(file_of(tmp_path, foreign + b"\n"))
     assert alone.exit_code == 1
-    assert "is no file of event records (line 1" in alone.stderr
+    assert "has no event records (line 1" in alone.stderr
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b" ", b"\xef\xbb\xbf", b"\0" * 100])
 def test_a_file_of_nothing_holds_no_observations(content: bytes, tmp_path: Path) -> None:
     result = reported(file_of(tmp_path, content))
     assert result.exit_code == 1
-    assert "holds no observations yet" in result.stderr
+    assert "has no observations yet" in result.stderr
 
 
 def test_other_files(lines: list[str], whole: str, tmp_path: Path) -> None:
@@ -206,5 +208,5 @@ def test_random_damage(lines: list[str], tmp_path: Path) -> None:
 
 def test_reading_from_python_warns_of_foreign_lines_once(lines: list[str], tmp_path: Path) -> None:
     path = file_of(tmp_path, "\n".join(["hello", *lines, "world", ""]))
-    with pytest.warns(UserWarning, match="2 lines are no event records, the first is 1"):
+    with pytest.warns(UserWarning, match="2 lines are not event records and are skipped, the first is line 1"):
         assert len(list(read(path))) == len(lines)

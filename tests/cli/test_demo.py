@@ -91,7 +91,7 @@ def test_a_checksum_is_of_the_rows_not_of_their_order() -> None:
     assert Kept.of(table) != Kept.of(table.slice(1))
 
 
-def test_an_unknown_policy_is_told_before_spark_starts() -> None:
+def test_an_unknown_policy_is_reported_before_spark_starts() -> None:
     result = CliRunner().invoke(app, ["demo", "--policy", "sweeep"])
     assert result.exit_code == 2
     assert "did you mean 'sweep'" in result.stderr

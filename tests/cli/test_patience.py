@@ -1,4 +1,4 @@
-"""The demo stops at a safe point, whoever tells it to."""
+"""The demo stops at a safe point, whichever signal stops it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import signal
 
 import pytest
 
-from thalweg.cli.demo.patience import HEARD, interrupts_wait
+from thalweg.cli.demo.patience import HANDLED, interrupts_wait
 
 
-@pytest.mark.parametrize("number", HEARD)
-def test_a_signal_is_heard_at_once_and_obeyed_where_that_is_safe(number: int):
-    """A terminal that is closed must not leave the demo's files behind."""
-    before, told = signal.getsignal(number), []
-    with interrupts_wait(lambda: told.append(True)) as check:
+@pytest.mark.parametrize("number", HANDLED)
+def test_a_signal_is_acknowledged_at_once_and_handled_at_a_safe_point(number: int):
+    """If the terminal is closed, the demo must still remove its files."""
+    before, acknowledged = signal.getsignal(number), []
+    with interrupts_wait(lambda: acknowledged.append(True)) as check:
         check()
         os.kill(os.getpid(), number)
-        assert told == [True]
+        assert acknowledged == [True]
         with pytest.raises(KeyboardInterrupt):
             check()
     assert signal.getsignal(number) == before

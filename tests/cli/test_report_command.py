@@ -44,7 +44,7 @@ def test_as_json(events: Path) -> None:
     assert {p["name"] for p in section["predicates"]} == {p.name for p in PREDICATES}
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["report", str(tmp_path / "nothing.jsonl")])
     assert result.exit_code == 1
     assert "there is no file" in result.stderr
@@ -54,12 +54,12 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["hello\n", "[1, 2]\n", '"observed"\n', '{"event": "weather"}\n', '{"event": "observed"}\n']
 )
-def test_another_file_is_told(tmp_path: Path, text: str) -> None:
+def test_another_file_is_reported(tmp_path: Path, text: str) -> None:
     path = tmp_path / "other.jsonl"
     path.write_text(text)
     result = CliRunner().invoke(app, ["report", str(path)])
     assert result.exit_code == 1
-    assert "is no file of event records" in result.stderr
+    assert "has no event records" in result.stderr
 
 
 def test_a_foreign_line_is_left_out_with_its_number(events: Path, tmp_path: Path) -> None:
@@ -80,12 +80,12 @@ def test_a_file_whose_writer_was_killed_is_reported_as_far_as_it_goes(events: Pa
     assert told.stdout == whole.stdout
 
 
-def test_an_empty_file_is_told(tmp_path: Path) -> None:
+def test_an_empty_file_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "empty.jsonl"
     path.touch()
     result = CliRunner().invoke(app, ["report", str(path)])
     assert result.exit_code == 1
-    assert "holds no observations yet" in result.stderr
+    assert "has no observations yet" in result.stderr
 
 
 def test_version() -> None:

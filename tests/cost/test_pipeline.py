@@ -1,4 +1,4 @@
-"""Equation 1, the greedy order and the best one, against sums and permutations written out."""
+"""Equation 1, the greedy order and the best order, compared with explicit sums and all permutations."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_equation_1_is_the_cost_over_the_table(case):
     pipeline, dropped, times, weights = case
     order = pipeline.start
     drops, alive = [], list(zip(dropped.tolist(), weights, strict=True))
-    for k in order:  # d(i|i-1): the share that the filter at i drops of what the ones before let through
+    for k in order:  # d(i|i-1): the share that the filter at i drops of the tuples that pass the filters before it
         reach = sum(weight for _, weight in alive)
         drops.append(sum(weight for row, weight in alive if row[k]) / reach if reach else 0.0)
         alive = [(row, weight) for row, weight in alive if not row[k]]
@@ -115,7 +115,7 @@ def test_the_best_order_with_fixed_costs_is_the_best_of_all(case, data):
     assert cost == pytest.approx(float(best))
 
 
-def test_more_slices_than_are_looked_at_together():
+def test_more_slices_than_are_processed_together():
     rng = np.random.default_rng(5)
     dropped = rng.random((1000, 3)) < [0.3, 0.6, 0.9]
     starts = np.unique(np.append(0, rng.integers(0, 1000, 300)))
@@ -139,9 +139,9 @@ def test_a_guard_is_worth_what_it_guards():
 @given(cases())
 def test_the_greedy_order_satisfies_the_greedy_invariant(case):
     pipeline, dropped, times, weights = case
-    pipeline = Pipeline(pipeline.names)  # that of the paper is for filters without guards
+    pipeline = Pipeline(pipeline.names)  # the paper's invariant is for filters without guards
     order = greedy_order(dropped, times, np.array(weights, float), pipeline)
-    for i, stands in enumerate(order):
+    for i, current in enumerate(order):
         reach = [(row, w) for row, w in zip(dropped, weights, strict=True) if not any(row[k] for k in order[:i])]
 
         def rate(k: int, reach=reach) -> Fraction:
@@ -149,12 +149,12 @@ def test_the_greedy_order_satisfies_the_greedy_invariant(case):
 
         for other in order[i + 1 :]:
             if set(pipeline.guards[other]) <= set(order[:i]):
-                assert rate(stands) >= rate(other)
+                assert rate(current) >= rate(other)
 
 
 @given(cases(most=6))
 def test_the_greedy_order_is_within_four_times_the_best(case):
-    # theorem 4.1; it is of filters without guards
+    # theorem 4.1 is for filters without guards
     _, dropped, times, weights = case
     order = greedy_order(dropped, times, np.array(weights, float))
     _, best = best_order(dropped, times, np.array(weights, float))
@@ -162,7 +162,7 @@ def test_the_greedy_order_is_within_four_times_the_best(case):
 
 
 def test_greedy_is_not_always_best():
-    # so that the bound above compares two things: the first drops 7 of 12 and is taken first, the others share all 12
+    # so the bound above is not trivial: the first drops 7 of 12 and is taken first, the others together drop all 12
     dropped = np.array([[1, 1, 0]] * 3 + [[0, 1, 0]] * 3 + [[1, 0, 1]] * 4 + [[0, 0, 1]] * 2, bool)
     assert greedy_order(dropped, [1, 1, 1]) == (0, 1, 2)
     assert order_cost((0, 1, 2), dropped, [1, 1, 1]) == pytest.approx(19 / 12)

@@ -1,4 +1,4 @@
-"""Records as a run would write them, any numbers in them."""
+"""Records as a run would write them, with arbitrary numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ batches = st.none() | st.integers(0, 10**6)
 
 @st.composite
 def records_of_a_run(draw: st.DrawFn, run: str = "run 1") -> list[Record]:
-    """In the order a run writes them: verdicts before the observation they belong to."""
+    """Draw records in the order in which a run writes them: verdicts before the observation they belong to."""
     predicates = tuple(draw(st.lists(names, min_size=1, max_size=4, unique=True)))
     n = len(predicates)
     order = st.permutations(predicates).map(tuple)
@@ -45,7 +45,7 @@ def records_of_a_run(draw: st.DrawFn, run: str = "run 1") -> list[Record]:
 
 @st.composite
 def native_records(draw: st.DrawFn, run: str = "run 1", chain: tuple[str, ...] = ()) -> list[Record]:
-    """What a run tells of its native predicates, one record a micro-batch."""
+    """Draw the records of a run about its native predicates, one per micro-batch."""
     predicates = tuple(draw(st.lists(names, min_size=1, max_size=4, unique=True)))
     n = len(predicates)
     order = st.permutations(predicates).map(tuple)

@@ -1,4 +1,4 @@
-"""Records survive JSON lines unchanged."""
+"""JSON lines preserve records exactly."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def test_a_file_gives_back_what_was_written_in_order(records: list[Record], tmp_
 SWITCHED = Switched("r", 3, "w", 10, ("b", "a"))
 
 
-def test_blank_lines_are_passed_over(tmp_path: Path):
+def test_blank_lines_are_skipped(tmp_path: Path):
     path = tmp_path / "events.jsonl"
     path.write_text(f"\n{to_json(SWITCHED)}\n\n", encoding="utf-8")
     assert list(read(path)) == [SWITCHED]
 
 
-def test_a_line_cut_off_by_a_kill_is_passed_over_and_the_next_writer_begins_a_new_one(tmp_path: Path):
+def test_a_line_cut_off_by_a_kill_is_skipped_and_the_next_writer_begins_a_new_one(tmp_path: Path):
     path = tmp_path / "events.jsonl"
     line = to_json(SWITCHED)
     for length in range(1, len(line)):
@@ -64,7 +64,7 @@ def test_a_line_that_lacks_only_its_end_counts(tmp_path: Path):
     assert list(read(path)) == [SWITCHED, SWITCHED]
 
 
-def test_of_a_micro_batch_that_was_run_again_the_last_time_is_read(tmp_path: Path):
+def test_only_the_last_run_of_a_repeated_micro_batch_is_read(tmp_path: Path):
     def switched(query: str, start: str, batch: int) -> Switched:
         return Switched(f"{query} run {start}", batch, "w", 1, ("a",), query, start)
 
@@ -84,7 +84,7 @@ def test_of_a_micro_batch_that_was_run_again_the_last_time_is_read(tmp_path: Pat
     for record in written:
         lines.write(record)
     assert list(read(path)) == written[:2] + written[4:]
-    lines.write(switched("q", "3", 2))  # killed before it could tell what it observed: the time before still counts
+    lines.write(switched("q", "3", 2))  # killed before it could report what it observed: the previous run still counts
     assert list(read(path)) == [*written[:2], *written[4:8], *written[8:]]
 
 
@@ -111,8 +111,8 @@ def test_a_line_of_another_kind_is_refused_with_its_beginning(line: str):
 
 @settings(max_examples=5)
 @given(records=records_of_a_run())
-def test_a_trial_never_loses_less_than_nothing(records: list[Record]):
-    line = to_json(dataclasses.replace(records[-1], trial_loss_ns=-1))  # a loss is at least 0 where it is measured
+def test_a_negative_trial_loss_is_refused(records: list[Record]):
+    line = to_json(dataclasses.replace(records[-1], trial_loss_ns=-1))  # a measured loss is at least 0
     with pytest.raises(ThalwegError, match="trial_loss_ns is -1"):
         from_json(line)
 
@@ -127,7 +127,7 @@ def test_a_cost_too_large_for_a_float_is_no_record(records: list[Record]):
 
 
 @pytest.mark.parametrize("line", ["[1, 2]", "7", "not json", '{"event": "switched", "run": "r"}', '{"event": "swit'])
-def test_a_line_that_is_no_record_at_all_is_refused_the_same_way(line: str):
+def test_a_line_that_is_not_a_record_is_refused_the_same_way(line: str):
     with pytest.raises(ThalwegError, match="not an event record"):
         from_json(line)
 

@@ -1,4 +1,4 @@
-"""A small table whose values break what is only almost right, and expressions on it by Spark and by Thalweg."""
+"""A small table with values that break almost correct code, and expressions on it by Spark and by Thalweg."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ RAISED = "raised"
 
 @cache
 def read(text: str) -> Expression:
-    """As the analyser types it."""
+    """Return an expression with the types that the analyser gives it."""
     return read_query(f"SELECT {text} AS x FROM r", _CATALOG, {}).outputs[0].expression
 
 
 def ours(expression: Expression, table: pa.Table = TABLE) -> pa.Array:
-    """Of all rows at once."""
+    """Evaluate an expression on all rows at once."""
 
     def column(ref: Ref | Bound) -> pa.Array:
         assert isinstance(ref, Ref)
@@ -87,40 +87,42 @@ def ours(expression: Expression, table: pa.Table = TABLE) -> pa.Array:
 
 
 def ours_by_row(expression: Expression) -> list[Any]:
-    """One row at a time: its value, or that it raised."""
+    """Evaluate one row at a time; `RAISED` for rows that raise."""
     made: list[Any] = []
     for row in range(TABLE.num_rows):
         try:
-            made.extend(told(ours(expression, TABLE.slice(row, 1))))
+            made.extend(python_values(ours(expression, TABLE.slice(row, 1))))
         except ExpressionError:
             made.append(RAISED)
     return made
 
 
 class SparkSide:
-    """The same expressions by Spark."""
+    """Evaluates the same expressions with Spark."""
 
     def __init__(self, session: SparkSession) -> None:
-        # What is asked is what an expression means, not which of its parts an optimizer may drop unseen.
+        # The tests compare what an expression means, not which of its parts an optimizer may drop.
         rules = ["BooleanSimplification", "SimplifyConditionals", "NullPropagation", "ConstantFolding",
                  "SimplifyBinaryComparison", "PushFoldableIntoBranches", "OptimizeIn", "ReorderAssociativeOperator",
                  "ReplaceNullWithFalseInPredicate", "SimplifyCasts", "UnwrapCastInBinaryComparison",
                  "LikeSimplification"]  # fmt: skip
         self._rules = ",".join(f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in rules)
         self.session = session
-        # pyspark takes a time without a zone for one with the session's, unless told
+        # without the cast, PySpark gives a time without a zone the session's zone
         self.frame: DataFrame = session.createDataFrame(TABLE).withColumn("q", F.col("q").cast("timestamp_ntz"))
 
     def values(self, expressions: Sequence[Expression], rows: Sequence[Sequence[int]]) -> list[pa.Array]:
-        """Each on rows of its own, and null on the others; raises what Spark raises."""
+        """Evaluate each expression on its rows, with null on the others. Raises what Spark raises."""
         with self._meant():
             table = self._asked(expressions, rows).toArrow()
         table = table.sort_by("id")
         return [table[f"x{n}"].combine_chunks() for n in range(len(expressions))]
 
     def failure(self, expression: Expression, row: int) -> str | None:
-        """What Spark says of one row; None: it has a value. The rows are in the plan, and Spark evaluates what it is
-        asked of them when it optimizes, in a tenth of the time that a query takes which fails."""
+        """Return Spark's error on one row; None if it has a value.
+
+        The rows are in the plan, and Spark evaluates the expression when it optimizes, in a tenth of the time of a
+        failing query."""
         with self._meant():
             asked: Any = self._asked([expression], [[row]])
             try:
@@ -148,14 +150,14 @@ class SparkSide:
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Equal; of doubles that Java and C compute differently, the last digits are not compared."""
+    """Whether values are equal, except for the last digits of doubles that Java and C compute differently."""
     if isinstance(one, float) and isinstance(other, float):
         return (math.isnan(one) and math.isnan(other)) or one == other or math.isclose(one, other, rel_tol=1e-13)
     return type(one) is type(other) and one == other
 
 
-def told(values: pa.Array) -> list[Any]:
-    """For Python; times as numbers, since Python's end with the year 1."""
+def python_values(values: pa.Array) -> list[Any]:
+    """Return Python values, with times as numbers, because Python's end with the year 1."""
     is_time = pa.types.is_timestamp(values.type) or pa.types.is_duration(values.type)
     return (values.cast(pa.int64()) if is_time else _days(values)).to_pylist()
 
@@ -165,7 +167,9 @@ def _days(values: pa.Array) -> pa.Array:
 
 
 def check(spark_side: SparkSide, expressions: Sequence[Expression]) -> None:
-    """Every row has the same value on both sides, of one type; where ours raises, so does Spark (asked of one row)."""
+    """Check that every row has the same value and type on both sides, and that Spark also raises if ours does.
+
+    Spark is tried on one row that raises."""
     outcomes = [ours_by_row(expression) for expression in expressions]
     fine = [[row for row, value in enumerate(outcome) if value is not RAISED] for outcome in outcomes]
     some = [n for n, rows in enumerate(fine) if rows]
@@ -175,7 +179,11 @@ def check(spark_side: SparkSide, expressions: Sequence[Expression]) -> None:
         same_type = whole.type == expressions[n].type and (whole.type == values.type or pa.types.is_null(whole.type))
         assert same_type, f"{_text(expressions[n])} is {whole.type}, in Spark {values.type}"
         for row, one, alone, other in zip(
-            fine[n], told(whole), [outcomes[n][row] for row in fine[n]], told(values.take(fine[n])), strict=True
+            fine[n],
+            python_values(whole),
+            [outcomes[n][row] for row in fine[n]],
+            python_values(values.take(fine[n])),
+            strict=True,
         ):
             assert alike(one, other), f"{_text(expressions[n])} is {one!r}, in Spark {other!r}: {_row(row)}"
             assert alike(one, alone), f"{_text(expressions[n])} is {one!r}, of one row alone {alone!r}: {_row(row)}"
@@ -185,13 +193,13 @@ def check(spark_side: SparkSide, expressions: Sequence[Expression]) -> None:
 
 
 def _check_raising(spark_side: SparkSide, expression: Expression, row: int) -> None:
-    told = spark_side.failure(expression, row)
-    assert told is not None, f"{_text(expression)} raised; in Spark it has a value: {_row(row)}"
-    assert _is_of_a_row(told), told
+    failure = spark_side.failure(expression, row)
+    assert failure is not None, f"{_text(expression)} raised; in Spark it has a value: {_row(row)}"
+    assert _is_of_a_row(failure), failure
 
 
 def _by_halves(spark_side: SparkSide, expressions: list[Expression], rows: list[list[int]]) -> list[pa.Array]:
-    """All in one query; where that raises, whose fault it is."""
+    """Evaluate all in one query; if that raises, find the expression that causes it."""
     if not expressions:
         return []
     try:

@@ -1,4 +1,4 @@
-"""Random regular expressions and LIKE patterns, and texts that they find hard."""
+"""Random regular expressions and LIKE patterns, and texts that are hard to match."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ STRANGE = [
 
 
 class PatternWriter:
-    """Writes patterns, most of them portable, some with a strange part."""
+    """Writes patterns, most of them portable, some with an unusual part."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance, self.names = chance, 0
 
     def write(self) -> str:
-        """One pattern."""
+        """Return one random pattern."""
         made = self._either(self.chance.randint(0, 3))
         if self.chance.random() < 0.25:
             made = "^" + made
@@ -109,7 +109,7 @@ class PatternWriter:
 
 
 def random_patterns(seed: int, count: int) -> list[str]:
-    """So many that are accepted, none twice."""
+    """Return this many different patterns that are accepted."""
     writer = PatternWriter(random.Random(seed))
     found: dict[str, None] = {}
     while len(found) < count:

@@ -1,4 +1,4 @@
-"""Loops over bytes and digits against Python's own text, Decimal and float, on many rows in every encoding."""
+"""Loops over bytes and digits, compared with Python's str, Decimal and float, on many rows in every encoding."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ ASKED: dict[str, tuple[tuple[Ref, ...], Callable[..., Any]]] = {
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("asked", ASKED)
 def test_texts_are_pythons(asked: str, encoding: str) -> None:
-    """Also of a slice that begins and ends within the array, where its bytes do not begin at 0."""
+    """Also for a slice that begins and ends within the array, so that its bytes do not begin at 0."""
     refs, python = ASKED[asked]
     columns = {ref: pa.array(DATA[ref.column], ref.type) for ref in refs}
     columns = {ref: ENCODINGS[encoding](array) if ref.type == TEXT else array for ref, array in columns.items()}
@@ -85,7 +85,7 @@ def test_one_text_or_one_needle_for_all() -> None:
 
 
 def test_bytes_under_a_null_may_be_anything() -> None:
-    """What lies there need not be text: here the beginning of a character, at the end of all bytes."""
+    """These bytes need not be text: here they are the start of a character, at the end of all bytes."""
     offsets, data = np.array([0, 2, 4, 5], np.int32), "éé".encode() + b"\xf0"
     broken = pa.StringArray.from_buffers(3, pa.py_buffer(offsets), pa.py_buffer(data), pa.py_buffer(b"\x03"))
     columns = {S: broken, U: pa.array(["é", "", "é"]), PLACE: pa.array([1, -1, 1], pa.int32())}
@@ -99,7 +99,7 @@ def test_bytes_under_a_null_may_be_anything() -> None:
         made = evaluate(typed(name, refs, print), columns.__getitem__, 3, {})
         made.validate(full=True)
         assert made.to_pylist() == expected
-    with pytest.raises(ExpressionError, match="'é' is no DECIMAL"):
+    with pytest.raises(ExpressionError, match="'é' is not a valid DECIMAL"):
         evaluate(call("cast", (S,), pa.decimal128(4, 1)), columns.__getitem__, 3, {})
 
 
@@ -119,7 +119,7 @@ def _number_word(chance: random.Random) -> str:
 
 
 def _decimal(value: Decimal, kind: pa.DataType) -> Decimal | None:
-    """Half up; None: it does not fit."""
+    """Return the decimal, rounded half up; None if it does not fit."""
     unit = Decimal(1).scaleb(-kind.scale)
     rounded = value.quantize(unit, ROUND_HALF_UP, EXACT)
     return rounded if abs(rounded) < Decimal(10) ** (kind.precision - kind.scale) else None
@@ -129,10 +129,10 @@ def _decimal(value: Decimal, kind: pa.DataType) -> Decimal | None:
     ("precision", "scale"), [(1, 0), (1, 1), (9, 2), (19, 0), (20, 19), (38, 0), (38, 17), (38, 38)]
 )
 def test_texts_as_decimals(precision: int, scale: int) -> None:
-    """What fits is the nearest, half up; what does not is named, the first of it."""
+    """Numbers that fit are rounded half up; the error contains the first one that does not."""
     chance = random.Random(precision * 100 + scale)
     kind = pa.decimal128(precision, scale)
-    # rounding makes one more digit of the first, and carries into the high word of the second
+    # rounding adds a digit to the first, and carries into the high word of the second
     edges = ["9" * (precision - scale) + "." + "9" * scale + "5", f"{2**64 - 1}5e-{scale + 1}"]
     words = ["0.05", ".4", *edges, *(_number_word(chance) for _ in range(ROWS))]
     known = {word: _decimal(Decimal(word.strip()), kind) for word in words}
@@ -149,11 +149,11 @@ def test_texts_as_decimals(precision: int, scale: int) -> None:
     for word in [word for word in words if known[word] is None][:100]:
         with pytest.raises(ExpressionError) as caught:
             asked([None, *fitting[:3], word, "x"])
-        assert str(caught.value).startswith(f"{word!r} is no DECIMAL({precision}, {scale}) in ")
+        assert str(caught.value).startswith(f"{word!r} is not a valid DECIMAL({precision}, {scale}) in ")
 
 
 def _doubles(digits: int) -> list[float]:
-    """Halves of the last digit that is kept, their neighbours, and any bits there are."""
+    """Return halves of the last digit kept, their neighbours, and random bits."""
     chance = np.random.default_rng(abs(digits))
     units = chance.integers(0, 10 ** chance.integers(1, 17, ROWS))
     halves = np.array([float(Decimal(int(10 * n + 5)).scaleb(-digits - 1)) for n in units])

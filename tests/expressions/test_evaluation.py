@@ -1,4 +1,4 @@
-"""What expressions are given and give: encodings, slices, empty batches, times of all units, and what errors say."""
+"""Inputs and results of expressions: encodings, slices, empty batches, times of all units, and error messages."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import thalweg as tw
-from tests.expressions.nasty import COLUMNS, TABLE, ours, read, told
+from tests.expressions.nasty import COLUMNS, TABLE, ours, python_values, read
 from thalweg.errors import ExpressionError, PlanError
-from thalweg.kernels.expressions import Condition, evaluate
+from thalweg.kernels.expressions import VectorizedCondition, evaluate
 from thalweg.plan.expression import Ref
 from thalweg.plan.functions import typed
 from thalweg.plan.type_rules import plain_type
@@ -52,7 +52,7 @@ def test_columns_come_in_any_encoding(given: Any, kind: pa.DataType) -> None:
 
 
 def test_no_rows() -> None:
-    """Every case, also those that raise on every row."""
+    """Every case, including those that raise on every row."""
     for line in LINES:
         expression = read(line)
         made = ours(expression, TABLE.slice(0, 0))
@@ -60,29 +60,29 @@ def test_no_rows() -> None:
 
 
 def test_slices_are_read_where_they_begin() -> None:
-    """Offsets of arrays are easily forgotten where bytes are read."""
+    """Code that reads bytes easily forgets the offset of an array."""
     for line in LINES:
         expression = read(line)
         parts = []
         for table in (TABLE.slice(7, 3), TABLE.take([7, 8, 9])):
             try:
-                parts.append(str(told(ours(expression, table))))
+                parts.append(str(python_values(ours(expression, table))))
             except ExpressionError as error:
                 parts.append(str(error))
         assert parts[0] == parts[1], line
 
 
-DROP = "drop such rows by a condition written before it"
+DROP = "filter out such rows with a condition written before it"
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("i / j", "division by zero in r.i / r.j; write nullif(r.j, 0)"),
-        ("i % 0", "division by zero in r.i % 0; write nullif(0, 0)"),
+        ("i / j", "division by zero in r.i / r.j; write nullif(r.j, 0) to get null instead"),
+        ("i % 0", "division by zero in r.i % 0; write nullif(0, 0) to get null instead"),
         ("i + 1", "r.i + 1 overflows INT; CAST to a wider type first"),
         ("l * 2", "r.l * 2 overflows BIGINT"),
-        ("CAST(w AS INT)", f"'abc' is no INT in CAST(r.w AS INT); {DROP}"),
+        ("CAST(w AS INT)", f"'abc' is not a valid INT in CAST(r.w AS INT); {DROP}"),
         ("CAST(i AS TINYINT)", f"2147483647 does not fit in TINYINT in CAST(r.i AS TINYINT); {DROP}"),
         ("CAST(d AS INT)", f"nan does not fit in INT in CAST(r.d AS INT); {DROP}"),
         (
@@ -103,7 +103,7 @@ def test_errors_name_the_place_and_the_remedy(text: str, words: str) -> None:
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 @pytest.mark.parametrize("zone", [None, "UTC", "America/New_York"])
 def test_times_of_all_units_and_zones(unit: str, zone: str | None) -> None:
-    """Spark has microseconds alone; a zone says how a time is shown, and parts are UTC's."""
+    """Spark only has microseconds. A zone only affects how a time is displayed; parts are those of UTC."""
     kind = pa.timestamp(unit, zone)
     moments = [datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC), datetime(2024, 2, 29, 4, 5, 6, tzinfo=UTC)]
     given = pa.array([m if zone else m.replace(tzinfo=None) for m in moments], kind)
@@ -126,7 +126,7 @@ def test_times_of_all_units_and_zones(unit: str, zone: str | None) -> None:
     assert day.view(pa.timestamp(unit)).equals(begins)
 
 
-@pytest.mark.parametrize(("pattern", "words"), [("a\\b", "stands before 'b'"), ("a\\", "it ends with")])
+@pytest.mark.parametrize(("pattern", "words"), [("a\\b", "comes before 'b'"), ("a\\", "it ends with")])
 def test_patterns_spark_would_fail_on_are_refused(pattern: str, words: str) -> None:
     def refuse(why: str) -> None:
         raise PlanError(why)
@@ -138,7 +138,7 @@ def test_patterns_spark_would_fail_on_are_refused(pattern: str, words: str) -> N
 
 
 def test_conditions_are_predicates() -> None:
-    condition = Condition(read("i > 0 AND 10 / i > 1"), {}, (COLUMNS["i"],))
+    condition = VectorizedCondition(read("i > 0 AND 10 / i > 1"), {}, (COLUMNS["i"],))
     batch = TABLE.select(["i"]).combine_chunks()
     made = condition(batch["i"].combine_chunks())
     assert made.type == pa.bool_()

@@ -1,4 +1,4 @@
-"""RLIKE and LIKE find the same texts here and on Spark, or the pattern is refused: Java is the judge."""
+"""RLIKE and LIKE match the same texts here and on Spark, or the pattern is refused. Java is the reference."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ REFUSED = {
     "flag u": ("(?iu)é", "[éÉ]"), "flag U": ("(?U)\\w", "[A-Za-zÀ-ÿ]"), "flag d": ("(?d).", "[^\\n]"),
     "flag q": ("(?q)a", "(?i)a"), "+": ("a++", "a+"), "*": ("a**", "(?:a*)*"), "{": ("a{,2}", "a{0,2}"),
     "{2001}": ("a{2001}", "a{1000}"), "{3,2}": ("a{3,2}", "a{2,3}"), "?": ("?a", "\\?a"),
-    "repeats a place": ("^*a", "^a"), "[": ("[a[b]]", "[a\\[b]"), "[:": ("[[:alpha:]]", "\\p{Alpha}"),
+    "repeats a position": ("^*a", "^a"), "[": ("[a[b]]", "[a\\[b]"), "[:": ("[[:alpha:]]", "\\p{Alpha}"),
     "&&": ("[a&&b]", "[a\\&\\&b]"), "]": ("[]a]", "[\\]a]"), "^": ("[a^b]", "[a\\^b]"), "-": ("[\\w-z]", "[\\w\\-z]"),
-    "is no range": ("[z-a]", "[a-z]"), "never closed": ("(a", "(a)"), "closes no group": ("a)", "a\\)"),
+    "is not a range": ("[z-a]", "[a-z]"), "never closed": ("(a", "(a)"), "closes no group": ("a)", "a\\)"),
     "\\": ("a\\", "a\\\\"), "[a": ("[a", "[a]"), "\\x": ("\\x4", "\\x41"), "\\u": ("\\u12", "\\x{12}"),
     "\\uD83D": ("\\uD83D\\uDE00", "\\x{1F600}"), "$": ("a$b", "a\\zb"), "carriage return": ("(a|\\s)$", "(a|\\s)\\z"),
-    "second group": ("(?<n>a)(?<n>b)", "(?<n>a)(?<m>b)"),
+    "name of two groups": ("(?<n>a)(?<n>b)", "(?<n>a)(?<m>b)"),
         "nested": ("(" * 101 + ")" * 101, "(" * 100 + ")" * 100), "too large": ("((a{1000}){1000}){1000}", "a{1000}"),
     "[\\v-]": ("[\\v-]", "[\\v\\-]"),
 }  # fmt: skip
-"""By what the sentence says: a pattern, and what to write for it."""
+"""By a part of the message: a refused pattern, and what to write instead."""
 TEXT = Ref("s", "s", pa.string())
 
 
 def here(function: str, patterns: Sequence[Sequence[str]]) -> list[list[bool]]:
-    """What the kernels find in every text."""
+    """Return what the kernels match in every text."""
     values = pa.array(TEXTS)
     found = []
     for pattern in patterns:
@@ -68,7 +68,7 @@ def here(function: str, patterns: Sequence[Sequence[str]]) -> list[list[bool]]:
 
 
 def there(spark: SparkSession, function: str, patterns: Sequence[Sequence[str]]) -> list[list[bool]]:
-    """What Spark finds, in one job; escapes of LIKE are literals there."""
+    """Return what Spark matches, in one job; escapes of LIKE are literals there."""
     from pyspark.sql import functions as F
 
     texts, given = F.array(*(F.lit(text) for text in TEXTS)), pa.array([pattern[0] for pattern in patterns])
@@ -104,7 +104,7 @@ def test_most_random_patterns_are_accepted_and_strange_ones_are_not() -> None:
 
 
 def like_patterns(seed: int, count: int) -> list[tuple[str, str]]:
-    """With their escapes."""
+    """Return LIKE patterns with their escapes."""
     from thalweg.plan.like_pattern import like_parts
 
     chance = random.Random(seed)
@@ -142,11 +142,11 @@ def session() -> Any:
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_differs_is_refused_by_name_with_a_remedy_that_works(session: Any, what: str) -> None:
     pattern, remedy = REFUSED[what]
-    with pytest.raises(tw.SqlError) as told:
+    with pytest.raises(tw.SqlError) as caught:
         query(session, pattern)
-    assert (told.value.line, told.value.column) == (1, 23)
-    assert what in told.value.sentence or what == "[\\v-]"
-    assert re.search("; (write|leave|put|choose) ", told.value.sentence)
+    assert (caught.value.line, caught.value.column) == (1, 23)
+    assert what in caught.value.sentence or what == "[\\v-]"
+    assert re.search("; (write|remove|put|choose) ", caught.value.sentence)
     query(session, remedy).dataframe()
 
 
@@ -156,7 +156,7 @@ def test_half_of_a_surrogate_pair_is_not_portable() -> None:
 
 
 def test_what_a_remedy_names_is_accepted() -> None:
-    """Remedies that are patterns by themselves."""
+    """Tests remedies that are patterns themselves."""
     from thalweg.plan.regex_subset import _ESCAPES, _FLAGS
 
     words = [remedy for _, remedy in _ESCAPES.values()] + list(_FLAGS.values())

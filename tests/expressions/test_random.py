@@ -1,4 +1,4 @@
-"""Random expressions, typed as the analyser types them: the same values as Spark's, and failures on the same rows."""
+"""Random expressions, with the analyser's types: the same values as in Spark, and failures on the same rows."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def _refuse(why: str) -> NoReturn:
 
 
 class Writer:
-    """Writes expressions of a family, not deeper than it is told."""
+    """Writes expressions of a family, up to a given depth."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
 
     def write(self, family: str, depth: int) -> Expression:
-        """Of this family; a column where what was tried has no type."""
+        """Return an expression of this family; a column if the attempt has no type."""
         if depth <= 0 or self.chance.random() < 0.1:
             return self._leaf(family)
         for _ in range(4):
@@ -71,7 +71,7 @@ class Writer:
         return COLUMNS[self.chance.choice(FAMILIES[family])]
 
     def call(self, name: str, *families: str, depth: int) -> Expression:
-        """Of a function, on arguments of these families."""
+        """Return a call of a function on arguments of these families."""
         return typed(name, [self.write(family, depth) for family in families], _refuse)
 
 
@@ -109,7 +109,7 @@ def _with(name: str, family: str, *literals: Value) -> Way:
 
 
 def _guarded(writer: Writer, depth: int) -> Expression:
-    """What can raise, twice, after what keeps it from raising in most rows."""
+    """Return an expression that can raise, twice, after a condition that prevents this on most rows."""
 
     def made(name: str, *arguments: Expression) -> Expression:
         return typed(name, arguments, _refuse)
@@ -226,7 +226,7 @@ _WAYS: dict[str, list[Way]] = {
 
 @pytest.mark.slow
 def test_same_as_spark(spark: SparkSession) -> None:
-    """Many expressions a query: a query costs more than an expression."""
+    """Many expressions per query, because a query costs more than an expression."""
     side = SparkSide(spark)
 
     @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True)
@@ -240,11 +240,11 @@ def test_same_as_spark(spark: SparkSession) -> None:
 
 
 def test_writer_writes_every_function() -> None:
-    """What is never written is never compared."""
+    """A function that is never written is never compared."""
     from thalweg.kernels.expressions.evaluation import BRANCHES, KERNELS
     from thalweg.plan.expression import Call, walk
 
     writer = Writer(random.Random(1))
     made = [writer.write(family, 3) for family in list(FAMILIES) * 150]
     written = {part.function for expression in made for part in walk(expression) if isinstance(part, Call)}
-    assert {*KERNELS, *BRANCHES} - written <= {"exp", "power"}  # whose last digits differ, and differ more in sums
+    assert {*KERNELS, *BRANCHES} - written <= {"exp", "power"}  # their last digits differ, and differ more in sums

@@ -1,4 +1,4 @@
-"""The user's functions in expressions: how they are called, on which rows, and what they may return."""
+"""User-defined functions in expressions: how they are called, on which rows, and what they may return."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from pyspark import cloudpickle
 
 from thalweg.errors import FunctionError, PredicateError
-from thalweg.kernels.expressions import Condition, Evaluation, evaluate
+from thalweg.kernels.expressions import Evaluation, VectorizedCondition, evaluate
 from thalweg.plan.expression import Expression, Ref, UserCall, Value, call
 from thalweg.plan.relation import UserFunction
 
@@ -28,7 +28,7 @@ HALF_KINDS: list[tuple[str, Callable[[Any], Any]]] = [
 
 
 def asked(function: UserFunction, *arguments: Expression) -> list[Any]:
-    """Its results on the data."""
+    """Return the results of a function on the data."""
     expression = UserCall(function.name, arguments, function.returns)
     return evaluate(expression, DATA.__getitem__, 4, {function.name.lower(): function}).to_pylist()
 
@@ -44,7 +44,7 @@ def test_row_functions_get_python_values() -> None:
     assert seen == [(1, "a"), (None, "b"), (-3, None), (4, "d")]
 
 
-def test_function_without_arguments_is_called_once_a_row() -> None:
+def test_function_without_arguments_is_called_once_per_row() -> None:
     numbers = iter(range(10))
     assert asked(UserFunction("next", lambda: next(numbers), pa.int64())) == [0, 1, 2, 3]
 
@@ -79,15 +79,15 @@ def test_wrong_results_name_the_function(
         asked(UserFunction("odd", func, returns, vectorized), X)
 
 
-def test_whole_numbers_are_taken_for_others_where_nothing_is_lost() -> None:
+def test_whole_numbers_are_accepted_as_other_types_if_nothing_is_lost() -> None:
     assert asked(UserFunction("f", lambda x: x or 0.5, pa.float32()), X) == [1.0, 0.5, -3.0, 4.0]
     assert asked(UserFunction("g", lambda x: 2.0, pa.int32()), X) == [2] * 4
     assert asked(UserFunction("h", lambda x: None, pa.timestamp("us")), X) == [None] * 4
     assert asked(UserFunction("k", lambda x: np.bool_(x is None), pa.bool_()), X) == [False, True, False, False]
 
 
-def test_branches_spare_the_user_rows() -> None:
-    """A function of the user's may cost a second a row, or fail on what was sorted out before it."""
+def test_branches_call_functions_only_on_rows_that_reach_them() -> None:
+    """A user-defined function may cost a second per row, or fail on rows that an earlier condition excludes."""
     seen: list[int | None] = []
 
     def root(x: int | None) -> bool:
@@ -111,9 +111,9 @@ def test_branches_spare_the_user_rows() -> None:
 
 
 def test_what_the_function_raises_is_the_cause() -> None:
-    with pytest.raises(FunctionError, match=r"'f' raised KeyError: 'gone' .*given 1; let it return None") as told:
+    with pytest.raises(FunctionError, match=r"'f' raised KeyError: 'gone' .*given 1; make it return None") as caught:
         asked(UserFunction("f", lambda x: {}["gone"], pa.int64()), X)
-    assert isinstance(told.value.__cause__, KeyError)
+    assert isinstance(caught.value.__cause__, KeyError)
 
 
 def test_conditions_travel_with_their_functions() -> None:
@@ -122,7 +122,7 @@ def test_conditions_travel_with_their_functions() -> None:
         "big": UserFunction("big", lambda x: x is not None and x > limit, pa.bool_()),
         "unused": UserFunction("unused", lambda x: x, pa.int64()),
     }
-    condition = Condition(UserCall("big", (X,), pa.bool_()), functions, (S, X))
+    condition = VectorizedCondition(UserCall("big", (X,), pa.bool_()), functions, (S, X))
     expected = [False, False, False, True]
     assert condition(DATA[S], DATA[X]).to_pylist() == expected
     for _ in range(2):  # before and after it was called
@@ -131,7 +131,7 @@ def test_conditions_travel_with_their_functions() -> None:
     assert list(Evaluation(UserCall("big", (X,), pa.bool_()), functions).functions) == ["big"]
 
 
-def test_nobody_is_called_for_no_rows() -> None:
+def test_no_function_is_called_without_rows() -> None:
     def never(x: object) -> int:
         raise AssertionError
 

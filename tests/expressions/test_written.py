@@ -1,4 +1,4 @@
-"""Expressions written by hand (cases/, one a line), where Spark's answers are easily missed: on nasty rows."""
+"""Hand-written expressions (cases/, one per line) for which Spark's results are easily missed, on difficult rows."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ CASES = Path(__file__).parent / "cases"
 
 @pytest.fixture(scope="module")
 def side(spark: SparkSession) -> SparkSide:
-    """Made once."""
+    """The Spark side, which is created once."""
     return SparkSide(spark)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", sorted(path.stem for path in CASES.glob("*.sql")))
 def test_same_as_spark(side: SparkSide, family: str) -> None:
-    """Values, nulls, types, and which rows raise."""
+    """The same values, nulls and types, and the same rows raise."""
     check(side, [read(line) for line in (CASES / f"{family}.sql").read_text().splitlines()])

@@ -86,7 +86,7 @@ def test_a_java_that_spark_cannot_use_is_passed_over(machine: Machine, version: 
     assert machine.finds(good)
     done = machine.find(JAVA_HOME=str(unfit))
     assert done.stdout == f"{good}\n"
-    assert str(unfit) in done.stderr  # the user named it, so the user is told
+    assert str(unfit) in done.stderr  # the user named it, so the error shows it
 
 
 def test_macos_register(machine: Machine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import subprocess
@@ -226,6 +227,15 @@ def test_the_old_name_of_failed_on_spark(spark: Any):
     with warnings.catch_warnings(action="error", category=DeprecationWarning):
         new = keep.failed(spark.range(6))
     assert [row.id for row in old.collect()] == [row.id for row in new.collect()] == [3]
+
+
+def test_classes_of_policies_by_their_old_names():
+    adapt = importlib.import_module("thalweg.adapt")
+    for old, new in (("Seen", "Observation"), ("Wants", "ProfilingRequest")):
+        with pytest.warns(DeprecationWarning, match=f"thalweg.adapt.{old} is deprecated: use thalweg.adapt.{new}"):
+            assert getattr(adapt, old) is getattr(adapt, new)
+    with pytest.raises(AttributeError, match="has no attribute 'Heard'"):
+        _ = adapt.Heard
 
 
 def test_the_page_has_the_table():

@@ -1,5 +1,5 @@
 """Files that Thalweg makes are readable by their user alone, also under a umask that forbids nothing; nothing is read
-from a shared folder that somebody else may have filled."""
+from a shared folder that another user may have filled."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_what_workers_leave_on_a_host_is_private(temp: Path, monkeypatch: pytest
 
 
 def test_nothing_is_read_from_a_folder_that_others_may_fill(temp: Path, monkeypatch: pytest.MonkeyPatch):
-    """Names are no secret: somebody else may have made the folder before."""
+    """Names are not secret: another user may have created the folder before."""
     file = HostFile("app", "query")
     giver, taker = TuplePool(file, "one", 2), TuplePool(file, "two", 2)
     giver.give("mark", BITS, fresh=True, costs={})

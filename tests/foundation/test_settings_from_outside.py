@@ -278,7 +278,7 @@ def test_settings_are_read_when_something_is_applied(monkeypatch: pytest.MonkeyP
     assert [policies(each.report()) for each in (keep, join, q)] == [{"static"}] * 3
     assert "(static)" in str(q.explain())
     assert q.plan.policy == "static"
-    assert q.explain().adapts == ("nothing: the policy static keeps every order",)
+    assert q.explain().adapts == ("nothing: policy static never changes an order",)
 
 
 @pytest.mark.parametrize(
@@ -322,22 +322,22 @@ def test_events_from_outside_are_of_every_part(monkeypatch: pytest.MonkeyPatch, 
     [
         ("THALWEG_POLICIES", "did you mean 'THALWEG_POLICY'"),
         ("thalweg_max_byte", "did you mean 'THALWEG_MAX_BYTES'"),
-        ("THALWEG_BUCKETS", "in code alone, by buckets="),
+        ("THALWEG_BUCKETS", "only in code, with buckets="),
     ],
 )
-def test_unknown_names_are_told(variable: str, said: str):
+def test_unknown_names_are_reported(variable: str, said: str):
     assert [said in sentence for sentence in unknown_settings([], {variable: "1"})] == [True]
 
 
-def test_a_key_in_another_case_is_told():
+def test_a_key_in_another_case_is_reported():
     (said,) = unknown_settings(["spark.thalweg.Policy", "spark.thalweg.policy"], {})
-    assert said == "spark.thalweg.Policy is no setting of Thalweg and is ignored (did you mean 'spark.thalweg.policy'?)"
+    assert said == "spark.thalweg.Policy is not a Thalweg setting and is ignored (did you mean 'spark.thalweg.policy'?)"
 
 
 @pytest.mark.parametrize("kind", ["join", "sql join"])
 def test_unknown_names_are_warned_of_by_joins_and_queries(kind: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(f"THALWEG_{kind.replace(' ', '_').upper()}", "5")
-    with pytest.warns(UserWarning, match="is no setting of Thalweg"):
+    with pytest.warns(UserWarning, match="is not a Thalweg setting"):
         answer(kind)
 
 
@@ -345,7 +345,7 @@ def test_unknown_names_are_warned_of_also_when_they_are_set_later(spark: Any, co
     answer("filters", spark)
     for name, kind in (("polcy", "filters"), ("policyy", "join")):
         conf(name, "static")
-        with pytest.warns(UserWarning, match=f"spark.thalweg.{name} is no setting of Thalweg"):
+        with pytest.warns(UserWarning, match=f"spark.thalweg.{name} is not a Thalweg setting"):
             answer(kind, spark)
 
 

@@ -1,4 +1,4 @@
-"""A store of chunks as a state store of Spark is one: a round works on a copy, which is kept when the round is."""
+"""A store of chunks that works like a state store of Spark: a round uses a copy, which is kept if the round is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class DictChunks:
-    """In dicts. Refuses what a `ChunkStore` must never be asked for."""
+    """A store in dicts. It refuses calls that a `ChunkStore` must never get."""
 
     data: bytes | None = None
     chunks: dict[tuple[str, int], bytes] = field(default_factory=dict)

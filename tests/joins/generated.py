@@ -55,7 +55,7 @@ def _fits(kind: pa.DataType, value: Any) -> bool:
 
 
 def array_of(kind: pa.DataType, values: Sequence[Any]) -> pa.Array:
-    """Timestamps are given in nanoseconds and dates in days; what a unit cannot tell exactly is refused."""
+    """Timestamps are in nanoseconds and dates in days; values that a unit cannot represent exactly are refused."""
     if pa.types.is_timestamp(kind):
         tick = _NS[kind.unit]
         if any(v is not None and v % tick for v in values):
@@ -188,7 +188,7 @@ class Case:
         )
 
     def found(self, out: list[pa.RecordBatch]) -> list[tuple[Any, ...]]:
-        """What `expected` tells, sorted. Without select, every column must be that of the row with that number."""
+        """What `expected` returns, sorted. Without select, every column must be that of the row with that number."""
         if len(out) != 1:  # a join without results gives one empty batch, for its columns
             assert all(batch.num_rows for batch in out)
         if self.columns is not None:
@@ -282,7 +282,7 @@ def cases(draw: st.DrawFn) -> Case:
     timed = [alias for alias in aliases if alias not in timeless]
     finest = max(tables[owner[a]][2] for a in timed)
     streams = {}
-    # ticks of the finest unit in one of its own; for tables nobody asks
+    # ticks of the finest unit in one of its own; not used for tables
     steps = {a: max(finest // tables[owner[a]][2], 1) for a in aliases}
     for alias in aliases:
         table, ticks, _, lateness = tables[owner[alias]]
@@ -346,7 +346,7 @@ def _times(
         lateness = span
     else:
         ticks.sort()  # type: ignore[type-var]
-    if order == "nearly":  # each at most so much behind those before it, and windows expire in between
+    if order == "nearly":  # each at most this much before those that precede it, and windows expire in between
         lateness = r.randint(0, span)
         ticks = [max(first, tick - r.randint(0, lateness)) for tick in ticks if tick is not None]
     ticks = [None if r.random() < nulls else tick for tick in ticks]

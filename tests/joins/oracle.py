@@ -1,4 +1,4 @@
-"""What a join must give, by DuckDB over the finished data with the window condition in SQL."""
+"""The expected results of a join: DuckDB over the finished data, with the window condition in SQL."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def expected(tables: Mapping[str, pa.Table], on: str, windows: Mapping[str, int]
 
 
 def rows(table: pa.Table) -> list[str]:
-    """As a multiset: sorted, comparable whatever the types."""
+    """Return a multiset as a sorted list that can be compared for all types."""
     return sorted(map(repr, (tuple(row.values()) for row in table.to_pylist())))
 
 
 def expected_ids(
     tables: Mapping[str, pa.Table], ticks: Mapping[str, Sequence[int | None]], on: str, windows: Mapping[str, int]
 ) -> list[tuple[int, ...]]:
-    """The row numbers that make a result, one a stream, and its largest time; sorted. DuckDB sees the columns of `on`
+    """The row numbers that make a result, one per stream, and its largest time; sorted. DuckDB sees the columns of `on`
     and the times in ticks, all of one unit; so payloads may be of types it does not have. What has no window is a
     table, whose rows have no time."""
     connection = duckdb.connect(":memory:", config=CONFIG)
@@ -73,7 +73,7 @@ def expected_ids(
 
 
 def _told(array: pa.Array) -> pa.Array:
-    """As a type DuckDB has, with the same values."""
+    """Convert to a type that DuckDB has, with the same values."""
     kind = array.type
     if pa.types.is_dictionary(kind):
         return array.cast(kind.value_type)

@@ -1,4 +1,4 @@
-"""What a user can get wrong about a join is told: which thing, which value, and what to do."""
+"""Errors about a join name the argument, its value, and the remedy."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def column(kind: pa.DataType, name: str = "k") -> pa.Table:
     return pa.table({name: pa.array([], kind), "t": pa.array([], pa.int64())})
 
 
-def told(call: Callable[[], Any], *parts: str) -> None:
-    """The error is ours, and its message has every part."""
+def refused(call: Callable[[], Any], *parts: str) -> None:
+    """Check that the error is one of Thalweg's, and that its message contains every part."""
     with pytest.raises(tw.ThalwegError) as caught:
         call()
     message = str(caught.value)
@@ -49,16 +49,16 @@ def told(call: Callable[[], Any], *parts: str) -> None:
         ("a.k = b.k AND c.k = d.k AND e.x = f.x", ["{a, b} and {c, d} and {e, f}"]),
         ("a.k = b.k AND a.x < c.x", ["{a, b} and {c}"]),  # no equality connects c
         ("a.k < b.k", ["{a} and {b}"]),
-        ("a.k = a.m", ["two streams or more", "a.k = b.k"]),
-        ("lower(a.k) = b.k", ["LOWER(a.k)", "not understood", "tw.filters"]),
-        ("a.k = b.k AND a.k IN (SELECT 1)", ["SELECT 1", "not understood"]),
-        ("a.k = b.k AND a.k / 2 = 1", ["a.k / 2", "not understood"]),
-        ("a.k <=> b.k", ["<=>", "not understood"]),
-        ("k = b.k", ["k names no stream", "write a.k"]),
-        ("a.k = b.k AND 1 = 1", ["1 = 1", "looks at no stream", "leave it out"]),
-        ("a.k = b.k AND", ["cannot be read", "column 13"]),
-        ("a.k == = b.k", ["cannot be read"]),
-        ("x.a.k = b.k", ["x.a.k", "no alias.column"]),
+        ("a.k = a.m", ["at least two streams", "a.k = b.k"]),
+        ("lower(a.k) = b.k", ["LOWER(a.k)", "not supported", "tw.filters"]),
+        ("a.k = b.k AND a.k IN (SELECT 1)", ["SELECT 1", "not supported"]),
+        ("a.k = b.k AND a.k / 2 = 1", ["a.k / 2", "not supported"]),
+        ("a.k <=> b.k", ["<=>", "not supported"]),
+        ("k = b.k", ["k has no stream", "write a.k"]),
+        ("a.k = b.k AND 1 = 1", ["1 = 1", "reads no stream", "remove it"]),
+        ("a.k = b.k AND", ["cannot be parsed", "column 13"]),
+        ("a.k == = b.k", ["cannot be parsed"]),
+        ("x.a.k = b.k", ["x.a.k", "is not alias.column"]),
         ("a.* = b.k", ["a.*"]),
         ("", ["on=''", "'a.k = b.k'"]),
         (None, ["on=None", "'a.k = b.k'"]),
@@ -66,7 +66,7 @@ def told(call: Callable[[], Any], *parts: str) -> None:
     ],
 )
 def test_conditions(on: Any, parts: list[str]):
-    told(lambda: tw.join(on=on, window=1, time="t"), *parts)
+    refused(lambda: tw.join(on=on, window=1, time="t"), *parts)
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_conditions(on: Any, parts: list[str]):
         ({"time": {"a": "t", "b": 3}}, ["time of b=3", "name of the column"]),
         (
             {"time": {"a": "t"}, "window": {"a": 1, "b": 1}},
-            ["time: nothing is said for b", "add 'b': ... to time", "leave it out of both"],
+            ["time: b is missing", "add 'b': ... to time", "remove it from both"],
         ),
-        ({"time": {"a": "t", "b": "t"}, "window": {"b": 1}}, ["window: nothing is said for a", "to window"]),
+        ({"time": {"a": "t", "b": "t"}, "window": {"b": 1}}, ["window: a is missing", "to window"]),
         ({"a": pa.table([[1], [2], [3]], names=["k", "k", "t"])}, ["several columns 'k'", "rename"]),
         ({"a": pa.table([[1], [2], [3]], names=["k", "t", "t"])}, ["several columns 't'", "rename"]),
         ({"a": pa.table({"k": [1], "t": ["noon"]})}, ["a.t is string", "cast"]),
@@ -96,7 +96,7 @@ def test_conditions(on: Any, parts: list[str]):
     ],
 )  # fmt: skip
 def test_columns_and_times(arguments: dict[str, Any], parts: list[str]):
-    told(lambda: joined(**arguments), *parts)
+    refused(lambda: joined(**arguments), *parts)
 
 
 @pytest.mark.parametrize(
@@ -112,14 +112,14 @@ def test_columns_and_times(arguments: dict[str, Any], parts: list[str]):
     ],
 )
 def test_types_that_are_never_equal(one: pa.DataType, other: pa.DataType):
-    told(lambda: joined(a=column(one), b=column(other)), f"a.k is {one}", f"b.k is {other}", "cast")
+    refused(lambda: joined(a=column(one), b=column(other)), f"a.k is {one}", f"b.k is {other}", "cast")
     a = pa.table({"k": pa.array([], one), "m": pa.array([], other), "t": pa.array([], pa.int64())})
-    told(lambda: joined("a.k = b.k AND a.m = a.k", a=a, b=column(one)), f"a.k is {one}", f"a.m is {other}")
+    refused(lambda: joined("a.k = b.k AND a.m = a.k", a=a, b=column(one)), f"a.k is {one}", f"a.m is {other}")
 
 
 @pytest.mark.parametrize("kind", [pa.float64(), pa.float32(), pa.list_(pa.int8()), pa.struct([("f", pa.int8())])])
 def test_types_that_are_no_keys(kind: pa.DataType):
-    told(lambda: joined(a=column(kind), b=column(kind)), f"a.k is {kind}", "no key", "cast")
+    refused(lambda: joined(a=column(kind), b=column(kind)), f"a.k is {kind}", "cannot be a join key", "cast")
 
 
 @pytest.mark.parametrize(
@@ -136,13 +136,13 @@ def test_types_that_are_no_keys(kind: pa.DataType):
         (True, ["True", "length of time"]),
         (None, ["None", "length of time"]),
         ([1], ["[1]", "length of time"]),
-        ({"a": 1, "bb": 1}, ["window: 'bb' is no stream", "a, b"]),
-        ({}, ["all are tables", "at least one stream"]),
-        ({1: 1}, ["window: 1 is no stream"]),
+        ({"a": 1, "bb": 1}, ["window: 'bb' is not a stream", "a, b"]),
+        ({}, ["all inputs are tables", "at least one stream"]),
+        ({1: 1}, ["window: 1 is not a stream"]),
     ],
 )
 def test_windows_over_whole_numbers(window: Any, parts: list[str]):
-    told(lambda: joined(window=window), *parts)
+    refused(lambda: joined(window=window), *parts)
 
 
 @pytest.mark.parametrize(
@@ -152,15 +152,15 @@ def test_windows_over_whole_numbers(window: Any, parts: list[str]):
         ("ten seconds", ["'ten seconds'", "a number and a unit"]),
         ("10", ["'10'", "a number and a unit"]),
         ("", ["''", "a number and a unit"]),
-        ("10 secnds", ["'secnds' is no unit", "did you mean 'second'"]),
-        ("10 months", ["'months' is no unit", "week"]),
+        ("10 secnds", ["'secnds' is not a unit", "did you mean 'second'"]),
+        ("10 months", ["'months' is not a unit", "week"]),
         ("-5 seconds", ["'-5 seconds'", "not be negative"]),
         (timedelta(seconds=-5), ["not be negative"]),
         ("1000000000 weeks", ["longer than"]),
     ],
 )
 def test_windows_over_timestamps(window: Any, parts: list[str]):
-    told(lambda: joined(a=STAMPED, b=STAMPED, window=window, lateness="0 s"), *parts)
+    refused(lambda: joined(a=STAMPED, b=STAMPED, window=window, lateness="0 s"), *parts)
 
 
 @pytest.mark.parametrize("name", ["window", "lateness", "max_ahead", "idle_after"])
@@ -175,20 +175,24 @@ def test_windows_over_timestamps(window: Any, parts: list[str]):
         (2.5, "seconds'"),
     ],
 )
-def test_what_is_no_length_is_told_before_there_is_data(name: str, length: Any, said: str):
-    told(lambda: tw.join(**{"on": "a.k = b.k", "window": 1, "time": "t", name: length}), f"{name}={length!r}: ", said)
+def test_an_invalid_length_is_reported_before_there_is_data(name: str, length: Any, said: str):
+    refused(
+        lambda: tw.join(**{"on": "a.k = b.k", "window": 1, "time": "t", name: length}), f"{name}={length!r}: ", said
+    )
 
 
-def test_a_bad_length_of_one_stream_is_told_before_there_is_data():
-    told(lambda: tw.join("a.k = b.k", {"a": 1, "b": "x"}, "t"), "window of b='x'", "a number and a unit")
-    told(lambda: tw.join("a.k = b.k", 1, "t", {"a": None, "b": 1}), "lateness of a=None", "a length of time")
+def test_an_invalid_length_of_one_stream_is_reported_before_there_is_data():
+    refused(lambda: tw.join("a.k = b.k", {"a": 1, "b": "x"}, "t"), "window of b='x'", "a number and a unit")
+    refused(lambda: tw.join("a.k = b.k", 1, "t", {"a": None, "b": 1}), "lateness of a=None", "a length of time")
 
 
 def test_lateness_is_a_length_too():
-    told(lambda: joined(lateness=-2), "lateness=-2", "not be negative")
-    told(lambda: joined(lateness={"a": 1, "c": 2}), "lateness: 'c' is no stream")
-    told(lambda: joined(lateness={"a": 1}), "lateness: nothing is said for b", "add 'b'", "window as a dict")
-    told(lambda: joined(window={"a": 1}, lateness={"a": 1, "b": 1}), "lateness: b is a table", "leave it out")
+    refused(lambda: joined(lateness=-2), "lateness=-2", "not be negative")
+    refused(lambda: joined(lateness={"a": 1, "c": 2}), "lateness: 'c' is not a stream")
+    refused(lambda: joined(lateness={"a": 1}), "lateness: b is missing", "add 'b'", "window as a dict")
+    refused(
+        lambda: joined(window={"a": 1}, lateness={"a": 1, "b": 1}), "lateness: b is a table", "remove it from lateness"
+    )
 
 
 @pytest.mark.parametrize(
@@ -198,40 +202,40 @@ def test_lateness_is_a_length_too():
         ({"a.k"}, ["must be a list"]),
         (7, ["select=7", "must be a list"]),
         ([], ["names no column", "['event_time']"]),
-        (["a.k", 7], ["7 is no column"]),
-        (["a.k", ""], ["'' is no column"]),
-        (["a.k", None], ["None is no column"]),
+        (["a.k", 7], ["7 is not a column"]),
+        (["a.k", ""], ["'' is not a column"]),
+        (["a.k", None], ["None is not a column"]),
         (["a.k", "b.k", "a.k"], ["'a.k' is listed twice"]),
         (["event_time", "event_time"], ["'event_time' is listed twice"]),
-        (["k"], ["'k' names no stream", "write 'a.k'"]),
-        (["*"], ["'*' names no stream"]),
-        (["c.k"], ["'c' of 'c.k' is no stream", "a, b"]),
-        (["aa.*"], ["'aa' of 'aa.*' is no stream", "did you mean 'a'"]),
+        (["k"], ["'k' has no stream", "write 'a.k'"]),
+        (["*"], ["'*' has no stream"]),
+        (["c.k"], ["'c' of 'c.k' is not a stream", "a, b"]),
+        (["aa.*"], ["'aa' of 'aa.*' is not a stream", "did you mean 'a'"]),
     ],
 )
 def test_selections_that_no_columns_are_needed_to_refuse(select: Any, parts: list[str]):
-    told(lambda: tw.join(on="a.k = b.k", window=1, time="t", select=select), *parts)
+    refused(lambda: tw.join(on="a.k = b.k", window=1, time="t", select=select), *parts)
 
 
 @pytest.mark.parametrize(
     ("select", "parts"),
     [
         (["a.kk"], ["a has no column 'kk'", "did you mean 'k'", "it has k, t"]),
-        (["b_tt"], ["'b_tt' is no column of the result", "did you mean 'b_t'", "a_k, a_t, b_k, b_t"]),
-        (["a.k", "a.*"], ["'a.k' and 'a.*' both give a.k", "leave one out"]),
+        (["b_tt"], ["'b_tt' is not a column of the result", "did you mean 'b_t'", "a_k, a_t, b_k, b_t"]),
+        (["a.k", "a.*"], ["'a.k' and 'a.*' both give a.k", "remove one"]),
         (["a.k", "a_k"], ["'a.k' and 'a_k' both give a.k"]),
         (["a.`k`", "a.k"], ["'a.`k`' and 'a.k' both give a.k"]),
     ],
 )
 def test_selections_that_fit_no_columns(select: list[str], parts: list[str]):
     join = tw.join(on="a.k = b.k", window=1, time="t", lateness=0, select=select)
-    told(lambda: join.over(a=ROWS, b=ROWS), *parts)
+    refused(lambda: join.over(a=ROWS, b=ROWS), *parts)
 
 
 def test_a_selection_of_one_of_two_columns_with_one_name():
     twice = pa.table([[1], [2], [3], [4]], names=["k", "x", "x", "t"])
-    told(lambda: joined(a=twice, select=["a.x"]), "a has several columns 'x'", "rename")
-    told(lambda: joined(a=twice), "a.x and a.x would both be 'a_x'", "rename")
+    refused(lambda: joined(a=twice, select=["a.x"]), "a has several columns 'x'", "rename")
+    refused(lambda: joined(a=twice), "a.x and a.x would both be 'a_x'", "rename")
     assert joined(a=twice, b=pa.table({"k": [1], "t": [4]}), select=["a.k"]) == [{"a_k": 1, "event_time": 4}]
 
 
@@ -247,20 +251,20 @@ def test_a_selection_of_one_of_two_columns_with_one_name():
     ],
 )
 def test_settings_of_a_join(arguments: dict[str, Any], parts: list[str]):
-    told(lambda: joined(**arguments), *parts)
+    refused(lambda: joined(**arguments), *parts)
 
 
 def test_two_columns_with_one_name_in_the_result():
     join = tw.join(on="a.b_k = a_b.k", window=1, time="t", lateness=0)
     tables = {"a": pa.table({"b_k": [1], "t": [1]}), "a_b": ROWS}
-    told(lambda: join.over(**tables), "a.b_k and a_b.k", "'a_b_k'", "rename")
+    refused(lambda: join.over(**tables), "a.b_k and a_b.k", "'a_b_k'", "rename")
     both = {"on": "a.b_k = a_b.k", "window": 1, "time": "t", "lateness": 0}
-    told(lambda: tw.join(**both, select=["a_b_k"]).over(**tables), "'a_b_k'", "write 'a.b_k' or 'a_b.k'")
-    told(lambda: tw.join(**both, select=["a.b_k", "a_b.k"]).over(**tables), "a.b_k and a_b.k", "rename")
+    refused(lambda: tw.join(**both, select=["a_b_k"]).over(**tables), "'a_b_k'", "write 'a.b_k' or 'a_b.k'")
+    refused(lambda: tw.join(**both, select=["a.b_k", "a_b.k"]).over(**tables), "a.b_k and a_b.k", "rename")
     (one,) = tw.join(**both, select=["a_b.k"]).over(**tables)
     assert one.to_pylist() == [{"a_b_k": 1, "event_time": 1}]
     join = tw.join(on="event.k = b.k", window=1, time={"event": "time", "b": "t"}, lateness=0)
-    told(lambda: join.over(event=pa.table({"k": [1], "time": [1]}), b=ROWS), "event.time", "'event_time'", "rename")
+    refused(lambda: join.over(event=pa.table({"k": [1], "time": [1]}), b=ROWS), "event.time", "'event_time'", "rename")
 
 
 @pytest.mark.parametrize(
@@ -278,7 +282,7 @@ def test_two_columns_with_one_name_in_the_result():
 )
 def test_what_is_no_arrow_batch(source: Any, named: str):
     way = "pa.concat_tables" if named == "Table" else "pa.table"
-    told(lambda: joined(a=source), "a: over() takes", f"not {named}", way)
+    refused(lambda: joined(a=source), "a: over() takes", f"not {named}", way)
 
 
 def test_whatever_gives_arrow_data_is_a_source(tmp_path):
@@ -292,44 +296,44 @@ def test_whatever_gives_arrow_data_is_a_source(tmp_path):
 
 def test_one_iterator_under_two_names():
     batches = iter(ROWS.to_batches())
-    told(lambda: joined(a=batches, b=batches), "a and b are given one iterator", "its own")
+    refused(lambda: joined(a=batches, b=batches), "a and b are given the same iterator", "its own")
 
 
 def test_streams_that_are_not_asked_for_or_not_given():
     join = tw.join(on="clicks.k = buys.k", window=1, time="t", lateness=0)
-    told(lambda: join.over(click=ROWS, buys=ROWS), "'click' is no stream", "did you mean 'clicks'")
-    told(lambda: join.over(buys=ROWS), "no data is given for clicks", "over(clicks=")
+    refused(lambda: join.over(click=ROWS, buys=ROWS), "'click' is not a stream", "did you mean 'clicks'")
+    refused(lambda: join.over(buys=ROWS), "no data is given for clicks", "over(clicks=")
 
 
 def test_batches_that_differ_in_their_columns():
     batches = [pa.record_batch({"k": [1], "t": [1]}), pa.record_batch({"k": ["1"], "t": [1]})]
-    told(lambda: joined(a=batches), "the batches of a differ", "k string", "k int64", "cast")
+    refused(lambda: joined(a=batches), "the batches of a differ", "k string", "k int64", "cast")
 
 
-def test_everything_about_tables_is_told_before_a_result_is_asked_for():
+def test_errors_about_tables_are_reported_before_a_result_is_requested():
     join = tw.join(on="a.k = b.k", window=1, time="t", lateness=0)
-    told(lambda: join.over(a=column(pa.float32()), b=ROWS), "no key")
+    refused(lambda: join.over(a=column(pa.float32()), b=ROWS), "cannot be a join key")
 
 
 @pytest.mark.parametrize(
     ("condition", "parts"),
     [
         ("a.k < 'x'", ["a.k < 'x'", "a.k is int64"]),
-        ("a.k + b.k", ["a.k + b.k", "int64", "true or false"]),
-        ("a.k", ["a.k is int64", "true or false"]),
+        ("a.k + b.k", ["a.k + b.k", "int64", "not BOOLEAN"]),
+        ("a.k", ["a.k is int64", "not BOOLEAN"]),
         ("NOT a.k", ["NOT a.k", "a.k is int64"]),
         ("a.k * 9223372036854775807 * 9 > 0", ["overflow"]),
     ],
 )
 def test_conditions_that_fit_no_type(condition: str, parts: list[str]):
-    told(lambda: joined(f"a.k = b.k AND {condition}"), *parts)
+    refused(lambda: joined(f"a.k = b.k AND {condition}"), *parts)
 
 
 def test_one_hot_key():
     """It is reported before it is an error, and the error names the key."""
     many = pa.table({"k": ["rare", *["hot"] * 40], "t": [1] * 41})
     one = pa.table({"k": ["hot"], "t": [2]})
-    told(
+    refused(
         lambda: joined(a=many, b=one, max_matches=39), "one row of b", "k='hot'", "more than 39 matches", "max_matches="
     )
     with pytest.raises(tw.JoinLimitError):
@@ -338,7 +342,8 @@ def test_one_hot_key():
     assert sum(batch.num_rows for batch in join.over(a=many, b=one)) == 40
     report = join.report()
     assert report.sections[0].streams["b"].most_matches == 40
-    assert "b: a row (k='hot') had 40 matches by its keys; more than 40 (max_matches) fail the join" in str(report)
+    sentence = "b: a row (k='hot') had 40 matches by its keys; the join fails if there are more than 40 (max_matches=)"
+    assert sentence in " ".join(str(report).split())  # the report wraps long lines
     far = tw.join(on="a.k = b.k", window=10, time="t", lateness=0, max_matches=400)
     assert sum(batch.num_rows for batch in far.over(a=many, b=one)) == 40
     assert "max_matches" not in str(far.report())
@@ -357,7 +362,7 @@ def test_late_rows_are_counted_and_not_joined():
     assert "a: 1 row late, by up to 1 tick of time, not joined" in str(join.report())
 
 
-def test_late_rows_of_timestamps_are_told_in_units_of_time():
+def test_late_rows_of_timestamps_are_reported_in_units_of_time():
     a = [pa.record_batch({"k": [1], "t": pa.array([t], pa.timestamp("ms"))}) for t in (0, 200_000, 106_300)]
     b = [pa.record_batch({"k": [1], "t": pa.array([t], pa.timestamp("s"))}) for t in (100, 300)]
     join = tw.join(on="a.k = b.k", window="1 hour", time="t", lateness={"a": "0 seconds", "b": "100 seconds"})
@@ -366,7 +371,9 @@ def test_late_rows_of_timestamps_are_told_in_units_of_time():
     join = tw.join(on="a.k = b.k", window="1 hour", time="t", lateness="0 seconds")
     b = [pa.record_batch({"k": [1], "t": pa.array([t], pa.timestamp("s"))}) for t in (199, 300)]
     # read: a 0, b 199 (before a 200), a 200: the watermark is min(200, 199), and a 106.3 is late by 92.7 s
-    with pytest.warns(UserWarning, match=r"1 of 3 rows of a were late and not joined, by up to 92\.7 s: it is not in"):
+    with pytest.warns(
+        UserWarning, match=r"1 of 3 rows of a were late and not joined, by up to 92\.7 s: the stream is not in"
+    ):
         assert sum(batch.num_rows for batch in join.over(a=a, b=b)) == 4
     assert "a: 1 row late, by up to 92.7 s, not joined" in str(join.report())
 
@@ -434,7 +441,7 @@ def test_times_at_the_ends_of_their_range():
 
 
 def test_dictionaries_that_differ_from_batch_to_batch():
-    """Together they have more values than the index of one can tell."""
+    """Together they have more values than the index of one can represent."""
 
     def batch(time: int) -> pa.RecordBatch:
         words = pa.DictionaryArray.from_arrays(pa.array(range(100), pa.int8()), [f"{time} {i}" for i in range(100)])
@@ -444,11 +451,11 @@ def test_dictionaries_that_differ_from_batch_to_batch():
     assert {row["a_d"] for row in out} == {f"{time} {i}" for time in (1, 2, 3) for i in range(100)}
 
 
-def test_a_column_that_nobody_can_gather_rows_of():
+def test_a_column_whose_rows_cannot_be_gathered():
     kind = pa.map_(pa.string(), pa.string_view())
     rows = ROWS.append_column("m", pa.nulls(2, kind))
-    told(lambda: joined(a=rows), f"a.m is {kind}", "cast or drop it")
-    assert len(joined(a=rows, select=["a.k"])) == 2  # nobody has to
+    refused(lambda: joined(a=rows), f"a.m is {kind}", "cast or drop it")
+    assert len(joined(a=rows, select=["a.k"])) == 2  # the column is not gathered
 
 
 def test_unions_are_payload_too():

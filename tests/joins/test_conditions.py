@@ -1,4 +1,4 @@
-"""Further conditions of `on`: what they mean, against DuckDB, and when they are applied."""
+"""Further conditions of `on`: their meaning, compared with DuckDB, and when they are applied."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_condition_on_one_stream_is_applied_before_its_rows_take_a_place():
     assert "a: 1,997 rows dropped by a condition on this stream" in str(join.report())
 
 
-def test_what_cannot_be_compared_is_told_before_any_row_is_read():
+def test_values_that_cannot_be_compared_are_reported_before_any_row_is_read():
     with pytest.raises(tw.PlanError, match=r"a\.i is int64, b\.s is string"):
         tw.join(on="a.k = b.k AND a.i < b.s", window="1 minute", time="t").over(a=A, b=A)  # not even asked for a batch
 
@@ -132,7 +132,7 @@ def test_nan_in_other_conditions(condition: str):
 
 def test_doubles_are_compared_next_to_another_equality():
     """As the error for doubles as keys says."""
-    with pytest.raises(tw.PlanError, match=r"a\.x is double, which is no key.*CAST\(a\.x AS DOUBLE\) = "):
+    with pytest.raises(tw.PlanError, match=r"a\.x is double, which cannot be a join key.*CAST\(a\.x AS DOUBLE\) = "):
         tw.join("a.k = b.k AND a.x = b.x", 100, "t").over(a=X, b=X)
     found = pa.Table.from_batches(tw.join("a.k = b.k AND CAST(a.x AS DOUBLE) = b.x", 100, "t").over(a=X, b=X))
     wanted = expected({"a": X, "b": X}, "a.k = b.k AND a.x = b.x", {"a": 100, "b": 100})
@@ -151,11 +151,11 @@ def test_doubles_are_compared_next_to_another_equality():
     ],
 )
 def test_a_literal_without_a_zone_is_of_utc(zone: str | None, literal: str):
-    """As in `s.query`; a literal that says that it has a zone, or has none, meets columns of its own kind."""
+    """As in `s.query`; a literal that is explicitly with or without a zone is compared with such columns."""
     made = A.set_column(1, "t", A["t"].cast(pa.timestamp("us", zone)))
     join = tw.join(on=f"a.k = b.k AND a.t >= {literal}", window="1 minute", time="t")
     if ("_NTZ" in literal and zone is not None) or ("TIMESTAMP '" in literal and zone is None):
-        with pytest.raises(tw.PlanError, match="write the time as text"):
+        with pytest.raises(tw.PlanError, match="write the time as plain text"):
             join.over(a=made, b=made)
         return
     found = pa.Table.from_batches(join.over(a=made, b=made))
@@ -213,7 +213,7 @@ def test_a_condition_does_not_raise_on_rows_whose_keys_only_collide(monkeypatch:
 
 
 def test_relations_of_one_connection_of_duckdb():
-    """It has one open result at a time, and a join reads its streams by turns."""
+    """It has one open result at a time, and a join reads its streams alternately."""
     connection = duckdb.connect(":memory:", config={"threads": 1})
     connection.execute("CREATE TABLE one AS SELECT range AS k, range AS t FROM range(30000)")
     connection.execute("CREATE TABLE other AS SELECT range * 2 AS k, range * 2 AS t FROM range(30000)")

@@ -1,4 +1,4 @@
-"""Key columns that are equal in every result are gathered once; what stands in them is still each stream's own."""
+"""Key columns that are equal in every result are gathered once; each still has the type and values of its stream."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Keys that somebody chose to do harm: they cost what other keys cost. Counted in entries looked at, not in seconds,
-and under a salt that whoever chose the keys did not know, but that is the same in every run of the tests."""
+"""Keys that an attacker chose cost as much as other keys. The cost is counted in index entries, not in seconds,
+under a salt that the attacker did not know, but that is the same in every run of the tests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from thalweg.runtime.joins.tree_loop import TreeLoop
 
 COUNT = 3000
 ENTRIES_PER_ROW = 8
-"""Looked at for a row that has one partner, at most; random keys of a full table take 1.5 and a half for the misses."""
+"""The most entries compared for a row with one partner; random keys in a full table take 1.5, and 0.5 for misses."""
 KEYS = {
     "texts": crafted.texts,
     "bytes": crafted.binaries,
@@ -81,7 +81,7 @@ def test_chosen_keys_in_a_tree_of_joins(kind: str):
 
 
 def test_the_salt_is_another_one_in_every_pass_unless_there_is_a_seed():
-    """Entries looked at depend on the salt, so that they are the same where it is."""
+    """The number of entries compared depends on the salt, so it is the same if the salt is."""
     rows_of = table(pa.array(np.random.default_rng(1).integers(0, 2**40, COUNT)))
 
     def looked(seed: int | None) -> int:
@@ -143,7 +143,7 @@ def _of_duckdb(kind: pa.DataType) -> pa.DataType:
 
 
 def test_surrogates_that_no_text_may_hold_are_bytes_that_a_key_may():
-    """Arrow does not look whether text is UTF-8: bytes of a lone surrogate are a key as any other."""
+    """Arrow does not check that text is UTF-8: the bytes of a lone surrogate are a key like any other."""
     lone = [b"\xed\xa0\x80", b"\xed\xa0\x81", b"\xed\xb0\x80"]
     keys = pa.Array.from_buffers(pa.string(), 3, pa.array(lone, pa.binary()).buffers())
     join = tw.join("a.k = b.k", 10, "t", select=["a.t", "b.t"])
@@ -152,11 +152,11 @@ def test_surrogates_that_no_text_may_hold_are_bytes_that_a_key_may():
 
 
 def test_the_hash_is_that_of_python():
-    """SipHash-1-3, which Python hashes bytes with; its salt is zero where PYTHONHASHSEED is."""
+    """SipHash-1-3, with which Python hashes bytes; its salt is zero if PYTHONHASHSEED is."""
     rng = np.random.default_rng(5)
     keys = [rng.bytes(length) for length in range(1, 60) for _ in range(5)]
     code = f"for key in {keys!r}: print(hash(key))"
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": "0"}, capture_output=True, check=True,
         timeout=60,
     )  # fmt: skip
@@ -164,7 +164,7 @@ def test_the_hash_is_that_of_python():
     _, offsets, data = pa.array(keys, pa.binary()).buffers()
     ends = np.frombuffer(offsets, np.int32)[: len(keys) + 1]
     hash_texts(ends, np.frombuffer(data, np.uint8), np.uint64(0), np.uint64(0), out)
-    assert out.tolist() == list(map(int, told.stdout.split()))
+    assert out.tolist() == list(map(int, completed.stdout.split()))
 
 
 def test_two_words_together_are_their_sixteen_bytes():
@@ -186,7 +186,7 @@ def test_keys_that_were_of_one_bucket_are_spread():
 
 
 def test_chosen_keys_on_spark_are_spread_also_after_a_restart(spark, tmp_path: Path):
-    """The buckets of a checkpoint keep their salt: rows of before and of after meet."""
+    """The buckets of a checkpoint keep their salt: rows from before and after a restart are joined."""
     keys = crafted.for_one_bucket(400, 2)
     streams = {alias: Files(tmp_path / alias, stream_rows([0], [1]).schema) for alias in "ab"}
     arguments = {"on": "a.k = b.k", "window": "1 hour", "time": "ts", "buckets": 2, "policy": "static"}

@@ -1,4 +1,4 @@
-"""Rows packed for buckets: each in one of them, or in all where its stream is replicated; partners in the same one."""
+"""Rows packed for buckets: each is in one bucket, or in all if its stream is replicated; partners are in the same."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from thalweg.runtime.joins.join_packing import PACKED, Packing, unpacked
 from thalweg.runtime.watermark import BEGINNING
 
 IDS = (0, 3, 4, 9)
-"""Of buckets: Spark's spreading decides which numbers they have."""
+"""The ids of buckets, which Spark's partitioning determines."""
 
 
 def packed(packing: Packing, batches: list[pa.RecordBatch]) -> list[dict[str, Any]]:
@@ -32,20 +32,20 @@ def packed(packing: Packing, batches: list[pa.RecordBatch]) -> list[dict[str, An
 
 
 def ids(packing: Packing, rows: list[dict[str, Any]]) -> list[tuple[int, int]]:
-    """Bucket and number of each row."""
-    told = []
+    """Return the bucket and number of each row."""
+    pairs = []
     for row in rows:
         if row["chunk"] is not None:
             batch = unpacked(packing.binding, packing.alias, row["chunk"])
             assert batch.num_rows
-            told += [(row["bucket"], i) for i in batch.column("id").to_pylist()]
-    return sorted(told)
+            pairs += [(row["bucket"], i) for i in batch.column("id").to_pylist()]
+    return sorted(pairs)
 
 
 @examples(30, long=1_000)
 @given(case=cases(), buckets=st.integers(1, 4), together=st.sampled_from([1, 7, 200_000]))
 def test_every_row_is_in_its_bucket_and_partners_meet(case: Case, buckets: int, together: int):
-    """DuckDB says who the partners are."""
+    """DuckDB determines the partners."""
     if case.columns is not None:
         case = Case(case.on, case.streams, case.windows, case.unit)
     graph = case.binding.plan.graph
@@ -74,13 +74,15 @@ def test_every_row_is_in_its_bucket_and_partners_meet(case: Case, buckets: int, 
 def check_times(case: Case, alias: str, packing: Packing, rows: list[dict[str, Any]]) -> None:
     stream = case.streams[alias]
     known = [tick for tick in stream.ticks if tick is not None]
-    told = [row for row in rows if row["latest"] != BEGINNING]
+    with_latest = [row for row in rows if row["latest"] != BEGINNING]
     if not stream.table.num_rows:
         assert rows == []
-    elif known:  # every bucket hears how far the stream is, once, also one without rows
-        assert sorted((row["bucket"], row["latest"]) for row in told) == [(b, max(known)) for b in packing.buckets]
+    elif known:  # every bucket gets the latest time once, even one without rows
+        assert sorted((row["bucket"], row["latest"]) for row in with_latest) == [
+            (b, max(known)) for b in packing.buckets
+        ]
     else:
-        assert told == []
+        assert with_latest == []
     for row in rows:
         assert packing.binding.plan.graph.aliases[row["stream"]] == alias
         if row["chunk"] is None:

@@ -1,4 +1,4 @@
-"""What the streams of one join share under `auto`: a budget, and the order of the stream that others find, also through
+"""What the streams of one join share under `auto`: a budget, and the order of probes of a hub, also through
 a snapshot. Results are compared elsewhere, with DuckDB, for every policy."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PROBE_NS, UPDATE_NS, DECIDE_NS = 100, 50_000, 500_000
 
 
 class Clock:
-    """Moved by probes and by policies alone."""
+    """A clock that only probes and policies move."""
 
     def __init__(self) -> None:
         self.now_ns = 0
@@ -53,7 +53,7 @@ def priced_probes(tree: JoinTree, stores: Mapping[str, WindowStore], clock: Call
 
 
 def star(policy: str = "auto", seed: int = 0, **settings: float) -> JoinLoop:
-    """On a clock of its own, which updates of policies move too."""
+    """A loop with its own clock, which updates of policies also move."""
     schemas = {x: pa.schema([("t", pa.int64()), (f"k{x}", pa.int64())]) for x in SHARES}
     schemas["a"] = pa.schema([("t", pa.int64()), *((f"k{x}", pa.int64()) for x in SHARES)])
     binding = JoinBinding.of(JoinPlan.of(STAR, WINDOW - 1, "t", 0), schemas)
@@ -87,7 +87,7 @@ def drive(
     loop: JoinLoop, rows: int, start: int = 0, streams: Sequence[str] = "abcde",
     shares: Mapping[str, float] = SHARES, seed: int = 1,
 ) -> None:  # fmt: skip
-    """Rows of every stream, a tick apart; in every window each key stands once."""
+    """Rows of every stream, a tick apart; every window has each key once."""
     rng = np.random.default_rng([seed, start])
     for first in range(start, start + rows, BATCH):
         t = np.arange(first, first + BATCH)
@@ -127,7 +127,7 @@ def test_the_budget_is_one_of_the_whole_join(budget, seed):
 def test_policies_share_one_credit():
     loop = star()
     drive(loop, 60_000)
-    assert {id(one.policy.purse.credit) for one in loop.loops.values()} == {id(loop.pool.credit)}
+    assert {id(one.policy.profiling_budget.credit) for one in loop.loops.values()} == {id(loop.pool.credit)}
     assert loop.pool.credit.time_ns == loop.clock()
     assert 0 < loop.pool.credit.spent_ns <= adapting_ns(loop)
 
@@ -165,7 +165,7 @@ def test_streams_follow_the_one_they_all_find():
     for alias in "bcd":
         assert named(loop, alias)[:2] == ["a", "e"], "a comes first: it guards the others"
         work = loop.loops[alias].work
-        assert any(f"rows of {alias} find rows of a" in switch.reason for switch in work.switches)
+        assert any(f"rows of {alias} match rows of a" in switch.reason for switch in work.switches)
         assert sum(work.profiled) == 0
 
 

@@ -1,4 +1,4 @@
-"""What a join did as text and back as event records: the same as the loop would say itself."""
+"""The work of a join is encoded as text and decoded to the event records that the loop itself would give."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thalweg.adapt import check_policy
 from thalweg.events import JoinObserved, Record, Switched, VerdictGiven, from_json, to_json
 from thalweg.kernels.salt import NO_SALT
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.runtime.filters.work_record import MOST_SWITCHES, Behalf
+from thalweg.runtime.filters.work_record import MOST_SWITCHES, RecordOrigin
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop
 from thalweg.runtime.joins.join_options import JoinOptions
@@ -25,7 +25,7 @@ SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64())])
 
 def loop_that_worked(rounds: int = 6, policy: str = "a-greedy", slice_rows: int | None = None) -> JoinLoop:
     """Three streams of which first one and then another finds few partners; some rows are late or lack a value. The
-    clock ticks once a look, so two loops that do the same tell the same times."""
+    clock ticks once per call, so two loops that do the same report the same times."""
     plan = JoinPlan.of("a.k = b.k AND b.k = c.k", 50, "t", 0)
     ticks = iter(range(10**9))
     loop = JoinLoop(
@@ -59,11 +59,11 @@ def by_stream(records: list[Record]) -> dict[str, JoinObserved]:
 
 @pytest.mark.parametrize("rounds", [0, 1, 6])
 def test_the_text_says_what_the_records_say(rounds: int):
-    told = {"run": "r", "kind": "stream", "batch": 7, "policy": "a-greedy"}
-    behalf = Behalf("r", 7, "bucket 3", "a-greedy")
-    records = records_of(loop_that_worked(rounds, slice_rows=16), behalf, "stream")
+    origin = {"run": "r", "kind": "stream", "batch": 7, "policy": "a-greedy"}
+    record_origin = RecordOrigin("r", 7, "bucket 3", "a-greedy")
+    records = records_of(loop_that_worked(rounds, slice_rows=16), record_origin, "stream")
     text = encode(loop_that_worked(rounds, slice_rows=16), worker="bucket 3", task=None, extras={})
-    assert decode(text, **told, query_name=None) == records
+    assert decode(text, **origin, query_name=None) == records
     assert rounds < 6 or any(isinstance(record, VerdictGiven) for record in records)
 
 
@@ -120,16 +120,16 @@ def test_trials_and_why_an_order_is_kept_travel_with_the_stream():
     loop.loops["b"].policy.standing = "held back"
     loop.counts["b"].compiling_ns, work.compiling_ns = 30, 4
     seen = by_stream(decode(encode(loop, worker="w"), policy="p", run="r", kind="stream", batch=0))
-    told = seen["b"]
-    assert (told.trials, told.trial_rows, told.trial_ns, told.trial_loss_ns) == (2, 64, 900, 5)
-    assert (told.standing, told.compiling_ns) == ("held back", 34)
+    stream_b = seen["b"]
+    assert (stream_b.trials, stream_b.trial_rows, stream_b.trial_ns, stream_b.trial_loss_ns) == (2, 64, 900, 5)
+    assert (stream_b.standing, stream_b.compiling_ns) == ("held back", 34)
     assert (seen["a"].trials, seen["a"].standing, seen["a"].compiling_ns) == (0, "", 0)
 
 
 def test_who_did_it_for_whom_travels_along():
     task = {"task": [3, 17], "query": "q", "start": "s", "batch": 12}
     text = encode(loop_that_worked(slice_rows=16), worker="bucket 3", task=task)
-    assert json.loads(text)["task"] == [3, 17]  # by which attempts of a task are told apart, before this is decoded
+    assert json.loads(text)["task"] == [3, 17]  # distinguishes attempts of a task, before this is decoded
     for record in decode(text, policy="p", run="r", kind="stream", batch=None, query_name="orders"):
         assert (record.query, record.start, record.batch) == ("q", "s", 12)
         if isinstance(record, JoinObserved):
@@ -206,6 +206,6 @@ def test_a_policy_that_thrashes_does_not_flood_the_driver():
     switch = next(one.work.switches for one in loop.loops.values() if one.work.switches)[0]
     loop.loops["a"].work.switches[:] = [switch] * (MOST_SWITCHES + 7)
     records = decode(encode(loop, worker="w"), policy="p", run="r", kind="stream", batch=0)
-    told = [record for record in records if isinstance(record, VerdictGiven) and record.worker == "w a"]
-    assert len(told) == MOST_SWITCHES
+    verdicts = [record for record in records if isinstance(record, VerdictGiven) and record.worker == "w a"]
+    assert len(verdicts) == MOST_SWITCHES
     assert by_stream(records)["a"].omitted_switches == 7

@@ -55,7 +55,7 @@ def run(kept: KeptJoin, rows: Round) -> list[pa.RecordBatch]:
 
 
 def rounds_of(case: Case, r: random.Random) -> list[Round]:
-    """Some of them without rows."""
+    """Return batches, some of them without rows."""
     turns = interleaved(case, r)
     edges = sorted([0, len(turns), *(r.randint(0, len(turns)) for _ in range(r.choice([1, 4, 9])))])
     return [turns[start:end] for start, end in itertools.pairwise(edges)]
@@ -68,8 +68,8 @@ def check_store(store: DictChunks, kept: KeptJoin, tables: Mapping[str, pa.Table
     for alias in kept.loop.streams:
         sizes = [len(data) for (stream, _), data in store.chunks.items() if stream == alias]
         assert kept.in_store(alias) == (len(sizes), sum(sizes))
-        told = {n for low, end in head.chunks.get(alias, ()) for n in range(low, end)}
-        assert told == {number for stream, number in store.chunks if stream == alias}
+        numbers = {n for low, end in head.chunks.get(alias, ()) for n in range(low, end)}
+        assert numbers == {number for stream, number in store.chunks if stream == alias}
     if mark is not None:
         for (alias, _), data in store.chunks.items():
             window = loop_of(kept.loop.binding, tables=tables).stores[alias]
@@ -93,7 +93,7 @@ def packed(case: Case, rows: Round, buckets: int, key: int, together: int) -> li
 
 
 def run_packed(kept: KeptJoin, rows: list[dict[str, Any]]) -> list[pa.RecordBatch]:
-    """As Spark's workers do."""
+    """Run a round as Spark's workers do."""
     chunks = [(row["stream"], unpacked(kept.loop.binding, row["stream"], row["chunk"])) for row in rows if row["chunk"]]
     out = [made for alias, batch in chunks for made in kept.loop.process(alias, batch)]
     for row in rows:
@@ -193,17 +193,17 @@ def test_a_process_that_starts_when_chunks_are_gone_uses_no_number_again():
     assert found == [(10, 11)]
 
 
-@pytest.mark.parametrize("behind", [1, ANCESTORS - 1, ANCESTORS, ANCESTORS + 1, 2 * ANCESTORS])
-def test_a_copy_that_is_behind_reads_what_came_since_and_one_far_behind_reads_everything(behind: int):
+@pytest.mark.parametrize("lag", [1, ANCESTORS - 1, ANCESTORS, ANCESTORS + 1, 2 * ANCESTORS])
+def test_a_copy_that_lags_reads_new_chunks_and_one_that_lags_far_reads_everything(lag: int):
     binding, store = two_streams(), DictChunks()
     old, _ = step(store, None, binding, [("a", rows_of([n], [0])) for n in range(5)])
     other: KeptJoin | None = None
-    for n in range(behind):
+    for n in range(lag):
         other, _ = step(store, other, binding, [("a", rows_of([100 + n], [0]))])
     store.reads = 0
     again, found = step(store, old, binding, [("b", rows_of([7], [9]))])
-    assert sorted(found) == [(n, 7) for n in [*range(5), *range(100, 100 + behind)]]
-    assert (again is old, store.reads) == ((True, behind) if behind <= ANCESTORS else (False, 5 + behind))
+    assert sorted(found) == [(n, 7) for n in [*range(5), *range(100, 100 + lag)]]
+    assert (again is old, store.reads) == ((True, lag) if lag <= ANCESTORS else (False, 5 + lag))
     assert again.reloaded["a"] == store.reads
 
 
@@ -249,7 +249,7 @@ def test_orders_that_were_learned_are_those_of_a_new_process():
 
 
 def test_a_policy_of_the_users_own_goes_on_from_a_checkpoint_and_another_begins_anew():
-    """Also under the old name of a policy of ours, which a checkpoint of an older version has."""
+    """This also holds for the old name of a policy, which a checkpoint of an older version contains."""
     schema = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("id", pa.int64())])
     binding = JoinBinding.of(JoinPlan.of("a.k = b.k AND a.k = c.k", 10, "t", 0), dict.fromkeys("abc", schema))
     renamed = type("Renamed", (Forward,), {"name": "renamed"})
@@ -278,9 +278,7 @@ def test_a_store_of_another_join_is_refused_and_left_as_it_is():
     binding, store = two_streams(), DictChunks()
     step(store, None, binding, [("a", rows_of([1], [1]))])
     before = store.copy()
-    with pytest.raises(
-        CheckpointError, match=r"it had 'the only one'; now there is 'a\.k = b\.m'.*checkpoint of its own"
-    ):
+    with pytest.raises(CheckpointError, match=r"it had 'the only one'; now there is 'a\.k = b\.m'.*its own checkpoint"):
         KeptJoin.open(store, "a.k = b.m", None, lambda: loop_of(binding))
     assert store.data == before.data
     assert store.chunks == before.chunks

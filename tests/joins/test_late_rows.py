@@ -1,4 +1,4 @@
-"""Rows that came late or had no time, beside results and alone, over Arrow batches: against the definition, row by row.
+"""Rows that are late or have no time, with results and alone, over Arrow batches, compared with the definition by row.
 
 Times differ between streams modulo their number, so that which stream is read next never depends on a tie.
 """
@@ -104,7 +104,7 @@ def rows_of(batches: Any) -> list[dict[str, Any]]:
 
 
 def expected_lost(streams: Streams, lost: set[tuple[str, int, str]]) -> list[dict[str, Any]]:
-    """As they come out: own columns, and null elsewhere."""
+    """Return the rows as they are output: their own columns, and null elsewhere."""
     made = []
     for alias, number, why in lost:
         row = next(row for batch in streams[alias] for row in batch if row.id == number)
@@ -150,7 +150,7 @@ def test_late_rows_are_those_of_the_definition(seed: int, lateness: dict[str, in
 
 
 def test_the_drawn_streams_have_late_rows_and_rows_in_time():
-    """A property that never meets a late row would hold for anything."""
+    """A property test without any late row would prove nothing."""
     counts = []
     for seed in range(40):
         streams = drawn(seed, 30)
@@ -166,7 +166,7 @@ def test_the_drawn_streams_have_late_rows_and_rows_in_time():
 @examples(25, long=1_000)
 @given(seed=st.integers(0, 2**32), lateness=st.sampled_from([0, 20]))
 def test_with_rounds_lateness_is_that_of_all_rows_and_the_watermark_is_told(seed: int, lateness: int):
-    """Odd rows are dropped before the join: they still move the watermark, and are not given."""
+    """Odd rows are dropped before the join: they still move the watermark, and are not returned."""
     streams = {alias: [b for b in batches if b] or [[Row(0, 1, 0)]] for alias, batches in drawn(seed, 30, "ab").items()}
     by_alias = dict.fromkeys("ab", lateness)
     lost = {(alias, number) for alias, number, why in lost_by_hand(streams, by_alias) if why == "late"}
@@ -186,7 +186,7 @@ def test_with_rounds_lateness_is_that_of_all_rows_and_the_watermark_is_told(seed
         rounds = {alias: Rounds("t") for alias in data}
         passing = {alias: rounds[alias].of(batches, even) for alias, batches in data.items()}
         marks[wanted] = []
-        found[wanted] = rows_of(join.over_telling(passing, marks[wanted].append, rounds, wanted))
+        found[wanted] = rows_of(join.over_with_watermark(passing, marks[wanted].append, rounds, wanted))
     assert marks[JoinRows.LATE] == marks[JoinRows.TAGGED]
     assert len(marks[JoinRows.LATE]) == sum(map(len, data.values()))
     late = [row for row in found[JoinRows.LATE] if row["lost"].endswith("late")]
@@ -224,7 +224,7 @@ def test_a_pass_without_late_rows_gives_one_empty_batch():
 
 def test_tables_have_no_late_rows_and_are_not_read_for_them():
     class Untouched:
-        """A table of which the columns alone are looked at."""
+        """A table of which only the columns are read."""
 
         def __init__(self) -> None:
             self.given = 0
@@ -253,8 +253,8 @@ def test_nothing_is_joined_held_or_evaluated_for_late_rows():
     assert sorted(row["lost"] for row in late) == ["a: late", "a: no time"]
     section = join.report().sections[-1]
     assert section.results == 0
-    told = {alias: (stream.rows, stream.late, stream.no_time) for alias, stream in section.streams.items()}
-    assert told == {"a": (4, 1, 1), "b": (2, 0, 0)}
+    counted = {alias: (stream.rows, stream.late, stream.no_time) for alias, stream in section.streams.items()}
+    assert counted == {"a": (4, 1, 1), "b": (2, 0, 0)}
     assert all(stream.window_rows == 0 for stream in section.streams.values())
     assert "late" in str(join.report())
 

@@ -1,4 +1,4 @@
-"""What a row costs, in entries of indexes looked at, by the order in which windows are probed (a-greedy, section 8.1).
+"""The cost of a row, in index entries compared, by the order in which windows are probed (a-greedy, section 8.1).
 
 The counts do not depend on the machine; what they must be is counted here by hand from the rows.
 """
@@ -35,14 +35,14 @@ def star(order: tuple[str, ...], results: int = 1000) -> JoinLoop:
 
 
 def fill(loop: JoinLoop, partners: dict[str, dict[int, int]]) -> None:
-    """By stream and key: how many rows."""
+    """Return the number of rows by stream and key."""
     for alias, counts in partners.items():
         keys = [key for key, count in counts.items() for _ in range(count)]
         assert list(loop.process(alias, pa.record_batch({COLUMN[alias]: keys, "t": [0] * len(keys)}))) == []
 
 
 def probe(loop: JoinLoop, rows: list[tuple[int, int, int]], time: int = 50) -> tuple[int, int, int]:
-    """Entries looked at to drop rows, and to put results together; results."""
+    """Return the entries compared to drop rows and to put results together, and the results."""
     x, y, z = (list(column) for column in zip(*rows, strict=True))
     before, put_before = loop.chains["a"].looked, loop.counts["a"].looked
     batch = pa.record_batch({"x": x, "y": y, "z": z, "t": [time] * len(rows)})
@@ -55,7 +55,7 @@ UNIQUE = {alias: dict.fromkeys(KEYS, 1) for alias in "bcd"}
 
 
 def test_the_keys_of_these_tests_share_no_bucket():
-    """Else rows of other keys would be counted too."""
+    """Otherwise rows of other keys would also be counted."""
     buckets = {(key * 0x9E3779B97F4A7C15 % 2**64) >> 54 for key in KEYS}
     assert len(buckets) == len(KEYS)
 
@@ -67,13 +67,13 @@ def test_rows_with_one_partner_in_each_window_cost_the_same_in_every_order():
         loop = star(order)
         fill(loop, UNIQUE)
         costs.add(probe(loop, rows))
-    # one entry a window to see that nobody drops a row, and the same one again as its result is put together
+    # one entry per window to see that none drops a row, and the same one again as its result is put together
     assert costs == {(3 * len(rows), 3 * len(rows), len(rows))}
 
 
 @pytest.mark.parametrize("counts", [(2, 3, 5), (1, 1, 7), (4, 4, 4), (1, 20, 2)])
 def test_rows_that_pass_cost_the_same_in_every_order(counts: tuple[int, int, int]):
-    """Property 8.1: one entry a window to see that nobody drops the row, then each of its partners once, not once for
+    """Property 8.1: one entry per window to see that none drops the row, then each of its partners once, not once for
     each of another window's."""
     partners = dict(zip("bcd", counts, strict=True))
     for order in ORDERS:

@@ -94,7 +94,7 @@ def interleaved(case: Case, r: random.Random) -> list[tuple[str, pa.RecordBatch]
 def test_any_interleaving_any_switches_and_a_restart_anywhere(
     case: Case, seed: int, p: float, restless: float, slice_rows: int, results: int, stops: set[int]
 ):
-    """At the stops everything but the snapshots is thrown away."""
+    """At each stop everything except the snapshots is discarded."""
     r = random.Random(seed)
     loop = restless_loop(case, seed, p, restless, slice_rows, results)
     held: dict[str, dict[int, bytes]] = {alias: {} for alias in case.streams}
@@ -126,11 +126,11 @@ def test_any_interleaving_any_switches_and_a_restart_anywhere(
                     assert live(after, case, name, fresh) == live(before, case, name, fresh)
             loop = fresh
     assert case.found(out) == case.expected()
-    assert not any(held[alias] for alias in case.tables)  # whoever makes the loop again gives them again
+    assert not any(held[alias] for alias in case.tables)  # they are passed again when the loop is created again
 
 
 def take_snapshot(loop: JoinLoop, held: dict[str, dict[int, bytes]]) -> None:
-    """As a state store would: what was added, without what expired."""
+    """Like a state store: what was added, without what expired."""
     for alias, store in loop.stores.items():
         changes = store.changes()
         assert not set(changes.added) & set(held[alias])
@@ -140,7 +140,7 @@ def take_snapshot(loop: JoinLoop, held: dict[str, dict[int, bytes]]) -> None:
 
 
 def live(rows: pa.RecordBatch, case: Case, alias: str, loop: JoinLoop) -> list[int]:
-    """The rows that are not before the watermark."""
+    """Return the rows that are not before the watermark."""
     mark = loop.watermarks.query
     ticks, window = case.streams[alias].ticks, case.windows[alias]
     ids = rows.column("id").to_pylist()
@@ -168,7 +168,7 @@ def poor_texts(offsets: np.ndarray, data: np.ndarray, one: np.uint64, other: np.
 
 
 def poor_words(hashes: np.ndarray, words: np.ndarray, one: np.uint64, other: np.uint64) -> None:
-    """And one for several words."""
+    """A hash that nearly all keys of several words share."""
     hashes[:] = (hashes ^ words) & 1
 
 

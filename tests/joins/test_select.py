@@ -1,4 +1,4 @@
-"""Only what a join needs is held: columns of the result, and what is compared by value."""
+"""Windows hold only what a join needs: columns of the result, and columns that are compared by value."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def message(first: int) -> pa.RecordBatch:
 @pytest.mark.parametrize("key", ["k", "name"])
 @pytest.mark.parametrize("tree", [False, True])
 def test_payload_that_is_not_selected_is_not_held(key: str, tree: bool):
-    """By what Arrow has allocated and what stores say; rows that never find a partner are held longest."""
+    """Measured by Arrow's allocations and by the stores; rows that never find a partner are held longest."""
 
     def held(select: list[str] | None) -> tuple[int, int]:
         gc.collect()

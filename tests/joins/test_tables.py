@@ -51,7 +51,7 @@ def test_what_no_dict_names_is_a_table(arguments: dict[str, Any]):
 
 
 def test_one_stream_and_tables_only():
-    """Each row is joined as it comes; its window holds for nobody."""
+    """Each row is joined as it comes; its window is for no other row."""
     join = tw.join(on="clicks.user = users.id AND users.name = names.name", window={"clicks": 0}, time="t",
                    select=["clicks.t", "names.name"])  # fmt: skip
     names = pa.table({"name": ["two", "too", "too"]})
@@ -99,7 +99,7 @@ def test_a_table_is_in_no_snapshot_and_never_expires():
         loop.end_round()
         changes = loop.stores["t"].changes()
         assert (changes.added, changes.removed, len(loop.stores["t"])) == ({}, (), 5000)
-        assert len(loop.stores["a"]) == 0, "nobody will ever look for these rows"
+        assert len(loop.stores["a"]) == 0, "no other stream probes for these rows"
     loop.watermarks.ended("a")
     loop.end_round()
     assert len(loop.stores["t"]) == 5000
@@ -113,16 +113,18 @@ def test_tables_that_are_known_only_when_data_is_given():
     assert (static.streams, static.tables) == (("clicks", "buys"), ("users",))
     assert static.with_tables(["users"]) == static == plan.with_tables(iter(["users"]))
     assert list(static.windows) == list(static.times) == list(static.lateness) == ["clicks", "buys"]
-    with pytest.raises(PlanError, match=r"'user' is no stream.*did you mean 'users'"):
+    with pytest.raises(PlanError, match=r"'user' is not a stream.*did you mean 'users'"):
         plan.with_tables(["user"])
-    with pytest.raises(PlanError, match="all are tables"):
+    with pytest.raises(PlanError, match="all inputs are tables"):
         plan.with_tables(plan.streams)
     for name, given in {
         "window": {"window": dict.fromkeys(plan.streams, 1), "time": "t", "lateness": 0},
         "time": {"window": 1, "time": dict.fromkeys(plan.streams, "t"), "lateness": 0},
         "lateness": {"window": 1, "time": "t", "lateness": dict.fromkeys(plan.streams, 0)},
     }.items():
-        with pytest.raises(PlanError, match=f"users is to be a table, but {name} says something.*out of {name}"):
+        with pytest.raises(
+            PlanError, match=f"users cannot be a table, because {name} names it.*remove users from {name}"
+        ):
             JoinPlan.of(ON, **given).with_tables(["users"])
 
 
@@ -131,5 +133,5 @@ def test_simulated_joins_take_no_tables():
         lambda: MultiwayJoin("j", "a.k = b.k", {"a": 1}, "t"),
         lambda: tree_join("j", ("a", "b"), "a.k = b.k", {"a": 1}, "t"),
     ):
-        with pytest.raises(PlanError, match="nothing is said for b, and simulated joins take no tables; add 'b'"):
+        with pytest.raises(PlanError, match="b is missing, and simulated joins take no tables; add 'b'"):
             make()

@@ -77,7 +77,7 @@ def test_no_value_of_a_row_is_shown_where_that_is_not_allowed(shape: Shape | Non
 
 
 def test_results_of_one_row_are_limited_over_all_parts_in_which_they_come():
-    """Of 400 by 400 rows, some tens of thousands at a time."""
+    """The results of 400 by 400 rows, tens of thousands at a time."""
     for limit, fails in ((160_000, False), (159_999, True)):
         loop = loop_of((("a", "b"), "c"), JoinLimits(max_matches=limit))
         for alias in "ab":

@@ -1,4 +1,4 @@
-"""What a tree of binary joins did, as event records and in reports: rows, results, probes, what is held."""
+"""The work of a tree of binary joins, in event records and reports: rows, results, probes, and rows held."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from thalweg.events import JoinObserved, from_json, to_json
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.report.tally import JoinTally
-from thalweg.runtime.filters.work_record import Behalf
+from thalweg.runtime.filters.work_record import RecordOrigin
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_options import JoinOptions
@@ -56,7 +56,7 @@ def worked(shape: object) -> WindowedJoin:
 
 
 def observed(loop: WindowedJoin) -> dict[str, JoinObserved]:
-    records = records_of(loop, Behalf("r", None, "local", "static"), "local")
+    records = records_of(loop, RecordOrigin("r", None, "local", "static"), "local")
     return {record.stream: record for record in records if isinstance(record, JoinObserved)}
 
 
@@ -81,7 +81,7 @@ def test_probes_and_inner_results_are_those_of_comparing_everything():
     # b comes when only a is there: its rows find the table, and nothing of c
     with_table = [b for b in ROWS["b"] if b[0] in (1, 2, 3)]
     b = seen["b"]
-    assert b.evaluated == (0, len(with_table), 30)  # others are a, c, d: d first, then c; nobody gets as far as a
+    assert b.evaluated == (0, len(with_table), 30)  # others are a, c, d: d first, then c; no row gets as far as a
     assert b.passed == (0, 0, len(with_table))
     # c comes last: its rows find pairs of b and the table, and these rows of a
     pairs = [(c, b) for c, b in itertools.product(range(30), with_table) if ROWS["c"][c][1] == b[1]]
@@ -113,8 +113,8 @@ def test_what_expired_is_told_and_counters_begin_again():
 
 
 def test_the_text_says_what_the_records_say_and_survives_json():
-    told = {"run": "r", "kind": "local", "batch": None, "policy": "static"}
-    records = decode(encode(worked(TREE), worker="local"), **told)
+    origin = {"run": "r", "kind": "local", "batch": None, "policy": "static"}
+    records = decode(encode(worked(TREE), worker="local"), **origin)
     seen = {record.stream: record for record in records if isinstance(record, JoinObserved)}
     expected = observed(worked(TREE))
     for name, record in seen.items():
@@ -135,10 +135,10 @@ def test_a_file_from_before_there_were_inner_results_is_read():
 def test_a_report_shows_what_inner_results_hold():
     tally = JoinTally()
     loop = worked(TREE)
-    for record in records_of(loop, Behalf("r", None, "local", "static"), "local"):
+    for record in records_of(loop, RecordOrigin("r", None, "local", "static"), "local"):
         tally.add(record)
     loop.expire(100)
-    for record in records_of(loop, Behalf("r", None, "local", "static"), "local"):
+    for record in records_of(loop, RecordOrigin("r", None, "local", "static"), "local"):
         tally.add(record)
     (section,) = tally.report().sections
     inner = section.to_dict()["inner"]["(b d)"]

@@ -30,7 +30,7 @@ from thalweg.runtime.joins.tree_loop import TreeLoop
 QUERY = "the only one"
 OPTIONS = JoinOptions("a-greedy", snapshots=True)
 Form = tuple[Shape, Mapping[Shape, str]] | None
-"""A shape with its methods; None: a multiway join."""
+"""A shape with its methods; None for a multiway join."""
 
 
 def loop_of(binding: JoinBinding, form: Form, tables: Mapping[str, pa.Table], seed: int = 0) -> WindowedJoin:
@@ -40,7 +40,7 @@ def loop_of(binding: JoinBinding, form: Form, tables: Mapping[str, pa.Table], se
 
 
 def inner_rows(loop: TreeLoop) -> dict[str, list[str]]:
-    """What is held of inner results and still alive, as text."""
+    """Return the live rows of inner results as text."""
     mark = loop.watermarks.query
     found = {}
     for node in loop.nodes:

@@ -1,4 +1,4 @@
-"""Watermarks: how far event time has come, which rows are late, and that late rows are exactly what is missing."""
+"""Watermarks: how far event time has advanced, which rows are late, and that exactly the late rows are missing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_round_counts_when_it_has_ended():
     assert (marks.streams, marks.query) == ({"a": 95, "b": 400}, 95)
 
 
-def test_a_stream_that_has_ended_holds_nobody_back():
+def test_a_stream_that_has_ended_does_not_hold_the_watermark_back():
     marks = Watermarks({"a": 5, "b": 7})
     marks.seen("a", 100)
     marks.ended("b")
@@ -89,7 +89,7 @@ SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("id", pa.int64())])
 def test_exactly_the_late_rows_are_missing(
     tree: bool, seed: int, lateness: dict[str, int], windows: dict[str, int], disorder: int
 ):
-    """Which rows are late is worked out here, round by round; DuckDB joins the others."""
+    """The late rows are computed here, round by round; DuckDB joins the others."""
     r = random.Random(seed)
     binding = JoinBinding.of(JoinPlan.of(ON, windows, "t", lateness), dict.fromkeys("abc", SCHEMA))
     if tree:

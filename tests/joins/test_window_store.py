@@ -1,4 +1,4 @@
-"""The window store alone, against a list of rows; and its memory, which is that of the window, not of its history."""
+"""The window store, compared with a list of rows; its memory is that of the window, not of its history."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.joins.generated import PAYLOADS, array_of
 from thalweg.kernels import window_store
 from thalweg.kernels.columns import plain_type
-from thalweg.kernels.multiway_join import ResultLimits, Told, put_together
+from thalweg.kernels.multiway_join import ResultCounts, ResultLimits, put_together
 from thalweg.kernels.probe_chain import ProbeRows
 from thalweg.kernels.probing import find_partners
 from thalweg.kernels.window_chunks import Changes
@@ -30,7 +30,7 @@ STORED = [(kind, make) for kind, make in PAYLOADS if plain_type(kind) == kind]
 
 
 class Model:
-    """Every row that ever came, and how far time has come."""
+    """All rows so far, and the current time."""
 
     def __init__(self, kind: pa.DataType, make: Any, window: int | None, seed: int) -> None:
         self.kind, self.make, self.window = kind, make, window
@@ -44,7 +44,7 @@ class Model:
         return WindowStore(self.schema, [KEY, PAIR], self.window, snapshots=True)
 
     def arrivals(self, count: int, disorder: int, ends_in: int) -> list[dict[str, Any]]:
-        """Rows that are not late."""
+        """Return rows that are not late."""
         rows = []
         for _ in range(count):
             self.latest += self.r.choice([0, 0, 1, 2])
@@ -151,7 +151,7 @@ def check(store: WindowStore, model: Model, probes: int) -> None:
         probing = ProbeRows({KEY: keys}, times, ends, known)
         made: list[list[int]] = [[] for _ in range(probes)]
         results = put_together(
-            GRAPH.tree("new"), {"old": store}, probing, every, ["old"], ResultLimits(MOST, results=5), Told()
+            GRAPH.tree("new"), {"old": store}, probing, every, ["old"], ResultLimits(MOST, results=5), ResultCounts()
         )
         for part in results:
             ids = store.take(0, part.rows["old"]).to_pylist()
@@ -200,7 +200,7 @@ def needed(rows: int) -> int:
 
 
 def run(store: WindowStore, times: np.ndarray, mark: int | None = None) -> None:
-    """Insert, and let time go on to the last of them."""
+    """Insert rows, and advance time to the last of them."""
     rows = len(times)
     texts = pa.array([TEXT], pa.string()).take(pa.array(np.zeros(rows, np.int64)))
     batch = pa.RecordBatch.from_arrays([pa.array(times), texts, pa.array(np.ones(rows))], schema=FIELDS)
@@ -289,7 +289,7 @@ def test_snapshots_are_the_same_bytes_for_the_same_rows():
     assert made[0] == made[1]
 
 
-def test_a_burst_behind_a_row_far_in_the_future_is_forgotten_when_its_window_has_passed():
+def test_a_burst_after_a_row_far_in_the_future_is_forgotten_when_its_window_has_passed():
     store = WindowStore(pa.schema([("k", pa.int64())]), [(0,)], window=10)
 
     def insert(times: np.ndarray) -> None:
@@ -304,7 +304,7 @@ def test_a_burst_behind_a_row_far_in_the_future_is_forgotten_when_its_window_has
     assert store.nbytes < 1_000_000
 
 
-def test_ends_beyond_what_can_be_told_survive_a_snapshot():
+def test_ends_beyond_the_largest_time_survive_a_snapshot():
     last = 2**63 - 5
     store = WindowStore(pa.schema([("k", pa.int64())]), [(0,)], window=10, snapshots=True)
     store.insert(pa.record_batch({"k": [1]}), {(0,): np.array([1])}, np.array([last]))

@@ -1,4 +1,4 @@
-"""Values made once where several ask, and never for the wrong rows."""
+"""Shared values are created once, and never for the wrong rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from thalweg.kernels import Columns
 
 
 @pytest.mark.parametrize("shared", [frozenset(), frozenset("x")])
-def test_any_rows_may_be_asked_for_in_any_order(shared: frozenset[str]):
+def test_any_rows_may_be_read_in_any_order(shared: frozenset[str]):
     values = [{"a": k} for k in range(6)]
     columns = Columns({"x": pa.array(values)}, 6, shared)
     for rows in ([4, 1], [1], [0, 1, 2, 3, 4, 5], [5], []):
@@ -45,7 +45,7 @@ def test_shared_values_are_made_once():
     ],
     ids=lambda array: str(array.type),
 )
-def test_values_that_can_be_changed_are_nobody_elses(array: pa.Array):
+def test_mutable_values_are_not_shared(array: pa.Array):
     columns = Columns({"x": array}, 2, frozenset("x"))
     before = array.to_pylist()
     for value in columns.python("x", None):

@@ -1,4 +1,4 @@
-"""Time in which numba compiles is neither work nor profiling."""
+"""Time that numba spends compiling is neither work nor profiling."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.kernels.salt import NO_SALT
 from thalweg.kernels.warm_up import warm_up
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.runtime.filters.work_record import Behalf
+from thalweg.runtime.filters.work_record import RecordOrigin
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop
 from thalweg.runtime.joins.join_options import JoinOptions
@@ -25,7 +25,7 @@ from thalweg.runtime.joins.join_record import records_of
 
 
 def new_function():
-    """Compiled at its first call, and never before: every one is another."""
+    """Return a new function, which is compiled at its first call and never before."""
 
     @numba.njit
     def smallest(values):
@@ -37,7 +37,7 @@ def new_function():
     return smallest
 
 
-def test_the_clock_stands_still_while_numba_compiles():
+def test_the_clock_stops_while_numba_compiles():
     watch_compiling()
     clock, function = WorkingClock(), new_function()
     begun, worked, compiled = time.perf_counter_ns(), clock(), compiled_by(clock)
@@ -115,7 +115,7 @@ def run(loop: JoinLoop) -> None:
 
 
 def test_sampled_rows_are_probed_by_the_loops_that_are_warm():
-    """A copy of some rows laid out in another way would be another type, and compiled for while it is profiled."""
+    """A copy of rows with another memory layout would be another type, and would be compiled while profiling."""
     from thalweg.kernels.probing import find_partners, move
 
     warm_up()
@@ -130,11 +130,11 @@ def test_sampled_rows_are_probed_by_the_loops_that_are_warm():
     assert taken.starts.flags.c_contiguous
 
 
-def test_a_join_counts_what_it_compiles_apart():
+def test_a_join_counts_compiling_separately():
     function = new_function()
 
     class Compiles(ProbeChain):
-        """Needs a function nobody has warmed up."""
+        """Needs a function that has not been warmed up."""
 
         def probe(self, *args):
             function(np.arange(3))
@@ -143,7 +143,7 @@ def test_a_join_counts_what_it_compiles_apart():
     loop = star(Compiles)
     run(loop)
     records = {record.stream: record for record in records_of(
-        loop, Behalf("r", None, "w", "a-greedy"), "local"
+        loop, RecordOrigin("r", None, "w", "a-greedy"), "local"
     ) if hasattr(record, "stream")}  # fmt: skip
     assert records["a"].compiling_ns > 20_000_000
     assert records["a"].total_ns < records["a"].compiling_ns

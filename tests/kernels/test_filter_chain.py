@@ -1,4 +1,4 @@
-"""Which rows pass, which filter dropped the others, and what was evaluated: against every filter on every row."""
+"""Which rows pass, which filter drops the others, and what is evaluated: compared with every filter on every row."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def chains(draw: st.DrawFn):
 
 
 def fate(drops: np.ndarray, order: tuple[int, ...]) -> list[int]:
-    """The position that drops each row; the number of filters where none does."""
+    """Return the position that drops each row; the number of filters if none does."""
     return [next((i for i, k in enumerate(order) if row[k]), len(order)) for row in drops]
 
 
 def seen_by(watched: Watched) -> dict[int, list[int]]:
-    """The rows each filter saw, in the order it saw them."""
+    """Return the rows that each filter saw, in order."""
     rows: dict[int, list[int]] = {k: [] for k in range(len(watched.plan.predicates))}
     for call in watched.calls:
         rows[call.filter] += call.rows
@@ -82,7 +82,7 @@ def test_a_sampled_row_is_evaluated_by_what_is_asked_and_its_guards_allow(case, 
     assert profile.errors == [0] * n
 
 
-def test_nobody_is_called_once_no_row_is_left():
+def test_no_filter_is_called_without_rows():
     watched = Watched([[True, False], [True, False]])
     watched.chain.run(watched.chain.columns(watched.batch([0, 1])), (0, 1))
     assert [call.filter for call in watched.calls] == [0]
@@ -111,7 +111,7 @@ def test_profiling_never_raises_and_what_raised_counts_as_not_dropping():
     assert calm.dropped.tolist() == [[True, True], [True, False]]
 
 
-def test_a_predicate_behind_one_that_raised_in_profiling_is_not_evaluated_where_its_guard_is_unknown():
+def test_a_predicate_is_not_profiled_on_rows_on_which_its_guard_raised():
     watched = Watched([[True]] * 3, Pipeline(("always",)))
     saw: list[int] = []
     chain = chain_of(

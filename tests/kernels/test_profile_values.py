@@ -1,4 +1,4 @@
-"""Profiling shows row functions the values of their rows, whatever rows were looked at before."""
+"""Row functions get the values of their rows in profiling, whatever rows were read before."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_row_functions_that_share_a_column_see_its_values_on_growing_sets_of_row
     chain = FilterChain(plan, clock=lambda: 0)
     columns = chain.columns(pa.record_batch({"text": ["a", "b", "c"]}))
     assert columns.shared == {"text"}, "the columns are those whose values are kept in an ordinary pass"
-    # dropped by the first, the second, the first: the second is asked about rows 0 and 2, the third about all
+    # dropped by the first, the second, the first: the second is called on rows 0 and 2, the third on all
     everything_behind = np.triu(np.ones((3, 3), dtype=bool), 1)
     profile = chain.profile(columns, np.array([0, 1, 0], dtype=np.int16), (0, 1, 2), everything_behind)
     assert shown == {"second": ["a", "c"], "third": ["a", "b", "c"]}

@@ -1,5 +1,5 @@
-"""Results are those of comparing every row with every row, whatever the loop that puts them together, in batches of any
-size; and a row with too many of them is told."""
+"""Results are those of comparing every row with every row, whichever loop produces them, in batches of any size; and a
+row with too many results is reported."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pytest
 
 pytest.importorskip("numba")
 
-from thalweg.kernels.multiway_join import ResultLimits, Told, TooManyResults, put_together
+from thalweg.kernels.multiway_join import ResultCounts, ResultLimits, TooManyResults, put_together
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.kernels.window_store import WindowStore
-from thalweg.plan.join_graph import Equality, JoinGraph
+from thalweg.plan.join_graph import EqualColumns, JoinGraph
 
-GRAPHS: dict[str, list[Equality]] = {
+GRAPHS: dict[str, list[EqualColumns]] = {
     "two": [("a", "k", "b", "k")],
     "star of one key": [("a", "k", "b", "k"), ("a", "k", "c", "k"), ("a", "k", "d", "k")],
     "star of several keys": [("a", "k", "b", "k"), ("a", "m", "c", "m"), ("a", "n", "d", "n")],
@@ -28,9 +28,9 @@ WINDOW, TIMES, KEYS, STORED, NEW = 30, 100, 3, 25, 12
 
 
 class Joined:
-    """Random rows: those of `a` are new, the others stand in their windows."""
+    """Random rows: those of `a` are new, the others are in their windows."""
 
-    def __init__(self, equalities: list[Equality], seed: int) -> None:
+    def __init__(self, equalities: list[EqualColumns], seed: int) -> None:
         rng = np.random.default_rng(seed)
         self.graph = JoinGraph.of(equalities)
         self.tree = self.graph.tree("a")
@@ -48,7 +48,7 @@ class Joined:
             self.stores[alias] = store
 
     def probed(self, *, drop: bool) -> tuple[ProbeRows, np.ndarray]:
-        """The new rows; `drop`: after drop-probing, which remembers where partners begin."""
+        """Return the new rows; `drop`: after drop-probing, which records where partners begin."""
         starts = np.full((len(self.tree.others), NEW), -1, np.int64)
         rows = ProbeRows(self.words["a"], self.times["a"], self.times["a"] + WINDOW, starts)
         if not drop:
@@ -57,7 +57,7 @@ class Joined:
         return rows, chain.run(rows, range(len(self.tree.others))).kept
 
     def together(self, rows: Mapping[str, int]) -> bool:
-        """By definition."""
+        """Whether rows belong together, by definition."""
         for members in self.graph.column_of:
             c = self.graph.column_of.index(members)
             held = {int(self.words[alias][(c,)][rows[alias]]) for alias in members}
@@ -67,7 +67,7 @@ class Joined:
         return max(times) - min(times) <= WINDOW
 
     def all(self) -> list[tuple[int, ...]]:
-        """Every row with every row."""
+        """Return all results, by comparing every row with every row."""
         aliases = self.graph.aliases
         sizes = [range(len(self.times[alias])) for alias in aliases]
         every = itertools.product(*sizes)
@@ -80,16 +80,16 @@ def put(joined: Joined, *, results: int, drop: bool, most: int = 10**6, reverse:
     if reverse and all(joined.tree.parents[alias] == "a" for alias in order):
         order = order[::-1]
     found: list[tuple[int, ...]] = []
-    told = Told()
-    for part in put_together(joined.tree, joined.stores, rows, kept, order, ResultLimits(most, results), told):
+    reported = ResultCounts()
+    for part in put_together(joined.tree, joined.stores, rows, kept, order, ResultLimits(most, results), reported):
         assert len(part.latest) <= results
         columns = [part.rows[alias] for alias in joined.graph.aliases]
         latest = np.max([joined.times[a][part.rows[a]] for a in joined.graph.aliases], axis=0)
         assert part.latest.tolist() == latest.tolist()
         found += zip(*(column.tolist() for column in columns), strict=True)
     counts = np.bincount([row[0] for row in found], minlength=NEW)
-    assert told.results == counts.max()
-    assert not found or counts[told.row] == told.results
+    assert reported.results == counts.max()
+    assert not found or counts[reported.row] == reported.results
     return sorted(found)
 
 
@@ -98,7 +98,7 @@ def put(joined: Joined, *, results: int, drop: bool, most: int = 10**6, reverse:
 def test_results_are_those_of_comparing_everything(graph: str, seed: int) -> None:
     joined = Joined(GRAPHS[graph], seed)
     expected = joined.all()
-    assert len(expected) > 20  # or there is nothing to see
+    assert len(expected) > 20  # else the test would check nothing
     for results, drop, reverse in itertools.product((1, 2, 7, 10_000), (True, False), (True, False)):
         assert put(joined, results=results, drop=drop, reverse=reverse) == expected
 
@@ -110,12 +110,12 @@ def test_a_row_with_too_many_results_is_named(graph: str, results: int) -> None:
     counts = np.bincount([row[0] for row in joined.all()], minlength=NEW)
     most = int(counts.max())
     assert len(put(joined, results=results, drop=True, most=most)) == counts.sum()
-    with pytest.raises(TooManyResults) as told:
+    with pytest.raises(TooManyResults) as caught:
         put(joined, results=results, drop=True, most=most - 1)
-    assert told.value.row == int(np.flatnonzero(counts == most)[0])
+    assert caught.value.row == int(np.flatnonzero(counts == most)[0])
 
 
-def test_a_row_may_have_more_partners_than_there_is_room_for_at_first() -> None:
+def test_a_row_may_have_more_partners_than_initially_fit() -> None:
     joined = Joined(GRAPHS["star of one key"], 0)
     sizes = {"b": 50, "c": 3, "d": 503}
     for alias, rows in sizes.items():
@@ -125,9 +125,9 @@ def test_a_row_may_have_more_partners_than_there_is_room_for_at_first() -> None:
         joined.stores[alias] = store
     one = np.zeros(2, np.int64)
     rows = ProbeRows({(0,): one}, one, one + WINDOW, np.full((3, 2), -1, np.int64))
-    told = Told()
+    reported = ResultCounts()
     parts = put_together(
-        joined.tree, joined.stores, rows, np.arange(2), ("b", "c", "d"), ResultLimits(10**9, 999), told
+        joined.tree, joined.stores, rows, np.arange(2), ("b", "c", "d"), ResultLimits(10**9, 999), reported
     )
     assert sum(len(part.latest) for part in parts) == 2 * 50 * 3 * 503
-    assert told.results == 50 * 3 * 503
+    assert reported.results == 50 * 3 * 503

@@ -1,4 +1,4 @@
-"""Functions of one row: what counts as true, what values they get, and what they share."""
+"""Row functions: what counts as true, which values they get, and what they share."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_what_is_truthy_is_true():
     }  # fmt: skip
     expected = [0, 2, 5, 7, 9, 11, 14, 16, 17, 19]
     assert kept(rows_of(x=list(truthy)), predicate(truthy.get, "x")) == expected
-    for x in truthy:  # also when it is the first answer, which is looked at
+    for x in truthy:  # also if it is the first answer, whose type is checked
         assert kept(rows_of(x=[x]), predicate(truthy.get, "x")) == [0] * (x in expected)
 
 
@@ -74,7 +74,7 @@ def test_a_result_without_a_truth_value_is_unknown():
     ],
     ids=lambda answer: type(answer).__name__,
 )
-def test_an_array_or_an_arrow_scalar_is_no_answer_for_a_row(answer: Any):
+def test_an_array_or_an_arrow_scalar_is_not_an_answer_for_a_row(answer: Any):
     """Before pyarrow 21 a false Arrow scalar counted as true, so that every row was kept."""
     for values in ([1, 2], [0, 1]):  # the first row may raise
         with pytest.raises(PredicateError, match=r"'p' returned .* did you forget vectorized=True\?") as caught:
@@ -82,7 +82,7 @@ def test_an_array_or_an_arrow_scalar_is_no_answer_for_a_row(answer: Any):
         assert caught.type is PredicateError
 
 
-def test_a_function_of_columns_is_told_apart():
+def test_a_function_of_columns_is_refused():
     with pytest.raises(PredicateError, match="a function of Columns"):
         kept(rows_of(x=[1]), predicate(lambda x: FakeColumn("x"), "x", name="p"))
 
@@ -101,7 +101,7 @@ def test_running_out_of_something_inside_is_an_error_not_the_end():
     assert raised_on(rows, runs_out) == {0: [(0, "StopIteration()")], 2: [(0, "StopIteration()")]}
 
 
-def test_a_function_is_called_once_a_row_also_where_it_raises():
+def test_a_function_is_called_once_per_row_even_if_it_raises():
     seen: list[int] = []
 
     def picky(x: int) -> bool:
@@ -124,9 +124,9 @@ def test_a_function_is_called_once_a_row_also_where_it_raises():
         ),
         pa.array([0, 10**18, 5], pa.int64()).cast(pa.timestamp("s")),
     ],
-    ids=["text that is no UTF-8", "the year 31 billion"],
+    ids=["text that is not UTF-8", "the year 31 billion"],
 )
-def test_what_python_has_no_value_for_is_unknown_and_the_rest_is_not(array: pa.Array):
+def test_rows_without_a_python_value_are_unknown_and_the_others_are_not(array: pa.Array):
     rows = rows_of(x=array, i=[0, 1, 2])
     calls: list[int] = []
     look = predicate(lambda x, i: calls.append(i) or i != 2, "x", "i", name="look")
@@ -193,7 +193,7 @@ def test_two_functions_of_one_column_see_the_same_values_each_on_its_rows(kind: 
 
 
 def test_in_profiling_too_every_function_sees_its_rows_own_values():
-    """Rows are sampled at different positions: a function further back is asked on rows those before it never saw."""
+    """Rows are sampled at different positions: a later function is called on rows that earlier ones never saw."""
     seen: list[tuple[int, str]] = []
     chain = FilterChain(
         FilterPlan(
@@ -206,7 +206,7 @@ def test_in_profiling_too_every_function_sees_its_rows_own_values():
         lambda: 0,
     )
     columns = chain.columns(rows_of(s=["a", "b", "c"], i=[0, 1, 2]))
-    # row 0 was dropped by the front: `middle` and `back` are asked; rows 1 and 2 by `middle`: only `back` is
+    # row 0 was dropped by `front`: `middle` and `back` are called; rows 1 and 2 by `middle`: only `back` is
     dropped_at = np.array([0, 1, 1], dtype=np.int16)
     profile = chain.profile(columns, dropped_at, (0, 1, 2), np.ones((3, 3), dtype=bool))
     assert seen == [(0, "a"), (1, "b"), (2, "c")]
@@ -252,7 +252,7 @@ def test_one_column_may_be_read_twice_by_one_function():
 
 
 def test_no_predicate_pays_for_what_pyarrow_imports_at_its_first_conversion():
-    # not from Python values, as which building the batch would import it already: workers get theirs from Spark
+    # not built from Python values, which would already import pandas: workers get their batches from Spark
     lines = (
         "import sys, pyarrow as pa; from thalweg.kernels import FilterChain; from thalweg.plan import FilterPlan",
         "from thalweg import predicate; zeros = pa.Array.from_buffers(pa.int64(), 2, [None, pa.py_buffer(bytes(16))])",

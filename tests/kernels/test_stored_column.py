@@ -1,4 +1,4 @@
-"""Columns of windows give the values that were put in, whatever was null, forgotten or kept: against a plain dict."""
+"""Columns of windows return the values that were stored, whatever was null, forgotten or kept: compared with a dict."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thalweg.kernels.stored_column import ArrowColumn
 
 @settings(max_examples=150, deadline=None)
 @given(seed=st.integers(0, 2**32), nulls_first=st.integers(0, 12))
-def test_texts_of_which_many_are_null(seed: int, nulls_first: int):
+def test_texts_with_many_nulls(seed: int, nulls_first: int):
     r = random.Random(seed)
     column, held = ArrowColumn(pa.string()), {}
     low = high = r.choice([0, 7])

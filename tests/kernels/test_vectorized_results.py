@@ -1,4 +1,4 @@
-"""What a vectorised predicate may return, and what is refused."""
+"""What a vectorized predicate may return, and what is refused."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def test_all_nulls_keep_nothing():
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (True, ["'p'", "bool", "one a row"]),
+        (True, ["'p'", "bool", "one per row"]),
         (None, ["'p'", "NoneType"]),
         ([True, False, True], ["'p'", "list"]),
         (pa.array([1, 0, 1]), ["'p'", "int64", "booleans"]),
         (np.array([1, 0, 1]), ["'p'", "int64"]),
-        (np.array([[True], [False], [True]]), ["'p'", "one a row"]),
-        (np.array(True), ["'p'", "one a row"]),
+        (np.array([[True], [False], [True]]), ["'p'", "one per row"]),
+        (np.array(True), ["'p'", "one per row"]),
         (pd.Series([1.0, 0.0, 1.0]), ["'p'", "double"]),
         (pa.scalar(True), ["'p'", "BooleanScalar"]),
         (pd.Series([True, "no", True], dtype=object), ["'p'", "booleans"]),
@@ -92,7 +92,7 @@ def test_it_gets_arrow_arrays_of_the_rows_still_alive():
 
 
 @pytest.mark.parametrize("bad", [[], [0], [99], [31, 32, 64], list(range(100))], ids=str)
-def test_one_that_raises_is_asked_again_until_its_rows_are_known(bad: list[int]):
+def test_a_predicate_that_raises_is_called_again_until_its_rows_are_known(bad: list[int]):
     calls: list[int] = []
 
     def picky(x: pa.Array) -> pa.Array:

@@ -1,7 +1,7 @@
-"""Filters whose outcomes are a table, that remember what they saw and move a clock of their own.
+"""Filters whose outcomes are a table, that record the rows they saw and advance their own clock.
 
-Filter k drops row e where `drops[e][k]`. Rows carry only their number, so every evaluation can be told from every
-other, and what was ordinary work from what was done only to learn something.
+Filter k drops row e if `drops[e][k]`. Rows contain only their number, so every evaluation can be distinguished from
+every other, and ordinary work from profiling.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from thalweg.plan import FilterPlan, Pipeline
 
 @dataclass(frozen=True)
 class Call:
-    """One filter on some rows; `work` is False for profiling."""
+    """A call of one filter on some rows; `work` is False for profiling."""
 
     work: bool
     filter: int
@@ -46,7 +46,7 @@ class Watched:
         self.working = True
         self.calls: list[Call] = []
         self.passes: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
-        """The rows of each slice, and the order they went through."""
+        """The rows of each slice, and the order in which it was evaluated."""
         names = self.pipeline.names
         self.plan = FilterPlan(
             tuple(
@@ -64,15 +64,15 @@ class Watched:
         self.chain = _Chain(self)
 
     def clock(self) -> int:
-        """Time passes only in filters."""
+        """Return the time, which passes only in filters."""
         return self.now_ns
 
     def batch(self, rows: Sequence[int]) -> pa.RecordBatch:
-        """These rows, by number."""
+        """Return a batch of these rows, by number."""
         return pa.RecordBatch.from_arrays([pa.array(list(rows), pa.int64())], names=["row"])
 
     def evaluated(self, work: bool) -> list[int]:
-        """Rows each filter saw in ordinary work, or in profiling."""
+        """Return the rows that each filter saw in ordinary work, or in profiling."""
         counts = [0] * len(self.plan.predicates)
         for call in self.calls:
             if call.work == work:
@@ -100,7 +100,7 @@ class Watched:
 
 
 class _Chain(FilterChain):
-    """The real chain; it notes whether it works or profiles."""
+    """The real chain, which records whether it works or profiles."""
 
     def __init__(self, watched: Watched) -> None:
         super().__init__(watched.plan, watched.clock)

@@ -1,4 +1,4 @@
-"""PNG files, read without a library: whether a picture is one."""
+"""Checks that a file is a valid PNG picture, without a library."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def size_of_png(path: Path) -> tuple[int, int]:
-    """Its width and height, from pixels that really decompress to that many."""
+    """Return the width and height, after checking that the pixels decompress to this size."""
     data = path.read_bytes()
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     assert len(data) < 60_000
@@ -20,7 +20,7 @@ def size_of_png(path: Path) -> tuple[int, int]:
         if kind == b"IHDR":
             width, height, depth, colour = struct.unpack(">IIBB", chunk[:10])
             assert depth == 8
-            channels = {2: 3, 3: 1, 6: 4}[colour]  # 3: one byte a pixel, of a palette
+            channels = {2: 3, 3: 1, 6: 4}[colour]  # 3: one byte per pixel, an index into a palette
         elif kind == b"IDAT":
             pixels += chunk
         at += 12 + length

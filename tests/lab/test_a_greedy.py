@@ -1,7 +1,7 @@
-"""The experiments of a-greedy, quickly: each runs, and what is robust in virtual time holds.
+"""Quick runs of the a-greedy experiments: each runs, and the claims that are robust in virtual time hold.
 
-Virtual time and fixed seeds make these findings the same on every machine; those in CPU time (table 2, the breakdowns)
-are only looked at for sense.
+Virtual time and fixed seeds make these findings the same on every machine. Findings in CPU time (table 2, the
+breakdowns) are only checked for plausibility.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ def test_there_is_a_picture_of_every_figure(outcomes: dict[str, Outcome]):
 
 
 ROBUST = {
-    "figure-9": ["A-Greedy is near-optimal for small n", "it falls behind because of its overhead, not of its order"],
+    "figure-9": [
+        "A-Greedy is near-optimal for small n",
+        "it falls behind because of its overhead, not because of its order",
+    ],
     "figure-10": ["the gain over Independent is largest for intermediate selectivities"],
     "figure-11": ["the gain over Independent first grows with the correlation"],
     "figure-12-13": ["Sweep gets ahead of A-Greedy as n grows", "LocalSwaps gets ahead of A-Greedy as n grows"],
@@ -53,7 +56,7 @@ ROBUST = {
     "figure-16": ["A-Greedy converges to the new Greedy order much faster than Sweep"],
     "figure-18": ["Independent's order is worse than A-Greedy's before and after the change"],
     "figure-19": ["A-Greedy is faster than Sweep when changes come every 100,000 tuples"],
-    "figure-21": ["Sweep improves beside A-Greedy as filters become dearer"],
+    "figure-21": ["Sweep improves compared with A-Greedy as filters become more expensive"],
 }
 
 

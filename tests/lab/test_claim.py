@@ -1,4 +1,4 @@
-"""What a claim says of a measurement."""
+"""How a claim judges a measurement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_a_number_holds_within_its_tolerance():
     assert claim.judge(2.3).measured == "2.3"
 
 
-def test_a_reading_stands_beside_the_printed_words():
+def test_a_reading_is_shown_after_the_printed_text():
     assert Number("about", "50(n + 1)", 5.5, reading="a tuple").judge(5.5).paper == "50(n + 1) (a tuple)"
 
 

@@ -13,7 +13,7 @@ ROWS = 40_000
 
 
 def outcomes(groups: FilterGroups, seed: int = 1) -> list[list[bool]]:
-    """One list a filter, taken bit by bit."""
+    """Return one list per filter, taken bit by bit."""
     codes = groups.draw(np.random.default_rng(seed), ROWS).tolist()
     return [[code >> k & 1 == 1 for code in codes] for k in range(groups.n)]
 

@@ -21,13 +21,13 @@ LINES = (Series("up", [1, 2, 3], [1, 2, 4]), Series("down", [1, 2], [2, 1]))
 FIGURE = Figure("figure-1", "two | lines", "x", "y", LINES)
 
 
-def test_all_when_none_is_named_and_a_paper_stands_for_its_experiments():
+def test_no_name_selects_all_experiments_and_a_paper_selects_its_own():
     assert chosen([]) == list(known())
     assert chosen(["a-greedy"]) == [f"a-greedy/{name}" for name in PAPERS["a-greedy"].experiments]
     assert chosen(["a-greedy/figure-9"]) == ["a-greedy/figure-9"]
 
 
-def test_an_unknown_experiment_is_named_with_those_there_are():
+def test_the_error_for_an_unknown_experiment_lists_all_experiments():
     with pytest.raises(PlanError) as caught:
         main(["a-greedy/figure-8"], quick=True)
     assert "'a-greedy/figure-8'" in str(caught.value)
@@ -95,7 +95,7 @@ def test_one_experiment_run_again_leaves_the_others_on_the_page(paper, tmp_path:
 def test_a_record_of_something_else_is_refused(paper, tmp_path: Path):
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy" / "findings.json").write_text(json.dumps({"first": 1}))
-    with pytest.raises(ThalwegError, match=r"findings\.json does not hold"):
+    with pytest.raises(ThalwegError, match=r"findings\.json is not a file that `thalweg lab` wrote"):
         main(["toy"], quick=True, out=tmp_path)
 
 
@@ -107,7 +107,7 @@ def test_the_command_line(paper, tmp_path: Path):
     assert CliRunner().invoke(app, ["lab", "toy/frist"]).exit_code == 2
 
 
-def test_no_bar_is_drawn_where_nobody_looks(paper):
+def test_no_progress_bar_is_drawn_without_a_terminal(paper):
     done = CliRunner().invoke(app, ["lab", "toy", "--quick"])
     assert "experiments" not in done.output
     assert "\x1b" not in done.output
@@ -119,7 +119,7 @@ def test_without_matplotlib_the_error_names_the_extra(paper, tmp_path: Path, mon
     assert done.exit_code == 1
     assert "thalweg[lab]" in done.output
     assert "Traceback" not in done.output
-    assert "a claim" not in done.output  # said before anything is measured
+    assert "a claim" not in done.output  # the error comes before anything is measured
 
 
 def test_figures_of_every_kind_are_drawn(tmp_path: Path):
@@ -138,7 +138,7 @@ def test_figures_of_every_kind_are_drawn(tmp_path: Path):
         assert size_of_png(path) == (640, 380)
 
 
-def test_run_gives_each_as_soon_as_it_is_there(paper):
+def test_run_yields_each_experiment_as_soon_as_it_is_finished(paper):
     ran = run(["toy"], quick=True)
     assert next(ran).name == "toy/first"
     assert next(ran).experiment.title == "2"

@@ -1,4 +1,4 @@
-"""The synthetic filters, their clocks and what they are accounted, against plain counting."""
+"""The synthetic filters, their clocks and their accounts, compared with plain counting."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_virtual_time_is_what_the_evaluations_cost():
     assert order_cost(order, dropped, costs) == pytest.approx(spent / 5_000)
 
 
-def test_profiling_is_accounted_apart():
+def test_profiling_is_accounted_for_separately():
     codes = FilterGroups.of(4, 2).draw(np.random.default_rng(0), 20_000)
     work = SyntheticFilters([1.0] * 4, "a-greedy", 0, p=0.1).process(batches(codes))
     assert work.profiling_ns == sum(work.profiled) * UNIT_NS > 0
@@ -59,10 +59,10 @@ def test_the_processors_clock_is_virtual_until_started_and_never_goes_back():
     assert clock() - begun >= 200_000
 
 
-def test_four_filters_are_dear_and_the_same_whatever_they_cost():
+def test_the_same_four_filters_are_expensive_whatever_they_cost():
     for seed in range(5):
-        cheap, dear = chain(10, seed), chain(100, seed)
+        cheap, expensive = chain(10, seed), chain(100, seed)
         assert sorted(cheap.costs) == [1.0] * 4 + [10.0] * 4
-        assert [c > 1 for c in cheap.costs] == [c > 1 for c in dear.costs]
-        assert cheap.written == dear.written
+        assert [c > 1 for c in cheap.costs] == [c > 1 for c in expensive.costs]
+        assert cheap.written == expensive.written
         assert sorted(cheap.written) == list(range(8))

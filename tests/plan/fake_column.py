@@ -1,4 +1,4 @@
-"""A Column as far as a plan looks at one: its type's module and its text."""
+"""A fake Column with what a plan reads of one: the module of its type, and its text."""
 
 from __future__ import annotations
 

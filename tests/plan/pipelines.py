@@ -9,7 +9,7 @@ from thalweg.plan import Pipeline
 
 @st.composite
 def pipelines(draw: st.DrawFn, least: int = 1, most: int = 6, guarded: bool = True, hidden: bool = True) -> Pipeline:
-    """Guards point backwards along a hidden permutation, so that they may be written in any order."""
+    """Draw pipelines. Guards point backwards along a hidden permutation, so that they may be written in any order."""
     n = draw(st.integers(least, most))
     hidden_order = draw(st.permutations(range(n)))
     guards: list[tuple[int, ...]] = [()] * n
@@ -24,7 +24,7 @@ def pipelines(draw: st.DrawFn, least: int = 1, most: int = 6, guarded: bool = Tr
 
 
 def valid_orders(pipeline: Pipeline) -> st.SearchStrategy[tuple[int, ...]]:
-    """Orders that put every guard first."""
+    """Draw orders in which every guard comes first."""
 
     @st.composite
     def build(draw: st.DrawFn) -> tuple[int, ...]:

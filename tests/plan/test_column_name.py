@@ -6,27 +6,27 @@ from thalweg import PlanError
 from thalweg.plan import find_column
 
 
-def test_the_exact_spelling_wins_over_one_that_only_looks_alike():
+def test_an_exact_match_comes_before_a_match_that_ignores_case():
     assert find_column("Line", ["line", "Line", "LINE"]) == "Line"
 
 
-def test_case_does_not_matter_where_only_one_column_is_alike():
+def test_case_is_ignored_if_only_one_column_matches():
     assert find_column("LINE", ["size", "line"]) == "line"
 
 
 @pytest.mark.parametrize("name", ["a.b", "with space", "naïve", "`quoted`", "0", "-"])
-def test_odd_names_are_names(name: str):
+def test_unusual_names_are_found(name: str):
     assert find_column(name, ["x", name]) == name
 
 
-def test_two_columns_alike_must_be_told_apart_by_the_user():
+def test_a_name_that_matches_two_columns_is_ambiguous():
     with pytest.raises(PlanError) as caught:
         find_column("line", ["Line", "LINE", "size"])
-    assert all(word in str(caught.value) for word in ("'line'", "Line", "LINE", "spell"))
+    assert all(word in str(caught.value) for word in ("'line'", "Line", "LINE", "exactly"))
     assert "size" not in str(caught.value)
 
 
-def test_an_unknown_column_is_named_with_the_nearest_and_with_all_there_are():
+def test_the_error_for_an_unknown_column_suggests_the_nearest_and_lists_all():
     with pytest.raises(PlanError) as caught:
         find_column("lines", ["line", "size"])
     assert "'lines'" in str(caught.value)
@@ -34,6 +34,6 @@ def test_an_unknown_column_is_named_with_the_nearest_and_with_all_there_are():
     assert "size" in str(caught.value)
 
 
-def test_data_without_columns_says_so():
+def test_the_error_says_if_there_are_no_columns():
     with pytest.raises(PlanError, match="there are none"):
         find_column("line", [])

@@ -1,4 +1,4 @@
-"""Arithmetic of estimates and their intervals, compared with seeded draws of the quantities they stand for."""
+"""The arithmetic and the intervals of estimates, compared with seeded draws of the quantities."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def share(kept: float, dropped: float) -> tuple[Estimate, Draw]:
 
 
 def agrees(found: Estimate, drawn: np.ndarray, mean: float = 0.006, variance: float = 0.02, cover: float = 0.02):
-    """Mean and variance up to a share of the deviation and the variance, and the coverage of a 90 % interval. The mean
-    of so many draws has a standard error of 0.0016 deviations."""
+    """Check the mean and the variance, up to a share of the deviation and of the variance, and the coverage of a 90 %
+    interval. The mean of this many draws has a standard error of 0.0016 deviations."""
     assert found.variance is not None
     assert abs(found.value - drawn.mean()) < mean * drawn.std()
     assert found.variance == pytest.approx(drawn.var(), rel=variance)
@@ -60,7 +60,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
-def test_sums_and_complements_are_those_of_draws(a: tuple[Estimate, Draw], b: tuple[Estimate, Draw]):
+def test_sums_and_complements_match_draws(a: tuple[Estimate, Draw], b: tuple[Estimate, Draw]):
     rng = np.random.default_rng(1)
     x, y = a[1](rng), b[1](rng)
     agrees(a[0] + b[0], x + y)
@@ -70,7 +70,7 @@ def test_sums_and_complements_are_those_of_draws(a: tuple[Estimate, Draw], b: tu
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
-def test_products_are_those_of_draws(a: tuple[Estimate, Draw], b: tuple[Estimate, Draw]):
+def test_products_match_draws(a: tuple[Estimate, Draw], b: tuple[Estimate, Draw]):
     rng = np.random.default_rng(2)
     agrees(a[0] * b[0], a[1](rng) * b[1](rng), cover=0.03)
 
@@ -80,13 +80,13 @@ def test_products_are_those_of_draws(a: tuple[Estimate, Draw], b: tuple[Estimate
     [(log_normal(40, 0.3), log_normal(7, 0.5)), (gamma(9, 0.2), gamma(4, 0.1)), (share(20, 80), gamma(9, 0.1)),
      (normal(5, 0.2), log_normal(2, 0.2)), (log_normal(3, 0.1), share(300, 100))],
 )  # fmt: skip
-def test_quotients_are_those_of_draws(a: tuple[Estimate, Draw], b: tuple[Estimate, Draw]):
+def test_quotients_match_draws(a: tuple[Estimate, Draw], b: tuple[Estimate, Draw]):
     rng = np.random.default_rng(3)
     agrees(a[0] / b[0], a[1](rng) / b[1](rng), mean=0.01, variance=0.05, cover=0.03)
 
 
 @pytest.mark.parametrize("correlation", [-0.9, -0.3, 0.5, 1.0])
-def test_a_covariance_counts_as_it_does_in_draws(correlation: float):
+def test_a_covariance_has_the_same_effect_as_in_draws(correlation: float):
     rng = np.random.default_rng(4)
     one, other = rng.standard_normal((2, DRAWS))
     x, y = 30 + 2 * one, 20 + (correlation * one + math.sqrt(1 - correlation**2) * other)
@@ -100,15 +100,15 @@ def test_a_covariance_counts_as_it_does_in_draws(correlation: float):
     assert a.times(b, covariance).value == 600 + covariance
 
 
-def test_an_estimate_minus_itself_is_zero_when_its_covariance_is_given():
+def test_an_estimate_minus_itself_is_zero_if_the_covariance_is_given():
     a = Estimate(30, "sampled", 4)
     assert a.minus(a, covariance=4) == Estimate(0, "sampled", 0)
-    assert (a - a).variance == 8  # two quantities that are alike
+    assert (a - a).variance == 8  # two quantities with the same distribution
     assert a.within(0, 90).over(a.within(0, 90), covariance=4) == Estimate(1, "sampled", 0, low=0)
 
 
 def test_the_square_of_a_normal_quantity_has_its_mean_and_variance():
-    """Where the variance is not small beside the mean; a square is skewed, so that the interval is another matter."""
+    """Also if the variance is not small compared with the mean. A square is skewed, so the interval is not checked."""
     a, draw = normal(2, 1)
     squares, found = draw(np.random.default_rng(6)) ** 2, a.times(a, covariance=1)
     assert (found.value, found.variance) == (5, 18)
@@ -118,7 +118,7 @@ def test_the_square_of_a_normal_quantity_has_its_mean_and_variance():
 @pytest.mark.parametrize("relative", [0.05, 0.5, 2])
 @pytest.mark.parametrize("low", [0, 1, -7])
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
-def test_an_interval_of_what_has_one_bound_is_log_normal_from_there(relative: float, low: float, level: float):
+def test_an_interval_with_one_bound_is_log_normal(relative: float, low: float, level: float):
     rng = np.random.default_rng(5)
     of_zero, draw = log_normal(10, relative)
     drawn, variance = draw(rng), of_zero.variance
@@ -128,7 +128,7 @@ def test_an_interval_of_what_has_one_bound_is_log_normal_from_there(relative: fl
     assert np.mean((least <= -drawn - low) & (-drawn - low <= most)) == pytest.approx(level, abs=0.003)
 
 
-def test_an_interval_of_what_is_unbounded_is_normal():
+def test_an_interval_without_bounds_is_normal():
     assert Estimate(5, "sampled", 4).interval(0.9) == pytest.approx((5 - 2 * 1.6448536, 5 + 2 * 1.6448536))
     assert Estimate(0.97, "sampled", 0.01, 0, 1).interval(0.9) == (pytest.approx(0.8055146), 1)
 
@@ -148,10 +148,10 @@ def test_an_unknown_variance_stays_unknown_and_the_interval_is_the_bounds():
 def test_an_unknown_covariance_makes_the_variance_unknown():
     a, b = Estimate(4, "sampled", 1), Estimate(2, "sampled", 1, low=1)
     assert [getattr(a, name)(b, covariance=None).variance for name in ("plus", "minus", "times", "over")] == [None] * 4
-    assert a.plus(Estimate(2, "counted", 0), covariance=None).variance == 1  # what is exact varies with nothing
+    assert a.plus(Estimate(2, "counted", 0), covariance=None).variance == 1  # an exact value has no covariance
 
 
-def test_the_weakest_origin_and_the_oldest_time_are_taken():
+def test_a_result_has_the_weakest_origin_and_the_oldest_time():
     ranks = {origin: rank for rank, origin in enumerate(("counted", "sampled", "learned", "declared", "assumed"))}
     assert tuple(ranks) == ORIGINS
     for one in ORIGINS:
@@ -165,7 +165,7 @@ def test_the_weakest_origin_and_the_oldest_time_are_taken():
     assert (3 * Estimate(4, "counted", as_of=5) + 1) == Estimate(13, "counted", as_of=5)  # numbers do not age
 
 
-def test_a_factor_of_zero_makes_zero_whatever_the_other_is():
+def test_a_factor_of_zero_makes_the_product_zero():
     nothing = Estimate(0, "declared", 0, 0, 0)
     assert nothing * Estimate(0.3, "assumed", low=0, high=1) == nothing
     assert Estimate(3, "assumed") * nothing == nothing
@@ -188,7 +188,7 @@ def test_exact_values_stay_exact():
     assert Estimate(6, "counted", 0, low=0) / Estimate(2, "counted", 0, low=0) == Estimate(3, "counted", 0, low=0)
 
 
-def test_a_quotient_by_what_may_be_next_to_zero_has_no_upper_bound():
+def test_a_quotient_has_no_upper_bound_if_the_denominator_may_be_near_zero():
     rows = Estimate(10, "sampled", 1, low=0, high=20)
     assert (rows / Estimate(2, "sampled", 0.04, low=0, high=4)).interval(0.9)[1] < 8
     found = rows / Estimate(2, "declared", low=0, high=4)
@@ -199,13 +199,13 @@ def test_a_quotient_by_what_may_be_next_to_zero_has_no_upper_bound():
     assert (found.low, found.high) == UNBOUNDED
 
 
-def test_a_quotient_by_what_may_have_either_sign_is_unbounded_and_of_unknown_variance():
+def test_a_quotient_is_unbounded_if_the_denominator_may_have_either_sign():
     found = Estimate(10, "sampled", 1, 8, 12, as_of=3) / Estimate(2, "sampled", 0.01, low=-1, high=4, as_of=2)
     assert found == Estimate(5, "sampled", None, as_of=2)
     assert found.interval(0.9) == UNBOUNDED
 
 
-def test_nothing_is_divided_by_zero():
+def test_division_by_zero_is_refused():
     for nothing in (0, Estimate(0, "counted", 0, 0, 0), Estimate(0, "sampled", 1, 0, 1), Estimate(0, "assumed")):
         with pytest.raises(ZeroDivisionError, match="whose value is 0"):
             Estimate(1, "counted") / nothing
@@ -217,7 +217,7 @@ def test_a_value_on_its_bound_has_an_interval():
     assert Estimate(1e-300, "sampled", 4, low=0).interval(0.9) == (0, INF)
 
 
-def test_results_that_are_too_large_are_the_largest_number():
+def test_a_result_that_is_too_large_is_the_largest_float():
     huge = Estimate(1e300, "declared", 1, low=1e300)
     most = np.finfo(float).max
     assert huge * huge == Estimate(most, "declared", None, low=most)
@@ -225,10 +225,10 @@ def test_results_that_are_too_large_are_the_largest_number():
     assert (1e300 / Estimate(1e-300, "declared", low=0)).value == most
 
 
-def test_a_known_bound_can_be_added():
+def test_bounds_can_be_tightened():
     a = Estimate(4, "sampled", 2, low=0, as_of=3)
     assert a.within(-3, 3) == Estimate(3, "sampled", 2, 0, 3, as_of=3)
-    with pytest.raises(tw.PlanError, match="nothing is between the bounds 5 and 3"):
+    with pytest.raises(tw.PlanError, match="no value is between the bounds 5 and 3"):
         a.within(5, 3)
 
 
@@ -238,7 +238,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"value": "3"}, "value='3' must be a number"),
     ({"value": True}, "value=True must be a number"),
     ({"value": None}, "value=None must be a number"),
-    ({"variance": -1}, "variance=-1.0 must be at least 0, or None where it is unknown"),
+    ({"variance": -1}, "variance=-1.0 must be at least 0, or None if it is unknown"),
     ({"variance": INF}, "variance=inf must be finite"),
     ({"origin": "guessed"}, "origin='guessed' must be one of counted, sampled, learned, declared, assumed"),
     ({"low": 4}, "value=3.0 must be between low=4.0 and high=inf"),
@@ -249,14 +249,14 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("given", "sentence"), WRONG)
-def test_what_is_no_estimate_is_refused(given: dict[str, Any], sentence: str):
+def test_invalid_estimates_are_refused(given: dict[str, Any], sentence: str):
     with pytest.raises(tw.PlanError) as error:
         tw.Estimate(**{"value": 3, "origin": "counted", **given})
     assert str(error.value) == f"Estimate: {sentence}"
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.5, 90])
-def test_a_level_is_a_probability(level: float):
+def test_a_level_must_be_a_probability(level: float):
     with pytest.raises(tw.PlanError, match="must be above 0 and below 1"):
         Estimate(1, "counted").interval(level)
 
@@ -267,7 +267,7 @@ def test_an_impossible_covariance_is_refused(covariance: float):
         Estimate(1, "sampled", 4).plus(Estimate(1, "sampled", 1), covariance)
 
 
-def test_numpy_s_numbers_become_plain_ones():
+def test_numpy_numbers_become_plain_numbers():
     made = Estimate(np.float64(3), "counted", np.int64(0), np.float32(1), 4, np.float64(9))
     assert repr(made) == "Estimate(value=3.0, origin='counted', variance=0.0, low=1.0, high=4.0, as_of=9.0)"
     assert np.float64(2) * made == 2 * made
@@ -280,7 +280,7 @@ ends = st.sampled_from([-INF, INF]) | st.floats(-1e6, 1e6)
 
 @st.composite
 def estimates(draw: st.DrawFn) -> tuple[Estimate, list[float]]:
-    """One, and values that the quantity may have."""
+    """Draw an estimate and values that the quantity may have."""
     low, high = sorted((draw(ends) + 0.0, draw(ends) + 0.0))  # no -0.0
     assume(low < INF and high > -INF)
     inside = st.floats(max(low, -1e7), min(high, 1e7))
@@ -290,7 +290,7 @@ def estimates(draw: st.DrawFn) -> tuple[Estimate, list[float]]:
 
 
 @given(estimates(), estimates())
-def test_results_stay_in_bounds_and_bounds_hold_every_result(one: tuple[Any, Any], other: tuple[Any, Any]):
+def test_results_stay_in_bounds_and_bounds_contain_every_result(one: tuple[Any, Any], other: tuple[Any, Any]):
     (a, xs), (b, ys) = one, other
     results = [(a + b, [x + y for x in xs for y in ys]), (a - b, [x - y for x in xs for y in ys]),
                (a * b, [x * y for x in xs for y in ys]), (a.complement, [1 - x for x in xs])]  # fmt: skip

@@ -34,24 +34,24 @@ def test_an_empty_conjunction_is_refused():
     assert "at least one tw.predicate(" in refusal()
 
 
-def test_a_bare_function_is_refused_with_the_way_to_wrap_it():
+def test_a_plain_function_is_refused_with_the_remedy():
     said = refusal(always)
     assert "always" in said
     assert "tw.predicate(" in said
 
 
-def test_two_predicates_of_one_name_are_refused():
+def test_two_predicates_with_the_same_name_are_refused():
     said = refusal(named("a"), named("b"), named("a"))
     assert "'a'" in said
     assert "name=" in said
 
 
-def test_a_guard_that_does_not_exist_is_named_with_the_nearest():
+def test_the_error_for_an_unknown_guard_suggests_the_nearest():
     said = refusal(named("not_null"), named("parses", "not_nul"))
     assert all(word in said for word in ("'parses'", "'not_nul'", "did you mean 'not_null'"))
 
 
-def test_a_guard_like_no_other_name_is_refused_with_the_names_there_are():
+def test_the_error_for_an_unknown_guard_lists_all_names():
     said = refusal(named("not_null"), named("parses", "xyz"))
     assert all(word in said for word in ("'parses'", "'xyz'", "not_null"))
 
@@ -71,7 +71,7 @@ def test_a_cycle_of_guards_is_refused_with_its_members_and_the_remedy(predicates
     assert "after=" in said
 
 
-def test_who_only_waits_behind_a_cycle_is_not_blamed():
+def test_a_predicate_that_only_waits_for_a_cycle_is_not_named():
     said = refusal(named("alpha", "beta"), named("beta", "alpha"), named("gamma", "alpha"), named("delta"))
     assert "alpha" in said
     assert "beta" in said
@@ -88,12 +88,12 @@ def test_a_guard_named_twice_counts_once():
     assert plan(named("a"), named("b", "a", "a")).pipeline.guards == ((), (0,))
 
 
-def test_what_may_not_be_profiled_is_known_to_the_pipeline():
+def test_the_pipeline_knows_what_may_not_be_profiled():
     chain = plan(named("a"), predicate(always, "x", name="b", profile=False))
     assert chain.pipeline.profiled == (True, False)
 
 
-def test_the_fingerprint_tells_structures_apart():
+def test_different_structures_have_different_fingerprints():
     base = predicate(always, "x", name="a")
     unlike = [
         base,

@@ -1,4 +1,4 @@
-"""Patterns of which it is certain that Java compiles them; `test_native_judgment` asks Java itself."""
+"""Patterns that Java certainly compiles. `test_native_judgment` checks them with Java itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thalweg.plan.java_pattern import surely_compiles
         r"\p{L}+", "a(?=b)", "(a|b)?", "line\nbreak", "[-+]?[0-9]", r"[\s,;]+", "x{2,}",
     ],
 )  # fmt: skip
-def test_ordinary_patterns_are_known(pattern: str):
+def test_ordinary_patterns_surely_compile(pattern: str):
     assert surely_compiles(pattern)
 
 
@@ -28,5 +28,5 @@ def test_ordinary_patterns_are_known(pattern: str):
         "((a|b){20}){20}", "a" * 2_001, "(" * 30 + ")" * 30, "(?=a)*", "a{9999}",
     ],
 )  # fmt: skip
-def test_what_does_not_compile_or_is_not_certain_is_not(pattern: str):
+def test_invalid_and_uncertain_patterns_do_not_surely_compile(pattern: str):
     assert not surely_compiles(pattern)

@@ -19,14 +19,14 @@ def graph_of(on: str) -> JoinGraph:
     return JoinPlan.of(on, 1, "t", 0).graph
 
 
-def test_what_is_equal_through_others_is_one_class():
+def test_columns_that_are_equal_through_others_are_one_class():
     graph = graph_of("a.k = b.m AND b.m = c.n")
     assert graph.column_of == ({"a": "k", "b": "m", "c": "n"},)
     assert graph.tree("a").parents == {"b": "a", "c": "a"}
     assert graph.tree("c").parents == {"a": "c", "b": "c"}
 
 
-def test_classes_that_meet_late_are_joined():
+def test_classes_that_are_connected_later_are_merged():
     graph = graph_of("a.k = b.k AND c.k = d.k AND b.k = c.k")
     assert [set(members) for members in graph.column_of] == [set("abcd")]
 
@@ -51,7 +51,7 @@ def test_a_cycle_leaves_a_class_to_be_checked():
     assert set(graph.keys_of("b")) == {(0,), (1,)}
 
 
-def test_several_columns_an_edge_are_one_key():
+def test_several_columns_per_edge_are_one_key():
     graph = graph_of("a.x = b.x AND a.y = b.y AND b.z = c.z")
     assert graph.shared("a", "b") == (0, 1)
     assert graph.keys_of("a") == ((0, 1),)
@@ -65,7 +65,7 @@ def test_two_columns_of_a_stream_in_one_class_are_compared_within_its_rows():
     assert graph_of("a.k = b.k AND a.n = a.n").within == (("a", "n", "n"),)
 
 
-def test_every_part_of_a_graph_in_parts_is_named():
+def test_the_error_names_every_part_of_an_unconnected_graph():
     with pytest.raises(PlanError, match=r"\{a, b\} and \{c, d\} and \{e\} have no equality"):
         JoinGraph.of([("a", "k", "b", "k"), ("c", "k", "d", "k")], ["a", "b", "c", "d", "e"])
 
@@ -73,8 +73,8 @@ def test_every_part_of_a_graph_in_parts_is_named():
 @settings(max_examples=200)
 @given(drawn=graphs(), order=st.randoms(use_true_random=False))
 def test_trees_of_any_graph(drawn: tuple[list[str], list[tuple[str, str, int]]], order):
-    """Each stream stands below one with which it shares what it is probed by, as near to the root as the graph allows;
-    and every class is looked at by an edge, or left to be checked."""
+    """Each stream is below one with which it shares its key, as near to the root as the graph allows. Every class is
+    part of the key of an edge, or left to be checked."""
     aliases, edges = drawn
     equalities = [(one, f"k{c}", other, f"k{c}") for one, other, c in edges]
     order.shuffle(equalities)
@@ -102,7 +102,7 @@ def test_trees_of_any_graph(drawn: tuple[list[str], list[tuple[str, str, int]]],
 
 
 def components(edges: list[tuple[str, str, int]]) -> set[frozenset[str]]:
-    """Streams whose columns of one name are connected by equalities; each set once, as often as is enough here."""
+    """Return the sets of streams whose columns with the same number are connected by equalities, each set once."""
     found = []
     for c in {c for *_, c in edges}:
         parts = [{one, other} for one, other, number in edges if number == c]
@@ -116,7 +116,7 @@ def components(edges: list[tuple[str, str, int]]) -> set[frozenset[str]]:
 
 
 def distances(graph: JoinGraph, root: str) -> dict[str, int]:
-    """Breadth first, written once more."""
+    """Return the depth of each stream by breadth-first search, implemented independently."""
     found, at = {root: 0}, 0
     while len(found) < len(graph.aliases):
         near = [alias for alias, steps in found.items() if steps == at]

@@ -32,13 +32,13 @@ def native(text: str, name: str, *after: str) -> NativePredicate:
     return predicate(Column(text), name=name, after=after)
 
 
-def test_a_bare_column_is_a_native_predicate_named_after_its_text():
+def test_a_plain_column_is_a_native_predicate_named_after_its_text():
     made = plan(Column(SIZE), predicate(always, "x"), Column(SIZE), Column(PAYLOAD))
     assert made.native.names == ("size > 1024", "size > 1024 (2)", "payload is not null")
     assert [p.name for p in made.predicates] == ["always"]
 
 
-def test_a_made_name_gives_way_to_a_given_one():
+def test_a_generated_name_changes_if_a_given_name_is_the_same():
     assert plan(Column(SIZE), native(PAYLOAD, "size > 1024")).native.names == ("size > 1024 (2)", "size > 1024")
 
 
@@ -46,7 +46,7 @@ def test_a_long_expression_gets_a_short_name():
     assert len(short_name(f"rlike(line, '{'x' * 100}')")) == 48
 
 
-def test_a_python_predicate_may_come_after_a_native_one_and_is_then_free_of_it():
+def test_a_native_guard_of_a_python_predicate_is_removed():
     made = plan(native(PAYLOAD, "has"), predicate(always, "x", after=["has", "b"]), predicate(always, "y", name="b"))
     assert made.predicates[0].after == ("b",)
 
@@ -54,23 +54,23 @@ def test_a_python_predicate_may_come_after_a_native_one_and_is_then_free_of_it()
 def test_a_native_predicate_after_a_python_one_is_refused():
     said = refusal(predicate(always, "x"), native(SIZE, "large", "always"))
     assert said == (
-        "native predicate 'large' cannot come after 'always', which is a Python predicate: "
-        "natives are evaluated in the JVM before rows travel to Python"
+        "native predicate 'large' cannot come after 'always', which is a Python predicate and runs later, "
+        "after rows are sent from the JVM to Python; remove it from after="
     )
 
 
-def test_names_are_unique_over_both_and_every_after_exists():
-    assert "two predicates are called 'always'" in refusal(predicate(always, "x"), native(SIZE, "always"))
+def test_names_are_unique_across_both_kinds_and_every_after_exists():
+    assert "two predicates are named 'always'" in refusal(predicate(always, "x"), native(SIZE, "always"))
     assert "did you mean 'has'" in refusal(native(PAYLOAD, "has"), predicate(always, "x", after="hass"))
     assert "did you mean 'has'" in refusal(native(PAYLOAD, "has"), native(SIZE, "large", "hass"))
     assert "wait for each other" in refusal(native(PAYLOAD, "a", "b"), native(SIZE, "b", "a"))
 
 
-def test_what_is_for_python_functions_only_is_refused():
+def test_options_of_python_functions_are_refused():
     for wrong in ({"vectorized": True}, {"setup": dict}, {"profile": False}):
-        with pytest.raises(PlanError, match="'large' is an expression of Spark's own: it takes name= and after="):
+        with pytest.raises(PlanError, match="'large' is a Spark expression, which takes only name= and after="):
             predicate(Column(SIZE), name="large", **wrong)  # type: ignore[call-overload]
-    with pytest.raises(PlanError, match="it takes name= and after="):
+    with pytest.raises(PlanError, match="takes only name= and after="):
         predicate(Column(SIZE), "size")  # type: ignore[call-overload]
     with pytest.raises(PlanError, match="non-empty string"):
         predicate(Column(SIZE), name="")
@@ -83,27 +83,27 @@ def test_a_python_udf_is_refused(text: str):
     assert "is a Python UDF" in refusal(Column(text))
 
 
-def test_a_literal_that_looks_like_one_is_not():
+def test_a_literal_that_looks_like_a_udf_is_accepted():
     assert plan(Column("contains(line, '<lambda>(x)')")).native
 
 
-def test_what_is_random_is_refused():
+def test_random_expressions_are_refused():
     assert "calls rand()" in refusal(Column("<(rand(5), 0.5)"))
 
 
-def test_what_a_source_can_take_over_comes_first():
+def test_what_a_data_source_can_evaluate_comes_first():
     made = plan(Column(RLIKE), Column(SIZE), Column(JSON), Column(PAYLOAD)).native
     assert made.first == (1, 3)
     assert made.learned == (0, 2)
 
 
-def test_but_not_before_its_guard():
+def test_what_a_data_source_can_evaluate_comes_after_its_guard():
     made = plan(native(RLIKE, "looks"), native(SIZE, "large", "looks"), native(PAYLOAD, "has", "large")).native
     assert (made.first, made.learned) == ((), (0, 1, 2))
     assert made.waits_for == ((), (0,), (0, 1))
 
 
-def test_what_can_fail_waits_for_all_that_were_written_before_it():
+def test_a_predicate_that_can_fail_waits_for_all_written_before_it():
     made = plan(native(RLIKE, "a"), native(CAST, "b"), native(JSON, "c")).native
     assert made.pipeline.guards == ((), (0,), ())
     turned = plan(native(CAST, "b"), native(RLIKE, "a", "b")).native
@@ -122,11 +122,11 @@ def test_what_can_fail_on_a_row(text: str, can: bool):
     assert may_raise([*uses_in(text)]) is can
 
 
-def test_words_inside_of_literals_do_not_count():
+def test_words_inside_literals_do_not_count():
     assert [use.word for use in uses_in("rlike(t, 'cast(x) + get_json_object(y)')")] == ["rlike"]
 
 
-def test_the_fingerprint_is_of_names_texts_and_guards():
+def test_the_fingerprint_covers_names_texts_and_guards():
     one = plan(native(SIZE, "a"), native(PAYLOAD, "b")).native
     assert one.fingerprint == plan(native(SIZE, "a"), native(PAYLOAD, "b")).native.fingerprint
     others = [
@@ -137,7 +137,7 @@ def test_the_fingerprint_is_of_names_texts_and_guards():
     assert one.fingerprint not in {other.native.fingerprint for other in others}
 
 
-def test_without_spark_they_are_named_and_refused():
+def test_native_predicates_are_refused_without_spark():
     keep = filters(Column(SIZE), predicate(always, "x"))
     assert repr(keep) == "tw.filters(size > 1024, always)"
     with pytest.raises(PlanError, match="native predicates need Spark: size > 1024"):

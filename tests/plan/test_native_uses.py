@@ -1,4 +1,4 @@
-"""What an expression in SQL uses, and what is concluded from it: doubt never makes it safe."""
+"""The functions that an SQL expression uses, and what follows from them: an uncertain expression is never safe."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_what_cannot_fail(text: str):
 @pytest.mark.parametrize(
     "text",
     [
-        # patterns from columns, or of which nobody knows what they are
+        # patterns from columns, or with an unknown value
         "line rlike pattern", "line rlike '('", "line rlike 'a' || b", "line rlike concat('a', b)", "rlike(line, 'a{')",
         "line rlike ('(')", "line like pattern", "line like 'a\\\\'", "line like '10/' escape '/'",
         "line like 'a' || b",
@@ -57,7 +57,7 @@ def test_what_can_fail_or_is_not_understood(text: str):
     assert judged(text)
 
 
-def test_what_a_source_takes_over_is_found_in_sql_too():
+def test_what_a_data_source_can_evaluate_is_found_in_sql_too():
     for text in ("a > 1 and b is not null", "a == 'x' or startswith(`b c`, 'y')", "ts >= date '2026-01-01'"):
         assert can_be_pushed([*uses_in(text)])
     for text in ("lower(a) = 'x'", "a like 'x%'", "a = 1 -- 2"):

@@ -1,5 +1,5 @@
-"""Nodes with one fingerprint give the same rows; any other literal, column, window, condition or function makes
-another."""
+"""Nodes with the same fingerprint give the same rows. Another literal, column, window, condition or function changes
+the fingerprint."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BEGIN = datetime(2026, 1, 1)
 
 
 def registered(session: Session, rng: np.random.Generator) -> Session:
-    """Streams a and b of one schema, and three functions, one of which is declared safe."""
+    """Return a session with streams a and b of one schema, and three functions, of which one is declared safe."""
     for name in "ab":
         rows = {"ts": [BEGIN + timedelta(seconds=n) for n in range(60)]}
         rows |= {column: rng.integers(0, 6, 60) for column in COLUMNS}
@@ -35,21 +35,21 @@ def registered(session: Session, rng: np.random.Generator) -> Session:
 
 @dataclass(frozen=True)
 class Asked:
-    """A query to be written in several ways."""
+    """A query that can be written in several ways."""
 
     streams: tuple[str, ...]
     windows: tuple[int, ...]
     safe: tuple[tuple[int, str, str, int], ...]
     """Stream, column, sign, literal."""
     calls: tuple[tuple[int, str, str], ...]
-    """Stream, column, function: those that can raise, in the order they are written."""
+    """Stream, column, function: the conditions that can raise, in the written order."""
     key: str
     outputs: tuple[tuple[int, str], ...]
     group_s: int
     """Seconds; 0: no groups."""
 
     def text(self, aliases: tuple[str, ...], order: list[int]) -> str:
-        """`order`: of the conditions that cannot raise, which are written before those that can."""
+        """Return the text. `order` is that of the conditions that cannot raise, written before those that can."""
         sources = ", ".join(
             f"{stream} AS {alias} [RANGE {window} SECONDS]" if len(self.streams) > 1 else f"{stream} AS {alias}"
             for stream, alias, window in zip(self.streams, aliases, self.windows, strict=True)
@@ -90,7 +90,7 @@ def drawn(rng: np.random.Generator) -> Asked:
 
 
 def mutations(asked: Asked, rng: np.random.Generator) -> list[Asked]:
-    """One thing changed in each."""
+    """Return queries with one change each."""
     made = [replace(asked, outputs=((asked.outputs[0][0], _other(asked.outputs[0][1], COLUMNS)), *asked.outputs[1:]))]
     for n, (at, column, sign, value) in enumerate(asked.safe):
         free = next(c for c in COLUMNS if c not in [each[1] for each in asked.safe])
@@ -113,7 +113,7 @@ def _other(value: str, of: tuple[str, ...]) -> str:
 
 
 def written(asked: Asked, rng: np.random.Generator) -> str:
-    """With other aliases, and other orders of what cannot raise."""
+    """Return the query with other aliases, and other orders of the conditions that cannot raise."""
     aliases = tuple(rng.choice(["p", "q", "r", "s", "t", "u"], len(asked.streams), replace=False).tolist())
     return asked.text(aliases, rng.permutation(len(asked.safe)).tolist())
 
@@ -127,7 +127,7 @@ def rows(query: ContinuousQuery) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_is_written_otherwise_is_the_same_and_any_change_is_not(seed):
+def test_other_spellings_have_the_same_fingerprint_and_any_change_has_another(seed):
     rng = np.random.default_rng(seed)
     session = registered(tw.session(), rng)
     asked = drawn(rng)
@@ -180,7 +180,7 @@ def test_a_condition_that_can_raise_counts_with_those_before_it():
 
 
 @pytest.mark.parametrize("joined", ["", ", b WHERE a.x = b.x AND"])
-def test_what_becomes_of_failed_rows_is_part_of_it(joined: str):
+def test_the_treatment_of_failed_rows_is_part_of_the_fingerprint(joined: str):
     session = registered(tw.session(), np.random.default_rng(1))
     text = f"SELECT a.x FROM a{joined or ' WHERE'} risky(a.y)" + " WINDOW 5 SECONDS" * bool(joined)
     session.function("risky", lambda y: 1 / (y - 2) < 5, "boolean")
@@ -191,7 +191,7 @@ def test_what_becomes_of_failed_rows_is_part_of_it(joined: str):
     assert rows(other)
 
 
-def test_parts_of_different_queries_are_found_to_be_the_same():
+def test_equal_parts_of_different_queries_have_the_same_fingerprint():
     session = registered(tw.session(), np.random.default_rng(1))
     one = session.query("SELECT p.x FROM a AS p WHERE p.y > 1")
     other = session.query("SELECT q.x AS renamed FROM a AS q WHERE q.y > 1")
@@ -199,7 +199,7 @@ def test_parts_of_different_queries_are_found_to_be_the_same():
     assert fingerprint(one.plan.root.input, {}) == fingerprint(other.plan.root.input, {})
 
 
-def test_ids_are_unique_and_schemas_are_those_of_the_rows():
+def test_ids_are_unique_and_schemas_match_the_rows():
     session = registered(tw.session(), np.random.default_rng(1))
     text = (
         "SELECT p.x, q.y FROM a AS p [RANGE 5 SECONDS], b AS q [RANGE 5 SECONDS] "

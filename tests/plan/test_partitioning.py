@@ -1,4 +1,4 @@
-"""By which class a join is spread over buckets: what is chosen, and that the rows of a result meet in one bucket."""
+"""The class that spreads a join over buckets: which is chosen, and that the rows of a result are in one bucket."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ def test_one_class_covers_a_star_of_equal_keys():
     assert by.reason == "the only columns that must be equal"
 
 
-def test_the_class_of_the_most_streams():
+def test_the_class_with_the_most_streams_is_chosen():
     by = Partitioning.of(graph_of("a.x = b.x AND b.y = c.y AND c.y = d.y"))
     assert (by.columns, by.replicated) == ({"b": "y", "c": "y", "d": "y"}, ("a",))
-    assert by.reason == "columns of 3 of 4 streams, more than of any other"
+    assert by.reason == "3 of 4 streams have such a column, more than for any other"
 
 
-def test_of_equals_the_one_written_first():
+def test_the_first_written_of_equal_classes_is_chosen():
     chain = Partitioning.of(graph_of("a.x = b.x AND b.y = c.y AND c.z = d.z"))
     assert (chain.columns, chain.replicated) == ({"a": "x", "b": "x"}, ("c", "d"))
-    assert chain.reason == "columns of 2 of 4 streams, as many as of others, and it is written first"
+    assert chain.reason == "2 of 4 streams have such a column, as many as for others, and it is written first"
     # also where a class grows later than the other
     late = Partitioning.of(graph_of("a.x = b.x AND b.y = c.y AND c.y = d.y AND a.x = e.x"))
     assert late.columns == {"a": "x", "b": "x", "e": "x"}
     both = Partitioning.of(graph_of("a.x = b.x AND a.y = b.y"))
     assert both.columns == {"a": "x", "b": "x"}
-    assert both.reason == "all streams have it, and of such it is written first"
+    assert both.reason == "all streams have such a column, and it is the first written of those"
 
 
-def test_classes_that_meet_late_stand_where_the_first_of_them_was_written():
+def test_classes_that_are_merged_later_keep_the_first_position():
     graph = graph_of("a.k = b.k AND b.m = c.m AND d.k = e.k AND b.k = d.k")
     assert [set(members) for members in graph.column_of] == [set("abde"), set("bc")]
 
 
-def test_sizes_count_where_they_are_known_for_all():
+def test_sizes_count_if_they_are_known_for_all_streams():
     graph = graph_of("a.x = b.x AND b.y = c.y AND c.y = d.y")
     large = {"a": 10**6, "b": 5, "c": 10, "d": 10}
     by = Partitioning.of(graph, sizes=large)
     assert (by.columns, by.replicated) == ({"a": "x", "b": "x"}, ("c", "d"))
-    assert by.reason == "its streams have 1,000,005 of 1,000,025 rows, more than of any other"
+    assert by.reason == "streams with such a column have 1,000,005 of 1,000,025 rows, more than for any other"
     assert "1,000,005 of 1,000,025 bytes, more" in Partitioning.of(graph, sizes=large, unit="bytes").reason
     del large["d"]
     assert Partitioning.of(graph, sizes=large) == Partitioning.of(graph)
@@ -90,8 +90,8 @@ def test_no_other_class_covers_more(drawn: tuple[list[str], list[tuple[str, str,
 
 @settings(max_examples=60)
 @given(case=cases(), buckets=st.integers(1, 5), seed=st.integers(0, 2**32))
-def test_the_rows_of_a_result_meet_in_one_bucket(case: Case, buckets: int, seed: int):
-    """Whichever function spreads the words of keys; results are those of DuckDB."""
+def test_the_rows_of_a_result_are_in_one_bucket(case: Case, buckets: int, seed: int):
+    """Whichever function spreads the keys, the results are those of DuckDB."""
     binding = case.binding
     by = Partitioning.of(binding.plan.graph, binding.plan.tables)
     places: dict[str, list[set[int]]] = {}

@@ -12,7 +12,7 @@ from thalweg.plan import Pipeline
 
 
 @given(pipelines(most=5))
-def test_the_start_is_the_first_valid_order_in_the_order_as_written(pipeline: Pipeline):
+def test_the_start_is_the_first_valid_order_by_the_written_order(pipeline: Pipeline):
     # lexicographically smallest of all permutations that put guards first: brute force
     n = len(pipeline)
     valid = [
@@ -24,7 +24,7 @@ def test_the_start_is_the_first_valid_order_in_the_order_as_written(pipeline: Pi
 
 
 @given(pipelines(most=5), st.randoms(use_true_random=False))
-def test_respects_is_what_it_says(pipeline: Pipeline, random):
+def test_an_order_is_respected_if_every_guard_comes_first(pipeline: Pipeline, random):
     n = len(pipeline)
     order = list(range(n))
     random.shuffle(order)
@@ -34,7 +34,7 @@ def test_respects_is_what_it_says(pipeline: Pipeline, random):
 
 
 @pytest.mark.parametrize("order", [(), (0,), (0, 0), (0, 1, 2), (1, 2)])
-def test_what_is_no_permutation_is_not_respected(order: tuple[int, ...]):
+def test_an_order_that_is_not_a_permutation_is_not_respected(order: tuple[int, ...]):
     assert not Pipeline(("a", "b")).respects(order)
 
 
@@ -43,5 +43,5 @@ def test_a_cycle_is_refused():
         _ = Pipeline(("a", "b"), guards=((1,), (0,))).start
 
 
-def test_label_gives_names_in_the_order():
+def test_label_returns_names_in_the_given_order():
     assert Pipeline(("a", "b", "c")).label((2, 0, 1)) == ["c", "a", "b"]

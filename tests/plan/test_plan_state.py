@@ -1,4 +1,4 @@
-"""The state of a plan: what it is made of, what is no part of it, and that it is the same in every process."""
+"""The state of a plan: its parts, what is not part of it, and that it is the same in every process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OTHERWISE = declared(
     p={"rows_per_second": 1, "distinct": {"s": 3}}, q={"rows_per_second": 5, "distinct": {"s": 70, "b": 9}},
     r={"rows_per_second": 800, "distinct": {"b": 2, "a": 9}}, t={"rows": 5, "distinct": {"a": 5}},
 )  # fmt: skip
-"""With which rows are spread by another class, and another source is looked in first."""
+"""Statistics with which rows are spread by another class, and another source is probed first."""
 
 
 def asked(text: str = TEXT, of: Catalog | None = None) -> Query:
@@ -41,7 +41,7 @@ def planned(
     return optimize(asked(text), engine, policy, known)
 
 
-def test_it_has_these_parts() -> None:
+def test_the_parts_of_the_state() -> None:
     assert PlanState.of(planned(), 4).parts == {
         "graph": ("upper(p.s) = upper(q.s)", "q.b = r.b", "t.a = r.a"),
         "windows": (("p", "[RANGE 5 SECONDS]"), ("q", "[RANGE 1 MINUTE]"), ("r", "[RANGE 9 SECONDS]")),
@@ -52,7 +52,7 @@ def test_it_has_these_parts() -> None:
     }
 
 
-def test_orders_costs_and_policies_are_no_part_of_it() -> None:
+def test_orders_costs_and_policies_are_not_part_of_the_state() -> None:
     one, other = planned(), planned(known=OTHERWISE)
     assert one.join is not None
     assert other.join is not None
@@ -66,26 +66,27 @@ def test_orders_costs_and_policies_are_no_part_of_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "sentences"),
     [
-        ({"graph": ("q.b = r.b",)}, "it joined by upper(p.s) = upper(q.s), q.b = r.b, t.a = r.a, and now by q.b = r.b"),
-        ({"windows": (("p", "[NOW]"),)}, "and now they are p [NOW]"),
+        ({"graph": ("q.b = r.b",)},
+         "it joined by upper(p.s) = upper(q.s), q.b = r.b, t.a = r.a; the plan now joins by q.b = r.b"),
+        ({"windows": (("p", "[NOW]"),)}, "they are now p [NOW]"),
         ({"stored": (("p", ("a int32",)), ("q", ()), ("r", ("x double", "s string")))},
-         "its windows held a int32, x double of p; they would hold a int32 now"),
+         "its windows stored a int32, x double of p; the plan now stores a int32"),
         ({"conditions": (("p", ()), ("q", ("calm(q.a)",)), ("r", ("r.a > 1",)))},
          "it stored only rows of p with p.b IN (3, 1, 2); the plan now stores all rows of p; "
          "it stored all rows of r; the plan now stores only rows of r with r.a > 1"),
         ({"buckets": 9, "spread_by": (("q", "b"), ("r", "b"))}, ""),
     ],
 )  # fmt: skip
-def test_a_difference_is_named(change: dict[str, object], told: str) -> None:
+def test_a_difference_is_named(change: dict[str, object], sentences: str) -> None:
     state = planned().state
     found = "; ".join(state.differences(replace(state, **change)))  # type: ignore[arg-type]
-    assert found.endswith(told)
-    assert bool(found) == bool(told)
+    assert found.endswith(sentences)
+    assert bool(found) == bool(sentences)
 
 
-def test_a_part_that_is_missing_has_its_default_and_an_unknown_one_is_refused() -> None:
+def test_a_missing_part_has_its_default_and_an_unknown_part_is_refused() -> None:
     parts = json.loads(json.dumps(planned().state.parts))
     assert PlanState.read(parts) == planned().state
     del parts["buckets"]
@@ -108,11 +109,11 @@ def test_question_and_state_are_the_same_in_every_process() -> None:
     here = json.loads(json.dumps([asked().question, planned().state.parts, planned(known=OTHERWISE).state.parts]))
     for seed in ("1", "2"):
         environ = {**os.environ, "PYTHONHASHSEED": seed}
-        told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environ)
-        assert json.loads(told.stdout) == here
+        there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environ)
+        assert json.loads(there.stdout) == here
 
 
-def test_any_other_question_has_another_name_and_the_same_one_in_other_words_has_not() -> None:
+def test_another_question_has_another_hash_and_another_spelling_has_the_same() -> None:
     assert asked(TEXT.lower().replace(" and ", "\n AND ")).question == asked().question
     others = [
         TEXT.replace("5 SECONDS", "6 SECONDS"), TEXT.replace("q.b = r.b", "q.a = r.a"), TEXT.replace("(3, 1", "(3, 4"),

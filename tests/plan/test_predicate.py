@@ -27,11 +27,11 @@ class Model:
         (Model(), "Model"),
     ],
 )
-def test_a_predicate_is_called_as_its_function(func: Any, name: str):
+def test_a_predicate_has_the_name_of_its_function(func: Any, name: str):
     assert predicate(func, "line").name == name
 
 
-def test_a_name_given_is_the_name():
+def test_a_given_name_is_used():
     assert predicate(is_suspicious, "line", name="attack").name == "attack"
 
 
@@ -53,7 +53,7 @@ def test_after_takes_one_name_or_several():
         ((is_suspicious, "line"), {"setup": "model"}, ["'is_suspicious'", "setup", "'model'", "function"]),
         ((is_suspicious, "line"), {"after": [7]}, ["'is_suspicious'", "after", "names", "7"]),
         ((is_suspicious, "line"), {"after": None}, ["'is_suspicious'", "after", "names", "None"]),
-        ((is_suspicious, "line", "size"), {}, ["2 arguments (line, size)", "takes (line)", "one column an argument"]),
+        ((is_suspicious, "line", "size"), {}, ["2 arguments (line, size)", "takes (line)", "one column per argument"]),
         ((is_suspicious, "line"), {"setup": dict}, ["the value of setup, line", "first argument"]),
         ((lambda model, line: True, "line"), {}, ["1 argument (line)", "(model, line)", "setup="]),
         ((lambda model, line: True, "line"), {"setup": is_suspicious}, ["setup is called without arguments", "(line)"]),
@@ -68,7 +68,7 @@ def test_a_bad_argument_is_named_with_its_value_and_the_remedy(
     assert [word for word in words if word not in str(caught.value)] == []
 
 
-def test_a_spark_column_is_refused_as_any_other_object():
+def test_a_spark_column_is_refused_like_any_other_object():
     class Column:
         def __repr__(self) -> str:
             return "Column<'line'>"
@@ -77,13 +77,13 @@ def test_a_spark_column_is_refused_as_any_other_object():
         predicate(is_suspicious, Column())  # type: ignore[arg-type]
 
 
-def test_after_takes_what_was_made_or_given_before():
+def test_after_takes_predicates_and_functions():
     guard = predicate(is_suspicious, "line", name="attack")
     assert predicate(len, "line", after=guard).after == ("attack",)
     assert predicate(len, "line", after=[guard, is_suspicious, "c"]).after == ("attack", "is_suspicious", "c")
 
 
-def test_arguments_are_counted_only_where_that_is_certain():
+def test_arguments_are_counted_only_if_the_signature_is_certain():
     @functools.wraps(is_suspicious)
     def decorated(*values: Any) -> bool:
         return True
@@ -93,7 +93,7 @@ def test_arguments_are_counted_only_where_that_is_certain():
     assert predicate(decorated, "line", "size").columns == ("line", "size")
 
 
-def test_a_spark_udf_is_refused_with_what_to_give_instead():
+def test_a_spark_udf_is_refused_with_the_remedy():
     def udf(line: str) -> bool:
         return True
 
@@ -102,6 +102,6 @@ def test_a_spark_udf_is_refused_with_what_to_give_instead():
         predicate(udf, "line")
 
 
-def test_a_predicate_is_not_applied_by_itself():
+def test_a_predicate_cannot_be_applied_by_itself():
     with pytest.raises(PlanError, match=r"df\.transform\(tw\.filters\("):
         predicate(is_suspicious, "line")(object())

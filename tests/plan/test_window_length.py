@@ -1,4 +1,4 @@
-"""Lengths of time as people write them."""
+"""Lengths of time as users write them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thalweg.errors import PlanError
-from thalweg.plan.window import TICK_NS, UNITS_NS, in_words, length_of
+from thalweg.formatting import time_span
+from thalweg.plan.window import TICK_NS, UNITS_NS, length_of
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,7 @@ from thalweg.plan.window import TICK_NS, UNITS_NS, in_words, length_of
         ("0.1 seconds", "ns", 100_000_000),  # exactly, which no float is
         ("2 days", "s", 172_800),
         ("1 week", "s", 604_800),
-        ("1500 ms", "s", 1),  # what is left over can hold nothing: times are whole seconds
+        ("1500 ms", "s", 1),  # a fraction is dropped: times are whole seconds
         ("999 us", "ms", 0),
         ("0 seconds", "us", 0),
         (timedelta(minutes=1, microseconds=5), "us", 60_000_005),
@@ -36,15 +37,15 @@ from thalweg.plan.window import TICK_NS, UNITS_NS, in_words, length_of
         (0, None, 0),
     ],
 )
-def test_in_ticks(length: object, unit: str | None, ticks: int):
+def test_lengths_in_ticks(length: object, unit: str | None, ticks: int):
     assert length_of(length, unit) == ticks  # type: ignore[arg-type]
 
 
 @given(number=st.integers(0, 10_000), word=st.sampled_from(sorted(UNITS_NS)), unit=st.sampled_from(sorted(TICK_NS)))
-def test_any_unit_in_any_other(number: int, word: str, unit: str):
+def test_any_unit_converts_to_any_other(number: int, word: str, unit: str):
     ticks = number * UNITS_NS[word] // TICK_NS[unit]
     if ticks >= 2**61:  # some 73 years of nanoseconds
-        assert "longer than the time column can tell" in str(told(f"{number} {word}", unit))
+        assert "longer than the time column can represent" in str(ticks_or_error(f"{number} {word}", unit))
         return
     assert length_of(f"{number} {word}", unit) == ticks
     assert length_of(f"{number} {word}s", unit) == length_of(f"{number}{word.upper()}", unit)
@@ -54,9 +55,9 @@ _ONE_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h"
 
 
 @given(ticks=st.integers(0, 10**4) | st.integers(0, 2**63), unit=st.sampled_from(sorted(TICK_NS)))
-def test_what_is_told_is_as_near_as_its_last_unit(ticks: int, unit: str):
-    """Read back by hand: a tenth of a short unit, or one of the smaller of two."""
-    ns, words = ticks * TICK_NS[unit], in_words(ticks, TICK_NS[unit]).replace("µ", "u").replace(",", "").split()
+def test_a_shown_length_is_as_exact_as_its_last_unit(ticks: int, unit: str):
+    """Parsed back in the test: exact to a tenth of a short unit, or to one of the smaller of two units."""
+    ns, words = ticks * TICK_NS[unit], time_span(ticks, TICK_NS[unit]).replace("µ", "u").replace(",", "").split()
     back = sum(round(10 * float(number)) * _ONE_NS[name] // 10 for number, name in zip(*[iter(words)] * 2, strict=True))
     below = {"min": "s", "h": "min", "d": "h"}
     error = _ONE_NS[below[words[1]]] / 2 if words[1] in below else _ONE_NS[words[1]] / 20
@@ -82,11 +83,11 @@ def test_what_is_told_is_as_near_as_its_last_unit(ticks: int, unit: str):
     ],
 )
 def test_lengths_in_words(ticks: int, tick_ns: int | None, words: str):
-    assert in_words(ticks, tick_ns) == words
+    assert time_span(ticks, tick_ns) == words
 
 
-def told(length: object, unit: str | None) -> int | str:
-    """Ticks, or what the error says."""
+def ticks_or_error(length: object, unit: str | None) -> int | str:
+    """Return the ticks, or the message of the error."""
     try:
         return length_of(length, unit)  # type: ignore[arg-type]
     except PlanError as error:
@@ -95,12 +96,12 @@ def told(length: object, unit: str | None) -> int | str:
 
 @given(text=st.text(max_size=20), unit=st.sampled_from([None, *TICK_NS]))
 def test_any_text_is_a_length_or_a_clear_error(text: str, unit: str | None):
-    answer = told(text, unit)
+    answer = ticks_or_error(text, unit)
     assert repr(text) in answer if isinstance(answer, str) else answer >= 0
 
 
 @given(number=st.floats() | st.integers())
 def test_any_number_is_a_length_or_a_clear_error(number: float):
-    answer = told(number, None)
+    answer = ticks_or_error(number, None)
     assert repr(number) in answer if isinstance(answer, str) else answer == number >= 0
-    assert all(repr(number) in str(told(number, unit)) for unit in TICK_NS)
+    assert all(repr(number) in str(ticks_or_error(number, unit)) for unit in TICK_NS)

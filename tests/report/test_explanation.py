@@ -112,11 +112,11 @@ def test_saving_replaces_what_is_there(tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("plan.png", r"ends with '.png', which is no known format; use \.txt, \.html, \.dot .* or \.mmd"),
+        ("plan.png", r"ends with '.png', which is not a known format; use \.txt, \.html, \.dot .* or \.mmd"),
         ("plan.htm", r"ends with '.htm', .* \(did you mean '\.html'\?\)"),
         ("plan", "has no suffix"),
         (".txt", "has no suffix"),  # a hidden file of that name
-        ("missing/plan.txt", "there is no folder '.*missing'; make it first"),
+        ("missing/plan.txt", "there is no folder '.*missing'; create it first"),
         ("folder.txt", "this is a folder; give the name of a file in it"),
         ("nu\0ll.txt", "cannot be written"),
         ("file.txt/plan.txt", "cannot be written"),

@@ -26,26 +26,26 @@ def test_the_tree_has_every_predicate_with_who_evaluates_it():
     assert filter_.details == (  # a predicate comes after its guards
         "adaptive (auto)",
         "even: reads x  (Python)",
-        "short: reads text, x  (Python, after even, never called only to learn)",
+        "short: reads text, x  (Python, after even, never called only for profiling)",
         "large: reads x  (Arrow arrays)",
     )
     (source,) = filter_.inputs
     assert (source.name, source.details) == ("Input", ("reads text, x",))
     assert told.adapts == ("the order of the 3 predicates",)
     assert told.lines("Settings") == (
-        "a row that fails fails the query (on_error='raise')", "adapting takes at most 2 % of the time (budget=)",
+        "a row that fails stops the query (on_error='raise')", "adapting takes at most 2 % of the time (budget=)",
     )  # fmt: skip
     assert told.lines("Order") == ()
 
 
-def test_what_was_counted_is_told_over_all_passes():
+def test_what_was_counted_is_reported_over_all_passes():
     keep = tw.filters(EVEN, LARGE, policy="static")
     for _ in range(2):
         assert sum(batch.num_rows for batch in keep.over(ROWS)) == 15
     told = keep.explain()
     assert told.physical.details[0] == "in the written order (policy static)"
     assert told.physical.details[-1] == "counted: 80 rows in, 30 kept (37.5 %)"
-    assert told.adapts == ("nothing: the policy static keeps every order",)
+    assert told.adapts == ("nothing: policy static never changes an order",)
     assert told.lines("Order") == ("in the latest run: even, large",)
 
 
@@ -54,10 +54,10 @@ def test_settings_that_matter():
         EVEN, LARGE, on_error="dead-letter", time_limit=2.5, budget=0.1, redact=True, events="run.jsonl"
     ).explain()
     assert told.lines("Settings") == (
-        "rows that fail are set aside and counted; tagged() and failed() give them (on_error='dead-letter')",
-        "a predicate that takes longer than 2.5 s for a slice fails the query (time_limit=)",
+        "rows that fail are set aside and counted; tagged() and failed() return them (on_error='dead-letter')",
+        "the query fails if a predicate takes longer than 2.5 s for a slice (time_limit=)",
         "adapting takes at most 10 % of the time (budget=)",
-        "errors and rows set aside hold no value of a row (redact=)",
+        "errors and rows that are set aside contain no values of rows (redact=)",
         "event records are appended to run.jsonl (events=)",
     )
     assert not Path("run.jsonl").exists()
@@ -69,12 +69,12 @@ def test_settings_that_matter():
 def test_guards_that_leave_one_order():
     chain = [tw.predicate(bool, "x", name="a"), tw.predicate(bool, "x", name="b", after="a"),
              tw.predicate(bool, "x", name="c", after="b")]  # fmt: skip
-    assert tw.filters(*chain).explain().adapts == ("nothing: there is one way to do it",)
+    assert tw.filters(*chain).explain().adapts == ("nothing: only one order is possible",)
     free = tw.predicate(bool, "x", name="c", after="a")
     assert tw.filters(*chain[:2], free).explain().adapts == ("the order of the 3 predicates",)
     one = tw.filters(EVEN).explain()
     assert one.physical.details == ("one predicate", "even: reads x  (Python)")
-    assert one.adapts == ("nothing: there is one way to do it",)
+    assert one.adapts == ("nothing: only one order is possible",)
 
 
 def test_a_new_start_begins_with_the_order_of_an_earlier_run(tmp_path: Path):
@@ -131,6 +131,6 @@ def test_on_spark(spark: Any):
     assert after[-1].startswith(f"counted outside the JVM: {passed} rows in, {kept} kept (")
     only = tw.filters(F.col("x") > 3).explain(df)
     assert only.physical.details[0] == "one predicate"
-    assert only.physical.inputs[0].details == ("no row travels to Python",)
+    assert only.physical.inputs[0].details == ("no row is sent to Python",)
     with pytest.raises(tw.PlanError, match="native predicates need Spark"):
         keep.explain(ROWS)

@@ -58,17 +58,20 @@ def test_a_star():
         "├─ Stream orders: window 1 minute, time ts, in order",
         "├─ Stream payments: window 30 seconds, time ts, up to 5 seconds out of order",
         "└─ Stream parcels: window 30 seconds, time ts, in order",
-        "  spread by orders.id, payments.order and parcels.order: the only columns that must be equal",
-        "  4 buckets over 4 partitions; the checkpoint fixes them",
+        "  4 buckets in 4 partitions; the checkpoint fixes both numbers",
         "  orders: id, price, region and ts; not read: comment and address",
-        "  new rows of payments look in orders by id, then in parcels by order",
-        "  when its rows come: orders.region = 3",
-        "  when rows are put together: orders.price < payments.amount",
-        "  a row with more than 1,000 matches by its keys fails the join (max_matches=)",
+        "  new rows of payments probe orders by id, then parcels by order",
+        "  checked when rows arrive: orders.region = 3",
+        "  checked on joined rows: orders.price < payments.amount",
+        "  the join fails if a row has more than 1,000 matches by its keys (max_matches=)",
     ):
         assert line in said, text
-    assert "waits for the slowest of orders, payments and parcels" in words(text)
-    assert "the order in which the other 2 windows are probed, in each bucket by itself" in words(text)
+    assert (
+        "rows are spread over buckets by orders.id, payments.order and parcels.order: "
+        "the only columns that must be equal" in words(text)
+    )
+    assert "follows the slowest of orders, payments and parcels" in words(text)
+    assert "the order in which the other 2 windows are probed, separately in each bucket" in words(text)
     assert "replicated" not in text
     assert "cycle" not in text
 
@@ -76,31 +79,33 @@ def test_a_star():
 def test_a_chain_tells_what_replicating_costs():
     text = explained(CHAIN, buckets=8, partitions=3)
     assert [f"Stream {alias}: window 10 seconds, time ts, in order" in text for alias in "abcd"] == [True] * 4
-    assert "spread by a.x and b.x" in text
-    assert "8 buckets over 3 partitions, at least 3 in one" in text
+    assert "spread over buckets by a.x and b.x" in text
+    assert "8 buckets in 3 partitions, at least 3 in one partition" in text
     assert (
-        "c and d have no such column and are replicated: every row of c and d is sent to and held by each of 8 buckets"
-        in words(text)
+        "c and d have no such column and are replicated: every row of c and d is sent to each of 8 buckets and held "
+        "there" in words(text)
     )
-    assert "new rows of d look in c by z, then from c in b by y, then from b in a by x" in text
-    assert "costs nothing with one bucket" in words(explained(CHAIN, buckets=1))
+    assert "new rows of d probe c by z, then b by y (from c), then a by x (from b)" in text
+    assert "with one bucket this costs nothing" in words(explained(CHAIN, buckets=1))
 
 
 def test_a_cycle_leaves_a_comparison_for_the_end():
     text = explained(CYCLE, buckets=2, idle_after="1 minute")
-    assert "c has no such column and is replicated: every row of c is sent to and held by each of 2 buckets" in words(
-        text
+    assert (
+        "c has no such column and is replicated: every row of c is sent to each of 2 buckets and held there"
+        in words(text)
     )
-    assert "2 buckets over 4 partitions, of which 2 stay empty" in text
-    assert "when a cycle is closed: what probes did not look at of a.x = b.x, b.y = c.y, c.z = a.z" in words(text)
-    assert "a stream without rows for 1 minute is not waited for" in text
+    assert "2 buckets in 4 partitions, 2 of which stay empty" in text
+    left = "the parts of a.x = b.x, b.y = c.y, c.z = a.z that no probe compared"
+    assert f"checked when a cycle is closed: {left}" in words(text)
+    assert "a stream without rows for 1 minute does not hold it back" in text
     assert "cycle" not in explained("a.k = b.k AND b.k = c.k AND c.k = a.k")  # one class, which every probe looks at
 
 
 def test_finished_data_has_no_late_rows_and_no_checkpoint():
     text = explained(STAR, streaming=False)
     assert "no row is late" in text
-    assert "a bucket whose windows need more than" in text
+    assert "the windows of a bucket need more than" in text
     for word in ("checkpoint", "watermark", "in order\n", "idle", "max_ahead"):
         assert word not in text
 
@@ -109,13 +114,13 @@ def test_tables_and_sizes():
     text = explained(CHAIN, tables=["c", "d"])
     assert "Join of 2 streams and 2 tables, adaptive" in text
     assert "Table c: without time or window" in text
-    assert "c and d: held once by every worker, whole, before any row comes" in text
+    assert "c and d: every worker holds the whole table once, before the first row arrives" in text
     assert "replicated" not in text
     assert "new rows of c" not in text
-    assert "spread by c.z and d.z: its streams have 20 of 22 rows" in words(
+    assert "spread over buckets by c.z and d.z: streams with such a column have 20 of 22 rows" in words(
         explained(CHAIN, sizes={"a": 1, "b": 1, "c": 10, "d": 10})
     )
-    assert "its streams have 20 of 22 bytes" in words(
+    assert "streams with such a column have 20 of 22 bytes" in words(
         explained(CHAIN, sizes={"a": 1, "b": 1, "c": 10, "d": 10}, unit="bytes")
     )
 
@@ -123,16 +128,13 @@ def test_tables_and_sizes():
 def test_memory_and_times_ahead_of_the_clock():
     text = words(explained(STAR, max_bytes=1_500_000, max_ahead="1 day"))
     assert (
-        "a bucket whose windows, or rows of one micro-batch, need more than 1.5 MB of memory fails the join "
+        "the join fails if the windows of a bucket, or its rows of one micro-batch, need more than 1.5 MB of memory "
         "(max_bytes=)" in text
     )
-    assert "times more than 1 day ahead of the clock do not move it (max_ahead=)" in text
+    assert "times more than 1 day ahead of the clock do not advance it (max_ahead=)" in text
     by_default = words(explained(STAR, max_ahead=None))
-    assert (
-        "more than a core's share of half of a machine's or container's memory fails the join (max_bytes=)"
-        in by_default
-    )
-    assert "times ahead of the clock are believed, however far" in by_default
+    assert "need more than one core's share of half the memory of the machine or container (max_bytes=)" in by_default
+    assert "times in the future are accepted, however far" in by_default
 
 
 def test_a_watermark_that_spark_has_already_is_followed():
@@ -140,14 +142,14 @@ def test_a_watermark_that_spark_has_already_is_followed():
     said = words(text)
     for alias in "acd":
         assert f"Stream {alias}: window 10 seconds, time ts, up to 5 seconds out of order" in text
-    assert "b: window 10 seconds, time ts, whose watermark in Spark is followed; lateness= is not used" in said
-    assert "each less what it may be out of order; of b it is the one of Spark" in said
-    assert "times of a, c and d more than 1 day ahead of the clock do not move it" in said
-    assert "a stream without rows for 1 hour is not waited for (idle_after=), but Spark waits for it" in said
+    assert "b: window 10 seconds, time ts, with its own watermark from Spark; lateness= is not used" in said
+    assert "in completed micro-batches minus the lateness; for b it is Spark's watermark" in said
+    assert "times of a, c and d more than 1 day ahead of the clock do not advance it" in said
+    assert "a stream without rows for 1 hour does not hold it back (idle_after=), but Spark waits for it" in said
     of_all = words(explained(CHAIN, lateness="5 seconds", followed=list("abcd"), max_ahead="1 day"))
-    assert of_all.count("window 10 seconds, time ts, whose watermark in Spark is followed") == 4
-    assert "the watermark is the one of Spark, which waits for the slowest of a, b, c and d" in of_all
-    for word in ("out of order", "in order", "ahead of the clock"):  # nobody looks at these
+    assert of_all.count("window 10 seconds, time ts, with its own watermark from Spark") == 4
+    assert "the watermark is Spark's, which follows the slowest of a, b, c and d" in of_all
+    for word in ("out of order", "in order", "ahead of the clock"):  # these are not used
         assert word not in of_all
     assert "in Spark" not in explained(CHAIN)
     assert "in Spark" not in explained(CHAIN, followed=["b"], streaming=False)
@@ -162,7 +164,7 @@ def test_lengths_that_are_no_text(window: Any):
     assert "without rows for 90 s" in text
 
 
-def test_what_a_join_was_made_with_is_told(monkeypatch: pytest.MonkeyPatch):
+def test_what_a_join_was_made_with_is_reported(monkeypatch: pytest.MonkeyPatch):
     """Without Spark: only the layout is asked of it."""
     joins = pytest.importorskip("thalweg.runtime.spark.joins")
     attach = pytest.importorskip("thalweg.runtime.spark.joins.attach")
@@ -173,7 +175,7 @@ def test_what_a_join_was_made_with_is_told(monkeypatch: pytest.MonkeyPatch):
     def lay_out(plan: JoinPlan, settings: Any, frames: Any) -> Any:
         row = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us"))])
         binding = JoinBinding.of(plan, dict.fromkeys(frames, row))
-        return attach.Laid(True, binding, Partitioning.of(plan.graph), (0, 1), 2, followed=("b",))
+        return attach.SparkJoinLayout(True, binding, Partitioning.of(plan.graph), (0, 1), 2, followed=("b",))
 
     monkeypatch.setattr(joins, "lay_out", lay_out)
     join = tw.join(
@@ -182,17 +184,17 @@ def test_what_a_join_was_made_with_is_told(monkeypatch: pytest.MonkeyPatch):
     )  # fmt: skip
     text = words(str(join.explain(a=Frame(), b=Frame())))
     for told in (
-        "a: window 5 seconds, time ts, up to 2 seconds out of order", "b: window 5 seconds, time ts, whose watermark",
+        "a: window 5 seconds, time ts, up to 2 seconds out of order", "b: window 5 seconds, time ts, with its own",
         "more than 77 matches", "more than 2.0 kB", "times of a more than 3 hours", "without rows for 4 hours",
-        "policy sweep", "2 buckets over 2 partitions", "not read: more",
+        "policy sweep", "2 buckets in 2 partitions", "not read: more",
     ):  # fmt: skip
         assert told in text
 
 
 def test_an_order_that_stands_is_not_said_to_change():
-    assert "nothing: the policy static keeps every order" in explained(STAR, policy="static")
+    assert "nothing: policy static never changes an order" in explained(STAR, policy="static")
     assert "probed in the written order, over windows (static)" in explained(STAR, policy="static")
-    assert "nothing: there is one way to do it" in explained("a.k = b.k")
+    assert "nothing: only one order is possible" in explained("a.k = b.k")
     assert "policy sweep" in explained(STAR, policy="sweep")
 
 
@@ -203,14 +205,14 @@ def test_it_is_some_forty_lines_that_fit_a_terminal(on: str):
     assert max(map(len, lines)) <= 100
 
 
-def test_columns_that_only_the_index_has_are_told():
+def test_columns_that_only_the_index_has_are_reported():
     plan = JoinPlan.of("a.k = b.k", "10 seconds", "ts", "0 seconds", select=["a.v"])
     row = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("ts", pa.timestamp("us")), ("payload", pa.string())])
     binding = JoinBinding.of(plan, {"a": row, "b": row})
     layout = JoinLayout(binding, Partitioning.of(plan.graph), 2, 2, given=dict.fromkeys("ab", row.names))
     text = str(explain_layout(layout, JoinSettings()))
-    assert "  a: v; k and ts only as numbers of its index; not read: payload" in text.splitlines()
-    assert "  b: no column; k and ts only as numbers of its index; not read: v and payload" in text.splitlines()
+    assert "  a: v; k and ts only as numbers in the index; not read: payload" in text.splitlines()
+    assert "  b: no column; k and ts only as numbers in the index; not read: v and payload" in text.splitlines()
 
 
 def test_without_data_it_says_what_is_known_before():
@@ -230,10 +232,10 @@ def test_without_data_it_says_what_is_known_before():
         ),
     )
     assert told.lines("First order of probes (policy sweep)") == (
-        "new rows of a look in b by x, then from b in c by y, then from c in d by z",
-        "new rows of b look in a by x, then in c by y, then from c in d by z",
-        "new rows of c look in b by y, then from b in a by x, then in d by z",  # as written, each after its path
-        "when rows are put together: a.v < d.v",
+        "new rows of a probe b by x, then c by y (from b), then d by z (from c)",
+        "new rows of b probe a by x, then c by y, then d by z (from c)",
+        "new rows of c probe b by y, then a by x (from b), then d by z",  # as written, each after its path
+        "checked on joined rows: a.v < d.v",
     )
     assert "the other 3 windows" in told.adapts[0]
     assert "explain(a=df, b=df, ...)" in told.notes[0]
@@ -243,11 +245,11 @@ def test_without_data_it_says_what_is_known_before():
 def test_policy_and_limits_of_the_environment_are_those_in_force(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("THALWEG_POLICY", "static")
     told = tw.join(on="a.k = b.k", window="5 seconds", time="ts").explain()
-    assert told.adapts == ("nothing: the policy static keeps every order",)
+    assert told.adapts == ("nothing: policy static never changes an order",)
 
 
 @pytest.mark.parametrize("lateness", ["80000 days", timedelta(days=80_000), "1 microsecond"])
-def test_lateness_of_any_length_is_told(lateness: Any):
+def test_lateness_of_any_length_is_reported(lateness: Any):
     told = tw.join(on="a.k = b.k", window=lateness, time="ts", lateness=lateness).explain()
     assert "out of order" in told.physical.inputs[0].details[0]
 

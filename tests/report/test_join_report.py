@@ -121,7 +121,7 @@ def test_the_text_names_what_a_person_asks_for():
         "b: 1 row without a time, not joined",
         "b: 2 rows with a key that equals nothing, not joined",
         "b: 4 rows dropped by a condition on this stream",
-        "b: 5 rows further in the future than is believed: joined, but the watermark did not follow",
+        "b: 5 rows too far in the future (max_ahead=): joined, but the watermark did not advance to them",
         "c: held in each of 4 buckets",
         "watermark: b is furthest behind, 100 ticks of time behind a",
         "21.0 MB of state in 28 chunks; 9 chunks read back",
@@ -133,7 +133,7 @@ def test_the_text_names_what_a_person_asks_for():
     assert "b: held in each" not in text
 
 
-def test_lengths_of_time_are_told_in_its_units_where_these_are_known():
+def test_lengths_of_time_are_reported_in_its_units_where_these_are_known():
     late, late_again = {"late": 3, "most_late": 93_719_920}, {"late": 1, "most_late": 5}
     told = [
         joined(RUN, "a", watermark=7_380_000_000, tick_ns=1_000),
@@ -158,18 +158,18 @@ def test_finished_dataframes_and_local_passes_are_named_as_such():
     assert "    a, row 5: c moves" in local
 
 
-def test_a_bucket_that_holds_far_more_than_its_share_is_told():
+def test_a_bucket_that_holds_far_more_than_its_share_is_reported():
     even = report_of(*(joined(bucket=bucket, window_rows=10_000) for bucket in range(4)))
     assert "far more common" not in str(even)
     uneven = report_of(*(joined(bucket=bucket, window_rows=70_000 if bucket == 2 else 10_000) for bucket in range(4)))
-    assert "a: bucket 2 of 4 holds 70 % of its window: a key is far more common" in str(uneven)
+    assert "a: bucket 2 of 4 holds 70 % of its window: one key is far more common" in str(uneven)
     replicated = [
         joined(bucket=bucket, window_rows=70_000 if bucket == 2 else 10_000, replicated=True) for bucket in range(4)
     ]
     assert "far more common" not in str(report_of(*replicated))
 
 
-def test_a_table_is_told_by_every_bucket_and_summed_over_none():
+def test_a_table_is_reported_by_every_bucket_and_summed_over_none():
     """A new worker reads it again."""
     table = {
         "stream": "c", "table": True, "others": (), "order": (), "evaluated": (), "passed": (), "profiled": (),
@@ -184,7 +184,7 @@ def test_a_table_is_told_by_every_bucket_and_summed_over_none():
     (section,) = report.sections
     assert set(section.streams) == {"a"}
     assert (section.tables["c"].rows, section.tables["c"].window_rows) == (9, 7)
-    assert "c: a table, 7 rows held once by every worker, 2.0 kB, 2 with a key that equals nothing" in str(report)
+    assert "c: a table, 7 rows held once per worker, 2.0 kB, 2 with a key that equals nothing" in str(report)
     assert report.to_dict()["sections"][0]["tables"]["c"]["rows"] == 9
 
 
@@ -265,12 +265,12 @@ def test_nothing_has_run_yet():
         assert "j.over(" in text
 
 
-def test_dataframes_without_an_action_are_told():
+def test_dataframes_without_an_action_are_reported():
     report = JoinTally().report(pending=2, unobserved=1)
     for text in (str(report), report._repr_html_()):
-        assert "2 DataFrames joined on which no action has finished yet." in text
+        assert "2 joined DataFrames with no finished action yet." in text
         assert "On 1 DataFrame the first action left no record" in text
-        assert "j(a=A, b=B) again to have another counted" in text
+        assert "j(a=A, b=B) again to count another one" in text
         assert "Nothing has run" not in text
     assert (report.to_dict()["pending"], report.to_dict()["unobserved"]) == (2, 1)
 

@@ -35,7 +35,7 @@ def test_it_can_be_shown_in_every_form_and_sums_what_was_sampled(records: list[R
         assert p.sampled == sum(r.tested[k] for r in records)
         assert p.passed == sum(r.passed[k] for r in records)
     assert json.loads(json.dumps(report.to_dict(), allow_nan=False)) == report.to_dict()
-    assert "no row travels to Python" in str(report)
+    assert "no row is sent to Python" in str(report)
     assert Page(report._repr_html_()).tags >= {"li", "ol", "details"}
 
 
@@ -51,15 +51,15 @@ def test_natives_and_the_chain_of_a_run_are_one_section_whichever_comes_first(re
     }  # fmt: skip
     lines = str(fold(records)).splitlines()
     assert lines[1:5] == [
-        "  in the JVM, before any row travels:",
+        "  in the JVM, before rows are sent to Python:",
         "    1. size > 3: comparison, cost 1, not sampled",
         "    2. json: JSON, cost 100, passes 25.0 % of 80 sampled",
-        "    this order: cheap kinds of expression first",
+        "    reason for this order: cheap kinds of expression first",
     ]
     assert lines[6].split()[:3] == ["1", "b", "1,000"]
 
 
-def test_a_section_can_be_shown_before_the_chain_has_told():
+def test_a_section_can_be_shown_before_the_chain_has_reported():
     report = fold([native()])
     assert report.sections[0].predicates == []
     assert "kept 0 of 0 rows" in str(report)

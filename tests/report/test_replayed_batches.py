@@ -12,7 +12,7 @@ from thalweg.report.tally import LATEST_BATCHES, MOST_EARLY
 
 
 def told(query: str, start: int, chain: str, batch: int, rows: int) -> list[Record]:
-    """What one chain tells of one micro-batch: a switch, and `rows` rows by one worker."""
+    """The records of one chain for one micro-batch: a switch, and `rows` rows by one worker."""
     run, start_id = f"{query} run {start} chain {chain}{start}", str(start)
     return [
         VerdictGiven(run, batch, f"w{rows}", "a-greedy", 1, ("a", "b"), ("b", "a"), f"{rows}", query, start_id),

@@ -93,7 +93,7 @@ def test_the_dictionary_is_what_programs_read():
                 "evaluations": 1230, "evaluations_of_all": 2000, "profile_tuples": 40,
                 "time_ns": {"processing": 750, "profiling": 200, "reoptimizing": 50, "compiling": 0},
                 "trials": 0, "trial_rows": 0, "trial_ns": 0, "trial_loss_ns": 0,
-                "standing": "nothing better found, by 40 profiled rows",
+                "standing": "nothing better found, based on 40 profiled rows",
                 "switches": 1,
                 "latest_switches": [
                     {
@@ -108,7 +108,7 @@ def test_the_dictionary_is_what_programs_read():
     }  # fmt: skip
 
 
-def test_rows_that_failed_are_told_where_there_are_any():
+def test_rows_that_failed_are_reported_where_there_are_any():
     calm, failing = fold([observed()]), fold([observed(failed=7, raised=(0, 9))])
     for text in (str(calm), calm._repr_html_()):
         assert "no other dropped" not in text
@@ -155,8 +155,8 @@ def test_nothing_has_run_yet():
     assert report.sections == ()
     assert "Nothing has run yet" in str(report)
     assert "Nothing has run yet" in report._repr_html_()
-    assert "2 DataFrames" in str(Report((), pending=2))
-    assert "2 DataFrames" in Report((), pending=2)._repr_html_()
+    assert "2 filtered DataFrames" in str(Report((), pending=2))
+    assert "2 filtered DataFrames" in Report((), pending=2)._repr_html_()
 
 
 class Page(HTMLParser):
@@ -246,7 +246,7 @@ def test_the_events_file_folds_to_the_live_report(policy: str, tmp_path: Path):
 
 
 def test_two_filters_may_write_to_one_file(tmp_path: Path):
-    """Runs are told apart by name, also those of another object or an earlier process."""
+    """Runs are distinguished by name, also those of another object or an earlier process."""
     path = tmp_path / "events.jsonl"
     first, second = keep_everything(path), tw.filters(tw.predicate(lambda x: True, "x", name="all"), events=str(path))
     list(first.over(pa.table({"x": range(10)})))
@@ -264,13 +264,15 @@ def test_any_records_fold_the_same_after_a_file(records: list[Record], tmp_path_
     assert fold(read(path)) == fold(records)
 
 
-def test_workers_whose_latest_orders_differ_are_told():
+def test_workers_whose_latest_orders_differ_are_reported():
     calm = fold([observed(worker="v"), observed()])
     assert "workers differ" not in str(calm)
     told = fold([observed(worker="u", order=("a", "b")), observed(worker="v", order=("a", "b")), observed()])
     assert told.sections[0].other_orders == 2
     for text in (str(told), told._repr_html_()):
-        assert "workers differ: the order is that of the worker that reported last; 2 of 3 have others" in text
+        assert (
+            "workers use different orders: this one is from the worker that reported last; 2 of 3 have others" in text
+        )
 
 
 def test_workers_of_earlier_micro_batches_are_not_asked_for_their_order():

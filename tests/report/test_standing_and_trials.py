@@ -36,9 +36,9 @@ def forms(report: Report | JoinReport) -> list[str]:
     [
         ({"policy": "auto", "standing": HELD_BACK}, HELD_BACK),
         ({"policy": "static"}, "policy static never changes the order"),
-        ({"profile_tuples": 0}, "not enough seen yet: no dropped row was profiled"),
+        ({"profile_tuples": 0}, "not enough seen yet: no dropped row has been profiled"),
         ({"kept": 1000, "profile_tuples": 0}, "not enough seen yet: no row was dropped"),
-        ({"profile_tuples": 40}, "nothing better found, by 40 profiled rows"),
+        ({"profile_tuples": 40}, "nothing better found, based on 40 profiled rows"),
         ({"policy": "velox-rank", "profile_tuples": 0}, "nothing better found"),
     ],
 )
@@ -83,7 +83,7 @@ def test_a_run_of_every_kind_of_policy_says_it():
     def slowly_even(x: int) -> bool:  # and this one is a hundred times as expensive, however busy the machine is
         return sum(range(2000)) > 0 and x % 2 == 0
 
-    for settings, begins in (({"policy": "static"}, "policy static never"), (calm, "nothing better found, by")):
+    for settings, begins in (({"policy": "static"}, "policy static never"), (calm, "nothing better found, based on")):
         keep = tw.filters(
             tw.predicate(lambda x: x % 7 == 0, "x", name="rare"), tw.predicate(slowly_even, "x", name="even"),
             seed=1, **settings,
@@ -95,12 +95,12 @@ def test_a_run_of_every_kind_of_policy_says_it():
 def test_joins_say_it_by_stream():
     calm = join_report(joined(), joined(stream="b", standing=HELD_BACK), joined(stream="c"))
     for text in forms(calm):
-        assert "why the order of a and c is kept: nothing better found, by 4 profiled rows" in text
+        assert "why the order of a and c is kept: nothing better found, based on 4 profiled rows" in text
         assert f"why the order of b is kept: {HELD_BACK}" in text
     streams = calm.to_dict()["sections"][0]["streams"]
     assert streams["b"]["standing"] == HELD_BACK
     for text in forms(join_report(joined(), joined(stream="b"))):
-        assert "why the orders are kept: nothing better found, by 4 profiled rows" in text
+        assert "why the orders are kept: nothing better found, based on 4 profiled rows" in text
     assert "why the order" not in forms(join_report(joined(), join_verdict()))[0]
 
 

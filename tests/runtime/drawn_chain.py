@@ -15,7 +15,7 @@ WORK_NS, LEAST_ROWS, MOST_ROWS = 1e9, 5_000, 250_000
 
 @dataclass(frozen=True)
 class DrawnChain:
-    """Filters with costs, and rows that are all alike: nothing moves."""
+    """Filters with costs, and rows with the same distribution throughout."""
 
     per_row_ns: np.ndarray
     fixed_ns: np.ndarray
@@ -53,7 +53,7 @@ class DrawnChain:
         return row_ns * len(self.passed)
 
     def stream(self, seed: int, noise: float = 0.0, **settings: Any) -> VirtualStream:
-        """With `auto`. A call costs what it is said to, no more."""
+        """Run the chain with `auto`. Calls cost exactly what is declared."""
         units = self.per_row_ns / UNIT_NS
         stream = VirtualStream(units.tolist(), "auto", seed, fixed_ns=self.fixed_ns.tolist(), noise=noise, **settings)
         stream.call_ns = 0

@@ -1,4 +1,4 @@
-"""A pool in memory: what workers share at once, without files."""
+"""A pool in memory, through which workers share at once, without files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class MemoryPool:
         self._read = 0
 
     def give(self, mark: str, tuples: np.ndarray, fresh: bool, costs: Mapping[str, Any]) -> None:
-        """Costs are copied: they are those of this moment."""
+        """Share tuples and a copy of the current costs."""
         self.gifts.append(Gift(self.worker, tuples, fresh, {key: list(ns) for key, ns in costs.items()}))
 
     def news(self) -> bool:

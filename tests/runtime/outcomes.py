@@ -1,4 +1,4 @@
-"""Filters that are true, false or raise as a table says, and what that means for a row: an oracle."""
+"""Filters that are true, false or raise according to a table, and an oracle for the outcome of each row."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Outcomes:
         return all(self.known_true(row, g) for g in self.pipeline.guards[k])
 
     def fate(self, row: int) -> bool | list[tuple[str, str]]:
-        """True: it passes. False: it is dropped. Else it fails, by these filters."""
+        """Return True if the row passes, False if it is dropped, and otherwise the filters by which it fails."""
         reached = [k for k in range(len(self.pipeline)) if self.may_be_called(row, k)]
         if any(self.table[row][k] == FALSE for k in reached):
             return False

@@ -1,4 +1,4 @@
-"""A policy that switches when and where a script says, and profiles and tries what a script says: the worst any policy
+"""A policy that switches, profiles and runs trials according to a script: the worst any policy
 may do."""
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from thalweg.adapt import ProfileSettings, Seen, Verdict, Wants
+from thalweg.adapt import Observation, ProfileSettings, ProfilingRequest, Verdict
 from thalweg.adapt.policy import NEVER, Trial
 from thalweg.plan import Pipeline
 
@@ -52,15 +52,15 @@ class Scripted:
         if self.trials and self.rng.random() < self.trials:
             trial = Trial(self._any_order(), int(self.rng.integers(1, 40)), int(self.rng.integers(n)), 10.0)
         together = 4 if self.trials else 1
-        self._wants = Wants(
+        self._wants = ProfilingRequest(
             self.p, evaluate & np.array(self.pipeline.profiled)[None, :], together, rows,
             lasting=self.lasting, trial=trial,
         )  # fmt: skip
 
-    def wants(self) -> Wants:
+    def wants(self) -> ProfilingRequest:
         return self._wants
 
-    def update(self, seen: Seen) -> Verdict | None:
+    def update(self, seen: Observation) -> Verdict | None:
         if self.trials:
             self._wish()
         if self.rng.random() >= self.restless:

@@ -1,4 +1,4 @@
-"""The slices of a virtual stream: how many rows each had, and what it took."""
+"""The slices of a virtual stream, with their rows and times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Slice:
 
 
 def watch_slices(stream: VirtualStream) -> list[Slice]:
-    """The list fills while the stream runs."""
+    """Return a list that is filled while the stream runs."""
     run, log = stream.loop.chain.run, list[Slice]()
 
     def watched(part, order):

@@ -1,4 +1,4 @@
-"""What is counted is what the predicates saw, work and profiling apart, with every policy."""
+"""The counters equal what the predicates saw, for work and profiling separately, with every policy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import thalweg as tw
 from tests.kernels.watched import Watched
 from tests.plan.pipelines import pipelines
 from tests.runtime.scripted import Scripted
-from thalweg.adapt import POLICIES, Seen, Verdict, check_policy, make_policy, takes
+from thalweg.adapt import POLICIES, Observation, Verdict, check_policy, make_policy, takes
 from thalweg.runtime.filters.filter_loop import FilterLoop
 from thalweg.runtime.filters.loop_ledger import Work
 
@@ -77,7 +77,7 @@ def test_no_row_is_evaluated_twice_by_one_filter(name: str, data):
 
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("rows", [1, 999, 30_000])
-def test_the_report_tells_what_the_predicates_counted(name: str, rows: int):
+def test_the_report_shows_what_the_predicates_counted(name: str, rows: int):
     calls = {"even": 0, "small": 0, "third": 0}
 
     def counting(label: str, test: Any) -> Any:
@@ -109,14 +109,14 @@ def test_the_report_tells_what_the_predicates_counted(name: str, rows: int):
 
 
 class Thoughtful(Scripted):
-    """Notes what it is shown, and takes its time."""
+    """A policy that records its observations, and takes time itself."""
 
     def __init__(self, watched: Watched, p: float) -> None:
         super().__init__(watched.pipeline, seed=1, p=p, restless=0.5)
         self.watched = watched
-        self.shown: list[Seen] = []
+        self.shown: list[Observation] = []
 
-    def update(self, seen: Seen) -> Verdict | None:
+    def update(self, seen: Observation) -> Verdict | None:
         self.watched.now_ns += 1_000_000
         self.shown.append(seen)
         return super().update(seen)

@@ -1,4 +1,4 @@
-"""What `auto` promises: the same rows, a budget that holds, near the best order, and workers that learn together."""
+"""Guarantees of `auto`: the same rows, a budget that holds, near the best order, and workers that learn together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 from tests.runtime.virtual_stream import UNIT_NS, VirtualStream, adapting_ns, correlated, least
-from thalweg.adapt.purse import LOAN_NS
+from thalweg.adapt.profiling_budget import LOAN_NS
 from thalweg.adapt.slice_length import FIRST_ROWS
 from thalweg.runtime.spark.host_file import HostFile
 from thalweg.runtime.spark.tuple_pool import TuplePool
@@ -22,7 +22,7 @@ SEEDS = range(3)
 
 
 def drifting(rng: np.random.Generator, rows: int) -> list[np.ndarray]:
-    """The selectivities of four pairs go round."""
+    """The selectivities of four pairs rotate."""
     values = (0.2, 0.4, 0.6, 0.8)
     return [correlated(rng, rows, values[i:] + values[:i]) for i in (0, 2, 1, 3, 0, 2)]
 
@@ -89,10 +89,10 @@ def test_a_switch_says_what_moved_and_what_it_gains():
     for shares in ((0.2, 0.8, 0.5, 0.5), (0.8, 0.2, 0.5, 0.5)):
         stream.process(correlated(rng, 300_000, shares))
     reasons = [switch.reason for switch in stream.loop.take_work().switches]
-    assert any("of the rows that reach it, before" in reason for reason in reasons)
+    assert any("of the rows that reach it instead of" in reason for reason in reasons)
     for reason in reasons:
         assert re.search(
-            r"F\d before F\d: a row is expected to take .* instead of .*, by [\d,]+ profiled rows$", reason
+            r"F\d before F\d: a row is expected to take .* instead of .*, based on [\d,]+ profiled rows$", reason
         )
 
 
@@ -121,7 +121,7 @@ def test_it_profiles_nothing_that_may_not_be_profiled():
 
 
 def test_a_change_only_profiling_can_see_is_found():
-    """Example 7 of the paper: the last filter comes to drop what others dropped before it; no share that ordinary work
+    """Example 7 of the paper: the last filter starts to drop what earlier filters dropped; no share that regular work
     shows has changed."""
     rng = np.random.default_rng(7)
     n = 6
@@ -144,7 +144,8 @@ def test_a_change_only_profiling_can_see_is_found():
 
 
 def test_the_cheapest_way_of_profiling_is_taken_where_all_of_it_would_cost_too_much():
-    """A first filter that drops nearly everything makes rows cheap and, before seven dear ones, profile tuples dear."""
+    """A first filter that drops nearly everything makes rows cheap; seven expensive ones after it make profile tuples
+    expensive."""
     rng = np.random.default_rng(8)
     passed = np.concatenate([rng.random((400_000, 1)) < 0.001, rng.random((400_000, 7)) < 0.5], axis=1)
     stream = VirtualStream((1, *(400,) * 7), "auto", 8)

@@ -11,7 +11,7 @@ import pytest
 from tests.runtime.drawn_chain import DrawnChain
 from tests.runtime.trial_log import Tried, watch_trials
 from tests.runtime.virtual_stream import UNIT_NS, VirtualStream, adapting_ns
-from thalweg.adapt.purse import LOAN_NS, WARM
+from thalweg.adapt.profiling_budget import LOAN_NS, WARM
 from thalweg.adapt.slice_length import FIRST_ROWS
 from thalweg.cost.pipeline import best_order, order_cost
 
@@ -24,7 +24,7 @@ def independent(seed: int, rows: int, *shares: float) -> np.ndarray:
 
 
 def run(stream: VirtualStream, passed: np.ndarray) -> list[Tried]:
-    """Its trials; the answer is right."""
+    """Return the trials of a run, and check its answer."""
     trials = watch_trials(stream, passed)
     assert (stream.process(passed) == passed.all(axis=1)).all()
     assert len(trials) == stream.loop.work.trials
@@ -37,7 +37,7 @@ def allowed_ns(chain: DrawnChain, budget: float, total_ns: int) -> float:
     return budget * total_ns + LOAN_NS + first
 
 
-def test_regret_and_budget_on_chains_nobody_tuned_it_for():
+def test_regret_and_budget_on_chains_it_was_not_tuned_for():
     """The best order costs 64 ms to 1.2 s. What is lost is lost while nothing is known: calls of up to a millisecond on
     slices of a few rows."""
     ratios = []
@@ -86,7 +86,7 @@ def test_a_cheap_filter_at_the_rear_that_looks_expensive_on_few_rows_is_moved_to
 
 
 def test_some_chain_needs_a_trial_and_gets_one():
-    """A trial is a slice with the candidate further forward, booked as such; order and rows are as without."""
+    """A trial is a slice with the candidate further forward, booked as such; order and rows do not change."""
     tried = 0
     for seed in range(12):
         chain = DrawnChain.of(seed)
@@ -145,7 +145,7 @@ def test_a_filter_that_must_not_be_profiled_is_never_the_candidate():
 )
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 def test_a_filter_that_becomes_ten_times_more_or_less_expensive_is_followed(before: float, after: float, noise: float):
-    """By what F0 costs it stands first before or after the change, and last otherwise."""
+    """F0 is first before or after the change, depending on its cost, and last otherwise."""
     stream = VirtualStream((before, 10.0, 12.0), "auto", 3, noise=noise, fixed_ns=(20_000,) * 3)
     stream.process(independent(3, 150_000, 0.4, 0.4, 0.4))
     assert stream.loop.order == ((0, 1, 2) if before < after else (1, 2, 0))
@@ -198,7 +198,7 @@ def test_a_filter_that_is_thousands_of_times_as_expensive_on_some_rows_visits_th
     assert stream.spent_ns <= best + 600 * 1e6 / 10 * 5  # some hundred rows at the front, five times
 
 
-def test_a_filter_that_must_not_be_profiled_stays_behind_what_keeps_every_row_from_it():
+def test_a_filter_that_must_not_be_profiled_stays_after_the_filter_that_drops_every_row():
     """Nothing is known of it, neither what it drops nor what it costs: a look-up that is paid for, say."""
     for lookup in range(1, 4):
         passed = independent(lookup, 50_000, 0.0, 0.5, 0.5, 0.5)
@@ -250,7 +250,7 @@ def test_slices_of_one_row():
     assert adapting_ns(work) <= 0.02 * work.total_ns + LOAN_NS + WARM * JUDGE_NS
 
 
-def test_why_the_order_stands_is_said_from_the_first_row_on():
+def test_the_reason_for_keeping_the_order_is_reported_from_the_first_row_on():
     chain = DrawnChain.of(5)
     stream = chain.stream(5)
     assert stream.policy.standing.startswith("not enough seen yet")
@@ -342,5 +342,5 @@ def test_a_cheap_filter_at_the_rear_comes_forward_only_as_far_as_its_guard(guard
     assert (stream.process(passed) == passed.all(axis=1)).all()
     for switch in stream.loop.work.switches:
         assert not guarded or switch.after.index(0) < switch.after.index(3)
-    # behind its guard, one row in ten gets to it
+    # after its guard, one row in ten gets to it
     assert stream.loop.order.index(3) == (1 if guarded else 0)

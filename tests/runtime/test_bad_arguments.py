@@ -1,4 +1,4 @@
-"""What a user gets wrong at the public face is told by name, before a row is read where that is possible."""
+"""Invalid arguments of the public API are reported by name, if possible before a row is read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_every_plan_error_is_a_value_error_and_a_thalweg_error():
     assert issubclass(tw.PredicateError, (tw.ThalwegError, RuntimeError))
 
 
-def test_an_unknown_column_is_told_before_anything_is_called():
+def test_an_unknown_column_is_reported_before_anything_is_called():
     untouched = Untouched()
     keep = tw.filters(tw.predicate(untouched.test, "lines", name="p", setup=untouched.setup))
     message = said(lambda: list(keep.over(TABLE)))
@@ -48,18 +48,18 @@ def test_an_unknown_column_is_told_before_anything_is_called():
 
 
 @pytest.mark.parametrize("data", [TABLE, TABLE.to_batches()[0]])
-def test_where_the_columns_are_known_at_once_an_unknown_one_is_told_at_once(data: Any):
+def test_an_unknown_column_is_reported_at_once_if_the_columns_are_known(data: Any):
     keep = tw.filters(tw.predicate(len, "lines"))
     assert "'lines'" in said(lambda: keep.over(data))
 
 
-def test_an_unknown_column_in_a_later_batch_is_told_too():
+def test_an_unknown_column_in_a_later_batch_is_reported():
     keep = tw.filters(tw.predicate(len, "line"))
     batches = [TABLE.to_batches()[0], pa.RecordBatch.from_pydict({"other": [1]})]
     assert "'line'" in said(lambda: list(keep.over(batches)))
 
 
-def test_two_columns_of_one_name_cannot_be_told_apart():
+def test_two_columns_with_the_same_name_are_refused():
     twice = pa.RecordBatch.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["line", "line"])
     assert "'line'" in said(lambda: list(tw.filters(tw.predicate(len, "line")).over(twice)))
 
@@ -70,7 +70,7 @@ def test_data_that_is_not_arrow_is_refused_by_type(data: Any):
     assert "over() takes Arrow record batches or a table" in message
 
 
-def test_what_is_no_spark_dataframe_is_refused_with_the_way_for_arrow():
+def test_data_that_is_not_a_spark_dataframe_is_refused_with_a_hint_for_arrow():
     message = said(lambda: tw.filters(tw.predicate(len, "line"))(TABLE))
     assert "Table" in message
     assert ".over(" in message
@@ -87,12 +87,12 @@ def test_what_is_no_spark_dataframe_is_refused_with_the_way_for_arrow():
         ({"policy": "static", "p": 0.5}, ["'static'", "leave out p"]),
     ],
 )
-def test_bad_settings_are_told_when_the_filters_are_made(options: dict[str, Any], words: list[str]):
+def test_invalid_settings_are_reported_when_the_filters_are_created(options: dict[str, Any], words: list[str]):
     message = said(lambda: tw.filters(tw.predicate(len, "line"), **options))
     assert [word for word in words if word not in message] == []
 
 
-def test_bad_settings_of_the_environment_are_told_when_the_filters_are_used(monkeypatch: pytest.MonkeyPatch):
+def test_invalid_settings_of_the_environment_are_reported_when_the_filters_are_used(monkeypatch: pytest.MonkeyPatch):
     """Not before: Spark's configuration may say something else."""
     monkeypatch.setenv("THALWEG_POLICY", "greedy")
     keep = tw.filters(tw.predicate(len, "line"))
@@ -104,7 +104,7 @@ def test_a_function_instead_of_a_predicate():
 
 
 @pytest.mark.parametrize("place", ["a directory", "below a file"])
-def test_a_place_where_events_cannot_be_written_is_told_before_a_row_is_read(place: str, tmp_path):
+def test_an_events_file_that_cannot_be_written_is_reported_before_a_row_is_read(place: str, tmp_path):
     (tmp_path / "file").write_text("")
     path = tmp_path if place == "a directory" else tmp_path / "file" / "events.jsonl"
     untouched = Untouched()
@@ -163,9 +163,9 @@ def test_predicates_in_a_list_are_to_be_unpacked():
         assert "tw.filters(*predicates)" in said(lambda given=given: tw.filters(given))  # type: ignore[arg-type]
 
 
-def test_a_field_of_a_struct_is_told_apart_from_a_column_that_is_missing():
+def test_a_field_of_a_struct_is_distinguished_from_a_missing_column():
     table = pa.table({"s": [{"a": 1}]})
-    assert "name the struct, 's'" in said(lambda: tw.filters(tw.predicate(lambda a: a, "s.a", name="p")).over(table))
+    assert "name the struct 's'" in said(lambda: tw.filters(tw.predicate(lambda a: a, "s.a", name="p")).over(table))
 
 
 @pytest.mark.parametrize("data", ["a.parquet", {"line": ["a"]}, [TABLE], [1], pd.DataFrame({"line": ["a"]})], ids=repr)

@@ -1,4 +1,4 @@
-"""Input and predicates as they come: empty, null, nested, huge, odd, rude. An oracle evaluates everything."""
+"""Unusual input and predicates: empty, null, nested, huge, odd, rude. An oracle evaluates everything."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_column_of_nulls(kind):
 
 
 def test_no_columns():
-    with pytest.raises(tw.PlanError, match="reads no column: name the columns it gets"):
+    with pytest.raises(tw.PlanError, match="reads no column: name its columns"):
         tw.predicate(always)
     keep = tw.filters(tw.predicate(always, "x"))
     with pytest.raises(tw.PlanError, match="no column 'x'; there are none"):

@@ -1,4 +1,4 @@
-"""Columns of every Arrow type come through a filter as they are, whether predicates read them or not."""
+"""Columns of every Arrow type pass a filter unchanged, whether predicates read them or not."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def encoded(values: pa.Array, run_end_type: pa.DataType | None = None) -> pa.Arr
 
 
 class Tagged(pa.ExtensionType):
-    """A type of the user's own, whose values are views."""
+    """A user-defined type whose values are views."""
 
     def __init__(self) -> None:
         super().__init__(pa.string_view(), "thalweg.tests.tagged")

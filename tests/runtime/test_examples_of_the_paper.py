@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import thalweg as tw
-from thalweg.adapt import ProfileSettings, Seen, make_policy
+from thalweg.adapt import Observation, ProfileSettings, make_policy
 from thalweg.adapt.a_greedy import AGreedy
 from thalweg.adapt.local_swaps import LocalSwaps
 from thalweg.kernels import FilterChain
@@ -121,12 +121,12 @@ def test_example_5_the_violation_is_at_position_1():
         order = [NAMES.index(name) for name in O3]
         bits = np.array(outcomes(values), dtype=bool)[:, order]
         nothing = np.zeros(4, dtype=np.int64)
-        return policy.update(Seen(nothing, nothing, nothing, np.ones(4), bits))
+        return policy.update(Observation(nothing, nothing, nothing, np.ones(4), bits))
 
     assert show(dropped(STREAM)) is None
     verdict = show([3, 6])
     assert verdict.order == tuple(O3.index(name) for name in ("F4", "F3", "F1", "F2"))
-    assert verdict.reason.startswith("at position 1 F4")
+    assert verdict.reason.startswith("at position 1, F4")
 
 
 HUNDRED = list(range(1, 101))
@@ -137,7 +137,7 @@ HIGH_AND_LOW = [value for pair in zip(range(50, 99), range(1, 50), strict=True) 
 
 
 def steady_evaluations(loop: FilterLoop, rounds: list[list[int]], warm_up: int) -> float:
-    """Evaluations a tuple by ordinary work, profiling not counted, once the order has settled."""
+    """Evaluations per tuple in regular work, without profiling, once the order has settled."""
     for values in rounds[:warm_up]:
         loop.process(tuples(values))
     loop.take_work()

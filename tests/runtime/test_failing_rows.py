@@ -1,4 +1,4 @@
-"""Rows on which predicates raise: the same rows fail, by the same predicates, whatever is tried in which order."""
+"""Rows on which predicates raise: the same rows fail, by the same predicates, in any order of evaluation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import thalweg as tw
 from tests.runtime.outcomes import Outcomes, outcomes
 from tests.runtime.scripted import Scripted
-from thalweg.adapt import POLICIES, Wants, takes
+from thalweg.adapt import POLICIES, ProfilingRequest, takes
 from thalweg.events import read
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan, Pipeline
@@ -76,13 +76,15 @@ def test_every_policy_sets_the_same_rows_aside(policy: str, case: Outcomes, seed
     )  # fmt: skip
     batches = cut(len(case.table), {7, 20})
     fates = {row: case.fate(row) for row in range(len(case.table))}
-    told = {row: [{"predicate": n, "error": e} for n, e in f] for row, f in fates.items() if isinstance(f, list)}
+    errors_by_row = {
+        row: [{"predicate": n, "error": e} for n, e in f] for row, f in fates.items() if isinstance(f, list)
+    }
     passing = [row for row, f in fates.items() if f is True]
     assert [r["row"] for b in keep.over(batches) for r in b.to_pylist()] == passing
     tagged = [r for b in keep.tagged_over(batches) for r in b.to_pylist()]
-    assert tagged == [{"row": r, "thalweg_errors": told.get(r)} for r, f in fates.items() if f is not False]
+    assert tagged == [{"row": r, "thalweg_errors": errors_by_row.get(r)} for r, f in fates.items() if f is not False]
     failed = [r for b in keep.failed_over(batches, column="why") for r in b.to_pylist()]
-    assert failed == [{"row": row, "why": errors} for row, errors in told.items()]
+    assert failed == [{"row": row, "why": errors} for row, errors in errors_by_row.items()]
 
 
 @settings(max_examples=100)
@@ -210,14 +212,14 @@ def test_what_a_guard_that_raises_guards_is_not_called():
 
 @pytest.mark.parametrize("raises_first", [True, False], ids=["raised in work", "raised in profiling"])
 def test_what_a_guard_that_raises_guards_is_not_called_to_learn_something_either(raises_first):
-    """Row 1: the guard raises; another predicate, before or behind it, drops the row; then the row is profiled."""
+    """Row 1: the guard raises; another predicate, before or after it, drops the row; then the row is profiled."""
     called = []
     guard = tw.predicate(lambda i: 1 / (i - 1), "id", name="guard")
     drops = tw.predicate(lambda i: False, "id", name="drops")
     guarded = tw.predicate(lambda i: called.append(i) or True, "id", name="guarded", after="guard")
     plan = FilterPlan((guard, drops, guarded) if raises_first else (drops, guard, guarded))
     policy = Scripted(plan.pipeline, 1, p=1.0, restless=0.0)
-    policy.order, policy._wants = (0, 1, 2), Wants(1.0, np.ones((3, 3), dtype=bool))
+    policy.order, policy._wants = (0, 1, 2), ProfilingRequest(1.0, np.ones((3, 3), dtype=bool))
     loop = FilterLoop(FilterChain(plan, lambda: 0), policy, np.random.default_rng(1), slice_rows=1)
     assert not loop.process(pa.RecordBatch.from_pydict({"id": range(6)})).any()
     assert called == [0, 2, 3, 4, 5]
@@ -228,9 +230,9 @@ def test_failures_are_asked_for_only_where_they_are_set_aside(ask):
     with pytest.raises(tw.PlanError, match=r"on_error='raise': use on_error=\"dead-letter\""):
         getattr(filters(), ask)(ROWS)
     keep = filters(on_error="dead-letter")
-    with pytest.raises(tw.PlanError, match="there is a column 'TEXT' already: choose another name"):
+    with pytest.raises(tw.PlanError, match="column 'TEXT' already exists: choose another name"):
         getattr(keep, ask)(ROWS, column="TEXT")
-    with pytest.raises(tw.PlanError, match="there is a column 'text' already"):
+    with pytest.raises(tw.PlanError, match="column 'text' already exists"):
         list(getattr(keep, ask)(iter(ROWS.to_batches()), column="text"))
     with pytest.raises(tw.PlanError, match="column='': must be the name"):
         getattr(keep, ask)(ROWS, column="")
@@ -253,7 +255,7 @@ class UnprintableError(Exception):
 @pytest.mark.parametrize(
     ("error", "text"),
     [
-        (UnprintableError(), "UnprintableError: its message cannot be made"),
+        (UnprintableError(), "UnprintableError: its message is not available, because str() of it failed"),
         (ValueError("half \ud800 a pair"), "ValueError: half ? a pair"),
         (KeyError(), "KeyError"),
         (ValueError("x" * 5000), "ValueError: " + "x" * 988 + "... (5,012 characters)"),

@@ -1,4 +1,4 @@
-"""Slices, when a verdict takes effect, and what is carried from batch to batch."""
+"""Slices, the time at which a verdict takes effect, and the state between batches."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ def test_rows_that_wait_when_it_is_restored_are_not_read_in_the_new_order():
     policy = make_policy("a-greedy", pipeline, ProfileSettings(p=1.0), np.random.default_rng(1))
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(1))
     loop.process(watched.batch(range(4)))
-    told = {**loop.snapshot(), "order": [1, 0, 2]}
-    loop.restore(told)
+    learned = {**loop.snapshot(), "order": [1, 0, 2]}
+    loop.restore(learned)
     loop.process(watched.batch(range(4, 16)))
     assert [call for call in watched.calls if call.filter == 2] == []
     pairs = [(call.filter, row) for call in watched.calls for row in call.rows]
@@ -128,8 +128,8 @@ def test_sampled_rows_wait_across_batches_with_their_own_values():
 
 @pytest.mark.parametrize("slices", [3, 40])
 def test_a_dear_filter_moves_behind_a_cheap_one_that_drops_as_much(slices: int):
-    """Costs come from the clock: the same drops, a hundred times the price."""
-    pipeline = Pipeline(("dear", "cheap"))
+    """Costs come from the clock: the filters drop equally many rows, and one costs a hundred times as much."""
+    pipeline = Pipeline(("expensive", "cheap"))
     rng = np.random.default_rng(2)
     watched = Watched(rng.random((slices * 100, 2)) < 0.5, pipeline, costs_ns=[1000, 10])
     policy = make_policy("a-greedy", pipeline, ProfileSettings(p=0.5), rng)
@@ -153,8 +153,8 @@ def test_times_are_not_negative_when_a_predicate_fails_half_way():
 
 
 def test_a_call_that_raised_in_profiling_says_nothing_about_the_cost():
-    """Else a filter that fails at once on rows others drop would look free, move to the front, and fail the query.
-    Batches of two sizes, so that the cost per row can be told from that of a call."""
+    """Otherwise a filter that fails at once on rows others drop would look free, move to the front, and fail the query.
+    Batches of two sizes, so that the cost per row can be distinguished from that of a call."""
     now = 0
 
     def even(x: int) -> bool:
@@ -179,8 +179,8 @@ def test_a_call_that_raised_in_profiling_says_nothing_about_the_cost():
 
 @pytest.mark.parametrize("restored", [False, True])
 def test_a_good_order_is_not_left_because_little_is_known_yet(restored: bool):
-    """A cheap filter in front of dear ones; in the first slices only it has been called on many rows."""
-    pipeline = Pipeline(("cheap", "dear", "dearer", "dearest"))
+    """A cheap filter before expensive ones; in the first slices only it has been called on many rows."""
+    pipeline = Pipeline(("cheap", "slow", "slower", "slowest"))
     left = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)

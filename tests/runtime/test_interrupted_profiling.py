@@ -1,4 +1,4 @@
-"""Profiling on a busy machine: what a filter costs there is what its thread took, as in ordinary work."""
+"""Profiling on a busy machine: the cost of a filter is the time of its thread, as in regular work."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thalweg.runtime.filters.filter_loop import FilterLoop
 
 
 def test_an_interrupted_profile_call_counts_with_cpu_time():
-    """The second filter is seen by profiling alone; a third of its calls are interrupted for ten milliseconds."""
+    """Only profiling calls the second filter; a third of its calls are interrupted for ten milliseconds."""
     wall = cpu = calls = 0
 
     def none(x: pa.Array) -> np.ndarray:

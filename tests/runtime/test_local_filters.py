@@ -76,11 +76,11 @@ def test_a_pass_that_is_left_early_is_counted_as_far_as_it_went():
 
 
 def test_a_long_pass_reports_while_it_runs(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(local, "TELL_EVERY_ROWS", 25)
+    monkeypatch.setattr(local, "REPORT_EVERY_ROWS", 25)
     keep = tw.filters(EVEN)
     batches = pa.table({"x": range(100)}).to_batches(max_chunksize=10)
-    told = [sum(section.rows for section in keep.report().sections) for _ in keep.over(batches)]
-    assert told == [0, 0, 0, 30, 30, 30, 60, 60, 60, 90]
+    reported = [sum(section.rows for section in keep.report().sections) for _ in keep.over(batches)]
+    assert reported == [0, 0, 0, 30, 30, 30, 60, 60, 60, 90]
     (section,) = keep.report().sections
     assert section.rows == 100
 

@@ -48,7 +48,7 @@ def test_the_one_that_drops_most_per_cost_comes_first_and_the_reason_says_so():
 
 
 def test_correlation_counts():
-    # a and b drop the same rows, c drops the others: behind a, b is worth nothing though it drops more than c alone
+    # a and b drop the same rows, c drops the others: after a, b is worth nothing though it drops more than c alone
     order = NativeOrder(natives(REGEX, REGEX, REGEX))
     order.learn({0b011: 59.0, 0b001: 1.0, 0b100: 40.0})
     assert order.decide(adapts=True).order == (0, 2, 1)

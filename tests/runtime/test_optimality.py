@@ -17,7 +17,7 @@ from thalweg.runtime.filters.filter_loop import FilterLoop
 
 @st.composite
 def stable_streams(draw: st.DrawFn):
-    """Up to six correlated filters of unlike cost, and a table of outcomes that comes again and again."""
+    """Up to six correlated filters with different costs, and a table of outcomes that is repeated."""
     n = draw(st.integers(1, 6))
     patterns = draw(st.lists(st.integers(0, 2**n - 1), min_size=1, max_size=6))
     table = draw(st.lists(st.sampled_from(patterns), min_size=1, max_size=30))

@@ -1,4 +1,4 @@
-"""What is evaluated only to learn something: what the paper says for each policy, and no more."""
+"""Profiling evaluates what the paper says for each policy, and no more."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ def run(
 
 def by_row(watched: Watched) -> dict[int, tuple[tuple[int, ...], int, list[int]]]:
     """For each row the order it went through, the position that dropped it, and the filters profiled on it."""
-    told: dict[int, tuple[tuple[int, ...], int, list[int]]] = {}
+    calls_by_row: dict[int, tuple[tuple[int, ...], int, list[int]]] = {}
     for rows, order in watched.passes:
         for row in rows:
             at = next((i for i, k in enumerate(order) if watched.drops[row, k]), len(order))
-            told[row] = (order, at, [])
+            calls_by_row[row] = (order, at, [])
     for call in watched.calls:
         if not call.work:
             for row in call.rows:
-                told[row][2].append(call.filter)
-    return told
+                calls_by_row[row][2].append(call.filter)
+    return calls_by_row
 
 
 def allowed(pipeline: Pipeline, drops: np.ndarray, order: tuple[int, ...], at: int, asked: list[int]) -> list[int]:
@@ -96,12 +96,12 @@ def test_local_swaps_evaluates_the_next_filter_only(pipeline, rows, seed, slice_
 @given(pipelines(), st.integers(0, 300), st.integers(0, 2**32), small_slices)
 def test_sweep_evaluates_one_filter_a_stage(pipeline, rows, seed, slice_rows):
     watched, _ = run("sweep", pipeline, rows, seed, slice_rows)
-    told = by_row(watched)
-    for order, at, profiled in told.values():
+    calls_by_row = by_row(watched)
+    for order, at, profiled in calls_by_row.values():
         assert len(profiled) <= 1
         assert all(order.index(k) > at for k in profiled)
     for rows_, _ in watched.passes:  # one slice belongs to one stage
-        assert len({k for row in rows_ for k in told[row][2]}) <= 1
+        assert len({k for row in rows_ for k in calls_by_row[row][2]}) <= 1
 
 
 def test_sweep_looks_at_its_position_on_every_row_dropped_before_it():
@@ -149,8 +149,10 @@ def test_each_dropped_row_is_sampled_by_its_own_random_number(slice_rows: int, p
     sample = dropped[np.random.default_rng(3).random(len(dropped)) < p]
     shown = sample[: loop.work.profile_tuples]
     assert len(sample) - len(shown) < max(1, slice_rows // TOGETHER)  # the rest waits for company
-    told = by_row(watched)
-    assert {row for row, (_, _, seen) in told.items() if seen} == {row for row in shown.tolist() if told[row][1] < 2}
+    calls_by_row = by_row(watched)
+    assert {row for row, (_, _, seen) in calls_by_row.items() if seen} == {
+        row for row in shown.tolist() if calls_by_row[row][1] < 2
+    }
 
 
 def test_the_first_few_sampled_rows_do_not_wait():

@@ -1,4 +1,4 @@
-"""A new start begins with the order and the costs that the event records of an earlier run hold."""
+"""A restarted query begins with the order and the costs in the event records of an earlier run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that give no answer are refused when the predicate is made, or when they return where it cannot be seen."""
+"""Functions that return no answer are refused when the predicate is created, or if that is impossible, on return."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_so_are_functions_of_queries(func, why):
 
 
 def test_a_class_whose_objects_are_always_true_is_refused():
-    with pytest.raises(tw.PlanError, match=r"^predicate 'Checker' is a class: .* always true\. Give a function"):
+    with pytest.raises(tw.PlanError, match=r"^predicate 'Checker' is a class: .* always true\. Pass a function"):
         tw.predicate(Checker, "id")
 
 
@@ -139,15 +139,15 @@ RETURNED = {
     "a coroutine": (coroutine, "coroutine for a row, which is always true"),
     "an awaitable": (Promise, "Promise for a row, which is always true"),
     "an async generator": (yields_async, "async_generator for a row, which is always true"),
-    "a generator": (lambda: (n for n in []), "generator for a row, which is always true, also where"),
+    "a generator": (lambda: (n for n in []), "generator for a row, which is always true, even if it yields nothing"),
     "a filter": (lambda: filter(None, []), "filter for a row, which is always true"),
     "matches": (lambda: re.finditer("a", "b"), "callable_iterator for a row, which is always true"),
-    "NotImplemented": (lambda: NotImplemented, "NotImplementedType for a row, which is no answer"),
-    "an Arrow scalar": (lambda: pa.scalar(False), "pyarrow's BooleanScalar for a row, which is no truth value"),
-    "an Arrow number": (lambda: pa.scalar(1000), "pyarrow's Int64Scalar for a row, which is no truth value"),
-    "an Arrow array": (lambda: pa.array([False]), "pyarrow's BooleanArray for a row, which is no truth value"),
-    "an array": (lambda: np.array([False]), "numpy's ndarray for a row, which is no truth value"),
-    "a Series": (lambda: pd.Series([False]), "pandas's Series for a row, which is no truth value"),
+    "NotImplemented": (lambda: NotImplemented, "NotImplementedType for a row, which is not a truth value; return True"),
+    "an Arrow scalar": (lambda: pa.scalar(False), "pyarrow's BooleanScalar for a row, which is not a truth value"),
+    "an Arrow number": (lambda: pa.scalar(1000), "pyarrow's Int64Scalar for a row, which is not a truth value"),
+    "an Arrow array": (lambda: pa.array([False]), "pyarrow's BooleanArray for a row, which is not a truth value"),
+    "an array": (lambda: np.array([False]), "numpy's ndarray for a row, which is not a truth value"),
+    "a Series": (lambda: pd.Series([False]), "pandas's Series for a row, which is not a truth value"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Any order and any schedule of switches gives the same rows; the oracles are brute force and DuckDB."""
+"""Every order and every schedule of switches gives the same rows; the oracles are brute force and DuckDB."""
 
 from __future__ import annotations
 

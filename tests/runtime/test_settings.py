@@ -1,4 +1,4 @@
-"""Where settings come from, and what is refused before anything runs."""
+"""The sources of settings, and invalid settings that are refused before anything runs."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_every_setting_can_be_given_as_text():
         ("policy", "greedy"),
     ],
 )
-def test_a_text_that_does_not_do_names_the_place_and_the_value(name: str, text: str, monkeypatch: pytest.MonkeyPatch):
+def test_an_invalid_text_names_its_source_and_its_value(name: str, text: str, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(PlanError) as caught:
         resolve({}, {f"spark.thalweg.{name}": text}.get)
     assert repr(text) in str(caught.value)
@@ -93,7 +93,7 @@ def test_a_text_that_does_not_do_names_the_place_and_the_value(name: str, text: 
 
 
 @pytest.mark.parametrize("text", ["2.5", "x"])
-def test_a_number_that_cannot_be_read_says_where_it_stands(text: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_number_that_cannot_be_parsed_names_its_source(text: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("THALWEG_PROFILE_WINDOW", text)
     with pytest.raises(PlanError, match=f"THALWEG_PROFILE_WINDOW='{text}'"):
         resolve({})
@@ -119,15 +119,15 @@ def test_a_bad_argument_is_named_with_its_value(given: dict[str, Any]):
 
 
 @pytest.mark.parametrize("policy", [name for name, p in POLICIES.items() if p.defaults is None])
-def test_a_p_for_everybody_does_not_hinder_a_policy_that_does_not_profile(policy: str, monkeypatch: pytest.MonkeyPatch):
-    """The environment says how to profile where profiling is done; who asks for the control gets the control."""
+def test_a_global_p_does_not_affect_a_policy_that_does_not_profile(policy: str, monkeypatch: pytest.MonkeyPatch):
+    """The setting applies only if the policy profiles; a user who asks for the control policy gets it."""
     monkeypatch.setenv("THALWEG_P", "0.02")
     assert resolve({"policy": policy}).profile is None
     with pytest.raises(PlanError, match="does not profile"):
         resolve({"policy": policy, "p": 0.02})
 
 
-def test_only_what_wins_is_looked_at(monkeypatch: pytest.MonkeyPatch):
+def test_only_the_value_that_wins_is_checked(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("THALWEG_POLICY", "velox")
     monkeypatch.setenv("THALWEG_SEED", "x")
     conf = {"spark.thalweg.policy": "static", "spark.thalweg.seed": "5"}
@@ -147,7 +147,7 @@ def test_a_value_out_of_range_names_its_source(name: str, text: str, monkeypatch
 
 @pytest.mark.parametrize("name", REFUSED_OUTSIDE)
 @pytest.mark.parametrize("kind", [FilterSettings, JoinSettings])
-def test_what_changes_rows_is_refused_outside(name: str, kind: type, monkeypatch: pytest.MonkeyPatch):
+def test_settings_that_change_rows_are_refused_outside_the_code(name: str, kind: type, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(PlanError, match=rf"^spark\.thalweg\.{name}='5': .* write tw\..*{name}="):
         kind.resolve({}, {f"spark.thalweg.{name}": "5"}.get)
     monkeypatch.setenv(f"THALWEG_{name.upper()}", "raise")
@@ -157,8 +157,8 @@ def test_what_changes_rows_is_refused_outside(name: str, kind: type, monkeypatch
     kind.resolve({})
 
 
-def test_a_name_that_no_file_can_have_is_refused():
-    with pytest.raises(PlanError, match=r"^events='a\\x00b': no file can have that name"):
+def test_an_invalid_file_name_is_refused():
+    with pytest.raises(PlanError, match=r"^events='a\\x00b': a file name cannot contain a null character"):
         FilterSettings(events="a\0b")
 
 
@@ -168,16 +168,16 @@ def test_empty_is_unset(monkeypatch: pytest.MonkeyPatch):
     assert resolve({}, lambda key: " ") == FilterSettings()
 
 
-def test_what_looks_like_a_setting_and_is_none_is_told_with_the_nearest():
+def test_unknown_settings_are_reported_with_the_nearest_name():
     environ = {"THALWEG_POLICYS": "static", "THALWEG_DATA": "/data", "THALWEG_P": "0.5", "PATH": ""}
-    told = unknown_settings(["spark.thalweg.slicerows", "spark.thalweg.p", "spark.master"], environ)
-    assert told == [
-        "spark.thalweg.slicerows is no setting of Thalweg and is ignored (did you mean 'spark.thalweg.slice_rows'?)",
-        "THALWEG_POLICYS is no setting of Thalweg and is ignored (did you mean 'THALWEG_POLICY'?)",
+    sentences = unknown_settings(["spark.thalweg.slicerows", "spark.thalweg.p", "spark.master"], environ)
+    assert sentences == [
+        "spark.thalweg.slicerows is not a Thalweg setting and is ignored (did you mean 'spark.thalweg.slice_rows'?)",
+        "THALWEG_POLICYS is not a Thalweg setting and is ignored (did you mean 'THALWEG_POLICY'?)",
     ]
 
 
-def test_an_unknown_variable_is_warned_of_once(monkeypatch: pytest.MonkeyPatch):
+def test_an_unknown_variable_causes_one_warning(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("THALWEG_PROFILE_WINDOWS", "5")
     data = pa.table({"x": ["a"]})
     with pytest.warns(UserWarning, match="did you mean 'THALWEG_PROFILE_WINDOW'"):
@@ -186,13 +186,13 @@ def test_an_unknown_variable_is_warned_of_once(monkeypatch: pytest.MonkeyPatch):
         tw.filters(tw.predicate(len, "x")).over(data)
 
 
-def test_a_policy_named_outside_stands_above_what_the_code_says_about_profiling():
+def test_a_policy_set_outside_overrides_profiling_settings_in_code():
     """An operator switches adapting off without touching code."""
     settings = resolve({"p": 0.02, "budget": 0.1}, {"spark.thalweg.policy": "static"}.get)
     assert (settings.policy, settings.of_policy) == ("static", {})
 
 
-def test_no_argument_is_dropped_without_a_word(monkeypatch: pytest.MonkeyPatch):
+def test_no_argument_is_ignored_silently(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(PlanError, match="leave out budget"):
         resolve({"p": 0.02, "budget": 0.05})
     monkeypatch.setenv("THALWEG_P", "0.02")

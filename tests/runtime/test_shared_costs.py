@@ -1,4 +1,4 @@
-"""Workers share what calls cost: what one has found by a trial others know, and nobody believes who knows better."""
+"""Workers share the costs of calls: others use what one has found by a trial, unless they know it better."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def rows_of(seed: int, rows: int, *shares: float) -> np.ndarray:
 
 
 def run_workers(chain: DrawnChain, seed: int, *, shared: bool) -> list[VirtualStream]:
-    """Each has every fourth part of the rows."""
+    """Each worker has a quarter of the rows."""
     gifts: list[Gift] = []
     streams = [
         chain.stream(100 * seed + i, noise=0.05, pool=MemoryPool(gifts, i) if shared else None) for i in range(WORKERS)
@@ -54,7 +54,7 @@ def test_a_worker_that_has_called_nothing_yet_knows_what_siblings_found():
 
 
 def siblings_say(stream: VirtualStream, pool: MemoryPool, ns: float, error: float | None) -> float:
-    """What filter 1 costs by this worker's books, right after a sibling gave a cost."""
+    """The cost of filter 1 according to this worker, right after a sibling shared a cost."""
     costs = {"cost_ns": [None, ns], "fixed_ns": [None, 0], "error_ns": [None, error]}
     pool.gifts.append(Gift(1, NOTHING, False, costs))
     stream.process(rows_of(3, 64, 0.5, 0.5))
@@ -62,7 +62,7 @@ def siblings_say(stream: VirtualStream, pool: MemoryPool, ns: float, error: floa
 
 
 def warm_stream() -> tuple[VirtualStream, MemoryPool]:
-    """It knows by many calls that filter 1 costs 2 µs per row."""
+    """A worker that knows from many calls that filter 1 costs 2 µs per row."""
     pool = MemoryPool([], 0)
     stream = VirtualStream((8.0, 8.0), "auto", 2, pool=pool)
     stream.process(rows_of(2, 100_000, 0.5, 0.5))
@@ -71,7 +71,7 @@ def warm_stream() -> tuple[VirtualStream, MemoryPool]:
 
 
 @pytest.mark.parametrize("error", [None, 1_000.0, 1e6])
-def test_who_knows_a_cost_well_does_not_listen_to_one_who_does_not(error: float | None):
+def test_a_well_known_cost_is_not_replaced_by_a_less_certain_one(error: float | None):
     stream, pool = warm_stream()
     assert siblings_say(stream, pool, 50_000.0, error) == pytest.approx(2_000.0, rel=0.1)
 

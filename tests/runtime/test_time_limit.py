@@ -1,4 +1,4 @@
-"""A predicate that hangs is ended, by name; other people's alarms come back."""
+"""A predicate that hangs is ended and named in the error; other alarms are restored."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_a_hang_in_profiling_fails_nothing():
     assert {p.name: p.profile_errors for p in keep.report().sections[0].predicates} == {"drops_all": 0, "slow": 3}
 
 
-def test_outside_the_main_thread_it_is_told_when_the_call_returns():
+def test_outside_the_main_thread_the_error_is_raised_when_the_call_returns():
     keep = tw.filters(tw.predicate(lambda i: time.sleep(0.3) or True, "id", name="slow"), time_limit=0.1)
     caught: list[BaseException] = []
 
@@ -199,12 +199,12 @@ def test_outside_the_main_thread_it_is_told_when_the_call_returns():
     thread.start()
     thread.join()
     (error,) = caught
-    assert "'slow' did not answer" in str(error)
+    assert "'slow' did not return" in str(error)
 
 
 @pytest.fixture
 def alarms():
-    """Somebody's own handler; what was there before (pytest's) comes back."""
+    """A handler of the surrounding program; the previous one (of pytest) is restored."""
     rung: list[float] = []
     timer = signal.setitimer(signal.ITIMER_REAL, 0)
     handler = signal.signal(signal.SIGALRM, lambda *_: rung.append(time.monotonic()))
@@ -213,7 +213,7 @@ def alarms():
     signal.setitimer(signal.ITIMER_REAL, *timer)
 
 
-def test_somebodys_alarm_rings_in_time_also_during_a_call(alarms):
+def test_another_alarm_fires_in_time_even_during_a_call(alarms):
     begun = time.monotonic()
     signal.setitimer(signal.ITIMER_REAL, 0.2)
     limit = TimeLimit(30.0, ("patient",))
@@ -225,7 +225,7 @@ def test_somebodys_alarm_rings_in_time_also_during_a_call(alarms):
     assert 0.19 < rung - begun < 0.5
 
 
-def test_somebodys_alarm_comes_back(alarms):
+def test_another_alarm_is_restored(alarms):
     before = signal.getsignal(signal.SIGALRM)
     signal.setitimer(signal.ITIMER_REAL, 30.0, 7.0)
     with TimeLimit(0.05, ("p",)):
@@ -251,7 +251,7 @@ def test_without_one_nothing_is_left_ticking(alarms):
 
 
 STUCK = "sum(range(10**13))"
-"""A C function that never looks for signals, and holds the interpreter."""
+"""A C function that never checks for signals, and holds the interpreter lock."""
 SWALLOWING = """
             while True:
                 try:

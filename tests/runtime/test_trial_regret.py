@@ -1,4 +1,4 @@
-"""What trials lose, by the true costs of filters and rows: it is booked, bounded, and worth it."""
+"""What trials lose, by the true costs of filters and rows: the loss is counted, bounded, and worth it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.runtime.drawn_chain import DrawnChain
 from tests.runtime.trial_log import Tried, watch_trials
 from tests.runtime.virtual_stream import UNIT_NS, VirtualStream
 from thalweg.adapt.auto import LEAST_GAIN
+from thalweg.adapt.cost_model import PRIOR
 from thalweg.adapt.evidence import LEAST_DROP, LEAST_PASS
-from thalweg.adapt.outlook import PRIOR
-from thalweg.adapt.purse import LOAN_NS
+from thalweg.adapt.profiling_budget import LOAN_NS
 from thalweg.adapt.slice_length import FIRST_ROWS
 from thalweg.adapt.trial_choice import TRIALS_SHARE
 from thalweg.cost.pipeline import best_order, order_cost
@@ -50,7 +50,7 @@ def test_what_a_trial_truly_loses_is_booked(noise: float):
 
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 def test_at_any_time_trials_have_lost_no_more_than_their_part_of_the_budget(noise: float):
-    """By the true costs, besides one call whose fixed cost nobody could know."""
+    """By the true costs, apart from one call whose fixed cost could not be known."""
     for seed in CHAINS:
         trials, _, chain = trials_of(seed, noise)
         true = booked = 0.0
@@ -74,8 +74,8 @@ def test_no_filter_is_tried_again_before_twice_as_many_rows_have_been_seen():
 
 
 def test_trials_lead_to_better_orders():
-    """Some filters that were tried are moved forward and stay there; others are not, and the order stands."""
-    moved = stood = 0
+    """Some filters that were tried are moved forward and stay there; others are not, and the order is kept."""
+    moved = kept = 0
     for seed in CHAINS:
         trials, stream, _ = trials_of(seed, 0.05)
         for candidate in {trial.candidate for trial in trials}:
@@ -83,9 +83,9 @@ def test_trials_lead_to_better_orders():
             if stream.loop.order.index(candidate) < place:
                 moved += 1
             else:
-                stood += 1
+                kept += 1
     assert moved > 0
-    assert stood > 0
+    assert kept > 0
 
 
 def test_the_order_chosen_keeps_the_bound_on_the_regret():
@@ -114,7 +114,7 @@ def test_the_order_chosen_keeps_the_bound_on_the_regret():
 
 @pytest.mark.parametrize("row_ns", [1e6, 1e5])
 def test_a_filter_of_a_millisecond_per_row_costs_some_rows_not_a_thousand(row_ns: float):
-    """It drops nearly everything, so if it were cheap it should stand first; nobody knows before it has been called."""
+    """It drops nearly everything, so if it were cheap it should be first; its cost is unknown before it is called."""
     passed = np.random.default_rng(1).random((40_000, 3)) < (0.3, 0.5, 0.02)
     units = (8.0, 8.0, row_ns / UNIT_NS)
     for order in ((0, 1, 2), (2, 0, 1)):

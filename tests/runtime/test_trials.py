@@ -1,4 +1,4 @@
-"""Trials: slices in another order change nothing but the time they take, and that is counted."""
+"""Trials, which are slices in another order, change only the time, and that is counted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.kernels.watched import Watched
 from tests.plan.pipelines import pipelines
 from tests.runtime.outcomes import Outcomes, outcomes
 from tests.runtime.scripted import Scripted
-from thalweg.adapt.policy import Trial, Wants
+from thalweg.adapt.policy import ProfilingRequest, Trial
 from thalweg.kernels import FilterChain
 from thalweg.plan import Pipeline
 from thalweg.runtime.filters.filter_loop import FilterLoop
@@ -95,7 +95,7 @@ def test_rows_sampled_before_a_trial_are_read_in_the_order_they_were_dropped_in(
 
 
 class TriesOnce(Scripted):
-    """One trial, after two ordinary slices; it notes what it is shown."""
+    """A policy with one trial after two regular slices; it records its observations."""
 
     def __init__(self, pipeline: Pipeline, trial: Trial) -> None:
         self.shown: list = []
@@ -107,7 +107,7 @@ class TriesOnce(Scripted):
         n = len(self.pipeline)
         wanted = len(self.shown) >= 2 and not any(seen.trial_ns for seen in self.shown)
         trial = self.trial if wanted else None
-        self._wants = Wants(0.0, np.zeros((n, n), dtype=bool), rows=1, slice_rows=10, trial=trial)
+        self._wants = ProfilingRequest(0.0, np.zeros((n, n), dtype=bool), rows=1, slice_rows=10, trial=trial)
 
     def update(self, seen) -> None:
         self.shown.append(seen)

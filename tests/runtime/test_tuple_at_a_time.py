@@ -30,7 +30,7 @@ def drifting_stream(n: int, rows: int, seed: int) -> np.ndarray:
 
 
 def compare(name: str, pipeline: Pipeline, stream: np.ndarray, times, p, window, alpha, seed, cuts) -> set:
-    """Run both, hold them equal after every tuple, and give the orders that were used."""
+    """Run both, compare them after every tuple, and return the orders that were used."""
     steps = process(ALGORITHMS[name](pipeline, window, alpha), stream.tolist(), times, p, np.random.default_rng(seed))
 
     watched = Watched(stream, pipeline, times)

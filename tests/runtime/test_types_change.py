@@ -1,11 +1,11 @@
-"""A column that changes its type between batches, just when the order changes: nothing is profiled by a wrong place."""
+"""A column changes its type between batches when the order changes: no row is profiled with a wrong position."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 
-from thalweg.adapt import Seen, Verdict, Wants
+from thalweg.adapt import Observation, ProfilingRequest, Verdict
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan, predicate
 from thalweg.runtime.filters.filter_loop import FilterLoop
@@ -19,7 +19,7 @@ def guarded(text: str) -> bool:
 
 
 class OneSwitch:
-    """Puts the guard first at its first look; until then rows are dropped by the other."""
+    """Moves the guard to the front at the first update; until then the other filter drops rows."""
 
     name = "one-switch"
     standing = ""
@@ -27,10 +27,10 @@ class OneSwitch:
     def __init__(self) -> None:
         self.order = (1, 0, 2)
 
-    def wants(self) -> Wants:
-        return Wants(1.0, np.ones((3, 3), dtype=bool), together=1 << 30)
+    def wants(self) -> ProfilingRequest:
+        return ProfilingRequest(1.0, np.ones((3, 3), dtype=bool), together=1 << 30)
 
-    def update(self, seen: Seen) -> Verdict | None:
+    def update(self, seen: Observation) -> Verdict | None:
         if not len(seen.profile) or self.order == (0, 1, 2):
             return None
         self.order = (0, 1, 2)

@@ -1,4 +1,4 @@
-"""Work as text and back as event records."""
+"""Work is encoded as text and decoded to event records."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_work_is_taken_by_encoding_it():
     assert watched.calls
 
 
-def test_a_cost_nobody_knows_is_null():
+def test_an_unknown_cost_is_null():
     watched = Watched([[True, False, False]] * 20, PIPELINE)
     policy = make_policy("static", PIPELINE, None, np.random.default_rng(1))
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(1), slice_rows=10)

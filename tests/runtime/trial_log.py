@@ -1,4 +1,4 @@
-"""The trials of a virtual stream: what each was booked with, and what it cost by the true costs."""
+"""The trials of a virtual stream, with the loss that was counted and the loss by the true costs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tests.runtime.virtual_stream import UNIT_NS, VirtualStream
-from thalweg.adapt import Seen, Verdict
+from thalweg.adapt import Observation, Verdict
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,13 @@ class Tried:
     """The order that the slice would have been run in otherwise."""
     rows: int
     at_row: int
-    """Rows seen before it."""
+    """Rows seen before the trial."""
     now_ns: int
-    """The clock after it."""
+    """The clock after the trial."""
     booked_ns: int
-    """What it is said to have lost."""
+    """The loss that was counted."""
     true_ns: float
-    """What it took longer than the order in force would have taken, on the same rows; negative: it took less."""
+    """How much longer it took than the order in force would have, on the same rows; negative if it took less."""
 
 
 def order_ns(stream: VirtualStream, order: Sequence[int], passed: np.ndarray) -> float:
@@ -41,10 +41,10 @@ def order_ns(stream: VirtualStream, order: Sequence[int], passed: np.ndarray) ->
 
 
 def watch_trials(stream: VirtualStream, passed: np.ndarray) -> list[Tried]:
-    """The list fills while the stream processes `passed`, from its first row on."""
+    """Return a list that is filled while the stream processes `passed`, from its first row on."""
     update, log = stream.policy.update, list[Tried]()
 
-    def watched(seen: Seen) -> Verdict | None:
+    def watched(seen: Observation) -> Verdict | None:
         if seen.trial_ns:
             trial, seen_rows = stream.policy.wants().trial, stream.loop.rows_seen
             rows = stream.loop.work.trial_rows - sum(tried.rows for tried in log)

@@ -28,7 +28,7 @@ BURST_NS = 5e6
 
 
 class VirtualStream:
-    """One worker."""
+    """One worker with its loop and its clock."""
 
     def __init__(
         self, units: Sequence[float], policy: str, seed: int, *, pool: Pool | None = None,
@@ -94,7 +94,7 @@ class VirtualStream:
         return self._busy
 
     def process(self, passed: np.ndarray) -> np.ndarray:
-        """Let these rows through; which passed."""
+        """Process these rows, and return which passed."""
         bits = passed.astype(np.int64) @ (1 << np.arange(passed.shape[1]))
         parts = [bits[i : i + BATCH] for i in range(0, len(bits), BATCH)]
         return np.concatenate([self.loop.process(pa.record_batch({"bits": pa.array(part)})) for part in parts])
@@ -112,7 +112,7 @@ class VirtualStream:
 
 
 def adapting_ns(work: Work) -> int:
-    """All that a budget is for."""
+    """Return all the time that counts towards a budget."""
     return work.profiling_ns + work.reoptimizing_ns + work.trial_loss_ns
 
 

@@ -62,13 +62,13 @@ def test_what_is_damaged_is_read_or_refused_at_its_place(place: str) -> None:
 
 @pytest.mark.parametrize("word", ["1e", "1E", "1.e", "1e5.5"])
 def test_a_number_that_is_none_is_refused_where_it_stands(word: str) -> None:
-    with pytest.raises(tw.SqlError, match=r"is no number; write it as 10, 0\.5 or 1e3") as told:
+    with pytest.raises(tw.SqlError, match=r"is not a number; write it as 10, 0\.5 or 1e3") as told:
         SESSION.query(f"SELECT size,\n  {word} AS y FROM tcp")
     assert (told.value.line, told.value.column) == (2, 3)
 
 
 def test_a_number_of_thousands_of_digits_is_shown_in_part() -> None:
-    with pytest.raises(tw.SqlError, match=r"9999\.\.\. is more than a number can hold") as told:
+    with pytest.raises(tw.SqlError, match=r"9999\.\.\. has more than 38 digits or is larger than 1\.8e308") as told:
         SESSION.query(f"SELECT {'9' * 5000} AS y FROM tcp")
     assert len(told.value.sentence) < 200
 
@@ -89,10 +89,10 @@ def test_a_number_of_thousands_of_digits_is_shown_in_part() -> None:
     ids=["surrogate", "before year 1", "digits", "list", "mapping", "object", "bytes", "complex", "length"],
 )
 def test_a_parameter_that_is_no_literal_is_refused_where_it_stands(given: object) -> None:
-    with pytest.raises(tw.SqlError, match=r"; (give|write) ") as told:
+    with pytest.raises(tw.SqlError, match=r"; (pass|write) ") as told:
         SESSION.query("SELECT size FROM tcp WHERE size = :a", args={"a": given})
     assert (told.value.line, told.value.column) == (1, 28)  # sqlglot places a parameter by its condition
-    with pytest.raises(tw.SqlError, match="; give "):
+    with pytest.raises(tw.SqlError, match="; pass "):
         SESSION.query("SELECT size FROM tcp WHERE size IN (:a)", args={"a": [1, given]})
 
 

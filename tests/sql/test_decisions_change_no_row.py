@@ -20,7 +20,7 @@ from thalweg.plan.join_graph import JoinGraph, Trees
 from thalweg.plan.join_plan import join_graph
 from thalweg.plan.nodes import SpreadBy, WindowJoin
 from thalweg.plan.query_plan import QueryPlan
-from thalweg.runtime.spark.joins.attach import Laid
+from thalweg.runtime.spark.joins.attach import SparkJoinLayout
 
 
 def random_trees(graph: JoinGraph, roots: list[str], r: random.Random) -> Trees:
@@ -76,12 +76,12 @@ def has_a_choice(query: RandomQuery) -> bool:
 
 
 @pytest.fixture
-def laid(spark, monkeypatch: pytest.MonkeyPatch) -> list[Laid]:
+def laid(spark, monkeypatch: pytest.MonkeyPatch) -> list[SparkJoinLayout]:
     """How joins are laid out. Spark does not tell sizes, so that the plan decides, as it does for streams."""
-    module, found = sys.modules[Laid.__module__], []
+    module, found = sys.modules[SparkJoinLayout.__module__], []
     lay_out = module.lay_out
 
-    def noted(*given: Any) -> Laid:
+    def noted(*given: Any) -> SparkJoinLayout:
         found.append(lay_out(*given))
         return found[-1]
 
@@ -92,7 +92,9 @@ def laid(spark, monkeypatch: pytest.MonkeyPatch) -> list[Laid]:
 
 @examples(3, long=60, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(query=queries().filter(has_a_choice), seed=st.integers(0, 2**32))
-def test_any_class_and_any_probe_trees_on_spark(spark, laid: list[Laid], query: RandomQuery, seed: int) -> None:
+def test_any_class_and_any_probe_trees_on_spark(
+    spark, laid: list[SparkJoinLayout], query: RandomQuery, seed: int
+) -> None:
     session = tw.session(spark)
     for name, table in query.streams.items():
         session.stream(name, frame(spark, table), time="ts")

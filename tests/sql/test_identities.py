@@ -66,8 +66,8 @@ def test_a_restart_with_other_statistics_and_another_policy_keeps_what_spreads_r
         told = str(chain.go_on(second).explain())
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", 2)
-    assert "spread over buckets by a.k = b.k; c is replicated to every bucket: as its checkpoint was begun" in told
-    assert "first order a, b, c: as its checkpoint was begun" in told
+    assert "spread over buckets by a.k = b.k; c is replicated to every bucket: as its checkpoint was created" in told
+    assert "first order a, b, c: as its checkpoint was created" in told
     chain.streams.add()
     assert "(static)" in str(chain.go_on(chain.query(policy="static")).explain())
 
@@ -78,7 +78,7 @@ def test_a_class_chosen_by_rates_is_kept_when_they_are_no_longer_declared(spark,
     told = str(chain.go_on(chain.query(**RATES)).explain())
     assert (
         "rows are spread over buckets by b.m = c.m; a is replicated to every bucket: "
-        "its streams have 902 of 903 rows per second, more than of any other"
+        "streams with such a column have 902 of 903 rows per second, more than for any other"
     ) in told
     chain.streams.add()
     again = chain.query()
@@ -96,10 +96,10 @@ def test_a_checkpoint_that_tells_no_class_was_spread_without_sizes(spark, tmp_pa
     assert "spread over buckets by a.k = b.k" in str(chain.go_on(chain.query(**OTHER_ORDER)).explain())
     changed = json.loads(BEGUN_BY_FORMAT_1) | {"plan": "0123456789abcdef"}
     chain.pinned().write_text(json.dumps(changed))
-    with pytest.raises(tw.CheckpointError, match=r"another plan.*conditions were evaluated elsewhere"):
+    with pytest.raises(tw.CheckpointError, match=r"another plan.*evaluated conditions in other places"):
         chain.query().start(**chain.run)
     chain.pinned().write_text(json.dumps(changed | {"format": 3}))
-    with pytest.raises(tw.CheckpointError, match=r"format 3, and this version reads 1 to 2"):
+    with pytest.raises(tw.CheckpointError, match=r"format 3, but this version reads formats 1 to 2"):
         chain.query().start(**chain.run)
 
 
@@ -113,12 +113,12 @@ def test_another_condition_is_another_question_and_another_plan_says_what_differ
         return s.query(text)
 
     asked(text, safe=True).start(**chain.run).awaitTermination()
-    with pytest.raises(tw.CheckpointError, match="begun by another query"):
+    with pytest.raises(tw.CheckpointError, match="belongs to another query"):
         asked(text.replace("odd(a.id)", "odd(a.id) AND a.id > 3"), safe=True).start(**chain.run)
     with pytest.raises(
         tw.CheckpointError,
-        match=r"with another plan.*its windows held id int64 of a; they would hold id int64, carried errors "
-        r"string now\. Start the query as it was started then, with the same on_error= and with functions declared",
+        match=r"with another plan.*its windows stored id int64 of a; the plan now stores id int64, carried errors "
+        r"string\. Start the query as it was started then, with the same on_error= and with functions declared",
     ):
         asked(text, safe=False).start(**chain.run)
     found = json.loads(chain.pinned().read_text())

@@ -183,7 +183,7 @@ def test_late_rows_of_groups_can_be_asked_for(cut: Cut, lateness: int):
     passing = [(n, "a: late") for n in late if n % 3]
     assert lost(s, f"SELECT {WINDOWS} FROM a WHERE risky(a.id) {window}") == passing
     assert lost(s, f"SELECT {WINDOWS} FROM a, u WHERE a.k = u.key AND risky(a.id) {window}") == passing
-    assert lost(s, "SELECT id FROM a") == [], "nothing is kept of it"
+    assert lost(s, "SELECT id FROM a") == [], "no rows of it are kept"
     assert lost(s, "SELECT a.id FROM a, u WHERE a.k = u.key") == []
 
 

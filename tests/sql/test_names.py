@@ -124,15 +124,15 @@ def test_columns_that_differ_in_case_alone_are_written_exactly() -> None:
             "SELECT hots.kind FROM tcp, hosts WHERE tcp.host = hosts.host",
             "'hots' is not in FROM (did you mean 'hosts'?)",
         ),
-        ("SELECT tcp.size FROM tcp AS t", "it is called 't' here"),
+        ("SELECT tcp.size FROM tcp AS t", "its alias is 't'"),
         ("SELECT uper(host) AS a FROM tcp", "no function 'uper' (did you mean 'upper'?)"),
         ("SELECT prbe(host) AS a FROM tcp", "no function 'prbe' (did you mean 'probe'?)"),
         ("SELECT summ(size) AS a FROM tcp [NOW]", "no function 'summ' (did you mean 'sum'?)"),
-        ("SELECT size FROM tcp WHERE size > :limt", ":limt is given no value (did you mean 'limit'?); args= has limit"),
+        ("SELECT size FROM tcp WHERE size > :limt", ":limt has no value (did you mean 'limit'?): args= has limit"),
         ("SELECT host FROM tcp, hosts WHERE tcp.host = hosts.host", "write tcp.host or hosts.host"),
         ("SELECT size AS z FROM tcp WHERE z > :limit", "no column 'z'"),
         ("SELECT size AS z, z + 1 AS y FROM tcp WHERE size > :limit", "no column 'z'"),
-        ("SELECT * FROM tcp [NOW] a, udp [NOW] A WHERE a.size = :limit", "two are called 'A'"),
+        ("SELECT * FROM tcp [NOW] a, udp [NOW] A WHERE a.size = :limit", "FROM has two sources named 'A'"),
         ("SELECT count(*) AS n FROM tcp [RANGE 1 s] WHERE size > :limit GROUP BY n", "count(*) is an aggregate"),
     ],
 )
@@ -156,7 +156,7 @@ def test_what_is_unknown_or_meant_twice_is_told(text: str, words: str) -> None:
     ],
 )
 def test_two_columns_of_one_name_are_refused(columns: str) -> None:
-    with pytest.raises(tw.SqlError, match=r"two columns of the result are .*; name one: ... AS another"):
+    with pytest.raises(tw.SqlError, match=r"two columns of the result are named .*; rename one: ... AS another"):
         SESSION.query(f"SELECT {columns} FROM tcp")
 
 
@@ -164,9 +164,9 @@ def test_joined_columns_of_one_name_are_refused_before_anything_runs() -> None:
     s = tw.session()
     s.stream("x", pa.table({"ts": at(0), "k": [1], "b_size": [10]}), time="ts")
     s.stream("y", pa.table({"ts": at(0), "k": [1], "size": [100], "time": [1]}), time="ts")
-    with pytest.raises(tw.PlanError, match=r"a_b.size and a.b_size would both be 'a_b_size'; write another name"):
+    with pytest.raises(tw.PlanError, match=r"a_b.size and a.b_size would both be named 'a_b_size'; write another"):
         s.query("SELECT a.b_size AS p, a_b.size AS q FROM x [NOW] AS a, y [NOW] AS a_b WHERE a.k = a_b.k")
-    with pytest.raises(tw.PlanError, match=r"event.time and the result's time would both be 'event_time'"):
+    with pytest.raises(tw.PlanError, match=r"event.time and the time of the result would both be named 'event_time'"):
         s.query("SELECT event.time AS p FROM x [NOW] AS a, y [NOW] AS event WHERE a.k = event.k")
     query = s.query("SELECT a.b_size AS p, b.size AS q FROM x [NOW] AS a, y [NOW] AS b WHERE a.k = b.k")
     assert query.dataframe().to_pylist() == [{"p": 10, "q": 100}]
@@ -203,8 +203,8 @@ def test_aliases_in_group_by_and_having(ours: str, duckdb_sql: str) -> None:
     [
         ({}, "no value"),
         ({"limit": 5, "other": 6}, "args= has 'other'"),
-        ({"limit": object()}, "is of type object with a value that SQL cannot hold; give a number"),
-        ({"limit": [1]}, "is a list, which stands for its values in IN alone; write IN (:limit)"),
+        ({"limit": object()}, "has a value of type object that SQL cannot represent; pass a number"),
+        ({"limit": [1]}, "is a list, which is allowed only in IN; write IN (:limit)"),
         ({"limit": "x"}, "write CAST('x' AS INT)"),
         ({"LIMIT": 5}, "args= has LIMIT"),
     ],

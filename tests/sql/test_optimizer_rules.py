@@ -1,4 +1,4 @@
-"""Each rule of the optimizer, by the reason it exists; that rows stay the same is brute force over a grid of values."""
+"""Each rule of the optimizer, by its reason. Brute force over a grid of values checks that rows stay the same."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from thalweg.plan.sql.analysis import read_query
 
 
 def where(condition: str, *rules: Any) -> list[str]:
-    """What conditions over one stream become."""
+    """Return what the conditions on one stream become."""
     return texts(plan_of(f"SELECT a FROM p WHERE {condition}", *rules).conditions)
 
 
@@ -54,7 +54,7 @@ def test_optimize_is_the_list_and_nothing_else() -> None:
     assert plan == optimize(query)
 
 
-# fold_constants: what is the same for every row is computed once
+# fold_constants: values that are the same for every row are computed once
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_split_what_folding_uncovers() -> None:
     assert where("(1 = 2 OR (a > 5 AND b > 6))", fold_constants, split_conjunctions) == ["p.a > 5", "p.b > 6"]
 
 
-# simplify_selections: all that is said about a column, in one condition
+# simplify_selections: all comparisons of a column in one condition
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ LITERALS = {
 
 
 def selected(conditions: tuple[Condition, ...], column: str, values: list[Any]) -> list[bool]:
-    """Which values pass all of them, by the kernels, one condition after the other."""
+    """Return which values pass all conditions, evaluated by the kernels one after the other."""
     array = pa.array(values, SCHEMA.field(column).type)
 
     def passes(expression: Expression) -> list[bool]:
@@ -206,7 +206,7 @@ def _pushed(plan: QueryPlan) -> tuple[dict[str, list[str]], list[str]]:
 
 
 def pushed(condition: str) -> tuple[dict[str, list[str]], list[str]]:
-    """By stream, and what is left over joined rows."""
+    """Return the conditions of each stream, and those that remain on joined rows."""
     return _pushed(plan_of(JOINED + condition, fold_constants, split_conjunctions, push_filters))
 
 
@@ -275,7 +275,7 @@ def test_that_it_waits_is_told() -> None:
     assert not push_filters(replace(plan, engine="local")).notes
 
 
-# carry_errors: what raises before a join
+# carry_errors: rows on which a condition raises before a join
 
 
 def test_errors_are_carried_only_where_something_can_raise() -> None:
@@ -363,7 +363,7 @@ def test_an_equality_that_can_raise_is_a_key_if_nothing_else_connects(text: str)
 
 @pytest.mark.parametrize("condition", ["p.b < q.b", "p.x = q.x", "p.s <=> q.s", "p.a = 5 AND q.a = 5", "TRUE"])
 def test_streams_that_no_equality_connects_are_refused(condition: str) -> None:
-    with pytest.raises(tw.PlanError, match=r"q is joined with p by no equality.*; write p.x = q.y"):
+    with pytest.raises(tw.PlanError, match=r"no equality joins q with p.*; write p.x = q.y"):
         joined(condition)
 
 
@@ -436,7 +436,7 @@ def test_residuals_of_any_shape_select_the_rows_duckdb_selects(condition: str) -
     assert rows_of(query.dataframe()) == rows_of(other.sql(theirs).to_arrow_table())
 
 
-# push_projections: scans read what somebody needs
+# push_projections: scans read only the columns that are needed
 
 
 @pytest.mark.parametrize(
@@ -459,7 +459,7 @@ def test_projections(text: str, columns: dict[str, tuple[str, ...]]) -> None:
     assert {scan.alias: tuple(scan.columns) for scan in plan.scans} == columns
 
 
-# refuse_unrunnable: the gatekeeper
+# refuse_unrunnable: the last check
 
 
 def test_the_gatekeeper_changes_nothing() -> None:
@@ -472,5 +472,5 @@ def test_the_gatekeeper_refuses_a_join_without_a_window() -> None:
 
     plan = plan_of(JOINED + "p.a = q.a", *BEFORE, choose_order, push_projections)
     scan = plan.scan("q")
-    with pytest.raises(tw.PlanError, match=r"q is joined and has no window.*write q \[RANGE"):
+    with pytest.raises(tw.PlanError, match=r"q is joined but has no window.*write q \[RANGE"):
         refuse_unrunnable(plan.with_scan(replace(scan, source=replace(scan.source, window=None))))

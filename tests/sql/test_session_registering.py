@@ -19,33 +19,33 @@ ONE = "SELECT size FROM tcp WHERE size > 5"
 TWICE = pa.table({"ts": at(0), "a": [1], "b": [2]}).rename_columns(["ts", "a", "a"])
 Use = Callable[[Any], object]
 WRONG: list[tuple[Use, str]] = [
-    (lambda s: tw.session(5), "takes a SparkSession or nothing, not a int; leave it out"),
-    (lambda s: tw.session("local"), "takes a SparkSession or nothing"),
-    (lambda s: tw.session(TCP), "takes a SparkSession or nothing"),
+    (lambda s: tw.session(5), "takes a SparkSession, not a int; leave it out to run without Spark"),
+    (lambda s: tw.session("local"), "takes a SparkSession, not a"),
+    (lambda s: tw.session(TCP), "takes a SparkSession, not a"),
     (lambda s: s.stream("", TCP, time="ts"), "must be a non-empty string, not ''"),
     (lambda s: s.stream(None, TCP, time="ts"), "must be a non-empty string, not None"),
     (lambda s: s.stream(5, TCP, time="ts"), "must be a non-empty string, not 5"),
     (lambda s: s.stream(" ", TCP, time="ts"), "must be a non-empty string"),
     (lambda s: s.stream("t", TCP, time="tss"), "did you mean 'ts'?); it has ts, size"),
-    (lambda s: s.stream("t", TCP, time=None), "time=None is no column of it; it has ts"),
-    (lambda s: s.stream("t", TCP, time=5), "time=5 is no column of it; it has ts"),
-    (lambda s: s.stream("t", TCP, time="size"), "size is int32; windows are of time: cast it to a timestamp"),
+    (lambda s: s.stream("t", TCP, time=None), "has no column time=None; it has ts"),
+    (lambda s: s.stream("t", TCP, time=5), "has no column time=5; it has ts"),
+    (lambda s: s.stream("t", TCP, time="size"), "the time column size is int32; cast it to a timestamp"),
     (lambda s: s.stream("t", TCP, time="day"), "cast it to a timestamp"),
     (lambda s: s.stream("t", TCP, time="ts", lateness="soon"), "lateness='soon': write a number and a unit"),
-    (lambda s: s.stream("t", TCP, time="ts", lateness="5 secnds"), "is no unit of time (did you mean 'second'?)"),
-    (lambda s: s.stream("t", TCP, time="ts", lateness=5), "give '5 seconds'"),
-    (lambda s: s.stream("t", TCP, time="ts", lateness="-5 seconds"), "must not be negative; 0 is the least"),
+    (lambda s: s.stream("t", TCP, time="ts", lateness="5 secnds"), "is not a unit of time (did you mean 'second'?)"),
+    (lambda s: s.stream("t", TCP, time="ts", lateness=5), "write for example '5 seconds'"),
+    (lambda s: s.stream("t", TCP, time="ts", lateness="-5 seconds"), "must not be negative; write 0 or more"),
     (lambda s: s.stream("t", TCP, time="ts", lateness=None), "must be a length of time such as '10 seconds'"),
-    (lambda s: s.stream("t", [], time="ts"), "has no batch, so that its columns are not known: give an empty table"),
-    (lambda s: s.stream("t", None, time="ts"), "not a NoneType: pa.table(...) makes one"),
-    (lambda s: s.stream("t", "file.parquet", time="ts"), "not a str: pa.table(...) makes one"),
-    (lambda s: s.stream("t", {"ts": [1]}, time="ts"), "not a dict: pa.table(...) makes one"),
+    (lambda s: s.stream("t", [], time="ts"), "has no batches, so its columns are not known; give an empty table"),
+    (lambda s: s.stream("t", None, time="ts"), "not a NoneType; use pa.table(...) to make one"),
+    (lambda s: s.stream("t", "file.parquet", time="ts"), "not a str; use pa.table(...) to make one"),
+    (lambda s: s.stream("t", {"ts": [1]}, time="ts"), "not a dict; use pa.table(...) to make one"),
     (lambda s: s.stream("t", [1, 2], time="ts"), "not a list"),
     (lambda s: s.stream("t", [TCP], time="ts"), "not a list"),
-    (lambda s: s.stream("t", iter([TCP]), time="ts"), "Arrow record batches are needed"),
+    (lambda s: s.stream("t", iter([TCP]), time="ts"), "it must yield Arrow record batches"),
     (
         lambda s: s.stream("t", TCP.to_batches() + UDP.to_batches(), time="ts"),
-        "batch 1 has other columns than the first; cast it to its schema",
+        "batch 1 has other columns than the first; cast it to the schema of the first",
     ),
     (lambda s: s.stream("t", TWICE, time="ts"), "'t' has several columns 'a'; rename all but one"),
     (lambda s: s.stream("t", TCP, time="ts", statistics=5), "must be a dict, such as {'rows_per_second': 100}"),
@@ -57,39 +57,42 @@ WRONG: list[tuple[Use, str]] = [
     (lambda s: s.stream("t", TCP, time="ts", statistics={"rows_per_second": float("nan")}), "must be a number above 0"),
     (lambda s: s.stream("t", TCP, time="ts", statistics={"distinct": 5}), "must be a dict: {'a column': 12}"),
     (lambda s: s.stream("t", TCP, time="ts", statistics={"distinct": {"sise": 5}}), "did you mean 'size'?"),
-    (lambda s: s.stream("t", TCP, time="ts", statistics={"distinct": {5: 5}}), "which is no column; there are ts"),
+    (lambda s: s.stream("t", TCP, time="ts", statistics={"distinct": {5: 5}}), "unknown column 5; there are ts"),
     (lambda s: s.stream("t", TCP, time="ts", statistics={"distinct": {"size": 0}}), "must be a number above 0"),
-    (lambda s: s.stream("t", TCP, time="ts", statistics={"distinct": {"size": 0.5}}), "has at least one value"),
+    (
+        lambda s: s.stream("t", TCP, time="ts", statistics={"distinct": {"size": 0.5}}),
+        "has at least one distinct value",
+    ),
     (lambda s: s.table("", HOSTS), "must be a non-empty string"),
-    (lambda s: s.table("t", None), "pa.table(...) makes one"),
+    (lambda s: s.table("t", None), "use pa.table(...) to make one"),
     (lambda s: s.table("t", iter([])), "give an empty table"),
     (lambda s: s.table("t", TWICE), "rename all but one"),
     (lambda s: s.table("t", HOSTS, statistics={"rows": 0}), "must be a number above 0"),
     (lambda s: s.table("t", HOSTS, statistics={"rows_per_second": 3}), "it may have rows and distinct"),
     (lambda s: s.function("", len, returns="int"), "must be a non-empty string"),
     (lambda s: s.function(None, len, returns="int"), "must be a non-empty string"),
-    (lambda s: s.function("f", 5, returns="int"), "5 cannot be called; give a function"),
-    (lambda s: s.function("f", len, returns="integr"), "is no type here; write 'boolean'"),
-    (lambda s: s.function("f", len, returns=int), "is no type here; write 'boolean'"),
-    (lambda s: s.function("f", len, returns=pa.list_(pa.int32())), "is no type here; write 'boolean'"),
-    (lambda s: s.function("f", len, returns="array<int>"), "is no type here; write 'boolean'"),
-    (lambda s: s.function("f", len, returns="int", cost=-1), "must be a number of microseconds a row"),
-    (lambda s: s.function("f", len, returns="int", cost="x"), "must be a number of microseconds a row"),
-    (lambda s: s.function("f", len, returns="int", cost=True), "must be a number of microseconds a row"),
-    (lambda s: s.function("f", len, returns="int", cost=float("nan")), "must be a number of microseconds a row"),
+    (lambda s: s.function("f", 5, returns="int"), "5 is not callable; give a function"),
+    (lambda s: s.function("f", len, returns="integr"), "is not a supported type; use 'boolean'"),
+    (lambda s: s.function("f", len, returns=int), "is not a supported type; use 'boolean'"),
+    (lambda s: s.function("f", len, returns=pa.list_(pa.int32())), "is not a supported type; use 'boolean'"),
+    (lambda s: s.function("f", len, returns="array<int>"), "is not a supported type; use 'boolean'"),
+    (lambda s: s.function("f", len, returns="int", cost=-1), "must be a number of microseconds per row"),
+    (lambda s: s.function("f", len, returns="int", cost="x"), "must be a number of microseconds per row"),
+    (lambda s: s.function("f", len, returns="int", cost=True), "must be a number of microseconds per row"),
+    (lambda s: s.function("f", len, returns="int", cost=float("nan")), "must be a number of microseconds per row"),
     (lambda s: s.function("f", len, returns="int", vectorized="no"), "vectorized='no' must be True or False"),
     (lambda s: s.function("f", len, returns="int", safe=1), "safe=1 must be True or False"),
     (lambda s: s.query(ONE, name=5), "name=5 must be a non-empty string; leave it out"),
     (lambda s: s.query(ONE, name=""), "must be a non-empty string; leave it out"),
-    (lambda s: s.query(ONE, args=5), "must give values by name: args={'limit': 5} for :limit"),
-    (lambda s: s.query(ONE, args=[1]), "must give values by name"),
-    (lambda s: s.query(ONE, args="limit"), "must give values by name"),
-    (lambda s: s.query(ONE, args={5: 5}), "must give values by name"),
-    (lambda s: s.query(ONE, args={"limit": 5}), "the query has no :limit; leave it out"),
+    (lambda s: s.query(ONE, args=5), "must be a dict of values by name, such as args={'limit': 5} for :limit"),
+    (lambda s: s.query(ONE, args=[1]), "must be a dict of values by name"),
+    (lambda s: s.query(ONE, args="limit"), "must be a dict of values by name"),
+    (lambda s: s.query(ONE, args={5: 5}), "must be a dict of values by name"),
+    (lambda s: s.query(ONE, args={"limit": 5}), "the query has no :limit; remove it from args="),
     (lambda s: s.query(ONE, policy="swep"), "there is no policy 'swep' (did you mean 'sweep'?)"),
     (lambda s: s.query(ONE, policy=7), "there is no policy 7; choose one of auto"),
     (lambda s: s.query(ONE, redact="yes"), "redact='yes': must be True or False"),
-    (lambda s: s.query(ONE).start(), "needs to know where results go: path=..."),
+    (lambda s: s.query(ONE).start(), "needs a place for the results: give path=..."),
     (lambda s: tw.session().query(ONE), "there is no stream or table 'tcp'; register it: s.stream(...)"),
 ]
 
@@ -109,13 +112,13 @@ WORDS = ["upper", "SUM", "tumble", "Hop", "select", "date_trunc", "array", "case
 
 @pytest.mark.parametrize("name", WORDS)
 def test_functions_named_like_sqls_are_refused(name: str) -> None:
-    with pytest.raises(tw.PlanError, match="SQL has a function or a word of that name; choose another"):
+    with pytest.raises(tw.PlanError, match="SQL already has a function or keyword with this name; choose another"):
         tw.session().function(name, len, returns="int")
 
 
 @pytest.mark.parametrize("name", ["a b", "a.b", "f;g", "f(x), g", "f--", "5f"])
 def test_functions_are_named_by_words(name: str) -> None:
-    with pytest.raises(tw.PlanError, match="letters, digits and _ alone; choose another"):
+    with pytest.raises(tw.PlanError, match="only letters, digits and _; choose another"):
         tw.session().function(name, len, returns="int")
 
 
@@ -150,7 +153,9 @@ def test_a_reader_gives_its_rows_once_and_says_so() -> None:
     first, second = s.query(ONE), s.query(ONE)
     assert first.dataframe().num_rows == 5
     for query in (first, second):
-        with pytest.raises(tw.PlanError, match=r"tcp was read already.*register it again, or a table"):
+        with pytest.raises(
+            tw.PlanError, match=r"tcp is an iterator and was already read.*register it again, or register a table"
+        ):
             query.dataframe()
     s.stream("tcp", TCP.to_reader(), time="ts")
     assert s.query(ONE).dataframe().num_rows == 5
@@ -160,7 +165,7 @@ def test_a_reader_joined_with_itself_is_told() -> None:
     s = tw.session()
     s.stream("tcp", TCP.to_reader(), time="ts")
     query = s.query("SELECT a.size FROM tcp [NOW] a, tcp [NOW] b WHERE a.size = b.size")
-    with pytest.raises(tw.PlanError, match="tcp was read already"):
+    with pytest.raises(tw.PlanError, match="tcp is an iterator and was already read"):
         query.dataframe()
 
 
@@ -180,7 +185,7 @@ def test_registering_again_replaces_and_made_queries_keep_what_they_had() -> Non
     with pytest.raises(tw.SqlError, match="no column 'ratio'"):
         s.query("SELECT ratio FROM tcp")
     s.table("tcp", HOSTS)  # a table in place of a stream
-    with pytest.raises(tw.SqlError, match="these are tables alone"):
+    with pytest.raises(tw.SqlError, match="FROM has only tables"):
         s.query("SELECT kind FROM tcp")
 
 

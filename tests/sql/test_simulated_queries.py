@@ -182,7 +182,7 @@ def test_the_same_operators_give_the_same_trace_again():
         ({"filter of b": Costs()}, "there is no operator 'filter of b'"),
         ({"filter of a": 3, "output": Costs()}, "costs of filter of a=3"),
         ({"move": "1 ms"}, r"write Costs\(move='1 ms'\)"),
-        (Costs(predicate={"a.n > 4": 1}), "predicate: 'a.n > 4' is none of a.n > 3"),
+        (Costs(predicate={"a.n > 4": 1}), "predicate: 'a.n > 4' is not one of a.n > 3"),
     ],
 )
 def test_costs_that_fit_nothing_are_refused(costs, message: str):

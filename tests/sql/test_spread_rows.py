@@ -103,22 +103,22 @@ def told(text: str, known: Knowledge = NOTHING_KNOWN, *, is_finished: bool = Fal
 
 def test_explain_says_what_was_decided_about_the_join_and_why() -> None:
     lines = told(CHAIN.format(""), rates(1, 1, 900))
-    assert "over windows, not by Spark's own join: rows of several streams meet (rule choose_operators)" in lines
-    assert "new rows of p look in q by a, then from q in r by b" in lines
-    assert "new rows of q look in p by a, then in r by b" in lines
+    assert "by Thalweg, not by Spark's own join, because it joins several streams (rule choose_operators)" in lines
+    assert "new rows of p probe q by a, then r by b (from q)" in lines
+    assert "new rows of q probe p by a, then r by b" in lines
     assert (
         "rows are spread over buckets by q.b = r.b; p is replicated to every bucket: "
-        "its streams have 901 of 902 rows per second, more than of any other"
+        "streams with such a column have 901 of 902 rows per second, more than for any other"
     ) in lines
     finished = told(CHAIN.format(""), is_finished=True)
     assert (
-        "Spark's estimates of the sizes in bytes decide, when it runs, which equal columns spread rows over buckets; "
-        "without estimates p.a = q.a"
+        "when it runs, Spark's estimates of the sizes in bytes decide which equal columns spread rows over buckets; "
+        "without estimates it is p.a = q.a"
     ) in finished
     alone = "SELECT p.a FROM p, q WHERE upper(p.s) = q.s WINDOW 1 SECOND"
     for lines in (told(alone), told(alone, is_finished=True)):
         assert "rows are spread over buckets by upper(p.s) = q.s: the only columns that must be equal" in lines
-        assert "new rows of q look in p by upper(p.s)" in lines
+        assert "new rows of q probe p by upper(p.s)" in lines
     assert (
-        "by Spark's own join: one stream meets only tables, so nothing of it is kept (rule choose_operators)"
+        "by Spark's own join, because it joins one stream with tables and needs no state (rule choose_operators)"
     ) in told("SELECT p.a FROM p, t WHERE p.a = t.a")

@@ -74,9 +74,9 @@ def test_what_goes_wrong_in_this_process_is_raised_where_it_is_waited_for(tmp_pa
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"path": "x", "checkpoint": "y"}, "is for Spark streams"),
-        ({"path": "x", "trigger": "availableNow"}, "is for Spark streams"),
-        ({"path": "s3://bucket/x"}, "a folder of this machine"),
+        ({"path": "x", "checkpoint": "y"}, "is only for Spark streams"),
+        ({"path": "x", "trigger": "availableNow"}, "is only for Spark streams"),
+        ({"path": "s3://bucket/x"}, "a local folder"),
         ({"path": f"{__file__}/x"}, "cannot be written to: Not a directory; give another folder"),
     ],
 )
@@ -90,7 +90,7 @@ def test_what_finished_data_do_not_have_is_refused(given: dict, says: str):
     [
         ({"format": "kafka"}, "'parquet', 'csv'"),
         ({"format": "csv"}, "needs path"),
-        ({"format": "noop", "options": {"a": "b"}}, "have none"),
+        ({"format": "noop", "options": {"a": "b"}}, "takes no options"),
     ],
 )
 def test_sinks_that_this_process_does_not_have_are_refused(given: dict, says: str):
@@ -169,7 +169,7 @@ def test_two_runs_into_one_folder_are_told_apart(tmp_path: Path):
     s.stream("b", pa.RecordBatchReader.from_batches(rows([0]).schema, batches()), time="ts")
     folder = tmp_path / "out"
     first = s.query("SELECT id FROM b").start(path=folder)
-    with pytest.raises(tw.PlanError, match=r"is no empty folder|being written by another query"):
+    with pytest.raises(tw.PlanError, match=r"is not empty|another query is writing to"):
         s.query("SELECT id FROM a").start(path=str(folder))
     waiting.set()
     first.awaitTermination()

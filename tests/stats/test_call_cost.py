@@ -1,4 +1,4 @@
-"""What one more row costs, and a call, from calls timed by hand."""
+"""The estimated cost per row and per call, from calls with given times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def after(calls: list[tuple[int, float]], cost: CallCost | None = None) -> CallC
 
 
 def timed(sizes: list[int], per_row: float, fixed: float = 0.0, seed: int | None = None) -> list[tuple[int, float]]:
-    """Calls of these sizes; with a seed, each takes some 5 % more or less than it should."""
+    """Record calls of these sizes; with a seed, each takes about 5 % more or less than it should."""
     noise = np.ones(len(sizes)) if seed is None else np.exp(np.random.default_rng(seed).normal(0, 0.05, len(sizes)))
     return [(rows, float(factor * (fixed + per_row * rows))) for rows, factor in zip(sizes, noise, strict=True)]
 
@@ -33,7 +33,7 @@ def test_nothing_is_known_before_a_call():
     assert (cost.least_ns, cost.most_ns, cost.most_rows) == (0.0, math.inf, 0)
 
 
-def test_one_call_says_what_its_size_costs_and_no_more():
+def test_one_call_shows_only_what_a_call_of_its_size_costs():
     cost = after([(100, 5e6)])
     assert cost.known
     assert cost.fixed_ns + 100 * cost.per_row_ns == pytest.approx(5e6)
@@ -42,8 +42,8 @@ def test_one_call_says_what_its_size_costs_and_no_more():
 
 
 @pytest.mark.parametrize("rows", [4, 16, 1000])
-def test_calls_of_one_size_do_not_tell_the_parts_apart_and_the_error_says_so(rows: int):
-    """At the rear of a chain: small calls whose fixed part may be all of them, or nothing."""
+def test_calls_of_one_size_do_not_separate_the_parts_and_the_error_is_large(rows: int):
+    """At the rear of a chain calls are small, and their fixed part may be all of the time or nothing."""
     ns = 40_000 + 100 * rows
     cost = after([(rows, ns)] * 100)
     assert cost.fixed_ns + rows * cost.per_row_ns == pytest.approx(ns, rel=0.02)
@@ -54,7 +54,7 @@ def test_calls_of_one_size_do_not_tell_the_parts_apart_and_the_error_says_so(row
 
 @pytest.mark.parametrize("seed", [None, *range(5)])
 @pytest.mark.parametrize(("per_row", "fixed"), [(100, 50_000), (2_000, 0), (60, 1_000_000), (10_000, 200_000)])
-def test_calls_of_different_sizes_tell_the_two_parts_apart(per_row: float, fixed: float, seed: int | None):
+def test_calls_of_different_sizes_separate_the_two_parts(per_row: float, fixed: float, seed: int | None):
     sizes = np.random.default_rng(seed or 7).choice([16, 300, 1000, 4000, 16_000], 60).tolist()
     cost = after(timed(sizes, per_row, fixed, seed))
     noise = 0.05 if seed is None else 0.25
@@ -65,7 +65,7 @@ def test_calls_of_different_sizes_tell_the_two_parts_apart(per_row: float, fixed
     assert cost.most_ns >= per_row * 0.9
 
 
-def test_one_large_call_says_whether_rows_or_calls_were_expensive():
+def test_one_large_call_shows_whether_rows_or_calls_were_expensive():
     """What a trial is for: a filter that saw four rows per call is called on a thousand."""
     small = timed([4] * 100, 100, 50_000)
     cost = after([*small, *timed([1000] * 2, 100, 50_000)])
@@ -80,7 +80,7 @@ def test_tiny_calls_do_not_make_a_cheap_filter_look_certainly_expensive():
     rng = np.random.default_rng(2)
     end = after(timed([64 if i % 10 == 9 else int(rng.integers(1, 8)) for i in range(200)], 100, 50_000))
     front = after(timed([1024] * 200, 100, 50_000))
-    # by time over rows the end would be at some 12,000 ns and stay there
+    # time divided by rows would be about 12,000 ns at the end of the chain, and stay there
     assert end.per_row_ns == pytest.approx(100, rel=0.1)
     assert front.least_ns <= 100 <= front.most_ns <= 150
 
@@ -108,7 +108,8 @@ def test_a_smaller_change_is_followed_within_two_dozen_calls(factor: float, size
 
 @pytest.mark.parametrize("rows", [1000, 500, 10])
 def test_a_descheduled_call_hardly_counts(rows: int):
-    """A thousand times as long as usual: it moves what a call is taken to cost by about a half, and that passes."""
+    """A call that takes a thousand times as long as usual changes the estimate by about a half, and only for a
+    while."""
     usual = timed([1000, 500, 10] * 20, 200, 20_000)
     cost = after([*usual, (rows, 200_000_000.0)])
     assert cost.per_row_ns <= 200 * 1.6
@@ -136,7 +137,7 @@ def test_a_cost_taken_over_outlasts_the_call_that_warms_up():
 
 
 @pytest.mark.parametrize("factor", [0.1, 0.5, 1, 2, 10])
-def test_a_cost_taken_over_that_is_wrong_here_is_left(factor: float):
+def test_a_cost_taken_over_that_is_wrong_here_is_corrected(factor: float):
     cost = CallCost()
     cost.take_over(300.0, 5_000.0, 10.0)
     after(timed([1000, 100] * 20, 300 * factor, 5_000), cost)
@@ -144,7 +145,7 @@ def test_a_cost_taken_over_that_is_wrong_here_is_left(factor: float):
 
 
 def test_an_estimate_that_was_too_low_does_not_confirm_itself():
-    """Two calls of unlike size that took equally long look like a predicate whose rows are free."""
+    """Two calls of different size that took equally long look like a predicate whose rows are free."""
     cost = after([(1000, 90_000), (1000, 90_000), (12, 89_000)])
     for _ in range(20):
         cost.record(10_000, 900_000)
@@ -153,7 +154,8 @@ def test_an_estimate_that_was_too_low_does_not_confirm_itself():
 
 
 def test_the_bounds_hold_the_true_cost_nearly_always():
-    """Histories of calls that grow and shrink: two standard errors, so one in twenty may be outside, by little."""
+    """Histories of calls that grow and shrink. The bounds are two standard errors, so one in twenty may be slightly
+    outside."""
     outside = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)

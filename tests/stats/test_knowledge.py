@@ -1,4 +1,4 @@
-"""What is known by question: what users declare, what is added, and which of two answers is kept."""
+"""Estimates by question: what users declare, what is added, and which of two answers is kept."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ A_TO_B, B_TO_A = Partners(("a", "k"), ("b", "k")), Partners(("b", "k"), ("a", "k
 QUESTIONS = [RowsPerSecond("a"), Rows("a"), DistinctValues("a", "k"), A_TO_B, B_TO_A, ShareKept("a"), CostUs("a")]
 
 
-def test_nothing_is_known_of_what_nobody_said():
+def test_without_an_estimate_nothing_is_known():
     assert [Knowledge().about(question) for question in QUESTIONS] == [None] * len(QUESTIONS)
 
 
 def test_every_question_has_an_answer_of_its_own():
-    """Also where the names in them are the same."""
+    """Questions of different types are different even if their names are the same."""
     known = Knowledge()
     for number, question in enumerate(QUESTIONS):
         known = known.with_estimate(question, Estimate(number, "counted"))

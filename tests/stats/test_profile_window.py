@@ -1,4 +1,4 @@
-"""The window against a deque of tuples."""
+"""The window, compared with a deque of tuples."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_what_left_is_a_copy_that_later_insertions_do_not_touch(case):
     assert all(listed(gone) == then for gone, then in kept)
 
 
-def test_clear_forgets_everything():
+def test_clear_removes_everything():
     window = ProfileWindow(4, 2)
     window.insert(np.ones((3, 2), dtype=bool))
     window.clear()

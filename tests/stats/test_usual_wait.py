@@ -1,4 +1,4 @@
-"""What a call counts with, where it waits for others and where it is interrupted."""
+"""The time charged for a call that waits for a service, and for one that is interrupted."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ times = st.tuples(st.integers(1, 16_384), st.integers(0, 10**10), st.integers(0,
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_interrupted_calls_of_a_busy_predicate_count_with_cpu_time(sizes: list[int]):
-    """Also where four of any nine calls are interrupted."""
+def test_interrupted_calls_of_a_busy_predicate_are_charged_their_cpu_time(sizes: list[int]):
+    """This holds even if four of any nine calls are interrupted."""
     rng = np.random.default_rng(1)
     wait = UsualWait()
     for number in range(200):
@@ -27,7 +27,7 @@ def test_interrupted_calls_of_a_busy_predicate_count_with_cpu_time(sizes: list[i
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_where_chance_interrupts_every_fifth_call_hardly_one_counts_with_the_wall(seed: int):
+def test_if_every_fifth_call_is_interrupted_hardly_any_is_charged_its_wall_clock_time(seed: int):
     rng = np.random.default_rng(seed)
     wait = UsualWait()
     as_the_wall = interrupted = 0
@@ -41,8 +41,8 @@ def test_where_chance_interrupts_every_fifth_call_hardly_one_counts_with_the_wal
 
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize(("per_row", "per_call"), [(50_000, 0), (0, 2_000_000), (1_000, 2_000_000), (50_000, 100_000)])
-def test_a_predicate_that_waits_counts_with_all_of_it(sizes: list[int], per_row: int, per_call: int):
-    """Look-ups row by row, or one for all rows, on calls of any size."""
+def test_a_predicate_that_waits_is_charged_for_the_whole_wait(sizes: list[int], per_row: int, per_call: int):
+    """A look-up per row, or one for all rows, in calls of any size."""
     wait = UsualWait()
     counted = wall = 0
     for number in range(120):
@@ -54,7 +54,7 @@ def test_a_predicate_that_waits_counts_with_all_of_it(sizes: list[int], per_row:
 
 
 def test_waiting_counts_fully_when_calls_grow_or_shrink():
-    """The filter moved to the front, or to the end: what is usual per row, or per call, holds at the new size too."""
+    """The filter moved to the front or to the end: the usual wait per row or per call holds at the new size too."""
     for per_row, per_call in ((50_000, 0), (0, 2_000_000)):
         for before, now in ((16, 16_000), (16_000, 16)):
             wait = UsualWait()
@@ -64,13 +64,13 @@ def test_waiting_counts_fully_when_calls_grow_or_shrink():
             assert wait.counted(now, took, 1_000) == took
 
 
-def test_the_first_calls_count_as_the_wall_says():
+def test_the_first_calls_are_charged_their_wall_clock_time():
     wait = UsualWait()
     assert [wait.counted(10, 5_000_000, 1_000) for _ in range(3)] == [5_000_000] * 3
 
 
 @given(st.lists(times, max_size=40))
-def test_a_call_counts_with_at_most_the_wall_and_at_least_its_cpu_time(calls: list[tuple[int, int, int]]):
+def test_a_call_is_charged_between_its_cpu_time_and_its_wall_clock_time(calls: list[tuple[int, int, int]]):
     wait = UsualWait()
     for rows, wall, cpu in calls:
         assert min(cpu, wall) <= wait.counted(rows, wall, cpu) <= wall

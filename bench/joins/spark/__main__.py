@@ -1,8 +1,8 @@
-"""`python -m bench.joins.spark`: windowed joins as streaming queries, against Spark's own joins, as JSON lines.
+"""`python -m bench.joins.spark`: compare windowed joins as streaming queries with Spark's own, and print JSON lines.
 
-One line a variant, then one a target; progress goes to standard error. All variants run in one JVM, in interleaved
-rounds: a round is a whole query of every variant over the same files. The exit code says whether every batch of every
-variant gave the results that DuckDB gives: a missed target is a measurement, a wrong row is not.
+Each scenario prints one line per variant, then one per target; progress goes to standard error. All variants run in one
+JVM, in interleaved rounds: a round is a whole query of every variant over the same files. The exit code is 1 if a batch
+of a variant gave other results than DuckDB. A missed target does not change the exit code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bench.filters import machine, tell
+from bench.filters import machine, print_line
 from bench.joins.spark.agenda import AGENDA, PROFILED, QUICK_BATCHES, QUICK_ROWS, WARM_BATCHES, Item
 from bench.joins.spark.expected import Results, expected
 from bench.joins.spark.measured import BENCH, Measured
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MEMORY = {"spark.driver.memory": "12g"}
-"""Spark's own join of large batches holds some gigabytes on the heap."""
+"""The heap, because Spark's own join of large batches holds several gigabytes there."""
 
 
 def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = None) -> int:
-    """Run what was asked for; a session that is given is used and left open."""
+    """Run the benchmark. A session that is passed in is used and left open."""
     asked = _parser().parse_args(arguments)
-    tell({"bench": BENCH, "machine": machine()})
+    print_line({"bench": BENCH, "machine": machine()})
     done: dict[str, Measured] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="thalweg-bench-")))
@@ -60,21 +60,21 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
                     warm_batches = QUICK_BATCHES
                 if asked.profile:
                     for line in profile(spark, item, rows, batches, folder / f"{name}-profile"):
-                        tell(line)
+                        print_line(line)
                     continue
                 done[name] = measure(spark, item, rows, batches, rounds, folder / name)
             except WrongResultError as wrong:
-                tell({"bench": BENCH, "scenario": name, "error": str(wrong)})
+                print_line({"bench": BENCH, "scenario": name, "error": str(wrong)})
                 return 1
             for line in done[name].lines():
-                tell(line)
+                print_line(line)
     for line in targets(done):
-        tell(line)
+        print_line(line)
     return 0
 
 
 def measure(spark: SparkSession, item: Item, rows: int, batches: int, rounds: int, folder: Path) -> Measured:
-    """Every variant once a round, in an order drawn anew."""
+    """Run every variant once per round, in a newly drawn order."""
     scenario = item.make(rows)
     files = StreamFiles(scenario, batches, folder)
     known = expected(files)
@@ -92,7 +92,7 @@ def measure(spark: SparkSession, item: Item, rows: int, batches: int, rounds: in
 
 
 def demand(name: str, ran: Ran, known: list[Results]) -> None:
-    """Every batch has the results it must have."""
+    """Check that every batch has the expected results."""
     if len(ran.batches) != len(known):
         raise WrongResultError(f"{name}: {len(ran.batches)} batches, not {len(known)}")
     for batch, results in zip(ran.batches, known, strict=True):
@@ -102,13 +102,13 @@ def demand(name: str, ran: Ran, known: list[Results]) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.joins.spark", description=__doc__)
-    parser.add_argument("--scenario", action="append", choices=AGENDA, help="may be repeated; all when left out")
-    parser.add_argument("--profile", action="store_true", help="of ours alone: where the CPU time of a batch goes")
-    parser.add_argument("--rounds", type=int, help="of every variant; each scenario has its own number")
-    parser.add_argument("--batches", type=int, help="of every run; each scenario has its own number")
-    parser.add_argument("--rows", type=int, help="of each stream in each batch; each scenario has its own number")
+    parser.add_argument("--scenario", action="append", choices=AGENDA, help="may be repeated; all scenarios by default")
+    parser.add_argument("--profile", action="store_true", help="show where the CPU time of a batch of our join goes")
+    parser.add_argument("--rounds", type=int, help="rounds of every variant; by default set by the scenario")
+    parser.add_argument("--batches", type=int, help="batches of every run; by default set by the scenario")
+    parser.add_argument("--rows", type=int, help="rows per stream and batch; by default set by the scenario")
     parser.add_argument(
-        "--quick", action="store_true", help="few rows, one round: shows that it runs, measures nothing"
+        "--quick", action="store_true", help="few rows and one round: checks that it runs, measures nothing"
     )
     return parser
 

@@ -13,8 +13,8 @@ EVERY_S = 0.1
 
 
 class CpuClock:
-    """Reads all processes below this one, now and then, while it is entered; a process that has ended is told by the
-    one that waited for it."""
+    """A context that regularly reads the CPU time of all processes below this one. The time of an ended process is
+    reported by the process that waited for it."""
 
     def __init__(self) -> None:
         self._read: list[tuple[float, float, float]] = []
@@ -30,7 +30,7 @@ class CpuClock:
         self._thread.join()
 
     def ms(self, begin: float, end: float) -> tuple[float, float]:
-        """Of the JVM and of Python between two moments, which are told as seconds since 1970."""
+        """Return the CPU time of the JVM and of Python between two moments, given in seconds since 1970."""
         moments, jvm, python = zip(*self._read, strict=True)
         return tuple(1000 * float(np.diff(np.interp([begin, end], moments, spent))[0]) for spent in (jvm, python))  # type: ignore[return-value]
 

@@ -1,15 +1,16 @@
-"""What the rounds of one scenario came to: a JSON line a variant, and the numbers that targets ask for."""
+"""The results of one scenario: a JSON line per variant, and the numbers that targets need."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from bench.joins.spark.agenda import UNSTEADY
 from bench.joins.spark.expected import Results
-from bench.joins.spark.query_run import BatchTold
+from bench.joins.spark.query_run import BatchProgress
 from bench.joins.spark.scenario import StreamScenario
 from bench.joins.spark.slope import Slope, slope_of
 from bench.joins.spark.variants import AGAIN, OURS, ROCKSDB, SPARK, VARIANTS, Ran
@@ -19,15 +20,15 @@ BENCH = "joins on spark"
 
 @dataclass(frozen=True)
 class Measured:
-    """Times are those of the wall, of whole batches, as Spark tells them."""
+    """The runs of a scenario. Times are wall times of whole batches, as Spark reports them."""
 
     scenario: StreamScenario
     runs: dict[str, list[Ran]]
-    """By variant: one a round."""
+    """The runs of each variant, one per round."""
     expected: list[Results]
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """One a variant. Ratios are this variant's time over the other's in the same round: below 1 is faster."""
+        """Yield one line per variant. Ratios divide its time by the other's in the same round: below 1 is faster."""
         results = sum(rows for rows, _ in self.expected[UNSTEADY:])
         for name, rounds in self.runs.items():
             times = [batch.ms for batch in self.steady(name)]
@@ -53,61 +54,66 @@ class Measured:
                 "planning_ms": self.median(name, lambda batch: batch.durations.get("queryPlanning", 0)),
                 "fixed_ms": self.median(name, lambda batch: batch.fixed_ms),
                 "durations_ms": {
-                    part: self.median(name, lambda batch, part=part: batch.durations.get(part, 0))
+                    part: self.median(name, partial(_duration, part))
                     for part in rounds[0].batches[-1].durations
                 },
                 **({"aa_spread": [round(value, 4) for value in aa]} if (aa := self.aa()) else {}),
                 "checkpoint_bytes_per_batch": round(self.checkpoint_bytes(name)),
                 "state_rows": self.steady(name)[-1].state_rows,
                 "state_bytes": self.median(name, lambda batch: batch.state_bytes),
-                **({"window_bytes": rounds[-1].window_bytes(rounds[-1].batches[-1].number)} if rounds[-1].told else {}),
+                **({"window_bytes": run.window_bytes(run.batches[-1].number)} if (run := rounds[-1]).records else {}),
                 "ratio_to": {to: [round(value, 4) for value in self.ratio(name, to)] for to in self.runs if to != name},
                 "cpu_ratio_to": {to: round(self.cpu_ratio(name, to), 4) for to in self.runs if to != name},
                 **({"slope_ms_per_batch": round(slope.ms, 3), "slope_error": round(slope.error, 3)} if slope else {}),
                 "times_ms": [[batch.ms for batch in ran.batches] for ran in rounds],
             }  # fmt: skip
 
-    def steady(self, name: str) -> list[BatchTold]:
-        """Batches of all rounds that count."""
+    def steady(self, name: str) -> list[BatchProgress]:
+        """Return the batches of all rounds that count."""
         return [batch for ran in self.runs[name] for batch in ran.batches[UNSTEADY:]]
 
-    def median(self, name: str, what: Callable[[BatchTold], float]) -> float:
-        """Over the batches that count."""
+    def median(self, name: str, what: Callable[[BatchProgress], float]) -> float:
+        """Return the median over the batches that count."""
         return statistics.median(what(batch) for batch in self.steady(name))
 
     def rows_per_second(self, name: str) -> float:
-        """Of all streams together, in the median batch."""
+        """Return the rows per second of all streams together, in the median batch."""
         return 1000 * self.scenario.batch_rows / self.median(name, lambda batch: batch.ms)
 
     def checkpoint_bytes(self, name: str) -> float:
-        """The mean of the batches that count: snapshots are written now and then."""
+        """Return the mean of the batches that count, because snapshots are written only in some batches."""
         return statistics.mean(batch.checkpoint_bytes for batch in self.steady(name))
 
     def ratio(self, name: str, to: str) -> tuple[float, float, float]:
-        """The median, least and greatest of the rounds' ratios: below 1 is faster."""
+        """Return the median, least and greatest ratio of all rounds: below 1 is faster."""
         found = [
             _median_ms(mine) / _median_ms(other) for mine, other in zip(self.runs[name], self.runs[to], strict=True)
         ]
         return statistics.median(found), min(found), max(found)
 
     def cpu_ratio(self, name: str, to: str) -> float:
-        """Of the CPU times of the median batches."""
+        """Return the ratio of the CPU times of the median batches."""
         return self.median(name, lambda batch: batch.cpu_ms) / self.median(to, lambda batch: batch.cpu_ms)
 
     def fastest_of_spark(self) -> str | None:
-        """None: Spark's own joins did not run."""
+        """Return the faster variant of Spark's own joins; None if none of them ran."""
         return min((name for name in (SPARK, ROCKSDB) if name in self.runs), key=self._ms, default=None)
 
     def aa(self) -> tuple[float, float] | None:
-        """The least and the greatest ratio of ours to itself: what is within is noise."""
+        """Return the least and the greatest ratio of ours to itself: differences within them are noise."""
         return self.ratio(AGAIN, OURS)[1:] if AGAIN in self.runs else None
 
     def slope(self, name: str) -> Slope | None:
-        """Of the last round; None: it is too short."""
+        """Return the slope of the last round; None if it is too short."""
         return slope_of([batch.ms for batch in self.runs[name][-1].batches[UNSTEADY:]])
 
     def _ms(self, name: str) -> float:
         return self.median(name, lambda batch: batch.ms)
+
+
+def _duration(part: str, batch: BatchProgress) -> float:
+    """Milliseconds that one part of a micro-batch took, by Spark's name for it."""
+    return batch.durations.get(part, 0)
 
 
 def _median_ms(ran: Ran) -> float:

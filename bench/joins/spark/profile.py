@@ -38,11 +38,11 @@ def profile(spark: SparkSession, item: Item, rows: int, batches: int, folder: Pa
         **{part: parts[part] for part in PARTS},
     }  # fmt: skip
     spent = sum(whole.values())
-    told = {"bench": BENCH, "scenario": files.scenario.name}
+    common = {"bench": BENCH, "scenario": files.scenario.name}
     for part, ms in whole.items():
-        yield {**told, "part": part, "cpu_ms": round(ms, 1), "share": round(ms / spent, 4)}
+        yield {**common, "part": part, "cpu_ms": round(ms, 1), "share": round(ms / spent, 4)}
     yield {
-        **told, "part": "all", "cpu_ms": round(spent, 1), "share": 1.0, "batch_ms": all_rows["ms"],
+        **common, "part": "all", "cpu_ms": round(spent, 1), "share": 1.0, "batch_ms": all_rows["ms"],
         "batch_ms_of_ten_rows": few["ms"], "batch_rows": files.scenario.batch_rows,
     }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""One streaming query over all files of a scenario, batch by batch, and what Spark tells of each batch.
+"""One streaming query over all files of a scenario, batch by batch, and what Spark reports for each batch.
 
 The sink is Spark's `noop`: every row is made and nothing is kept. Results are counted and summed on the way by
 `observe`, the same for every variant, so that no run goes unchecked.
@@ -34,8 +34,8 @@ _CHECKED = "bench_checked"
 
 
 @dataclass(frozen=True)
-class BatchTold:
-    """Of one micro-batch. Times in milliseconds."""
+class BatchProgress:
+    """What was measured of one micro-batch. Times are in milliseconds."""
 
     number: int
     rows: int
@@ -45,7 +45,7 @@ class BatchTold:
     """Seconds since 1970."""
     state_rows: int
     state_bytes: int
-    """As Spark's state stores tell: in memory, and in RocksDB's files."""
+    """What Spark's state stores report, in memory and in RocksDB's files."""
     checkpoint_bytes: int = 0
     jvm_ms: float = 0.0
     python_ms: float = 0.0
@@ -53,24 +53,24 @@ class BatchTold:
 
     @property
     def ms(self) -> int:
-        """All of it."""
+        """The wall time of the whole batch."""
         return self.durations["triggerExecution"]
 
     @property
     def cpu_ms(self) -> float:
-        """Of the JVM and its Python workers."""
+        """The CPU time of the JVM and its Python workers."""
         return self.jvm_ms + self.python_ms
 
     @property
     def fixed_ms(self) -> int:
-        """What is neither work nor planning: offsets, logs, commits."""
+        """The time that is neither work nor planning: offsets, logs, commits."""
         return self.ms - self.durations.get("addBatch", 0) - self.durations.get("queryPlanning", 0)
 
 
 def run(
     spark: SparkSession, build: Callable[[], DataFrame], settings: Mapping[str, str], checkpoint: Path
-) -> list[BatchTold]:
-    """To its end. Settings are those of the session meanwhile."""
+) -> list[BatchProgress]:
+    """Run a query to its end, with these settings of the session."""
     cores = {"spark.sql.shuffle.partitions": str(spark.sparkContext.defaultParallelism)}
     with CpuClock() as clock, configured(spark, {**ALWAYS, **cores, **settings}):
         results = build()
@@ -84,17 +84,17 @@ def run(
         )
         query.awaitTermination()
     forget_state(spark)
-    told = [_told(json.loads(progress.json)) for progress in query.recentProgress]
+    reported = [_batch(json.loads(progress.json)) for progress in query.recentProgress]
     batches = []
-    for batch in (batch for batch in told if batch.rows):
+    for batch in (batch for batch in reported if batch.rows):
         jvm_ms, python_ms = clock.ms(batch.begun, batch.begun + batch.ms / 1000)
         batches.append(replace(batch, jvm_ms=jvm_ms, python_ms=python_ms))
     return with_checkpoint_bytes(batches, checkpoint)
 
 
 def forget_state(spark: SparkSession) -> None:
-    """Spark keeps the state of a query that ended for a while; on the heap, the collector would go through it in the
-    runs of others."""
+    """Release the state of ended queries. Spark keeps it for a while; on the heap, it would slow the garbage collector
+    in later runs."""
     jvm: Any = spark._jvm
     jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
     jvm.System.gc()
@@ -102,7 +102,7 @@ def forget_state(spark: SparkSession) -> None:
 
 @contextmanager
 def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """The session has these settings meanwhile."""
+    """Apply these settings to the session within the block."""
     before = {name: spark.conf.get(name, None) for name in settings}
     for name, value in settings.items():
         spark.conf.set(name, value)
@@ -116,7 +116,7 @@ def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Non
                 spark.conf.set(name, usual)
 
 
-def with_checkpoint_bytes(batches: list[BatchTold], checkpoint: Path) -> list[BatchTold]:
+def with_checkpoint_bytes(batches: list[BatchProgress], checkpoint: Path) -> list[BatchProgress]:
     """Files belong to the batch in whose time they were last written: with fewer than 100 batches Spark deletes none.
     The checksums that Hadoop puts beside files on a local disk are left out."""
     found = ((path.stat(), path.name) for path in checkpoint.rglob("*") if path.is_file())
@@ -129,12 +129,12 @@ def with_checkpoint_bytes(batches: list[BatchTold], checkpoint: Path) -> list[Ba
     return counted
 
 
-def _told(progress: dict[str, Any]) -> BatchTold:
+def _batch(progress: dict[str, Any]) -> BatchProgress:
     operators = progress["stateOperators"]
-    # RocksDB's size of files is told once a store, though a batch names the operator's stores together
+    # RocksDB's size of files is reported once per store, though a batch lists the operator's stores together
     files = sum(operator["customMetrics"].get("rocksdbSstFileSize", 0) for operator in operators)
     checked = progress.get("observedMetrics", {}).get(_CHECKED, {})
-    return BatchTold(
+    return BatchProgress(
         number=progress["batchId"],
         rows=progress["numInputRows"],
         results=(int(checked.get("rows") or 0), int(checked.get("value") or 0)),

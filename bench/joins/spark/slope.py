@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 ERRORS = 2.0
-"""A slope of so many standard errors is taken for one."""
+"""The number of standard errors from which a slope counts as growth."""
 
 
 @dataclass(frozen=True)
@@ -23,17 +23,17 @@ class Slope:
     """
 
     ms: float
-    """A batch."""
+    """The slope in ms per batch."""
     error: float
 
     @property
     def grows(self) -> bool:
-        """Beyond what chance explains."""
+        """Whether the slope is larger than chance explains."""
         return self.ms > ERRORS * self.error
 
 
 def slope_of(times_ms: Sequence[float]) -> Slope | None:
-    """None: of two batches or fewer nothing can be said."""
+    """Return the slope; None for two batches or fewer."""
     y = np.asarray(times_ms, float)
     if len(y) < 3:
         return None

@@ -1,4 +1,4 @@
-"""A scenario's batches as Parquet files, a file a stream and batch, which Spark reads one a trigger."""
+"""A scenario's batches as Parquet files, one per stream and batch; Spark reads one per trigger."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.joins.spark.scenario import StreamScenario
 
 
 class StreamFiles:
-    """Written once; every query reads the same."""
+    """The files of a scenario, written once; every query reads the same files."""
 
     def __init__(self, scenario: StreamScenario, batches: int, folder: Path) -> None:
         self.scenario = scenario
@@ -26,11 +26,11 @@ class StreamFiles:
                 os.utime(path, (batch + 1, batch + 1))  # files are read in the order of their times
 
     def path(self, alias: str, batch: int) -> Path:
-        """Of one file."""
+        """Return the path of one file."""
         return self.folder / alias / f"{batch:05d}.parquet"
 
     def streams(self, spark: SparkSession) -> dict[str, DataFrame]:
-        """As users have them: without watermarks."""
+        """Return the streams without watermarks, as users have them."""
         keys = self.scenario.draws
         return {
             alias: spark.readStream.schema(

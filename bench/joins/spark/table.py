@@ -1,5 +1,5 @@
-"""`python -m bench.joins.spark.table RUN.jsonl ...`: what runs on Spark printed, as the tables of
-docs/benchmarks-joins.md."""
+"""`python -m bench.joins.spark.table RUN.jsonl ...`: print the tables of docs/benchmarks-joins.md
+from runs on Spark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def tables(lines: Iterable[Line]) -> list[str]:
-    """All of them, with their titles; those of which a run told nothing are left out."""
+    """Return all tables with their titles; tables without rows are left out."""
     lines = list(lines)
     found = _machine(lines)
     for title, rows in (
@@ -33,36 +33,37 @@ def tables(lines: Iterable[Line]) -> list[str]:
 
 
 def _machine(lines: list[Line]) -> list[str]:
-    """What the numbers depend on, and how far two runs of the same thing were apart."""
-    told = next(line["machine"] for line in lines if "machine" in line)
-    words = "; ".join(f"{name} {value}" for name, value in told.items())
+    """Return the machine on which the numbers depend, and how far two runs of the same variant were apart."""
+    machine = next(line["machine"] for line in lines if "machine" in line)
+    words = "; ".join(f"{name} {value}" for name, value in machine.items())
     spreads = [line["aa_spread"] for line in lines if "aa_spread" in line]
     apart = ""
     if spreads:
         low, high = min(low for low, _ in spreads), max(high for _, high in spreads)
-        apart = f" `ours` over itself in the same round: {low:.2f} to {high:.2f} on the wall."
+        apart = f" `ours` compared with itself in the same round: {low:.2f} to {high:.2f} of wall time."
     return [f"{words}.{apart}"]
 
 
 def _targets(lines: list[Line]) -> list[str]:
     rows = [
-        "| scenario | target | reached | measured | limit | spread | of CPU time |",
+        "| scenario | target | reached | measured | limit | spread | ratio of CPU time |",
         "|---|---|---|---:|---:|---|---:|",
     ]
     for line in lines:
         if "target" in line:
-            told = {True: "yes", False: "**no**", None: ""}[line.get("reached")]
+            reached = {True: "yes", False: "**no**", None: ""}[line.get("reached")]
             limit = short(line["limit"]) if "limit" in line else ""
             spread = " to ".join(short(value) for value in line.get("spread", ()))
             cpu = short(line["of_cpu_time"]) if "of_cpu_time" in line else ""
-            cells = [line["scenario"], line["target"], told, short(line["value"]), limit, spread, cpu]
+            cells = [line["scenario"], line["target"], reached, short(line["value"]), limit, spread, cpu]
             rows.append(f"| {' | '.join(cells)} |")
     return rows
 
 
 def _rates(lines: list[Line]) -> list[str]:
     rows = [
-        "| scenario | rows a batch | results a row | variant | rows/s | ms a batch | / ours | CPU ms | CPU / ours |"
+        "| scenario | rows per batch | results per row | variant | rows/s | ms per batch | / ours | CPU ms "
+        "| CPU / ours |"
     ]
     rows.append("|---|---:|---:|---|---:|---:|---:|---:|---:|")
     for line in _variants(lines):
@@ -90,7 +91,7 @@ def _costs(lines: list[Line]) -> list[str]:
 
 
 def _profile(lines: list[Line]) -> list[str]:
-    rows = ["| scenario | part | CPU ms a batch | share |", "|---|---|---:|---:|"]
+    rows = ["| scenario | part | CPU ms per batch | share |", "|---|---|---:|---:|"]
     rows += [
         f"| {line['scenario']} | {line['part']} | {line['cpu_ms']:,.1f} | {100 * line['share']:.1f} % |"
         for line in lines

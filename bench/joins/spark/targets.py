@@ -1,5 +1,5 @@
-"""What is to be reached, judged from what was measured; a missed one is printed as such. Spark's joins are taken with
-whichever state store made them faster, and with whichever wrote less."""
+"""The targets, judged from what was measured. A missed target is printed as missed. Spark's joins use the state store
+that made them faster for times, and the one that wrote less for bytes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bench.joins.spark.slope import ERRORS
 from bench.joins.spark.variants import OURS, ROCKSDB, SPARK
 
 TIMES_SPARK = {SMALL: 5.0, LARGE: 15.0, STAR: None, CHAIN: None}
-"""None: nothing was asked for, the ratio is told."""
+"""None: there is no target, and only the ratio is reported."""
 STAR_OF_THREE_WAY = 0.5
 
 Line = dict[str, Any]
 
 
 def targets(done: Mapping[str, Measured]) -> list[Line]:
-    """Of all scenarios that ran, by name."""
+    """Return the targets of all scenarios that ran, by name."""
     lines = []
     for name, limit in TIMES_SPARK.items():
         if name in done and (fastest := done[name].fastest_of_spark()) is not None:
@@ -35,13 +35,13 @@ def targets(done: Mapping[str, Measured]) -> list[Line]:
         value = done[STAR].rows_per_second(OURS) / done[SMALL].rows_per_second(OURS)
         lines.append(_line(STAR, "rate over that of three-way", value, STAR_OF_THREE_WAY, least=True))
     if LONG in done and (slope := done[LONG].slope(OURS)) is not None:
-        told = _line(LONG, "growth of a batch's time a batch, ms", slope.ms, round(ERRORS * slope.error, 4))
-        lines.append({**told, "error": round(slope.error, 4)})
+        growth = _line(LONG, "growth of the batch time per batch, ms", slope.ms, round(ERRORS * slope.error, 4))
+        lines.append({**growth, "error": round(slope.error, 4)})
     return lines
 
 
 def _line(scenario: str, target: str, value: float, limit: float | None, *, least: bool = False) -> Line:
-    """`least`: the value must not be below the limit; otherwise not above."""
+    """Return one line. With `least`, the value must not be below the limit; otherwise it must not be above."""
     judged: Line = {}
     if limit is not None:
         judged = {"reached": bool(value >= limit if least else value <= limit), "limit": limit}

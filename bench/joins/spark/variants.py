@@ -1,9 +1,9 @@
-"""What is compared: Spark's own joins and ours, each with the state store that suits it.
+"""The variants that are compared: Spark's own joins and ours, each with a suitable state store.
 
 - `spark`: Spark's joins by hand, with its default state store, which holds everything on the heap.
 - `spark-rocksdb`: the same with RocksDB and its changelog. Tried once with the other formats of Spark 4.3's join state
   too: see docs/benchmarks-joins.md.
-- `ours`: `tw.join(...)` as it comes. `ours again`: the A/A control.
+- `ours`: `tw.join(...)` with default settings. `ours again`: the A/A control.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 import thalweg as tw
 from bench.joins.spark.by_hand import joined
-from bench.joins.spark.query_run import BatchTold, run
+from bench.joins.spark.query_run import BatchProgress, run
 from bench.joins.spark.stream_files import StreamFiles
-from bench.spark_variants import TOLD_WITHIN_S
+from bench.spark_variants import REPORTED_WITHIN_S
 from thalweg.events import JoinObserved, read
 
 SPARK, ROCKSDB, OURS, AGAIN = "spark", "spark-rocksdb", "ours", "ours again"
@@ -31,53 +31,53 @@ IN_ROCKSDB = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
 JOIN_FORMAT = {"spark.sql.streaming.join.stateFormatVersion": "4"}
-"""Made to let go of old rows faster; tried once, it was no slower than the default."""
+"""Designed to remove old rows faster; tried once, it was no slower than the default."""
 
 
 @dataclass(frozen=True)
 class Ran:
     """One run of one variant."""
 
-    batches: list[BatchTold]
-    told: tuple[JoinObserved, ...] = ()
-    """What ours told of each batch, bucket and stream."""
+    batches: list[BatchProgress]
+    records: tuple[JoinObserved, ...] = ()
+    """What our join reported for each batch, bucket and stream."""
 
     def window_bytes(self, batch: int) -> int:
-        """Of ours: what all windows took in the workers' memory when the batch was done."""
-        return sum(record.window_bytes for record in self.told if record.batch == batch)
+        """The memory of all windows of our join in the workers when the batch was done."""
+        return sum(record.window_bytes for record in self.records if record.batch == batch)
 
 
 @dataclass(frozen=True)
 class SparkVariant:
-    """A name, and the query over a scenario's files, which may tell what it does."""
+    """A name, and the query over a scenario's files, which may write event records."""
 
     name: str
     build: Callable[[SparkSession, StreamFiles, Path], DataFrame]
     settings: dict[str, str] = field(default_factory=dict)
 
     def run(self, spark: SparkSession, files: StreamFiles) -> Ran:
-        """Once, with a checkpoint of its own that is gone afterwards."""
+        """Run it once, with its own checkpoint, which is deleted afterwards."""
         with tempfile.TemporaryDirectory(prefix="thalweg-bench-", dir=files.folder) as folder:
             events = Path(folder) / "events.jsonl"
             batches = run(spark, lambda: self.build(spark, files, events), self.settings, Path(folder) / "checkpoint")
-            return Ran(batches, tuple(_told(events, len(batches))) if self.name in (OURS, AGAIN) else ())
+            return Ran(batches, tuple(_event_records(events, len(batches))) if self.name in (OURS, AGAIN) else ())
 
 
 def by_hand(spark: SparkSession, files: StreamFiles, events: Path) -> DataFrame:
-    """Spark's own."""
+    """Return Spark's own join of the streams."""
     return joined(files.scenario, files.streams(spark))
 
 
 def ours(spark: SparkSession, files: StreamFiles, events: Path) -> DataFrame:
-    """As a user writes it, who has an eye on it."""
+    """Return our join as a user writes it who records events."""
     scenario = files.scenario
     made: DataFrame = tw.join(on=scenario.on, window=scenario.window, time="ts", events=events)(**files.streams(spark))
     return made
 
 
-def _told(events: Path, batches: int) -> list[JoinObserved]:
-    """What a query observed arrives a moment after it ends."""
-    deadline = time.monotonic() + TOLD_WITHIN_S
+def _event_records(events: Path, batches: int) -> list[JoinObserved]:
+    """Wait for and return the records of a query, which arrive a moment after it ends."""
+    deadline = time.monotonic() + REPORTED_WITHIN_S
     before: list[JoinObserved] = []
     while True:
         records = [record for record in read(events) if isinstance(record, JoinObserved)] if events.exists() else []

@@ -90,14 +90,14 @@ class Stopwatch:
 
 @dataclass(frozen=True)
 class TimedPacking(Packing):
-    """Of one stream."""
+    """Packing of one stream, with a stopwatch."""
 
     folder: Path = Path()
 
     def pack(
         self, batches: Iterable[pa.RecordBatch], bound: int | None = None, salt: Salt = NO_SALT
     ) -> Iterator[pa.RecordBatch]:
-        """As ever."""
+        """Do what the base class does, timed."""
         watch = Stopwatch(PACKING)
         for out in super().pack(watch.waiting(ROWS_IN, batches), bound, salt):
             with watch.on(CHUNKS_OUT):
@@ -106,14 +106,14 @@ class TimedPacking(Packing):
 
 
 class TimedProcessor(processor.JoinProcessor):
-    """Of one bucket."""
+    """The processor of one bucket, with a stopwatch."""
 
     def __init__(self, task: Any, folder: Path) -> None:
         super().__init__(task)
         self._folder = folder
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802
-        """As ever."""
+        """Do what the base class does, timed."""
         watch = Stopwatch(JOINING)
         with ExitStack() as stack:
             for place, name, part in (
@@ -142,8 +142,8 @@ def times(folder: Path) -> dict[int, dict[str, float]]:
     found: dict[int, dict[str, float]] = {}
     for path in folder.glob("*.jsonl"):
         for line in path.read_text(encoding="utf-8").splitlines():
-            told = json.loads(line)
-            of_batch = found.setdefault(told["batch"], dict.fromkeys(PARTS, 0.0))
-            for part, ms in told["ms"].items():
+            record = json.loads(line)
+            of_batch = found.setdefault(record["batch"], dict.fromkeys(PARTS, 0.0))
+            for part, ms in record["ms"].items():
                 of_batch[part] += ms
     return found

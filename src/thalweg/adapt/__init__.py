@@ -1,10 +1,29 @@
-"""The policies: small classes that watch a pipeline and say, with a reason, when another order is better."""
+"""The policies: small classes that watch a pipeline and decide, with a reason, when another order is better."""
+
+from typing import Any
 
 from thalweg.adapt.auto import BudgetSettings
-from thalweg.adapt.policy import Costs, Policy, ProfileSettings, Seen, Settings, Trial, Verdict, Wants, restored_order
+from thalweg.adapt.policy import (
+    Costs,
+    Observation,
+    Policy,
+    ProfileSettings,
+    ProfilingRequest,
+    Settings,
+    Trial,
+    Verdict,
+    restored_order,
+)
 from thalweg.adapt.registry import POLICIES, SETTINGS, Chosen, check_policy, make_policy, policy_name, takes
+from thalweg.deprecated import renamed_class
 
 __all__ = [
-    "POLICIES", "SETTINGS", "BudgetSettings", "Chosen", "Costs", "Policy", "ProfileSettings", "Seen", "Settings",
-    "Trial", "Verdict", "Wants", "check_policy", "make_policy", "policy_name", "restored_order", "takes",
+    "POLICIES", "SETTINGS", "BudgetSettings", "Chosen", "Costs", "Observation", "Policy", "ProfileSettings",
+    "ProfilingRequest", "Settings", "Trial", "Verdict", "check_policy", "make_policy", "policy_name",
+    "restored_order", "takes",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Look up a class by its old name, with a warning."""
+    return globals()[renamed_class(__name__, name)]

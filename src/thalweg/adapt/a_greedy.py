@@ -1,26 +1,28 @@
 """A-Greedy: keep the greedy invariant, correlations included (a-greedy, section 4).
 
-Answers: in which order to try the filters, at any time, from a window of profile tuples.
+Answers: in which order to run the filters, at any time, from a window of profile tuples.
 Guarantee: after every update the order satisfies the greedy invariant for the window's statistics up to alpha
-(equation 4). When stream and filters are stable its cost is at most 4/alpha times the best order's (theorem 4.1).
-Cost: a profiled row is evaluated by every filter behind the one that dropped it. An update costs O(n^2) a tuple; a
+(equation 4). If stream and filters are stable, its cost is at most 4/alpha times that of the best order (theorem 4.1).
+Cost: a profiled row is evaluated by every filter after the one that dropped it. An update costs O(n^2) per tuple, a
 violation at position i one to n-i scans of the window.
-Differs from the paper: the policy looks once per batch of profile tuples, not once per tuple: sampled rows wait until
-some dozens are together (`filter_loop`), and then the invariant is checked at all positions. When the order switches
-while rows wait, these rows are discarded without being profiled: they were dropped at positions of the previous order.
-The time a row costs comes from `CallCost`, and a filter never called yet counts as the mean of the others; a filter
-with guards is compared only at positions behind them, so one that drops much waits for a guard that drops nothing (the
-bound is for chains without guards); a filter that may not be profiled counts as dropping only what it was seen to
-drop, and so moves forward only on certain gain.
+Differs from the paper:
+- The invariant is checked once per batch of profile tuples, not once per tuple. Sampled rows wait until a few dozen
+  have been collected (`filter_loop`); then the invariant is checked at all positions. If the order changes while rows
+  wait, these rows are discarded without being profiled, because they were dropped at positions of the previous order.
+- The cost of a row comes from `CallCost`. A filter that has not been called yet counts as the mean of the others.
+- A filter with guards is compared only at positions after them, so a filter that drops many rows waits for a guard that
+  drops none (the bound is for chains without guards).
+- A filter that must not be profiled counts as dropping only what it was observed to drop, so it moves forward only if
+  the gain is certain.
 
 >>> policy = AGreedy(Pipeline(("even", "small")), ProfileSettings(p=1.0, profile_window=10))
 >>> seen = np.array([[0, 1], [0, 1], [1, 1]], bool)  # `small` drops all three, `even` one
 >>> nothing = np.zeros(2, np.int64)
->>> verdict = policy.update(Seen(nothing, nothing, nothing, np.ones(2), seen))
+>>> verdict = policy.update(Observation(nothing, nothing, nothing, np.ones(2), seen))
 >>> verdict.order
 (1, 0)
 >>> verdict.reason
-'at position 1 small (1 ns per row) drops 3.0 times as much per unit of time as even (1 ns per row)'
+'at position 1, small (1 ns per row) drops 3.0 times as many rows per unit of time as even (1 ns per row)'
 
 Reference: Babu, Motwani, Munagala, Nishizawa, Widom: Adaptive Ordering of Pipelined Stream Filters. SIGMOD 2004,
 section 4, figures 3 to 5, equations 2 to 4.
@@ -36,10 +38,10 @@ from numpy.typing import NDArray
 
 from thalweg.adapt.matrix_view import MatrixView
 from thalweg.adapt.policy import (
+    Observation,
     ProfileSettings,
-    Seen,
+    ProfilingRequest,
     Verdict,
-    Wants,
     better_here,
     eligible_from,
     everything,
@@ -51,7 +53,7 @@ from thalweg.stats.profile_window import ProfileWindow
 
 
 class AGreedy:
-    """The core algorithm of the paper."""
+    """A-Greedy, the core algorithm of the paper."""
 
     name: ClassVar[str] = "a-greedy"
     standing: str = ""
@@ -71,22 +73,24 @@ class AGreedy:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The current order."""
+        """The order in force."""
         return tuple(self.view.order)
 
     def _place(self) -> None:
-        """What follows from the order alone: what to profile, and where each filter may stand."""
+        """Set what depends on the order alone: what to profile, and which positions each filter may have."""
         n = len(self.pipeline)
         order = self.view.order
-        self._wants = Wants(self.settings.p, everything(order, self.pipeline), together=self.settings.together)
+        self._wants = ProfilingRequest(
+            self.settings.p, everything(order, self.pipeline), together=self.settings.together
+        )
         self._eligible = eligible_from(order, self.pipeline.guards)[None, :] <= np.arange(n)[:, None]
 
-    def wants(self) -> Wants:
-        """Every filter behind the one that dropped the row (section 4.1.1)."""
+    def wants(self) -> ProfilingRequest:
+        """Profile every filter after the one that dropped the row (section 4.1.1)."""
         return self._wants
 
-    def update(self, seen: Seen) -> Verdict | None:
-        """Slide the window, update V, and correct every violation of equation 4."""
+    def update(self, seen: Observation) -> Verdict | None:
+        """Slide the window, update V and correct every violation of equation 4."""
         if len(seen.profile):
             gone = self.window.insert(seen.profile)
             self.view.add(seen.profile)
@@ -101,14 +105,14 @@ class AGreedy:
             assert i > last, "a correction leaves no violation at or before the position it was made for"
             last = i
             drops = (float(self.view.V[i, j]), float(self.view.V[i, i]))
-            stands, comes = self.view.order[i], self.view.order[j]
-            reason = reason or better_here(i, self.pipeline, comes, stands, costs, drops)
+            current, better = self.view.order[i], self.view.order[j]
+            reason = reason or better_here(i, self.pipeline, better, current, costs, drops)
             self._correct(i, costs)
             self._place()
         return Verdict(self.order, reason) if self.order != before else None
 
     def _violation(self, costs: NDArray[np.float64]) -> tuple[int, int] | None:
-        """Figure 4 at all positions: the first that violates equation 4, and the filter that should be there."""
+        """Return the first position that violates equation 4, and the filter that should be there (figure 4)."""
         rate = self.view.V / costs[self.view.order]
         better = (rate.diagonal()[:, None] < self.settings.alpha * rate) & self._eligible
         rows = np.flatnonzero(better.any(axis=1))
@@ -118,7 +122,7 @@ class AGreedy:
         return i, int(np.argmax(np.where(better[i], rate[i], -1.0)))
 
     def _correct(self, i: int, costs: NDArray[np.float64]) -> None:
-        """Figure 5: from position i on take the best eligible filter, as far as the changes reach."""
+        """From position i on, take the best eligible filter, as far as the changes reach (figure 5)."""
         order, V, guards = self.view.order, self.view.V, self.pipeline.guards
         tuples = self.window.unordered
         for k in order[:i]:
@@ -141,16 +145,16 @@ class AGreedy:
             r += 1
 
     def begin(self, order: tuple[int, ...]) -> None:
-        """Start in another order; nothing has been seen yet."""
+        """Start in another order, before anything is observed."""
         self.view = MatrixView(order)
         self._place()
 
     def snapshot(self) -> dict[str, Any]:
-        """The order and the window; V follows from them."""
+        """Return the order and the window; V follows from them."""
         return {"policy": self.name, "order": list(self.order), "window": self.window.snapshot()}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Go on from another worker's window."""
+        """Continue from another worker's window."""
         order = restored_order(snapshot, self.name, self.pipeline)
         self.window.restore(snapshot["window"])
         self.view = MatrixView(order)

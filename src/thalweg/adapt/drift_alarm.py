@@ -15,7 +15,7 @@ Cost: a few operations per filter.
 >>> alarm.look([1000, 500], [500, 250]), alarm.look([1000, 510], [510, 262])
 (None, None)
 >>> alarm.look([1000, 800], [800, 400])
-'even drops 20 % of the rows that reach it, before 50 %'
+'even now drops 20 % of the rows that reach it instead of 50 %'
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from thalweg.adapt.purse import Purse
+from thalweg.adapt.profiling_budget import ProfilingBudget
 
 SIGMAS = 5.0
 LEAST_SHARE = 0.1
 """A change by less than this fraction of the share hardly affects which filter is best..."""
 LEAST_CHANGE = 0.02
-"""...nor does a smaller change than this, as of a filter that still drops almost nothing or almost everything..."""
+"""...nor does a smaller change than this, for example if a filter still drops almost nothing or almost all rows..."""
 LEAST_EFFECT = 0.02
-"""...nor does a change that affects the cost of all rows by less than this, as of a filter that few rows reach."""
+"""...nor does a change that affects the cost of all rows by less than this, for example if few rows reach a filter."""
 LEAST_ROWS = 200
 """Fewer rows are not enough to estimate a share."""
 
@@ -57,19 +57,19 @@ class DriftAlarm:
         """Take the counts since the last check. A filter is compared once at least `LEAST_ROWS` new rows have reached
         it. `weights`: for each filter, how much more all rows would cost if it dropped nothing, as a share of their
         cost; a change with an effect below `LEAST_EFFECT` is ignored."""
-        said = None
+        alarm = None
         for k in range(len(self.names)):
             self._new[k] += evaluated[k]
             self._new_passed[k] += passed[k]
             if self._new[k] >= LEAST_ROWS:
-                said = said or self._changed(k, math.inf if weights is None else weights[k])
+                alarm = alarm or self._changed(k, math.inf if weights is None else weights[k])
                 self._evaluated[k] += self._new[k]
                 self._passed[k] += self._new_passed[k]
                 self._new[k] = self._new_passed[k] = 0
-        if said is not None:  # later checks are compared with the data as it is now
+        if alarm is not None:  # later checks are compared with the data as it is now
             self.reset()
             self._evaluated, self._passed = list(evaluated), list(passed)
-        return said
+        return alarm
 
     def _changed(self, k: int, weight: float) -> str | None:
         old, new = self._evaluated[k], self._new[k]
@@ -82,7 +82,7 @@ class DriftAlarm:
         mean = 1.0 - (self._passed[k] + self._new_passed[k]) / (old + new)
         if change * change <= SIGMAS * SIGMAS * mean * (1.0 - mean) * (1.0 / old + 1.0 / new):
             return None
-        return f"{self.names[k]} drops {100 * now:.0f} % of the rows that reach it, before {100 * was:.0f} %"
+        return f"{self.names[k]} now drops {100 * now:.0f} % of the rows that reach it instead of {100 * was:.0f} %"
 
 
 LEAST_MOVES = 4
@@ -114,10 +114,13 @@ class Regimes:
         self.moved_at = rows
         self.moves += 1
 
-    def volatile(self, rows: int, purse: Purse) -> bool:
+    def volatile(self, rows: int, profiling_budget: ProfilingBudget) -> bool:
         """Whether the data moves too often to learn anything before the next move."""
         if self.moves < LEAST_MOVES:
             return False
         lasts = max(self._lasts, rows - self.moved_at)
-        earned_ns = purse.budget * purse.row_ns * lasts
-        return lasts < LEAST_CHECKS * purse.look_rows() or earned_ns < LEAST_TUPLES * purse.each_ns + purse.show_ns
+        earned_ns = profiling_budget.budget * profiling_budget.row_ns * lasts
+        return (
+            lasts < LEAST_CHECKS * profiling_budget.look_rows()
+            or earned_ns < LEAST_TUPLES * profiling_budget.each_ns + profiling_budget.show_ns
+        )

@@ -1,12 +1,12 @@
-"""What DuckDB does: swap a random adjacent pair, keep it if the whole got faster. Here to compare with.
+"""DuckDB's policy, for comparison: swap a random adjacent pair, and keep the swap if the chain became faster.
 
-Answers: an order, by trying. It never looks at a selectivity, so correlation is seen only through the total time.
+Answers: an order, found by trying. Selectivities are not measured, so correlation shows only in the total time.
 Guarantee: none is stated. Cost: no profiling at all.
-How: after 5 slices of warm-up, the mean time of 20 slices is the reference; then a pair drawn at random may be
-swapped, and is swapped back when the mean of the next 10 is not below the reference. A pair that did not help is half
-as likely to be tried again (never less than 1 in 100), one that helped is certain to be.
+How: after 5 slices of warm-up, the mean time of 20 slices is the reference. Then a pair drawn at random may be swapped.
+It is swapped back if the mean of the next 10 slices is not below the reference. A pair that did not help is half as
+likely to be tried again (never less than 1 in 100); a pair that helped is certain to be tried again.
 Differs from the original: slices of about 1,000 rows, not 2,048; a pair whose second filter must come after its first
-is left alone.
+is never swapped.
 
 Reference: DuckDB, `src/execution/adaptive_filter.cpp` (the intervals and likelihoods are its constants).
 """
@@ -19,8 +19,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from thalweg.adapt.policy import ProfileSettings, Seen, Verdict, Wants, duration, restored_order
+from thalweg.adapt.policy import Observation, ProfileSettings, ProfilingRequest, Verdict, restored_order
 from thalweg.adapt.static import Static
+from thalweg.formatting import duration
 from thalweg.plan.pipeline import Pipeline
 
 WARM_UP = 5
@@ -30,7 +31,7 @@ CERTAIN = 100
 
 
 class DuckdbSwap:
-    """Random adjacent swaps, judged by the clock."""
+    """Swaps adjacent filters at random, and judges by the measured time."""
 
     name: ClassVar[str] = "duckdb-swap"
     standing: str = ""
@@ -50,12 +51,12 @@ class DuckdbSwap:
         self._sum_ns = 0
         self._wants = replace(Static(pipeline).wants(), rows=1)  # asked after every slice
 
-    def wants(self) -> Wants:
-        """Nothing: only the clock is asked."""
+    def wants(self) -> ProfilingRequest:
+        """Profile nothing: only the time is measured."""
         return self._wants
 
-    def update(self, seen: Seen) -> Verdict | None:
-        """One slice more."""
+    def update(self, seen: Observation) -> Verdict | None:
+        """Take the time of one more slice, and swap or swap back if it is time to."""
         if len(self.pipeline) < 2:
             return None
         self._slices += 1
@@ -79,7 +80,7 @@ class DuckdbSwap:
                 self.likelihood[self.at] = CERTAIN
                 return None
             self.likelihood[self.at] = max(self.likelihood[self.at] // 2, 1)
-            return self._swap(f"swapped back: {duration(mean)} a slice was not below {duration(self.reference_ns)}")
+            return self._swap(f"swapped back: {duration(mean)} per slice was not below {duration(self.reference_ns)}")
         return None
 
     def _next(self, phase: str) -> None:
@@ -94,16 +95,16 @@ class DuckdbSwap:
         return Verdict(self.order, f"{names[order[i]]} before {names[order[i + 1]]}, {why}")
 
     def begin(self, order: tuple[int, ...]) -> None:
-        """Start in another order; nothing has been seen yet."""
+        """Start in another order, before anything is observed."""
         self.order = order
         self._next("warm-up")
 
     def snapshot(self) -> dict[str, Any]:
-        """The order; its trials are its own."""
+        """Return the order; trials are not part of a snapshot."""
         return {"policy": self.name, "order": list(self.order)}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Take the order of another worker; a trial under way was of another order, and ends."""
+        """Take the order of another worker; a trial under way ends, because it was for another order."""
         self.order = restored_order(snapshot, self.name, self.pipeline)
         if self.phase == "observe":
             self._next("execute")

@@ -1,18 +1,19 @@
-"""What was seen of the rows: profiled ones, one's own and those of other workers, and what ordinary work showed.
+"""What is known about the rows: profiled rows of this worker and of others, and the counts of ordinary work.
 
-Answers: a table that says of each profiled row which filters let it pass (`passes`), how much each row weighs, and
-which share of all rows passes every filter.
+Answers: a table that says for each profiled row which filters let it pass (`passes`) and how much the row weighs; and
+the share of all rows that passes every filter.
 How
-- **Where nobody looked**, a filter is taken to let pass what it lets pass where it stands (or stood when that was last
-  seen); a filter that was never seen drops half, or nothing if it may not be profiled: it is not moved forward on no
-  evidence.
-- **Weights**: ordinary work counts exactly how many rows each position drops; profiled rows of a position weigh so much
-  that their shares agree with it. This makes a few profiled rows speak for many, and when the data moves, the old ones
-  speak for the new data until new ones are there. Rows from before the data moved weigh `OLD` in all.
-- **A hedge**: of what a filter drops, the share `LEAST_PASS` is taken to get past it, and of what it lets pass, the
-  share `LEAST_DROP` to be dropped. Filters that hardly any row gets to are then put in a good order too, by what is
-  known of them: when the data moves, every row may get there. And a cheap filter that drops nothing now stands before
-  an expensive one, since that costs next to nothing.
+- **Not evaluated**: if a filter was not evaluated on a row, it is assumed to pass the share that it passes at its
+  current position (or passed when that was last observed). A filter that was never observed drops half, or nothing if
+  it must not be profiled: it is not moved forward without evidence.
+- **Weights**: ordinary work counts exactly how many rows each position drops. Profiled rows are weighted so that the
+  shares of the positions agree with these counts. A few profiled rows thus represent many, and when the data moves, old
+  profiled rows represent the new data until new ones are available. Rows from before the data moved weigh `OLD`
+  together.
+- **A hedge**: the share `LEAST_PASS` of what a filter drops is assumed to pass, and the share `LEAST_DROP` of what it
+  passes is assumed to be dropped. Filters that hardly any row reaches are then put in a good order too: when the data
+  moves, every row may reach them. And a cheap filter that currently drops nothing comes before an expensive one,
+  because that costs almost nothing.
 Cost: O(rows n) per table; a few operations per update.
 """
 
@@ -24,30 +25,31 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.adapt.policy import Seen
+from thalweg.adapt.policy import Observation
 from thalweg.plan.pipeline import Pipeline
 from thalweg.stats.profile_window import ProfileWindow
 
 WINDOW = 512
-"""Profiled rows that are kept, of one's own and of siblings each."""
+"""How many profiled rows are kept: this many of the worker's own, and this many of siblings."""
 OLD = 24.0
-"""What all rows from before the data moved weigh together: as much as so many new ones."""
+"""The weight of all rows from before the data moved together, in new rows."""
 LEAST_PASS, LEAST_DROP = 0.01, 0.005
-"""The hedge."""
+"""The hedge (see above)."""
 ENOUGH = 20
-"""Rows that show what a filter drops where it stands."""
+"""How many rows are enough to estimate what a filter drops at its current position."""
 TRUSTED = 200
-"""Dropped rows after which the shares of ordinary work weigh the profiled ones."""
+"""How many rows must have been dropped before profiled rows are weighted by the counts of ordinary work."""
 FACTOR = 5.0
-"""By which a profiled row weighs at most more, or less, than another."""
+"""The most by which the weight of a profiled row is multiplied or divided."""
 MEMORY = 200_000
-"""Rows after which what ordinary work showed counts half."""
+"""After this many rows, the counts of ordinary work are halved."""
 KEPT_MEMORY = 20_000
-"""Rows after which the share of rows that pass is a new one."""
+"""After this many rows, the share of rows that pass is replaced by the new one."""
 UNLIKE, LEAST = 4.0, 24
-"""Standard errors by which siblings' rows may differ from one's own, once there are so many of these."""
+"""By how many standard errors siblings' rows may differ from the worker's own, if it has at least this many rows."""
 ALWAYS_CALLED, RUNS_MEMORY = 0.95, 50.0
-"""A filter that is called in a larger share of the slices says nothing about runs; slices after which all is new."""
+"""A filter that is called in a larger share of the slices shows nothing about runs; and the number of slices after
+which the estimate of runs is replaced."""
 
 Bits = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
@@ -56,34 +58,34 @@ Order = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Profiled rows, ready to be put through orders."""
+    """Profiled rows and their weights, from which the costs of orders are computed."""
 
     passes: Numbers
     weights: Numbers
 
 
 class Evidence:
-    """Of one worker, for one pipeline."""
+    """The evidence of one worker about one pipeline."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         n = len(pipeline)
         self.pipeline = pipeline
-        self.window = ProfileWindow(WINDOW, 2 * n)  # two bits a filter: drops the row, is known
+        self.window = ProfileWindow(WINDOW, 2 * n)  # two bits per filter: drops the row, is known
         self.siblings = ProfileWindow(WINDOW, 2 * n)
         self.recent = self.recent_siblings = 0
         """Profiled rows since the data moved."""
         self.runs = 1.0
-        """The share of a slice's rows that count as independent: less than 1 where rows that are alike come together,
-        so that a slice has many rows alive or none."""
+        """The share of a slice's rows that count as independent: below 1 if similar rows arrive together, so that a
+        slice has many rows alive or none."""
         self._evaluated, self._passed = np.zeros(n), np.zeros(n)  # by ordinary work, in the order in force
         self._kept = math.nan
-        # what each drops where it stands, or stood when that was last seen...
+        # the share that each filter drops at its current position, or dropped when that was last observed
         self._rates = np.where(pipeline.profiled, 0.5, 0.0)
-        self._rated = np.zeros(n)  # ...on so many rows
+        self._rated = np.zeros(n)  # the number of rows for each of these shares
 
     @property
     def since_move(self) -> int:
-        """Profiled rows since the data moved, of all workers."""
+        """The number of profiled rows of all workers since the data moved."""
         return self.recent + self.recent_siblings
 
     @property
@@ -91,8 +93,8 @@ class Evidence:
         """The share of rows that pass every filter; below 1."""
         return 0.0 if math.isnan(self._kept) else min(self._kept, 0.999)
 
-    def count(self, seen: Seen, order: Order) -> None:
-        """Take what ordinary work showed, in this order."""
+    def count(self, seen: Observation, order: Order) -> None:
+        """Add the counts of ordinary work in this order."""
         rows = int(seen.evaluated[order[0]])
         if not rows:
             return
@@ -107,36 +109,36 @@ class Evidence:
             self._count_calls(seen.calls / seen.slices, seen.evaluated / rows, seen.slices, rows / seen.slices)
 
     def _count_calls(self, called: Numbers, reach: Numbers, slices: int, slice_rows: float) -> None:
-        """If rows were independent, 1 - exp(-reach * slice_rows) of the slices would call a filter; where fewer do,
-        rows that are alike come together."""
-        telling = (called < ALWAYS_CALLED) & (called > 0.0)
-        if telling.any():
-            alone = -np.log1p(-called[telling]) / reach[telling]
+        """Estimate `runs` from the share of slices that call a filter. If rows were independent, it would be
+        1 - exp(-reach * slice_rows); if it is smaller, similar rows arrive together."""
+        sometimes = (called < ALWAYS_CALLED) & (called > 0.0)
+        if sometimes.any():
+            alone = -np.log1p(-called[sometimes]) / reach[sometimes]
             share = float(np.exp(np.log(np.clip(alone / slice_rows, 1e-4, 1.0)).mean()))
             self.runs *= (share / self.runs) ** min(1.0, slices / RUNS_MEMORY)
 
     def add(self, profile: Bits, known: Bits | None) -> None:
-        """Take profiled rows of one's own."""
+        """Add profiled rows of this worker."""
         self.window.insert(np.concatenate([profile, np.ones_like(profile) if known is None else known], axis=1))
         self.recent += len(profile)
 
     def add_siblings(self, tuples: Bits) -> None:
-        """Take profiled rows of other workers."""
+        """Add profiled rows of other workers."""
         self.siblings.insert(tuples)
         self.recent_siblings += len(tuples)
 
-    def moved(self, seen: Seen) -> None:
-        """The data has moved: what was counted until now is of other data, all but what this update brings."""
+    def moved(self, seen: Observation) -> None:
+        """Discard all counts from before this update, because the data has moved."""
         self._evaluated[:], self._passed[:] = seen.evaluated, seen.passed
         self.recent = self.recent_siblings = 0
 
     def switched(self) -> None:
-        """Another order: what was counted is of other positions."""
+        """Discard all counts, because the order has changed and they belong to other positions."""
         self._evaluated[:] = 0.0
         self._passed[:] = 0.0
 
     def forget_old(self) -> None:
-        """Profiled rows from before the data moved are of no use any more."""
+        """Discard the profiled rows from before the data moved."""
         newest = self.window.newest(self.recent), self.siblings.newest(self.recent_siblings)
         self.window.clear()
         self.siblings.clear()
@@ -144,13 +146,13 @@ class Evidence:
         self.siblings.insert(newest[1])
 
     def restore(self, text: str) -> None:
-        """Go on from another worker's profiled rows."""
+        """Continue from another worker's profiled rows."""
         self.window.restore(text)
         self.siblings.clear()
         self.recent, self.recent_siblings = len(self.window), 0
 
     def table(self, order: Order, *, old: bool) -> Table:
-        """What is known now. `old`: rows from before the data moved are still among the others."""
+        """Return what is known now. `old`: whether rows from before the data moved are still among the others."""
         tuples, weights = self._weighed(order, old)
         n = len(self.pipeline)
         drops, known = tuples[:, :n], tuples[:, n:]
@@ -189,8 +191,8 @@ def _by_age(count: int, recent: int, old: bool) -> Numbers:
 
 
 def alike(own: Bits, others: Bits) -> bool:
-    """Whether two sets of profiled rows may come from the same data: no filter drops clearly more in one of them, of
-    the rows on which it was evaluated.
+    """Return whether two sets of profiled rows may come from the same data: no filter drops a clearly larger share in
+    one of them, of the rows on which it was evaluated.
 
     >>> known = np.ones((100, 2), bool)
     >>> some = np.tile(np.array([[0, 1], [1, 1]], bool), (50, 1))

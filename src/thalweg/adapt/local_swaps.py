@@ -2,17 +2,17 @@
 
 Answers: whether swapping two adjacent filters would help.
 Guarantee: the local-swaps invariant (definition 7.1) up to alpha. It can get stuck up to O(n) times above the greedy
-order (example 7), since a better filter further back is never looked at.
-Cost: the least profiling of all: a row dropped at position i is evaluated by the filter at i+1 only; of V two
-diagonals.
-Differs from the paper, where it is silent: after a swap the window is emptied, since its tuples do not hold the bits
-the new neighbours need; until the window is full a pair is judged only on `ENOUGH` drops; pairs that do not touch may
-swap in one update.
+order (example 7), because a better filter further back is never considered.
+Cost: the least profiling of all policies. A row dropped at position i is evaluated by the filter at i+1 only; two
+diagonals of V are kept.
+Differs from the paper, where the paper says nothing: after a swap the window is emptied, because its tuples do not hold
+the bits that the new neighbours need; until the window is full, a pair is judged only if it has `ENOUGH` drops; pairs
+that do not touch may swap in one update.
 
 >>> policy = LocalSwaps(Pipeline(("even", "small")), ProfileSettings(p=1.0, profile_window=50))
 >>> bits = np.tile(np.array([[0, 1]], bool), (40, 1))
 >>> nothing = np.zeros(2, np.int64)
->>> policy.update(Seen(nothing, nothing, nothing, np.ones(2), bits)).order
+>>> policy.update(Observation(nothing, nothing, nothing, np.ones(2), bits)).order
 (1, 0)
 
 Reference: Babu et al., SIGMOD 2004, section 7, definition 7.1, figure 7(c).
@@ -27,10 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thalweg.adapt.policy import (
+    Observation,
     ProfileSettings,
-    Seen,
+    ProfilingRequest,
     Verdict,
-    Wants,
     better_here,
     known_costs,
     neighbours,
@@ -44,7 +44,7 @@ Bits = NDArray[np.bool_]
 
 
 class LocalSwaps:
-    """Swaps of neighbours."""
+    """Swaps adjacent filters that are in the wrong order."""
 
     name: ClassVar[str] = "local-swaps"
     standing: str = ""
@@ -68,13 +68,15 @@ class LocalSwaps:
         # figure 7(c): diagonal[i] = V[i, i], beside[i] = V[i, i+1]
         self.diagonal: NDArray[np.int64] = np.zeros(n, dtype=np.int64)
         self.beside: NDArray[np.int64] = np.zeros(max(n - 1, 0), dtype=np.int64)
-        self._wants = Wants(self.settings.p, neighbours(self.order, self.pipeline), together=self.settings.together)
+        self._wants = ProfilingRequest(
+            self.settings.p, neighbours(self.order, self.pipeline), together=self.settings.together
+        )
 
-    def wants(self) -> Wants:
-        """The filter behind the one that dropped the row."""
+    def wants(self) -> ProfilingRequest:
+        """Profile the filter right after the one that dropped the row."""
         return self._wants
 
-    def update(self, seen: Seen) -> Verdict | None:
+    def update(self, seen: Observation) -> Verdict | None:
         """Slide the window and swap neighbours that violate the invariant, from the front."""
         if len(self.pipeline) < 2 or not len(seen.profile):
             return None
@@ -87,14 +89,14 @@ class LocalSwaps:
         reasons: list[str] = []
         i = 0
         while i < len(order) - 1:
-            stands, comes = order[i], order[i + 1]
-            here, there = self.diagonal[i] / costs[stands], self.beside[i] / costs[comes]
-            # deep positions never see many drops: when the window is full, what there is counts
+            current, following = order[i], order[i + 1]
+            here, there = self.diagonal[i] / costs[current], self.beside[i] / costs[following]
+            # deep positions never see many drops, so a full window is enough
             enough = self.diagonal[i] + self.beside[i] >= ENOUGH or len(self.window) == self.window.capacity
-            if enough and here < self.settings.alpha * there and stands not in self.pipeline.guards[comes]:
-                order[i], order[i + 1] = comes, stands
+            if enough and here < self.settings.alpha * there and current not in self.pipeline.guards[following]:
+                order[i], order[i + 1] = following, current
                 drops = (float(self.beside[i]), float(self.diagonal[i]))
-                reasons.append(better_here(i, self.pipeline, comes, stands, costs, drops))
+                reasons.append(better_here(i, self.pipeline, following, current, costs, drops))
                 i += 1
             i += 1
         if not reasons:
@@ -115,16 +117,16 @@ class LocalSwaps:
         self.beside += sign * (dropped[1:] + both)
 
     def begin(self, order: tuple[int, ...]) -> None:
-        """Start in another order; nothing has been seen yet."""
+        """Start in another order, before anything is observed."""
         self.order = order
         self._place()
 
     def snapshot(self) -> dict[str, Any]:
-        """The order and the window, whose bits are those of this order."""
+        """Return the order and the window, whose bits belong to this order."""
         return {"policy": self.name, "order": list(self.order), "window": self.window.snapshot()}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Go on from another worker's window."""
+        """Continue from another worker's window."""
         self.order = restored_order(snapshot, self.name, self.pipeline)
         self._place()
         self.window.restore(snapshot["window"])

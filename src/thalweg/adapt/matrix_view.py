@@ -1,12 +1,12 @@
 """The matrix view V over a profile window (a-greedy, section 4.2.1, figure 3).
 
 V[i, j], for i <= j, is the number of profile tuples that the filter at position j drops among those that no filter
-before position i drops: proportional to d(j|i-1). Maintained incrementally: tuples that enter the window are added,
-tuples that leave are subtracted, all of a batch in one matrix product.
+before position i drops. It is proportional to d(j|i-1). It is maintained incrementally: tuples that enter the window
+are added, tuples that leave it are subtracted, all tuples of a batch in one matrix product.
 
-Cost: O(n^2) a tuple, vectorised over the tuples.
-Differs from the paper: none; the loops of figure 3 are one product, since the tuple whose first drop is at position dc
-adds its bits to the rows 1..dc.
+Cost: O(n^2) per tuple, vectorised over the tuples.
+Differs from the paper: not at all. The loops of figure 3 are one product, because a tuple whose first drop is at
+position dc adds its bits to the rows 1..dc.
 
 >>> view = MatrixView((2, 0, 1))
 >>> view.add(np.array([[1, 0, 1], [0, 1, 0]], bool))
@@ -27,7 +27,7 @@ Bits = NDArray[np.bool_]
 
 
 class MatrixView:
-    """V for an order; rows and columns are positions in that order."""
+    """The matrix V for an order; rows and columns are positions in that order."""
 
     __slots__ = ("V", "order")
 
@@ -36,15 +36,15 @@ class MatrixView:
         self.V: NDArray[np.int64] = np.zeros((len(self.order), len(self.order)), dtype=np.int64)
 
     def add(self, tuples: Bits) -> None:
-        """Tuples entered the window."""
+        """Add tuples that entered the window."""
         self.V += self._count(tuples)
 
     def subtract(self, tuples: Bits) -> None:
-        """Tuples left the window."""
+        """Subtract tuples that left the window."""
         self.V -= self._count(tuples)
 
     def recompute(self, tuples: Bits) -> None:
-        """V from scratch over the whole window."""
+        """Compute V again from all tuples of the window."""
         self.V = self._count(tuples)
 
     def _count(self, tuples: Bits) -> NDArray[np.int64]:

@@ -1,9 +1,9 @@
-"""A policy of the user's own, as a loop runs it: whatever it answers, the rows of the result stay the same.
+"""Checks a user's own policy, so that the rows of the result are the same whatever the policy returns.
 
-Answers: what the policy answers, where a loop can use it; else a PlanError that says what is wrong with it.
+Answers: what the policy returns, if a loop can use it; otherwise a PlanError that says what is wrong with it.
 Guarantee: an order that reaches the loop is a permutation of the filters with guards first, and a filter that must not
 be profiled is not. A snapshot of another policy, or of other filters, never reaches the policy.
-Cost: some microseconds per verdict, and per new object that `wants` returns.
+Cost: a few microseconds per verdict, and per new object that `wants` returns.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from thalweg.adapt.policy import Policy, Seen, Verdict, Wants, restored_order
+from thalweg.adapt.policy import Observation, Policy, ProfilingRequest, Verdict, restored_order
 from thalweg.errors import PlanError
 from thalweg.plan.pipeline import Pipeline
 
 
 class OwnPolicy:
-    """Delegates to the user's."""
+    """Wraps a user's own policy and checks what it returns."""
 
     def __init__(self, policy: Policy, name: str, pipeline: Pipeline) -> None:
         self.policy, self.pipeline = policy, pipeline
-        self.name = name  # of the class, for every other policy
+        self.name = name  # an attribute of the class in all other policies
         missing = [attribute for attribute in ("order", "standing") if not hasattr(policy, attribute)]
         if missing:
             self._refuse(f"has no {' and no '.join(missing)}: set it in __init__ or in the class")
         self.order = self._order("is made with", policy.order)
         self._profiled = np.array(pipeline.profiled)
-        self._checked: Wants | None = None
+        self._checked: ProfilingRequest | None = None
         try:
             json.dumps(policy.snapshot())
         except TypeError as error:
@@ -38,45 +38,45 @@ class OwnPolicy:
 
     @property
     def standing(self) -> str:
-        """Why the order is kept."""
+        """Why the order is kept, as the policy says."""
         return str(self.policy.standing)
 
     @standing.setter
     def standing(self, sentence: str) -> None:
         self.policy.standing = sentence
 
-    def wants(self) -> Wants:
-        """What the policy wants, if it is something a loop can do."""
+    def wants(self) -> ProfilingRequest:
+        """Return what the policy wants to profile, if a loop can do that."""
         wants = self.policy.wants()
         if wants is not self._checked or wants is None:
             self._check(wants)
             self._checked = wants
         return wants
 
-    def update(self, seen: Seen) -> Verdict | None:
-        """The policy's verdict, if it has one."""
+    def update(self, seen: Observation) -> Verdict | None:
+        """Return the policy's verdict, if it has one."""
         verdict = self.policy.update(seen)
         if verdict is None:
             if tuple(self.policy.order) != self.order:
-                self._refuse(f"changed its order to {self.policy.order!r} in update() and returned no verdict")
+                self._refuse(f"changed its order to {self.policy.order!r} in update() without returning a verdict")
             return None
-        order = self._order("gave a verdict for", verdict.order)
+        order = self._order("returned a verdict for", verdict.order)
         if tuple(self.policy.order) != order:
-            self._refuse(f"gave a verdict for the order {order!r} and has the order {self.policy.order!r} itself")
+            self._refuse(f"returned a verdict for the order {order!r}, but its own order is {self.policy.order!r}")
         self.order = order
         return Verdict(order, str(verdict.reason))
 
     def begin(self, order: tuple[int, ...]) -> None:
-        """Begin in that order, or in the one the policy prefers."""
+        """Start in this order, or in the one the policy prefers."""
         self.policy.begin(order)
-        self.order = self._order("began with", self.policy.order)
+        self.order = self._order("started with", self.policy.order)
 
     def snapshot(self) -> dict[str, Any]:
-        """The policy's own, under its name and with its order."""
+        """Return the policy's own snapshot, with its name and its order."""
         return {"policy": self.name, "order": list(self.order), "own": self.policy.snapshot()}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Go on from a snapshot of the same policy; where the policy cannot, it is a PlanError, whatever it raised."""
+        """Continue from a snapshot of the same policy. Whatever the policy raises becomes a PlanError."""
         restored_order(snapshot, self.name, self.pipeline)
         try:
             self.policy.restore(snapshot["own"])
@@ -94,13 +94,13 @@ class OwnPolicy:
             self._refuse(f"{did} the order {order!r}: it must be a permutation of 0..{len(self.pipeline) - 1}{guards}")
         return found
 
-    def _check(self, wants: Wants) -> None:
+    def _check(self, wants: ProfilingRequest) -> None:
         n = len(self.pipeline)
-        if not isinstance(wants, Wants):
-            self._refuse(f"returned {wants!r} from wants(): it must be a thalweg.adapt.Wants")
+        if not isinstance(wants, ProfilingRequest):
+            self._refuse(f"returned {wants!r} from wants(): it must be a thalweg.adapt.ProfilingRequest")
         evaluate = wants.evaluate
         if not isinstance(evaluate, np.ndarray) or evaluate.shape != (n, n) or evaluate.dtype != np.bool_:
-            self._refuse(f"wants evaluate={evaluate!r}: it must be an array of {n} times {n} truth values")
+            self._refuse(f"wants evaluate={evaluate!r}: it must be an array of {n} times {n} bools")
         if not 0.0 <= wants.p <= 1.0:
             self._refuse(f"wants p={wants.p!r}: it must be at least 0 and at most 1")
         if evaluate[:, ~self._profiled].any():
@@ -111,10 +111,12 @@ class OwnPolicy:
         if wants.trial is not None:
             self._order("wants to try", wants.trial.order)
             if wants.trial.rows < 1 or wants.trial.candidate not in range(n):
-                self._refuse(f"wants the trial {wants.trial!r}: it must have 1 row or more, and one of the filters")
+                self._refuse(
+                    f"wants the trial {wants.trial!r}: rows must be at least 1, and candidate must be in 0..{n - 1}"
+                )
 
     def _refuse(self, what: str) -> NoReturn:
         raise PlanError(
-            f"policy {self.name!r} {what}. thalweg.testing.assert_policy({type(self.policy).__name__}) finds such "
-            "mistakes"
+            f"policy {self.name!r} {what}. Use thalweg.testing.assert_policy({type(self.policy).__name__}) to find "
+            "such mistakes"
         )

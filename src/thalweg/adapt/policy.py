@@ -1,14 +1,15 @@
 """The contract between a policy and the loop that runs a pipeline.
 
-The loop asks `wants()` what to profile, samples dropped rows with probability `p`, evaluates on each sampled row what
-the policy asked for, and hands everything seen to `update`, which may answer with a verdict: another order and the
-reason. The loop applies it at the next slice. A policy holds no clock, no thread, no engine; randomness is passed in.
+The loop calls `wants()` to learn what to profile, samples dropped rows with probability `p`, evaluates the requested
+filters on each sampled row, and passes everything it observed to `update`. `update` may return a verdict: another order
+and the reason for it. The loop applies it at the next slice. A policy has no clock, no thread and no engine; randomness
+is passed in.
 
-Profiling has three scopes: what is evaluated on a sampled row, and so which other orders can be judged by it.
-`everything` (A-Greedy): all filters behind the one that dropped the row; any order can be judged. `one_filter` (Sweep):
-the filter at one position; moving it forward can be judged. `neighbours` (LocalSwaps): the filter behind; swapping
-neighbours can be judged. Each next one costs less per row and sees less. In their answer, rows are positions that drop
-a row, columns are filters. Filters that may not be profiled never are.
+A scope says which filters are evaluated on a sampled row, and so which other orders can be judged. There are three.
+`everything` (A-Greedy): all filters after the one that dropped the row; any order can be judged. `one_filter` (Sweep):
+the filter at one position; moving it forward can be judged. `neighbours` (LocalSwaps): the next filter; swapping
+neighbours can be judged. Each scope costs less per row than the one before it, and shows less. Each returns a matrix:
+rows are the positions at which a row is dropped, columns are filters. Filters that must not be profiled never are.
 
 >>> order, pipeline = (1, 0, 2), Pipeline(("a", "b", "c"))
 >>> everything(order, pipeline).astype(int).tolist()
@@ -32,6 +33,7 @@ from numpy.typing import NDArray
 
 from thalweg.deprecated import current_name
 from thalweg.errors import PlanError
+from thalweg.formatting import duration, times
 from thalweg.plan.pipeline import Pipeline
 
 Bits = NDArray[np.bool_]
@@ -41,21 +43,21 @@ NEVER = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class ProfileSettings:
-    """How much is profiled, how much is remembered, and how unlike two filters must be before they are reordered.
+    """How much is profiled, how much is remembered, and how much two filters must differ before they are reordered.
 
     The defaults are those of a-greedy, table 1; some policies have their own (`Policy.defaults`).
     """
 
     p: float = 0.01
-    """The drop-profiling probability. Too high: profiling costs more than it saves. Too low: drift is seen late."""
+    """The drop-profiling probability. Too high: profiling costs more than it saves. Too low: drift is detected late."""
     profile_window: int = 1000
-    """Profile tuples remembered. Too small: noise moves filters. Too large: the past outvotes the present."""
+    """The number of profile tuples to keep. Too small: noise moves filters. Too large: old data outweighs new data."""
     alpha: float = 0.9
     """Thrashing avoidance (equation 4): reorder only when a filter's rate is below alpha times another's."""
 
     @property
     def together(self) -> int:
-        """An eighth of the window is worth one look at it."""
+        """The number of profile tuples that are passed to one update: an eighth of the window."""
         return max(self.profile_window // 8, 1)
 
     def __post_init__(self) -> None:
@@ -71,61 +73,65 @@ class ProfileSettings:
 
 
 class Settings(Protocol):
-    """The settings of one policy: a frozen dataclass in its file, checked when made. Its fields are what users can set,
-    by their names; `defaults` of the policy's class is the one that applies where they set nothing."""
+    """The settings of one policy: a frozen dataclass in its file, checked when it is made.
+
+    Its fields are the settings that users can pass by name. `defaults` of the policy's class holds the values that
+    apply if the user passes none.
+    """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
 def is_number(value: object) -> bool:
-    """A real one, and not a truth value."""
+    """Whether a value is an int or a float, but not a bool."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One slice in another order, to learn what a filter costs there. Its rows get their answer as any others do."""
+    """One slice in another order, to measure what a filter costs there. Its rows are filtered like all others."""
 
     order: tuple[int, ...]
     rows: int
-    """At most so many."""
+    """The maximum number of rows in the slice."""
     candidate: int
     """The filter that is tried."""
     expected_ns: float
-    """What the order in force would take for a slice of so many rows."""
+    """The expected time of the order in force for a slice of this many rows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wants:
-    """What to profile: sample dropped rows with probability `p`; on a row dropped at position i evaluate filter k
-    where `evaluate[i, k]`. Filters that did run on the row are known anyway."""
+class ProfilingRequest:
+    """What to profile: sample dropped rows with probability `p`, and on a row dropped at position i evaluate filter k
+    if `evaluate[i, k]`. The outcomes of filters that did run on the row are known anyway."""
 
     p: float
     evaluate: Bits
     together: int = 1
-    """Profile tuples worth one look: fewer waste the fixed cost of calls, more are seen late."""
+    """How many profile tuples to collect for one update. With fewer, the fixed cost of calls weighs more; with more,
+    changes are detected later."""
     rows: int = NEVER
-    """Ask at the latest after so many rows, also without profile tuples."""
+    """Update the policy after this many rows at the latest, even without profile tuples."""
     ns: int = NEVER
-    """And after so much ordinary work, by the clock."""
+    """Update the policy after this much ordinary work at the latest, by the clock."""
     most: int = NEVER
-    """Profile tuples until the policy is asked again; sampling stops there."""
+    """The maximum number of profile tuples until the next update; sampling stops there."""
     urgent: bool = False
-    """The data has just moved: take short slices, so that a verdict comes soon."""
+    """Whether the data has just moved: slices are then short, so that a verdict comes soon."""
     moves: int = 0
-    """How often the data has moved: rows that were sampled before it did, and still wait, are of no use."""
+    """How often the data has moved. Sampled rows that still wait from before the last move are discarded."""
     shared: str | None = None
-    """Profile tuples made under this wish go to siblings with the same mark, and theirs come here; None: neither."""
+    """A mark: profile tuples are exchanged with siblings whose requests have the same mark. None: not exchanged."""
     lasting: bool = False
-    """Rows sampled in one order are of use when the order has changed, too."""
+    """Whether rows that were sampled in one order can still be used after the order has changed."""
     slice_rows: int | None = None
-    """The length of the next slices; None: as the loop likes."""
+    """The length of the next slices; None: the loop decides."""
     trial: Trial | None = None
-    """The next slice is a trial; the policy is asked again right after it."""
+    """Run the next slice as this trial, and update the policy right after it."""
 
 
 def everything(order: Sequence[int], pipeline: Pipeline) -> Bits:
-    """Every filter behind the one that dropped the row (a-greedy, section 4.1.1)."""
+    """Profile every filter after the one that dropped the row (a-greedy, section 4.1.1)."""
     n = len(pipeline)
     position = np.empty(n, dtype=np.int64)
     position[list(order)] = np.arange(n)
@@ -134,7 +140,7 @@ def everything(order: Sequence[int], pipeline: Pipeline) -> Bits:
 
 
 def one_filter(order: Sequence[int], pipeline: Pipeline, position: int) -> Bits:
-    """Only the filter at `position`, on rows that some filter before it dropped (a-greedy, section 5)."""
+    """Profile only the filter at `position`, on rows that a filter before it dropped (a-greedy, section 5)."""
     n = len(pipeline)
     evaluate = np.zeros((n, n), dtype=bool)
     evaluate[:position, order[position]] = pipeline.profiled[order[position]]
@@ -142,7 +148,7 @@ def one_filter(order: Sequence[int], pipeline: Pipeline, position: int) -> Bits:
 
 
 def neighbours(order: Sequence[int], pipeline: Pipeline) -> Bits:
-    """The filter behind the one that dropped the row (a-greedy, section 7)."""
+    """Profile the filter right after the one that dropped the row (a-greedy, section 7)."""
     n = len(pipeline)
     evaluate = np.zeros((n, n), dtype=bool)
     for position, k in enumerate(order[1:]):
@@ -152,37 +158,37 @@ def neighbours(order: Sequence[int], pipeline: Pipeline) -> Bits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Costs:
-    """What is known about what filters cost, beyond the best guess per row. Arrays are indexed by filter."""
+    """What is known about the costs of filters besides the best estimate per row. Arrays are indexed by filter."""
 
     least_ns: NDArray[np.float64]
-    """What a row may cost at least..."""
+    """The lower bound of the cost per row."""
     most_ns: NDArray[np.float64]
-    """...and at most."""
+    """The upper bound of the cost per row."""
     fixed_ns: NDArray[np.float64]
-    """What a call costs whatever its size; nan where nothing is known."""
+    """The fixed cost of a call, independent of its size; nan if unknown."""
     most_rows: NDArray[np.int64]
     """Rows of the largest call that was timed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
-    """What the loop saw since the last update. Arrays are indexed by filter, not by position."""
+class Observation:
+    """What the loop observed since the last update. Arrays are indexed by filter, not by position."""
 
     evaluated: NDArray[np.int64]
-    """Rows each filter was evaluated on by ordinary work."""
+    """The number of rows on which ordinary work evaluated each filter."""
     passed: NDArray[np.int64]
-    """Rows that passed it there."""
+    """The number of these rows that passed the filter."""
     busy_ns: NDArray[np.int64]
-    """Time spent in it there."""
+    """The time that ordinary work spent in the filter."""
     cost_ns: NDArray[np.float64]
-    """What one more row costs it; nan while nothing is known."""
+    """The cost of one more row; nan if unknown."""
     profile: Bits
-    """The new profile tuples: one row a sampled row, True where the filter drops it. False where it does not, where a
-    guard fails, and where nobody looked: a filter counts as dropping only what it is known to drop."""
+    """The new profile tuples, one per sampled row: True if the filter drops the row. False if it does not, if a guard
+    fails, or if the filter was not evaluated: a filter counts as dropping only what it is known to drop."""
     known: Bits | None = None
-    """Where the filter was evaluated on the sampled row; None: nobody recorded it."""
+    """Whether the filter was evaluated on the sampled row; None if this was not recorded."""
     costs: Costs | None = None
-    """More about the costs; None: `cost_ns` is all there is."""
+    """More about the costs; None if only `cost_ns` is known."""
     working_ns: int = 0
     """Time of ordinary work since the last update."""
     profiling_ns: int = 0
@@ -190,35 +196,35 @@ class Seen:
     reoptimizing_ns: int = 0
     """Time of the last update."""
     batch_rows: int = NEVER
-    """Rows of the batch at hand: no slice is longer."""
+    """Rows of the current batch; no slice is longer."""
     slices: int = 0
-    """Ordinary slices since the last update..."""
+    """The number of ordinary slices since the last update."""
     calls: NDArray[np.int64] | None = None
-    """...and in how many of them each filter was called: it is not where no row gets to it."""
+    """The number of these slices in which each filter was called. A filter is not called if no row reaches it."""
     trial_ns: int = 0
-    """Time of the trial, where there was one."""
+    """Time of the trial, if there was one."""
     trial_loss_ns: int = 0
-    """How much more that was than the order in force would have taken."""
+    """How much longer the trial took than the order in force would have."""
     siblings: tuple[Bits, Bits] | None = None
-    """Profile tuples that other workers shared meanwhile (`Wants.shared`), with what is known of them (two columns per
-    filter: drops it, is known), and for each whether it is fresh: sampled under an urgent wish, so since the data there
-    has moved."""
+    """Profile tuples that other workers have shared since the last update (`ProfilingRequest.shared`), with two columns
+    per filter (drops the row, is known), and for each tuple whether it is fresh: sampled under an urgent request, so
+    after the data of that worker has moved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Another order, and why, in one sentence for people."""
+    """Another order, and the reason for it in one sentence for users."""
 
     order: tuple[int, ...]
     reason: str
 
 
 class Policy(Protocol):
-    """What keeps an order up to date. Every loop makes its own: `MyPolicy(pipeline, settings, rng)`.
+    """Keeps an order up to date. Every loop makes its own policy object: `MyPolicy(pipeline, settings, rng)`.
 
-    Its class may have `defaults`, the settings that apply where the user gives none; without, or where it is None, the
-    policy takes none, and `settings` is None. A class without `name` is shown by the name of the class.
-    `thalweg.testing.assert_policy` checks what is said here and what a loop relies on."""
+    The class may have `defaults`, the settings that apply if the user passes none. Without `defaults`, or if it is
+    None, the policy takes no settings, and `settings` is None. A class without `name` is shown by the name of the
+    class. `thalweg.testing.assert_policy` checks everything described here and everything a loop relies on."""
 
     name: ClassVar[str]
     order: tuple[int, ...]
@@ -226,30 +232,30 @@ class Policy(Protocol):
     standing: str
     """Why the order is kept, in one sentence; empty if the policy gives no reason."""
 
-    def wants(self) -> Wants:
-        """What to profile from now on."""
+    def wants(self) -> ProfilingRequest:
+        """Return what to profile from now on."""
         ...
 
-    def update(self, seen: Seen) -> Verdict | None:
-        """Take what was seen; answer when another order is better."""
+    def update(self, seen: Observation) -> Verdict | None:
+        """Take an observation, and return a verdict if another order is better."""
         ...
 
     def begin(self, order: tuple[int, ...]) -> None:
-        """Start in the order that an earlier run of the same filters ended with, before anything was seen here. It
-        respects the guards. A policy that never changes the order keeps its own."""
+        """Start in the order in which an earlier run of the same filters ended, before anything was observed here. The
+        order respects the guards. A policy that never changes the order keeps its own."""
         ...
 
     def snapshot(self) -> dict[str, Any]:
-        """What another worker needs to go on from here, as JSON."""
+        """Return what another worker needs to continue from here, as JSON."""
         ...
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Go on from another worker's snapshot."""
+        """Continue from another worker's snapshot."""
         ...
 
 
 def known_costs(cost_ns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Costs to divide by: a filter nobody has timed yet counts as the mean of the others.
+    """Return costs to divide by: a filter that has not been timed yet counts as the mean of the others.
 
     >>> known_costs(np.array([2.0, np.nan, 4.0])).tolist()
     [2.0, 3.0, 4.0]
@@ -264,7 +270,7 @@ def known_costs(cost_ns: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def known_fixed(fixed_ns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Fixed costs of calls; nothing where nobody knows.
+    """Return the fixed costs of calls, with 0 for unknown ones.
 
     >>> known_fixed(np.array([2.0, np.nan])).tolist()
     [2.0, 0.0]
@@ -273,7 +279,7 @@ def known_fixed(fixed_ns: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def eligible_from(order: Sequence[int], guards: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-    """For each position the first position its filter could stand at: one behind its last guard.
+    """Return for each position the first position its filter could have: the one after its last guard.
 
     >>> eligible_from((1, 0, 2), guards=((1,), (), ())).tolist()
     [0, 1, 0]
@@ -283,7 +289,7 @@ def eligible_from(order: Sequence[int], guards: Sequence[Sequence[int]]) -> NDAr
 
 
 def sorted_by(rank: Sequence[float], pipeline: Pipeline) -> tuple[int, ...]:
-    """The filters by descending rank, each as early as its guards allow; equal ranks stay as written.
+    """Return the filters by descending rank, each as early as its guards allow; equal ranks stay as written.
 
     >>> sorted_by([1.0, 3.0, 2.0], Pipeline(("a", "b", "c"), guards=((), (0,), ())))
     (2, 0, 1)
@@ -299,48 +305,33 @@ def sorted_by(rank: Sequence[float], pipeline: Pipeline) -> tuple[int, ...]:
 
 
 def restored_order(snapshot: Mapping[str, Any], name: str, pipeline: Pipeline) -> tuple[int, ...]:
-    """The order in a snapshot, refused when it is not this policy's or not of these filters."""
+    """Return the order in a snapshot.
+
+    Raises a PlanError if the snapshot is from another policy or from other filters.
+    """
     order = tuple(int(k) for k in snapshot.get("order", ()))
     if current_name("policy", str(snapshot.get("policy"))) != name or not pipeline.respects(order):
         raise PlanError(
-            f"this snapshot is of policy {snapshot.get('policy')!r} with order {order}, not of {name!r} here"
+            f"cannot restore policy {name!r} with {len(pipeline)} filters from a snapshot of policy "
+            f"{snapshot.get('policy')!r} with order {order}; use a snapshot of the same policy and the same filters"
         )
     return order
 
 
 def better_here(
-    position: int, pipeline: Pipeline, comes: int, stands: int, costs: NDArray[np.float64], drops: tuple[float, float]
+    position: int, pipeline: Pipeline, better: int, current: int, costs: NDArray[np.float64], drops: tuple[float, float]
 ) -> str:
-    """Why `comes` should take the place of `stands`. `drops`: how many rows each of them drops there.
+    """Return why filter `better` should replace filter `current` at a position, as a sentence. `drops`: how many rows
+    each of them drops there.
 
     >>> two = Pipeline(("even", "small"))
     >>> better_here(0, two, 1, 0, np.array([300.0, 200.0]), (30, 9))
-    'at position 1 small (200 ns per row) drops 5.0 times as much per unit of time as even (300 ns per row)'
+    'at position 1, small (200 ns per row) drops 5.0 times as many rows per unit of time as even (300 ns per row)'
     >>> better_here(2, two, 1, 0, np.array([300.0, 200.0]), (3, 0))
-    'at position 3 small (200 ns per row) drops 3 of the sampled rows, even (300 ns per row) none'
+    'at position 3, small (200 ns per row) drops 3 of the sampled rows, even (300 ns per row) drops none'
     """
-    new, old = (f"{pipeline.names[k]} ({duration(costs[k])} per row)" for k in (comes, stands))
+    new, old = (f"{pipeline.names[k]} ({duration(costs[k])} per row)" for k in (better, current))
     if not drops[1]:
-        return f"at position {position + 1} {new} drops {drops[0]:.0f} of the sampled rows, {old} none"
-    more = (drops[0] / costs[comes]) / (drops[1] / costs[stands])
-    return f"at position {position + 1} {new} drops {times(more)} as much per unit of time as {old}"
-
-
-def times(rate: float) -> str:
-    """A ratio for a sentence.
-
-    >>> times(3.14159), times(250.0)
-    ('3.1 times', '250 times')
-    """
-    return f"{rate:.0f} times" if rate >= 10 else f"{rate:.1f} times"
-
-
-def duration(ns: float) -> str:
-    """A time per row, for a sentence.
-
-    >>> duration(250.0), duration(999.7), duration(12_300.0), duration(4.5e6)
-    ('250 ns', '1.0 µs', '12.3 µs', '4.5 ms')
-    """
-    if round(ns) < 1_000:
-        return f"{ns:.0f} ns"
-    return f"{ns / 1_000:.1f} µs" if ns < 999_950 else f"{ns / 1_000_000:.1f} ms"
+        return f"at position {position + 1}, {new} drops {drops[0]:.0f} of the sampled rows, {old} drops none"
+    ratio = (drops[0] / costs[better]) / (drops[1] / costs[current])
+    return f"at position {position + 1}, {new} drops {times(ratio)} as many rows per unit of time as {old}"

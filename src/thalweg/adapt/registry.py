@@ -1,4 +1,4 @@
-"""The policies by the names users write, and classes of the users' own."""
+"""Looks up policies by name, and checks policy classes that users pass."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ SETTINGS: dict[str, type[Any]] = {
     if policy.defaults is not None
     for name, kind in get_type_hints(type(policy.defaults)).items()
 }
-"""Settings of policies, by name, with the type of their values: the fields of what each policy has as `defaults`."""
+"""The settings of all policies by name, with the types of their values: the fields of each policy's `defaults`."""
 Chosen = str | type[Policy]
-"""What users give as `policy=`: a name, or a class of their own."""
+"""What users pass as `policy=`: a name, or their own class."""
 _METHODS = ("wants", "update", "begin", "snapshot", "restore")
-_HOW = 'docs/filters.md, "A policy of your own", has an example'
+_HOW = 'docs/policies.md, "A policy of your own", has an example'
 
 
 def policy_name(policy: Chosen) -> str:
-    """What reports, event records and `explain` show: the class's `name`, or the name of the class.
+    """Return the name that reports, event records and `explain` show: the class's `name`, or the name of the class.
 
     >>> policy_name("sweep"), policy_name(Sweep), policy_name(type("Mine", (), {}))
     ('sweep', 'sweep', 'Mine')
@@ -51,7 +51,7 @@ def policy_name(policy: Chosen) -> str:
 
 
 def policy_class(policy: Chosen) -> type[Any]:
-    """The class of a policy; what is neither the name of one nor a class that can be one is refused."""
+    """Return the class of a policy. Raises a PlanError for an unknown name and for a class that cannot be a policy."""
     if isinstance(policy, str) and policy in POLICIES:
         return POLICIES[policy]
     if isinstance(policy, type):
@@ -60,36 +60,40 @@ def policy_class(policy: Chosen) -> type[Any]:
         return policy
     if all(callable(getattr(policy, method, None)) for method in _METHODS):
         raise PlanError(
-            f"policy={policy!r} is an object: give its class, policy={type(policy).__name__}, since every loop makes "
-            "a policy of its own"
+            f"policy={policy!r} is an object: pass its class, policy={type(policy).__name__}, because every loop makes "
+            "its own policy object"
         )
     raise PlanError(
-        f"there is no policy {policy!r}{nearest(str(policy), POLICIES)}; choose one of {', '.join(POLICIES)}, or give "
-        "policy= a class of your own in code"
+        f"there is no policy {policy!r}{nearest(str(policy), POLICIES)}; choose one of {', '.join(POLICIES)}, or pass "
+        "your own class as policy= in code"
     )
 
 
 def _refuse_no_policy(cls: type[Any]) -> None:
-    """Say what a class lacks to be a policy."""
+    """Raise a PlanError if a class cannot be a policy."""
     what, name = f"policy={cls.__name__}", policy_name(cls)
     missing = [m for m in _METHODS if not callable(getattr(cls, m, None)) or getattr(cls, m) is getattr(Policy, m)]
     if missing:
-        raise PlanError(f"{what}: this class has no {', '.join(f'{m}()' for m in missing)}, as a policy must; {_HOW}")
+        raise PlanError(
+            f"{what}: this class has no {', '.join(f'{m}()' for m in missing)}, which a policy needs; {_HOW}"
+        )
     if current_name("policy", name) in POLICIES:
-        raise PlanError(f"{what}: {name!r} is the name of a policy of Thalweg; give the class another name=")
+        raise PlanError(f"{what}: {name!r} is the name of a built-in policy; set the class attribute `name` to another")
     if not name.strip() or not name.isprintable():
-        raise PlanError(f"{what}: its name is {name!r}, and reports show it; give the class a name= in printable text")
+        raise PlanError(
+            f"{what}: its name is {name!r}, which reports cannot show; set the class attribute `name` to printable text"
+        )
     defaults = getattr(cls, "defaults", None)
     if defaults is not None and (isinstance(defaults, type) or not is_dataclass(defaults)):
-        raise PlanError(f"{what}: its defaults={defaults!r} must be an object of a dataclass, or None; {_HOW}")
+        raise PlanError(f"{what}: its defaults={defaults!r} must be a dataclass instance or None; {_HOW}")
     try:
         inspect.signature(cls).bind("pipeline", "settings", "rng")
     except TypeError as error:
-        raise PlanError(f"{what}: it is made as {cls.__name__}(pipeline, settings, rng), but {error}; {_HOW}") from None
+        raise PlanError(f"{what}: {cls.__name__}(pipeline, settings, rng) is not possible: {error}; {_HOW}") from None
 
 
 def takes(policy: Chosen) -> tuple[str, ...]:
-    """The settings a policy takes.
+    """Return the names of the settings that a policy takes.
 
     >>> takes("auto"), takes("sweep"), takes("static")
     (('budget',), ('p', 'profile_window', 'alpha'), ())
@@ -99,8 +103,9 @@ def takes(policy: Chosen) -> tuple[str, ...]:
 
 
 def check_policy(policy: Chosen, **given: Any) -> Settings | None:
-    """The settings a policy will run with: the user's where given (not None), else its own defaults; errors before
-    anything runs.
+    """Return the settings with which a policy will run: the user's if given (not None), otherwise its defaults.
+
+    Raises a PlanError for a setting that the policy does not take.
 
     >>> check_policy("sweep", p=0.02)
     ProfileSettings(p=0.02, profile_window=500, alpha=0.9)
@@ -120,7 +125,7 @@ def check_policy(policy: Chosen, **given: Any) -> Settings | None:
 
 
 def make_policy(policy: Chosen, pipeline: Pipeline, settings: Settings | None, rng: np.random.Generator) -> Policy:
-    """A fresh policy for a pipeline. What one of the user's own answers is checked."""
+    """Return a new policy for a pipeline. If the class is the user's own, everything it returns is checked."""
     cls = policy_class(policy)
     made: Policy = cls(pipeline, settings, rng)
     return made if cls in POLICIES.values() else cast(Policy, OwnPolicy(made, policy_name(cls), pipeline))

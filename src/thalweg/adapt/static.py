@@ -1,4 +1,4 @@
-"""Static: the order as written; the control every other policy is measured against.
+"""Static: the order as written. Every other policy is compared with it.
 
 >>> Static(Pipeline(("a", "b"))).order
 (0, 1)
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from thalweg.adapt.policy import ProfileSettings, Seen, Verdict, Wants, restored_order
+from thalweg.adapt.policy import Observation, ProfileSettings, ProfilingRequest, Verdict, restored_order
 from thalweg.plan.pipeline import Pipeline
 
 
@@ -27,21 +27,21 @@ class Static:
     ) -> None:
         self.pipeline = pipeline
         self.order = pipeline.start
-        self._wants = Wants(0.0, np.zeros((len(pipeline), len(pipeline)), dtype=bool))
+        self._wants = ProfilingRequest(0.0, np.zeros((len(pipeline), len(pipeline)), dtype=bool))
 
-    def wants(self) -> Wants:
-        """Nothing."""
+    def wants(self) -> ProfilingRequest:
+        """Profile no rows at all."""
         return self._wants
 
-    def update(self, seen: Seen) -> Verdict | None:
-        """Nothing to say."""
+    def update(self, seen: Observation) -> Verdict | None:
+        """Return None: the order never changes."""
         return None
 
     def begin(self, order: tuple[int, ...]) -> None:
-        """As written, whatever an earlier run did."""
+        """Keep the order as written, whatever an earlier run did."""
 
     def snapshot(self) -> dict[str, Any]:
-        """The order."""
+        """Return the order, which is all there is."""
         return {"policy": self.name, "order": list(self.order)}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:

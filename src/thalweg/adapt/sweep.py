@@ -1,18 +1,19 @@
-"""Sweep: look at one filter at a time (a-greedy, section 5).
+"""Sweep: profile one filter at a time (a-greedy, section 5).
 
-Answers: the same question as A-Greedy, for less profiling and more slowly. Stages rotate over the positions 2..n; in
+Answers: the same question as A-Greedy, with less profiling and more slowly. Stages rotate over the positions 2..n; in
 the stage of position j only its filter is profiled, and compared with every filter before it.
-Guarantee: the sweep invariant (definition 5.1) for the profiled filter; when stream and filters are stable the order
+Guarantee: the sweep invariant (definition 5.1) for the profiled filter; if stream and filters are stable, the order
 converges to one that satisfies the greedy invariant.
-Cost: at most one evaluation a profiled row, O(n) an update; a violation can stay unseen for n-2 stages.
-Differs from the paper, where it is silent: on a violation at position i the profiled filter is moved there and those
-between shift back by one (nothing is known of them that could justify another order); before a stage's end a pair is
-judged only on `ENOUGH` drops, since every stage begins with an empty window and one tuple would otherwise decide.
+Cost: at most one evaluation per profiled row, O(n) per update; a violation can stay undetected for n-2 stages.
+Differs from the paper, where the paper says nothing: on a violation at position i the profiled filter is moved there
+and those in between shift back by one (nothing is known about them that could justify another order); before the end of
+a stage a pair is judged only if it has `ENOUGH` drops, because every stage begins with an empty window and one tuple
+would otherwise decide.
 
 >>> policy = Sweep(Pipeline(("even", "small")), ProfileSettings(p=1.0, profile_window=50))
 >>> bits = np.tile(np.array([[0, 1]], bool), (40, 1))  # `small` drops what `even` lets through
 >>> nothing = np.zeros(2, np.int64)
->>> policy.update(Seen(nothing, nothing, nothing, np.ones(2), bits)).order
+>>> policy.update(Observation(nothing, nothing, nothing, np.ones(2), bits)).order
 (1, 0)
 
 Reference: Babu et al., SIGMOD 2004, section 5, definition 5.1, figure 7(a).
@@ -27,10 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thalweg.adapt.policy import (
+    Observation,
     ProfileSettings,
-    Seen,
+    ProfilingRequest,
     Verdict,
-    Wants,
     better_here,
     eligible_from,
     known_costs,
@@ -40,11 +41,11 @@ from thalweg.adapt.policy import (
 from thalweg.plan.pipeline import Pipeline
 
 ENOUGH = 30
-"""Drops in the two cells compared below which their ratio is noise (its relative error is then some 35 %)."""
+"""With fewer drops in the two cells that are compared, their ratio is noise (its relative error is about 35 %)."""
 
 
 class Sweep:
-    """One profiled filter a stage."""
+    """Profiles one filter per stage, and moves it forward if that pays."""
 
     name: ClassVar[str] = "sweep"
     standing: str = ""
@@ -69,14 +70,14 @@ class Sweep:
         self.diagonal: NDArray[np.int64] = np.zeros(n, dtype=np.int64)
         self.column: NDArray[np.int64] = np.zeros(n, dtype=np.int64)
         evaluate = one_filter(self.order, self.pipeline, self.j)
-        self._wants = Wants(self.settings.p, evaluate, together=self.settings.together)
+        self._wants = ProfilingRequest(self.settings.p, evaluate, together=self.settings.together)
 
-    def wants(self) -> Wants:
-        """Only the filter at position j, on rows that some filter before it dropped."""
+    def wants(self) -> ProfilingRequest:
+        """Profile only the filter at position j, on rows that a filter before it dropped."""
         return self._wants
 
-    def update(self, seen: Seen) -> Verdict | None:
-        """Count the stage's tuples; end the stage on a violation, or when it has seen its share."""
+    def update(self, seen: Observation) -> Verdict | None:
+        """Count the stage's tuples, and end the stage on a violation or after `profile_window` tuples."""
         if len(self.pipeline) < 2 or not len(seen.profile):
             return None
         bits = seen.profile[:, self.order]
@@ -97,33 +98,34 @@ class Sweep:
         return verdict
 
     def _violation(self, costs: NDArray[np.float64]) -> Verdict | None:
-        """The first position where filter j drops more per unit of time than the filter that stands there."""
+        """Return a verdict for the first position at which filter j drops more per unit of time than the filter
+        there."""
         j, order = self.j, self.order
-        stands = self.diagonal[:j] / costs[list(order[:j])]
-        comes = self.column[:j] / costs[order[j]]
-        # few drops may not end a stage early, but at its end what there is counts: deep positions never see many
+        current = self.diagonal[:j] / costs[list(order[:j])]
+        profiled = self.column[:j] / costs[order[j]]
+        # few drops cannot end a stage early, but they count at its end: deep positions never see many
         enough = (self.diagonal[:j] + self.column[:j] >= ENOUGH) | (self.tuples >= self.settings.profile_window)
-        better = (stands < self.settings.alpha * comes) & enough
+        better = (current < self.settings.alpha * profiled) & enough
         better[: eligible_from(order, self.pipeline.guards)[j]] = False
         if not better.any():
             return None
         i = int(better.argmax())
         moved = (*order[:i], order[j], *order[i:j], *order[j + 1 :])
-        # what stood between may not be separated from guards it needs: it only shifts back, so they still precede it
+        # the filters in between only shift back, so their guards still precede them
         drops = (float(self.column[i]), float(self.diagonal[i]))
         return Verdict(moved, better_here(i, self.pipeline, order[j], order[i], costs, drops))
 
     def begin(self, order: tuple[int, ...]) -> None:
-        """Start in another order; nothing has been seen yet."""
+        """Start in another order, before anything is observed."""
         self.order = order
         self._begin_stage()
 
     def snapshot(self) -> dict[str, Any]:
-        """The order and the position profiled; a stage's counts are cheap to gather again."""
+        """Return the order and the profiled position; the counts of a stage are cheap to collect again."""
         return {"policy": self.name, "order": list(self.order), "j": self.j}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Go on from another worker's stage."""
+        """Continue from another worker's stage."""
         self.order = restored_order(snapshot, self.name, self.pipeline)
         self.j = min(max(int(snapshot["j"]), 1), len(self.pipeline) - 1) if len(self.pipeline) > 1 else 0
         self._begin_stage()

@@ -1,12 +1,12 @@
-"""What Velox, Presto and Trino do: sort by time per dropped row, cumulated since the start. Here to compare with.
+"""The policy of Velox, Presto and Trino, for comparison: sort by the time per dropped row, summed since the start.
 
-Answers: an order, from what ordinary work shows: each filter is judged by the rows that reach it.
-Guarantee: none is stated. Cost: no profiling; counters since the start, so that it moves less and less.
+Answers: an order, from the counts of ordinary work: each filter is judged by the rows that reach it.
+Guarantee: none is stated. Cost: no profiling. The counters start at the beginning, so the order changes less and less.
 Differs from the original: a filter with guards comes after them.
 
 >>> policy = VeloxRank(Pipeline(("a", "b")))
 >>> hundred, ten = np.array([100, 50]), np.array([50, 5])
->>> policy.update(Seen(hundred, ten, np.array([9000, 450]), np.full(2, np.nan), np.zeros((0, 2), bool))).order
+>>> policy.update(Observation(hundred, ten, np.array([9000, 450]), np.full(2, np.nan), np.zeros((0, 2), bool))).order
 (1, 0)
 
 Reference: Velox, `velox/common/base/SelectivityInfo.h` (timeToDropValue).
@@ -21,13 +21,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.adapt.policy import ProfileSettings, Seen, Verdict, Wants, duration, restored_order, sorted_by
+from thalweg.adapt.policy import Observation, ProfileSettings, ProfilingRequest, Verdict, restored_order, sorted_by
 from thalweg.adapt.static import Static
+from thalweg.formatting import duration
 from thalweg.plan.pipeline import Pipeline
 
 
 class VeloxRank:
-    """Sorted by cumulated time per dropped row."""
+    """Sorts filters by their time per dropped row since the start."""
 
     name: ClassVar[str] = "velox-rank"
     standing: str = ""
@@ -42,39 +43,40 @@ class VeloxRank:
         self.busy_ns: NDArray[np.int64] = np.zeros(len(pipeline), dtype=np.int64)
         self._wants = replace(Static(pipeline).wants(), rows=1)  # asked after every slice
 
-    def wants(self) -> Wants:
-        """Nothing: counters of ordinary work suffice."""
+    def wants(self) -> ProfilingRequest:
+        """Profile nothing: the counters of ordinary work suffice."""
         return self._wants
 
-    def update(self, seen: Seen) -> Verdict | None:
-        """Cumulate; sort when the order by time per dropped row is another one."""
+    def update(self, seen: Observation) -> Verdict | None:
+        """Add to the counters, and return a verdict if the order by time per dropped row has changed."""
         self.dropped += seen.evaluated - seen.passed
         self.busy_ns += seen.busy_ns
-        # a filter that never dropped counts with its whole time; one that never ran costs nothing and is tried first
+        # a filter that never dropped a row counts with its whole time; one that never ran costs nothing and comes first
         to_drop = self.busy_ns / np.maximum(self.dropped, 1)
         order = sorted_by((-to_drop).tolist(), self.pipeline)
         if order == self.order:
             return None
         place = next(i for i, (old, new) in enumerate(zip(self.order, order, strict=True)) if old != new)
-        stood, comes = self.order[place], order[place]
+        second, first = self.order[place], order[place]
         self.order = order
         names = self.pipeline.names
         return Verdict(
             order,
-            f"{names[comes]} needs {duration(to_drop[comes])} to drop a row, {names[stood]} {duration(to_drop[stood])}",
+            f"{names[first]} takes {duration(to_drop[first])} per dropped row, "
+            f"{names[second]} takes {duration(to_drop[second])}",
         )
 
     def begin(self, order: tuple[int, ...]) -> None:
-        """Start in another order; nothing has been seen yet."""
+        """Start in another order, before anything is observed."""
         self.order = order
 
     def snapshot(self) -> dict[str, Any]:
-        """The order and the counters."""
+        """Return the order and the counters."""
         counters = {"dropped": self.dropped.tolist(), "busy_ns": self.busy_ns.tolist()}
         return {"policy": self.name, "order": list(self.order), **counters}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Go on from another worker's counters."""
+        """Continue from another worker's counters."""
         self.order = restored_order(snapshot, self.name, self.pipeline)
         self.dropped = np.array(snapshot["dropped"], dtype=np.int64)
         self.busy_ns = np.array(snapshot["busy_ns"], dtype=np.int64)

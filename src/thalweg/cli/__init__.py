@@ -1,4 +1,4 @@
-"""The command line: `thalweg demo`, `thalweg report`, `thalweg lab`."""
+"""The command line interface: `thalweg demo`, `thalweg report` and `thalweg lab`."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def thalweg(
 ) -> None:
     """Adaptive query processing for data streams on Apache Spark."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no × shows a ?, and nothing fails
+        if isinstance(stream, io.TextIOWrapper):  # a terminal without × shows a ? instead of failing
             stream.reconfigure(errors="replace")
-    # Python hides these outside of scripts; here nobody but us can show them
+    # Python hides these outside of scripts; a command has to show them itself
     warnings.filterwarnings("default", ".* is deprecated: use ", DeprecationWarning)
 
 

@@ -1,4 +1,4 @@
-"""Errors a user can mend are one sentence on stderr and an exit code, not a traceback."""
+"""Errors that a user can fix are printed as one sentence on stderr, with an exit code and without a traceback."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ FAILED = 1
 
 
 @contextlib.contextmanager
-def told_in_one_sentence() -> Iterator[None]:
-    """Around a command's work."""
+def errors_in_one_sentence() -> Iterator[None]:
+    """Print the errors of a command in one sentence and exit."""
     try:
         yield
     except ModuleNotFoundError as error:

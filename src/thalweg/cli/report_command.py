@@ -1,4 +1,4 @@
-"""`thalweg report EVENTS.jsonl`: what filter chains and joins did and why, from the events they recorded."""
+"""The command `thalweg report EVENTS.jsonl`: what filter chains and joins did and why, from recorded events."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from thalweg.cli.failure import told_in_one_sentence
+from thalweg.cli.failure import errors_in_one_sentence
 from thalweg.errors import ThalwegError
 from thalweg.events import JoinObserved, Record, Skipped, read
+from thalweg.formatting import plural
 from thalweg.report import JoinReport, JoinTally, Report, fold
-from thalweg.report.words import many
 
 MOST_NUMBERS = 10
-"""Numbers of lines in a warning."""
+"""The maximum number of line numbers in a warning."""
 
 
 def report(
@@ -25,7 +25,7 @@ def report(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Print the report of recorded events."""
-    with told_in_one_sentence():
+    with errors_in_one_sentence():
         records = _records(events)
         joined = {record.run for record in records if isinstance(record, JoinObserved)}
         folded = fold(record for record in records if record.run not in joined)
@@ -34,12 +34,12 @@ def report(
             if record.run in joined:
                 joins.add(record)
         if not folded.sections and not joined:
-            raise ThalwegError(f"{events} holds no observations yet: has the query finished a batch?")
-        told = [part for part, some in ((folded, folded.sections), (joins.report(), joined)) if some]
+            raise ThalwegError(f"{events} has no observations yet; run this again when the query has finished a batch")
+        reports = [part for part, some in ((folded, folded.sections), (joins.report(), joined)) if some]
         if as_json:
-            typer.echo(json.dumps({key: value for part in told for key, value in _named(part).items()}, indent=2))
+            typer.echo(json.dumps({key: value for part in reports for key, value in _named(part).items()}, indent=2))
         else:
-            typer.echo("\n\n".join(map(str, told)))
+            typer.echo("\n\n".join(map(str, reports)))
 
 
 def _named(part: Report | JoinReport) -> dict[str, Any]:
@@ -48,9 +48,9 @@ def _named(part: Report | JoinReport) -> dict[str, Any]:
 
 def _records(path: Path) -> list[Record]:
     if path.is_dir():
-        raise ThalwegError(f"{path} is a folder; name the file in it that was given as events=")
+        raise ThalwegError(f"{path} is a folder; give the file that was passed as events=")
     if not path.is_file():
-        raise ThalwegError(f"there is no file {path}: name the one that was given as events=")
+        raise ThalwegError(f"there is no file {path}; give the file that was passed as events=")
     skipped: list[Skipped] = []
     try:
         records = list(read(path, skipped))
@@ -59,20 +59,20 @@ def _records(path: Path) -> list[Record]:
     except OSError as error:
         raise ThalwegError(f"cannot read {path}: {error.strerror}") from error
     if not records and any(not part.torn for part in skipped):
-        remedy = "decompress it first" if compressed else "name the one that was given as events="
-        raise ThalwegError(f"{path} is no file of event records (line {skipped[0].line}: {skipped[0].why}); {remedy}")
+        remedy = "decompress it first" if compressed else "give the file that was passed as events="
+        raise ThalwegError(f"{path} has no event records (line {skipped[0].line}: {skipped[0].why}); {remedy}")
     if skipped:
-        typer.echo(f"{path}: {_told(skipped)}", err=True)
+        typer.echo(f"{path}: {_skipped_sentence(skipped)}", err=True)
     return records
 
 
-def _told(skipped: list[Skipped]) -> str:
-    """One sentence, with the numbers of the first lines."""
+def _skipped_sentence(skipped: list[Skipped]) -> str:
+    """Return a sentence about the parts that were skipped, with the numbers of the first lines."""
     numbers = list(dict.fromkeys(part.line for part in skipped))
     some = ", ".join(map(str, numbers[:MOST_NUMBERS])) + (", ..." if len(numbers) > MOST_NUMBERS else "")
     lines = "line" if len(numbers) == 1 else "lines"
     verb = "is" if len(skipped) == 1 else "are"
     return (
-        f"{many(len(skipped), 'part')} could not be read and {verb} left out ({lines} {some}); "
+        f"{plural(len(skipped), 'part')} could not be read and {verb} left out ({lines} {some}); "
         f"the first: {skipped[0].why}"
     )

@@ -1,4 +1,4 @@
-"""What a plan costs, by formula."""
+"""Formulas for the cost of orders and of native predicates."""
 
 from thalweg.cost.native_cost import dominant_kind, native_cost
 from thalweg.cost.pipeline import best_order, expected_cost, greedy_order, order_cost

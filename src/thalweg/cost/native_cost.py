@@ -1,8 +1,8 @@
-"""What a native predicate costs a row, by the kind of its expression.
+"""The cost of a native predicate per row, estimated from the kind of its expression.
 
 Answers: the cost of an expression relative to a comparison, and the kind that dominates it.
-Guarantee: none; rough weights, good for telling a null check from a regular expression. The JVM cannot be asked what
-one conjunct of a compiled filter took.
+Guarantee: none. The weights are rough, but enough to distinguish a null check from a regular expression. The JVM does
+not report how long one conjunct of a compiled filter took.
 
 >>> from thalweg.plan.native_uses import uses_in
 >>> native_cost([*uses_in("size > 1024")]), native_cost([*uses_in("lower(line) RLIKE 'x'")])
@@ -25,11 +25,11 @@ WEIGHTS: dict[str, float] = {
 
 
 def native_cost(uses: Sequence[Use]) -> float:
-    """The sum over its parts; comparisons count only where there is nothing else."""
+    """Return the sum of the weights of its parts; comparisons count only if there is nothing else."""
     parts = [WEIGHTS[kind] for kind in kinds_of(uses) if kind != "comparison"]
     return sum(parts) or WEIGHTS["comparison"]
 
 
 def dominant_kind(uses: Sequence[Use]) -> str:
-    """The dearest kind in it."""
+    """Return the most expensive kind of its parts."""
     return max(kinds_of(uses), key=WEIGHTS.__getitem__, default="comparison")

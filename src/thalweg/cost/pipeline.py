@@ -1,13 +1,13 @@
 """The cost of an order of pipelined filters, the greedy order, and the best one (a-greedy, sections 3 and 4).
 
-Answers: what a row costs on average under an order (equation 1); which order Static Greedy builds; which order is best.
+Answers: the average cost of a row in an order (equation 1), the order that Static Greedy builds, and the best order.
 Guarantee: the greedy order costs at most four times the best (theorem 4.1); `best_order` is exact.
-Cost: O(rows * n) an order; O(rows * n^2) for the greedy one; O(rows + n 2^n) for the best, and O(slices * n 2^n) bit
-operations where calls have a fixed cost: up to about 16 filters.
-Differs from the paper: a filter may have guards; it is then ranked together with those that do not stand yet, which
-come before it. The bound of theorem 4.1 is for filters without guards.
+Cost: O(rows * n) per order; O(rows * n^2) for the greedy order; O(rows + n 2^n) for the best one, and O(slices * n 2^n)
+bit operations if calls have a fixed cost. The best order can be computed for up to about 16 filters.
+Differs from the paper: a filter may have guards. It is then ranked together with those of its guards that have not been
+placed yet; they come before it. The bound of theorem 4.1 is for filters without guards.
 
-Outcomes are a table of bits, one row a tuple, one column a filter, True where the filter drops the tuple.
+Outcomes are a table of bits with one row per tuple and one column per filter, True if the filter drops the tuple.
 
 >>> dropped = np.array([[1, 0], [1, 0], [0, 1], [0, 0]], bool)
 >>> order_cost((0, 1), dropped, [1.0, 1.0])
@@ -32,12 +32,13 @@ from thalweg.plan.pipeline import Pipeline
 
 Bits = NDArray[np.bool_]
 SLICES_TOGETHER = 64
-"""Slices whose outcomes are looked at together: a bit each for every set of filters."""
+"""The number of slices whose outcomes are processed together: one bit per slice for every set of filters."""
 BITS_SET = np.array([byte.bit_count() for byte in range(256)], dtype=np.uint8)
 
 
 def expected_cost(times: Sequence[float], drops: Sequence[float]) -> float:
-    """Equation 1: `times[i]` is t of the filter at position i, `drops[i]` is d(i|i-1), its conditional drop rate.
+    """Return the expected cost of an order (equation 1). `times[i]` is t of the filter at position i, `drops[i]` is
+    d(i|i-1), its conditional drop rate.
 
     >>> expected_cost([1.0, 10.0], [0.5, 0.3])
     6.0
@@ -52,7 +53,7 @@ def expected_cost(times: Sequence[float], drops: Sequence[float]) -> float:
 def order_cost(
     order: Sequence[int], dropped: Bits, times: Sequence[float], weights: NDArray[np.float64] | None = None
 ) -> float:
-    """What a tuple costs on average under `order`, over the tuples of a table of outcomes."""
+    """Return the average cost of a tuple in an order, over the tuples of a table of outcomes."""
     alive = np.ones(len(dropped)) if weights is None else np.array(weights, dtype=np.float64)
     total, cost = float(alive.sum()), 0.0
     for k in order:
@@ -68,12 +69,14 @@ def greedy_order(
     pipeline: Pipeline | None = None,
     prior: float = 0.0,
 ) -> tuple[int, ...]:
-    """Static Greedy: at each position the filter that drops most per unit of time of what gets there.
+    """Return the order of Static Greedy: at each position the filter that drops most tuples per unit of time, of those
+    that get there.
 
-    `prior`: as if that many tuples more got to every position, of which each filter drops what it drops of all. Where
-    few tuples get to, what is not known is then taken to be independent: a cheap filter comes before a dear one.
+    `prior`: act as if this many more tuples got to every position, of which each filter drops the share that it drops
+    of all tuples. If few tuples get to a position, filters are thus assumed to be independent there, and a cheap filter
+    comes before an expensive one.
 
-    >>> dropped = np.array([[1, 0, 0], [1, 1, 1]], bool)  # the first filter drops all: of the others nothing is seen
+    >>> dropped = np.array([[1, 0, 0], [1, 1, 1]], bool)  # the first filter drops all tuples, so none reach the others
     >>> greedy_order(dropped, [1.0, 10.0, 1.0]), greedy_order(dropped, [1.0, 10.0, 1.0], prior=1.0)
     ((0, 1, 2), (0, 2, 1))
     """
@@ -98,8 +101,8 @@ def greedy_order(
 
 
 def _rate(chain: Sequence[int], alive: NDArray[np.float64], dropped: Bits, times: Sequence[float]) -> float:
-    """What filters drop together per unit of time, one behind the other: a guard that drops nothing is worth what it
-    lets through to those it guards."""
+    """Return what a chain of filters drops per unit of time, one filter after the other. A guard that drops nothing is
+    thus worth what the filters it guards drop."""
     left, cost = alive.copy(), 0.0
     total = float(alive.sum())
     for k in chain:
@@ -116,9 +119,9 @@ def best_order(
     fixed: Sequence[float] | None = None,
     starts: NDArray[np.int64] | None = None,
 ) -> tuple[tuple[int, ...], float]:
-    """The cheapest order and its cost per tuple, exactly.
+    """Return the cheapest order and its cost per tuple, exactly.
 
-    `fixed`: what a call of each filter costs besides. The tuples then come in slices, the first tuple of each given by
+    `fixed`: the fixed cost of a call of each filter. The tuples then come in slices, the first tuple of each given by
     `starts`, and a filter is called once per slice unless the filters before it have dropped all tuples of the slice.
 
     >>> dropped = np.array([[1, 0], [1, 0], [0, 1], [0, 1]], bool)
@@ -130,15 +133,15 @@ def best_order(
     alive = alive_after(codes, n, weights)
     steps = np.outer(times, alive)
     if fixed is not None:
-        assert starts is not None, "a fixed cost is paid once per slice: say where slices start"
+        assert starts is not None, "a fixed cost is paid once per slice, so the starts of the slices are needed"
         steps += np.outer(fixed, calls_after(codes, n, starts))
     order, cost = cheapest_order(steps, pipeline.guards if pipeline is not None else ((),) * n)
     return order, cost / (float(alive[0]) or 1.0)
 
 
 def alive_after(codes: NDArray[np.int64], n: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-    """For each set of filters the tuples that none of them drops. Bit k of a set, and of a tuple's code, is filter k:
-    of the code, that it drops the tuple.
+    """Return for each set of filters the number of tuples that none of them drops. Bit k of a set says that filter k is
+    in it; bit k of a tuple's code says that filter k drops the tuple.
 
     >>> alive_after(np.array([0b01, 0b01, 0b10, 0b00]), 2).tolist()
     [4.0, 2.0, 3.0, 1.0]
@@ -151,8 +154,8 @@ def alive_after(codes: NDArray[np.int64], n: int, weights: NDArray[np.float64] |
 
 
 def calls_after(codes: NDArray[np.int64], n: int, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each set of filters the slices in which some tuple is dropped by none of them. `starts`: the first tuple of
-    each slice.
+    """Return for each set of filters the number of slices with at least one tuple that none of them drops. `starts`:
+    the first tuple of each slice.
 
     >>> calls_after(np.array([0b01, 0b01, 0b10, 0b00]), 2, np.array([0, 2])).tolist()
     [2, 1, 2, 1]
@@ -174,11 +177,11 @@ def calls_after(codes: NDArray[np.int64], n: int, starts: NDArray[np.int64]) -> 
 def cheapest_order(
     steps: NDArray[np.float64], guards: Sequence[Sequence[int]], worst: bool = False
 ) -> tuple[tuple[int, ...], float]:
-    """The order of least cost, where filter k costs `steps[k, s]` after the set s of filters, and its cost. Of equally
-    cheap orders the first. `worst`: the most expensive one.
+    """Return the cheapest order and its cost, if filter k costs `steps[k, s]` after the set s of filters. Of equally
+    cheap orders the first is returned. `worst`: return the most expensive order instead.
 
-    What it costs to run the remaining filters depends only on the set that has run, so it is found from the sets
-    larger by one.
+    The cost of running the remaining filters depends only on the set that has run, so it follows from the costs of the
+    sets with one more filter.
     """
     n = len(steps)
     sets = np.arange(1 << n)

@@ -1,4 +1,4 @@
-"""What was observed and what was decided, as plain records; reports, CLI and web read these and nothing else."""
+"""Records of what was observed and decided. Reports, the command line and the web page read only these."""
 
 from thalweg.events.jsonl import JsonLines, from_json, to_json
 from thalweg.events.reading import Skipped, read

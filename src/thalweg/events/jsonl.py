@@ -1,4 +1,4 @@
-"""Records as JSON lines: one object a line, its kind under `event`.
+"""Reads and writes records as JSON lines: one object per line, with its kind under `event`.
 
 >>> record = Switched(run="r", batch=3, worker="w", at_row=1000, order=("b", "a"))
 >>> to_json(record)
@@ -23,23 +23,23 @@ from thalweg.events.record_check import wrong_with
 from thalweg.events.records import JoinObserved, NativeObserved, Observed, Record, Switched, VerdictGiven
 
 BEGINS = '{"event": "'
-"""Every record does, and no text inside one: its quotes are escaped."""
+"""The beginning of every record. It cannot occur in a text inside a record, because quotes are escaped there."""
 _IF_ANY = ("query", "start", "query_name", "tick_ns")
-"""Left out where there is none."""
+"""Fields that are left out if they are None."""
 _KINDS: dict[str, type[Any]] = {
     kind.event: kind for kind in (Observed, VerdictGiven, Switched, NativeObserved, JoinObserved)
 }
 
 
 def to_json(record: Record) -> str:
-    """One line, without its end."""
+    """Return a record as one line, without a line break."""
     values = {f.name: getattr(record, f.name) for f in fields(record)}
     values = {name: value for name, value in values.items() if value is not None or name not in _IF_ANY}
     return json.dumps({"event": record.event, **values}, allow_nan=False)
 
 
 def from_json(line: str) -> Record:
-    """The record a line was made from; a line of another kind, or with values that no run writes, is refused."""
+    """Return the record of a line. Raises a ThalwegError for an unknown kind, and for values that no run writes."""
     try:
         values = json.loads(line)
         kind = _KINDS[values.pop("event")]
@@ -55,8 +55,11 @@ def from_json(line: str) -> Record:
 
 
 class JsonLines:
-    """Appends records to a file; safe to call from several threads. A file that is made, and missing folders, are this
-    user's alone (modes 0600 and 0700); what is there keeps its mode, and a symbolic link is followed."""
+    """Appends records to a file; safe to call from several threads.
+
+    A new file, and new folders, are accessible only to this user (modes 0600 and 0700). Existing ones keep their mode,
+    and a symbolic link is followed.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -66,24 +69,25 @@ class JsonLines:
             _make_folder(self.path.parent)
             with open(self.path, "ab", opener=_private) as out:
                 if out.tell() and not self._ends_a_line():
-                    out.write(b"\n")  # its writer was killed: the rest of that line will not come
+                    out.write(b"\n")  # its writer was killed, so the rest of that line will never be written
         except OSError as error:
             raise ThalwegError(
-                f"cannot write event records to {self.path}: {error}; choose another file by events=, "
+                f"cannot write event records to {self.path}: {error}; choose another file with events=, "
                 "spark.thalweg.events or THALWEG_EVENTS"
             ) from error
 
     def write(self, record: Record) -> None:
-        """Append one record. A disk that fills up later is warned of once, and fails nothing."""
+        """Append one record. If the file cannot be written, for example because the disk is full, warn once and do not
+        raise."""
         line = (to_json(record) + "\n").encode()
         with self._lock:
             try:
-                # in one piece: others may write to the file too
+                # in one write, because other processes may write to the file too
                 with open(self.path, "ab", buffering=0, opener=_private) as out:
                     out.write(line)
             except OSError as error:
                 if not self._failed:
-                    warnings.warn(f"event records are lost: cannot write to {self.path}: {error}", stacklevel=2)
+                    warnings.warn(f"cannot write to {self.path}, so event records are lost: {error}", stacklevel=2)
                 self._failed = True
 
     def _ends_a_line(self) -> bool:
@@ -93,12 +97,13 @@ class JsonLines:
 
 
 def _private(path: str, flags: int) -> int:
-    """Open a file that, if it is made here, nobody else may read: names of predicates and keys of rows are in it."""
+    """Open a file. If it is new, only this user may read it, because it contains names of predicates and keys of
+    rows."""
     return os.open(path, flags, 0o600)
 
 
 def _make_folder(folder: Path) -> None:
-    """With those above it that are missing, all of this user alone."""
+    """Make a folder and its missing parents, accessible only to this user."""
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
     for place in reversed(missing):
         place.mkdir(mode=0o700, exist_ok=True)

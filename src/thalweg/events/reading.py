@@ -1,7 +1,7 @@
-"""Records of a file, as far as they can be read: what a kill, a full disk or an editor left behind is passed over.
+"""Reads the records of a file, and skips what a killed process, a full disk or an editor has damaged.
 
-Guarantees: whatever the bytes are, reading raises nothing but OSError; every line that holds something else than
-records is reported with its number. Cost: two passes over the file, and one line in memory, of bounded length.
+Guarantees: whatever the bytes are, reading raises only OSError; every line that contains anything other than records is
+reported with its number. Cost: two passes over the file, and one line of bounded length in memory.
 """
 
 from __future__ import annotations
@@ -18,42 +18,43 @@ from thalweg.events.jsonl import BEGINS, from_json
 from thalweg.events.records import JoinObserved, NativeObserved, Observed, Record
 
 MOST_BYTES = 2**24
-"""Of a line; records have a few thousand bytes."""
+"""The maximum length of a line; records have a few thousand bytes."""
 MOST_PARTS = 1000
-"""Of a line: records that ran together, and what is between them."""
+"""The maximum number of parts of a line: records without a line break between them, and anything between them."""
 _BOM = b"\xef\xbb\xbf"
 _DECODER = json.JSONDecoder()
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A line of a file, or a part of it, that is no record."""
+    """A line of a file, or a part of it, that is not a record."""
 
     line: int
-    """From 1."""
+    """The number of the line, from 1."""
     why: str
     torn: bool = False
-    """It begins as a record does: its writer was killed."""
+    """Whether it begins like a record, which means that its writer was killed."""
 
 
 def read(path: str | os.PathLike[str], skipped: list[Skipped] | None = None) -> Iterator[Record]:
-    """The records of a file, oldest first; of a micro-batch that was run again, only those of its last time.
+    """Return the records of a file, oldest first. If a micro-batch was run again, only its last run counts.
 
-    What is no record is passed over and added to `skipped`. Without a list a warning says how many lines there were,
-    those aside that were cut off because their process was killed while writing.
+    Parts that are not records are skipped and added to `skipped`. Without a list, a warning says how many lines were
+    skipped, not counting lines that were cut off because their process was killed while writing.
     """
-    passed_over: list[Skipped] = []
+    unlisted: list[Skipped] = []
     last: dict[tuple[str | None, int | None], str | None] = {}
     for record in _all(path, []):
         if isinstance(record, Observed | NativeObserved | JoinObserved):
             last[record.query, record.batch] = record.start
-    for record in _all(path, passed_over if skipped is None else skipped):
+    for record in _all(path, unlisted if skipped is None else skipped):
         if record.query is None or last.get((record.query, record.batch), record.start) == record.start:
             yield record
-    foreign = [part for part in passed_over if not part.torn]
+    foreign = [part for part in unlisted if not part.torn]
     if foreign:
         warnings.warn(
-            f"{path}: {len(foreign)} lines are no event records, the first is {foreign[0].line}", stacklevel=2
+            f"{path}: {len(foreign)} lines are not event records and are skipped, the first is line {foreign[0].line}",
+            stacklevel=2,
         )
 
 
@@ -63,14 +64,14 @@ def _all(path: str | os.PathLike[str], skipped: list[Skipped]) -> Iterator[Recor
         for found in _parts(number, line):
             if isinstance(found, Skipped):
                 skipped.append(found)
-            elif (why := _stranger(found, runs)) is not None:
+            elif (why := _contradiction(found, runs)) is not None:
                 skipped.append(Skipped(number, why))
             else:
                 yield found
 
 
 def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
-    """With their numbers; of one that is too long only its beginning."""
+    """Return the lines with their numbers; of a line that is too long only its beginning."""
     number = 0
     with Path(path).open("rb") as file:
         while line := file.readline(MOST_BYTES):
@@ -82,7 +83,7 @@ def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
 
 
 def _parts(number: int, line: bytes) -> Iterator[Record | Skipped]:
-    """Of one line: a record, or several that ran together, and what else there is."""
+    """Return the parts of one line: a record, or several without a line break between them, and anything else."""
     if not line.strip(b" \t\r\n\0"):
         return
     if len(line) == MOST_BYTES:
@@ -105,7 +106,7 @@ def _parts(number: int, line: bytes) -> Iterator[Record | Skipped]:
         except (ValueError, RecursionError):
             following = text.find(BEGINS, begin + 1)
             if following < 0 and not end_of_line and _is_open(text[begin:]):
-                return  # the last line, which is being written
+                return  # the last line, which is still being written
             at = following if following >= 0 else len(text)
             yield _torn(number, text[begin:at])
         except ThalwegError as error:
@@ -123,8 +124,8 @@ def _torn(number: int, text: str) -> Skipped:
     return Skipped(number, f"{'cut off' if cut else 'not an event record'}: {text.strip()[:60]!r}", cut)
 
 
-def _stranger(record: Record, runs: dict[tuple[str, ...], object]) -> str | None:
-    """Why it cannot be of the run it names: what earlier records say of the run differs."""
+def _contradiction(record: Record, runs: dict[tuple[str, ...], object]) -> str | None:
+    """Return why a record cannot belong to the run it names, if it contradicts earlier records of the run."""
     facts: dict[tuple[str, ...], object] = {}
     if isinstance(record, JoinObserved):
         facts[record.run, "is"] = "a join"

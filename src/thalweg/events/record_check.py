@@ -1,4 +1,4 @@
-"""Whether the values of a record are such as a run writes: a file of events may have been damaged or edited.
+"""Checks whether a run could have written the values of a record: an event file may have been damaged or edited.
 
 >>> from thalweg.events.records import Switched
 >>> wrong_with(Switched("r", 3, "w", 10, ("b", "a"))), wrong_with(Switched("r", 3, "w", -1, ("b", "a")))
@@ -17,9 +17,9 @@ from thalweg.events.records import JoinObserved, NativeObserved, Observed, Recor
 
 MOST = 2**63
 _SIGNED = ("watermark",)
-"""Numbers that may be negative."""
+"""Fields whose numbers may be negative."""
 _UNBOUNDED = ("masks",)
-"""One bit per predicate."""
+"""Fields whose numbers have one bit per predicate, and so no upper limit."""
 _BY_PREDICATE = {
     Observed: (
         "evaluated", "passed", "busy_ns", "cost_ns", "profiled", "profile_busy_ns", "profile_errors", "raised",
@@ -33,7 +33,7 @@ _ORDERS = {Observed: ("order",), NativeObserved: ("before", "order"), JoinObserv
 
 
 def wrong_with(record: Record) -> str | None:
-    """The first value that no run writes; None: all is well."""
+    """Return what is wrong with the first value that no run writes; None if all values are possible."""
     for name, fits in _checks(type(record).__name__).items():
         value = getattr(record, name)
         if not fits(value):
@@ -48,7 +48,7 @@ def wrong_with(record: Record) -> str | None:
 def _wrong_lists(record: Observed | NativeObserved | JoinObserved) -> str | None:
     names = record.others if isinstance(record, JoinObserved) else record.predicates
     if isinstance(record, JoinObserved) and record.inner and names:
-        return "others is not empty, though an inner result probes for nothing"
+        return "others is not empty, although an inner result does not probe"
     for name in _BY_PREDICATE[type(record)]:
         found = len(getattr(record, name))
         if found != len(names) and not (name in _MAY_BE_EMPTY and not found):
@@ -79,7 +79,7 @@ def _is_text(value: object) -> bool:
 
 @cache
 def _checks(name_of_kind: str) -> dict[str, Callable[[Any], bool]]:
-    """By field, from its annotation."""
+    """Return a check for each field, made from its annotation."""
     kind: Any = getattr(records, name_of_kind)
     plain: dict[Any, Callable[[object], bool]] = {
         str: _is_text, int: _is_count, float: _is_cost, bool: lambda value: isinstance(value, bool),

@@ -1,9 +1,9 @@
-"""The records. Names, numbers and sentences only, so that every record survives JSON unchanged.
+"""The records. They contain only names, numbers and sentences, so that JSON preserves every record exactly.
 
-`run` tells runs apart: a streaming query's id and run id, a batch DataFrame, or a local pass. `batch` is the
-micro-batch, None outside streams. `query` is the streaming query's id, which outlives restarts, and `start` tells one
-start of it from the next: a micro-batch is run again after a crash, and then only its last time counts. Lists go with
-`predicates`, index by index.
+`run` identifies a run: a streaming query's id and run id, a batch DataFrame, or a local pass. `batch` is the number of
+the micro-batch, None outside streams. `query` is the streaming query's id, which stays the same after restarts, and
+`start` identifies one start of the query: after a crash a micro-batch is run again, and then only its last run counts.
+Lists have one value per predicate, in the order of `predicates`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What one task, or one local pass, did between two reports of it."""
+    """What one task, or one local pass, did between two of its reports."""
 
     event: ClassVar[str] = "observed"
 
@@ -26,57 +26,59 @@ class Observed:
     policy: str
     predicates: tuple[str, ...]
     order: tuple[str, ...]
-    """The order at the end."""
+    """The order at the end of the report."""
     rows: int
     kept: int
     evaluated: tuple[int, ...]
     passed: tuple[int, ...]
     busy_ns: tuple[int, ...]
     cost_ns: tuple[float | None, ...]
-    """What one more row costs; None where nobody knows."""
+    """The cost of one more row; None if unknown."""
     profiled: tuple[int, ...]
     profile_busy_ns: tuple[int, ...]
     profile_errors: tuple[int, ...]
-    """Rows it raised on when it was evaluated only to learn something."""
+    """Rows on which the predicate raised while it was profiled."""
     profile_tuples: int
     total_ns: int
     profiling_ns: int
     reoptimizing_ns: int
     omitted_switches: int = 0
-    """Switches that were made but are not recorded one by one, because there were too many."""
+    """Switches that are not recorded one by one, because there were too many."""
     query: str | None = None
     start: str | None = None
     failed: int = 0
     """Rows set aside (`on_error="dead-letter"`)."""
     raised: tuple[int, ...] = ()
-    """Rows each predicate raised on in ordinary work, dropped by others or not; empty in records of older versions."""
+    """Rows on which each predicate raised in ordinary work, whether or not other predicates dropped them; empty in
+    records of older versions."""
     query_name: str | None = None
-    """What the user called the streaming query."""
+    """The name that the user gave the streaming query."""
     fixed_ns: tuple[float | None, ...] = ()
-    """What a call costs besides its rows; None where nobody knows, empty in records of older versions."""
+    """The fixed cost of a call, besides its rows; None if unknown, empty in records of older versions."""
     switched: bool = False
-    """A switch was made since the report before: the following three begin with the last one."""
+    """Whether a switch was made since the previous report. If so, the next three fields count from the last switch."""
     rows_in_force: int | None = None
-    """Rows that went through the order at the end, without those of trials; None in records of older versions."""
+    """Rows processed in the order at the end, without those of trials; None in records of older versions."""
     evaluated_in_force: tuple[int, ...] = ()
-    """Rows of those that each predicate was evaluated on; empty in records of older versions, like the next."""
+    """Of these rows, those on which each predicate was evaluated; empty in records of older versions."""
     passed_in_force: tuple[int, ...] = ()
+    """Of these rows, those that passed each predicate; empty in records of older versions."""
     standing: str = ""
-    """Why the order has not changed lately, in one sentence; empty where the policy does not say."""
+    """Why the order has not changed lately, in one sentence; empty if the policy gives no reason."""
     trials: int = 0
-    """Slices that were run in another order to measure it. Neither verdicts nor switches."""
+    """Slices that were run in another order to measure it. They are neither verdicts nor switches."""
     trial_rows: int = 0
     trial_ns: int = 0
-    """Time of those slices, a part of the processing time."""
+    """Time of those slices, which is part of the processing time."""
     trial_loss_ns: int = 0
     """How much longer they took than the order in force would have."""
     compiling_ns: int = 0
-    """Time in which numba compiled or loaded functions; not a part of `total_ns`."""
+    """Time in which numba compiled or loaded functions; not part of `total_ns`."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictGiven:
-    """A policy said that another order is better, and why."""
+    """A policy decided that another order is better, with the reason."""
 
     event: ClassVar[str] = "verdict"
 
@@ -85,7 +87,7 @@ class VerdictGiven:
     worker: str
     policy: str
     at_row: int
-    """Rows this worker's loop had seen."""
+    """The number of rows that this worker's loop had seen."""
     before: tuple[str, ...]
     after: tuple[str, ...]
     reason: str
@@ -110,8 +112,8 @@ class Switched:
 
 @dataclass(frozen=True, slots=True)
 class NativeObserved:
-    """The native predicates of one run (in a stream, of one micro-batch): their order and why, and what sampled rows
-    showed. Lists go with `predicates`."""
+    """The native predicates of one run (in a stream, of one micro-batch): their order, the reason for it, and the
+    outcomes of sampled rows. Lists have one value per predicate, in the order of `predicates`."""
 
     event: ClassVar[str] = "native"
 
@@ -121,23 +123,23 @@ class NativeObserved:
     batch: int | None
     policy: str
     chain: tuple[str, ...]
-    """The Python predicates behind them."""
+    """The Python predicates that run after them."""
     predicates: tuple[str, ...]
     fingerprint: str
-    """Of the expressions: what was learned is used again only for the same ones."""
+    """A fingerprint of the expressions: what was learned is reused only for the same expressions."""
     kinds: tuple[str, ...]
     costs: tuple[float, ...]
-    """By the kind of expression; a comparison is 1."""
+    """The estimated costs by the kind of expression; a comparison is 1."""
     before: tuple[str, ...]
     """The order before this run."""
     order: tuple[str, ...]
     reason: str
-    """Why this order."""
+    """Why this order was chosen."""
     tested: tuple[int, ...]
-    """Sampled rows whose guards held; 0: it stands before the sample is taken."""
+    """Sampled rows whose guards held; 0 if the predicate runs before the sample is taken."""
     passed: tuple[int, ...]
     masks: tuple[int, ...]
-    """Outcomes of sampled rows: bit k is set where predicate k drops the row."""
+    """Outcomes of sampled rows: bit k is set if predicate k drops the row."""
     counts: tuple[int, ...]
     """How many sampled rows had that outcome."""
     query: str | None = None
@@ -146,8 +148,8 @@ class NativeObserved:
 
 @dataclass(frozen=True, slots=True)
 class JoinObserved:
-    """What a join did with the rows of one of its streams between two reports of it, and what its window holds. Lists
-    go with `others`, the streams that its rows are probed for."""
+    """What a join did with the rows of one of its streams between two of its reports, and what the stream's window
+    holds. Lists have one value per stream in `others`, the streams that are probed with its rows."""
 
     event: ClassVar[str] = "joined"
 
@@ -156,70 +158,71 @@ class JoinObserved:
     """`stream`, `batch` or `local`."""
     batch: int | None
     worker: str
-    """On Spark the bucket, such as `bucket 3`, which outlives the processes that serve it."""
+    """On Spark the bucket, such as `bucket 3`, which stays the same if another process takes over."""
     policy: str
     stream: str
     others: tuple[str, ...]
     order: tuple[str, ...]
-    """In which they are probed, at the end."""
+    """The order in which they are probed, at the end of the report."""
     rows: int
     late: int
-    """Older than the query's watermark: not joined."""
+    """Rows older than the query's watermark, which are not joined."""
     no_time: int
     no_key: int
-    """With a null among their keys, or a value nothing can equal."""
+    """Rows with a null among their keys, or with a value that equals nothing."""
     kept: int
-    """With a partner in every window."""
+    """Rows with a partner in every window."""
     results: int
-    """That came with these rows."""
+    """Results that these rows produced."""
     evaluated: tuple[int, ...]
     passed: tuple[int, ...]
     profiled: tuple[int, ...]
     profile_tuples: int
     looked: int
-    """Entries of hash indexes compared, profiling included."""
+    """Entries of hash indexes that were compared, including profiling."""
     total_ns: int
     profiling_ns: int
     reoptimizing_ns: int
     expired: int
     window_rows: int
-    """Held now."""
+    """Rows that the window holds now."""
     window_bytes: int
     watermark: int | None
-    """Of the stream, in ticks of its time."""
+    """The stream's watermark, in ticks of its time."""
     most_matches: int
-    """That one row had by its keys, at most so far."""
+    """The most matches that one row had by its keys so far."""
     hottest: str
     """The keys of that row; empty with `redact`."""
     limit: int
-    """Matches one row may have."""
+    """The most matches that one row may have."""
     omitted_switches: int = 0
     query: str | None = None
     start: str | None = None
     most_late: int = 0
-    """Ticks by which a row was late, at most so far."""
+    """The most ticks by which a row was late so far."""
     filtered: int = 0
-    """Dropped by a condition on the stream alone."""
+    """Rows dropped by a condition on this stream alone."""
     most_rows: int = 0
-    """That its window held at once so far."""
+    """The most rows that the window held at once so far."""
     most_bytes: int = 0
     ahead: int = 0
-    """Further in the future than is believed: joined, but the watermark did not follow."""
+    """Rows further in the future than is plausible. They are joined, but do not advance the watermark."""
     state_bytes: int = 0
-    """Of this stream's chunks in the state store, now."""
+    """The current size of this stream's chunks in the state store."""
     state_chunks: int = 0
     reloaded: int = 0
     """Chunks read back from the state store."""
     query_name: str | None = None
-    """What the user called the streaming query."""
+    """The name that the user gave the streaming query."""
     replicated: bool = False
-    """Its rows are held by every bucket, and counted by one of them."""
+    """Whether every bucket holds its rows; one of the buckets counts them."""
     table: bool = False
-    """A table is probed and never probes: it has rows and what is held of them, the rest is zero."""
+    """Whether this is a table, which is probed but never probes. Its record has rows and what is held of them; the
+    rest is zero."""
     tick_ns: int | None = None
-    """How long a tick of time is; None: times are whole numbers, and nobody knows."""
+    """The length of a tick of time; None if times are integers of unknown unit."""
     switched: bool = False
-    """This and the following: as in `Observed`."""
+    """This field and the following ones are as in `Observed`."""
     rows_in_force: int | None = None
     evaluated_in_force: tuple[int, ...] = ()
     passed_in_force: tuple[int, ...] = ()
@@ -230,8 +233,8 @@ class JoinObserved:
     trial_loss_ns: int = 0
     compiling_ns: int = 0
     inner: bool = False
-    """Not a stream, but what a tree of joins has put together from those named in `stream`, such as `(a b)`: it has
-    rows, those that expired and what is held of them, the rest is zero."""
+    """Whether this is not a stream but an intermediate result of a join tree, from the streams named in `stream`, such
+    as `(a b)`. Its record has rows, expired rows and what is held of them; the rest is zero."""
 
 
 Record = JoinObserved | Observed | VerdictGiven | Switched | NativeObserved

@@ -1,8 +1,8 @@
-"""What is held of an aggregate while its rows come, so that parts merge: sums, counts, least and largest values.
+"""Partial aggregates, which can be merged: sums, counts, minima and maxima.
 
-Sums of whole numbers and of decimals are exact, and so do not depend on the order of rows: only a total that does not
-fit raises. (Spark raises as well where only a part of the rows does not fit.) The least and largest of floating
-numbers are found among whole numbers of the same order, in which NaN is the greatest, since Arrow passes NaN over.
+Sums of whole numbers and of decimals are exact, so they do not depend on the order of rows: only a total that does not
+fit raises. (Spark also raises if only the sum of some rows does not fit.) The minimum and maximum of floating-point
+numbers are computed on integers in the same order, in which NaN is the greatest, because Arrow ignores NaN.
 
 >>> parts, finish = parts_of(AggregateColumn("avg", "x", pa.float64()), pa.int64())
 >>> [(part.name, part.merge) for part in parts]
@@ -31,37 +31,39 @@ _SIGN = np.int64(2**63 - 1)
 
 
 @dataclass(frozen=True)
-class Part:
-    """A column that is held."""
+class PartialAggregate:
+    """A column of partial aggregates, one value per group."""
 
     name: str
     column: str | None
-    """Of the rows; None: any."""
+    """The column of the rows that is aggregated; None: any column."""
     merge: str
-    """How Arrow makes one of several."""
+    """The Arrow aggregation that merges several values into one."""
     of: Callable[[pa.Array], pa.Array]
-    """Of rows."""
+    """Returns the partial aggregates of single rows."""
 
 
-def parts_of(aggregate: AggregateColumn, kind: pa.DataType) -> tuple[tuple[Part, ...], Finish]:
-    """What is held, and what makes the result of it. Distinct values are held elsewhere."""
+def parts_of(aggregate: AggregateColumn, kind: pa.DataType) -> tuple[tuple[PartialAggregate, ...], Finish]:
+    """Return the partial aggregates to store, and the function that computes the result from them.
+
+    Distinct values are stored elsewhere."""
     column, function = aggregate.column, aggregate.function
     if column is None:
-        return (Part("count", None, "sum", _ones),), _same
-    count = Part(f"count of {column}", column, "sum", _known)
+        return (PartialAggregate("count", None, "sum", _ones),), _same
+    count = PartialAggregate(f"count of {column}", column, "sum", _known)
     if function == "count":
         return (count,), _same
     if function in ("sum", "avg"):
-        total = Part(f"sum of {column}", column, "sum", _summed_as(kind))
+        total = PartialAggregate(f"sum of {column}", column, "sum", _summed_as(kind))
         if function == "avg":
             return (total, count), _average
         return (total,), lambda sums: _fitting(sums, aggregate)
     to, back = _ordered(kind)
-    return (Part(f"{function} of {column}", column, function, to),), back
+    return (PartialAggregate(f"{function} of {column}", column, function, to),), back
 
 
 def same_values(array: pa.Array) -> pa.Array:
-    """What SQL takes as one value as one: every NaN, and zero whatever its sign."""
+    """Return an array in which values that are equal in SQL are the same: every NaN, and zeros of either sign."""
     if not is_.is_floating(array.type):
         return array
     nan = pa.scalar(np.nan, array.type)
@@ -85,7 +87,7 @@ def _average(sums: pa.Array, counts: pa.Array) -> pa.Array:
 
 
 def _summed_as(kind: pa.DataType) -> Callable[[pa.Array], pa.Array]:
-    """A type in which no sum of fewer than 10^10 rows overflows: Arrow would not say."""
+    """Return a cast to a type in which no sum of fewer than 10^10 rows overflows: Arrow overflows silently."""
     if is_.is_floating(kind):
         wide = pa.float64()
     elif is_.is_decimal(kind):
@@ -100,14 +102,14 @@ def _fitting(sums: pa.Array, aggregate: AggregateColumn) -> pa.Array:
         return sums.cast(aggregate.type)
     except pa.ArrowInvalid:
         worst = max((value for value in sums.to_pylist() if value is not None), key=abs)
-        rest = f"which {sql_name(aggregate.type)} cannot tell; sum it as a DOUBLE: sum(CAST(... AS DOUBLE))"
+        rest = f"which {sql_name(aggregate.type)} cannot represent; sum it as a DOUBLE: sum(CAST(... AS DOUBLE))"
         raise SumOverflowError(f"{aggregate} of a window is {worst}, {rest}").or_redacted(
             f"{aggregate} of a window is a number {rest}"
         ) from None
 
 
 def _ordered(kind: pa.DataType) -> tuple[Callable[[pa.Array], pa.Array], Callable[[pa.Array], pa.Array]]:
-    """To a type of which Arrow finds the least and the largest, in SQL's order, and back."""
+    """Return casts to and from a type in which Arrow computes min and max in SQL's order."""
     if is_.is_floating(kind):
         return _as_words, lambda words: _from_words(words).cast(kind)
     if is_.is_duration(kind):
@@ -116,7 +118,7 @@ def _ordered(kind: pa.DataType) -> tuple[Callable[[pa.Array], pa.Array], Callabl
 
 
 def _as_words(array: pa.Array) -> pa.Array:
-    """Whole numbers in the order of floating ones.
+    """Return integers in the same order as the floating-point numbers.
 
     >>> _as_words(pa.array([-1.0, -0.0, 0.0, float("inf"), float("nan")])).to_pylist()[1:3]
     [-1, 0]
@@ -130,5 +132,5 @@ def _as_words(array: pa.Array) -> pa.Array:
 
 def _from_words(words: pa.Array) -> pa.Array:
     known = words.fill_null(0).to_numpy(zero_copy_only=False)
-    bits = np.where(known < 0, known ^ _SIGN, known)  # the greatest is a NaN
+    bits = np.where(known < 0, known ^ _SIGN, known)  # the greatest integer becomes a NaN
     return pa.array(bits.view(np.float64), mask=words.is_null().to_numpy(zero_copy_only=False))

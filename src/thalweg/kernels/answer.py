@@ -1,13 +1,13 @@
-"""What a predicate answers on some rows: one bit a row, and on which rows it raised.
+"""The answers of a predicate on some rows: one bit per row, and the rows on which it raised.
 
-A row function is called once a row, also when it raises on some: the call goes on behind the row that raised. A
-vectorised predicate that raises is called again on halves, down to the rows that raise alone: O(f log n) more calls for
-f such rows of n. A slice that raises while neither half does (too little memory, say) has no such row. An expression of
-SQL knows all rows on which it divides by zero, fails to cast text or calls a function that raises: it is called once
-more, on the others.
+A row function is called once per row, even if it raises on some: the calls continue after the row that raised. A
+vectorized predicate that raises is called again on halves, down to single rows that raise: O(f log n) more calls for f
+such rows of n. If a slice raises but neither half does (too little memory, for example), no row of it has raised. An
+SQL expression knows all rows on which it divides by zero, fails to cast text or calls a function that raises: it is
+called once more, on the other rows.
 
 >>> mask, raised = answer_by_row(lambda x: 10 / x > 2, [[1, 0, 9]], 3, "p")
->>> mask.tolist(), raised  # unknown is not false: the bit says whether the row stays
+>>> mask.tolist(), raised  # unknown is not false: the bit is whether the row stays
 ([True, True, False], {1: ZeroDivisionError('division by zero')})
 """
 
@@ -29,27 +29,29 @@ from thalweg.plan.predicate import is_column
 
 Bits = NDArray[np.bool_]
 Raised = dict[int, Exception]
-"""What was raised, by the number of the row among those asked for. Its owner clears it when it is done: an exception
-holds the frames it went through, and they hold the rows."""
+"""The exceptions, by the row's position among the given rows. The owner clears it after use: an exception keeps the
+frames it passed through alive, and these keep the rows alive."""
 
 _BOOL = {bool}
 _TRUTH_VALUES = {bool, type(None), np.bool_, int, float, str, bytes, list, tuple, dict, set, re.Match}
-"""Common types of results that need no look."""
+"""Common types of results that need no check."""
 
 
 class CallEnded(BaseException):
-    """Raised inside a call by who watches it, to end it; no `except Exception` of a predicate's may swallow it."""
+    """Raised inside a call by its watchdog, to end it. An `except Exception` in a predicate does not catch it."""
 
 
 def answer_by_row(
     call: Callable[..., Any], values: Sequence[list[Any]], rows: int, name: str, *, strict: bool = False
 ) -> tuple[Bits, Raised]:
-    """A row function on the values of its columns. The types of what it returns are looked at, each once: an array has
-    no truth, and a coroutine is always true. `strict`: what is no truth value is refused."""
+    """Call a row function on the values of its columns.
+
+    Each type that it returns is checked once: an array has no truth value, and a coroutine is always true. `strict`:
+    refuse everything that is not a boolean or None."""
     raised: Raised = {}
     answers = _all_of(map(call, *values), rows, raised)
     if not strict and answers and type(answers[0]) in _TRUTH_VALUES:
-        with suppress(Exception):  # of what is neither a truth value nor a small number: it is looked at below
+        with suppress(Exception):  # neither truth values nor small numbers: they are checked below
             return np.frombuffer(bytes(answers), dtype=np.uint8) != 0, raised
     kinds = set(map(type, answers))
     if kinds != _BOOL:
@@ -57,18 +59,18 @@ def answer_by_row(
             _refuse_other_kinds(kinds, name)
         else:
             for kind in sorted(kinds - _TRUTH_VALUES, key=lambda kind: kind.__name__):
-                _refuse_what_is_no_truth(next(a for a in answers if type(a) is kind), answers, name)
+                _refuse_non_truth_value(next(a for a in answers if type(a) is kind), answers, name)
         answers = _all_of(map(truth, answers), rows, raised)
     return np.frombuffer(bytes(answers), dtype=bool), raised
 
 
 def _all_of(results: Iterator[Any], rows: int, raised: Raised) -> list[Any]:
-    """All results, True where one raised instead."""
+    """Return all results, with True for calls that raised."""
     answers: list[Any] = []
     while len(answers) < rows:
         try:
-            answers.extend(results)  # keeps what came before an exception
-            if len(answers) < rows:  # a StopIteration ends `extend` without a word
+            answers.extend(results)  # keeps the results before an exception
+            if len(answers) < rows:  # a StopIteration ends `extend` silently
                 raised[len(answers)] = StopIteration()
                 answers.append(True)
         except Exception as error:
@@ -80,22 +82,24 @@ def _all_of(results: Iterator[Any], rows: int, raised: Raised) -> list[Any]:
 def _refuse_other_kinds(kinds: set[type], name: str) -> None:
     others = kinds - {bool, type(None), np.bool_}
     if others:
-        told = ", ".join(sorted(kind.__name__ for kind in others)[:4])
+        names = ", ".join(sorted(kind.__name__ for kind in others)[:4])
         raise WrongAnswerError(
-            f"{name} is registered to return BOOLEAN and returned {told}; change the function, or returns="
+            f"{name} is registered to return BOOLEAN and returned {names}; change the function or its returns= argument"
         )
 
 
-def _refuse_what_is_no_truth(result: Any, answers: Sequence[Any], name: str) -> None:
-    """One result of a type: Arrow, NumPy and pandas arrays, Arrow scalars (before pyarrow 21 even a false one counts as
-    true), Columns, and what is always true because it has not run yet."""
+def _refuse_non_truth_value(result: Any, answers: Sequence[Any], name: str) -> None:
+    """Raise if a result cannot be a truth value.
+
+    Refused are: Arrow, NumPy and pandas arrays, Arrow scalars (before pyarrow 21 even a false one counts as true),
+    Columns, and objects that are always true because they have not run yet."""
     kind = type(result)
     library = kind.__module__.partition(".")[0]
     whose = "" if library == "builtins" else f"{library}'s "
     what = f"predicate {name!r} returned {whose}{kind.__name__} for a row"
     if is_column(result):
         raise PredicateError(
-            f"{what}: a function of Columns is no predicate; give what it returns, tw.predicate(f(F.col(...)))"
+            f"{what}: a function of Columns is not a predicate; pass its result instead: tw.predicate(f(F.col(...)))"
         )
     of_pandas = library == "pandas" and hasattr(kind, "__array__")
     if (
@@ -104,25 +108,25 @@ def _refuse_what_is_no_truth(result: Any, answers: Sequence[Any], name: str) -> 
         or (isinstance(result, np.ndarray) and result.ndim)
     ):
         raise PredicateError(
-            f"{what}, which is no truth value; did you forget vectorized=True? Then it gets whole columns, as Arrow "
-            "arrays, and returns one boolean a row"
+            f"{what}, which is not a truth value; did you forget vectorized=True? With it, the function gets whole "
+            "columns as Arrow arrays and returns one boolean per row"
         )
     if isinstance(result, Awaitable | AsyncIterator):
         for each in answers:
             if iscoroutine(each):
-                each.close()  # or Python warns of every one that it was never awaited
-        raise PredicateError(f"{what}, which is always true: return the value it stands for, asyncio.run(...)")
+                each.close()  # else Python warns that each one was never awaited
+        raise PredicateError(f"{what}, which is always true; return its result instead: asyncio.run(...)")
     if isinstance(result, Iterator) and not hasattr(kind, "__bool__") and not hasattr(kind, "__len__"):
         raise PredicateError(
-            f"{what}, which is always true, also where it gives nothing: return a value, such as any(...) or all(...) "
-            "of it"
+            f"{what}, which is always true, even if it yields nothing; return a value instead, such as any(...) or "
+            "all(...) of it"
         )
     if result is NotImplemented:
-        raise PredicateError(f"{what}, which is no answer; return True or False")
+        raise PredicateError(f"{what}, which is not a truth value; return True or False")
 
 
 def answer_by_array(call: Callable[..., Any], arrays: Sequence[pa.Array], rows: int, name: str) -> tuple[Bits, Raised]:
-    """A vectorised predicate on its columns."""
+    """Call a vectorized predicate on its columns."""
     raised: Raised = {}
     return _answered(call, arrays, name, range(rows), raised), raised
 
@@ -130,7 +134,7 @@ def answer_by_array(call: Callable[..., Any], arrays: Sequence[pa.Array], rows: 
 def _answered(
     call: Callable[..., Any], arrays: Sequence[pa.Array], name: str, places: Sequence[int], raised: Raised
 ) -> Bits:
-    """On the rows at these places."""
+    """Return the answers on the rows at `places`; `raised` gets the exceptions."""
     rows = len(places)
     try:
         result = call(*arrays)
@@ -138,7 +142,7 @@ def _answered(
         raise
     except Exception as error:
         if isinstance(error, ExpressionError) and error.rows is not None:
-            return _answered_but_for(error, call, arrays, name, places, raised)
+            return _answered_on_other_rows(error, call, arrays, name, places, raised)
         if rows == 1:
             raised[places[0]] = error
             return np.ones(1, dtype=bool)
@@ -153,7 +157,7 @@ def _answered(
     )
 
 
-def _answered_but_for(
+def _answered_on_other_rows(
     error: ExpressionError,
     call: Callable[..., Any],
     arrays: Sequence[pa.Array],
@@ -161,7 +165,7 @@ def _answered_but_for(
     places: Sequence[int],
     raised: Raised,
 ) -> Bits:
-    """An expression that knows all rows on which it raises: it is asked again on the others."""
+    """Call an expression again on the rows on which it does not raise; `error` lists the others."""
     assert error.rows is not None
     assert error.each is not None
     mask = np.ones(len(places), dtype=bool)
@@ -177,7 +181,7 @@ def _answered_but_for(
 
 
 def as_mask(result: Any, rows: int, name: str) -> Bits:
-    """A vectorised predicate's answer as one bit a row; null is false.
+    """Return the result of a vectorized predicate as one bit per row; null is false.
 
     >>> as_mask(pa.array([True, None, False]), 3, "p").tolist()
     [True, False, False]
@@ -185,8 +189,8 @@ def as_mask(result: Any, rows: int, name: str) -> Bits:
     if isinstance(result, pa.ChunkedArray):
         result = result.combine_chunks()
     if not isinstance(result, (pa.Array, np.ndarray)) and hasattr(result, "__array__") and hasattr(result, "dtype"):
-        with suppress(pa.ArrowInvalid, pa.ArrowTypeError):  # mixed values; refused below, by what they are
-            result = pa.array(result)  # pandas, with its own missing values
+        with suppress(pa.ArrowInvalid, pa.ArrowTypeError):  # mixed values are refused below, by their type
+            result = pa.array(result)  # pandas has its own missing values
     if isinstance(result, pa.Array) and pa.types.is_boolean(result.type):
         mask: Bits = (result.fill_null(False) if result.null_count else result).to_numpy(zero_copy_only=False)
     elif isinstance(result, np.ndarray) and result.dtype == np.bool_ and result.ndim == 1:
@@ -194,10 +198,12 @@ def as_mask(result: Any, rows: int, name: str) -> Bits:
     else:
         what = result.type if isinstance(result, pa.Array) else getattr(result, "dtype", None)
         raise PredicateError(
-            f"predicate {name!r} is vectorized and must return an array of booleans, one a row; it returned "
+            f"predicate {name!r} is vectorized and must return an array of booleans, one per row; it returned "
             f"{type(result).__name__}{f' of {what}' if what is not None else ''}. It got whole columns, as Arrow "
-            "arrays; for a function of one row's values leave out vectorized=True"
+            "arrays; if it is a function of one row's values, leave out vectorized=True"
         )
     if len(mask) != rows:
-        raise PredicateError(f"predicate {name!r} got {rows} rows and returned {len(mask)} values; one a row is needed")
+        raise PredicateError(
+            f"predicate {name!r} got {rows} rows and returned {len(mask)} values; it must return one per row"
+        )
     return mask

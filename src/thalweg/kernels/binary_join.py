@@ -1,12 +1,12 @@
-"""Joins of two windows, pipelined: the symmetric hash join and symmetric nested loops.
+"""Pipelined joins of two windows: the symmetric hash join and symmetric nested loops.
 
-Answers: the pairs that new rows of one side make with what the other side holds; then they are inserted themselves, so
-each pair comes once. Sides may hold rows that were put together before, so that joins form trees.
-Guarantee: no input is waited for (non-blocking), and the pairs do not depend on the order in which rows come.
-Cost: of an arrival, move + hash + probe for the hash join; move and one comparison with each row of the other window
-for nested loops (rate-based, table 3).
-Differs from the paper: inputs are windows, not everything that ever came, so the cost of nested loops grows with the
-window and not with time.
+Answers: the pairs that new rows of one side form with the rows of the other side. Then the new rows are inserted, so
+each pair is produced once. A side may store rows that are results of another join, so that joins form trees.
+Guarantee: the join waits for no input (non-blocking), and the pairs do not depend on the order in which rows arrive.
+Cost per arrival: move + hash + probe for the hash join; move and one comparison with each row of the other window for
+nested loops (rate-based, table 3).
+Differs from the paper: inputs are windows, not all rows so far. So the cost of nested loops grows with the window, not
+with time.
 
 Reference: Viglas, Naughton: Rate-Based Query Optimization for Streaming Information Sources. SIGMOD 2002, section 3.4.
 """
@@ -21,7 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.errors import PlanError, nearest
-from thalweg.kernels.multiway_join import RESULTS, ResultLimits, Told, put_together
+from thalweg.kernels.multiway_join import RESULTS, ResultCounts, ResultLimits, put_together
 from thalweg.kernels.probe_chain import ProbeRows
 from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.kernels.window_store import WindowStore
@@ -38,8 +38,9 @@ NO_LIMIT = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Row numbers: of the new rows in their batch, of the others in their window; the later time and the earlier end
-    of each pair."""
+    """Pairs of rows, by number: the new rows in their batch, the old ones in their window.
+
+    Each pair has the later time and the earlier end of its rows."""
 
     new: Words
     old: Words
@@ -48,7 +49,7 @@ class Pairs:
 
 
 class BinaryJoin:
-    """Two windows, each indexed by one key."""
+    """A join of two windows, each indexed by one key."""
 
     def __init__(self, left: pa.Schema, right: pa.Schema, method: str = "hash", salt: Salt = NO_SALT) -> None:
         if method not in METHODS:
@@ -56,13 +57,14 @@ class BinaryJoin:
         self.method = method
         self.stores = {LEFT: WindowStore(left, [_KEY], salt=salt), RIGHT: WindowStore(right, [_KEY], salt=salt)}
         self.looked = 0
-        """Entries compared so far."""
+        """The number of entries compared so far."""
 
     def process(
         self, side: str, batch: pa.RecordBatch, keys: Words, times: Words, ends: Words, *, keep: bool = True,
     ) -> Iterator[Pairs]:  # fmt: skip
-        """The pairs of new rows, in the order of these; they are inserted when the last is taken, unless nobody will
-        ever look for them (`keep`)."""
+        """Yield the pairs of new rows, in the order of the rows.
+
+        After the last pair is taken, the rows are inserted if `keep`: without it, later rows do not find them."""
         other = self.stores[RIGHT if side == LEFT else LEFT]
         ring = other.indexes[_KEY].ring
         found = self._hash if self.method == "hash" else self._loops
@@ -72,25 +74,25 @@ class BinaryJoin:
             self.insert(side, batch, keys, times, ends)
 
     def insert(self, side: str, batch: pa.RecordBatch, keys: Words, times: Words, ends: Words) -> None:
-        """New rows whose pairs nobody asks for."""
+        """Insert new rows without producing their pairs."""
         self.stores[side].insert(batch, {_KEY: keys}, times, ends)
 
     def expire(self, before: int) -> dict[str, int]:
-        """Forget rows whose end is before that time; returns how many of each side."""
+        """Forget rows whose end is before this time. Return how many, by side."""
         return {side: store.expire(before) for side, store in self.stores.items()}
 
     def _hash(
         self, side: str, keys: Words, times: Words, ends: Words, results: int
     ) -> Iterator[tuple[Words, Words, Words]]:
-        told = Told()
+        counts = ResultCounts()
         rows = ProbeRows({_KEY: keys}, times, ends, np.full((1, len(keys)), -1, np.int64))
         tree = _TREES[side]
         found = put_together(
-            tree, self.stores, rows, np.arange(len(keys)), tree.others, ResultLimits(NO_LIMIT, results), told
+            tree, self.stores, rows, np.arange(len(keys)), tree.others, ResultLimits(NO_LIMIT, results), counts
         )
         for one in found:
             yield one.rows[side], one.rows[tree.others[0]], one.latest
-        self.looked += told.looked
+        self.looked += counts.looked
 
     def _loops(
         self, side: str, keys: Words, times: Words, ends: Words, results: int

@@ -1,10 +1,10 @@
-"""Columns of Arrow: rows taken from them, types that can be stored and gathered, and the columns of one slice.
+"""Arrow columns: selecting rows, types that can be stored and gathered, and the columns of one slice.
 
-A slice has its columns as Arrow arrays for vectorised predicates and as Python values for row functions.
+A slice has its columns as Arrow arrays for vectorized predicates and as Python values for row functions.
 
-Python values are made only for rows some row function asks for, and only once a row when several ask; but lists, dicts
-and pairs of nested columns are made anew for each, since one function could change what the next one gets, and the
-answer would depend on the order. Arrow arrays cannot be changed.
+Python values are created only for rows that some row function reads, and only once per row if several functions read
+them. Lists, dicts and pairs of nested columns are created again for each function: one function could change what the
+next one gets, and the result would depend on the order. Arrow arrays are immutable.
 
 >>> columns = Columns({"x": pa.array([1, 2, None]), "s": pa.array(["a", None, "c"])}, 3)
 >>> columns.arrow("x", np.array([2, 0])).to_pylist()
@@ -12,9 +12,9 @@ answer would depend on the order. Arrow arrays cannot be changed.
 >>> columns.python("s", None)
 ['a', None, 'c']
 
-Windows and results hold columns as plain types, whatever the batches hold them as. Dictionaries differ from batch to
-batch: kept as they are, a window's would hold every value of the stream's history, and more than a narrow index can
-tell. Arrow gathers nothing from views. Both become the values they stand for.
+Windows and results store columns as plain types, whatever the types in the batches. Dictionaries differ from batch to
+batch: a window's dictionary would contain every value in the stream's history, more than a narrow index can address.
+Arrow cannot gather from views. Both are converted to plain values.
 
 >>> plain_type(pa.dictionary(pa.int8(), pa.string_view())), plain_type(pa.int8())
 (DataType(string), DataType(int8))
@@ -35,19 +35,19 @@ from thalweg.kernels.ungathered import runs_of, take_ungathered
 Rows = NDArray[np.int64]
 
 
-# `array.take(rows)` spends more time on finding its function and checking bounds than on a thousand rows
+# `array.take(rows)` spends more time on looking up its function and checking bounds than on a thousand rows
 _TAKE = pc.get_function("take")
 _TRUSTED = pc.TakeOptions(boundscheck=False)
 
 
 def as_index(rows: Rows) -> pa.Array:
-    """Row numbers as an Arrow array, without copying."""
+    """Return row numbers as an Arrow array, without copying."""
     assert rows.dtype == np.int64
     return pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])
 
 
 def take_rows(array: pa.Array, rows: Rows) -> pa.Array:
-    """The values at some places, all of which are inside."""
+    """Return the values at these positions, which must be in bounds."""
     try:
         return _TAKE.call([array, as_index(rows)], _TRUSTED)
     except pa.ArrowNotImplementedError:
@@ -55,7 +55,7 @@ def take_rows(array: pa.Array, rows: Rows) -> pa.Array:
 
 
 def filter_rows(batch: pa.RecordBatch, keep: NDArray[np.bool_]) -> pa.RecordBatch:
-    """The rows where it is true, with columns of any type."""
+    """Return the rows for which `keep` is true, with columns of any type."""
     try:
         return batch.filter(pa.array(keep))
     except pa.ArrowNotImplementedError:
@@ -64,7 +64,7 @@ def filter_rows(batch: pa.RecordBatch, keep: NDArray[np.bool_]) -> pa.RecordBatc
 
 
 class Columns:
-    """Access by name and by the rows still alive (None: all of them)."""
+    """The columns of a slice, by name and by the rows that are still alive (None: all rows)."""
 
     __slots__ = ("_arrays", "_values", "length", "shared")
 
@@ -72,8 +72,8 @@ class Columns:
         self._arrays = arrays
         self.length = length
         self.shared = shared
-        """Columns that several row functions read: their values are kept, unless they are nested."""
-        self._values: dict[str, tuple[NDArray[np.object_], NDArray[np.bool_]]] = {}  # and which rows were made
+        """Columns that several row functions read. Their Python values are kept, unless they are nested."""
+        self._values: dict[str, tuple[NDArray[np.object_], NDArray[np.bool_]]] = {}  # and which rows have values
 
     @property
     def types(self) -> tuple[pa.DataType, ...]:
@@ -81,16 +81,16 @@ class Columns:
         return tuple(array.type for array in self._arrays.values())
 
     def slice(self, start: int, length: int) -> Columns:
-        """A part of the rows, without copying."""
+        """Return a part of the rows, without copying."""
         return Columns({name: a.slice(start, length) for name, a in self._arrays.items()}, length, self.shared)
 
     def take(self, rows: Rows) -> Columns:
-        """A copy of some rows, which outlives the batch."""
+        """Return a copy of some rows, which outlives the batch."""
         return Columns({name: self.arrow(name, rows) for name in self._arrays}, len(rows), self.shared)
 
     @staticmethod
     def joined(parts: Sequence[Columns]) -> Columns:
-        """The rows of several of equal types, one behind the other."""
+        """Return the rows of several parts of equal types, one after another."""
         if len(parts) == 1:
             return parts[0]
         first = parts[0]
@@ -98,12 +98,12 @@ class Columns:
         return Columns(arrays, sum(part.length for part in parts), first.shared)
 
     def arrow(self, name: str, rows: Rows | None) -> pa.Array:
-        """The column as an Arrow array."""
+        """Return a column as an Arrow array."""
         array = self._arrays[name]
         return array if rows is None else take_rows(array, rows)
 
     def python(self, name: str, rows: Rows | None) -> list[Any]:
-        """The column as Python values."""
+        """Return a column as Python values."""
         if name not in self.shared or can_be_changed(self._arrays[name].type):
             return python_values(self.arrow(name, rows))
         values, made = self._values.get(name) or self._begin(name)
@@ -129,7 +129,7 @@ def can_be_changed(kind: pa.DataType) -> bool:
 
 
 def python_values(array: pa.Array) -> list[Any]:
-    """As `to_pylist()`, several times faster for the common types."""
+    """Return the same values as `to_pylist()`, several times faster for common types."""
     kind = array.type
     if (
         pa.types.is_string(kind)
@@ -145,7 +145,7 @@ def python_values(array: pa.Array) -> list[Any]:
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Of the same values, also within lists and structs."""
+    """Return the plain type of the same values, also within lists and structs."""
     is_ = pa.types
     if is_.is_dictionary(kind) or is_.is_run_end_encoded(kind):
         return plain_type(kind.value_type)
@@ -162,7 +162,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def can_be_gathered(kind: pa.DataType) -> bool:
-    """Whether Arrow takes rows of such a column and joins columns end to end; of maps of views, say, it does not."""
+    """Whether Arrow can take rows of such columns and concatenate them; for maps of views, for example, it cannot."""
     try:
         nothing = pa.nulls(1, kind)
         pa.concat_arrays([nothing, nothing]).take(pa.array([0]))
@@ -172,17 +172,17 @@ def can_be_gathered(kind: pa.DataType) -> bool:
 
 
 def gathered_type(kind: pa.DataType) -> pa.DataType:
-    """The type itself where Arrow gathers it, and else the plain one."""
+    """Return the type itself if Arrow can gather it, or else the plain type."""
     return kind if can_be_gathered(kind) else plain_type(kind)
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The same names."""
+    """Return a schema with the same names and plain types."""
     return pa.schema([field.with_type(plain_type(field.type)) for field in schema])
 
 
 def plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """A batch as the plain schema says."""
+    """Return a batch with the types of the plain schema."""
     columns = [
         column if column.type == kind else plain_array(column, kind)
         for column, kind in zip(batch.columns, schema.types, strict=True)
@@ -191,15 +191,15 @@ def plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def plain_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """One column of another encoding as a plain type."""
+    """Return a column with another encoding as a plain type."""
     if isinstance(array.type, pa.DictionaryType):
-        # the dictionary first: values are gathered by index, which views refuse
+        # convert the dictionary first: values are gathered by index, which Arrow cannot do for views
         words = array.dictionary if array.dictionary.type == kind else plain_array(array.dictionary, kind)
         return words.take(array.indices)
-    if pa.types.is_run_end_encoded(array.type):  # Arrow decodes no runs of views
+    if pa.types.is_run_end_encoded(array.type):  # Arrow cannot decode runs of views
         values = array.values if array.values.type == kind else plain_array(array.values, kind)
         return values.take(pa.array(runs_of(array, np.arange(len(array)))))
-    if pa.types.is_struct(kind):  # nor does it cast fields and values that are run-end-encoded
+    if pa.types.is_struct(kind):  # nor cast fields and values that are run-end-encoded
         columns = [array.field(n) for n in range(kind.num_fields)]
         made = [c if c.type == f.type else plain_array(c, f.type) for c, f in zip(columns, kind, strict=True)]
         return pa.StructArray.from_arrays(made, fields=list(kind), mask=array.is_null())

@@ -1,11 +1,11 @@
-"""A clock that stands still while numba compiles, or loads what it compiled in another process.
+"""A clock that stops while numba compiles, or loads what it compiled in another process.
 
 Compiling takes tenths of a second per function, once per process (or once per machine, with a cache). Charged to the
 call that happened to need it, it would be reported as profiling, make a predicate look expensive, and use up a budget.
-So it is counted apart.
+So it is counted separately.
 
-Guarantee: the clock never goes back. It stands still for all threads while one of them compiles.
-Cost: one more Python call per look at the clock.
+Guarantee: the clock never goes back. It stops for all threads while one of them compiles.
+Cost: one more Python call per reading of the clock.
 
 >>> clock = WorkingClock()
 >>> before = clock()
@@ -21,21 +21,21 @@ import time
 from collections.abc import Callable
 
 _EVENT = "numba:compiler_lock"
-"""Numba compiles and loads under this lock, and reports when a thread asks for it and when it has given it back."""
+"""Numba compiles and loads under this lock, and reports when a thread requests it and when it has released it."""
 
 
 class _Compiling:
-    """How long numba has compiled in this process since somebody first asked, and since when it does now."""
+    """How long numba has compiled in this process since `watch` was first called, and when it last began."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._depth = 0
         self._watching = False
         self.state: tuple[int, int | None] = (0, None)
-        """Nanoseconds, and the beginning of what is going on; one value, so that it is read at once."""
+        """Total nanoseconds, and the start of the compilation in progress; one tuple, so that both are read at once."""
 
     def watch(self) -> None:
-        """From here on; at once when this is done already."""
+        """Start counting. Does nothing if it has started already."""
         if self._watching:
             return
         from numba.core import event
@@ -72,33 +72,32 @@ _COMPILING = _Compiling()
 
 
 class WorkingClock:
-    """Called like `time.perf_counter_ns`."""
+    """A clock, called like `time.perf_counter_ns`, that leaves out compiling."""
 
     __slots__ = ()
 
     def __call__(self) -> int:
-        """Nanoseconds, those of compiling left out."""
+        """Return the time in nanoseconds, without compiling."""
         while True:
             state = _COMPILING.state
             total, begun = state
             now = time.perf_counter_ns() if begun is None else begun
-            if (
-                _COMPILING.state is state
-            ):  # else another thread began or ended in between, and the two do not belong together
+            # else another thread began or ended in between, and the two values do not belong together
+            if _COMPILING.state is state:
                 return now - total
 
     def compiled_ns(self) -> int:
-        """Nanoseconds of compiling so far."""
+        """Return the nanoseconds of compiling so far."""
         total, begun = _COMPILING.state
         return total if begun is None else total + time.perf_counter_ns() - begun
 
 
 def watch_compiling(only_if_loaded: bool = False) -> None:
-    """Count from here on. Imports numba, unless `only_if_loaded`: half a second that most filters need not pay."""
+    """Start counting. Imports numba, unless `only_if_loaded`: half a second that most filters do not need."""
     if not only_if_loaded or "numba" in sys.modules:
         _COMPILING.watch()
 
 
 def compiled_by(clock: Callable[[], int]) -> int:
-    """Nanoseconds of compiling that a clock has left out so far; 0 for other clocks, such as virtual ones."""
+    """Return the nanoseconds of compiling that a clock has left out; 0 for other clocks, such as virtual ones."""
     return clock.compiled_ns() if isinstance(clock, WorkingClock) else 0

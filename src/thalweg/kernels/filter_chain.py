@@ -1,13 +1,13 @@
-"""The filter chain: evaluate predicates in a given order, each only on the rows still alive.
+"""The filter chain: evaluate predicates in a given order, each only on the rows that are still alive.
 
 Answers: which rows pass all predicates (`run`), and which predicates drop a sampled row (`profile`).
 Guarantee: the rows that pass, and the rows that fail with the predicates that raised on them, do not depend on the
-order; no predicate sees a row on which a guard of it is not known to be true; every evaluation is counted.
-Cost: one call a predicate and slice, on the alive rows; no Python per row unless the predicate is a row function. What
-finding the rows that raise costs more is told in `answer`.
+order; no predicate sees a row on which one of its guards is not known to be true; every evaluation is counted.
+Cost: one call per predicate and slice, on the alive rows; no Python code per row unless the predicate is a row
+function. `answer` describes the additional cost of finding the rows that raise.
 
 A predicate that raises on a row is unknown there: the row stays alive for the others, which may drop it. A predicate
-whose guard is unknown is unknown too, and is not called. A row has failed when nobody drops it and one is unknown.
+whose guard is unknown is unknown too, and is not called. A row has failed if no predicate drops it and one is unknown.
 """
 
 from __future__ import annotations
@@ -30,77 +30,77 @@ from thalweg.kernels.unknown import Unknown
 from thalweg.kernels.user_frame import raised_at
 from thalweg.plan import FilterPlan, Predicate
 
-Clock = Callable[[], int]
+ClockNs = Callable[[], int]
 NOTHING: Any = object()
-"""Marks a predicate without a set-up value; None is a value."""
+"""Marks a predicate without a setup value; None is a value."""
 
 
 class Sentry(Protocol):
-    """Is told which predicate is being called: who watches the time, or leaves word in case the process dies.
+    """Is notified which predicate is being called, to watch the time or to write a record in case the process dies.
 
-    It may end a call by a `CallEnded`."""
+    It may end a call by raising `CallEnded`."""
 
     def enter(self, k: int) -> None:
-        """Predicate k is about to be called."""
+        """Called before predicate k is called."""
         ...
 
     def leave(self) -> None:
-        """It has returned, or raised."""
+        """Called after the predicate has returned or raised."""
         ...
 
 
-class _Nobody:
+class _NoSentry:
     def enter(self, k: int) -> None: ...
 
     def leave(self) -> None: ...
 
 
-NOBODY: Sentry = _Nobody()
+NO_SENTRY: Sentry = _NoSentry()
 
 
 @dataclass(slots=True)
-class Pass:
-    """What one slice came to. Lists are indexed by predicate."""
+class SliceResult:
+    """The result of one slice. Lists are indexed by predicate."""
 
     kept: Rows
     failed: Rows
-    """Rows that nobody dropped and on which some predicate is unknown."""
+    """Rows that no predicate dropped and on which some predicate is unknown."""
     dropped_at: NDArray[np.int16]
-    """The position in the order that dropped each row; the number of predicates where none did."""
+    """The position in the order that dropped each row; the number of predicates if none did."""
     evaluated: list[int]
     passed: list[int]
-    """Rows it did not drop: it was true, or it raised."""
+    """Rows that it did not drop: it was true, or it raised."""
     raised: list[int]
     ns: list[int]
     unknown: Unknown | None
-    """What raised where; None: nothing did."""
+    """The predicates that raised, by row; None if none did."""
     cpu_ns: list[int] | None = None
-    """The part of `ns` in which this thread ran; None: nobody measured it."""
+    """The part of `ns` in which this thread ran; None if it was not measured."""
 
 
 @dataclass(slots=True)
 class Profile:
-    """What the sampled rows came to. Lists are indexed by predicate."""
+    """The result of profiling sampled rows. Lists are indexed by predicate."""
 
     dropped: Bits
-    """One row a sampled row: True where the predicate is known to drop it."""
+    """One row per sampled row: True if the predicate is known to drop it."""
     evaluated: list[int]
     ns: list[int]
     errors: list[int]
-    """Rows it raised on. Profiling never fails a query; the predicate then counts as not dropping."""
+    """Rows that it raised on. Profiling never fails a query; the predicate then counts as not dropping the row."""
     known: Bits
-    """One row a sampled row: True where the predicate was evaluated, now or before the row was dropped."""
+    """One row per sampled row: True if the predicate was evaluated, now or before the row was dropped."""
     cpu_ns: list[int] | None = None
-    """The part of `ns` in which this thread ran; None: nobody measured it."""
+    """The part of `ns` in which this thread ran; None if it was not measured."""
 
 
 class FilterChain:
     """The predicates of a plan, ready to run in this process."""
 
     def __init__(
-        self, plan: FilterPlan, clock: Clock, setups: dict[str, Any] | None = None, cpu_clock: Clock | None = None
+        self, plan: FilterPlan, clock: ClockNs, setups: dict[str, Any] | None = None, cpu_clock: ClockNs | None = None
     ) -> None:
-        """`clock` is the wall's. `cpu_clock`: the time this thread has run; without it, calls are timed by the wall."""
+        """`clock` gives wall time. `cpu_clock`: the CPU time of this thread; without it, calls are timed by `clock`."""
         self.plan = plan
         self.pipeline = plan.pipeline
         self.clock = clock
@@ -108,18 +108,19 @@ class FilterChain:
         setups = setups if setups is not None else {p.name: set_up(p) for p in plan.predicates}
         self._calls = [_bind(p, setups.get(p.name, NOTHING)) for p in plan.predicates]
         self._guards = plan.pipeline.guards
-        self.sentry = NOBODY
+        self.sentry = NO_SENTRY
         self._types: list[pa.DataType] = []
         self._read_as: list[pa.DataType] = []
         by_rows = [c for p in plan.predicates if not p.vectorized for c in set(p.columns)]
         self.shared = frozenset(c for c in by_rows if by_rows.count(c) > 1)
-        # pyarrow imports pandas at the first conversion of a process, a second that no predicate should be charged with
+        # pyarrow imports pandas at the first conversion in a process: a second that is not charged to a predicate
         python_values(pa.array([0]))
-        watch_compiling(only_if_loaded=True)  # predicates that numba compiles are so at their first call
+        watch_compiling(only_if_loaded=True)  # predicates that use numba are compiled at their first call
 
     def columns(self, batch: pa.RecordBatch) -> Columns:
-        """The columns the predicates read; views and run-end-encoded ones as plain values, which functions of Arrow
-        arrays can work with."""
+        """Return the columns that the predicates read.
+
+        Views and run-end-encoded columns become plain arrays, which functions of Arrow arrays can work with."""
         arrays = {name: batch.column(name) for name in self.plan.columns}
         types = [array.type for array in arrays.values()]
         if types != self._types:
@@ -130,7 +131,7 @@ class FilterChain:
         return Columns(arrays, batch.num_rows, self.shared)
 
     def evaluate(self, k: int, columns: Columns, rows: Rows | None) -> tuple[Bits, Raised]:
-        """Predicate k on these rows (None: all): which of them stay, and what it raised on which."""
+        """Evaluate predicate k on these rows (None: all). Return which of them stay, and its exceptions by row."""
         predicate = self.plan.predicates[k]
         count = columns.length if rows is None else len(rows)
         values: list[Any]
@@ -140,7 +141,7 @@ class FilterChain:
             try:
                 values = [columns.python(c, rows) for c in predicate.columns]
             except Exception:
-                return self._evaluate_what_has_values(k, columns, _numbers(rows, count))
+                return self._evaluate_convertible(k, columns, _numbers(rows, count))
         self.sentry.enter(k)
         try:
             if predicate.vectorized:
@@ -149,17 +150,18 @@ class FilterChain:
         finally:
             self.sentry.leave()
 
-    def _evaluate_but_for(self, waits: Bits, k: int, columns: Columns, rows: Rows) -> tuple[Bits, Raised]:
-        """Predicate k where its guards are known; where they are not, the row stays, and it is not called."""
-        mask = waits.copy()
+    def _evaluate_guarded(self, guard_unknown: Bits, k: int, columns: Columns, rows: Rows) -> tuple[Bits, Raised]:
+        """Evaluate predicate k on rows whose guards are known. Rows with an unknown guard (`guard_unknown`) stay."""
+        mask = guard_unknown.copy()
         raised: Raised = {}
         if len(rows):
-            mask[~waits], raised = self.evaluate(k, columns, rows)
+            mask[~guard_unknown], raised = self.evaluate(k, columns, rows)
         return mask, raised
 
-    def _evaluate_what_has_values(self, k: int, columns: Columns, rows: Rows) -> tuple[Bits, Raised]:
-        """Python has no value for some rows' data (text that is no UTF-8, the year 12000): there the predicate is
-        unknown, as if it had raised."""
+    def _evaluate_convertible(self, k: int, columns: Columns, rows: Rows) -> tuple[Bits, Raised]:
+        """Evaluate predicate k if some rows have no Python value (text that is not UTF-8, the year 12000).
+
+        On those rows the predicate is unknown, as if it had raised."""
         raised: Raised = {}
         for i in range(len(rows)):
             for column in self.plan.predicates[k].columns:
@@ -176,8 +178,8 @@ class FilterChain:
             more.clear()
         return mask, raised
 
-    def run(self, columns: Columns, order: Sequence[int]) -> Pass:
-        """The slice through the chain."""
+    def run(self, columns: Columns, order: Sequence[int]) -> SliceResult:
+        """Run a slice through the chain."""
         n = len(order)
         evaluated, passed, raised_on, ns = [0] * n, [0] * n, [0] * n, [0] * n
         dropped_at = np.zeros(columns.length, dtype=np.int16)
@@ -191,17 +193,19 @@ class FilterChain:
             if count == 0:
                 break
             begun = clock()
-            waits = unknown.behind(k, self._guards[k], alive) if unknown is not None and self._guards[k] else None
-            if waits is None:
+            guard_unknown = (
+                unknown.mark_guarded(k, self._guards[k], alive) if unknown is not None and self._guards[k] else None
+            )
+            if guard_unknown is None:
                 asked, evaluated[k] = alive, count
                 mask, raised = self.evaluate(k, columns, alive)
             else:
-                asked = _numbers(alive, count)[~waits]
+                asked = _numbers(alive, count)[~guard_unknown]
                 evaluated[k] = len(asked)
-                mask, raised = self._evaluate_but_for(waits, k, columns, asked)
+                mask, raised = self._evaluate_guarded(guard_unknown, k, columns, asked)
             ns[k] = clock() - begun
             if cpu_clock is not None and cpu_ns is not None:
-                # reading this clock takes as long as some rows do: what is between two calls goes to the second
+                # reading this clock takes as long as some rows: the time between two calls is charged to the second
                 now = cpu_clock()
                 cpu_ns[k], ran = now - ran, now
             if raised:
@@ -214,7 +218,7 @@ class FilterChain:
             if left < count:
                 alive = true if alive is None else alive[true]
                 count = left
-            # a row is dropped at the number of positions it has passed
+            # the position that drops a row is the number of predicates that it has passed
             dropped_at[slice(None) if alive is None else alive] = position + 1
         kept = _numbers(alive, columns.length)
         if unknown is None:
@@ -222,10 +226,10 @@ class FilterChain:
         else:
             fails = unknown.any_of(kept)
             kept, failed = kept[~fails], kept[fails]
-        return Pass(kept, failed, dropped_at, evaluated, passed, raised_on, ns, unknown, cpu_ns)
+        return SliceResult(kept, failed, dropped_at, evaluated, passed, raised_on, ns, unknown, cpu_ns)
 
     def profile(self, columns: Columns, dropped_at: NDArray[np.int16], order: Sequence[int], evaluate: Bits) -> Profile:
-        """These rows were dropped at the positions given; evaluate on each what `evaluate[position]` says."""
+        """Evaluate sampled rows, which were dropped at these positions, by the predicates in `evaluate[position]`."""
         n, m = len(order), columns.length
         counts, ns, errors = [0] * n, [0] * n, [0] * n
         place = np.empty(n, dtype=np.int64)
@@ -252,7 +256,7 @@ class FilterChain:
                 known[rows, k] = True
                 if raised:
                     errors[k] = len(raised)
-                    true[rows[list(raised)], k] = False  # not known to be true: what it guards is not evaluated
+                    true[rows[list(raised)], k] = False  # not known to be true: predicates it guards are not called
                     raised.clear()
             except (PredicateError, CallEnded):  # an answer of a wrong type or length, or none in time
                 errors[k] = len(rows)
@@ -268,7 +272,7 @@ def _numbers(alive: Rows | None, count: int) -> Rows:
 
 
 def set_up(predicate: Predicate) -> Any:
-    """Call a predicate's `setup`, once a worker."""
+    """Call a predicate's `setup`, once per worker."""
     if predicate.setup is None:
         return NOTHING
     try:
@@ -281,8 +285,8 @@ def set_up(predicate: Predicate) -> Any:
     if inspect.iscoroutine(value):
         value.close()
         raise PredicateError(
-            f"setup of predicate {predicate.name!r} returned a coroutine, which nobody awaits: let it return what the "
-            "coroutine gives, asyncio.run(...)"
+            f"setup of predicate {predicate.name!r} returned a coroutine, which is never awaited; return its result "
+            "instead: asyncio.run(...)"
         )
     return value
 

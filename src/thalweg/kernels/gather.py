@@ -1,8 +1,8 @@
-"""Values of fixed width taken from a ring by row number.
+"""Read values of fixed width from a ring by row number.
 
-Answers: what `values.take(rows & mask)` does, in one pass over the row numbers and without looking whether a place is
-inside: a number and a mask always are.
-Cost: a read each; about half of what numpy takes.
+Answers: the same as `values.take(rows & mask)`, in one pass over the row numbers and without a bounds check: a masked
+number is always in bounds.
+Cost: one read per value; about half the time of NumPy.
 
 >>> gather(np.array([10, 11, 12, 13], np.int32), np.array([4, 7, 1]))
 array([10, 13, 11], dtype=int32)
@@ -27,7 +27,7 @@ def _gather(ring, rows, out):  # type: ignore[no-untyped-def]
 
 
 def gather(ring: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
-    """The values of rows, each at its number modulo the ring's length, which is a power of two."""
+    """Return the values of rows, each at its number modulo the ring's length, which must be a power of two."""
     word = _WORDS.get(ring.itemsize)
     if word is None:  # decimals
         return ring.take(rows & (len(ring) - 1))

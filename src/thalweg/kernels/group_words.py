@@ -1,7 +1,7 @@
-"""A word per row that is equal for equal groups and keyed with a salt, as one more column to group by.
+"""A salted hash per row that is equal for equal groups, as an additional column to group by.
 
-Arrow groups rows by a hash that everybody knows: whole numbers can be chosen that all have the same, and grouping them
-takes quadratic time. With this column among the others, what Arrow hashes cannot be chosen without the salt.
+Arrow groups rows by a hash that is publicly known: whole numbers can be chosen that all have the same hash, and
+grouping them takes quadratic time. With this additional column, Arrow's hashes cannot be chosen without the salt.
 
 >>> from thalweg.kernels.salt import NO_SALT
 >>> one, other, again, null, null_again = group_words([pa.array([1, 2, 1, None, None])], NO_SALT).tolist()
@@ -25,7 +25,7 @@ Words = NDArray[np.int64]
 
 
 def group_words(columns: Sequence[pa.Array], salt: Salt) -> Words:
-    """Of rows that are grouped by these columns. NaN and zero must each be one value in them."""
+    """Return one word per row for rows grouped by these columns. NaN and zero must each be one value in them."""
     from thalweg.kernels.keyed_hash import combine  # numba takes long to import
 
     hashes = np.zeros(len(columns[0]), np.int64)
@@ -37,7 +37,7 @@ def group_words(columns: Sequence[pa.Array], salt: Salt) -> Words:
 
 
 def _words(column: pa.Array, salt: Salt) -> Words | None:
-    """None: a type that has no words; other columns of the row may have some."""
+    """Return the words of a column; None if its type has none. Other columns of the row may have some."""
     if pa.types.is_floating(column.type):
         column = column.cast(pa.float64()).view(pa.int64())
     elif pa.types.is_time32(column.type):

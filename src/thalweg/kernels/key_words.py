@@ -1,11 +1,11 @@
-"""Join keys as 64-bit words: what hash indexes hold, and how far equal words mean equal keys.
+"""Join keys as 64-bit words, which hash indexes store, and whether equal words mean equal keys.
 
 A class of equal columns gets one kind, by the types of its columns. Whole numbers, dates, timestamps and booleans are
-their own words, so equal words are equal keys (`exact`). Texts, bytes and decimals are hashed, keyed with a salt; their
-results are checked again by value. Types of different families never compare: the error names both columns.
+their own words, so equal words mean equal keys (`exact`). Texts, bytes and decimals are hashed with a salt; their
+results are checked again by value. Types of different families cannot be compared: the error names both columns.
 
 >>> kind = KeyKind.of([("a.k", pa.int8()), ("b.k", pa.uint64())])
->>> words, known = kind.words(pa.array([1, None, 2**63], pa.uint64()))  # 2^63 is no int64: nothing can equal it
+>>> words, known = kind.words(pa.array([1, None, 2**63], pa.uint64()))  # 2^63 is not an int64: nothing can equal it
 >>> words[known].tolist(), known.tolist(), kind.exact
 ([1], [True, False, False], True)
 """
@@ -34,29 +34,30 @@ _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 @dataclass(frozen=True, slots=True)
 class KeyKind:
-    """How the columns of one class become words."""
+    """How the columns of one class are converted to words."""
 
     family: str
     common: pa.DataType
-    """What values are compared as."""
+    """The type in which values are compared."""
 
     @classmethod
     def of(cls, columns: Sequence[tuple[str, pa.DataType]]) -> KeyKind:
-        """For columns by name; refuses those that cannot be equal."""
+        """Return the kind for named columns. Raises if they cannot be compared."""
         columns = [c for c in columns if not pa.types.is_null(c[1])] or [("", pa.bool_())]  # null equals nothing anyway
         types = [_plain(kind) for _, kind in columns]
         families = [_family(kind) for kind in types]
         for (name, kind), family in zip(columns, families, strict=True):
             if family is None:
-                beside = f"; next to another equality write CAST({name} AS DOUBLE) = ..."
+                beside = f". In addition to another equality, you can write CAST({name} AS DOUBLE) = ..."
                 raise PlanError(
-                    f"{name} is {kind}, which is no key: join by whole numbers, text, bytes, timestamps, dates, "
-                    f"decimals or booleans, or cast it{beside if pa.types.is_floating(kind) else ''}"
+                    f"{name} is {kind}, which cannot be a join key; join on whole numbers, text, bytes, timestamps, "
+                    f"dates, decimals or booleans, or cast it{beside if pa.types.is_floating(kind) else ''}"
                 )
             if family != families[0]:
                 first, first_kind = columns[0]
                 raise PlanError(
-                    f"{first} is {first_kind} and {name} is {kind}: cast one of them to the type of the other"
+                    f"{first} is {first_kind} and {name} is {kind}, which cannot be compared; cast one of them to the "
+                    "type of the other"
                 )
         family = families[0]
         assert family is not None
@@ -74,12 +75,13 @@ class KeyKind:
 
     @property
     def exact(self) -> bool:
-        """Whether equal words are equal keys."""
+        """Whether equal words mean equal keys."""
         return self.family not in ("text", "bytes", "decimal")
 
     def words(self, array: pa.Array, salt: Salt = NO_SALT) -> tuple[Words, Bits | None]:
-        """One word per row, and which rows have a key that something can equal; None: all. `salt`: of what is hashed;
-        words are compared with words of the same salt."""
+        """Return one word per row, and which rows have a key that something can equal (None: all rows).
+
+        `salt`: the salt of the hashes. Words can only be compared with words of the same salt."""
         if isinstance(array.type, pa.DictionaryType):
             array = array.cast(array.type.value_type)
         if pa.types.is_null(array.type):
@@ -98,7 +100,7 @@ class KeyKind:
         return _texts(array, salt), known
 
     def canonical(self, array: pa.Array) -> pa.Array:
-        """The values as one type, to compare those of different columns."""
+        """Return the values in the common type, to compare them with those of other columns."""
         if isinstance(array.type, pa.DictionaryType):
             array = array.cast(array.type.value_type)
         return array if array.type == self.common else array.cast(self.common)
@@ -119,7 +121,7 @@ class KeyKind:
             return words, known
         most = (2**63 - 1) // factor
         fits = (words >= -most) & (words <= most)
-        if not fits.all():  # beyond what the finer unit can tell, so equal to nothing there
+        if not fits.all():  # out of range for the finer unit, so equal to nothing there
             known = fits if known is None else known & fits
             words = np.where(fits, words, 0)
         return words * factor, known
@@ -129,7 +131,7 @@ class KeyKind:
             return _values(array, np.int32).astype(np.int64), known
         ms = _values(array, np.int64)
         days, rest = ms // DAY_MS, ms % DAY_MS
-        if rest.any():  # no date: equal to none
+        if rest.any():  # not a whole day, so equal to no date
             known = rest == 0 if known is None else known & (rest == 0)
         return days, known
 
@@ -175,7 +177,7 @@ def _texts(array: pa.Array, salt: Salt) -> Words:
 
 
 def _values(array: pa.Array, dtype: np.typing.DTypeLike) -> NDArray[Any]:
-    """The values as they lie in memory, whatever stands where there is none."""
+    """Return the values as they are in memory; those of nulls are undefined."""
     values: NDArray[Any] = np.frombuffer(array.buffers()[1], dtype)[array.offset : array.offset + len(array)]
     return values
 
@@ -202,6 +204,6 @@ def _family(kind: pa.DataType) -> str | None:
 
 
 def same(one: pa.Array, other: pa.Array) -> Bits:
-    """Row by row, of canonical arrays without nulls."""
+    """Return where two canonical arrays without nulls are equal."""
     bits: Bits = pc.equal(one, other).to_numpy(zero_copy_only=False)
     return bits

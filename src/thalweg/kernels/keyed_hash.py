@@ -1,13 +1,13 @@
 """A keyed hash of join keys: SipHash-1-3, for texts and for several words together.
 
-Answers: 64 bits for a text, or for two words. With the same salt they are the same in every process and on every
+Answers: 64 bits for a text, or for two words. With the same salt, they are the same in every process and on every
 machine.
-Guarantee: equal keys have equal hashes. Collisions of different keys cannot be found without the salt, which is what a
-hash that only starts from a secret number does not give: its collisions are the same whatever the number is. Where
-certainty is needed, keys are compared by value.
-Cost: 3 to 8 ns for a short text and about a nanosecond for each eight bytes more, compiled.
-Differs from the paper: one round per eight bytes and three at the end, as Python and Rust hash the keys of their dicts,
-instead of two and four.
+Guarantee: equal keys have equal hashes. Collisions of different keys cannot be found without the salt. A hash that only
+starts from a secret number does not guarantee this: its collisions are the same whatever the number is. If certainty is
+needed, keys are compared by value.
+Cost: 3 to 8 ns for a short text and about 1 ns for each additional eight bytes, compiled.
+Differs from the paper: one round per eight bytes and three at the end, as Python and Rust hash the keys of their
+dictionaries, instead of two and four.
 
 Reference: Aumasson, Bernstein: SipHash: a fast short-input PRF. INDOCRYPT 2012, section 2.
 """
@@ -31,13 +31,15 @@ _START = (
 )
 _END = np.uint64(0xFF)
 _LENGTH = np.uint64(56)
-"""The length of the key is in the highest byte of its last word."""
+"""The shift that puts the length of the key into the highest byte of its last word."""
 
 Words = NDArray[np.int64]
 
 
 def _bytes_at(count: int) -> Any:
-    """Reads so many bytes at an address as one number, wherever they begin: byte by byte takes longer than hashing."""
+    """Return a function that reads `count` bytes at any address as one number.
+
+    Reading byte by byte takes longer than hashing."""
 
     def read(context: Any, address: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -55,7 +57,7 @@ _eight, _four, _one = _bytes_at(8), _bytes_at(4), _bytes_at(1)
 
 @numba.njit(cache=True, inline="always")
 def _few(address, count):  # type: ignore[no-untyped-def]
-    """One to seven bytes as a number; some of them are read twice."""
+    """Return one to seven bytes as a number; some of them are read twice."""
     if count >= 4:
         return _four(address) | (_four(address + count - 4) << np.uint64(8 * (count - 4)))
     middle = count >> 1
@@ -99,7 +101,7 @@ def _ended(a, b, c, d):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def hash_texts(offsets, data, one, other, out):  # type: ignore[no-untyped-def]
-    """Of each text of an Arrow array: bytes offsets[i] to offsets[i + 1]."""
+    """Write the hash of each text of an Arrow array: bytes offsets[i] to offsets[i + 1]."""
     a0, b0, c0, d0 = one ^ _START[0], other ^ _START[1], one ^ _START[2], other ^ _START[3]
     address = data.ctypes.data
     for i in range(len(out)):
@@ -119,7 +121,7 @@ def hash_texts(offsets, data, one, other, out):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def combine(hashes, words, one, other):  # type: ignore[no-untyped-def]
-    """Hashes of keys with one more word each, in place: those of the sixteen bytes of both."""
+    """Combine each hash with one more word, in place: the new hash is that of the sixteen bytes of both."""
     a0, b0, c0, d0 = one ^ _START[0], other ^ _START[1], one ^ _START[2], other ^ _START[3]
     length = np.uint64(16) << _LENGTH
     for i in range(len(words)):
@@ -131,7 +133,7 @@ def combine(hashes, words, one, other):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, inline="always")
 def hash_word(word, one, other):  # type: ignore[no-untyped-def]
-    """Of the eight bytes of a word."""
+    """Return the hash of the eight bytes of a word."""
     a, b, c, d = one ^ _START[0], other ^ _START[1], one ^ _START[2], other ^ _START[3]
     a, b, c, d = _taken(a, b, c, d, word)
     a, b, c, d = _taken(a, b, c, d, np.uint64(8) << _LENGTH)

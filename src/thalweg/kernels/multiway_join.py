@@ -1,14 +1,14 @@
 """A join of many windowed streams without intermediate results (MJoin; a-greedy, section 8).
 
-Answers: the results that new rows of one stream have with what the windows of the others hold, as row numbers, in
-batches of bounded size however many there are.
-Guarantee: when every row is probed for before it is inserted, each result comes exactly once, with the last of its rows
-to come, in whatever order the streams are read; nothing but the windows is stored.
-Cost: per new row the probes of drop-probing (`probe_chain`) and, if no stream drops it, one step a result and level: a
-multiway nested loop over hash chains (a pipelined processing tree). It begins where drop-probing found the first
-partners, so nothing is looked for twice.
-Differs from the paper: windows are checked for the whole result (`probing`), so streams may come in any order; classes
-of equal columns that the spanning tree of a cyclic graph leaves out are checked as soon as both rows are chosen.
+Answers: the results that new rows of one stream form with the windows of the others, as row numbers, in batches of
+bounded size however many there are.
+Guarantee: if every row is probed before it is inserted, each result is produced exactly once, when the last of its rows
+arrives, in whatever order the streams are read; nothing but the windows is stored.
+Cost: per new row, the probes of drop-probing (`probe_chain`) and, if no stream drops it, one step per result and level:
+a multiway nested loop over hash chains (a pipelined processing tree). It begins where drop-probing found the first
+partners, so nothing is searched for twice.
+Differs from the paper: windows are checked for the whole result (`probing`), so streams may arrive in any order;
+classes of equal columns that the spanning tree of a cyclic graph omits are checked as soon as both rows are chosen.
 
 Reference: Babu, Motwani, Munagala, Nishizawa, Widom: Adaptive Ordering of Pipelined Stream Filters. SIGMOD 2004,
 section 8; Viglas, Naughton, Burger: Maximizing the Output Rate of Multi-Way Join Queries over Streaming Information
@@ -29,15 +29,16 @@ from thalweg.plan.join_graph import JoinTree
 
 Words = NDArray[np.int64]
 RESULTS = 32_768
-"""Results put together at a time."""
+"""The number of results produced at a time."""
 PARTNERS = 64
-"""Of a row that there is room for at first."""
+"""The number of partners of a row that initially fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Row numbers, one array a stream: of the root in its batch, of the others in their stores; and the largest time
-    of each result."""
+    """Joined rows, by number: one array per stream, and the largest time of each result.
+
+    The root's rows are numbered in its batch, those of other streams in their stores."""
 
     rows: Mapping[str, Words]
     latest: Words
@@ -45,25 +46,25 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class ResultLimits:
-    """How many results there may be."""
+    """Limits on the number of results."""
 
     most: int
-    """Of one row."""
+    """The largest number of results of one row."""
     results: int = RESULTS
-    """Put together at a time."""
+    """The number of results produced at a time."""
 
 
 @dataclass(slots=True)
-class Told:
-    """By a call: the row with the most results and how many, and the entries of indexes looked at."""
+class ResultCounts:
+    """Counts of one call: the row with the most results, how many it has, and the index entries visited."""
 
     results: int = 0
     row: int = -1
     looked: int = 0
 
 
-class TooManyResults(Exception):  # noqa: N818 - not an error of ours yet: whoever knows the row's values tells it
-    """One row has more results than the limit allows."""
+class TooManyResults(Exception):  # noqa: N818 - the caller knows the row's values and raises the error
+    """Raised if one row has more results than the limit allows."""
 
     def __init__(self, row: int) -> None:
         super().__init__(row)
@@ -77,9 +78,9 @@ def put_together(
     kept: Words,
     order: Sequence[str],
     limits: ResultLimits,
-    told: Told,
+    counts: ResultCounts,
 ) -> Iterator[Results]:
-    """The results of the rows `kept`. Stores must not be inserted into before the last is taken."""
+    """Yield the results of the rows `kept`. Do not insert into stores before the last one is taken."""
     from thalweg.kernels import probing
 
     most, results = limits.most, limits.results
@@ -90,7 +91,7 @@ def put_together(
     starts = rows.starts[[tree.others.index(alias) for alias in order]]
     state = np.empty((probing.STATE_WIDTH, len(order) + 1), np.int64)
     resume = np.array([0, -1, 0, 0, -1])
-    # the loop for stars collects partners, where drop-probing has found the first; a single level needs no collecting
+    # the loop for stars collects partners, from the first that drop-probing found; a single level needs no collecting
     star = len(order) > 1 and not len(checks) and all(tree.parents[alias] == tree.root for alias in order)
     bounds, partners = np.zeros(len(order) + 1, np.int64), np.empty((3, PARTNERS), np.int64)
     while resume[0] < len(kept):
@@ -103,19 +104,19 @@ def put_together(
             count, looked = probing.put_together(
                 levels, checks, check_of, matrix, rows.times, rows.ends, kept, starts, state, resume, out, latest, most
             )
-        told.looked += int(looked)
+        counts.looked += int(looked)
         if resume[2] > most:
             raise TooManyResults(int(kept[resume[0]]))
         if count:
             streams = (tree.root, *order)
             yield Results({alias: out[n, :count] for n, alias in enumerate(streams)}, latest[:count])
-    told.results, told.row = int(resume[3]), int(resume[4])
+    counts.results, counts.row = int(resume[3]), int(resume[4])
 
 
 def _checks(
     tree: JoinTree, stores: Mapping[str, WindowStore], order: Sequence[str], rows: ProbeRows
 ) -> tuple[Words, Words]:
-    """By level: the classes a stream shares with one chosen before it, other than those it was probed by."""
+    """Return, by level, the classes that a stream shares with an earlier one, except those it was probed by."""
     from thalweg.kernels import probing as p
 
     root_keys = list(rows.keys)

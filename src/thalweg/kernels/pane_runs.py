@@ -1,7 +1,7 @@
-"""Partial aggregates by pane and key, in a few tables that are merged as they grow: at most twice the groups there are.
+"""Partial aggregates by pane and key, in a few tables merged as they grow: at most twice as many rows as groups.
 
-A run is a table sorted by pane, each group in it once. A new run is merged with the one before it until that is twice
-as long, so that a row is merged about log2 times, and expired panes are cut off without a copy.
+A run is a table sorted by pane that contains each group once. A new run is merged with the previous one until that one
+is at least twice as long. So a row is merged about log2 times, and expired panes are cut off without a copy.
 
 >>> runs = PaneRuns(("pane", "k"), (("n", "sum"),))
 >>> for pane in (0, 0, 10):
@@ -24,18 +24,18 @@ PANE = "pane"
 
 
 class PaneRuns:
-    """By columns, of which the pane is the first; other columns are merged as said."""
+    """Groups by the columns `by`, of which the pane is the first. The other columns are merged as `merges` says."""
 
     def __init__(self, by: Sequence[str], merges: Sequence[tuple[str, str]]) -> None:
         self._by, self._merges = list(by), list(merges)
         self._runs: list[pa.Table] = []
 
     def add(self, rows: pa.Table) -> None:
-        """Rows of any panes, with what is held of each alone."""
+        """Add rows of any panes, each with its own partial aggregates."""
         self._push(self._merged([rows]))
 
     def before(self, pane: int) -> pa.Table | None:
-        """The groups of earlier panes, sorted by pane; None: there are none."""
+        """Return the groups of earlier panes, sorted by pane; None if there are none."""
         parts = [part for run in self._runs if (part := run.slice(0, _place(run, pane))).num_rows]
         if len(parts) > 1:
             return self._merged(parts)
@@ -49,16 +49,16 @@ class PaneRuns:
 
     @property
     def earliest(self) -> int | None:
-        """The first pane."""
+        """The earliest pane that is held; None if there is none."""
         return min((run.column(PANE)[0].as_py() for run in self._runs), default=None)
 
     def __len__(self) -> int:
-        """Groups that are held; one may be held more than once."""
+        """Return the number of groups held; one group may be held more than once."""
         return sum(run.num_rows for run in self._runs)
 
     @property
     def nbytes(self) -> int:
-        """What they take."""
+        """The memory that the groups take, in bytes."""
         return sum(run.nbytes for run in self._runs)
 
     def _push(self, run: pa.Table) -> None:
@@ -73,8 +73,10 @@ class PaneRuns:
 
 
 def merged(table: pa.Table, by: Sequence[str], merges: Sequence[tuple[str, str]]) -> pa.Table:
-    """One row a group, sorted by the first column, a whole number, and within that in an order of Arrow's own, which is
-    the same for the same rows. Null is a group."""
+    """Return one row per group. Null is a group.
+
+    Groups are sorted by the first column, an integer. Within that, they are in Arrow's order, which is the same for the
+    same rows."""
     groups = table.group_by(list(by), use_threads=False).aggregate(list(merges))
     groups = groups.select([*by, *(f"{name}_{how}" for name, how in merges)])
     groups = groups.rename_columns([*by, *(name for name, _ in merges)])
@@ -83,7 +85,7 @@ def merged(table: pa.Table, by: Sequence[str], merges: Sequence[tuple[str, str]]
 
 
 def words(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    """A column of whole numbers without nulls."""
+    """Return a column of integers without nulls as a NumPy array."""
     numbers: NDArray[np.int64] = column.to_numpy()
     return numbers
 

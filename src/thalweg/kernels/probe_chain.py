@@ -1,15 +1,16 @@
 """The probes of one stream's new rows as a chain of filters: a window without a partner drops the row.
 
-Answers: which rows have a partner on the path to every other stream (`run`), in a given order, and which of them drop
-a sampled row (`profile`): the drop-probing of a-greedy, section 8.1. It looks for one partner only, so a row that is
+Answers: which rows have a partner on the path to every other stream (`run`), in a given order, and which streams drop a
+sampled row (`profile`): the drop-probing of a-greedy, section 8.1. It looks for one partner only, so a row that is
 dropped costs no enumeration.
-Guarantee: the rows that pass do not depend on the order. What a row that passes costs does not either (property 8.1):
-every probe is made once, each ends at its first partner, and `MultiwayJoin` goes on from there. In trees deeper than a
-star a row that passes may still have no result, since partners on two paths need not agree.
-Cost: one compiled call a stream and slice, on the rows still alive. What a probe costs is told by the entries it looks
-at, times what an entry costs on average. Clocks say less: a window that is rarely probed has left the processor's
-caches and seems dear, though it would be cheap if it came first. Along a path of several streams a probe tries one
-row after the other until one leads to the end: a row that dies there may have looked at every pair on its way.
+Guarantee: the rows that pass do not depend on the order. Neither does the cost of a row that passes (property 8.1):
+every probe is made once, each ends at its first partner, and `MultiwayJoin` continues from there. In trees deeper than
+a star, a row that passes may still have no result, because partners on two paths need not agree.
+Cost: one compiled call per stream and slice, on the rows that are still alive. The cost of a probe is the number of
+entries that it visits times the average cost of an entry. Measured times are less meaningful: a window that is rarely
+probed is not in the processor's caches and seems expensive, although it would be cheap if it came first. Along a path
+of several streams, a probe tries one row after another until one leads to the end: for a row that is dropped there, it
+may have visited every pair on the way.
 """
 
 from __future__ import annotations
@@ -20,54 +21,54 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.kernels.filter_chain import Pass, Profile
+from thalweg.kernels.filter_chain import Profile, SliceResult
 from thalweg.kernels.window_store import WindowStore
-from thalweg.plan.join_graph import JoinTree, Key
+from thalweg.plan.join_graph import JoinTree, KeyClasses
 
 Words = NDArray[np.int64]
 Bits = NDArray[np.bool_]
 MEMORY = 1 << 20
-"""Rows and entries over which the cost of one is averaged."""
+"""The number of rows and entries over which the cost of one is averaged."""
 NO_CHECKS = np.empty((0, 6), np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeRows:
-    """New rows of a stream: what they are probed by, their times, and until when they may have partners."""
+    """New rows of a stream: their keys, their times, and until when they may have partners."""
 
-    keys: Mapping[Key, Words]
+    keys: Mapping[KeyClasses, Words]
     times: Words
     ends: Words
     starts: Words
-    """By stream to probe, and row: where its first partner was found, -1 before it was looked for."""
+    """By stream to probe and row: where the first partner was found; -1 before the probe."""
 
     @property
     def num_rows(self) -> int:
-        """As of a batch."""
+        """The number of rows, as in a batch."""
         return len(self.times)
 
     length = num_rows
 
     @property
     def types(self) -> tuple[()]:
-        """Always the same."""
+        """An empty tuple: all rows have the same types."""
         return ()
 
     def slice(self, start: int, length: int) -> ProbeRows:
-        """A part of the rows, without copying."""
+        """Return a part of the rows, without copying."""
         part = slice(start, start + length)
         keys = {key: words[part] for key, words in self.keys.items()}
         return ProbeRows(keys, self.times[part], self.ends[part], self.starts[:, part])
 
     def take(self, rows: Words) -> ProbeRows:
-        """A copy of some rows."""
+        """Return a copy of some rows."""
         keys = {key: words[rows] for key, words in self.keys.items()}
-        # `starts[:, rows]` would be laid out by columns: another type to numba, which would compile the loops again
+        # `starts[:, rows]` would be in column order, a different type to numba, which would compile the loops again
         return ProbeRows(keys, self.times[rows], self.ends[rows], self.starts.take(rows, axis=1))
 
     @staticmethod
     def joined(parts: Sequence[ProbeRows]) -> ProbeRows:
-        """One behind the other."""
+        """Return the rows of several parts, one after another."""
         return ProbeRows(
             {key: np.concatenate([part.keys[key] for part in parts]) for key in parts[0].keys},
             np.concatenate([part.times for part in parts]),
@@ -82,24 +83,24 @@ class ProbeChain:
     def __init__(
         self, tree: JoinTree, stores: Mapping[str, WindowStore], clock: Callable[[], int], *, timed: bool = False
     ) -> None:
-        """`timed`: what a probe costs is what the clock says, because it is a virtual one."""
+        """`timed`: the cost of a probe is the clock's time, because the clock is virtual."""
         self.tree = tree
         self.stores = stores
         self.clock = clock
         self.pipeline = tree.pipeline()
         self.others = tree.others
         self.looked = 0
-        """Entries of indexes compared so far: what probing costs, whatever the machine."""
+        """The number of index entries compared so far: the cost of probing, independent of the machine."""
         self._paths = [tree.path(alias) for alias in self.others]
         self._timed = timed
         self._spent_ns = self._weight = 0
 
     def columns(self, rows: ProbeRows) -> ProbeRows:
-        """They are ready."""
+        """Return the rows, which need no conversion."""
         return rows
 
     def probe(self, k: int, rows: ProbeRows, alive: Words) -> Bits:
-        """Which of the rows `alive` have a partner on the path to the k-th of the others."""
+        """Return which of the rows `alive` have a partner on the path to the k-th other stream."""
         from thalweg.kernels.probing import find_partners, find_paths
 
         path = self._paths[k]
@@ -120,8 +121,8 @@ class ProbeChain:
         self.looked += int(looked)
         return found
 
-    def run(self, rows: ProbeRows, order: Sequence[int]) -> Pass:
-        """Probe in this order; each probe sees the rows no earlier one dropped."""
+    def run(self, rows: ProbeRows, order: Sequence[int]) -> SliceResult:
+        """Probe in this order. Each probe sees the rows that no earlier one dropped."""
         n = len(self.others)
         alive = np.arange(rows.num_rows)
         dropped_at = np.full(rows.num_rows, n, np.int16)
@@ -137,11 +138,11 @@ class ProbeChain:
                 alive = alive[found]
             passed[k] = len(alive)
             ns[k] = self._cost_ns(self.clock() - begun, evaluated[k] + self.looked - looked)
-        nobody = np.empty(0, np.int64)
-        return Pass(alive, nobody, dropped_at, evaluated, passed, [0] * n, ns, None)
+        failed = np.empty(0, np.int64)
+        return SliceResult(alive, failed, dropped_at, evaluated, passed, [0] * n, ns, None)
 
     def _cost_ns(self, ns: int, weight: int) -> int:
-        """What probing some rows costs; `weight` is the rows and the entries looked at."""
+        """Return the cost of probing some rows. `weight`: the rows plus the entries visited."""
         if self._timed:
             return ns
         self._spent_ns += ns
@@ -151,7 +152,7 @@ class ProbeChain:
         return max(self._spent_ns * weight // self._weight, 1)
 
     def profile(self, rows: ProbeRows, dropped_at: NDArray[np.int16], order: Sequence[int], evaluate: Bits) -> Profile:
-        """Probe sampled rows where the policy wants it: `evaluate` says so by the position that dropped them."""
+        """Probe sampled rows as the policy requests: `evaluate` is indexed by the position that dropped them."""
         n = len(self.others)
         dropped = np.zeros((rows.num_rows, n), bool)
         dropped[np.arange(rows.num_rows), np.array(order)[dropped_at]] = True
@@ -171,10 +172,11 @@ class ProbeChain:
 
 
 def levels_of(
-    tree: JoinTree, stores: Mapping[str, WindowStore], order: Sequence[str], root_keys: Sequence[Key]
+    tree: JoinTree, stores: Mapping[str, WindowStore], order: Sequence[str], root_keys: Sequence[KeyClasses]
 ) -> NDArray[np.int64]:
-    """Where the compiled loops find the indexes of streams, in the order they are put together. The addresses hold as
-    long as no store is inserted into."""
+    """Return where the compiled loops find the indexes of streams, in join order.
+
+    The addresses are valid until rows are inserted into a store."""
     from thalweg.kernels import probing as p
 
     levels = []

@@ -1,13 +1,13 @@
-"""Compiled loops over hash indexes on windows: insert, look for a partner, put partners together.
+"""Compiled loops over hash indexes on windows: insert rows, find a partner, enumerate results.
 
-An index is a ring of rows and a table of heads. A row is four words: its key, the number of the next older row of its
-bucket, its time, and until when it may have partners. Rows are numbered from 0 on and never renumbered; row n lies at
-n modulo the ring's size. A row older than `low` is gone, and a chain ends at the first such row: forgetting costs
-nothing, and its place is written over later.
+An index is a ring of rows and a table of heads. A row is four words: its key, the number of the next older row in its
+bucket, its time, and until when it may have partners. Rows are numbered from 0 on and never renumbered; row n is stored
+at n modulo the ring's size. A row older than `low` is expired, and a chain ends at the first such row: expiring costs
+nothing, and a new row overwrites it later.
 
-Two rows, or two sets of rows put together before, belong together when the later time is not after the earlier end:
-max(times) <= min(ends). With end = time + window of the stream this is the window condition for any number of streams,
-in whatever order they come.
+Two rows, or two sets of joined rows, belong together if the later time is not after the earlier end:
+max(times) <= min(ends). With end = time + window of the stream, this is the window condition for any number of streams,
+in any order of arrival.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ WIDTH = 4
 NOTHING = -1
 ROW_BYTES = 8 * WIDTH
 AHEAD = 8
-"""Rows between asking for memory and reading it: about as long as that takes."""
+"""How many rows ahead memory is prefetched: about as long as a read takes."""
 
-# a level, that is a stream to be probed: where its index lies in memory, and where its key comes from
+# a level is a stream to be probed: where its index is in memory, and where its key comes from
 RING, MASK, HEADS, SHIFT, MULTIPLIER, LOW, PARENT, ROOT_KEY, PARENT_RING, PARENT_MASK = range(10)
 LEVEL_WIDTH = 10
-# a check, that is a key that must be equal besides the one a stream was probed by
+# a check is a key that must be equal in addition to the one that a stream was probed by
 CHECK_RING, CHECK_MASK, OTHER, OTHER_KEY, OTHER_RING, OTHER_MASK = range(6)
 CHECK_WIDTH = 6
-# what is remembered of each level between two results
+# the state of each level between two results
 CHOSEN, NEXT, WANTED, LATEST, EARLIEST_END = range(5)
 STATE_WIDTH = 5
 
@@ -48,14 +48,14 @@ def _pointer(context: Any, address: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _fetch(context: Any, address: Any) -> Any:
-    """Ask for the memory at an address, which will be read soon: it comes while something else is done."""
+    """Prefetch the memory at an address that is read soon: it is loaded while other work is done."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         number = ir.IntType(32)
         takes = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
         ask = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], takes)
         where = builder.inttoptr(arguments[0], cgutils.voidptr_t)
-        builder.call(ask, [where, number(0), number(3), number(1)])  # to be read, kept in all caches, data
+        builder.call(ask, [where, number(0), number(3), number(1)])  # for reading, into all caches, data
         return context.get_dummy_value()
 
     return types.void(address), generate
@@ -68,13 +68,13 @@ def _ring(address, mask):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, inline="always")
 def _bucket(key, multiplier, shift):  # type: ignore[no-untyped-def]
-    """Where a key's chain begins: multiplicative hashing, by a multiplier that is secret (see `salt`)."""
+    """Return the bucket of a key: multiplicative hashing with a secret multiplier (see `salt`)."""
     return np.int64((np.uint64(key) * multiplier) >> np.uint64(shift))
 
 
 @numba.njit(cache=True)
 def insert(ring, heads, multiplier, shift, first, keys, times, ends):  # type: ignore[no-untyped-def]
-    """Rows `first` and following; the ring has room for them."""
+    """Insert rows, numbered from `first` on. The ring must have room for them."""
     mask = len(ring) - 1
     for i in range(len(keys)):
         row = first + i
@@ -89,7 +89,7 @@ def insert(ring, heads, multiplier, shift, first, keys, times, ends):  # type: i
 
 @numba.njit(cache=True)
 def move(ring, rows, new_ring, heads, multiplier, shift, first):  # type: ignore[no-untyped-def]
-    """These rows of a ring into another one, as `first` and following."""
+    """Copy rows of a ring into another one, numbered from `first` on."""
     mask, new_mask = len(ring) - 1, len(new_ring) - 1
     for i in range(len(rows)):
         place, row = rows[i] & mask, first + i
@@ -104,7 +104,7 @@ def move(ring, rows, new_ring, heads, multiplier, shift, first):  # type: ignore
 
 @numba.njit(cache=True)
 def first_live(ring, low, high, before):  # type: ignore[no-untyped-def]
-    """The first row whose end is not before that time."""
+    """Return the first row whose end is not before this time."""
     mask = len(ring) - 1
     while low < high and ring[low & mask, END] < before:
         low += 1
@@ -113,7 +113,7 @@ def first_live(ring, low, high, before):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def live_rows(ring, low, high, before):  # type: ignore[no-untyped-def]
-    """All rows whose end is not before that time."""
+    """Return all rows whose end is not before this time."""
     mask = len(ring) - 1
     found = np.empty(high - low, np.int64)
     count = 0
@@ -128,8 +128,9 @@ def live_rows(ring, low, high, before):  # type: ignore[no-untyped-def]
 def find_partners(  # type: ignore[no-untyped-def]
     keys, times, ends, alive, ring, heads, multiplier, shift, low, starts, found
 ):
-    """Which of the rows `alive` have a partner in one index; `starts` remembers where, so that it need not be looked
-    for again. Returns how many entries were looked at."""
+    """Find which of the rows `alive` have a partner in one index. Return the number of entries visited.
+
+    `starts` gets the place of the partner, so that it need not be searched for again."""
     mask = len(ring) - 1
     looked = 0
     where = ring.ctypes.data
@@ -156,7 +157,7 @@ def find_partners(  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, inline="always")
 def _head(levels, level, key):  # type: ignore[no-untyped-def]
-    """The newest row of a key's bucket."""
+    """Return the newest row in a key's bucket."""
     buckets = np.int64(1) << np.int64(64 - levels[level, SHIFT])
     heads = numba.carray(_pointer(levels[level, HEADS]), (buckets,), np.int64)
     return heads[_bucket(key, np.uint64(levels[level, MULTIPLIER]), levels[level, SHIFT])]
@@ -164,8 +165,9 @@ def _head(levels, level, key):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, inline="always")
 def _fetch_ahead(levels, rows, at, starts):  # type: ignore[no-untyped-def]
-    """Ask for the first partners of a row that comes soon, and for what stands behind those that were asked for some
-    rows ago. Where drop-probing did not look, some other row is asked for, which costs little."""
+    """Prefetch the first partners of an upcoming row, and the rows after those prefetched some rows ago.
+
+    If drop-probing did not look for a partner, some other row is prefetched, which costs little."""
     soon, sooner = min(at + AHEAD, len(rows) - 1), min(at + AHEAD // 2, len(rows) - 1)
     for level in range(len(levels)):
         mask = levels[level, MASK]
@@ -177,8 +179,9 @@ def _fetch_ahead(levels, rows, at, starts):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, inline="always")
 def _enter(levels, depth, root_keys, starts, i, state):  # type: ignore[no-untyped-def]
-    """Begin to look at a level: which key is wanted there, and where its bucket begins; or, where drop-probing has
-    looked before, where it found the first partner."""
+    """Start the search on a level: set the wanted key and the first row to visit.
+
+    This is the newest row of the key's bucket, or the first partner if drop-probing has found it."""
     parent = levels[depth, PARENT]
     if parent < 0:
         key = root_keys[levels[depth, ROOT_KEY], i]
@@ -194,7 +197,7 @@ def _enter(levels, depth, root_keys, starts, i, state):  # type: ignore[no-untyp
 
 @numba.njit(cache=True, inline="always")
 def _agrees(checks, first, last, row, root_keys, i, state):  # type: ignore[no-untyped-def]
-    """Whether a row has the other keys it must have."""
+    """Return whether a row has the other keys that it must have."""
     for c in range(first, last):
         own = _ring(checks[c, CHECK_RING], checks[c, CHECK_MASK])[row & checks[c, CHECK_MASK], KEY]
         other = checks[c, OTHER]
@@ -210,8 +213,9 @@ def _agrees(checks, first, last, row, root_keys, i, state):  # type: ignore[no-u
 
 @numba.njit(cache=True)
 def _search(levels, checks, check_of, root_keys, starts, i, state, depth, last, looked):  # type: ignore[no-untyped-def]
-    """Go on from `depth` to the next choice of one row on every level up to `last`; `last` then, or -1: there is
-    none."""
+    """Continue from `depth` to the next choice of one row on every level up to `last`.
+
+    Return `last`, or -1 if there is no further choice."""
     while depth >= 0:
         mask, low = levels[depth, MASK], levels[depth, LOW]
         ring = _ring(levels[depth, RING], mask)
@@ -245,7 +249,7 @@ def _search(levels, checks, check_of, root_keys, starts, i, state, depth, last, 
 
 @numba.njit(cache=True)
 def find_paths(levels, checks, check_of, root_keys, times, ends, alive, found):  # type: ignore[no-untyped-def]
-    """Which of the rows `alive` have a partner on every level of a path. Returns how many entries were looked at."""
+    """Find which of the rows `alive` have a partner on every level of a path. Return the number of entries visited."""
     last = len(levels) - 1
     state = np.empty((STATE_WIDTH, len(levels) + 1), np.int64)
     looked = np.zeros(1, np.int64)
@@ -260,7 +264,7 @@ def find_paths(levels, checks, check_of, root_keys, times, ends, alive, found): 
 
 @numba.njit(cache=True, inline="always")
 def _fill(out, begun, count, i, state, last):  # type: ignore[no-untyped-def]
-    """Results from `begun` on differ in their last level only: the root's row and the other levels' are the same."""
+    """Fill in the rows of the root and all but the last level, which the results from `begun` on have in common."""
     for result in range(begun, count):
         out[0, result] = i
     for level in range(last):
@@ -273,14 +277,14 @@ def _fill(out, begun, count, i, state, last):  # type: ignore[no-untyped-def]
 def put_together(  # type: ignore[no-untyped-def]
     levels, checks, check_of, root_keys, times, ends, rows, starts, state, resume, out, latest, most
 ):
-    """Results for `rows`, from where `resume` says, until `out` is full: the root's row and one of each level.
+    """Write results for `rows`, starting at `resume`, until `out` is full: the root's row and one row per level.
 
-    `resume` holds the place in `rows`, the depth (-1: begin with that row), and the results of that row so far.
-    `starts` holds, by level and row, where drop-probing found the first partner; -1 where it did not look. Returns
-    (results, entries looked at); stops with `resume[2] > most` when one row has more results than that.
+    `resume` contains the position in `rows`, the depth (-1: begin with that row), and the results of that row so far.
+    `starts` contains, by level and row, where drop-probing found the first partner; -1 if it did not look. Returns
+    (results, entries visited); stops with `resume[2] > most` if one row has more results than `most`.
 
-    Most of the time is spent on the last level, whose rows are what results differ in: there everything is in local
-    variables, and the rows chosen above are written for all results of a choice at once."""
+    Most of the time is spent on the last level, in whose rows results differ. There everything is in local variables,
+    and the rows chosen on the other levels are written for all results of a choice at once."""
     count, last, room = 0, len(levels) - 1, out.shape[1]
     looked = np.zeros(1, np.int64)
     mask, low = levels[last, MASK], levels[last, LOW]
@@ -312,7 +316,7 @@ def put_together(  # type: ignore[no-untyped-def]
                     if later <= min(end, ring[place, END]) and (
                         first_check == end_check or _agrees(checks, first_check, end_check, row, root_keys, i, state)
                     ):
-                        if count == room or made == most:  # this row is looked at again, if there is room for it then
+                        if count == room or made == most:  # this row is visited again when there is room for it
                             stopped = True
                             seen -= 1
                             made += count < room
@@ -341,11 +345,12 @@ def put_together(  # type: ignore[no-untyped-def]
 def put_star_together(  # type: ignore[no-untyped-def]
     levels, root_keys, times, ends, rows, starts, bounds, partners, state, resume, out, latest, most
 ):
-    """As `put_together`, where every level is probed by a key of the root and no further keys are compared: the
-    partners of a row are then the same whatever is chosen on other levels, and are collected once, level by level.
+    """Like `put_together`, if every level is probed by a key of the root and no further keys are compared.
 
-    `partners` holds row, time and end of those of the row under way, each level's from `bounds` on; it is returned, as
-    it may have grown, and given again when there are more results."""
+    Then the partners of a row do not depend on the choices on other levels, and are collected once, level by level.
+
+    `partners` contains the row, time and end of each partner of the current row, level by level from `bounds` on. It is
+    returned because it may have grown; pass it again for further results."""
     count, last, room = 0, len(levels) - 1, out.shape[1]
     looked = 0
     at, depth, made = resume[0], resume[1], resume[2]
@@ -398,7 +403,7 @@ def put_star_together(  # type: ignore[no-untyped-def]
             for place in range(state[NEXT, last], bounds[last + 1]):
                 later = max(time, partners[1, place])
                 if later <= min(end, partners[2, place]):
-                    if count == room or made == most:  # looked at again, if there is room for it then
+                    if count == room or made == most:  # visited again when there is room for it
                         stopped = True
                         made += count < room
                         state[NEXT, last] = place
@@ -421,7 +426,7 @@ def put_star_together(  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def compare_all(keys, times, ends, ring, low, high, resume, out, latest):  # type: ignore[no-untyped-def]
-    """Every row with every row of a window, from where `resume` says (row, number), until `out` is full."""
+    """Compare every row with every row of a window, starting at `resume` (row, number), until `out` is full."""
     mask = len(ring) - 1
     count = 0
     i, row = resume[0], max(resume[1], low)

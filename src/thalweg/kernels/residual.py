@@ -1,4 +1,4 @@
-"""Further conditions over joined rows, evaluated as those of SQL: null is not true, and NaN equals NaN.
+"""Further conditions on joined rows, evaluated as in SQL: null is not true, and NaN equals NaN.
 
 >>> from thalweg.plan.join_condition import Residual, typed
 >>> columns = {("a", "x"): pa.array([1, 5, None]), ("b", "y"): pa.array([1, 1, 1])}
@@ -26,15 +26,17 @@ Columns = Mapping[tuple[str, str], Any]
 
 
 class Check:
-    """One condition, ready to run."""
+    """One condition that is ready to run."""
 
     def __init__(self, residual: Residual) -> None:
-        assert residual.expression is not None, "a condition is typed before it is checked"
+        assert residual.expression is not None, "a condition must be typed before it is checked"
         self.residual = residual
         self._evaluation = Evaluation(residual.expression, {})
 
     def __call__(self, columns: Columns, among: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
-        """Where it is true. `among`: the rows that matter, None: all; what raises elsewhere does not raise."""
+        """Return where the condition is true.
+
+        `among`: the rows that matter (None: all). Errors on other rows are ignored."""
         rows = len(next(iter(columns.values())))
         try:
             return true_of(self._evaluation(lambda ref: _of(ref, columns), rows))

@@ -1,4 +1,4 @@
-"""Rows spread over parts by a word of theirs: equal words are in one part, in every process that has the same salt.
+"""Partition rows by a word: equal words are in the same part, in every process with the same salt.
 
 >>> import numpy as np
 >>> from thalweg.kernels.salt import NO_SALT
@@ -22,7 +22,7 @@ Words = NDArray[np.int64]
 
 @numba.njit(cache=True)
 def _spread(words, parts, one, other, order, ends):  # type: ignore[no-untyped-def]
-    """A counting sort."""
+    """Sort rows by part with a counting sort."""
     rows = len(words)
     of = np.empty(rows, np.int32)
     for i in range(rows):
@@ -39,7 +39,7 @@ def _spread(words, parts, one, other, order, ends):  # type: ignore[no-untyped-d
 
 
 def spread(words: Words, parts: int, salt: Salt) -> tuple[Words, Words]:
-    """The numbers of the rows, part by part and otherwise as they came, and where each part ends."""
+    """Return the row numbers, part by part and otherwise in order of arrival, and where each part ends."""
     order, ends = np.empty(len(words), np.int64), np.zeros(parts, np.int64)
     _spread(words, parts, salt.one, salt.other, order, ends)
     return order, ends

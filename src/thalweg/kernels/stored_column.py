@@ -1,9 +1,9 @@
-"""A column of the rows in a window, which can be added to at one end, forgotten at the other, and taken from anywhere.
+"""A column of a window: values are appended at one end, forgotten at the other, and read from anywhere.
 
-Values of fixed width lie in a ring of the window's capacity. All others stay in Arrow arrays: one large one and one
-small one of what came since; the small one is joined to the large one, without what was forgotten, when it has grown
-to a quarter of it. Adding a batch copies the small one when values are next taken: very small batches into a large
-window of texts pay for that.
+Values of fixed width are stored in a ring of the window's capacity. All others stay in two Arrow arrays: a large one
+and a small one with newer values. When the small one has grown to a quarter of the large one, they are concatenated,
+without forgotten values. After a batch is appended, the next read copies the small array; this is expensive for very
+small batches in a large window of texts.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ Numbers = NDArray[np.int64]
 
 
 class StoredColumn(Protocol):
-    """Rows are known by their number since the beginning; a ring holds number n at n modulo its capacity."""
+    """The values of one column. Rows are numbered from the beginning; a ring stores row n at n modulo its capacity."""
 
     def append(self, array: pa.Array, first: int) -> None:
-        """Rows `first` and following."""
+        """Append rows, numbered from `first` on."""
         ...
 
     def take(self, rows: Numbers) -> pa.Array:
-        """The values of these rows, in this order."""
+        """Return the values of these rows, in this order."""
         ...
 
     def resize(self, capacity: int, low: int, high: int) -> None:
-        """Make room for that many rows, and keep low to high."""
+        """Change the capacity, and keep the rows from low to high."""
         ...
 
     def keep(self, rows: Numbers, first: int) -> None:
-        """Only these rows, under new numbers from `first` on."""
+        """Keep only these rows, with new numbers from `first` on."""
         ...
 
     def forget(self, low: int) -> None:
-        """Rows before this one will not be asked for any more."""
+        """Forget the rows before `low`, which are not read any more."""
         ...
 
     @property
     def nbytes(self) -> int:
-        """Memory held."""
+        """The memory that the column takes, in bytes."""
         ...
 
 
 def stored(kind: pa.DataType, capacity: int) -> StoredColumn:
-    """The way to store a type."""
+    """Return an empty column for a type."""
     dtype = _fixed(kind)
     return RingColumn(kind, dtype, capacity) if dtype is not None else ArrowColumn(kind)
 
@@ -69,15 +69,15 @@ def _fixed(kind: pa.DataType) -> np.dtype[Any] | None:
 
 
 class RingColumn:
-    """Of fixed width."""
+    """A column of fixed width, stored in a ring."""
 
     def __init__(self, kind: pa.DataType, dtype: np.dtype[Any], capacity: int) -> None:
         self.kind = kind
         self._values = np.empty(capacity, dtype)
-        self._known: NDArray[np.bool_] | None = None  # made when the first null comes
+        self._known: NDArray[np.bool_] | None = None  # created for the first null
 
     def append(self, array: pa.Array, first: int) -> None:
-        """Rows `first` and following."""
+        """Append rows, numbered from `first` on."""
         values = np.frombuffer(array.buffers()[1], self._values.dtype) if len(array) else self._values[:0]
         _write(self._values, values[array.offset : array.offset + len(array)], first)
         if array.null_count and self._known is None:
@@ -86,7 +86,7 @@ class RingColumn:
             _write(self._known, array.is_valid().to_numpy(zero_copy_only=False), first)
 
     def take(self, rows: Numbers) -> pa.Array:
-        """The values of these rows."""
+        """Return the values of these rows, in this order."""
         from thalweg.kernels.gather import gather
 
         values = gather(self._values, rows)
@@ -97,24 +97,24 @@ class RingColumn:
         return pa.Array.from_buffers(self.kind, len(rows), [known, pa.py_buffer(values)])
 
     def resize(self, capacity: int, low: int, high: int) -> None:
-        """Make room."""
+        """Change the capacity, and keep the rows from low to high."""
         rows = np.arange(low, high)
         self._values = _moved(self._values, rows, capacity, low)
         if self._known is not None:
             self._known = _moved(self._known, rows, capacity, low)
 
     def keep(self, rows: Numbers, first: int) -> None:
-        """Only these."""
+        """Keep only these rows, with new numbers from `first` on."""
         self._values = _moved(self._values, rows, len(self._values), first)
         if self._known is not None:
             self._known = _moved(self._known, rows, len(self._known), first)
 
     def forget(self, low: int) -> None:
-        """Their places are written over when they are needed."""
+        """Do nothing: new rows overwrite the old ones."""
 
     @property
     def nbytes(self) -> int:
-        """Memory held."""
+        """The memory that the column takes, in bytes."""
         return self._values.nbytes + (0 if self._known is None else self._known.nbytes)
 
 
@@ -132,19 +132,19 @@ def _moved(ring: NDArray[Any], rows: Numbers, capacity: int, first: int) -> NDAr
 
 
 class ArrowColumn:
-    """Of any type. While all values are null, only their number is held: most errors of rows are."""
+    """A column of any type. While all values are null, only their number is stored, as for most row errors."""
 
     def __init__(self, kind: pa.DataType) -> None:
         self.kind = kind
         self._has_values = False
         self._large = self._small = pa.nulls(0, kind)
-        self._parts: list[pa.Array] = []  # of the small one, not joined yet
-        self._first = 0  # the number of the first row of the large one
+        self._parts: list[pa.Array] = []  # of the small array, not concatenated yet
+        self._first = 0  # the number of the first row in the large array
         self._low = 0
         self._rows = 0
 
     def append(self, array: pa.Array, first: int) -> None:
-        """Rows `first` and following."""
+        """Append rows, numbered from `first` on."""
         if not self._rows:
             self._first = self._low = first
         if not self._has_values:
@@ -154,13 +154,13 @@ class ArrowColumn:
             self._has_values = True
             self._large = pa.nulls(self._rows, self.kind)
         if any(buffer is not None and buffer.parent is not None for buffer in array.buffers()):
-            # a part of a larger buffer, as of a message with all columns of a batch: holding it would hold them all
+            # part of a larger buffer, such as a message with all columns of a batch: a reference would keep them all
             array = pa.concat_arrays([array])
         self._parts.append(array)
         self._rows += len(array)
 
     def take(self, rows: Numbers) -> pa.Array:
-        """The values of these rows."""
+        """Return the values of these rows, in this order."""
         if not self._has_values:
             return pa.nulls(len(rows), self.kind)
         self._settle()
@@ -189,10 +189,10 @@ class ArrowColumn:
             self._rows -= forgotten
 
     def resize(self, capacity: int, low: int, high: int) -> None:
-        """It has no capacity."""
+        """Do nothing: this column has no fixed capacity."""
 
     def keep(self, rows: Numbers, first: int) -> None:
-        """Only these."""
+        """Keep only these rows, with new numbers from `first` on."""
         if self._has_values:
             kept = self.take(rows)
             self._large, self._small = kept, kept.slice(0, 0)
@@ -200,7 +200,10 @@ class ArrowColumn:
         self._rows = len(rows)
 
     def forget(self, low: int) -> None:
-        """Their memory is given back when the arrays are joined next; at once when nothing else is held."""
+        """Forget the rows before `low`.
+
+        Their memory is freed when the arrays are next concatenated, or at once if they are more than half of the rows.
+        """
         self._low = max(self._low, low)
         if self._low - self._first > (self._rows >> 1):
             gone = min(self._low - self._first, self._rows)
@@ -208,5 +211,5 @@ class ArrowColumn:
 
     @property
     def nbytes(self) -> int:
-        """Memory held."""
+        """The memory that the column takes, in bytes."""
         return int(self._large.nbytes + self._small.nbytes + sum(part.nbytes for part in self._parts))

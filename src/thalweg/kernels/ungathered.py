@@ -1,8 +1,8 @@
-"""Rows of columns that Arrow's own `take` refuses: views and run-end-encoded columns, alone or inside other types.
+"""Select rows of columns that Arrow's `take` refuses: views and run-end-encoded columns, alone or in other types.
 
-Answers: the values at some places, in the type they have.
-Cost: vectorised; per row of the result, and for lists per value. Views share the text of the column they come from, as
-slices do.
+Answers: the values at some positions, with their type unchanged.
+Cost: vectorized; per row of the result, and for lists per value. Views share the text of their source column, as slices
+do.
 
 >>> take_ungathered(pa.array(["a", None, "c"], pa.string_view()), np.array([2, 1])).to_pylist()
 ['c', None]
@@ -23,7 +23,7 @@ Take = Callable[[pa.Array, Rows], pa.Array]
 
 
 def take_ungathered(array: pa.Array, rows: Rows) -> pa.Array:
-    """The values at some places, all of which are inside."""
+    """Return the values at these positions, which must be in bounds."""
     kind = array.type
     if not len(rows):
         return array.slice(0, 0)
@@ -36,7 +36,7 @@ def take_ungathered(array: pa.Array, rows: Rows) -> pa.Array:
 
 
 def runs_of(array: pa.RunEndEncodedArray, rows: Rows) -> Rows:
-    """The number of the run that each row is in."""
+    """Return the number of the run that each row is in."""
     runs: Rows = np.searchsorted(array.run_ends.to_numpy(), rows + array.offset, side="right")
     return runs
 
@@ -49,7 +49,7 @@ def _take(array: pa.Array, rows: Rows) -> pa.Array:
 
 
 def _valid(array: pa.Array, rows: Rows) -> pa.Array | None:
-    """Which of the values are not null; None: all."""
+    """Return which of the values are not null; None if all are."""
     return array.is_valid().take(pa.array(rows)) if array.null_count else None
 
 
@@ -80,7 +80,7 @@ def _struct(array: pa.Array, rows: Rows) -> pa.Array:
 
 
 def _list(array: pa.Array, rows: Rows) -> pa.Array:
-    """Lists and maps."""
+    """Select rows of lists or maps."""
     offsets = array.offsets.to_numpy()
     starts = offsets[rows].astype(np.int64)
     lengths = offsets[rows + 1] - starts
@@ -105,7 +105,7 @@ def _union(array: pa.Array, rows: Rows) -> pa.Array:
     kind, (_, types, *offsets) = array.type, array.buffers()[: 3 if array.type.mode == "dense" else 2]
     names, codes = [field.name for field in kind], kind.type_codes
 
-    def taken(kind: pa.DataType, buffer: pa.Buffer) -> pa.Array:  # `type_codes` and `offsets` forget a slice's place
+    def taken(kind: pa.DataType, buffer: pa.Buffer) -> pa.Array:  # `type_codes` and `offsets` ignore a slice's offset
         whole = pa.Array.from_buffers(kind, len(array), [None, buffer], offset=array.offset)
         return whole.take(pa.array(rows))
 

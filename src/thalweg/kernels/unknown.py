@@ -1,6 +1,6 @@
-"""The rows of one slice on which predicates are unknown: they raised there, or a guard of them is unknown.
+"""The rows of one slice on which predicates are unknown: they raised, or one of their guards is unknown.
 
-Made only when something raises. An unknown predicate drops nothing; a row that no other predicate drops has failed.
+Created only if a predicate raises. An unknown predicate drops nothing; a row that no other predicate drops has failed.
 """
 
 from __future__ import annotations
@@ -24,30 +24,32 @@ class Unknown:
         self._raised: dict[int, dict[int, Exception]] = {}
 
     def add(self, k: int, rows: Rows | None, raised: Raised) -> None:
-        """Predicate k, asked on these rows (None: all), raised on some."""
+        """Record that predicate k, called on these rows (None: all), raised on some."""
         for asked, error in raised.items():
             row = asked if rows is None else int(rows[asked])
             self._bits[row, k] = True
             self._raised.setdefault(row, {})[k] = error
         raised.clear()
 
-    def behind(self, k: int, guards: Sequence[int], alive: Rows | None) -> Bits | None:
-        """Of the rows alive those on which a guard of k is unknown, and so k is; None: there are none."""
-        waits = self.any_of(np.arange(len(self._bits)) if alive is None else alive, guards)
-        if not waits.any():
+    def mark_guarded(self, k: int, guards: Sequence[int], alive: Rows | None) -> Bits | None:
+        """Mark k as unknown on the alive rows on which one of its guards is.
+
+        Return a bit per alive row; None if there are no such rows."""
+        guard_unknown = self.any_of(np.arange(len(self._bits)) if alive is None else alive, guards)
+        if not guard_unknown.any():
             return None
-        self._bits[waits.nonzero()[0] if alive is None else alive[waits], k] = True
-        return waits
+        self._bits[guard_unknown.nonzero()[0] if alive is None else alive[guard_unknown], k] = True
+        return guard_unknown
 
     def any_of(self, rows: Rows, predicates: Sequence[int] | None = None) -> Bits:
-        """On which of these rows some predicate, or some of these, is unknown."""
+        """Return on which of these rows any predicate, or any of `predicates`, is unknown."""
         among = self._bits[rows] if predicates is None else self._bits[rows][:, list(predicates)]
         return np.asarray(among.any(axis=1))
 
     def raised_on(self, row: int) -> list[tuple[int, Exception]]:
-        """What the predicates raised there, by predicate; independent of the order they were tried in."""
+        """Return the exceptions on a row, sorted by predicate, independent of the order of evaluation."""
         return sorted(self._raised[row].items())
 
     def clear(self) -> None:
-        """Let go of the exceptions, and of the rows their frames hold."""
+        """Release the exceptions, and the rows that their frames keep alive."""
         self._raised.clear()

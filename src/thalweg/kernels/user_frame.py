@@ -1,4 +1,4 @@
-"""Where in the user's own code an exception came from: Spark loses the traceback of a worker, a sentence survives."""
+"""The place in the user's code that raised an exception. Spark loses a worker's traceback but keeps the message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib")
 
 
 def raised_at(error: BaseException) -> str:
-    """The innermost frame of the user's code, else of a library; empty when the exception is of none.
+    """Return the innermost frame of the user's code, or else of a library; empty if there is neither.
 
     >>> def parse(text):
     ...     return int(text)

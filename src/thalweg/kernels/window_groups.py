@@ -1,10 +1,10 @@
-"""Aggregates of rows by windows of time and keys, each window given out once, when it has closed.
+"""Aggregates of rows by time window and key. Each window is emitted once, after it has closed.
 
-Rows are aggregated by pane and key as they come (see `window_panes`), so what is held depends on how many groups are
-open and not on how many rows they have; only `count(DISTINCT x)` holds each different value. Null is a group of its
-own, as in SQL; so is NaN, and zero is one whatever its sign. A row whose time is before what has been closed is late:
-it is counted and not added, to no window, although some that cover its time may still be open. A row without a time is
-counted too, and in no window.
+Rows are aggregated by pane and key as they arrive (see `window_panes`). So the state depends on the number of open
+groups, not on the number of rows; only `count(DISTINCT x)` stores each distinct value. As in SQL, null is a separate
+group, and so is NaN; zeros of either sign are one group. A row whose time is before the closed time is late: it is
+counted but added to no window, although some windows that cover its time may still be open. A row without a time is
+counted too and is in no window.
 
 >>> from thalweg.plan.window import GroupWindow
 >>> spec = GroupSpec("t", GroupWindow(10, 5), ("k",), (AggregateColumn("sum", "x", pa.int64()),))
@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.errors import PlanError
-from thalweg.kernels.aggregate_parts import Part, parts_of, same_values
+from thalweg.kernels.aggregate_parts import PartialAggregate, parts_of, same_values
 from thalweg.kernels.columns import plain
 from thalweg.kernels.group_words import group_words
 from thalweg.kernels.pane_runs import PANE, PaneRuns, merged, words
@@ -38,14 +38,14 @@ from thalweg.plan.type_rules import plain_type, sql_name
 
 WINDOW, VALUE = "window", "value"
 SPREAD, VALUE_SPREAD = "spread", "spread of value"
-"""Salted words of the keys and of a distinct value, so that no keys can be chosen that are slow to group."""
+"""Salted hashes of the keys and of a distinct value, so that no keys can be chosen that are slow to group."""
 EXPANDED_ROWS = 1 << 20
-"""Of overlapping windows that are put together at once, or of one window if it alone has more."""
+"""The number of rows of overlapping windows that are combined at once. One window may have more."""
 _COUNT = AggregateColumn("count", None, pa.int64())
 
 
 class WindowGroups:
-    """State of one query. Times, and what is asked to be closed, are in ticks of the time column."""
+    """The state of one query. All times are in ticks of the time column."""
 
     def __init__(self, spec: GroupSpec, schema: pa.Schema) -> None:
         self.spec = spec
@@ -53,15 +53,15 @@ class WindowGroups:
         self.panes = Panes(*spec.ticks(schema.field(spec.time).type))
         self.rows = self.late = self.most_late = self.no_time = 0
         self.closed: int | None = None
-        """Windows that end here or before have been given out; rows before it are late."""
+        """Windows that end at this time or earlier have been emitted; rows before it are late."""
         self.latest: int | None = None
-        """The largest time of any row, also of late ones."""
+        """The largest time of any row, including late rows."""
         self._schema = pa.schema([(name, plain_type(schema.field(name).type)) for name in spec.columns])
         self._keys = [key_name(n) for n in range(len(spec.keys))]
         self._by = [*self._keys, SPREAD] if self._keys else []
         self._salt = Salt.drawn()
-        # counted whatever is asked: a group without aggregates is one too
-        self._parts: dict[str, Part] = {part.name: part for part in parts_of(_COUNT, pa.int64())[0]}
+        # rows are always counted: a query without aggregates has groups too
+        self._parts: dict[str, PartialAggregate] = {part.name: part for part in parts_of(_COUNT, pa.int64())[0]}
         self._results = []
         distinct: dict[str, PaneRuns] = {}
         for aggregate in spec.aggregates:
@@ -76,10 +76,10 @@ class WindowGroups:
         self._merges = [(part.name, part.merge) for part in self._parts.values()]
         self._runs = PaneRuns((PANE, *self._by), self._merges)
         self._distinct = distinct
-        self._refuse_what_arrow_does_not_group()
+        self._refuse_ungroupable_columns()
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Rows, in any order; the batch may have other columns too."""
+        """Add rows in any order. The batch may have other columns too."""
         batch = plain(batch.select(self._schema.names), self._schema)
         self.rows += batch.num_rows
         times = batch.column(self.spec.time)
@@ -99,14 +99,14 @@ class WindowGroups:
             return
         if not self.panes.can_hold(int(ticks.min()), int(ticks.max())):
             far = max(int(ticks.min()), int(ticks.max()), key=abs)
-            rest = f": no {self.spec.window} holds it; filter it out"
-            raise PlanError(f"{self.spec.time} has a row at {far} ticks{rest}").or_redacted(
-                f"{self.spec.time} has a row too far away{rest}"
+            rest = f"a time that no {self.spec.window} can hold; filter it out"
+            raise PlanError(f"{self.spec.time} has a row at {far} ticks, {rest}").or_redacted(
+                f"{self.spec.time} has a row at {rest}"
             )
         self._add(batch, self.panes.of(ticks))
 
     def close(self, until: int) -> pa.Table:
-        """The groups of windows that end there or before and have not been given out, sorted by window."""
+        """Return the groups of windows that end at `until` or earlier and were not emitted yet, sorted by window."""
         before, self.closed = self.closed, max(until, until if self.closed is None else self.closed)
         earliest = self._runs.earliest
         last = self.panes.last_closed(self.closed)
@@ -115,20 +115,20 @@ class WindowGroups:
             return self.output.empty_table()
         tables = list(self._closing(after, last))
         for runs in (self._runs, *self._distinct.values()):
-            runs.expire(last + self.panes.slide)  # the first window that is still open begins there
+            runs.expire(last + self.panes.slide)  # the start of the first window that is still open
         return pa.concat_tables([self.output.empty_table(), *tables])
 
     def close_all(self) -> pa.Table:
-        """No more rows will come."""
+        """Close all windows and return their groups. No more rows may be added."""
         return self.close(MOST)
 
     def __len__(self) -> int:
-        """Rows of state: groups by pane, and distinct values."""
+        """Return the number of rows in the state: groups by pane, and distinct values."""
         return len(self._runs) + sum(map(len, self._distinct.values()))
 
     @property
     def nbytes(self) -> int:
-        """Of the state."""
+        """The memory that the state takes, in bytes."""
         return self._runs.nbytes + sum(runs.nbytes for runs in self._distinct.values())
 
     def _add(self, batch: pa.RecordBatch, panes: Words) -> None:
@@ -145,10 +145,10 @@ class WindowGroups:
             runs.add(pa.table(keys | {VALUE: values, VALUE_SPREAD: spread}).filter(values.is_valid()))
 
     def _closing(self, after: int | None, last: int) -> Iterator[pa.Table]:
-        """Of windows that begin after one and not after another."""
+        """Yield the groups of windows that begin after `after`, up to and including `last`."""
         bound = last + self.panes.length
         held = self._runs.before(bound)
-        assert held is not None  # the earliest pane is before it
+        assert held is not None  # the caller has checked that the earliest pane is before `bound`
         distinct = {column: runs.before(bound) for column, runs in self._distinct.items()}
         tables = {None: held} | {column: table for column, table in distinct.items() if table is not None}
         panes = {name: words(table.column(PANE)) for name, table in tables.items()}
@@ -167,11 +167,11 @@ class WindowGroups:
             for name, table in tables.items():
                 begins, ends = (bounds[some] for bounds in slices[name])
                 rows = self._in_windows(table, starts[some], begins, ends - begins)
-                parts.append(rows if name is None else self._different(rows, name))
+                parts.append(rows if name is None else self._distinct_ones(rows, name))
             yield self._finished(parts)
 
     def _in_windows(self, table: pa.Table, starts: Words, begins: Words, counts: Words) -> pa.Table:
-        """The rows of each window, under its name, one window after the other."""
+        """Return the rows of each window, with its start as a column, one window after another."""
         windows = pa.array(np.repeat(starts, counts))
         if self.panes.tumbling:
             table = table.slice(int(begins[0]), len(windows))
@@ -179,8 +179,8 @@ class WindowGroups:
             table = table.take(pa.array(ranges(begins, counts)))
         return table.drop_columns(PANE).add_column(0, WINDOW, windows)
 
-    def _different(self, rows: pa.Table, column: str) -> pa.Table:
-        """One row a value, that counts as one."""
+    def _distinct_ones(self, rows: pa.Table, column: str) -> pa.Table:
+        """Return one row per distinct value, with a count of 1."""
         if not self.panes.tumbling:
             rows = merged(rows, [WINDOW, *self._by, VALUE, VALUE_SPREAD], [])
         return rows.drop_columns([VALUE, VALUE_SPREAD]).append_column(
@@ -188,7 +188,7 @@ class WindowGroups:
         )
 
     def _finished(self, parts: list[pa.Table]) -> pa.Table:
-        """Results, sorted by window. The first part has every group."""
+        """Return the results, sorted by window. The first part contains every group."""
         table = pa.concat_tables(parts, promote_options="default")
         if len(parts) > 1 or not self.panes.tumbling:
             counts = [
@@ -206,8 +206,8 @@ class WindowGroups:
         columns = [*bounds, *(_array(table, key) for key in self._keys), *results]
         return pa.Table.from_arrays(columns, schema=self.output)
 
-    def _refuse_what_arrow_does_not_group(self) -> None:
-        """Tried on a row of nulls, before any is read."""
+    def _refuse_ungroupable_columns(self) -> None:
+        """Raise if Arrow cannot group a column: try it on a row of nulls, before any row is read."""
         nulls = {field.name: pa.nulls(1, field.type) for field in self._schema}
         tried: list[tuple[str, dict[str, pa.Array], str, list[tuple[str, str]]]] = [
             (column, {VALUE: nulls[column]}, VALUE, []) for column in (*self.spec.keys, *self._distinct)
@@ -226,7 +226,9 @@ class WindowGroups:
                 pa.table(columns).group_by(by).aggregate(merges)
             except pa.ArrowNotImplementedError:
                 kind = self._schema.field(column).type
-                raise PlanError(f"{column} is {sql_name(kind)}, which cannot be grouped or compared: cast it") from None
+                raise PlanError(
+                    f"{column} is {sql_name(kind)}, which cannot be grouped or compared; cast it to another type"
+                ) from None
 
 
 def _array(table: pa.Table, name: str) -> pa.Array:
@@ -244,7 +246,7 @@ def _as_time(bounds: pa.Array, kind: pa.DataType, spec: GroupSpec) -> pa.Array:
         return bounds.cast(kind)
     except pa.ArrowInvalid:
         raise PlanError(
-            f"{spec.time} is {sql_name(kind)}, which cannot tell the bounds of its windows; cast it to BIGINT"
+            f"{spec.time} is {sql_name(kind)}, which cannot represent the bounds of its windows; cast it to BIGINT"
         ) from None
 
 

@@ -1,18 +1,18 @@
-"""Which windows rows belong to, by way of panes: the pieces into which the bounds of all windows cut time.
+"""Assign rows to windows through panes, the pieces into which the bounds of all windows divide time.
 
-Windows [start, end) of a length, one every slide, begin at the multiples of the slide. A pane lies wholly inside or
-outside of any window, so rows are aggregated by pane, once each, and a window is made of its panes. There are two panes
-a slide, or one where the length is a multiple of it, however many windows overlap.
+Windows [start, end) of one length begin at the multiples of the slide. A pane is entirely inside or outside any window.
+So each row is aggregated once, into its pane, and a window is the union of its panes. There are two panes per slide, or
+one if the length is a multiple of the slide, however many windows overlap.
 
 >>> panes = Panes(length=25, slide=10)
 >>> panes.of(np.array([0, 4, 5, 12, -1]))
 array([ 0,  0,  5, 10, -5])
->>> panes.windows(np.array([0, 5, 10]), after=None, until=30).tolist()  # where they begin; the last ends at 25
+>>> panes.windows(np.array([0, 5, 10]), after=None, until=30).tolist()  # the starts; the last window ends at 25
 [-20, -10, 0]
 >>> panes.windows(np.array([0, 5, 10]), after=-1, until=100).tolist()
 [0, 10]
 
-References: Li, Maier, Tufte, Papadimos, Tucker, "No Pane, No Gain", SIGMOD Record 34(1), 2005; two panes a slide:
+References: Li, Maier, Tufte, Papadimos, Tucker, "No Pane, No Gain", SIGMOD Record 34(1), 2005; two panes per slide:
 Krishnamurthy, Wu, Franklin, "On-the-Fly Sharing for Streamed Aggregation", SIGMOD 2006, section 3.1 (paired windows).
 """
 
@@ -29,37 +29,38 @@ LEAST, MOST = -(2**63), 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Panes:
-    """In ticks."""
+    """Windows of one length and slide, both in ticks."""
 
     length: int
     slide: int
 
     @property
     def tumbling(self) -> bool:
-        """A pane is a window."""
+        """Whether windows do not overlap, so that each pane is a window."""
         return self.length == self.slide
 
     def can_hold(self, earliest: int, latest: int) -> bool:
-        """Whether every window of these times, and the next, can be told in ticks."""
+        """Whether every window of these times, and the next one, has bounds that fit in 64-bit ticks."""
         return earliest - self.length - self.slide >= LEAST and latest + self.length + self.slide <= MOST
 
     def of(self, times: Words) -> Words:
-        """Where the pane of each time begins."""
-        begins: Words = times - times % self.slide  # the remainder is never negative: before 1970 too
+        """Return the start of each time's pane."""
+        begins: Words = times - times % self.slide  # the remainder is never negative, even before 1970
         if second := self.length % self.slide:
             begins += np.where(times - begins >= second, second, 0)
         return begins
 
     def last_closed(self, until: int) -> int:
-        """Where the last window begins that has ended at a time."""
+        """Return the start of the last window that has ended at `until`."""
         return (until - self.length) // self.slide * self.slide
 
     def windows(self, panes: Words, after: int | None, until: int) -> Words:
-        """Where the windows of these panes begin, ascending: those that begin after a time and have ended at another.
-        Panes ascend."""
+        """Return the sorted starts of the windows of these panes that begin after `after` and have ended at `until`.
+
+        The panes must be ascending."""
         if not len(panes):
             return panes
-        # a pane adds the windows that begin after those of the pane before it, and none is looked at twice
+        # each pane adds only the windows that begin after those of the previous pane, so no window is visited twice
         last = panes // self.slide
         first = (panes - self.length) // self.slide + 1
         first[1:] = np.maximum(first[1:], last[:-1] + 1)
@@ -70,7 +71,7 @@ class Panes:
 
 
 def ranges(first: Words, counts: Words) -> Words:
-    """Whole numbers from each first one on, so many of them.
+    """Return the concatenated ranges of `counts` integers from each `first` on.
 
     >>> ranges(np.array([5, 0, 9]), np.array([2, 0, 3]))
     array([ 5,  6,  9, 10, 11])

@@ -3,21 +3,21 @@
 Answers: `insert`, probing (by the loops of `probing`, through `index`), `expire`, `take`. This is what the papers call
 a SteM or a one-way join probe (query-mesh, section 5.1): half of a join, shared by every order in which streams may be
 probed.
-Guarantee: a row stays as long as its end is not before the time last given to `expire`. Memory is bounded by the rows
-that are alive, at most eight times what they need (capacities are powers of two, and rows that came in disorder hold
-others back), plus what `LEAST` rows need; expired places are written over.
-Cost: inserting costs one write an index and a copy of the row; expiring costs one look a row. Nothing runs per row in
-Python. Rows that came in disorder can hold back the place of expired ones behind them, until those are as many as the
-others, or a window has passed; then the store is looked through, and packed if that is worth it.
+Guarantee: a row stays until its end is before the time last passed to `expire`. Memory is at most eight times what the
+live rows need (capacities are powers of two, and rows that arrived out of order delay the removal of others), plus what
+`LEAST` rows need; new rows overwrite expired ones.
+Cost: inserting costs one write per index and a copy of the row; expiring costs one check per row. No Python code runs
+per row. Rows that arrived out of order can delay the removal of expired rows after them, until these are as many as the
+others or a window has passed; then the store is scanned, and packed if that is worthwhile.
 
-Snapshots are made of chunks, one per call of `insert` (`window_chunks`). A store restored from the chunks that are left
-holds the same live rows; one that was behind catches up with the chunks it has not seen.
+Snapshots consist of chunks, one per call of `insert` (`window_chunks`). A store restored from the remaining chunks
+contains the same live rows; a store that has fallen behind catches up with the chunks that it has not seen.
 
 >>> import pyarrow as pa
 >>> store = WindowStore(pa.schema([("k", pa.int64())]), keys=[(0,)], window=10)
 >>> key = np.array([5, 6])
 >>> store.insert(pa.record_batch({"k": [5, 6]}), {(0,): key}, times=np.array([100, 103]))
->>> len(store), store.expire(112), len(store)  # the first one's end is 110
+>>> len(store), store.expire(112), len(store)  # the end of the first row is 110
 (2, 1, 1)
 """
 
@@ -33,41 +33,45 @@ from numpy.typing import NDArray
 
 from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.kernels.stored_column import Numbers, StoredColumn, stored
-from thalweg.plan.join_graph import Key
+from thalweg.plan.join_graph import KeyClasses
 
 if TYPE_CHECKING:
     from thalweg.kernels.window_chunks import Changes, Hashed, WindowChunks, WordsOf
 
 LEAST = 1024
-"""Rows there is room for at least; a power of two, as every capacity."""
+"""The smallest capacity, in rows; a power of two, as every capacity."""
 SPARSE = 8
-"""A ring with that many times more room than rows is made smaller."""
+"""A ring whose capacity is more than this many times its rows is made smaller."""
 PACK = 2
-"""Packed when it holds that many times the rows it held when last looked through."""
+"""A store is packed when it has this many times the rows that it had at the last scan."""
 CACHE_LINE = 64
-"""Bytes: two rows of a ring."""
+"""The size of a cache line in bytes: two rows of a ring."""
 
 Words = NDArray[np.int64]
 
 
 @dataclass(slots=True)
 class HashIndex:
-    """Of one key: see `probing` for what lies where."""
+    """The hash index of one key. `probing` describes its layout."""
 
     ring: Words
     heads: Words
     multiplier: np.uint64
-    """Of the hash that leads to a bucket: a secret of the join's."""
+    """The multiplier of the hash that selects a bucket, secret to the join."""
     shift: int
     mask: int
-    """A row's number to its place."""
+    """A row's number, masked with this, is its place in the ring."""
     ring_address: int
     heads_address: int
-    """In memory, for loops over the indexes of many windows; asking an array for it takes longer than probing a row."""
+    """Memory addresses, for loops over the indexes of many windows.
+
+    Getting an array's address takes longer than probing a row."""
 
     @classmethod
     def empty(cls, capacity: int, multiplier: np.uint64) -> HashIndex:
-        """With as many buckets as places. No row lies in two cache lines, which would be two reads of memory."""
+        """Return an empty index with as many buckets as places.
+
+        No row spans two cache lines, which would take two reads of memory."""
         words = np.empty(4 * capacity + CACHE_LINE // 8, np.int64)
         first = -words.ctypes.data % CACHE_LINE // 8
         ring = words[first : first + 4 * capacity].reshape(capacity, 4)
@@ -77,21 +81,21 @@ class HashIndex:
 
 
 class WindowStore:
-    """Rows in the order they came, numbered from 0."""
+    """The rows of a window in order of arrival, numbered from 0."""
 
     def __init__(
         self,
         schema: pa.Schema,
-        keys: Sequence[Key],
+        keys: Sequence[KeyClasses],
         window: int | None = None,
         *,
         snapshots: bool = False,
         words: WordsOf | None = None,
-        hashed: Mapping[Key, Hashed] | None = None,
+        hashed: Mapping[KeyClasses, Hashed] | None = None,
         salt: Salt = NO_SALT,
     ) -> None:
-        """`window`: a row's end is its time and that much; None: ends are given with the rows. `snapshots`: remember
-        what `changes` will ask for; `words` and `hashed` are those of `WindowChunks`. `salt`: of the tables."""
+        """`window`: a row's end is its time plus this; None: ends are given with the rows. `snapshots`: record what
+        `changes` returns; `words` and `hashed` are those of `WindowChunks`. `salt`: the salt of the hash tables."""
         self.schema = schema
         self.keys = tuple(keys)
         self.window = window
@@ -100,8 +104,8 @@ class WindowStore:
         self._multiplier = salt.multiplier
         self.indexes = {key: HashIndex.empty(LEAST, self._multiplier) for key in self.keys}
         self._columns: list[StoredColumn] = [stored(f.type, LEAST) for f in schema]
-        self._looked_through = LEAST  # rows at that time
-        self._looked_at: int | None = None  # the time given to `expire` then
+        self._rows_at_scan = LEAST  # the number of rows at the last scan
+        self._scanned_at: int | None = None  # the time passed to `expire` then
         self._chunks: WindowChunks | None = None
         if snapshots:
             from thalweg.kernels.window_chunks import WindowChunks
@@ -113,12 +117,14 @@ class WindowStore:
 
     @property
     def nbytes(self) -> int:
-        """Memory held."""
+        """The memory that indexes and columns take, in bytes."""
         indexes = sum(index.ring.nbytes + index.heads.nbytes for index in self.indexes.values())
         return indexes + sum(column.nbytes for column in self._columns)
 
-    def insert(self, batch: pa.RecordBatch, keys: Mapping[Key, Words], times: Words, ends: Words | None = None) -> None:
-        """Rows with their keys as words and their times."""
+    def insert(
+        self, batch: pa.RecordBatch, keys: Mapping[KeyClasses, Words], times: Words, ends: Words | None = None
+    ) -> None:
+        """Insert rows with their times, and their keys as words."""
         if not batch.num_rows:
             return
         if ends is None:
@@ -128,7 +134,7 @@ class WindowStore:
         if self._chunks is not None:
             self._chunks.add(batch, keys, times, ends)
 
-    def _insert(self, batch: pa.RecordBatch, keys: Mapping[Key, Words], times: Words, ends: Words) -> None:
+    def _insert(self, batch: pa.RecordBatch, keys: Mapping[KeyClasses, Words], times: Words, ends: Words) -> None:
         from thalweg.kernels.probing import insert
 
         if len(self) + batch.num_rows > self._capacity:
@@ -140,19 +146,19 @@ class WindowStore:
         self.high += batch.num_rows
 
     def expire(self, before: int) -> int:
-        """Forget rows whose end is before that time; returns how many."""
+        """Forget rows whose end is before this time. Return how many."""
         from thalweg.kernels.probing import first_live
 
         rows = len(self)
         ring = next(iter(self.indexes.values())).ring
         self.low = int(first_live(ring, self.low, self.high, before))
-        if len(self) > PACK * self._looked_through or (len(self) > LEAST and self._window_passed(before)):
+        if len(self) > PACK * self._rows_at_scan or (len(self) > LEAST and self._window_passed(before)):
             self._pack(before)
         elif self._capacity > LEAST and SPARSE * len(self) < self._capacity:
             self._resize(2 * len(self))
         if len(self) < rows:
-            # a store that was large once must not wait until it is that large again
-            self._looked_through = min(self._looked_through, max(len(self), LEAST))
+            # a store that was once large must not wait with packing until it is that large again
+            self._rows_at_scan = min(self._rows_at_scan, max(len(self), LEAST))
             for column in self._columns:
                 column.forget(self.low)
         if self._chunks is not None:
@@ -160,19 +166,19 @@ class WindowStore:
         return rows - len(self)
 
     def _window_passed(self, before: int) -> bool:
-        """Since it was last looked through: about as many rows have come as it holds."""
+        """Whether a window has passed since the last scan: about as many rows have arrived as it contains."""
         if self.window is None:
             return False
-        if self._looked_at is None:
-            self._looked_at = before
-        return before - self._looked_at > self.window
+        if self._scanned_at is None:
+            self._scanned_at = before
+        return before - self._scanned_at > self.window
 
     def take(self, column: int, rows: Numbers) -> pa.Array:
-        """The values of some rows, by number."""
+        """Return the values of some rows, by number."""
         return self._columns[column].take(rows)
 
     def rows(self) -> pa.RecordBatch:
-        """All rows it holds."""
+        """Return all rows in the store."""
         numbers = np.arange(self.low, self.high)
         return pa.RecordBatch.from_arrays([column.take(numbers) for column in self._columns], schema=self.schema)
 
@@ -190,15 +196,15 @@ class WindowStore:
         self._capacity = capacity
 
     def _pack(self, before: int) -> None:
-        """Drop expired rows that stand behind live ones, when they are many."""
+        """Drop expired rows that come after live ones, if there are many."""
         from thalweg.kernels.probing import live_rows, move
 
-        self._looked_at = before
+        self._scanned_at = before
         ring = next(iter(self.indexes.values())).ring
         live = live_rows(ring, self.low, self.high, before)
-        self._looked_through = max(len(live), LEAST)
+        self._rows_at_scan = max(len(live), LEAST)
         if 2 * len(live) > len(self):
-            self._looked_through = len(self)
+            self._rows_at_scan = len(self)
             return
         first = self.high  # numbers are never used twice
         for column in self._columns:
@@ -211,33 +217,34 @@ class WindowStore:
 
     @property
     def next_chunk(self) -> int:
-        """The number of the chunk that is made next."""
+        """The number of the next chunk."""
         return self._remembered.next_chunk
 
     def changes(self) -> Changes:
-        """What a snapshot must add and remove since the last call."""
+        """Return the chunks that a snapshot must add and remove since the last call."""
         return self._remembered.changes()
 
     def forget_changes(self) -> None:
-        """What was inserted is known elsewhere, and no snapshot needs it."""
+        """Forget the changes so far: they are saved elsewhere, and no snapshot needs them."""
         if self._chunks is not None:
             self._chunks.forget()
 
     def restore(self, chunks: Mapping[int, bytes] | Iterable[tuple[int, bytes]], end: int = 0) -> None:
-        """Take over chunks of a snapshot: all of them by a new store, those that came since by one that held what was
-        there before. Rows that had expired come back where their chunk had live ones, and expire again. `end`: numbers
-        before it have been used, also those of chunks that are gone, and are not used again."""
+        """Restore chunks of a snapshot: all of them into a new store, or only the newer ones into an older store.
+
+        Expired rows come back if their chunk has live ones, and expire again. `end`: numbers before it have been used,
+        including those of removed chunks, and are not used again."""
         for rows in self._remembered.restored(chunks, end):
             self._insert(rows.batch, rows.keys, rows.times, rows.ends)
 
     @property
     def _remembered(self) -> WindowChunks:
-        assert self._chunks is not None, "made without snapshots=True"
+        assert self._chunks is not None, "the store was made without snapshots=True"
         return self._chunks
 
 
 def ends_of(times: Words, window: int) -> Words:
-    """Until when rows may have partners; as late as can be told where that is later.
+    """Return until when rows may have partners, limited to the largest 64-bit time.
 
     >>> ends_of(np.array([1, 2**63 - 5]), 10).tolist() == [11, 2**63 - 1]
     True

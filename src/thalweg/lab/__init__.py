@@ -1,4 +1,4 @@
-"""The papers' experiments: one file an experiment, each with the paper's claims as data, run on the real loop."""
+"""The papers' experiments: one file per experiment, each with the paper's claims as data, run on the real loop."""
 
 from thalweg.lab.claim import Finding, Number, Statement
 from thalweg.lab.experiment import Experiment, Outcome

@@ -1,7 +1,7 @@
-"""What a paper says, and what we measured of it.
+"""Claims of a paper, and what we measured for them.
 
-A claim is a number (`Number`) or a sentence of the prose (`Statement`) with the comparison that decides it. Either way
-the verdict is computed from what was measured; what a person writes is the claim before, and the reason after.
+A claim is a number (`Number`) or a sentence of the prose (`Statement`) with the comparison that decides it. In both
+cases the verdict is computed from the measurements. People write the claim before the run, and the reason after it.
 
 >>> claim = Number("A-Greedy, n = 8", "1.49", expected=1.49, tolerance=0.01)
 >>> claim.judge(1.495).holds, claim.judge(1.6).holds
@@ -22,38 +22,38 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A claim beside what was measured: words and a verdict, ready to be shown or stored."""
+    """A claim, what was measured and the verdict, as texts that can be shown or stored."""
 
     about: str
     paper: str
     measured: str
     holds: bool
     exact: bool = False
-    """It follows from the algorithm: where it does not hold, the code is wrong."""
+    """Whether it follows from the algorithm: if it does not hold, the code is wrong."""
     why: str = ""
-    """Why it does not hold here; empty where it does."""
+    """Why it does not hold here; empty if it does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """One number a paper gives."""
+    """One number that a paper gives."""
 
     about: str
     paper: str
-    """As it is printed there."""
+    """The number as the paper prints it."""
     expected: float
-    """The number it comes to."""
+    """The value of the number."""
     tolerance: float = 1e-9
-    """By which share of it a measurement may differ and still agree."""
+    """The share of the number by which a measurement may differ and still agree."""
     reading: str = ""
-    """How the printed words must be read, where they cannot be taken as they stand."""
+    """How the printed text must be read, if it cannot be taken literally."""
     exact: bool = False
     unit: str = ""
     why: str = ""
-    """Written once it was found not to hold, and shown only then."""
+    """Why it does not hold; written after the run, and shown only if it does not hold."""
 
     def judge(self, measured: float) -> Finding:
-        """Whether the measurement agrees."""
+        """Return whether the measurement agrees with the number."""
         holds = abs(measured - self.expected) <= self.tolerance * abs(self.expected)
         paper = f"{self.paper} ({self.reading})" if self.reading else self.paper
         why = "" if holds else self.why
@@ -62,30 +62,30 @@ class Number:
 
 @dataclass(frozen=True)  # no slots: Python 3.11 cannot make a Statement[R] that has them
 class Statement(Generic[R]):
-    """One sentence of a paper, in our words, decided by what an experiment returned."""
+    """One sentence of a paper, in our words, decided by the results of an experiment."""
 
     about: str
     paper: str
-    """Where it says so, and how, in a few words."""
+    """Where the paper says so, and how, in a few words."""
     holds: Callable[[R], bool]
     measured: Callable[[R], str]
     """The numbers that decide it."""
     why: str = ""
-    """Written once it was found not to hold, and shown only then."""
+    """Why it does not hold; written after the run, and shown only if it does not hold."""
 
     def judge(self, results: R) -> Finding:
-        """Whether the results bear it out."""
+        """Return whether the results confirm the sentence."""
         holds = bool(self.holds(results))
         return Finding(self.about, self.paper, self.measured(results), holds, why="" if holds else self.why)
 
 
 def judged(claims: Sequence[Statement[R]], results: R) -> list[Finding]:
-    """All of them over the same results."""
+    """Judge all claims by the same results."""
     return [claim.judge(results) for claim in claims]
 
 
 def reasons(findings: Sequence[Finding]) -> dict[str, list[str]]:
-    """Why claims do not hold, each reason once, with what it explains; an empty one where none was written.
+    """Return each reason why claims do not hold, with the claims it explains; the reason is empty if none was written.
 
     >>> reasons([Finding("a", "", "1", False, why="noise"), Finding("b", "", "2", False, why="noise")])
     {'noise': ['a', 'b']}

@@ -1,4 +1,4 @@
-"""An experiment of a paper: how it is run, and what comes out."""
+"""An experiment of a paper: how it is run, and what it returns."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ T = TypeVar("T")
 
 
 class Track(Protocol):
-    """Hands out the cases of an experiment one by one, and may show how far it is."""
+    """Iterates over the cases of an experiment, and may show the progress."""
 
     def __call__(self, cases: Sequence[T], /) -> Iterable[T]:
-        """The cases, in order."""
+        """Return the cases, in order."""
         ...
 
 
 def untracked(cases: Sequence[T], /) -> Iterator[T]:
-    """Shows nothing."""
+    """Iterate over the cases without showing progress."""
     return iter(cases)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an experiment found."""
+    """The findings and figures of an experiment."""
 
     findings: list[Finding]
     figures: tuple[Figure, ...] = ()
@@ -35,11 +35,11 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """One experiment of a paper."""
+    """One experiment of a paper, and how to run it."""
 
     title: str
     reference: str
     measure: Callable[[bool, Track], Outcome]
-    """Runs it, smaller when asked to be quick."""
+    """Runs the experiment; the first argument asks for a smaller, quick run."""
     setting: str = ""
-    """What was run and on which clock, where the paper leaves it open; a paragraph of Markdown."""
+    """What was run and on which clock, if the paper leaves it open; a paragraph of Markdown."""

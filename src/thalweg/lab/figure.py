@@ -1,8 +1,8 @@
-"""Figures as data, and one way to draw them all.
+"""Figures as data, and a function that draws them.
 
-A figure is lines over a number axis, or bars stacked in groups; the palette is that of Okabe and Ito, which the
-colour-blind can tell apart, and lines differ by their marker too. matplotlib is imported only to draw: it is the extra
-`lab`.
+A figure has lines over a numeric axis, or stacked bars in groups. The palette is that of Okabe and Ito, which
+colour-blind readers can distinguish, and lines differ by their markers too. matplotlib is imported only to draw: it is
+part of the extra `lab`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 COLOURS = {"blue": "#0072B2", "orange": "#E69F00", "green": "#009E73", "red": "#D55E00", "black": "#333333"}
 MORE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
-"""For series that name no colour, in this order."""
+"""The colours of series that name no colour, in this order."""
 MARKERS = ("o", "s", "^", "D", "v", "P")
 INCHES = (6.4, 3.8)
 DPI = 100
-"""640 by 380 pixels: sharp enough for a page, some 15 kB."""
+"""640 by 380 pixels: sharp enough for a page, about 15 kB."""
 PALETTE = 128
 
 
@@ -36,32 +36,32 @@ class Series:
     x: Sequence[float]
     y: Sequence[float]
     colour: str = ""
-    """Of `COLOURS`, so that a thing has one colour in all figures of a paper."""
+    """A name in `COLOURS`, so that an algorithm has the same colour in all figures of a paper."""
     dashed: bool = False
     faint: bool = False
-    """In the background, and not in the legend."""
+    """Whether it is drawn in the background and left out of the legend."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Lines over x."""
+    """A figure with lines over a numeric axis."""
 
     name: str
-    """Of its file."""
+    """The name of its file."""
     title: str
-    """What is to be seen, in one sentence."""
+    """What the figure shows, in one sentence."""
     x_label: str
     y_label: str
     series: tuple[Series, ...]
     log_x: bool = False
     timeline: bool = False
-    """Many points: lines without markers."""
+    """Whether it has many points, so that lines have no markers."""
     mark: tuple[float, str] | None = None
-    """A place on the x axis, and what happens there."""
+    """A position on the x axis, and what happens there."""
     from_zero: bool = False
 
     def draw(self, axes: Axes) -> None:
-        """Onto matplotlib's axes."""
+        """Draw the figure on matplotlib axes."""
         for i, line in enumerate(self.series):
             axes.plot(
                 line.x, line.y, label="_" if line.faint else line.label,
@@ -90,15 +90,15 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Bars(Figure):
-    """Layers stacked on each other, in groups along x; `x` of a series is the number of the bar."""
+    """A figure with stacked bars in groups; `x` of a series is the number of the bar."""
 
     bars: tuple[str, ...] = ()
-    """What each bar is of."""
+    """The label of each bar."""
     groups: tuple[str, ...] = ()
-    """Names of equally many bars each."""
+    """The names of the groups, which all have the same number of bars."""
 
     def draw(self, axes: Axes) -> None:
-        """Onto matplotlib's axes."""
+        """Draw the figure on matplotlib axes."""
         each = len(self.bars) // len(self.groups)
         places = [i + i // each for i in range(len(self.bars))]
         bottom = [0.0] * len(places)
@@ -115,17 +115,18 @@ class Bars(Figure):
 
 
 def check_drawing() -> None:
-    """Raise, with the remedy, when nothing can draw here: better before minutes of measuring than after."""
+    """Raise an error if matplotlib is missing, before minutes of measuring rather than after."""
     try:
         import matplotlib.figure  # noqa: F401
     except ModuleNotFoundError as error:
         raise ThalwegError(
-            f"figures are drawn by matplotlib ({error.name} is missing): pip install 'thalweg[lab]', or leave out --out"
+            f"cannot draw figures, because {error.name} is missing: install matplotlib with "
+            "pip install 'thalweg[lab]', or leave out --out"
         ) from error
 
 
 def save(figure: Figure, folder: Path) -> Path:
-    """As PNG, named after the figure."""
+    """Save a figure as a PNG file named after it, and return the path."""
     check_drawing()
     from matplotlib.figure import Figure as Canvas
     from PIL import Image  # a dependency of matplotlib
@@ -143,6 +144,6 @@ def save(figure: Figure, folder: Path) -> Path:
     path = folder / f"{figure.name}.png"
     drawn = BytesIO()
     canvas.savefig(drawn, format="png")
-    # with a palette: a third of the size, and the same file whenever the picture is the same
+    # a palette makes the file a third of the size, and equal pictures give equal files
     Image.open(drawn).convert("RGB").quantize(PALETTE, dither=Image.Dither.NONE).save(path, optimize=True)
     return path

@@ -1,4 +1,4 @@
-"""One Markdown page a paper: each claim beside what was measured, whether it holds, and why not where it does not."""
+"""Writes one Markdown page per paper: each claim, what was measured, whether it holds, and if not, why."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from thalweg.lab.record import Record
 
 
 def page(paper: Paper, records: Mapping[str, Record]) -> str:
-    """The whole page, of the experiments that were run."""
+    """Return the page with all experiments that were run."""
     return "\n".join(_lines(paper, records)) + "\n"
 
 
@@ -38,7 +38,7 @@ def _lines(paper: Paper, records: Mapping[str, Record]) -> Iterator[str]:
 
 
 def section(name: str, experiment: Experiment, record: Record) -> Iterator[str]:
-    """One experiment."""
+    """Return the lines about one experiment."""
     yield f"## {name}"
     yield ""
     how = "quick run" if record.quick else "full run"
@@ -50,21 +50,21 @@ def section(name: str, experiment: Experiment, record: Record) -> Iterator[str]:
         yield ""
         yield f"![{title}]({file})"
     yield ""
-    yield "| claim | the paper | measured | holds |"
+    yield "| claim | paper | measured | holds |"
     yield "|---|---|---|---|"
     for finding in record.findings:
         yield f"| {_cell(finding.about)} | {_cell(finding.paper)} | {_cell(finding.measured)} | {verdict(finding)} |"
     not_held = reasons(record.findings)
     if not_held:
         yield ""
-        yield "Why not:"
+        yield "Why claims do not hold:"
         yield ""
         for why, abouts in not_held.items():
             yield f"- {'; '.join(f'*{about}*' for about in abouts)}: {why or 'not understood yet.'}"
 
 
 def verdict(finding: Finding) -> str:
-    """In a table's cell."""
+    """Return the verdict for a cell of a Markdown table."""
     return "yes" if finding.holds else "**no**"
 
 

@@ -1,4 +1,4 @@
-"""A paper: where it appeared, and its experiments by name."""
+"""A paper: its reference, and its experiments by name."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from thalweg.lab.experiment import Experiment
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """What one Markdown page is about."""
+    """A paper whose claims are checked; each paper has one Markdown page."""
 
     name: str
-    """As users write it: `a-greedy`."""
+    """The name as users write it: `a-greedy`."""
     reference: str
     experiments: Mapping[str, Experiment]
-    """In the order of the paper, by short name: `figure-9`."""
+    """The experiments in the order of the paper, by short name: `figure-9`."""
     preface: str = ""
-    """What holds for all experiments; Markdown."""
+    """What applies to all experiments, in Markdown."""

@@ -1,4 +1,4 @@
-"""A bar for long experiments, on a terminal only."""
+"""A progress bar for long experiments, shown only on a terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Bar:
-    """One experiment after the other: which one, which of its cases, how long so far."""
+    """Shows which experiment is running, which of its cases, and how long it has taken so far."""
 
     def __init__(self, console: Console, experiments: int) -> None:
         self._progress = Progress(
@@ -30,15 +30,15 @@ class Bar:
         self._progress.stop()
 
     def begin(self, name: str) -> None:
-        """An experiment begins."""
+        """Show that an experiment begins."""
         self._progress.reset(self._cases, description=name, total=1, visible=False)
 
     def done(self) -> None:
-        """It is done."""
+        """Show that the experiment is finished."""
         self._progress.advance(self._all)
 
     def track(self, cases: Sequence[T], /) -> Iterator[T]:
-        """Its cases, shown as they are worked through."""
+        """Iterate over the cases of the experiment, and show the progress."""
         self._progress.reset(self._cases, total=len(cases), visible=True)
         for case in cases:
             yield case

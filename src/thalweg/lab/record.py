@@ -1,4 +1,4 @@
-"""What was found, kept in a file beside the page, so that one experiment can be run again without the others."""
+"""Stores the findings in a file next to the page, so that one experiment can be run again without the others."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from thalweg.lab.claim import Finding
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One experiment's last run."""
+    """The last run of one experiment."""
 
     findings: list[Finding]
     figures: list[tuple[str, str]]
-    """File and title of each."""
+    """The file and the title of each figure."""
     quick: bool
     seconds: float
 
 
 def read(path: Path) -> dict[str, Record]:
-    """The records of a paper by experiment; none when nothing was run yet."""
+    """Return the records of a paper by experiment; empty if nothing was run yet."""
     if not path.exists():
         return {}
     try:
@@ -37,11 +37,11 @@ def read(path: Path) -> dict[str, Record]:
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ThalwegError(
-            f"{path} does not hold what `thalweg lab` wrote ({error}): remove it and run again"
+            f"{path} is not a file that `thalweg lab` wrote ({error}): remove it and run again"
         ) from error
 
 
 def write(path: Path, records: dict[str, Record]) -> None:
-    """Replace the file."""
+    """Write all records, and replace the file."""
     text = json.dumps({name: asdict(record) for name, record in records.items()}, indent=1, ensure_ascii=False)
     path.write_text(text + "\n", encoding="utf-8")

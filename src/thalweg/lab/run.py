@@ -1,4 +1,4 @@
-"""Runs experiments by name; prints what the papers say beside what was measured, and writes pages and figures."""
+"""Runs experiments by name, prints each claim next to what was measured, and writes pages and figures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAPERS: dict[str, Paper] = {paper.name: paper for paper in (A_GREEDY,)}
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """One experiment that was run."""
+    """One experiment that was run, and its outcome."""
 
     paper: Paper
     short: str
@@ -35,39 +35,39 @@ class Ran:
 
     @property
     def name(self) -> str:
-        """With its paper: `a-greedy/figure-9`."""
+        """The full name with the paper: `a-greedy/figure-9`."""
         return f"{self.paper.name}/{self.short}"
 
     @property
     def experiment(self) -> Experiment:
-        """What was run."""
+        """The experiment that was run."""
         return self.paper.experiments[self.short]
 
 
 def known() -> dict[str, Experiment]:
-    """All experiments by their full names."""
+    """Return all experiments by their full names."""
     return {f"{paper.name}/{short}": e for paper in PAPERS.values() for short, e in paper.experiments.items()}
 
 
 def chosen(names: Sequence[str]) -> list[str]:
-    """The experiments meant: by name, by paper (`a-greedy`), or all when none is named.
+    """Return the experiments to run, given by name or by paper (`a-greedy`); all if none is given.
 
     >>> chosen(["a-greedy/example-7", "a-greedy/example-6"])
     ['a-greedy/example-6', 'a-greedy/example-7']
     """
     there = known()
     for name in names:
-        if not any(_meant(name, full) for full in there):
-            raise PlanError(f"there is no experiment {name!r}{nearest(name, there)}; there are {', '.join(there)}")
-    return [full for full in there if not names or any(_meant(name, full) for name in names)]
+        if not any(_selects(name, full) for full in there):
+            raise PlanError(f"there is no experiment {name!r}{nearest(name, there)}; choose from {', '.join(there)}")
+    return [full for full in there if not names or any(_selects(name, full) for name in names)]
 
 
-def _meant(name: str, full: str) -> bool:
+def _selects(name: str, full: str) -> bool:
     return full == name or full.startswith(f"{name}/")
 
 
 def run(names: Sequence[str], quick: bool, console: Console | None = None) -> Iterator[Ran]:
-    """Each chosen experiment and what it found, as soon as it is there."""
+    """Run the chosen experiments, and yield each as soon as it is finished."""
     full_names = chosen(names)
     with Bar(console or Console(quiet=True), len(full_names)) as bar:
         for full in full_names:
@@ -80,9 +80,10 @@ def run(names: Sequence[str], quick: bool, console: Console | None = None) -> It
 
 
 def main(names: list[str], quick: bool, out: Path | None = None) -> int:
-    """Print a table an experiment; with `out` write the figures and pages there, after each experiment.
+    """Print one table per experiment. With `out`, write the figures and pages there after each experiment.
 
-    A claim that does not hold is a finding, not a failure: 1 only when one fails that follows from the algorithm.
+    A claim that does not hold is a finding, not a failure. The result is 1 only if a claim does not hold that follows
+    from the algorithm.
     """
     if out is not None:
         check_drawing()
@@ -91,7 +92,8 @@ def main(names: list[str], quick: bool, out: Path | None = None) -> int:
     for ran in run(names, quick, console):
         console.print(table(ran))
         for why, abouts in reasons(ran.outcome.findings).items():
-            console.print(f"[dim]Why not, {escape('; '.join(abouts))}: {escape(why or 'not understood yet.')}[/dim]")
+            claims = escape("; ".join(abouts))
+            console.print(f"[dim]Why not ({claims}): {escape(why or 'not understood yet.')}[/dim]")
         console.print()
         if out is not None:
             keep(ran, quick, out)
@@ -100,7 +102,7 @@ def main(names: list[str], quick: bool, out: Path | None = None) -> int:
 
 
 def keep(ran: Ran, quick: bool, out: Path) -> None:
-    """Draw the figures, and renew this experiment's section of its paper's page."""
+    """Draw the figures, and update this experiment's section of the paper's page."""
     pictures = out / ran.paper.name
     pictures.mkdir(parents=True, exist_ok=True)
     figures = [(f"{ran.paper.name}/{save(f, pictures).name}", f.title) for f in ran.outcome.figures]
@@ -112,9 +114,9 @@ def keep(ran: Ran, quick: bool, out: Path) -> None:
 
 
 def table(ran: Ran) -> Table:
-    """The findings of one experiment, for a terminal."""
+    """Return a table with the findings of one experiment, for a terminal."""
     shown = Table(
-        "claim", "the paper", "measured", "holds", title=f"{ran.name}: {ran.experiment.title}",
+        "claim", "paper", "measured", "holds", title=f"{ran.name}: {ran.experiment.title}",
         caption=f"{ran.experiment.reference}; {ran.seconds:.1f} s", title_justify="left", caption_justify="left",
     )  # fmt: skip
     for finding in ran.outcome.findings:
@@ -123,7 +125,7 @@ def table(ran: Ran) -> Table:
 
 
 def verdict(finding: Finding) -> str:
-    """For a terminal: yes, no, or that the code is wrong."""
+    """Return the verdict for a terminal: yes, no, or that the code is wrong."""
     if finding.holds:
         return "yes"
-    return "[bold red]NO, and it must[/]" if finding.exact else "[bold yellow]no[/]"
+    return "[bold red]NO, but it must[/]" if finding.exact else "[bold yellow]no[/]"

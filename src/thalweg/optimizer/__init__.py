@@ -1,4 +1,4 @@
-"""From a query to the plan that runs first: a list of rules, each with the reason why it stands where it stands."""
+"""Turn a query into its first plan, with a list of rules. Every rule has a reason for its position in the list."""
 
 from thalweg.optimizer.rules import RULES, optimize
 

@@ -1,10 +1,12 @@
-"""The join of all sources, from the conditions over two of them.
+"""Build the join of all sources from the conditions that read two or more of them.
 
-An equality of two sources' expressions is a key; a side that is no column becomes one, which the scan computes. Other
-conditions that cannot raise are checked where rows are put together; everything else is a filter over joined rows.
+An equality between expressions of two sources is a key. A side that is not a column becomes a column that the scan
+computes. Other conditions that cannot raise are checked when rows are joined; everything else is a filter over joined
+rows.
 
-A side that can raise, computed before the join, fails the query on rows that may have no partner. So such an equality
-is a key only if nothing else connects its sources, wherever it is written; else it is a filter over joined rows.
+A side that can raise, if it is computed before the join, fails the query on rows that may have no partner. So such an
+equality is a key only if nothing else connects its sources, wherever it is written; else it is a filter over joined
+rows.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import pyarrow as pa
 
 from thalweg.plan.expression import Call, Expression, Ref, aliases, text_of, user_functions
 from thalweg.plan.functions import can_raise
-from thalweg.plan.nodes import Equality, Key, WindowJoin
+from thalweg.plan.nodes import ColumnEquality, SourceColumn, WindowJoin
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.sql.source_text import SourceText
@@ -24,36 +26,36 @@ from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 
 def build_join(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
-    """In place of the product of all sources; one source alone is left as it is."""
+    """Replace the product of all sources by a join. A plan with one source stays as it is."""
     if len(plan.scans) == 1:
         return plan.with_join(None)
     sides = {n: found for n, c in enumerate(plan.conditions) if (found := _sides(c.expression)) is not None}
     keys = [n for n, both in sides.items() if not any(map(can_raise, both))]
-    # by their texts, so that it does not matter which is written first
+    # sorted by their texts, so that the written order does not matter
     for n in sorted(sides.keys() - set(keys), key=lambda n: plan.conditions[n].text):
         if _ends(sides[n]) not in _connected(sides[k] for k in keys):
             keys.append(n)
-    equalities: list[Equality] = []
+    equalities: list[ColumnEquality] = []
     residuals: list[Condition] = []
-    stay: list[Condition] = []
+    remaining: list[Condition] = []
     for n, condition in enumerate(plan.conditions):
         if n in keys:
             one, other = sides[n]
             plan, one_key = _key(plan, one)
             plan, other_key = _key(plan, other)
-            equalities.append(Equality(one_key, other_key, condition.text, condition.place))
+            equalities.append(ColumnEquality(one_key, other_key, condition.text, condition.place))
         elif _is_checked(condition.expression):
             residuals.append(condition)
         else:
-            stay.append(condition)
-    _refuse_parts(plan, equalities)
+            remaining.append(condition)
+    _refuse_unconnected(plan, equalities)
     order = tuple(scan.alias for scan in plan.scans)
     join = WindowJoin(plan.branches, tuple(equalities), tuple(residuals), order)
-    return plan.with_join(join).with_conditions(tuple(stay))
+    return plan.with_join(join).with_conditions(tuple(remaining))
 
 
 def _sides(expression: Expression) -> tuple[Expression, Expression] | None:
-    """Of an equality between two sources."""
+    """Return the two sides of an equality between two sources, or None if the expression is not one."""
     if not isinstance(expression, Call) or expression.function != "eq":
         return None
     one, other = expression.arguments
@@ -66,19 +68,20 @@ def _sides(expression: Expression) -> tuple[Expression, Expression] | None:
 
 
 def _is_key(kind: pa.DataType) -> bool:
-    """Whether windows are probed by it: of DOUBLEs, NaN and -0.0 are left to the filter over joined rows."""
+    """Whether windows can be probed by a key of this type. DOUBLE is excluded: NaN and -0.0 are left to the filter over
+    joined rows."""
     is_ = pa.types
-    unlike = (is_.is_floating, is_.is_duration, is_.is_null, is_.is_time, is_.is_nested, is_.is_interval)
-    return not any(one(kind) for one in unlike)
+    excluded = (is_.is_floating, is_.is_duration, is_.is_null, is_.is_time, is_.is_nested, is_.is_interval)
+    return not any(one(kind) for one in excluded)
 
 
 def _ends(sides: tuple[Expression, Expression]) -> tuple[str, str]:
-    """The two sources of an equality."""
+    """Return the two sources of an equality."""
     return aliases(sides[0])[0], aliases(sides[1])[0]
 
 
 def _connected(sides: Iterable[tuple[Expression, Expression]]) -> frozenset[tuple[str, str]]:
-    """Pairs of sources that equalities connect, directly or by way of others."""
+    """Return the pairs of sources that equalities connect, directly or through other sources."""
     parts: list[set[str]] = []
     for both in sides:
         ends = set(_ends(both))
@@ -89,14 +92,14 @@ def _connected(sides: Iterable[tuple[Expression, Expression]]) -> frozenset[tupl
     return frozenset((one, other) for part in parts for one in part for other in part)
 
 
-def _key(plan: QueryPlan, side: Expression) -> tuple[QueryPlan, Key]:
+def _key(plan: QueryPlan, side: Expression) -> tuple[QueryPlan, SourceColumn]:
     inner = side
     while isinstance(inner, Call) and inner.function == "widen" and pa.types.is_integer(inner.type):
-        inner = inner.arguments[0]  # keys of all widths are compared as they are
+        inner = inner.arguments[0]  # keys of different widths are compared without widening
     (alias,) = aliases(side)
     scan = plan.scan(alias)
     if isinstance(inner, Ref) and not pa.types.is_uint64(scan.source.relation.schema.field(inner.column).type):
-        return plan, (inner.alias, inner.column)  # unsigned ones do not fit into BIGINT, and are DECIMALs
+        return plan, (inner.alias, inner.column)  # UINT64 does not fit into BIGINT, so it becomes a DECIMAL
     for name, expression in scan.computed:
         if expression == side:
             return plan, (alias, name)
@@ -106,11 +109,11 @@ def _key(plan: QueryPlan, side: Expression) -> tuple[QueryPlan, Key]:
 
 
 def _is_checked(expression: Expression) -> bool:
-    """Where rows are put together: what cannot raise, and calls nobody's function."""
+    """Whether a condition is checked when rows are joined: it cannot raise and calls no user function."""
     return not can_raise(expression) and len(aliases(expression)) > 1 and not user_functions(expression)
 
 
-def _refuse_parts(plan: QueryPlan, equalities: list[Equality]) -> None:
+def _refuse_unconnected(plan: QueryPlan, equalities: list[ColumnEquality]) -> None:
     reached = {plan.scans[0].alias}
     while True:
         more = {
@@ -119,11 +122,11 @@ def _refuse_parts(plan: QueryPlan, equalities: list[Equality]) -> None:
         if more <= reached:
             break
         reached |= more
-    apart = [scan.alias for scan in plan.scans if scan.alias not in reached]
-    if apart:
+    unconnected = [scan.alias for scan in plan.scans if scan.alias not in reached]
+    if unconnected:
         near = plan.scans[0].alias
         raise SourceText(plan.query.text).error(
-            plan.scan(apart[0]).source.offset,
-            f"{apart[0]} is joined with {near} by no equality, so that every row would meet every other; write "
-            f"{near}.x = {apart[0]}.y (an equality of DOUBLEs is checked on joined rows and connects nothing)",
+            plan.scan(unconnected[0]).source.offset,
+            f"no equality joins {unconnected[0]} with {near}, so every row would be paired with every other; write "
+            f"{near}.x = {unconnected[0]}.y (an equality of DOUBLEs does not count: it is checked on joined rows)",
         )

@@ -1,12 +1,12 @@
-"""Rows on which a condition raises before a join are joined all the same: they fail only if a result would have them.
+"""Keep rows on which a condition raises before a join: they fail only if they would be part of a result.
 
-A filter of a source drops the rows on which a condition is false. A row on which one raises, and which no other drops,
-fails the query only if it finds partners and no condition over joined rows drops the result. So the filter keeps it and
-adds a column with what was raised, which windows hold and results bring along, and a `Fail` node above the join, and
-above the filter of joined rows, decides. The column is null in all other rows.
+The filter of a source drops the rows on which a condition is false. A row on which a condition raises, and that no
+other condition drops, fails the query only if it finds partners and no condition over joined rows drops the result. So
+the filter keeps the row and adds a column with the error. Windows store this column and joined rows contain it, and a
+`Fail` node above the join and above the filter of joined rows decides. The column is null in all other rows.
 
 A source whose conditions cannot raise, because they are built-in or call functions declared `safe`, needs no such
-column. What Spark itself evaluates fails the query at once.
+column. A condition that Spark itself evaluates fails the query at once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 
 def carry_errors(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
-    """Of sources that are joined; the rows of one alone fail where they are filtered."""
+    """Add the error columns of sources that are joined. If there is only one source, its rows fail in the filter."""
     if plan.join is None:
         return plan
     for scan in plan.scans:

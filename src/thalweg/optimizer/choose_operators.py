@@ -1,10 +1,10 @@
-"""Who does what: Arrow, the user's own functions, Spark's JVM and operators, or the adaptive join.
+"""Choose who evaluates what: Arrow, user functions, Spark's JVM and operators, or the adaptive join.
 
-On Spark a built-in condition runs in the JVM, before rows travel to Python, if it cannot raise. One that can fails the
-query there, so the JVM evaluates it only where that makes no difference to a row's outcome: nothing is written before
-it that is evaluated elsewhere, no function of the user's is among the conditions of its filter, and failed rows are not
-to be set aside. Else the adaptive chain evaluates it, by Arrow in the worker. One stream with tables is joined by
-Spark, which keeps nothing of the stream and needs no help.
+On Spark, a built-in condition that cannot raise runs in the JVM, before rows are sent to Python. A condition that can
+raise fails the query there, so the JVM evaluates it only if that does not change the outcome of any row: no condition
+written before it is evaluated elsewhere, its filter calls no user function, and failed rows are not set aside.
+Otherwise the adaptive chain evaluates it with Arrow in the worker. Spark's own join joins one stream with tables: it
+keeps no rows of the stream, so nothing has to adapt.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from thalweg.plan.expression import user_functions
 from thalweg.plan.functions import can_raise
-from thalweg.plan.nodes import Equality, TableJoin
+from thalweg.plan.nodes import ColumnEquality, TableJoin
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.stats import NOTHING_KNOWN, Knowledge
@@ -24,7 +24,7 @@ NOWHERE = sys.maxsize
 
 
 def choose_operators(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
-    """Of filters and the join; groups and projections are the engine's own."""
+    """Choose the operators of filters and of the join. Groups and projections always belong to the engine."""
     for scan in plan.scans:
         plan = plan.with_scan(replace(scan, conditions=_placed(scan.conditions, plan, _elsewhere(plan, scan.alias))))
     join = plan.join
@@ -34,7 +34,8 @@ def choose_operators(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> Quer
 
 
 def _placed(conditions: Sequence[Condition], plan: QueryPlan, elsewhere: int) -> tuple[Condition, ...]:
-    """`elsewhere`: the place of the first condition that this filter's rows have not passed yet."""
+    """Return the conditions of a filter, each with who evaluates it. `elsewhere` is the place of the first condition
+    that the rows of this filter have not passed yet."""
     has_chain = plan.sets_aside or any(user_functions(condition.expression) for condition in conditions)
     placed: list[Condition] = []
     for condition in conditions:
@@ -50,9 +51,11 @@ def _placed(conditions: Sequence[Condition], plan: QueryPlan, elsewhere: int) ->
 
 
 def _elsewhere(plan: QueryPlan, alias: str) -> int:
-    """The place of the first condition that is not evaluated by the scan of a source."""
+    """Return the place of the first condition that the scan of a source does not evaluate."""
     join = plan.join
-    others: list[Condition | Equality] = [c for scan in plan.scans if scan.alias != alias for c in scan.conditions]
+    others: list[Condition | ColumnEquality] = [
+        c for scan in plan.scans if scan.alias != alias for c in scan.conditions
+    ]
     others += plan.conditions
     others += () if join is None else (*join.equalities, *join.residuals)
     return min((each.place for each in others), default=NOWHERE)

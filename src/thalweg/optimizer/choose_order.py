@@ -1,14 +1,14 @@
-"""Which window is probed first, before anything was seen: the one in which the fewest rows are expected to find a
-partner.
+"""Choose which window is probed first, before any row is seen: the window in which the fewest rows are expected to find
+a partner.
 
-How many partners a row finds depends on the source it comes from (`estimate_sources`), and there is one first order
-for new rows of all streams. So a source counts with the mean over the streams whose rows look for partners in it,
-directly or by way of others, each weighted with its rows per second, where all are known. Where nothing is known about
-a source, the written order is kept, and the reason says so. While the stream runs, what is counted replaces all of
-this.
+The number of partners that a row finds depends on the source it comes from (`estimate_sources`), but new rows of all
+streams have the same first order. So the value of a source is the mean over the streams whose rows look for partners in
+it, directly or through other sources. The mean is weighted by rows per second if all rates are known. If nothing is
+known about a source, the written order is kept, and the reason says so. While the stream runs, measured values replace
+these estimates.
 
-With the order, the probe trees are chosen: for new rows of each stream, the source from whose rows each other source is
-looked in. A probe tree stays as long as a query runs; the order of probes along it is what adapts.
+The probe trees are chosen together with the order: for new rows of each stream, the source from whose rows each other
+source is probed. A probe tree does not change while a query runs; only the order of the probes along it adapts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 
 def choose_order(plan: QueryPlan, known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
-    """Of a join; sources are estimated for every plan."""
+    """Choose the first order of a join. Sources are estimated for every plan."""
     sources = estimate_sources(plan, known)
     plan = replace(plan, estimates=replace(plan.estimates, sources=sources))
     join = plan.join
@@ -35,19 +35,19 @@ def choose_order(plan: QueryPlan, known: Knowledge = NOTHING_KNOWN) -> QueryPlan
     unknown = [alias for alias, each in sources.items() if _is_unknown(each)]
     order = join.order
     if plan.policy == "static":
-        why = "as written, as the policy asks"
+        why = "as written, as the policy requires"
     elif unknown:
-        why = f"as written, since nothing is known of {', '.join(unknown)}"
+        why = f"as written, because nothing is known about {', '.join(unknown)}"
     else:
         looking = lookers(plan, JoinGraph.of([(*e.one, *e.other) for e in join.equalities]))
-        order = tuple(sorted(sources, key=lambda alias: _found(alias, sources, looking)))
+        order = tuple(sorted(sources, key=lambda alias: _expected_partners(alias, sources, looking)))
         why = "fewest expected partners first, from declared statistics"
     return plan.with_join(with_order(join, order, why))
 
 
 def with_order(join: Join, order: tuple[str, ...], why: str) -> Join:
-    """A join that tries this order first, with the probe trees that belong to it: a source is looked in from rows of
-    the nearest source that it shares a column with."""
+    """Return the join with this first order and the matching probe trees: a source is probed with rows of the nearest
+    source that shares a column with it."""
     if not isinstance(join, WindowJoin):
         return replace(join, order=order, why=why)
     join = replace(join, order=order, why=why, probe_trees=())
@@ -57,12 +57,13 @@ def with_order(join: Join, order: tuple[str, ...], why: str) -> Join:
 
 
 def _is_unknown(source: SourceEstimates) -> bool:
-    """Whether rows look for partners here, and nobody knows how many any of them finds."""
+    """Whether rows look for partners in a source, but none of the numbers of partners is known."""
     return bool(source.partners) and all(edge.partners is None for edge in source.partners)
 
 
-def _found(alias: str, sources: Mapping[str, SourceEstimates], looking: Lookers) -> tuple[float, float]:
-    """The share of rows that find a partner in a source, and how many they find, which decides where next to all do."""
+def _expected_partners(alias: str, sources: Mapping[str, SourceEstimates], looking: Lookers) -> tuple[float, float]:
+    """Return the share of rows that find a partner in a source, and the number of partners, which decides if almost all
+    rows find one."""
     edges = {edge.of: edge for edge in sources[alias].partners}
     shares, partners, weights = [], [], []
     for stream, other in looking[alias].items():
@@ -75,15 +76,15 @@ def _found(alias: str, sources: Mapping[str, SourceEstimates], looking: Lookers)
 
 
 def arriving(stream: SourceEstimates) -> float | None:
-    """New rows per second that look for partners."""
+    """Return the number of new rows per second that look for partners."""
     if stream.rows_per_second is None:
         return None
     return stream.rows_per_second.value * (1.0 if stream.kept is None else stream.kept.value)
 
 
 def _mean(numbers: Sequence[float], weights: Sequence[float | None]) -> float:
-    """By weight, if all are known and above zero together; of equal numbers that number, without rounding, so that
-    sources that are alike stay in the written order."""
+    """Return the mean, weighted if all weights are known and their sum is above zero. The mean of equal numbers is
+    exactly that number, so that sources with equal estimates stay in the written order."""
     if not numbers or min(numbers) == max(numbers):
         return numbers[0] if numbers else 0.0
     known = [weight for weight in weights if weight is not None]

@@ -1,12 +1,13 @@
-"""What is expected of every source of a plan: rows, the share its filters keep, and the partners rows find in it.
+"""Estimate every source of a plan: its rows, the share its filters keep, and the partners that rows find in it.
 
 Expected partners belong to a directed edge of the join. A row of a finds in b the rows of b's window that pass b's
-filters, over the different values of the column by which a looks: the share of one value, if values are even. A row of
-c may look by another column, and finds another number. Where several columns must be equal, the one that leaves fewest
-partners counts, as if the others said the same. What was counted for an edge is taken as it is.
+filters, divided by the number of distinct values of the column by which a probes: the share of one value, if values are
+evenly distributed. A row of c may probe by another column and find another number. If several columns must be equal,
+the one that leaves the fewest partners counts, as if the others were implied by it. A number that was counted for an
+edge is used unchanged.
 
-An equality with a literal keeps one of the different values that are known. Where nothing is known, the shares are
-those that Selinger et al. assume; what they say nothing about, such as the user's functions, keeps a third.
+An equality with a literal keeps one of the known distinct values. If nothing is known, the shares are those that
+Selinger et al. assume; a condition that they do not cover, such as a user function, keeps a third.
 
 >>> import pyarrow as pa
 >>> from thalweg.plan.expression import Ref, Value, call
@@ -40,11 +41,11 @@ UNKNOWN = 1 / 3
 ALL = Estimate(1, "counted", 0, 1, 1)
 _ONE_SIDED = {"gt": "low", "ge": "low", "lt": "high", "le": "high"}
 Lookers = Mapping[str, Mapping[str, str]]
-"""By source, and by the stream whose new rows arrive: the source whose rows look for partners in the first."""
+"""For each source, by the stream whose new rows arrive: the source whose rows look for partners in it."""
 
 
 def estimate_sources(plan: QueryPlan, known: Knowledge) -> dict[str, SourceEstimates]:
-    """By alias."""
+    """Return the estimates of all sources, by alias."""
     join = plan.join
     graph = None if join is None else JoinGraph.of([(*e.one, *e.other) for e in join.equalities])
     looking = lookers(plan, graph)
@@ -62,7 +63,7 @@ def estimate_sources(plan: QueryPlan, known: Knowledge) -> dict[str, SourceEstim
 
 
 def lookers(plan: QueryPlan, graph: JoinGraph | None) -> Lookers:
-    """Who looks for partners of whom. Tables get no new rows."""
+    """Return which source looks for partners in which. Tables get no new rows."""
     if graph is None:
         return {}
     trees = {stream.alias: graph.tree(stream.alias).parents for stream in plan.query.streams}
@@ -73,7 +74,7 @@ def lookers(plan: QueryPlan, graph: JoinGraph | None) -> Lookers:
 
 
 def _rows(scan: Branch, known: Knowledge) -> Estimate | None:
-    """In the window, or in the table."""
+    """Return the number of rows in the window, or in the table."""
     relation, window = scan.source.relation, scan.source.window
     if not relation.is_stream:
         return known.about(Rows(relation.name))
@@ -84,7 +85,7 @@ def _rows(scan: Branch, known: Knowledge) -> Estimate | None:
 
 
 def _partners(scan: Branch, of: str, graph: JoinGraph, rows: Estimate | None, known: Knowledge) -> PartnersEstimate:
-    """`rows`: those that filters keep."""
+    """Return the partners that a row of `of` finds in a source. `rows` are the rows that filters keep."""
     named: list[PartnersEstimate] = []
     for number in graph.shared(of, scan.alias):
         theirs, first = graph.column_of[number][of], graph.column_of[number][scan.alias]
@@ -103,7 +104,8 @@ def _partners(scan: Branch, of: str, graph: JoinGraph, rows: Estimate | None, kn
 
 
 def _read_by(scan: Branch, key: str) -> str | None:
-    """The column of the source; a key that is computed from one column has at most its different values."""
+    """Return the column of the source that a key reads. A key that is computed from one column has at most as many
+    distinct values as that column."""
     for name, expression in scan.computed:
         if name == key:
             columns = refs(expression)
@@ -112,17 +114,18 @@ def _read_by(scan: Branch, key: str) -> str | None:
 
 
 def share_kept(condition: Condition, known: Knowledge, relation: str | None) -> Estimate:
-    """The share of rows for which a condition is true. `relation`: the one it is about; None: joined rows."""
+    """Return the share of rows for which a condition is true. `relation` is the relation that the condition reads;
+    None: joined rows."""
     return known.about(ShareKept(condition.text)) or share_of(condition.expression, known, relation)
 
 
 def share_kept_by_all(conditions: Iterable[Condition], known: Knowledge, relation: str | None) -> Estimate:
-    """The share of rows that pass several, as if one said nothing about the others."""
+    """Return the share of rows that pass all conditions, assuming that they are independent."""
     return reduce(mul, (share_kept(condition, known, relation) for condition in conditions), ALL)
 
 
 def share_of(expression: Expression, known: Knowledge, relation: str | None) -> Estimate:
-    """The share of rows for which an expression is true."""
+    """Return the share of rows for which an expression is true."""
     if isinstance(expression, Value):
         share = 1 if expression.value is True else 0
         return Estimate(share, "declared", 0, share, share)
@@ -151,7 +154,7 @@ def share_of(expression: Expression, known: Knowledge, relation: str | None) -> 
 
 
 def column_in(expression: Expression) -> Ref | None:
-    """The column itself, whatever it is widened to."""
+    """Return the column that an expression is, ignoring widening, or None if it is not a column."""
     while isinstance(expression, Call) and expression.function == "widen":
         expression = expression.arguments[0]
     return expression if isinstance(expression, Ref) else None
@@ -169,6 +172,6 @@ def _equal(arguments: tuple[Expression, ...], known: Knowledge, relation: str | 
 
 
 def _is_range(arguments: tuple[Expression, ...]) -> bool:
-    """From below and from above, of one column."""
+    """Whether the arguments bound one column from below and from above."""
     sides = [(a.function, a.arguments[0]) for a in arguments if isinstance(a, Call) and a.function in _ONE_SIDED]
     return len(sides) == 2 and sides[0][1] == sides[1][1] and {_ONE_SIDED[f] for f, _ in sides} == {"low", "high"}

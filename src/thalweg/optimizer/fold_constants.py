@@ -1,6 +1,6 @@
-"""What consists of literals alone is computed once, by the kernels that would compute it for every row.
+"""Compute expressions that consist only of literals once, with the kernels that would compute them for every row.
 
-A part that raises stays: it raises when a row meets it, as it would have.
+An expression that raises is left unchanged: it raises when it is evaluated on a row, as it would have.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ _FOLDED = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.ty
 
 
 def fold_constants(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
-    """In conditions and outputs. Keys of groups stay as they are: outputs are matched with them."""
+    """Fold the constants in conditions and outputs. Keys of groups stay as they are, because outputs are matched with
+    them."""
     conditions = []
     for condition in plan.conditions:
         expression = folded(condition.expression)
         if expression == Value(True, pa.bool_()):
-            plan = plan.noting(f"{condition.text} is always true and goes")
+            plan = plan.noting(f"{condition.text} is always true and is removed")
             continue
         if expression != condition.expression:
             condition = replace(condition, expression=expression, text=text_of(expression))
@@ -39,7 +40,7 @@ def fold_constants(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryP
 
 
 def folded(expression: Expression) -> Expression:
-    """With values where values were computed.
+    """Return the expression with its constant parts replaced by their values.
 
     >>> from thalweg.plan.expression import call
     >>> folded(call("add", (Value(1, pa.int32()), Value(2, pa.int32())), pa.int32()))
@@ -65,7 +66,8 @@ def _fold(part: Expression) -> Expression:
 
 
 def _decided(part: Call) -> Expression | None:
-    """TRUE AND x is x, FALSE AND x is FALSE. What stands before a value that decides is evaluated: it may raise."""
+    """Return what AND or OR with a literal is equal to: TRUE AND x is x, FALSE AND x is FALSE. An operand before a
+    deciding literal is still evaluated, because it may raise."""
     one, other = part.arguments
     neutral = part.function == "and"
     if isinstance(one, Value) and one.value is not None:
@@ -76,4 +78,4 @@ def _decided(part: Call) -> Expression | None:
 
 
 def _no_column(ref: object) -> pa.Array:
-    raise AssertionError(f"{ref} is no literal")
+    raise AssertionError(f"{ref} is not a literal")

@@ -1,9 +1,10 @@
-"""In which order filters are tried first: by what a row costs over the share it drops, least first.
+"""Choose the first order of filters: by the cost per row divided by the share of rows that a filter drops, lowest
+first.
 
-That is the order that costs least when filters say nothing about each other (a-greedy, section 2). Costs are those the
-user declares of functions; an expression of Arrow's or Spark's own costs next to nothing. Where the cost of a function
-is not declared, or the policy asks for it, the written order stands. A condition comes after its guards
-(`guards_of`). While the stream runs, what is counted replaces all of this.
+If filters are independent, this order is the cheapest (a-greedy, section 2). The costs are those that the user declares
+for functions; an expression of Arrow or Spark costs almost nothing. If the cost of a function is not declared, or if
+the policy requires it, the written order is kept. A condition comes after its guards (`guards_of`). While the stream
+runs, measured values replace these estimates.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from thalweg.plan.query_plan import QueryPlan
 from thalweg.stats import NOTHING_KNOWN, CostUs, Knowledge
 
 BUILT_IN_US = 0.01
-"""What a row costs without a function of the user's: some hundred million a second."""
+"""The cost per row of a condition without a user function: about a hundred million rows per second."""
 LEAST_DROPPED = 1e-6
 
 
 def order_filters(plan: QueryPlan, known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
-    """Of every source, and of joined rows."""
+    """Choose the first order of the filters of every source and of joined rows."""
     conditions = [*plan.conditions, *(condition for scan in plan.scans for condition in scan.conditions)]
     costs = {name: cost for name in _functions(conditions) if (cost := known.about(CostUs(name))) is not None}
     plan = replace(plan, estimates=replace(plan.estimates, costs_us=costs))
@@ -34,10 +35,10 @@ def order_filters(plan: QueryPlan, known: Knowledge = NOTHING_KNOWN) -> QueryPla
     for scan in plan.scans:
         ordered = _ordered(scan.conditions, known, scan.source.relation.name)
         if ordered != scan.conditions:
-            plan = plan.with_scan(replace(scan, conditions=ordered)).noting(_told(scan.alias))
+            plan = plan.with_scan(replace(scan, conditions=ordered)).noting(_note(scan.alias))
     ordered = _ordered(plan.conditions, known, None)
     if ordered != plan.conditions:
-        plan = plan.with_conditions(ordered).noting(_told("joined rows"))
+        plan = plan.with_conditions(ordered).noting(_note("joined rows"))
     return plan
 
 
@@ -63,12 +64,12 @@ def _ordered(conditions: Sequence[Condition], known: Knowledge, relation: str | 
 
 
 def _functions(conditions: Sequence[Condition]) -> list[str]:
-    """Those of the user's that are called, once per call."""
+    """Return the names of the user functions that conditions call, one entry per call."""
     return [part.function for each in conditions for part in walk(each.expression) if isinstance(part, UserCall)]
 
 
 def _cost_us(condition: Condition, known: Knowledge) -> Estimate | None:
-    """Per row; None: it is unknown."""
+    """Return the cost of a condition per row, or None if it is unknown."""
     total = Estimate(BUILT_IN_US, "assumed", low=0)
     for name in _functions([condition]):
         cost = known.about(CostUs(name))
@@ -79,10 +80,11 @@ def _cost_us(condition: Condition, known: Knowledge) -> Estimate | None:
 
 
 def _dropped(condition: Condition, known: Knowledge, relation: str | None) -> float:
-    """What is only assumed is the same for all: it says nothing about which is better."""
+    """Return the share of rows that a condition drops. An assumed share counts as the same for all conditions, because
+    it does not say which one is better."""
     share = share_kept(condition, known, relation)
     return max(1 - (UNKNOWN if share.origin == "assumed" else share.value), LEAST_DROPPED)
 
 
-def _told(where: str) -> str:
-    return f"filters of {where}: first tried by declared cost over the share they drop, not as written"
+def _note(rows: str) -> str:
+    return f"filters of {rows}: ordered at first by declared cost over the share they drop, not as written"

@@ -1,4 +1,4 @@
-"""Every scan reads only what somebody needs: outputs, groups, filters, keys, times."""
+"""Let every scan read only the columns that are needed: by outputs, groups, filters, keys and times."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 
 def push_projections(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
-    """In the order of the schema."""
+    """Reduce the columns of every scan, in the order of its schema."""
     join = plan.join
     residuals = () if join is None else tuple(c.expression for c in join.residuals)
-    # one stream without groups: no row is late, and none needs a time
+    # with one stream and no groups, no row is late, and no row needs a time
     keeps_nothing = len(plan.query.streams) == 1 and plan.query.grouping is None
     for scan in plan.scans:
         here = (*(c.expression for c in scan.conditions), *(e for _, e in scan.computed))

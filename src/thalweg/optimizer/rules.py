@@ -1,6 +1,7 @@
-"""The rules in their order. A rule makes a plan from a plan and what is known; the last one changes nothing.
+"""The rules of the optimizer, in order. A rule turns a plan and what is known into a new plan; the last rule changes
+nothing.
 
-One list serves `explain` and every runtime.
+`explain` and every runtime use the same list.
 """
 
 from __future__ import annotations
@@ -28,22 +29,22 @@ Rule = Callable[[QueryPlan, Knowledge], QueryPlan]
 RULES: tuple[tuple[Rule, str], ...] = (
     (
         fold_constants,
-        "first, so that later rules meet values where sums of values stood, and conditions that are TRUE go",
+        "first, so that later rules see computed values instead of expressions, and no conditions that are TRUE",
     ),
-    (split_conjunctions, "folding may uncover ANDs; every later rule moves conjuncts one by one"),
-    (simplify_selections, "before conditions move: all that is said about a column is still in one place"),
-    (push_filters, "before the join is built, which takes only what no single source can decide"),
-    (build_join, "of what is left: equalities become keys, and some of their sides columns that scans compute"),
+    (split_conjunctions, "after folding, which may expose ANDs; every later rule moves conjuncts one by one"),
+    (simplify_selections, "before conditions move: all conditions on a column are still in one place"),
+    (push_filters, "before the join is built, which takes only conditions on several sources"),
+    (build_join, "after filters are pushed: equalities become keys, and some of their sides become computed columns"),
     (
         choose_order,
-        "needs the join's graph, and the filters of scans for its estimates; gives the join its probe trees",
+        "after the join is built: needs its graph, and the filters of scans for estimates; sets its probe trees",
     ),
-    (push_projections, "when everything stands where it will be evaluated, and not before, it is known who reads what"),
-    (choose_operators, "of what is left to do, when it stands where it stays"),
-    (order_filters, "when it is known who evaluates what: in the JVM some conditions wait for others"),
-    (carry_errors, "what a chain evaluates may raise before the join, and who evaluates what is known now"),
-    (spread_rows, "when it is known that windows join, and on Spark: other operators have no buckets"),
-    (refuse_unrunnable, "last, on the plan that would run"),
+    (push_projections, "after every expression is at its final place: only then is it known which node reads what"),
+    (choose_operators, "after every expression is at its final place"),
+    (order_filters, "after operators are chosen: in the JVM some conditions wait for others"),
+    (carry_errors, "after operators are chosen: what a chain evaluates may raise before the join"),
+    (spread_rows, "after operators are chosen: only a window join on Spark has buckets"),
+    (refuse_unrunnable, "last, to check the plan that would run"),
 )
 
 
@@ -55,8 +56,8 @@ def optimize(
     *,
     sets_aside: bool = False,
 ) -> QueryPlan:
-    """The first plan, for this process ("local") or for "spark", under a policy. `sets_aside`: rows on which a
-    condition raises do not fail the query."""
+    """Return the first plan of a query under a policy. `engine` is "local", for this process, or "spark".
+    `sets_aside`: rows on which a condition raises do not fail the query."""
     plan = QueryPlan.of(query, engine, policy, sets_aside=sets_aside)
     for rule, _ in RULES:
         plan = rule(plan, known)

@@ -1,7 +1,7 @@
-"""What is said about one column by comparisons with literals, in as few comparisons as possible, and as one condition.
+"""Merge the comparisons of a column with literals into one condition with as few comparisons as possible.
 
-`a > 5 AND a < 10` is one condition, a range; `a > 5 AND a > 7` is `a > 7`; `a = 3 AND a > 5` can never be true. Spark
-orders NaN behind every number, and so does this.
+`a > 5 AND a < 10` is one condition, a range; `a > 5 AND a > 7` is `a > 7`; `a = 3 AND a > 5` can never be true. As in
+Spark, NaN is greater than any number.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.stats import NOTHING_KNOWN, Knowledge
 
-_TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
+_FLIPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
 NEVER = Value(False, pa.bool_())
 
 
 @dataclass
 class Range:
-    """What comparisons leave of a column: bounds, and whether they are within."""
+    """The range of values that comparisons leave of a column: its bounds, and whether they are included."""
 
     low: Any = None
     low_in: bool = True
@@ -32,7 +32,7 @@ class Range:
     high_in: bool = True
 
     def narrow(self, function: str, value: Any) -> None:
-        """By one comparison."""
+        """Narrow the range by one comparison."""
         if function in ("gt", "ge", "eq"):
             within = function != "gt"
             if self.low is None or value > self.low or (value == self.low and not within):
@@ -44,14 +44,14 @@ class Range:
 
     @property
     def empty(self) -> bool:
-        """No value is in it."""
+        """Whether the range contains no value."""
         if self.low is None or self.high is None:
             return False
         return bool(self.low > self.high or (self.low == self.high and not (self.low_in and self.high_in)))
 
 
 def simplify_selections(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
-    """One condition a column, where it was first spoken of."""
+    """Merge the comparisons of each column into one condition, at the place of the first."""
     by_column: dict[Expression, list[tuple[int, str, Any]]] = {}
     for n, condition in enumerate(plan.conditions):
         if (found := _comparison(condition.expression)) is not None:
@@ -60,7 +60,7 @@ def simplify_selections(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> Q
     for column, comparisons in by_column.items():
         if len(comparisons) < 2:
             continue
-        told = [plan.conditions[n].text for n, _, _ in comparisons]
+        texts = [plan.conditions[n].text for n, _, _ in comparisons]
         range_ = Range()
         for _, function, value in comparisons:
             range_.narrow(function, value)
@@ -71,20 +71,20 @@ def simplify_selections(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> Q
         made = replace(plan.conditions[first], expression=expression, text=text_of(expression))
         conditions[first] = made
         if range_.empty:
-            plan = plan.noting(f"{' AND '.join(told)} can never be true: no row passes")
-        elif len(told) > (range_.low is not None) + (range_.high is not None and range_.high != range_.low):
-            plan = plan.noting(f"{' AND '.join(told)} is {made.text}")
+            plan = plan.noting(f"{' AND '.join(texts)} can never be true: no row passes")
+        elif len(texts) > (range_.low is not None) + (range_.high is not None and range_.high != range_.low):
+            plan = plan.noting(f"{' AND '.join(texts)} is simplified to {made.text}")
     return plan.with_conditions(tuple(c for c in conditions if c is not None))
 
 
 def _comparison(expression: Expression) -> tuple[Expression, str, Any] | None:
-    """(column, comparison, literal)."""
-    if not isinstance(expression, Call) or expression.function not in _TURNED:
+    """Return the column, the comparison and the literal, or None if the expression is not such a comparison."""
+    if not isinstance(expression, Call) or expression.function not in _FLIPPED:
         return None
     one, other = expression.arguments
     function = expression.function
     if isinstance(one, Value):
-        one, other, function = other, one, _TURNED[function]
+        one, other, function = other, one, _FLIPPED[function]
     inner = one
     while isinstance(inner, Call) and inner.function == "widen":
         inner = inner.arguments[0]

@@ -1,4 +1,4 @@
-"""What AND connects becomes conditions of their own, in the order they are written."""
+"""Split conditions at AND into separate conditions, in the order in which they are written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 
 def split_conjunctions(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
-    """Every part has a place of its own, in the order they are written."""
+    """Split every condition at AND, and number the parts in the order in which they are written."""
     parts = [part for condition in plan.conditions for part in _parts(condition)]
     return plan.with_conditions(tuple(replace(part, place=n) for n, part in enumerate(parts)))
 

@@ -1,9 +1,10 @@
-"""By which class of equal columns the rows of a join are spread over Spark's buckets, and which streams are replicated.
+"""Choose the class of equal columns that spreads the rows of a join over Spark's buckets, and the replicated streams.
 
-A stream without a column of the class is sent to every bucket, so the class is wanted that leaves the fewest rows to be
-replicated: that of the most rows per second after filters, where the rates of all streams are known, else that of the
-most streams (`partitioning`). The choice is part of a checkpoint: a restart keeps it, whatever is declared then. Spark
-knows the sizes of finished DataFrames in bytes, and chooses by them when the join is laid out.
+A stream without a column of the class is sent to every bucket, so the best class leaves the fewest rows to replicate:
+the class with the most rows per second after filters if the rates of all streams are known, else the class with the
+most streams (`partitioning`). The choice is part of a checkpoint: a restart keeps it, whatever statistics are declared
+then. For finished DataFrames, Spark knows their sizes in bytes, and the choice by size is made when the join is laid
+out.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 
 def spread_rows(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
-    """Of a window join on Spark."""
+    """Choose how a window join on Spark spreads its rows."""
     join = plan.join
     if plan.engine != "spark" or not isinstance(join, WindowJoin):
         return plan
@@ -28,5 +29,5 @@ def spread_rows(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryPlan
     known = {alias: rate for alias, source in streams.items() if (rate := arriving(source)) is not None}
     filtered = any(source.kept is not None for source in streams.values())
     unit = "rows per second" + (" after filters" if filtered else "")
-    by = Partitioning.of(join_graph(join), tables, known, unit)  # which counts streams unless all rates are known
+    by = Partitioning.of(join_graph(join), tables, known, unit)  # it counts streams unless all rates are known
     return plan.with_join(replace(join, spread_by=SpreadBy(tuple(by.columns.items()), by.replicated, by.reason)))

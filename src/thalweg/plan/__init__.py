@@ -1,8 +1,7 @@
-"""What is asked: predicates and their precedence, as frozen data. Nothing runs here."""
+"""Plans as frozen data: predicates and their precedence, queries, joins and estimates. Nothing runs here."""
 
-from thalweg.plan.column_name import find_column
 from thalweg.plan.estimate import Estimate
-from thalweg.plan.filter_plan import FilterPlan
+from thalweg.plan.filter_plan import FilterPlan, find_column
 from thalweg.plan.native_plan import NativePlan
 from thalweg.plan.native_predicate import NativePredicate
 from thalweg.plan.pipeline import Pipeline

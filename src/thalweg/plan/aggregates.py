@@ -1,4 +1,4 @@
-"""Aggregate functions: what they take and give, as in Spark.
+"""Aggregate functions: their argument types and result types, as in Spark.
 
 >>> import pyarrow as pa
 >>> from thalweg.plan.expression import Ref
@@ -19,23 +19,23 @@ is_ = pa.types
 
 
 def aggregate(function: str, argument: Expression | None, distinct: bool, refuse: Refuse) -> Aggregate:
-    """Typed."""
+    """Return an aggregate with its result type."""
     if distinct and function != "count":
-        refuse(f"DISTINCT is understood in count alone, not in {function}; leave it out")
+        refuse(f"DISTINCT is supported only in count, not in {function}; remove it")
     if function == "count" or argument is None:
         return Aggregate(function, argument, pa.int64(), distinct)
-    kind, told = argument.type, text_of(argument)
+    kind, text = argument.type, text_of(argument)
     if function in ("sum", "avg") and not is_number(kind):
-        refuse(f"{function} takes a number, and {told} is {sql_name(kind)}; {conversion(argument, 'number')}")
+        refuse(f"{function} takes a number, but {text} is {sql_name(kind)}; {conversion(argument, 'number')}")
     if function == "avg":
         if is_.is_decimal(kind):
-            refuse(f"avg of a DECIMAL is not understood here; write avg(CAST({told} AS DOUBLE))")
+            refuse(f"avg does not support DECIMAL; write avg(CAST({text} AS DOUBLE))")
         return Aggregate(function, argument, pa.float64())
     if function == "sum":
         if is_.is_decimal(kind):
             return Aggregate(function, argument, pa.decimal128(min(kind.precision + 10, 38), kind.scale))
         return Aggregate(function, argument, pa.float64() if is_.is_floating(kind) else pa.int64())
     if not (is_.is_primitive(kind) or is_.is_string(kind) or is_.is_decimal(kind)):
-        way = f"write CAST({told} AS INT)" if is_.is_null(kind) else "convert it before the stream is registered"
-        refuse(f"{function} takes numbers, text and times, and {told} is {sql_name(kind)}; {way}")
+        way = f"write CAST({text} AS INT)" if is_.is_null(kind) else "convert it before registering the stream"
+        refuse(f"{function} takes numbers, text and times, but {text} is {sql_name(kind)}; {way}")
     return Aggregate(function, argument, kind)

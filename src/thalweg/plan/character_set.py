@@ -1,4 +1,4 @@
-"""Sets of characters, as regular expressions name them: sorted, disjoint ranges of code points.
+"""Sets of characters, as used in regular expressions: sorted, disjoint ranges of code points.
 
 >>> letters = CharacterSet.of((97, 99)).with_ascii_case()
 >>> letters.ranges
@@ -17,13 +17,13 @@ LAST = 0x10FFFF
 
 @dataclass(frozen=True)
 class CharacterSet:
-    """Code points from the first to the last of each range."""
+    """A set of characters, as ranges of code points. Each range includes its first and its last code point."""
 
     ranges: tuple[tuple[int, int], ...]
 
     @staticmethod
     def of(*ranges: tuple[int, int]) -> CharacterSet:
-        """Of ranges in any order, which may overlap."""
+        """Return the set of all characters in these ranges, which may overlap and be in any order."""
         merged: list[tuple[int, int]] = []
         for low, high in sorted(ranges):
             if merged and low <= merged[-1][1] + 1:
@@ -34,26 +34,26 @@ class CharacterSet:
 
     @staticmethod
     def letters(text: str) -> CharacterSet:
-        """The characters of a text."""
+        """Return the set of the characters of a text."""
         return CharacterSet.of(*((ord(letter), ord(letter)) for letter in text))
 
     def union(self, other: CharacterSet) -> CharacterSet:
-        """Of either."""
+        """Return the characters that are in either set."""
         return CharacterSet.of(*self.ranges, *other.ranges)
 
     @cached_property
     def negated(self) -> CharacterSet:
-        """All other characters."""
+        """The set of all other characters."""
         edges = [-1, *(edge for pair in self.ranges for edge in pair), LAST + 1]
         gaps = [(edges[n] + 1, edges[n + 1] - 1) for n in range(0, len(edges), 2)]
         return CharacterSet(tuple((low, high) for low, high in gaps if low <= high))
 
     def without(self, other: CharacterSet) -> CharacterSet:
-        """Those that are not in the other set."""
+        """Return the characters that are not in the other set."""
         return self.negated.union(other).negated
 
     def with_ascii_case(self) -> CharacterSet:
-        """With the other case of its ASCII letters."""
+        """Return the set with both cases of its ASCII letters."""
         added = []
         for low, high in self.ranges:
             for first, last, step in ((65, 90, 32), (97, 122, -32)):
@@ -65,7 +65,7 @@ class CharacterSet:
         return any(low <= ord(letter) <= high for low, high in self.ranges)
 
     def written(self) -> str:
-        """For RE2."""
+        """Return the set in the syntax of RE2."""
         if self.ranges == ((0, LAST),):
             return "(?s:.)"
         if len(self.ranges) == 1 and self.ranges[0][0] == self.ranges[0][1]:
@@ -84,13 +84,13 @@ def _letter(point: int) -> str:
 
 
 _FOLDED = {((75, 75), (107, 107)): "(?:K|k)", ((83, 83), (115, 115)): "(?:S|s)"}
-"""RE2 takes [Ss] for a letter in any case, and adds the long s when it merges it with other options; of k the Kelvin
-sign."""
+"""Sets that are written as alternatives. RE2 reads [Ss] as a letter in any case, and adds the long s when it merges it
+with other options; for [Kk] it adds the Kelvin sign."""
 LINE_ENDS = CharacterSet.letters("\n\r\x85\u2028\u2029")
 DIGITS = CharacterSet.of((48, 57))
 WORDS = CharacterSet.of((48, 57), (65, 90), (95, 95), (97, 122))
 BLANKS = CharacterSet.letters(" \t\n\x0b\f\r")
-"""Java's \\s."""
+"""The characters that \\s matches in Java."""
 VERTICAL = CharacterSet.letters("\n\x0b\f\r\x85\u2028\u2029")
 HORIZONTAL = CharacterSet.of(*CharacterSet.letters(" \t\xa0\u1680\u180e\u202f\u205f\u3000").ranges, (0x2000, 0x200A))
 POSIX = {
@@ -108,4 +108,4 @@ POSIX = {
     "XDigit": CharacterSet.of((48, 57), (65, 70), (97, 102)),
     "Space": BLANKS,
 }
-"""Java's names in \\p{...} that mean ASCII alone."""
+"""The names in \\p{...} that mean only ASCII characters in Java."""

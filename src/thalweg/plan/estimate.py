@@ -1,21 +1,22 @@
 """A number that is not known exactly: its value, where it comes from, how far it may be wrong, and how old it is.
 
-Answers: arithmetic that carries the doubt along, and `interval(level)`, in which the quantity lies with that
+Answers: arithmetic that propagates the uncertainty, and `interval(level)`, which contains the quantity with that
 probability.
-Guarantee: values and intervals stay within the bounds of the quantity. A result is no better than what it was made
-from: it has the weakest origin and the oldest `as_of`, and its variance is unknown if one it depends on is.
+Guarantee: values and intervals stay within the bounds of the quantity. A result is no better than its operands: it has
+the weakest origin and the oldest `as_of`, and its variance is unknown if it depends on an unknown variance.
 
-An estimate stands for a random quantity with the mean `value` and the variance `variance`. Operands are independent
-unless a covariance is given; None is a covariance that is unknown. An estimate is not independent of itself.
+An estimate is a random quantity with the mean `value` and the variance `variance`. Operands are independent unless a
+covariance is given; None is an unknown covariance. An estimate is not independent of itself.
 
 | result | mean and variance |
 |---|---|
 | sum, difference, complement | exact |
 | product | exact for independent operands, and for correlated ones that are normal |
-| quotient | exact for a log-normal denominator; otherwise to second order, as by the delta method |
+| quotient | exact for a log-normal denominator; otherwise to second order, as in the delta method |
 
-A numerator that has a covariance with its denominator is a multiple of it and an independent rest. A denominator is
-taken to have one sign; where its bounds have zero between them, the quotient has no mean, so its variance is unknown.
+A numerator that has a covariance with its denominator is the sum of a multiple of the denominator and an independent
+rest. A denominator is assumed to have one sign; if zero is between its bounds, the quotient has no mean, and its
+variance is unknown.
 
 >>> kept = Estimate(0.2, "sampled", variance=0.0004, low=0, high=1)
 >>> rate = Estimate(1_000, "declared", low=0)
@@ -46,17 +47,17 @@ from typing import Literal, get_args
 from thalweg.errors import PlanError
 
 Origin = Literal["counted", "sampled", "learned", "declared", "assumed"]
-"""Where a number comes from, strongest first: every row was counted; some rows were; a model predicts it from rows of
-the past; the user says so; nobody says anything, and it is what is usual."""
+"""Where a number comes from, strongest first: all rows were counted; a sample of rows was; a model predicts it from
+past rows; the user declares it; it is a default, because nothing is known."""
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
 MOST = sys.float_info.max
-"""A result that is too large for a float is this."""
+"""The value of a result that is too large for a float."""
 ROUNDING = 1e-9
 """A covariance may exceed what the variances allow by this share, because all three are rounded."""
 
 
 def weakest(origins: Iterable[Origin]) -> Origin:
-    """The one that is trusted least.
+    """Return the origin that is trusted least.
 
     >>> weakest(["declared", "counted", "sampled"])
     'declared'
@@ -66,20 +67,20 @@ def weakest(origins: Iterable[Origin]) -> Origin:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number that is not known exactly. What nobody knows at all is None, and no estimate.
+    """A number that is not known exactly. A number that is completely unknown is None, not an estimate.
 
     Parameters
     ----------
     value
-        The expected value, which is finite.
+        The expected value. It must be finite.
     origin
         "counted", "sampled", "learned", "declared" or "assumed".
     variance
-        Of the quantity around `value`; 0: it is exact; None: nobody knows.
+        The variance of the quantity around `value`; 0: the value is exact; None: the variance is unknown.
     low, high
-        Bounds that the quantity cannot leave, such as 0 and 1 for a share.
+        Bounds of the quantity, such as 0 and 1 for a share.
     as_of
-        When it was true, in seconds on the caller's clock; None: nobody knows.
+        The time at which the value was true, in seconds on the caller's clock; None: unknown.
     """
 
     value: float
@@ -98,19 +99,20 @@ class Estimate:
                 raise PlanError(f"Estimate: {name}={given!r} must be a number")
             if not math.isfinite(given) and name not in ("low", "high"):
                 raise PlanError(f"Estimate: {name}={given!r} must be finite")
-            object.__setattr__(self, name, float(given) + 0.0)  # no scalar of NumPy, and no -0.0, shows in reprs
+            object.__setattr__(self, name, float(given) + 0.0)  # so that reprs show no NumPy scalars and no -0.0
         if self.origin not in ORIGINS:
             raise PlanError(f"Estimate: origin={self.origin!r} must be one of {', '.join(ORIGINS)}")
         if self.variance is not None and self.variance < 0:
-            raise PlanError(f"Estimate: variance={self.variance!r} must be at least 0, or None where it is unknown")
+            raise PlanError(f"Estimate: variance={self.variance!r} must be at least 0, or None if it is unknown")
         if not self.low <= self.value <= self.high:
             raise PlanError(f"Estimate: value={self.value!r} must be between low={self.low!r} and high={self.high!r}")
 
     def interval(self, level: float) -> tuple[float, float]:
-        """The interval that holds the quantity with this probability, such as 0.9, and that contains `value`.
+        """Return the interval that contains the quantity with this probability, such as 0.9. It also contains `value`.
 
-        A quantity with one finite bound, such as a rate, which is at least 0, is taken to be log-normal from that
-        bound on; any other to be normal, cut off at the bounds. Where the variance is unknown, these are the bounds.
+        A quantity with one finite bound, such as a rate, which is at least 0, is assumed to be log-normal, starting at
+        that bound. Any other quantity is assumed to be normal, cut off at the bounds. If the variance is unknown, the
+        interval is the bounds.
         """
         if not 0 < level < 1:
             raise PlanError(f"interval: level={level!r} must be above 0 and below 1, such as 0.9")
@@ -131,23 +133,23 @@ class Estimate:
         return min(max(least, self.low), self.value), max(min(most, self.high), self.value)
 
     def within(self, low: float, high: float) -> Estimate:
-        """The same quantity when it is also known to lie between these bounds; the value moves to the nearer one.
+        """Return the same quantity with tighter bounds. A value outside of them moves to the nearer bound.
 
         >>> (Estimate(0.7, "sampled", 0.01, 0, 1) + Estimate(0.4, "sampled", 0.01, 0, 1)).within(0, 1).value
         1.0
         """
         low, high = max(low, self.low), min(high, self.high)
         if not low <= high:
-            raise PlanError(f"Estimate: nothing is between the bounds {low!r} and {high!r}")
+            raise PlanError(f"Estimate: no value is between the bounds {low!r} and {high!r}")
         return replace(self, value=min(max(self.value, low), high), low=low, high=high)
 
     @property
     def complement(self) -> Estimate:
-        """One minus it: of a share of rows, the share of the others."""
+        """One minus the estimate: for a share of rows, the share of the other rows."""
         return 1 - self
 
     def plus(self, other: Estimate | float, covariance: float | None = 0.0) -> Estimate:
-        """The sum; the covariance is that of the two operands, None where it is unknown."""
+        """Return the sum. `covariance` is that of the two operands; None: unknown."""
         other = self._operand(other)
         covariance = _covariance(self, other, covariance)
         variance = None
@@ -157,11 +159,11 @@ class Estimate:
         return _result((self, other), self.value + other.value, variance, bounds)
 
     def minus(self, other: Estimate | float, covariance: float | None = 0.0) -> Estimate:
-        """The difference; the covariance is that of the two operands, None where it is unknown."""
+        """Return the difference. `covariance` is that of the two operands; None: unknown."""
         return self.plus(-self._operand(other), None if covariance is None else -covariance)
 
     def times(self, other: Estimate | float, covariance: float | None = 0.0) -> Estimate:
-        """The product; the covariance is that of the two operands, None where it is unknown."""
+        """Return the product. `covariance` is that of the two operands; None: unknown."""
         other = self._operand(other)
         covariance = _covariance(self, other, covariance)
         if _is_nothing(self) or _is_nothing(other):
@@ -170,7 +172,7 @@ class Estimate:
         return _result((self, other), self.value * other.value + (covariance or 0.0), variance, _products(self, other))
 
     def over(self, other: Estimate | float, covariance: float | None = 0.0) -> Estimate:
-        """The quotient; the covariance is that of the two operands, None where it is unknown."""
+        """Return the quotient. `covariance` is that of the two operands; None: unknown."""
         other = self._operand(other)
         if not other.value:
             raise ZeroDivisionError(f"{self!r} cannot be divided by {other!r}, whose value is 0; check for 0 first")
@@ -215,14 +217,15 @@ class Estimate:
         return self._operand(other).over(self)
 
     def _operand(self, given: Estimate | float) -> Estimate:
-        """A plain number is exact, and neither weakens the origin nor ages the result."""
+        """Return an operand as an estimate. A plain number is exact, and changes neither the origin nor the age of the
+        result."""
         return given if isinstance(given, Estimate) else Estimate(given, self.origin, 0.0, given, given, self.as_of)
 
 
 def _result(
     operands: tuple[Estimate, Estimate], value: float, variance: float | None, bounds: tuple[float, float]
 ) -> Estimate:
-    """What is made from two: no better than either, and within what bounds them."""
+    """Return the estimate that an operation on two estimates gives: no better than either, and within the bounds."""
     low, high = min(bounds[0], MOST), max(bounds[1], -MOST)
     value = min(max(value, -MOST), MOST)
     if low == high:
@@ -237,20 +240,21 @@ def _result(
 
 
 def _is_nothing(factor: Estimate) -> bool:
-    """Whether a product with it is zero, however little is known about the other factor."""
+    """Whether a factor is exactly zero, so that any product with it is zero."""
     return factor.low == factor.high == 0
 
 
 def _variance(a: Estimate, b: Estimate, covariance: float | None) -> float | None:
-    """Of the product."""
+    """Return the variance of the product."""
     if a.variance is None or b.variance is None or covariance is None:
         return None
-    apart = a.value * a.value * b.variance + b.value * b.value * a.variance + a.variance * b.variance
-    return apart + covariance * (2 * a.value * b.value + covariance)
+    independent_part = a.value * a.value * b.variance + b.value * b.value * a.variance + a.variance * b.variance
+    return independent_part + covariance * (2 * a.value * b.value + covariance)
 
 
 def _reciprocal(of: Estimate) -> tuple[Estimate, float]:
-    """One over it, as if it were log-normal, or minus it were, and how much larger that is than one over its value."""
+    """Return the reciprocal of an estimate, assuming that it or its negative is log-normal, and the factor by which its
+    mean exceeds one over the value."""
     if of.variance is None or of.low < 0 < of.high:
         return Estimate(1 / of.value, of.origin), 1.0
     relative = of.variance / of.value / of.value
@@ -259,13 +263,13 @@ def _reciprocal(of: Estimate) -> tuple[Estimate, float]:
 
 
 def _products(a: Estimate, b: Estimate) -> tuple[float, float]:
-    """The least and the largest product of values within the bounds."""
+    """Return the least and the largest product of values within the bounds."""
     ends = [x * y if x and y else 0.0 for x in (a.low, a.high) for y in (b.low, b.high)]  # 0 * inf is 0 here
     return min(ends), max(ends)
 
 
 def _quotients(a: Estimate, b: Estimate) -> tuple[float, float]:
-    """The least and the largest quotient of values within the bounds."""
+    """Return the least and the largest quotient of values within the bounds."""
     if b.low < 0 < b.high:
         return -math.inf, math.inf
     ends = []
@@ -273,28 +277,28 @@ def _quotients(a: Estimate, b: Estimate) -> tuple[float, float]:
         for y in (b.low, b.high):
             if not x or math.isinf(y):
                 ends.append(0.0)
-            else:  # next to an end of zero there are values of the sign that all have
+            else:  # near a bound of zero, the values have the same sign as all others
                 ends.append(x / y if y else math.copysign(math.inf, x) * math.copysign(1.0, b.value))
     return min(ends), max(ends)
 
 
 def _covariance(a: Estimate, b: Estimate, given: float | None) -> float | None:
-    """As given, if it is possible."""
+    """Return the covariance as given, or raise an error if it is impossible."""
     if given is not None and not math.isfinite(given):
-        raise PlanError(f"covariance={given!r} must be finite, or None where it is unknown")
+        raise PlanError(f"covariance={given!r} must be finite, or None if it is unknown")
     if a.variance == 0 or b.variance == 0:
-        given = given or 0.0  # what is exact varies with nothing
+        given = given or 0.0  # an exact value has no covariance
     if given and a.variance is not None and b.variance is not None:
         most = math.sqrt(a.variance) * math.sqrt(b.variance)
         if not abs(given) <= most * (1 + ROUNDING):
-            raise PlanError(f"covariance={given!r} must be between {-most!r} and {most!r}, by the variances of both")
+            raise PlanError(f"covariance={given!r} must be between {-most!r} and {most!r}, given both variances")
     return given
 
 
 def _log_normal(mean: float, variance: float, deviations: float) -> tuple[float, float]:
-    """The quantiles so many standard deviations of the logarithm below and above its mean."""
+    """Return the quantiles that are this many standard deviations of the logarithm below and above its mean."""
     square = math.log1p(variance / mean / mean)
-    if math.isinf(square):  # the mean is next to nothing beside the deviation
+    if math.isinf(square):  # the mean is negligible compared with the deviation
         return 0.0, math.inf
     middle, error = mean * math.exp(-square / 2), deviations * math.sqrt(square)
     return middle * math.exp(-error), middle * math.exp(error)

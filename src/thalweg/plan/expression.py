@@ -1,7 +1,7 @@
-"""Expressions of a query with their types: columns, values, calls of built-in and of user functions. Frozen.
+"""Typed expressions of a query: columns, literals, and calls of built-in and user functions. All are frozen.
 
-Types are Arrow's. What SQL leaves unsaid is written out: where Spark's ANSI mode widens a number, a `widen` stands, so
-that no engine has to guess.
+Types are Arrow's. Implicit conversions are explicit: if Spark's ANSI mode widens a number, the expression has a `widen`
+call, so that no engine has to guess.
 
 >>> import pyarrow as pa
 >>> price = Ref("s", "price", pa.int32())
@@ -33,7 +33,7 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A literal."""
+    """A literal value of a query."""
 
     value: Scalar
     type: pa.DataType
@@ -41,7 +41,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Of a built-in function or operator, by its name in `functions`."""
+    """A call of a built-in function or operator, by its name in `functions`."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -50,18 +50,18 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class UserCall:
-    """Of a function the user registered, by its name."""
+    """A call of a function that the user registered, by its name."""
 
     function: str
     arguments: tuple[Expression, ...]
     type: pa.DataType
     safe: bool = False
-    """It never raises."""
+    """Whether the function never raises."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """Of a group's rows; only where groups are. No argument: rows are counted."""
+    """An aggregate of the rows of a group, allowed only if there are groups. Without an argument, it counts rows."""
 
     function: str
     argument: Expression | None
@@ -71,7 +71,7 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """`window_start` or `window_end` of an aggregate's window; or, in its results, a group's value by its number."""
+    """`window_start` or `window_end` of an aggregate's window; in its results, the value of a group by its number."""
 
     name: str
     type: pa.DataType
@@ -81,12 +81,12 @@ Expression: TypeAlias = Ref | Value | Call | UserCall | Aggregate | Bound
 
 
 def call(function: str, arguments: tuple[Expression, ...], kind: pa.DataType) -> Call:
-    """Shorter to write."""
+    """Return a call; a shorthand for `Call(...)`."""
     return Call(function, arguments, kind)
 
 
 def children(expression: Expression) -> tuple[Expression, ...]:
-    """What it is made of."""
+    """Return the direct parts of an expression."""
     if isinstance(expression, Call | UserCall):
         return expression.arguments
     if isinstance(expression, Aggregate):
@@ -95,14 +95,14 @@ def children(expression: Expression) -> tuple[Expression, ...]:
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
-    """It and all its parts."""
+    """Yield an expression and all its parts."""
     yield expression
     for child in children(expression):
         yield from walk(child)
 
 
 def rewritten(expression: Expression, rewrite: Callable[[Expression], Expression]) -> Expression:
-    """Every part replaced, the innermost first."""
+    """Return the expression with every part replaced, the innermost first."""
     if isinstance(expression, Call | UserCall):
         arguments = tuple(rewritten(argument, rewrite) for argument in expression.arguments)
         if arguments != expression.arguments:
@@ -113,29 +113,29 @@ def rewritten(expression: Expression, rewrite: Callable[[Expression], Expression
 
 
 def refs(expression: Expression) -> tuple[Ref, ...]:
-    """Its columns, each once, in the order they stand."""
+    """Return the columns of an expression, each once, in the order of their first use."""
     return tuple(dict.fromkeys(part for part in walk(expression) if isinstance(part, Ref)))
 
 
 def aliases(expression: Expression) -> tuple[str, ...]:
-    """Its streams and tables, each once."""
+    """Return the aliases of the streams and tables that an expression reads, each once."""
     return tuple(dict.fromkeys(ref.alias for ref in refs(expression)))
 
 
 def user_functions(expression: Expression) -> tuple[str, ...]:
-    """Those it calls, each once."""
+    """Return the names of the user functions that an expression calls, each once."""
     return tuple(dict.fromkeys(part.function for part in walk(expression) if isinstance(part, UserCall)))
 
 
 def text_of(expression: Expression) -> str:
-    """As a person reads it, in Spark's words; widening is not said."""
+    """Return an expression as readable text in Spark's SQL. Widening is not shown."""
     from thalweg.plan.expression_text import text
 
     return text(expression)
 
 
 def structure(expression: Expression) -> Any:
-    """What a fingerprint is made of: nothing that differs between two processes."""
+    """Return the content of a fingerprint: nothing in it differs between two processes."""
     kind = str(expression.type)
     if isinstance(expression, Ref):
         return ["ref", expression.alias, expression.column, kind]

@@ -1,8 +1,8 @@
-"""What kind of work a native expression is, from what it uses: what it may do, and (in `cost`) what it costs.
+"""Classify a native expression by the functions it uses: what it may do, and (in `cost`) what it costs.
 
-Answers: the kinds of an expression's parts; whether a source could take it over; whether it can fail on a row.
-Differs from an optimizer's knowledge: functions and literals are looked at, not types. A comparison of text with a
-number, where Spark puts in a cast that fails on other text, looks like any comparison.
+Answers: the kinds of an expression's parts; whether a data source could evaluate it; whether it can fail on a row.
+Differs from the analysis of an optimizer: it looks at functions and literals, not at types. A comparison of text with a
+number looks like any other comparison, although Spark adds a cast that fails on text that is not a number.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ WORDS: dict[str, str] = {
 _KIND = {word: kind for kind, words in WORDS.items() for word in words.split()}
 
 PUSHED = frozenset({"comparison", "text search"})
-"""What a source such as Parquet can take over, and what costs next to nothing otherwise."""
+"""The kinds that a data source such as Parquet can evaluate, and that cost almost nothing otherwise."""
 RAISING = frozenset({"arithmetic", "cast", UNKNOWN})
-"""What can fail on a row under Spark's ANSI mode: an overflow, text that is no number, or nobody knows."""
+"""The kinds that can fail on a row in Spark's ANSI mode: by an overflow, by text that is not a number, or because the
+function is unknown."""
 RAISING_WORDS = frozenset(
     [
         "parse_url",
@@ -91,8 +92,8 @@ RAISING_WORDS = frozenset(
         "repeat",
     ]
 )
-"""Of the other kinds, what can: a URL that is none, a group that is not there, text where a date is expected. Taken
-broadly: what is held to raise only keeps its place after what is written before it."""
+"""The functions of the other kinds that can fail: on an invalid URL, a missing group, or text instead of a date. The
+list is broad on purpose: a function that is wrongly in it only keeps its place after what is written before it."""
 
 Arguments = tuple[Argument, ...]
 
@@ -102,7 +103,7 @@ def _is_pattern(given: Arguments) -> bool:
 
 
 def _is_like(given: Arguments) -> bool:
-    """Whether all that the pattern and the escape may stand for are right together."""
+    """Whether every possible value of the pattern is valid with every possible value of the escape."""
     patterns, *escapes = given[1:] if len(given) > 1 else (None,)
     if not isinstance(patterns, tuple) or not all(isinstance(e, tuple) and max(map(len, e)) == 1 for e in escapes):
         return False
@@ -116,14 +117,16 @@ def _is_like(given: Arguments) -> bool:
 
 
 def _replaces(given: Arguments) -> bool:
-    """A replacement may ask for groups that are not there. PySpark gives no fourth argument, SQL may: a place."""
+    """Whether a replacement cannot fail, as it does if it refers to missing groups. SQL may pass a position as the
+    fourth argument, PySpark does not."""
     if not _is_pattern(given) or len(given) not in (3, 4) or given[3:] not in ((), (1,)):
         return False
     return isinstance(given[2], tuple) and not any("$" in text or "\\" in text for text in given[2])
 
 
 def _whole_from(place: int) -> Callable[[Arguments], bool]:
-    """Places and lengths are INT: Spark casts others, which fails on text and on large numbers."""
+    """Return a check that all arguments from this one on are INT: Spark casts other positions and lengths, which fails
+    on text and on large numbers."""
     return lambda given: all(isinstance(argument, int) and -(2**31) <= argument < 2**31 for argument in given[place:])
 
 
@@ -146,11 +149,11 @@ SAFE_WITH: dict[str, Callable[[Arguments], bool]] = {
     "position": _whole_from(2),
     "try_to_timestamp": lambda given: len(given) == 1,
 }
-"""What cannot fail with some arguments: a pattern that is a literal and compiles, for instance."""
+"""Functions that cannot fail with certain arguments, for example with a literal pattern that compiles."""
 
 
 def kinds_of(uses: Sequence[Use]) -> list[str]:
-    """The kind of each function and operator.
+    """Return the kind of each function and operator.
 
     >>> from thalweg.plan.native_uses import uses_in
     >>> kinds_of([*uses_in("rlike(lower(line), 'x')")])
@@ -162,7 +165,7 @@ def kinds_of(uses: Sequence[Use]) -> list[str]:
 
 
 def can_be_pushed(uses: Sequence[Use]) -> bool:
-    """Whether a source could take it over: nothing but comparisons, null checks and plain text searches.
+    """Whether a data source could evaluate it: only comparisons, null checks and plain text searches.
 
     >>> from thalweg.plan.native_uses import uses_in
     >>> can_be_pushed([*uses_in("and(>(size, 1024), isNotNull(payload))")]), can_be_pushed([Use("rlike")])
@@ -172,7 +175,7 @@ def can_be_pushed(uses: Sequence[Use]) -> bool:
 
 
 def may_raise(uses: Sequence[Use]) -> bool:
-    """Whether it can fail on a row, as far as functions and literals tell.
+    """Whether it can fail on a row, judging by its functions and literals.
 
     >>> from thalweg.plan.native_uses import uses_in
     >>> may_raise([*uses_in("rlike(code, '^[0-9]+$')")]), may_raise([*uses_in("rlike(code, pattern)")])

@@ -1,4 +1,4 @@
-"""Expressions as text for people, in Spark's words.
+"""Show expressions as readable text, in Spark's SQL.
 
 >>> from thalweg.plan.expression import Ref, Value, call
 >>> x = call("add", (Ref("s", "x", pa.int64()), Value(1, pa.int64())), pa.int64())
@@ -13,19 +13,22 @@ from datetime import datetime, timedelta
 
 import pyarrow as pa
 
+from thalweg.formatting import time_span
 from thalweg.plan.expression import Aggregate, Bound, Call, Expression, Ref, UserCall, Value
 from thalweg.plan.functions import COMPARISONS, SIGNS
 from thalweg.plan.type_rules import sql_name
 
-_BINDS = {"or": 1, "and": 2, "not": 3, "eq": 4, "ne": 4, "lt": 4, "le": 4, "gt": 4, "ge": 4, "same": 4, "is_null": 4,
-          "in": 4, "like": 4, "rlike": 4, "add": 5, "subtract": 5, "multiply": 6, "divide": 6, "int_divide": 6,
-          "mod": 6, "negate": 7}  # fmt: skip
-"""How firmly operators hold what stands beside them."""
+_PRECEDENCE = {
+    "or": 1, "and": 2, "not": 3, "eq": 4, "ne": 4, "lt": 4, "le": 4, "gt": 4, "ge": 4, "same": 4, "is_null": 4,
+    "in": 4, "like": 4, "rlike": 4, "add": 5, "subtract": 5, "multiply": 6, "divide": 6, "int_divide": 6, "mod": 6,
+    "negate": 7,
+}  # fmt: skip
+"""The precedence of operators: a higher number binds more tightly."""
 _ATOM = 9
 
 
 def text(expression: Expression) -> str:
-    """For people."""
+    """Return an expression as readable text."""
     return _text(expression)[0]
 
 
@@ -54,32 +57,32 @@ def _call_text(expression: Call) -> tuple[str, int]:
     if name == "case":
         whens = " ".join(f"WHEN {text(c)} THEN {text(v)}" for c, v in zip(args[:-1:2], args[1::2], strict=True))
         return f"CASE {whens} ELSE {text(args[-1])} END", _ATOM
-    if name not in _BINDS:
+    if name not in _PRECEDENCE:
         return f"{name}({', '.join(map(text, args))})", _ATOM
-    binds = _BINDS[name]
+    binds = _PRECEDENCE[name]
 
-    def held(argument: Expression, at_least: int) -> str:
-        inner, firmness = _text(argument)
-        return inner if firmness >= at_least else f"({inner})"
+    def parenthesized(argument: Expression, at_least: int) -> str:
+        inner, precedence = _text(argument)
+        return inner if precedence >= at_least else f"({inner})"
 
     if name in ("not", "negate"):
         if name == "not" and isinstance(args[0], Call) and args[0].function in ("is_null", "like", "in"):
             return _predicate_text(args[0], "NOT "), 4
-        inner = held(args[0], binds)
+        inner = parenthesized(args[0], binds)
         if name == "not":
             return f"NOT {inner}", binds
-        return f"-({inner})" if inner.startswith("-") else f"-{inner}", binds  # two signs begin a comment
+        return f"-({inner})" if inner.startswith("-") else f"-{inner}", binds  # two minus signs start a comment
     if name in ("is_null", "in", "like", "rlike"):
         return _predicate_text(expression), binds
-    left = held(args[0], binds + (name in COMPARISONS))  # a = b < c is read in two ways
-    return f"{left} {SIGNS[name]} {held(args[1], binds + (name not in ('and', 'or')))}", binds
+    left = parenthesized(args[0], binds + (name in COMPARISONS))  # a = b < c is ambiguous
+    return f"{left} {SIGNS[name]} {parenthesized(args[1], binds + (name not in ('and', 'or')))}", binds
 
 
 def _predicate_text(expression: Call, negated: str = "") -> str:
-    """IS NULL, IN, LIKE, RLIKE, and with "NOT " their negations."""
+    """Return the text of IS NULL, IN, LIKE or RLIKE, or with "NOT " that of its negation."""
     name, args = expression.function, expression.arguments
-    value, firmness = _text(args[0])
-    if firmness <= _BINDS[name]:
+    value, precedence = _text(args[0])
+    if precedence <= _PRECEDENCE[name]:
         value = f"({value})"
     if name == "is_null":
         return f"{value} IS {negated}NULL"
@@ -96,11 +99,10 @@ def _shown(value: Value) -> str:
     if isinstance(given, bool):
         return str(given).upper()
     if isinstance(given, str):
-        return _string(given).replace("\n", "\\n").replace("\r", "\\r")  # one line, and read again by the join's checks
+        # on one line, because the checks of a join parse it again
+        return _string(given).replace("\n", "\\n").replace("\r", "\\r")
     if isinstance(given, timedelta):
-        from thalweg.plan.window import in_words
-
-        return f"INTERVAL '{in_words(given // timedelta(microseconds=1), 1000)}'"
+        return f"INTERVAL '{time_span(given // timedelta(microseconds=1), 1000)}'"
     if isinstance(given, datetime):
         return f"'{given.replace(tzinfo=None)}'"
     return f"'{given!s}'" if pa.types.is_date(value.type) else str(given)
@@ -111,6 +113,6 @@ def _string(given: str) -> str:
 
 
 def _quoted(name: str) -> str:
-    """In backticks where it must be."""
+    """Return a name, in backticks if it needs them."""
     plain = name.replace("_", "a").isalnum() and not name[:1].isdigit() and name.isascii()
     return name if plain else "`" + name.replace("`", "``") + "`"

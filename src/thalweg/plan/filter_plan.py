@@ -1,4 +1,4 @@
-"""A conjunction of predicates, checked: names are unique, every `after` exists, nothing waits for itself."""
+"""A checked conjunction of predicates: names are unique, every `after` exists, and there are no cycles."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from thalweg.plan.predicate import Predicate, is_column
 
 @dataclass(frozen=True)
 class FilterPlan:
-    """The predicates as written, and what follows from them."""
+    """The predicates of a filter set, as written."""
 
     predicates: tuple[Predicate, ...]
-    """Those in Python, which run in the workers."""
+    """The Python predicates, which run in the workers."""
     native: NativePlan = field(default_factory=NativePlan)
-    """Those of Spark's own, which run before; they cannot travel."""
+    """The native predicates, which run earlier, in Spark. They cannot be sent to workers."""
 
     @classmethod
     def of(cls, arguments: tuple[Any, ...]) -> FilterPlan:
-        """From the arguments of `tw.filters`: predicates and bare Columns."""
+        """Return the plan for the arguments of `tw.filters`: predicates and plain Columns."""
         for argument in arguments:
             if isinstance(argument, Iterable) and not isinstance(argument, str) and not is_column(argument):
                 raise PlanError(
@@ -44,19 +44,19 @@ class FilterPlan:
         names = [p.name for p in self.predicates]
         for name in names:
             if names.count(name) > 1:
-                raise PlanError(f"two predicates are called {name!r}: give one of them another name=")
+                raise PlanError(f"two predicates are named {name!r}: give one of them another name=")
         for p in self.predicates:
             for guard in p.after:
                 if guard not in names:
                     raise PlanError(
-                        f"predicate {p.name!r} comes after {guard!r}, which is not there{nearest(guard, names)}; "
-                        f"there are {', '.join(names)}"
+                        f"predicate {p.name!r} has after={guard!r}, which does not exist{nearest(guard, names)}; "
+                        f"the predicates are {', '.join(names)}"
                     )
-        _ = self.pipeline.start  # raises when the guards form a cycle
+        _ = self.pipeline.start  # raises an error if the guards form a cycle
 
     @cached_property
     def pipeline(self) -> Pipeline:
-        """Names, guards and permissions, as the policies see them."""
+        """The names, guards and profiling permissions, as policies see them."""
         index = {p.name: k for k, p in enumerate(self.predicates)}
         return Pipeline(
             names=tuple(index),
@@ -66,11 +66,35 @@ class FilterPlan:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """Every column some predicate reads, once, in the order of first use."""
+        """Every column that a predicate reads, once, in the order of first use."""
         return tuple(dict.fromkeys(c for p in self.predicates for c in p.columns))
 
     @cached_property
     def fingerprint(self) -> str:
-        """The same for the same structure in every process and on every machine."""
+        """A hash of the structure, the same in every process and on every machine."""
         text = json.dumps([p.structure() for p in self.predicates], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def find_column(column: str, names: list[str]) -> str:
+    """Return the name of a column as it is spelled in the data. As in Spark, case is ignored unless it is needed.
+
+    >>> find_column("Line", ["line", "size"])
+    'line'
+    """
+    if names.count(column) == 1:
+        return column
+    matches = [name for name in names if name.lower() == column.lower()]
+    if len(matches) == 1:
+        return matches[0]
+    if column in matches:
+        raise PlanError(f"there are {matches.count(column)} columns named {column!r}: give them different names")
+    if matches:
+        raise PlanError(f"column {column!r} is ambiguous: write it exactly as one of {', '.join(matches)}")
+    struct, dot, _ = column.partition(".")
+    if dot and struct.lower() in (name.lower() for name in names):
+        raise PlanError(
+            f"there is no column {column!r}: to read a field of a struct, name the struct {struct!r} (row functions "
+            "get a dict), or select the field as a column first"
+        )
+    raise PlanError(f"there is no column {column!r}{nearest(column, names)}; there are {', '.join(names) or 'none'}")

@@ -1,13 +1,13 @@
-"""The built-in functions and operators of the language: what they take, what they give, whether they can raise.
+"""The built-in functions and operators: their argument types, their result types, and whether they can raise.
 
-What each does is Spark's ANSI mode; on Spark it is Spark that does it (`runtime/spark/sql/columns.py`), in
-this process `kernels/expressions`.
+Each behaves as in Spark's ANSI mode. On Spark, Spark evaluates it (`runtime/spark/sql/columns.py`); in this process,
+`kernels/expressions` does.
 
 >>> from thalweg.plan.expression import Ref
 >>> typed("add", (Ref("s", "x", pa.int32()), Value(1, pa.int64())), print).type
 DataType(int64)
 >>> _ = typed("upper", (Ref("s", "x", pa.int32()),), print)
-upper takes a STRING, and s.x is INT; write CAST(s.x AS STRING)
+upper takes a STRING, but s.x is INT; write CAST(s.x AS STRING)
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from thalweg.plan.type_rules import arithmetic, as_decimal, can_cast, common, co
 
 is_ = pa.types
 Refuse = Callable[[str], object]
-"""Raises, with the place in the text."""
+"""A function that raises an error with this message, at a position in the text."""
 _WANTED: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
     "text": ("a STRING", lambda kind: is_.is_string(kind)),
     "number": ("a number", is_number),
@@ -40,13 +40,13 @@ _WANTED: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
 
 @dataclass(frozen=True)
 class Function:
-    """A function with plain parameters; operators and others with rules of their own are below."""
+    """A function with simple parameters. Operators, and functions with special rules, are defined below."""
 
     takes: tuple[str, ...]
     gives: pa.DataType | str
-    """A type, or "same": the first argument's."""
+    """The result type, or "same": the type of the first argument."""
     optional: int = 0
-    """How many of the last parameters may be left out."""
+    """How many of the last parameters are optional."""
 
 
 FUNCTIONS = {
@@ -91,13 +91,13 @@ SIGNS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "s
          "negate": "-", "not": "NOT"}  # fmt: skip
 OTHERS = ("concat", "coalesce", "greatest", "least", "case", "in", "is_null", "cast", "widen")
 TRUNCATED = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond")
-"""What `date_trunc` knows."""
+"""The units that `date_trunc` supports."""
 LITERALS = {"like": (1, 2), "rlike": (1,), "round": (1,), "date_trunc": (0,)}
-"""Arguments that must be written as literals, by number."""
+"""Arguments that must be literals, by their number."""
 
 
 def typed(name: str, arguments: Sequence[Expression], refuse: Refuse) -> Call:
-    """A call whose arguments have the types the function works with; what does not fit is refused."""
+    """Return a call whose arguments have the types that the function takes. Arguments that do not fit are refused."""
     args = tuple(arguments)
     for n in LITERALS.get(name, ()):
         if n < len(args) and not (isinstance(args[n], Value) and args[n].value is not None):  # type: ignore[union-attr]
@@ -114,11 +114,11 @@ def typed(name: str, arguments: Sequence[Expression], refuse: Refuse) -> Call:
         return call(name, tuple(_fits("concat", "text", a, refuse) for a in args), pa.string())
     if name in ("coalesce", "greatest", "least"):
         if name != "coalesce" and len(args) < 2:
-            refuse(f"{name} takes at least two values")
-        made = _alike(name, args, refuse)
+            refuse(f"{name} takes at least two values; add one")
+        made = _to_common_type(name, args, refuse)
         return call(name, made, made[0].type)
     if name == "in":
-        return call(name, _alike("IN", args, refuse), pa.bool_())
+        return call(name, _to_common_type("IN", args, refuse), pa.bool_())
     assert name == "case", name
     return _case(args, refuse)
 
@@ -132,7 +132,7 @@ _EXAMPLES = {
 
 
 def widened(expression: Expression, kind: pa.DataType) -> Expression:
-    """In a type that can tell all of its values; a literal is changed at once."""
+    """Return the expression in a wider type, which can represent all its values. A literal is converted at once."""
     if expression.type == kind:
         return expression
     if isinstance(expression, Value):
@@ -149,7 +149,7 @@ def widened(expression: Expression, kind: pa.DataType) -> Expression:
 
 
 def can_raise(expression: Expression) -> bool:
-    """Whether some row may make it raise, in Spark's ANSI mode."""
+    """Whether an expression may raise on some row, in Spark's ANSI mode."""
     return any(_raises(part) for part in walk(expression))
 
 
@@ -166,7 +166,7 @@ def _raises(part: Expression) -> bool:
         return not known or (part.function == "int_divide" and isinstance(by, Value) and by.value == -1)
     if part.function in ("add", "subtract", "multiply", "negate", "abs"):
         return not is_.is_floating(part.type)
-    if part.function == "rlike":  # this process compiles it when the query is read, Spark when it meets a row
+    if part.function == "rlike":  # this process compiles it when the query is read, Spark at the first row
         pattern = part.arguments[1]
         return not (isinstance(pattern, Value) and surely_compiles(str(pattern.value)))
     if part.function in ("floor", "ceil"):
@@ -178,20 +178,21 @@ def _plain(name: str, function: Function, args: tuple[Expression, ...], refuse: 
     least, most = len(function.takes) - function.optional, len(function.takes)
     if not least <= len(args) <= most:
         takes = str(most) if least == most else f"{least} or {most}"
-        refuse(f"{name} takes {takes} argument{'' if takes == '1' else 's'}, not {len(args)}")
+        wrong = "add the missing ones" if len(args) < least else "remove the others"
+        refuse(f"{name} takes {takes} argument{'' if takes == '1' else 's'}, not {len(args)}; {wrong}")
     made = tuple(_fits(name, wanted, a, refuse) for wanted, a in zip(function.takes, args, strict=False))
     kind = made[0].type if function.gives == "same" else function.gives
     if name in ("sqrt", "exp", "ln", "power"):
         made = tuple(widened(a, pa.float64()) for a in made)
     elif name in ("floor", "ceil", "round") and is_.is_decimal(made[0].type):
-        refuse(f"{name} of a DECIMAL is not understood here; write {name}(CAST({text_of(made[0])} AS DOUBLE))")
+        refuse(f"{name} does not support DECIMAL; write {name}(CAST({text_of(made[0])} AS DOUBLE))")
     elif name == "substring":
         made = (made[0], *(widened(a, pa.int32()) if not _wide(a) else refuse_wide(name, a, refuse) for a in made[1:]))
     elif name == "date_trunc":
         kind = made[1].type
         unit = made[0].value if isinstance(made[0], Value) else None
         if str(unit).lower() not in TRUNCATED:
-            refuse(f"date_trunc knows no {unit!r}; write one of {', '.join(TRUNCATED)}")
+            refuse(f"date_trunc does not support {unit!r}; write one of {', '.join(TRUNCATED)}")
         made = (Value(str(unit).lower(), pa.string()), made[1])
     elif name == "rlike":
         _check_pattern(made[1], refuse)
@@ -201,8 +202,8 @@ def _plain(name: str, function: Function, args: tuple[Expression, ...], refuse: 
 
 
 def refuse_wide(name: str, argument: Expression, refuse: Refuse) -> Expression:
-    """Places in a text are INT."""
-    refuse(f"{name}: {text_of(argument)} is BIGINT, and places are INT; write CAST({text_of(argument)} AS INT)")
+    """Refuse a BIGINT argument: positions in a text are INT."""
+    refuse(f"{name}: {text_of(argument)} is BIGINT, but positions are INT; write CAST({text_of(argument)} AS INT)")
     return argument
 
 
@@ -219,10 +220,10 @@ def _check_pattern(pattern: Expression, refuse: Refuse) -> None:
     try:
         pc.match_substring_regex(pa.array([""]), re2_text(str(pattern.value)))
     except RegexError as error:
-        twice = "; in the text of a query every backslash is written twice" if "\\" in str(error) else ""
+        twice = " (in the text of a query, write every backslash twice)" if "\\" in str(error) else ""
         refuse(f"RLIKE {pattern.value!r}: {error}{twice}")
     except pa.ArrowInvalid:
-        refuse("RLIKE: the pattern is too large with its repetitions written out; write fewer or smaller ones")
+        refuse("RLIKE: the pattern is too large when its repetitions are expanded; write fewer or smaller ones")
 
 
 def _check_like(given: Sequence[Expression], refuse: Refuse) -> None:
@@ -241,7 +242,7 @@ def _fits(name: str, wanted: str, argument: Expression, refuse: Refuse) -> Expre
         return Value(None, kinds[wanted])
     if not fits(argument.type):
         way = conversion(argument, wanted)
-        refuse(f"{SIGNS.get(name, name)} takes {words}, and {text_of(argument)} is {sql_name(argument.type)}; {way}")
+        refuse(f"{SIGNS.get(name, name)} takes {words}, but {text_of(argument)} is {sql_name(argument.type)}; {way}")
     return argument
 
 
@@ -252,31 +253,31 @@ _LITERALS = {"text": "'a'", "number": "5", "whole": "5", "time": "TIMESTAMP '202
 
 
 def conversion(argument: Expression, wanted: str) -> str:
-    """What to write for an argument of another type than the wanted one."""
+    """Return what to write instead of an argument that does not have the wanted type."""
     if wanted == "boolean":
-        return "compare it with something"
+        return "compare it with a value"
     for kind in _CASTS[wanted]:
         if can_cast(argument.type, kind):
             return f"write CAST({text_of(argument)} AS {sql_name(kind)})"
     if isinstance(argument, Value):
         return f"write {_WANTED[wanted][0]}, such as {_LITERALS[wanted]}"
-    return "convert it before the stream is registered, or by s.function(...)"
+    return "convert it before registering the stream, or with s.function(...)"
 
 
-def _alike(name: str, args: tuple[Expression, ...], refuse: Refuse) -> tuple[Expression, ...]:
-    """Of one type."""
+def _to_common_type(name: str, args: tuple[Expression, ...], refuse: Refuse) -> tuple[Expression, ...]:
+    """Return the arguments, widened to their common type."""
     args = _literal_times(args, refuse)
     kind = common_of([a.type for a in args])
     if kind is None:
-        told = ", ".join(f"{text_of(a)} is {sql_name(a.type)}" for a in args)
-        refuse(f"{SIGNS.get(name, name)}: {told}; {_meeting(args)}")
+        types = ", ".join(f"{text_of(a)} is {sql_name(a.type)}" for a in args)
+        refuse(f"{SIGNS.get(name, name)}: the types differ ({types}); {_type_remedy(args)}")
         return args
     return tuple(widened(a, kind) for a in args)
 
 
-def _meeting(args: tuple[Expression, ...]) -> str:
-    """What to write so that they are of one type; text and truth values become what the others are: as text, 10 comes
-    before 9."""
+def _type_remedy(args: tuple[Expression, ...]) -> str:
+    """Return what to write so that all arguments have one type. Text and booleans are converted to the type of the
+    others, because in the order of text, 10 comes before 9."""
     first = [n for n, a in enumerate(args) if is_.is_string(a.type)] + [
         n for n, a in enumerate(args) if is_.is_boolean(a.type)
     ]
@@ -291,12 +292,12 @@ def _meeting(args: tuple[Expression, ...]) -> str:
             return f"CAST each of them AS {sql_name(kind)}"
     times = [a for a in args if is_.is_timestamp(a.type) or is_.is_date(a.type)]
     if times and any(isinstance(a, Value) for a in args):
-        return "write the time as text alone, '2026-01-31 12:30:00', which is read as the other's type, in UTC"
-    return "convert one of them before the stream is registered, or by s.function(...)"
+        return "write the time as plain text, '2026-01-31 12:30:00', which is read as the other type, in UTC"
+    return "convert one of them before registering the stream, or with s.function(...)"
 
 
 def _literal_times(args: tuple[Expression, ...], refuse: Refuse) -> tuple[Expression, ...]:
-    """Text that is written beside a time or a date is that time."""
+    """Return the arguments with text literals converted to the type of a time or date among them."""
     from thalweg.plan.literals import time_of
 
     kinds = [a.type for a in args if is_.is_timestamp(a.type) or is_.is_date(a.type)]
@@ -311,10 +312,10 @@ def _literal_times(args: tuple[Expression, ...], refuse: Refuse) -> tuple[Expres
 
 
 def _comparison(name: str, args: tuple[Expression, ...], refuse: Refuse) -> Call:
-    made = _alike(name, args, refuse)
+    made = _to_common_type(name, args, refuse)
     if not (is_number(made[0].type) or is_.is_primitive(made[0].type) or is_.is_string(made[0].type)
             or is_.is_binary(made[0].type) or is_.is_null(made[0].type)):  # fmt: skip
-        refuse(f"{text_of(made[0])} is {made[0].type}, which is not compared")
+        refuse(f"{text_of(made[0])} is {made[0].type}, which cannot be compared; compare a part of it")
     return call(name, made, pa.bool_())
 
 
@@ -324,19 +325,21 @@ def _arithmetic(name: str, args: tuple[Expression, ...], refuse: Refuse) -> Call
         return moved
     if name in ("add", "subtract") and (is_.is_timestamp(one.type) or is_.is_date(one.type)) and is_number(other.type):
         moved_from = text_of(one) if is_.is_timestamp(one.type) else f"CAST({text_of(one)} AS TIMESTAMP)"
-        refuse(f"{text_of(one)} is {sql_name(one.type)}, and is moved by a length of time; write {moved_from} "
-               f"{SIGNS[name]} INTERVAL '5' SECONDS")  # fmt: skip
+        refuse(
+            f"a number cannot be added to or subtracted from {text_of(one)}, which is {sql_name(one.type)}; write "
+            f"{moved_from} {SIGNS[name]} INTERVAL '5' SECONDS"
+        )
     one, other = (_fits(name, "number", a, refuse) for a in args)
     kind = common(one.type, other.type)
     if name == "divide" and kind is not None:
         if is_.is_decimal(kind):
-            refuse(f"/ of DECIMALs is not understood here; write CAST({text_of(one)} AS DOUBLE) / ..., or 2e0 for 2.0")
+            refuse(f"/ does not support DECIMAL; write CAST({text_of(one)} AS DOUBLE) / ..., or 2e0 for 2.0")
         kind = pa.float64()
     if name == "int_divide" and (kind is None or not is_.is_integer(kind)):
         other_than_whole = one if not is_.is_integer(one.type) else other
         refuse(f"DIV takes whole numbers; write CAST({text_of(other_than_whole)} AS BIGINT), or / for others")
     if name == "mod" and kind is not None and is_.is_decimal(kind):
-        refuse(f"% of DECIMALs is not understood here; write CAST({text_of(one)} AS DOUBLE) % ...")
+        refuse(f"% does not support DECIMAL; write CAST({text_of(one)} AS DOUBLE) % ...")
     if kind is not None and is_.is_decimal(kind):
         one, other = _exact(one), _exact(other)
         found = arithmetic(name, one.type, other.type)
@@ -351,7 +354,7 @@ def _arithmetic(name: str, args: tuple[Expression, ...], refuse: Refuse) -> Call
 
 
 def _exact(expression: Expression) -> Expression:
-    """A whole number as a decimal; a literal has the digits it is written with."""
+    """Return a whole number as a decimal. A literal gets exactly its own digits."""
     if is_.is_decimal(expression.type):
         return expression
     if isinstance(expression, Value) and isinstance(expression.value, int):
@@ -360,25 +363,25 @@ def _exact(expression: Expression) -> Expression:
 
 
 def _moved(name: str, one: Expression, other: Expression, refuse: Refuse) -> Call | None:
-    """Times and lengths of time."""
+    """Return a sum or difference of times and intervals, or None if the operands are neither."""
     for a, b in ((one, other), (other, one)):
         if is_.is_duration(b.type) and is_.is_timestamp(a.type) and (name == "add" or a is one):
-            # of the finer unit, so that nothing is cut off
+            # in the finer unit, so that nothing is truncated
             kind = pa.timestamp(finer(a.type.unit, b.type.unit), a.type.tz)
             return call(name, (widened(a, kind), b), kind)
     if is_.is_duration(one.type) and is_.is_duration(other.type):
-        made = _alike(name, (one, other), refuse)
+        made = _to_common_type(name, (one, other), refuse)
         return call(name, made, made[0].type)
     if name == "subtract" and (is_.is_timestamp(one.type) or is_.is_timestamp(other.type)):
-        made = _alike(name, (one, other), refuse)
+        made = _to_common_type(name, (one, other), refuse)
         if is_.is_timestamp(made[0].type):
             return call(name, made, pa.duration(made[0].type.unit))
     return None
 
 
 def _case(args: tuple[Expression, ...], refuse: Refuse) -> Call:
-    """Condition, value, condition, value, ..., else."""
+    """Return a CASE. The arguments are condition, value, condition, value, ..., else."""
     conditions = tuple(_fits("CASE", "boolean", a, refuse) for a in args[:-1:2])
-    values = _alike("CASE", (*args[1::2], args[-1]), refuse)
+    values = _to_common_type("CASE", (*args[1::2], args[-1]), refuse)
     flat = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair]
     return call("case", (*flat, values[-1]), values[-1].type)

@@ -1,7 +1,7 @@
-"""Groups of a query over windows of time, as columns: what aggregates take in and give out, on whatever engine.
+"""Groups of a query over windows of time, in terms of columns: the input and output of aggregates on any engine.
 
-Expressions have been computed into columns before: keys are `key 0`, `key 1`, ..., the different arguments of the
-aggregates `arg 0`, `arg 1`, .... Results are the window's bounds, the keys, and `agg 0`, `agg 1`, ....
+Expressions are computed into columns first: keys are `key 0`, `key 1`, ..., the distinct arguments of the aggregates
+`arg 0`, `arg 1`, .... The results have the window's bounds, the keys, and `agg 0`, `agg 1`, ....
 
 >>> from thalweg.plan.expression import Aggregate, Ref
 >>> price, user = Ref("s", "price", pa.int32()), Ref("s", "user", pa.string())
@@ -31,15 +31,15 @@ from thalweg.plan.window import TICK_NS, GroupWindow
 
 @dataclass(frozen=True)
 class AggregateColumn:
-    """An aggregate of a column."""
+    """An aggregate over a column."""
 
     function: str
     column: str | None
-    """None: rows are counted."""
+    """The column; None: rows are counted."""
     type: pa.DataType
     distinct: bool = False
     text: str = ""
-    """As a person reads it."""
+    """The aggregate as readable text."""
 
     def __str__(self) -> str:
         return self.text or f"{self.function}({'DISTINCT ' if self.distinct else ''}{self.column or '*'})"
@@ -47,7 +47,7 @@ class AggregateColumn:
 
 @dataclass(frozen=True)
 class GroupSpec:
-    """Windows of a time column, keys, and aggregates."""
+    """A specification of groups: windows over a time column, keys, and aggregates."""
 
     time: str
     window: GroupWindow
@@ -57,24 +57,24 @@ class GroupSpec:
     def __post_init__(self) -> None:
         if not 0 < self.window.slide_us <= self.window.length_us:
             raise PlanError(
-                f"{self.window}: a window begins at least as often as it is long, and is longer than nothing; write "
+                f"{self.window}: the slide must be greater than 0 and not longer than the window; write "
                 "HOP(10 MINUTES, 1 MINUTE)"
             )
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """That rows must bring, each once: time, keys, arguments."""
+        """The columns that rows must have, each once: time, keys, arguments."""
         arguments = (aggregate.column for aggregate in self.aggregates if aggregate.column is not None)
         return tuple(dict.fromkeys((self.time, *self.keys, *arguments)))
 
     @property
     def output_names(self) -> tuple[str, ...]:
-        """Of the results."""
+        """The names of the columns of the results."""
         keys = (key_name(n) for n in range(len(self.keys)))
         return (WINDOW_START, WINDOW_END, *keys, *(result_name(n) for n in range(len(self.aggregates))))
 
     def output(self, schema: pa.Schema) -> pa.Schema:
-        """Of the results of rows of a schema, which must have the columns."""
+        """Return the schema of the results for rows of a schema, which must have the columns."""
         self.check(schema)
         time = plain_type(schema.field(self.time).type)
         keys = (plain_type(schema.field(key).type) for key in self.keys)
@@ -82,17 +82,17 @@ class GroupSpec:
         return pa.schema(list(zip(self.output_names, types, strict=True)))
 
     def check(self, schema: pa.Schema) -> None:
-        """Refuse a schema without the columns, or with a time that is none."""
+        """Refuse a schema that lacks a column, or whose time column is not a time."""
         for column in self.columns:
             if schema.get_field_index(column) < 0:
                 has = ", ".join(schema.names)
                 raise PlanError(
-                    f"there is no column {column!r}{nearest(column, schema.names)}, or several; there are {has}"
+                    f"there is no column {column!r}{nearest(column, schema.names)}, or more than one; there are {has}"
                 )
         self.ticks(schema.field(self.time).type)
 
     def ticks(self, time_type: pa.DataType) -> tuple[int, int]:
-        """Length and slide in the units of a time column; whole numbers are taken as microseconds since 1970."""
+        """Return the length and the slide in units of the time column. Whole numbers are microseconds since 1970."""
         kind = plain_type(time_type)
         if pa.types.is_integer(kind):
             return self.window.length_us, self.window.slide_us
@@ -103,22 +103,24 @@ class GroupSpec:
             divmod(us * 1000, tick_ns) for us in (self.window.length_us, self.window.slide_us)
         )
         if left or over:
-            raise PlanError(f"{self.window} is no whole number of ticks of {self.time}, which is {time_type}; cast it")
+            raise PlanError(
+                f"{self.window} is not a whole number of ticks of {self.time}, which is {time_type}; cast it"
+            )
         return length, slide
 
 
 def key_name(n: int) -> str:
-    """Of a key's column, before and after."""
+    """Return the name of the column of a key, in the input and in the results."""
     return f"key {n}"
 
 
 def result_name(n: int) -> str:
-    """Of an aggregate's column in the results."""
+    """Return the name of the column of an aggregate in the results."""
     return f"agg {n}"
 
 
 def grouped_columns(grouping: Grouping, time: str) -> tuple[GroupSpec, dict[str, Expression]]:
-    """The specification over a time column, and what is to be computed into which column before."""
+    """Return the specification over a time column, and the expressions to compute into columns before."""
     computed: dict[str, Expression] = {key_name(n): key for n, key in enumerate(grouping.keys)}
     arguments: dict[Expression, str] = {}
     aggregates = []

@@ -1,12 +1,12 @@
-"""Which regular expressions Java certainly compiles, and applies to any text without failing.
+"""Recognize regular expressions that Java certainly compiles and applies to any text without failing.
 
-Answers: whether a pattern is in a well-known part of Java's syntax. False means that nobody knows, not that it fails.
-Outside of it are look-behind, back references, quoted parts, classes in classes and flags other than i, m and s. So are
-groups that are repeated without a limit and have alternatives or repetitions inside: Java recurses once per repetition
-there, and a long text exhausts its stack.
+Answers: whether a pattern is in a well-known part of Java's syntax. False means unknown, not that the pattern fails.
+This part excludes look-behind, back references, quoted parts, nested classes and flags other than i, m and s. It also
+excludes groups that are repeated without a limit and have alternatives or repetitions inside: Java recurses once per
+repetition there, and a long text exhausts its stack.
 
-`regex_subset` reads less, what means the same to RE2, and says of the rest what to write instead; native predicates run
-on Java alone, and only need to know this.
+`regex_subset` accepts fewer patterns, those that mean the same in RE2, and says for the others what to write instead.
+Native predicates run only in Java, and need only this check.
 
 >>> surely_compiles(r"^GET /item/[0-9]+ (4|5)\\d\\d$"), surely_compiles("[a-z")
 (True, False)
@@ -20,7 +20,7 @@ import re
 from math import inf
 
 MOST_LETTERS, MOST_DEPTH = 2_000, 20
-"""Longer patterns, or with more groups in each other, are not looked at: Java compiles by recursion."""
+"""Longer patterns, and patterns with more nested groups, are not checked: Java compiles by recursion."""
 
 _PLAIN = r"[^\\^$.|?*+()\[\]{}]"
 _ESCAPE = r"\\(?:[dDwWsStnrf]|[!-/:-@\[-`{-~])"
@@ -40,13 +40,13 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 PLAIN, CHOICES, REPEATED_CHOICES = range(3)
-"""What a group has inside: nothing but atoms, alternatives or repetitions, or repetitions of these."""
+"""What a group contains: only atoms, alternatives or repetitions, or repetitions of these."""
 _MOST_TIMES = {PLAIN: inf, CHOICES: 20, REPEATED_CHOICES: 1}
-"""How often it is repeated at most without a fear for the stack."""
+"""How often a group may be repeated without exhausting the stack, by what it contains."""
 
 
 def surely_compiles(pattern: str) -> bool:
-    """Whether Java takes this pattern, and finds or does not find it in every text."""
+    """Whether Java certainly compiles this pattern, and searches for it in any text without failing."""
     if len(pattern) > MOST_LETTERS:
         return False
     groups: list[int] = [PLAIN]  # what is in each open group; the first is the whole pattern
@@ -89,7 +89,7 @@ def surely_compiles(pattern: str) -> bool:
 
 
 def _most(times: str) -> float | None:
-    """How often at most; None: the least is more than that."""
+    """Return the maximum number of repetitions, or None if the minimum is larger than the maximum."""
     if times in ("*", "+", "?"):
         return 1 if times == "?" else inf
     least, comma, most = times.strip("{}").partition(",")

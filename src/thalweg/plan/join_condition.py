@@ -1,6 +1,6 @@
-"""The text of `on=`: a conjunction of conditions, told apart into equalities of two streams' columns and the rest.
+"""Parse `on=`, a conjunction of conditions, into equalities between columns of two streams and other conditions.
 
-The rest is read as the conditions of SQL are, by the same rules, as soon as the columns have types.
+The other conditions are read by the rules of SQL as soon as the types of the columns are known.
 
 >>> equalities, residuals, aliases = parse("a.k = b.k AND a.price < b.limit + 1")
 >>> equalities, [r.text for r in residuals], aliases
@@ -18,49 +18,49 @@ import pyarrow as pa
 from thalweg.errors import PlanError, SqlError
 from thalweg.plan.expression import Expression, Ref
 from thalweg.plan.functions import can_raise
-from thalweg.plan.join_graph import Equality
+from thalweg.plan.join_graph import EqualColumns
 from thalweg.plan.sql.source_text import conjuncts
 from thalweg.plan.type_rules import plain_type
 
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """A condition over a joined row that is no equality of two streams."""
+    """A condition on a joined row that is not an equality between two streams."""
 
     text: str
     columns: tuple[tuple[str, str], ...]
-    """(alias, column), each once."""
+    """The columns that it reads, as (alias, column), each once."""
     expression: Expression | None = None
-    """What it means; None: the types of its columns are not known yet."""
+    """The typed expression; None: the types of its columns are not known yet."""
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """Each once."""
+        """The streams that it reads, each once."""
         return tuple(dict.fromkeys(alias for alias, _ in self.columns))
 
     @property
     def at_intake(self) -> bool:
-        """Whether the rows of its one stream are judged as they come. One that can raise waits for joined rows: keys
-        and conditions before it may leave out the rows on which it does."""
+        """Whether it reads one stream and is checked on the rows of that stream as they arrive. A condition that can
+        raise is checked on joined rows: keys and earlier conditions may drop the rows on which it raises."""
         return len(self.streams) == 1 and not (self.expression is not None and can_raise(self.expression))
 
 
-def parse(on: str) -> tuple[list[Equality], tuple[Residual, ...], tuple[str, ...]]:
-    """Equalities, further conditions, and the streams in the order they are named."""
+def parse(on: str) -> tuple[list[EqualColumns], tuple[Residual, ...], tuple[str, ...]]:
+    """Return the equalities, the other conditions, and the streams in the order in which they are named."""
     from sqlglot import exp
 
     tree = expression(on)
     aliases: dict[str, None] = {}
-    equalities: list[Equality] = []
+    equalities: list[EqualColumns] = []
     residuals: list[Residual] = []
     for part in conjuncts(tree):
         columns = {(c.table, c.name): None for c in part.find_all(exp.Column, bfs=False)}
         for alias, column in columns:
             if not alias:
-                raise PlanError(f"on={on!r}: {column} names no stream; write a.{column}")
+                raise PlanError(f"on={on!r}: {column} has no stream; write a.{column}")
             aliases.setdefault(alias)
         if not columns:
-            raise PlanError(f"on={on!r}: {part.sql(dialect='spark')} looks at no stream; leave it out")
+            raise PlanError(f"on={on!r}: {part.sql(dialect='spark')} reads no stream; remove it")
         one, other = (part.this, part.expression) if isinstance(part, exp.EQ) else (None, None)
         if isinstance(one, exp.Column) and isinstance(other, exp.Column):
             equalities.append((one.table, one.name, other.table, other.name))
@@ -70,7 +70,8 @@ def parse(on: str) -> tuple[list[Equality], tuple[Residual, ...], tuple[str, ...
 
 
 def expression(text: str) -> Any:
-    """Parsed as Spark SQL, without functions and subqueries: what a joined row can be asked in this process."""
+    """Return a condition parsed as Spark SQL, without functions and subqueries, so that this process can evaluate it on
+    joined rows."""
     import sqlglot
     from sqlglot import exp
 
@@ -79,21 +80,21 @@ def expression(text: str) -> Any:
     try:
         tree = sqlglot.parse_one(text, dialect="spark")
     except sqlglot.errors.SqlglotError as error:
-        told = getattr(error, "errors", None)  # a parse error has places, others do not
-        place = told[0] if told else {}
+        details = getattr(error, "errors", None)  # a parse error has positions, others do not
+        place = details[0] if details else {}
         near = f" at column {place['col']}, near {place['highlight']!r}" if place.get("highlight") else ""
         raise PlanError(
-            f"on={text!r} cannot be read{near}: write conditions such as 'a.k = b.k AND a.x < b.y'; a name that is a "
-            "word of SQL, or has blanks, stands in backticks"
+            f"on={text!r} cannot be parsed{near}: write conditions such as 'a.k = b.k AND a.x < b.y', and put "
+            "backticks around a name that is an SQL keyword or contains spaces"
         ) from None
     for node in tree.walk():
         if not isinstance(node, _known()):
             raise PlanError(
-                f"on={text!r}: {node.sql(dialect='spark')} is not understood here; comparisons, + - *, CAST, AND, OR, "
-                "NOT, BETWEEN, IN and IS NULL over alias.column and literals are; for more, filter by tw.filters"
+                f"on={text!r}: {node.sql(dialect='spark')} is not supported; write comparisons, + - *, CAST, AND, OR, "
+                "NOT, BETWEEN, IN and IS NULL over alias.column and literals, and filter with tw.filters for more"
             )
         if isinstance(node, exp.Column) and (node.args.get("db") or isinstance(node.this, exp.Star)):
-            raise PlanError(f"on={text!r}: {node.sql()} is no alias.column; write the stream and one column")
+            raise PlanError(f"on={text!r}: {node.sql()} is not alias.column; write the stream and one column")
     return tree
 
 
@@ -108,7 +109,8 @@ def _known() -> tuple[type, ...]:
 
 
 def typed(residual: Residual, schemas: Mapping[str, pa.Schema]) -> Residual:
-    """With its meaning, by the types of the columns; refuses what has none."""
+    """Return the condition with its typed expression, given the types of the columns. Refuses a condition that cannot
+    be evaluated."""
     from thalweg.plan.sql.expressions import ExpressionReader
     from thalweg.plan.sql.source_text import SourceText
 
@@ -118,13 +120,14 @@ def typed(residual: Residual, schemas: Mapping[str, pa.Schema]) -> Residual:
     try:
         return replace(residual, expression=reader.boolean(expression(residual.text), "on="))
     except SqlError as error:
+        sentence = error.sentence.removeprefix("on=: ")
         types = ", ".join(f"{a}.{c} is {schemas[a].field(c).type}" for a, c in residual.columns)
-        raise PlanError(f"on=: {residual.text} cannot be evaluated: {types}; {error.sentence}") from None
+        raise PlanError(f"on=: {residual.text} cannot be evaluated: {types}; {sentence}") from None
 
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Of the streams, by exact names."""
+    """The columns of the streams, by their exact names."""
 
     schemas: Mapping[str, pa.Schema]
 

@@ -1,12 +1,12 @@
-"""Which streams a join connects, by which columns, and along which tree a new row of each of them looks for partners.
+"""The graph of a join: which streams it connects by which columns, and along which tree new rows look for partners.
 
-Columns that must be equal, directly or through others, form a *class*: in any result they hold one value. Two streams
-are neighbours when they have a class in common, so `a.k = b.k AND a.k = c.k` lets a row of b probe c without a detour
-(predicate transitivity; a-greedy, section 8).
+Columns that must be equal, directly or through other columns, form a *class*: in any result they have the same value.
+Two streams are neighbours if they have a class in common, so with `a.k = b.k AND a.k = c.k` a row of b can probe c
+directly (predicate transitivity; a-greedy, section 8).
 
-For new rows of one stream, the root, the others form a tree: each has a parent, with which it shares the key it is
-probed by. A stream must come after its parent (a-greedy, section 8.2). Classes that a tree does not use, as every
-cycle has, are checked when rows are put together.
+For new rows of one stream, the root, the other streams form a tree: each has a parent, with which it shares the key
+that it is probed by. A stream must come after its parent (a-greedy, section 8.2). Classes that a tree does not use,
+which every cycle has, are checked when rows are joined.
 
 >>> graph = JoinGraph.of([("a", "k", "b", "k"), ("b", "m", "c", "m")])
 >>> graph.aliases, [dict(members) for members in graph.classes]
@@ -29,28 +29,28 @@ from functools import cached_property
 from thalweg.errors import PlanError
 from thalweg.plan.pipeline import Pipeline
 
-Key = tuple[int, ...]
-"""The numbers of the classes two streams share, ascending: what one is probed by."""
-Equality = tuple[str, str, str, str]
-"""alias, column = alias, column."""
+KeyClasses = tuple[int, ...]
+"""The key by which one stream is probed from another: the numbers of the classes that both share, ascending."""
+EqualColumns = tuple[str, str, str, str]
+"""An equality of two columns: alias, column, other alias, other column."""
 Trees = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-"""By root: every other stream and its parent."""
+"""For each root: every other stream and its parent."""
 
 
 @dataclass(frozen=True)
 class JoinGraph:
-    """Streams by alias, and the classes of equal columns: alias to column, one column a stream."""
+    """The streams of a join, and its classes of equal columns, as (alias, column) with one column per stream."""
 
     aliases: tuple[str, ...]
     classes: tuple[tuple[tuple[str, str], ...], ...]
     within: tuple[tuple[str, str, str], ...] = ()
-    """(alias, column, column) that must be equal within one row: two columns of a stream in one class."""
+    """(alias, column, column): two columns of a stream in one class, which must be equal within a row."""
     trees: Trees = ()
-    """Trees that a plan has chosen; `tree` makes those of other roots itself."""
+    """The trees that a plan has chosen. `tree` derives the trees of other roots."""
 
     @classmethod
-    def of(cls, equalities: Sequence[Equality], aliases: Iterable[str] = ()) -> JoinGraph:
-        """From equalities; refuses a graph in parts."""
+    def of(cls, equalities: Sequence[EqualColumns], aliases: Iterable[str] = ()) -> JoinGraph:
+        """Return the graph of these equalities. A graph that is not connected is refused."""
         order = dict.fromkeys(aliases)
         found: list[list[tuple[str, str]]] = []
         for alias, column, other, other_column in equalities:
@@ -62,7 +62,7 @@ class JoinGraph:
             merged += [end for end in dict.fromkeys(ends) if end not in merged]
             place = found.index(touched[0]) if touched else len(found)
             found = [members for members in found if members not in touched]
-            found.insert(place, merged)  # classes stay in the order they are first written
+            found.insert(place, merged)  # classes stay in the order in which they are first written
         classes, within = [], []
         for members in found:
             first: dict[str, str] = {}
@@ -73,16 +73,16 @@ class JoinGraph:
                     first[alias] = column
             if len(first) > 1:
                 classes.append(tuple(first.items()))
-            elif len(members) == 1:  # a.k = a.k, which says that it is not null
+            elif len(members) == 1:  # a.k = a.k, which means that it is not null
                 ((alias, column),) = members
                 within.append((alias, column, column))
         graph = cls(tuple(order), tuple(classes), tuple(within))
-        graph._refuse_parts()
+        graph._refuse_unconnected()
         return graph
 
-    def _refuse_parts(self) -> None:
+    def _refuse_unconnected(self) -> None:
         if len(self.aliases) < 2:
-            raise PlanError("a join needs two streams or more: on='a.k = b.k'")
+            raise PlanError("a join needs at least two streams: write on='a.k = b.k'")
         parts: list[list[str]] = []
         for alias in self.aliases:
             if not any(alias in part for part in parts):
@@ -93,11 +93,11 @@ class JoinGraph:
 
     @cached_property
     def column_of(self) -> tuple[Mapping[str, str], ...]:
-        """By class: alias to column."""
+        """For each class, the column of each stream, by alias."""
         return tuple(dict(members) for members in self.classes)
 
     def with_trees(self, trees: Trees) -> JoinGraph:
-        """With trees that a plan has chosen.
+        """Return the graph with trees that a plan has chosen.
 
         >>> graph = JoinGraph.of([("a", "k", "b", "k"), ("a", "k", "c", "k")])
         >>> graph.tree("a").parents, graph.with_trees((("a", (("b", "a"), ("c", "b"))),)).tree("a").parents
@@ -109,24 +109,25 @@ class JoinGraph:
             tree = graph.tree(root)
             for alias in tree.others:
                 assert tree.key(alias), f"{alias} and {tree.parents[alias]} have no column in common"
-            assert len(tree.pipeline().start) == len(parents)  # which refuses a circle
+            assert len(tree.pipeline().start) == len(parents)  # `start` refuses a cycle
         return graph
 
     @cached_property
     def _chosen(self) -> Mapping[str, Mapping[str, str]]:
         return {root: dict(parents) for root, parents in self.trees}
 
-    def shared(self, one: str, other: str) -> Key:
-        """The classes both have a column in."""
+    def shared(self, one: str, other: str) -> KeyClasses:
+        """Return the classes in which both streams have a column."""
         return tuple(c for c, members in enumerate(self.column_of) if one in members and other in members)
 
-    def classes_of(self, alias: str) -> Key:
-        """The classes it has a column in."""
+    def classes_of(self, alias: str) -> KeyClasses:
+        """Return the classes in which a stream has a column."""
         return tuple(c for c, members in enumerate(self.column_of) if alias in members)
 
     def tree(self, root: str, *, whole: bool = True) -> JoinTree:
-        """The one a plan has chosen, else every other stream below the nearest one it shares a class with, the root
-        where that is possible; among equally near ones below that with which it shares most."""
+        """Return the tree of a root: the one that a plan has chosen, else the tree in which the parent of a stream is
+        the nearest stream that it shares a class with, the root if possible. Among equally near streams, the parent is
+        the one with which it shares the most classes."""
         if root in self._chosen:
             return JoinTree(self, root, self._chosen[root])
         depth, parents = {root: 0}, {}
@@ -143,10 +144,10 @@ class JoinGraph:
         assert not whole or len(parents) == len(self.aliases) - 1
         return JoinTree(self, root, parents)
 
-    def keys_of(self, alias: str) -> tuple[Key, ...]:
-        """What rows of a stream are probed by or compared by, in any tree: the keys of its edges, and each class alone
-        that some tree leaves to be checked."""
-        keys: dict[Key, None] = {}
+    def keys_of(self, alias: str) -> tuple[KeyClasses, ...]:
+        """Return the keys by which rows of a stream are probed or compared in any tree: the keys of its edges, and each
+        single class that some tree leaves to be checked."""
+        keys: dict[KeyClasses, None] = {}
         for root in self.aliases:
             tree = self.tree(root)
             for child, parent in tree.parents.items():
@@ -154,7 +155,7 @@ class JoinGraph:
                     keys.setdefault(self.shared(child, parent))
             for child in tree.parents:
                 for c in tree.unused(child):
-                    # what stands below the child is always chosen later, and compared when it is
+                    # streams below the child are always probed later, and are compared then
                     earlier = [a for a in self.column_of[c] if a == root or child not in tree.path(a)]
                     if earlier and alias in (child, *earlier):
                         keys.setdefault((c,))
@@ -163,7 +164,7 @@ class JoinGraph:
 
 @dataclass(frozen=True)
 class JoinTree:
-    """How new rows of the root find their partners."""
+    """The tree along which new rows of the root find their partners."""
 
     graph: JoinGraph
     root: str
@@ -171,36 +172,36 @@ class JoinTree:
 
     @cached_property
     def others(self) -> tuple[str, ...]:
-        """All streams but the root, in the order they are written."""
+        """All streams except the root, in the order in which they are written."""
         return tuple(alias for alias in self.graph.aliases if alias != self.root)
 
     @cached_property
-    def keys(self) -> Mapping[str, Key]:
-        """What each of the others is probed by."""
+    def keys(self) -> Mapping[str, KeyClasses]:
+        """The key by which each of the other streams is probed."""
         return {alias: self.graph.shared(parent, alias) for alias, parent in self.parents.items()}
 
-    def key(self, alias: str) -> Key:
-        """What a stream is probed by."""
+    def key(self, alias: str) -> KeyClasses:
+        """Return the key by which a stream is probed."""
         return self.keys[alias]
 
     @cached_property
-    def unused_classes(self) -> Mapping[str, Key]:
-        """The classes of each of the others that its own edge does not look at."""
+    def unused_classes(self) -> Mapping[str, KeyClasses]:
+        """For each of the other streams, the classes that are not part of its key."""
         return {
             alias: tuple(c for c in self.graph.classes_of(alias) if c not in key) for alias, key in self.keys.items()
         }
 
-    def unused(self, alias: str) -> Key:
-        """The classes of a stream that its own edge does not look at."""
+    def unused(self, alias: str) -> KeyClasses:
+        """Return the classes of a stream that are not part of its key."""
         return self.unused_classes[alias]
 
     def path(self, alias: str) -> tuple[str, ...]:
-        """The streams from below the root down to this one."""
+        """Return the streams on the path from below the root to this one."""
         above = self.parents[alias]
         return (alias,) if above == self.root else (*self.path(above), alias)
 
     def pipeline(self) -> Pipeline:
-        """The others as filters: each drops the rows that find no partner on the path to it."""
+        """Return the other streams as filters: each drops the rows that find no partner on the path to it."""
         others = self.others
         guards = tuple(() if self.parents[a] == self.root else (others.index(self.parents[a]),) for a in others)
         return Pipeline(others, guards)

@@ -1,9 +1,9 @@
-"""What a windowed join asks for: streams, tables, conditions, windows, times, lateness, columns. Frozen; nothing runs.
+"""The definition of a windowed join: streams, tables, conditions, windows, times, lateness, columns. It is frozen data.
 
-`JoinPlan.of` makes it from the arguments of `tw.join`, `window_join_plan` from the join of a query's plan.
+`JoinPlan.of` creates it from the arguments of `tw.join`, `window_join_plan` from the join of a query's plan.
 
-A stream has a time and a window. What neither `window` nor `time` says anything about, where they are dicts, is a
-table: its rows have no time and join with rows of any time.
+A stream has a time and a window. If `window` or `time` is a dict, an alias that is in none of the dicts is a table: its
+rows have no time and join with rows of any time.
 
 >>> plan = JoinPlan.of("a.k = b.k AND a.user = users.id", {"a": 10, "b": 20}, "ts", 0)
 >>> plan.streams, plan.tables
@@ -22,7 +22,7 @@ from thalweg.plan.join_condition import Residual, parse
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_select import check_select, entry_of
 from thalweg.plan.nodes import Scan, WindowJoin, sources_of, walk
-from thalweg.plan.query import Source
+from thalweg.plan.query import QuerySource
 from thalweg.plan.window import Length
 
 T = TypeVar("T")
@@ -30,27 +30,28 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class JoinPlan:
-    """Mappings have one entry a stream, and none for tables; a stream has either a window or an end."""
+    """The definition of a join. Mappings have one entry per stream and none for tables. A stream has either a window or
+    an end."""
 
     on: str
     graph: JoinGraph
     residuals: tuple[Residual, ...]
-    """Further conditions over a joined row."""
+    """Further conditions on a joined row."""
     windows: Mapping[str, Length]
     times: Mapping[str, str]
-    """The time column of each."""
+    """The time column of each stream."""
     lateness: Mapping[str, Length]
     select: tuple[str, ...] | None = None
     """The columns of the result, as written; None: all."""
     named: Mapping[str, str] = field(default_factory=dict)
-    """Aliases that a dict names, so that they are streams, and which of the arguments does."""
+    """The aliases that a dict names, which are therefore streams, and the argument that names each."""
     one_time: str | None = None
-    """The time column that is written for all; None: a dict names those that have one."""
+    """The time column of all streams; None: a dict names the time column of each."""
     ends: Mapping[str, str] = field(default_factory=dict)
-    """Of streams without a window: the column with the time from which on a row has no partners; null: never."""
+    """For streams without a window: the column with the time from which a row has no more partners; null: never."""
     spread_by: tuple[tuple[str, str], ...] = ()
-    """On Spark: columns (alias, column) of the class of equal columns that spreads rows over buckets; empty: it is
-    chosen when the join is laid out."""
+    """On Spark: the columns (alias, column) of the class of equal columns that spreads rows over buckets; empty: the
+    class is chosen when the join is laid out."""
 
     @classmethod
     def of(
@@ -61,28 +62,28 @@ class JoinPlan:
         lateness: Length | Mapping[str, Length],
         select: Sequence[str] | None = None,
     ) -> JoinPlan:
-        """As a user writes it."""
+        """Return the plan for the arguments of `tw.join`."""
         equalities, residuals, aliases = parse(on)
         graph = JoinGraph.of(equalities, aliases)
         given = {"window": window, "time": time, "lateness": lateness}
         named: dict[str, str] = {}
         for name, value in given.items():
             for alias in value if isinstance(value, Mapping) else ():
-                _demand(name, alias, graph.aliases)
+                _require_alias(name, alias, graph.aliases)
                 named.setdefault(alias, name)
         streams = _streams(graph.aliases, window, time)
         if isinstance(lateness, Mapping):
             for alias in lateness:
                 if alias not in streams:
                     raise PlanError(
-                        f"lateness: {alias} is a table, since window and time say nothing of it, and never late; "
-                        f"leave it out of lateness, or add {alias!r}: ... to the others"
+                        f"lateness: {alias} is a table, because window and time do not name it, and is never late; "
+                        f"remove it from lateness, or add {alias!r}: ... to the others"
                     )
             missing = [alias for alias in streams if alias not in lateness]
             if missing:
                 raise PlanError(
-                    f"lateness: nothing is said for {', '.join(missing)}; add {missing[0]!r}: ..., or, if "
-                    f"{missing[0]} is a table without time, write window as a dict too, without it"
+                    f"lateness: {', '.join(missing)} is missing; add {missing[0]!r}: ..., or, if {missing[0]} is a "
+                    "table without time, write window as a dict too, without it"
                 )
         times = _by_stream(time, streams)
         for alias, column in times.items():
@@ -95,16 +96,16 @@ class JoinPlan:
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """With a time and a window, in the order `on` names them."""
+        """The aliases with a time and a window, in the order in which `on` names them."""
         return tuple(alias for alias in self.graph.aliases if alias in self.times)
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Without."""
+        """The aliases without a time, in the order in which `on` names them."""
         return tuple(alias for alias in self.graph.aliases if alias not in self.times)
 
     def with_tables(self, aliases: Iterable[str]) -> JoinPlan:
-        """These are tables too, though one window or one time was written for all.
+        """Return the plan with these aliases as tables too, although one window or one time was given for all.
 
         >>> JoinPlan.of("a.k = b.k", 10, "ts", 0).with_tables(["b"]).tables
         ('b',)
@@ -112,15 +113,15 @@ class JoinPlan:
         tables = set(self.tables)
         for alias in aliases:
             if alias not in self.graph.aliases:
-                raise PlanError(f"{alias!r} is no stream of on={self.on!r}{nearest(str(alias), self.graph.aliases)}")
+                raise PlanError(f"{alias!r} is not a stream in on={self.on!r}{nearest(str(alias), self.graph.aliases)}")
             if alias in self.named:
                 raise PlanError(
-                    f"{alias} is to be a table, but {self.named[alias]} says something of it; a table has no time: "
-                    f"leave {alias} out of {self.named[alias]}"
+                    f"{alias} cannot be a table, because {self.named[alias]} names it and a table has no time: "
+                    f"remove {alias} from {self.named[alias]}"
                 )
             tables.add(alias)
         streams = tuple(alias for alias in self.graph.aliases if alias not in tables)
-        _demand_stream(streams)
+        _require_stream(streams)
         return replace(
             self,
             windows={alias: length for alias, length in self.windows.items() if alias in streams},
@@ -132,30 +133,30 @@ class JoinPlan:
 def _streams(
     aliases: tuple[str, ...], window: Length | Mapping[str, Length], time: str | Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Those that every dict of the two names."""
+    """Return the aliases that are in every dict among the two arguments."""
     dicts = {name: value for name, value in (("window", window), ("time", time)) if isinstance(value, Mapping)}
     for alias in aliases:
-        says = [name for name, value in dicts.items() if alias in value]
-        if len(says) == 1 < len(dicts):
-            (silent,) = (name for name in dicts if name not in says)
+        naming = [name for name, value in dicts.items() if alias in value]
+        if len(naming) == 1 < len(dicts):
+            (lacking,) = (name for name in dicts if name not in naming)
             raise PlanError(
-                f"{silent}: nothing is said for {alias}, but {says[0]} says something; add {alias!r}: ... to {silent}, "
-                f"or, if {alias} is a table without time, leave it out of both"
+                f"{lacking}: {alias} is missing, but {naming[0]} names it; add {alias!r}: ... to {lacking}, or, if "
+                f"{alias} is a table without time, remove it from both"
             )
     streams = tuple(alias for alias in aliases if all(alias in value for value in dicts.values()))
-    _demand_stream(streams)
+    _require_stream(streams)
     return streams
 
 
-def _demand_stream(streams: tuple[str, ...]) -> None:
+def _require_stream(streams: tuple[str, ...]) -> None:
     if not streams:
-        raise PlanError("all are tables: at least one stream must have a window and a time; add it to window and time")
+        raise PlanError("all inputs are tables, but a join needs at least one stream; add one to window and time")
 
 
-def _demand(name: str, alias: str, aliases: tuple[str, ...]) -> None:
+def _require_alias(name: str, alias: str, aliases: tuple[str, ...]) -> None:
     if alias not in aliases:
         hint = nearest(str(alias), aliases)
-        raise PlanError(f"{name}: {alias!r} is no stream of on={hint}; its streams are {', '.join(aliases)}")
+        raise PlanError(f"{name}: {alias!r} is not a stream in on={hint}; its streams are {', '.join(aliases)}")
 
 
 def _by_stream(value: T | Mapping[str, T], streams: tuple[str, ...]) -> Mapping[str, T]:
@@ -163,8 +164,8 @@ def _by_stream(value: T | Mapping[str, T], streams: tuple[str, ...]) -> Mapping[
 
 
 def window_join_plan(join: WindowJoin, *, timeless: bool = False) -> JoinPlan:
-    """The join of a query's plan. `timeless`: of one stream with tables, whose rows bring the column `no_time`. Neither
-    their order nor their times matter, and a row without a time is a row."""
+    """Return the plan of a join in a query. `timeless`: one stream is joined with tables, and its rows have the column
+    `no_time`. Neither their order nor their times matter, and rows without a time are joined too."""
     residuals = tuple(
         Residual(c.text, tuple((ref.alias, ref.column) for ref in refs(c.expression)), c.expression)
         for c in join.residuals
@@ -190,7 +191,7 @@ def window_join_plan(join: WindowJoin, *, timeless: bool = False) -> JoinPlan:
 
 
 def join_graph(join: WindowJoin) -> JoinGraph:
-    """Sources in the order that is tried first, with the probe trees of the plan."""
+    """Return the graph of a join, with its sources in the first order and the probe trees of the plan."""
     rank = {alias: n for n, alias in enumerate(join.order)}
     equalities = sorted(
         (sorted((e.one, e.other), key=lambda key: rank[key[0]]) for e in join.equalities),
@@ -200,21 +201,22 @@ def join_graph(join: WindowJoin) -> JoinGraph:
 
 
 def is_timeless(join: WindowJoin) -> bool:
-    """Whether no row can be late: one stream is joined with tables, and nothing is kept of it."""
+    """Whether no row can be late: one stream is joined with tables, and no rows of it are kept."""
     return not any(scan.judges_lateness for scan in walk(join) if isinstance(scan, Scan))
 
 
-def no_time(source: Source) -> str:
-    """The name of a column that holds the same moment in all rows."""
+def no_time(source: QuerySource) -> str:
+    """Return the name of a column that has the same time in all rows."""
     return source.relation.unused("computed time")
 
 
-def end_of(source: Source) -> str:
-    """The name of a column with the time from which on a row is no longer among the last rows of its stream."""
+def end_of(source: QuerySource) -> str:
+    """Return the name of the column with the time from which a row is no longer among the last rows of its stream."""
     return source.relation.unused("end of row")
 
 
-def last_rows(join: WindowJoin, source: Source) -> int | None:
-    """The rows of a source's window; None: it is a window of time, or its rows meet no later ones."""
+def last_rows(join: WindowJoin, source: QuerySource) -> int | None:
+    """Return the number of rows in a source's window, or None if it is a window of time, or if no later rows are joined
+    with its rows."""
     streams = sum(each.relation.is_stream for each in sources_of(join))
     return None if source.window is None or streams == 1 else source.window.rows

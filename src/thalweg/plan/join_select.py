@@ -1,4 +1,4 @@
-"""Which columns the result of a join has, and in which order: the list a user writes as `select=`.
+"""The columns of the result of a join, in order: the list that a user passes as `select=`.
 
 An entry is a column (`"a.price"`), all columns of a stream (`"a.*"`), or a column by its name in the result
 (`"a_price"`). The time of a result, `event_time`, comes last unless it is listed.
@@ -18,20 +18,20 @@ from thalweg.errors import PlanError, nearest
 
 EVENT_TIME = "event_time"
 LOST = "lost"
-"""The column that says why a row is not joined."""
+"""The column with the reason why a row is not joined."""
 Column = tuple[str, str]
-"""Alias and name."""
+"""The alias and the name of a column."""
 TIME: Column = ("", EVENT_TIME)
-"""The time of a result, which is no stream's."""
+"""The time of a result, which belongs to no stream."""
 
 
 def result_name(column: Column) -> str:
-    """As results have it."""
+    """Return the name of a column in the result."""
     return EVENT_TIME if column == TIME else f"{column[0]}_{column[1]}"
 
 
 def entry_of(alias: str, column: str) -> str:
-    """How one column of a stream is listed, whatever its name is.
+    """Return the entry of `select=` for one column of a stream, whatever its name is.
 
     >>> entry_of("a", "price"), entry_of("a", "*"), entry_of("a", "`k`")
     ('a.price', 'a.`*`', 'a.```k```')
@@ -41,31 +41,33 @@ def entry_of(alias: str, column: str) -> str:
 
 
 def check_select(select: Sequence[str] | None, aliases: Sequence[str]) -> tuple[str, ...] | None:
-    """What can be told before columns are known."""
+    """Check `select=` as far as possible before the columns are known."""
     if select is None:
         return None
     if not isinstance(select, (list, tuple)):
         raise PlanError(f"select={select!r}: must be a list of columns, such as ['{aliases[0]}.*']")
     if not select:
-        raise PlanError(f"select={select!r}: names no column; ['{EVENT_TIME}'] gives the times alone, None gives all")
+        raise PlanError(
+            f"select={select!r}: names no column; write ['{EVENT_TIME}'] for only the times, or None for all columns"
+        )
     for n, entry in enumerate(select):
         if not isinstance(entry, str) or not entry:
-            raise PlanError(f"select: {entry!r} is no column; write '{aliases[0]}.price' or '{aliases[0]}.*'")
+            raise PlanError(f"select: {entry!r} is not a column; write '{aliases[0]}.price' or '{aliases[0]}.*'")
         if entry in select[:n]:
-            raise PlanError(f"select: {entry!r} is listed twice; leave one out")
+            raise PlanError(f"select: {entry!r} is listed twice; remove one")
         if entry != EVENT_TIME and not any(entry.startswith((f"{alias}.", f"{alias}_")) for alias in aliases):
             if "." not in entry:
-                raise PlanError(f"select: {entry!r} names no stream; write '{aliases[0]}.{entry}'")
+                raise PlanError(f"select: {entry!r} has no stream; write '{aliases[0]}.{entry}'")
             alias = entry.partition(".")[0]
             raise PlanError(
-                f"select: {alias!r} of {entry!r} is no stream of on={nearest(alias, aliases)}; its streams are "
+                f"select: {alias!r} of {entry!r} is not a stream in on={nearest(alias, aliases)}; its streams are "
                 f"{', '.join(aliases)}"
             )
     return tuple(select)
 
 
 def selected(select: tuple[str, ...] | None, columns: Mapping[str, Sequence[str]]) -> tuple[Column, ...]:
-    """The columns of the result in their order; `columns` are those of each stream."""
+    """Return the columns of the result, in order. `columns` are the columns of each stream."""
     entries = tuple(f"{alias}.*" for alias in columns) if select is None else select
     if EVENT_TIME not in entries:
         entries = (*entries, EVENT_TIME)
@@ -75,14 +77,14 @@ def selected(select: tuple[str, ...] | None, columns: Mapping[str, Sequence[str]
             name = result_name(column)
             if name == EVENT_TIME and column != TIME:
                 raise PlanError(
-                    f"{'.'.join(column)} would be {EVENT_TIME!r} in the result, which is its time; rename it"
+                    f"{'.'.join(column)} would be {EVENT_TIME!r} in the result, the name of its time; rename it"
                 )
             if name not in found:
                 found[name] = column, entry
                 continue
             before, by = found[name]
             if before == column and by != entry:
-                raise PlanError(f"select: {by!r} and {entry!r} both give {'.'.join(column)}; leave one out")
+                raise PlanError(f"select: {by!r} and {entry!r} both give {'.'.join(column)}; remove one")
             raise PlanError(
                 f"{'.'.join(before)} and {'.'.join(column)} would both be {name!r} in the result; rename one"
             )
@@ -97,17 +99,17 @@ def _columns_of(entry: str, columns: Mapping[str, Sequence[str]]) -> Iterator[Co
         if entry == f"{alias}.*":
             yield from ((alias, name) for name in names)
             return
-    meant = [(a, name) for a, name in _readings(entry, columns) if name in columns[a]]
-    if len(meant) > 1:
-        ways = " or ".join(repr(".".join(column)) for column in meant)
-        raise PlanError(f"select: {entry!r} may be one of several columns; write {ways}")
-    if not meant:
+    matches = [(a, name) for a, name in _readings(entry, columns) if name in columns[a]]
+    if len(matches) > 1:
+        ways = " or ".join(repr(".".join(column)) for column in matches)
+        raise PlanError(f"select: {entry!r} is ambiguous; write {ways}")
+    if not matches:
         raise PlanError(_unknown(entry, columns))
-    yield meant[0]
+    yield matches[0]
 
 
 def _readings(entry: str, aliases: Iterable[str]) -> list[Column]:
-    """What an entry may mean: the stream's name ends at a dot, or else at a `_`."""
+    """Return the possible meanings of an entry: the name of the stream ends at a dot, or else at a `_`."""
     for sign in "._":
         found = [(a, entry[len(a) + 1 :]) for a in aliases if entry.startswith(a + sign)]
         if found:
@@ -116,7 +118,7 @@ def _readings(entry: str, aliases: Iterable[str]) -> list[Column]:
 
 
 def _unquoted(name: str) -> str:
-    """As in `on=`, a name may stand in backticks, and a backtick within is then written twice."""
+    """Return a name without backticks. As in `on=`, a backtick inside a quoted name is written twice."""
     return name[1:-1].replace("``", "`") if len(name) > 2 and name[0] == name[-1] == "`" else name
 
 
@@ -126,4 +128,4 @@ def _unknown(entry: str, columns: Mapping[str, Sequence[str]]) -> str:
         has = ", ".join(columns[alias])
         return f"select: {alias} has no column {name!r}{nearest(name, columns[alias])}; it has {has}"
     known = [result_name((a, name)) for a, names in columns.items() for name in names]
-    return f"select: {entry!r} is no column of the result{nearest(entry, known)}; it may have {', '.join(known)}"
+    return f"select: {entry!r} is not a column of the result{nearest(entry, known)}; it may have {', '.join(known)}"

@@ -16,12 +16,12 @@ Shape = str | tuple["Shape", "Shape"]
 
 
 def streams_of(shape: Shape) -> tuple[str, ...]:
-    """From left to right."""
+    """Return the streams of a tree, from left to right."""
     return (shape,) if isinstance(shape, str) else (*streams_of(shape[0]), *streams_of(shape[1]))
 
 
 def nodes_of(shape: Shape) -> Iterator[tuple[Shape, Shape]]:
-    """The joins, from the leaves up."""
+    """Yield the joins of a tree, from the leaves up."""
     if not isinstance(shape, str):
         for part in shape:
             yield from nodes_of(part)
@@ -29,12 +29,12 @@ def nodes_of(shape: Shape) -> Iterator[tuple[Shape, Shape]]:
 
 
 def to_text(shape: Shape) -> str:
-    """For people."""
+    """Return a tree as readable text."""
     return shape if isinstance(shape, str) else f"({to_text(shape[0])} {to_text(shape[1])})"
 
 
 def left_deep(order: Sequence[str]) -> Shape:
-    """The first two joined, then one stream after the other."""
+    """Return the tree that joins the first two streams, and then one stream after the other."""
     shape: Shape = order[0]
     for alias in order[1:]:
         shape = (shape, alias)
@@ -42,7 +42,7 @@ def left_deep(order: Sequence[str]) -> Shape:
 
 
 def check_shape(shape: Shape, graph: JoinGraph) -> None:
-    """Every stream once, and no two inputs without a condition between them."""
+    """Check that a tree has every stream once, and an equality between the inputs of every join."""
     streams = streams_of(shape)
     if sorted(streams) != sorted(graph.aliases):
         raise PlanError(f"the tree {to_text(shape)} must have each of {', '.join(graph.aliases)} once")

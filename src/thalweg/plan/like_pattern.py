@@ -1,26 +1,26 @@
-"""The parts of a LIKE pattern, as Spark reads it.
+"""Split a LIKE pattern into its parts, as Spark does.
 
 >>> like_parts("a!%_", "!")
 [(False, 'a'), (False, '%'), (True, '_')]
 >>> like_parts("a!b", "!")
 Traceback (most recent call last):
-ValueError: '!' stands before 'b'; it goes before %, _ and itself
+ValueError: '!' comes before 'b'; use it only before %, _ and itself
 """
 
 from __future__ import annotations
 
 
 def like_parts(pattern: str, escape: str = "\\") -> list[tuple[bool, str]]:
-    """Letter by letter, and whether it is a wildcard."""
+    """Return the characters of a pattern, each with whether it is a wildcard."""
     parts: list[tuple[bool, str]] = []
     letters = iter(pattern)
     for letter in letters:
         if letter == escape:
             follows = next(letters, None)
             if follows is None:
-                raise ValueError(f"it ends with {escape!r}; it goes before %, _ and itself")
+                raise ValueError(f"it ends with {escape!r}; use it only before %, _ and itself")
             if follows not in ("%", "_", escape):
-                raise ValueError(f"{escape!r} stands before {follows!r}; it goes before %, _ and itself")
+                raise ValueError(f"{escape!r} comes before {follows!r}; use it only before %, _ and itself")
             parts.append((False, follows))
         else:
             parts.append((letter in ("%", "_"), letter))

@@ -1,4 +1,4 @@
-"""Literals: what is written in a query, or given for a `:parameter`, as a typed value.
+"""Literals: the typed value of what is written in a query, or passed for a `:parameter`.
 
 >>> value_of(5), value_of("x").type, value_of(2**40).type
 (Value(value=5, type=DataType(int32)), DataType(string), DataType(int64))
@@ -22,11 +22,11 @@ from thalweg.plan.type_rules import sql_name
 
 _NUMBER = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _MOST_LETTERS = 1000
-"""Of a number as it is written; zeros included, none that is needed has more."""
+"""The maximum length of a number as it is written. No number that is needed is longer, even with zeros."""
 
 
 def is_number_text(text: str) -> bool:
-    """Whether it is written as a number, however large.
+    """Whether a text is a number, of any size.
 
     >>> is_number_text("1e5"), is_number_text("1e"), is_number_text("\u00b2")
     (True, False, False)
@@ -35,7 +35,8 @@ def is_number_text(text: str) -> bool:
 
 
 def number(text: str) -> Value | None:
-    """As Spark reads it: 0.2 is a decimal, 2e-1 is a double; None: it is more than Spark tells, or no number."""
+    """Return a number as Spark reads it: 0.2 is a decimal, 2e-1 is a double. Return None if the text is not a number or
+    if Spark cannot represent it."""
     if not is_number_text(text) or len(text) > _MOST_LETTERS:
         return None
     if "e" in text.lower():
@@ -44,12 +45,13 @@ def number(text: str) -> Value | None:
 
 
 def is_whole_text(text: str) -> bool:
-    """Whether it has no half of a surrogate pair, which is no character: neither Arrow nor Spark can hold it."""
+    """Whether a text contains no half of a surrogate pair, which is not a character: neither Arrow nor Spark can
+    represent it."""
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def value_of(given: object) -> Value | None:
-    """A value of Python's; None: there is no such literal."""
+    """Return the literal of a Python value, or None if there is no such literal."""
     if isinstance(given, np.generic) and not isinstance(given, np.datetime64 | np.timedelta64):
         given = given.item()
     if given is None:
@@ -80,7 +82,7 @@ def value_of(given: object) -> Value | None:
 
 
 def time_of(text: str, kind: pa.DataType, refuse: Callable[[str], object]) -> Value:
-    """Text as a time or date; without a zone it is UTC."""
+    """Return a text as a time or date. A time without a zone is in UTC."""
     made: Scalar = None
     zoneless = False
     try:
@@ -99,9 +101,9 @@ def time_of(text: str, kind: pa.DataType, refuse: Callable[[str], object]) -> Va
         made = None
     if made is None:
         way = "'2026-01-31'" if pa.types.is_date(kind) else "'2026-01-31 12:30:00'"
-        refuse(f"{text!r} is no {sql_name(kind)} of the years 1 to 9999; write it as {way}")
+        refuse(f"{text!r} is not a {sql_name(kind)} in the years 1 to 9999; write it as {way}")
     if zoneless:
-        refuse(f"{text!r} has a zone, and is compared with a TIMESTAMP_NTZ, which has none; leave the zone out")
+        refuse(f"{text!r} has a time zone, but is compared with a TIMESTAMP_NTZ, which has none; remove the time zone")
     return Value(made, kind)
 
 

@@ -1,8 +1,9 @@
-"""The native predicates of a filter set, checked, and in two stages.
+"""The checked native predicates of a filter set, in two stages.
 
-First come those a source can take over (comparisons, null checks): they cost next to nothing, and nothing may stand
-between them and the source. The others follow, in an order that is learned. All of them come before any row travels to
-Python, so a Python predicate may come `after` a native one, and never the reverse.
+The first stage has the predicates that a data source can evaluate (comparisons, null checks): they cost almost nothing,
+and nothing may come between them and the source. The others follow, in an order that is learned. All native predicates
+are evaluated before any row is sent to Python, so a Python predicate may come `after` a native one, but never the
+reverse.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from thalweg.plan.predicate import is_column
 
 @dataclass(frozen=True)
 class NativePlan:
-    """The native predicates as written; none is the usual case."""
+    """The native predicates of a filter set, as written. Most filter sets have none."""
 
     predicates: tuple[NativePredicate, ...] = ()
 
@@ -32,13 +33,13 @@ class NativePlan:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """In the order as written."""
+        """The names of the predicates, in the written order."""
         return tuple(p.name for p in self.predicates)
 
     @cached_property
     def pipeline(self) -> Pipeline:
-        """Names and guards. One that can fail on a row waits for all that were written before it: they may be what
-        keeps it from failing."""
+        """The names and guards. A predicate that can fail on a row waits for all that are written before it, because
+        they may keep it from failing."""
         index = {name: k for k, name in enumerate(self.names)}
         asked = tuple(tuple(dict.fromkeys(index[g] for g in p.after)) for p in self.predicates)
         start = Pipeline(self.names, asked).start
@@ -50,7 +51,7 @@ class NativePlan:
 
     @cached_property
     def first(self) -> tuple[int, ...]:
-        """Those that a source can take over, as far as their guards can come first too."""
+        """The predicates that a data source can evaluate, if their guards are also among them."""
         found: list[int] = []
         for k in self.pipeline.start:
             if can_be_pushed(self.predicates[k].uses) and all(g in found for g in self.pipeline.guards[k]):
@@ -59,12 +60,12 @@ class NativePlan:
 
     @cached_property
     def learned(self) -> tuple[int, ...]:
-        """The others, whose order is learned."""
+        """The other predicates, whose order is learned."""
         return tuple(k for k in self.pipeline.start if k not in self.first)
 
     @cached_property
     def waits_for(self) -> tuple[tuple[int, ...], ...]:
-        """All that must have passed before each, its guards' guards too, in an order that respects them."""
+        """For each predicate, all that must pass before it, including the guards of its guards, in a valid order."""
         found: dict[int, set[int]] = {}
         for k in self.pipeline.start:
             found[k] = {h for g in self.pipeline.guards[k] for h in (g, *found[g])}
@@ -72,15 +73,15 @@ class NativePlan:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The same for the same expressions in every process."""
+        """A hash of the expressions, the same in every process."""
         text = json.dumps([p.structure() for p in self.predicates])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def divide(arguments: Sequence[Any]) -> tuple[tuple[Any, ...], NativePlan]:
-    """The Python predicates and the native ones among the arguments of `tw.filters`.
+    """Split the arguments of `tw.filters` into Python predicates and native predicates.
 
-    A Python predicate's guards that are native are taken off it: natives come first, so they hold by construction.
+    Native guards of a Python predicate are removed: native predicates are always evaluated first.
     """
     given = [native_predicate(thing) if is_column(thing) else thing for thing in arguments]
     taken = {p.name for p in given if not (isinstance(p, NativePredicate) and not p.named) and hasattr(p, "name")}
@@ -98,13 +99,13 @@ def divide(arguments: Sequence[Any]) -> tuple[tuple[Any, ...], NativePlan]:
     every = [*native_names, *python_names]
     for name in native_names:
         if every.count(name) > 1:
-            raise PlanError(f"two predicates are called {name!r}: give one of them another name=")
+            raise PlanError(f"two predicates are named {name!r}: give one of them another name=")
     for native in natives:
         for guard in native.after:
             if guard in python_names:
                 raise PlanError(
-                    f"native predicate {native.name!r} cannot come after {guard!r}, which is a Python predicate: "
-                    "natives are evaluated in the JVM before rows travel to Python"
+                    f"native predicate {native.name!r} cannot come after {guard!r}, which is a Python predicate and "
+                    "runs later, after rows are sent from the JVM to Python; remove it from after="
                 )
             _known(native.name, guard, every)
     freed = []
@@ -115,15 +116,15 @@ def divide(arguments: Sequence[Any]) -> tuple[tuple[Any, ...], NativePlan]:
             p = replace(p, after=tuple(guard for guard in p.after if guard not in native_names))
         freed.append(p)
     plan = NativePlan(tuple(natives))
-    _ = plan.pipeline  # raises when the guards form a cycle
+    _ = plan.pipeline  # raises an error if the guards form a cycle
     return tuple(freed), plan
 
 
 def _known(name: str, guard: str, names: list[str]) -> None:
     if guard not in names:
         raise PlanError(
-            f"predicate {name!r} comes after {guard!r}, which is not there{nearest(guard, names)}; "
-            f"there are {', '.join(names)}"
+            f"predicate {name!r} has after={guard!r}, which does not exist{nearest(guard, names)}; "
+            f"the predicates are {', '.join(names)}"
         )
 
 

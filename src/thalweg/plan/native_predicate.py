@@ -1,8 +1,8 @@
-"""One native predicate: an expression of Spark's own, evaluated in the JVM before any row travels to Python.
+"""One native predicate: a Spark expression that the JVM evaluates before any row is sent to Python.
 
-It is called by its text, or by a short name made of it; what it does is read in `native_uses`. A Column prints itself
-as functions of functions, `>(size, 1024)`. Classic Spark puts literals between quotes, Connect does not; here both give
-the same text, so that names and fingerprints do not depend on the way to Spark.
+Its name is its text, or a short name made from it; `native_uses` finds the functions it uses. A Column prints itself as
+nested functions, `>(size, 1024)`. Classic Spark quotes literals, Connect does not; here both give the same text, so
+that names and fingerprints do not depend on how Spark is reached.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from thalweg.plan.expression_kind import may_raise
 from thalweg.plan.native_uses import Use, uses_in, uses_of
 
 MOST_NAME = 48
-"""Letters of a name made from an expression."""
+"""The maximum length of a name that is made from an expression."""
 
-_BETWEEN = {
+_INFIX = {
     "=", "<=>", "<", ">", "<=", ">=", "+", "-", "*", "/", "%", "and", "or", "like", "ilike", "rlike", "contains",
     "startswith", "endswith",
 }  # fmt: skip
-_BEHIND = {"isnotnull": "is not null", "isnull": "is null", "isnan": "is nan"}
+_POSTFIX = {"isnotnull": "is not null", "isnull": "is null", "isnan": "is nan"}
 _NUMBERS = (int, float, bool, type(None))
 _RANDOM = frozenset({"rand", "randn", "random", "uuid", "shuffle", "monotonically_increasing_id", "randstr", "uniform"})
 
 
 def text_of(column: Any) -> str:
-    """The expression as text, string literals between quotes."""
+    """Return an expression as text, with its string literals in quotes."""
     text = str(column)
     if text.startswith("Column<'") and text.endswith("'>"):
         text = text[len("Column<'") : -len("'>")]
@@ -37,26 +37,26 @@ def text_of(column: Any) -> str:
         for node in nodes_of(column)
         if type(node).__name__ == "LiteralExpression" and not isinstance(getattr(node, "_value", None), _NUMBERS)
     }
-    if literals:  # on Connect: they stand bare between a comma or a parenthesis and the next
+    if literals:  # on Connect they are not quoted: each is between two commas or parentheses
         any_of = "|".join(re.escape(word) for word in sorted(literals, key=len, reverse=True))
         text = re.sub(rf"(?<=, )(?:{any_of})(?=[,)])|(?<=\()(?:{any_of})(?=,)", lambda m: f"'{m[0]}'", text)
     text = re.sub(r"CallFunction\('(\w+)'(?:, )?", r"\1(", text)
     text = re.sub(r"LambdaFunction\(", "lambda(", text)
-    text = re.sub(r"\b([xyz])_\d+\b", r"\1", text)  # variables of lambdas are numbered through the whole session
+    text = re.sub(r"\b([xyz])_\d+\b", r"\1", text)  # variables of lambdas are numbered across the whole session
     return text.replace("==(", "=(").replace("!(", "not(")
 
 
 def nodes_of(column: Any) -> list[Any]:
-    """Every part of a Connect expression; nothing for a classic one, which lives in the JVM."""
+    """Return every part of a Connect expression, or nothing for a classic one, which is in the JVM."""
     found: list[Any] = []
-    expression = vars(column).get("_expr")  # as an attribute, a classic Column would take it for a field of a struct
+    expression = vars(column).get("_expr")  # a classic Column would treat the attribute as a field of a struct
     if hasattr(expression, "foreach"):
         expression.foreach(found.append)
     return found
 
 
 def short_name(text: str) -> str:
-    """A name for an expression, as people write it.
+    """Return a short, readable name for an expression.
 
     >>> short_name(">(size, 1024)"), short_name("isNotNull(payload)"), short_name("rlike(lower(line), 'a, b')")
     ('size > 1024', 'payload is not null', "lower(line) rlike 'a, b'")
@@ -74,11 +74,11 @@ def _written(text: str) -> str:
         return text
     word, low = call[1], call[1].lower()
     inner = [_written(argument) for argument in arguments]
-    if low in _BETWEEN and len(inner) == 2:
+    if low in _INFIX and len(inner) == 2:
         sides = [f"({w})" if low in ("and", "or") and re.search(r" (and|or) ", w) else w for w in inner]
         return f" {low} ".join(sides)
-    if low in _BEHIND and len(inner) == 1:
-        return f"{inner[0]} {_BEHIND[low]}"
+    if low in _POSTFIX and len(inner) == 1:
+        return f"{inner[0]} {_POSTFIX[low]}"
     if low == "in" and len(inner) > 1:
         return f"{inner[0]} in ({', '.join(inner[1:])})"
     if low == "not" and len(inner) == 1:
@@ -87,7 +87,7 @@ def _written(text: str) -> str:
 
 
 def _arguments(text: str) -> list[str] | None:
-    """Split at the commas outside of parentheses and quotes; None when they do not match."""
+    """Split a text at the commas outside of parentheses and quotes. Return None if these do not match."""
     parts, depth, quoted, begin = [], 0, False, 0
     for i, letter in enumerate(text):
         if letter == "'":
@@ -118,31 +118,31 @@ class NativePredicate:
     column: Any = field(compare=False, repr=False)
     after: tuple[str, ...] = ()
     named: bool = field(default=True, compare=False)
-    """False: the name was made from the expression, and may be made unique."""
+    """Whether the user gave the name. If not, it was made from the expression and may be changed to be unique."""
 
     def structure(self) -> tuple[object, ...]:
-        """What a fingerprint is made of: nothing that differs between two processes."""
+        """Return the content of a fingerprint: nothing in it differs between two processes."""
         return (self.name, self.text, self.after)
 
     def __call__(self, *_: object) -> NoReturn:
-        """`df.transform(predicate)` is a near miss."""
-        raise PlanError(f"predicate {self.name!r} is not applied by itself: df.transform(tw.filters(...))")
+        """Refuse `df.transform(predicate)`, a common mistake."""
+        raise PlanError(f"predicate {self.name!r} cannot be applied by itself: write df.transform(tw.filters(...))")
 
 
 def native_predicate(
     column: Any, name: str | None = None, after: tuple[str, ...] = (), known: tuple[tuple[Use, ...], bool] | None = None
 ) -> NativePredicate:
-    """Describe a native predicate; what is no native expression, or not the same each time, is refused.
+    """Describe a native predicate. An expression that is not native, or not deterministic, is refused.
 
-    `known`: what it uses and whether it can fail, where the Column was made from an expression with known types."""
+    `known`: what it uses and whether it can fail, if the Column was made from an expression with known types."""
     text = text_of(column)
     label = name if name is not None else short_name(text)
     if _calls_python(column, text):
-        # classic Spark prints the UDF's arguments as the inside of its parser
+        # classic Spark prints the arguments of the UDF as internals of its parser
         called = re.search(r"([\w<>]+)\(columnnodeexpression", text) if name is None else None
         raise PlanError(
             f"predicate {called[1] if called else label!r} is a Python UDF, which Spark runs in Python on every row: "
-            "give its function instead, tw.predicate(f, 'column')"
+            "pass its function instead, tw.predicate(f, 'column')"
         )
     if known is None:
         found = uses_of(column)
@@ -151,8 +151,8 @@ def native_predicate(
     uses, raises = known
     if random := _RANDOM.intersection(use.word for use in uses):
         raise PlanError(
-            f"predicate {label!r} calls {min(random)}(), and what it answers would depend on the order: "
-            "filter by it before or behind tw.filters"
+            f"predicate {label!r} calls {min(random)}(), so its result would depend on the order: "
+            "apply it before or after tw.filters"
         )
     return NativePredicate(label, text, uses, raises, column, after, named=name is not None)
 

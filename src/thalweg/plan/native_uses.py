@@ -1,8 +1,8 @@
 """The functions and operators that a native expression uses, each with the literals among its arguments.
 
-A Column of classic Spark or of Connect is a tree, and the tree is read, never its text: text does not tell a column
-called `rlike(` or `it's` from a call or the end of a literal. Only `F.expr` has text alone. That is read by the rules
-of Spark's lexer, and what they leave open counts as a function that nobody knows.
+A Column of classic Spark or of Connect is a tree, and the tree is read, never its text: in text, a column named
+`rlike(` or `it's` looks like a call or the end of a literal. Only `F.expr` has nothing but text. It is read by the
+rules of Spark's lexer, and whatever these rules do not decide counts as an unknown function.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 Argument = tuple[str, ...] | int | None
-"""A text literal: all that it may stand for. A whole number. None: neither."""
-NOBODY_KNOWS = "?"
-"""The word of a part that is not understood; no function is called so."""
+"""A text literal, as all its possible values; a whole number; or None for anything else."""
+UNKNOWN_PART = "?"
+"""The word of a part that is not understood. No function has this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +27,20 @@ class Use:
 
 
 class _Part(NamedTuple):
-    """One node of a tree, the same for both kinds of Columns."""
+    """One node of a tree, in a form that is the same for both kinds of Columns."""
 
     word: str | None = None
-    """None: nothing is done here, as in a name, an alias or a field of a struct."""
+    """The function; None: the node calls none, such as a name, an alias or a field of a struct."""
     children: tuple[Any, ...] = ()
     literal: Argument = None
     text: str | None = None
-    """What `F.expr` was given."""
+    """The text that was passed to `F.expr`."""
 
 
 def uses_of(column: Any) -> tuple[Use, ...] | None:
-    """Of a Column, without Spark's help where it is Connect's; None if it is neither kind of Column."""
-    known = vars(column)  # as an attribute, a classic Column would take it for a field of a struct
+    """Return the functions that a Column uses, or None if it is neither kind of Column. A Connect Column is read
+    without calling Spark."""
+    known = vars(column)  # a classic Column would treat the attribute as a field of a struct
     if "_jc" in known:
         return _of_tree(known["_jc"].node(), _classic)[1]
     if hasattr(known.get("_expr"), "foreach"):
@@ -74,12 +75,12 @@ def _call(name: str, arguments: tuple[Any, ...]) -> _Part:
 
 
 def _at(child: Any, extraction: Any, literal: Argument) -> _Part:
-    """A field of a struct or a key of a map cannot fail, an index of an array can."""
+    """Return the node of `a[b]`. A field of a struct or a key of a map cannot fail, an index of an array can."""
     return _Part(None, (child,)) if isinstance(literal, tuple) else _Part("[", (child, extraction))
 
 
 def _classic(node: Any) -> _Part:
-    """Of a `ColumnNode` in the JVM."""
+    """Return the node of a `ColumnNode` in the JVM."""
     kind = node.productPrefix()
     if kind == "UnresolvedFunction":
         return _call(node.functionName(), _sequence(node.arguments()))
@@ -98,7 +99,7 @@ def _classic(node: Any) -> _Part:
         return _at(node.child(), extraction, _classic(extraction).literal)
     if kind in ("Alias", "LambdaFunction"):
         return _Part(None, (node.child() if kind == "Alias" else node.function(),))
-    return _Part(NOBODY_KNOWS)
+    return _Part(UNKNOWN_PART)
 
 
 def _sequence(found: Any) -> tuple[Any, ...]:
@@ -106,15 +107,15 @@ def _sequence(found: Any) -> tuple[Any, ...]:
 
 
 def _connect(node: Any) -> _Part:
-    """Of an `Expression` of Spark Connect's client."""
+    """Return the node of an `Expression` of the Spark Connect client."""
     kind = type(node).__name__
     if kind in ("UnresolvedFunction", "CallFunction"):
         return _call(node._name, tuple(node._args))
     if kind in ("ColumnReference", "UnresolvedNamedLambdaVariable"):
         return _Part()
     if kind == "LiteralExpression":
-        of_its_own = type(node._dataType).__name__ in ("StringType", "IntegerType", "LongType")
-        return _Part(literal=_literal(node._value) if of_its_own else None)  # a date is a number too
+        plain = type(node._dataType).__name__ in ("StringType", "IntegerType", "LongType")
+        return _Part(literal=_literal(node._value) if plain else None)  # a date is stored as a number too
     if kind == "SQLExpression":
         return _Part(text=node._expr)
     if kind == "CastExpression":
@@ -125,7 +126,7 @@ def _connect(node: Any) -> _Part:
         return _at(node._child, node._extraction, _connect(node._extraction).literal)
     if kind in ("ColumnAlias", "LambdaFunction"):
         return _Part(None, (node._child if kind == "ColumnAlias" else node._function,))
-    return _Part(NOBODY_KNOWS)
+    return _Part(UNKNOWN_PART)
 
 
 _TOKENS = re.compile(
@@ -140,9 +141,9 @@ _TOKENS = re.compile(
 )
 _KEYWORDS = {"and", "or", "not", "in", "between", "is", "like", "ilike", "rlike", "regexp", "case", "div"}
 _SILENT = {"when", "then", "else", "end", "escape", "as"}
-"""Keywords that do nothing by themselves."""
+"""Keywords that have no effect by themselves."""
 _TYPED = {"date", "timestamp", "timestamp_ntz", "timestamp_ltz"}
-"""Before a text literal they make it a time; one that is none fails before any row is read."""
+"""Words that turn the text literal after them into a time. An invalid time fails before any row is read."""
 _ENDS = {")", ",", "and", "or", "then", "when", "else", "end", "&&"}
 """What may follow the pattern of an infix LIKE or RLIKE; operators would belong to the pattern."""
 
@@ -165,7 +166,7 @@ class _Token(NamedTuple):
 
 
 def _values(inner: str) -> Argument:
-    r"""What a text literal may stand for; a setting of Spark's says whether `\` escapes."""
+    r"""Return the possible values of a text literal: a Spark setting decides whether `\` escapes."""
     if "''" in inner or re.search(r"\\[uU0-9]", inner):
         return None
     known = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
@@ -174,7 +175,7 @@ def _values(inner: str) -> Argument:
 
 
 def uses_in(text: str) -> Iterator[Use]:
-    """Of an expression in SQL.
+    """Yield the functions that an SQL expression uses.
 
     >>> [use.word for use in uses_in("size > -10 AND cast(t AS int) + 1 < 7")]
     ['>', 'and', 'cast', '+', '<']
@@ -183,10 +184,10 @@ def uses_in(text: str) -> Iterator[Use]:
 Use(word='startswith', arguments=(None, ('b',)))]
     """
     found = [_Token(m.lastgroup or "", m[0]) for m in _TOKENS.finditer(text) if m.lastgroup != "space"]
-    tokens = [*found, *[_Token("sign", ")")] * 4]  # so that there is always one that follows
-    if "${" in text:  # Spark replaces that before it reads the rest
-        yield Use(NOBODY_KNOWS)
-    at, operand = 0, False  # operand: whether what stands before is a value
+    tokens = [*found, *[_Token("sign", ")")] * 4]  # so that there is always a next token
+    if "${" in text:  # Spark replaces it before it parses the text
+        yield Use(UNKNOWN_PART)
+    at, operand = 0, False  # operand: whether the previous token ends a value
     while at < len(found):
         token, after = tokens[at], tokens[at + 1]
         before = tokens[at - 1] if at else _Token("sign", "(")
@@ -194,7 +195,7 @@ Use(word='startswith', arguments=(None, ('b',)))]
         if token.kind in ("raw", "text", "number", "name"):
             called = token.kind == "name" and after.text == "("  # a function in backticks
             if called or (operand and not (token.kind == "text" and before.word in _TYPED)):
-                yield Use(NOBODY_KNOWS)
+                yield Use(UNKNOWN_PART)
             operand = True
         elif token.kind == "sign":
             if token.text == "[" and after.kind == "text" and tokens[at + 1].text == "]":
@@ -214,16 +215,16 @@ Use(word='startswith', arguments=(None, ('b',)))]
             yield Use(token.word, _between(tokens, at))
             operand = False
         elif after.text == "(":
-            yield Use(token.word if before.text != "." and not operand else NOBODY_KNOWS, _arguments(tokens, at))
+            yield Use(token.word if before.text != "." and not operand else UNKNOWN_PART, _arguments(tokens, at))
             operand = False
         else:
             if operand:
-                yield Use(NOBODY_KNOWS)
+                yield Use(UNKNOWN_PART)
             operand = True
 
 
 def _between(tokens: list[_Token], at: int) -> tuple[Argument, ...]:
-    """Of an infix operator, whose right side begins here."""
+    """Return the arguments of an infix operator whose right side begins here."""
     if tokens[at + 1].word in _ENDS:
         return None, tokens[at].literal
     if tokens[at + 1].word == "escape" and tokens[at + 3].word in _ENDS:
@@ -232,7 +233,7 @@ def _between(tokens: list[_Token], at: int) -> tuple[Argument, ...]:
 
 
 def _arguments(tokens: list[_Token], at: int) -> tuple[Argument, ...]:
-    """Of a call, whose parenthesis opens here."""
+    """Return the arguments of a call whose parenthesis opens here."""
     given: list[list[_Token]] = [[]]
     depth = 0
     for token in tokens[at:]:

@@ -1,21 +1,21 @@
-"""Which parts of queries are the same work: nodes with one fingerprint give the same rows, whatever they are called.
+"""Find parts of queries that do the same work: nodes with the same fingerprint give the same rows, under any names.
 
-Answers: may the rows of one node stand in for those of another, within one session?
-How: relations and functions count by their registration, so two closures of one factory differ, and so does what was
-registered again under the same name. Aliases do not count, nor does what changes no row: the order that is tried first,
-who evaluates a condition, and how it is spelled. Conditions that cannot raise count as a set; one that can counts with
-those that are written before it, since they decide on which rows it may raise.
+Answers: can the rows of one node be used instead of those of another, within one session?
+How: relations and functions are identified by their registration, so two closures of one factory differ, and so does
+anything that is registered again under the same name. Aliases do not count, nor does anything that changes no row: the
+first order, who evaluates a condition, and how it is spelled. Conditions that cannot raise count as a set; a condition
+that can raise counts together with those written before it, because they decide on which rows it may raise.
 Guarantee: equal fingerprints, equal rows. Different ones prove nothing: `a > 1 AND a > 2` is not compared with `a > 2`.
 It holds within one process and is never written to a checkpoint.
 
 >>> import pyarrow as pa
->>> from thalweg.plan.query import Source
+>>> from thalweg.plan.query import QuerySource
 >>> from thalweg.plan.relation import Relation
 >>> stock = Relation("stock", pa.schema({"price": pa.int64()}), registration=1)
->>> one, other = (Scan(Source(alias, stock), ("price",)) for alias in ("s", "t"))
+>>> one, other = (Scan(QuerySource(alias, stock), ("price",)) for alias in ("s", "t"))
 >>> fingerprint(one, {}) == fingerprint(other, {})
 True
->>> again = Scan(Source("s", Relation("stock", stock.schema, registration=2)), ("price",))
+>>> again = Scan(QuerySource("s", Relation("stock", stock.schema, registration=2)), ("price",))
 >>> fingerprint(one, {}) == fingerprint(again, {})
 False
 """
@@ -47,8 +47,8 @@ from thalweg.plan.relation import UserFunction
 
 
 def fingerprint(node: Node, functions: Mapping[str, UserFunction], *, sets_aside: bool = False) -> str:
-    """Of the rows a node gives. `functions`: those of the query, by name in lower case. `sets_aside`: as of its plan;
-    where a row fails the query, there are no rows."""
+    """Return the fingerprint of the rows that a node gives. `functions`: those of the query, by name in lower case.
+    `sets_aside`: that of its plan; if a row fails the query, there are no rows."""
     names = {source.alias: f"source {n}" for n, source in enumerate(sources_of(node))}
     shape = [sets_aside, _Shape(names, functions).of(node)]
     return hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()[:16]
@@ -88,7 +88,7 @@ class _Shape:
                 return [str(grouping.window), keys, [self._expression(each) for each in grouping.aggregates]]
 
     def _conditions(self, conditions: tuple[Condition, ...]) -> list[Any]:
-        """Those that cannot raise, as a set; then each that can, with those before it."""
+        """Return the conditions that cannot raise as a set, then each that can raise with those before it."""
         texts = {c.place: json.dumps(self._expression(c.expression)) for c in conditions}
         raising = sorted(c.place for c in conditions if can_raise(c.expression))
         safe = {text for place, text in texts.items() if place not in raising}
@@ -101,7 +101,7 @@ class _Shape:
         return structure(rewritten(expression, self._anonymous))
 
     def _anonymous(self, part: Expression) -> Expression:
-        """Sources by their place, functions by their registration."""
+        """Replace the names of sources by their position, and those of functions by their registration."""
         if isinstance(part, Ref) and part.alias:
             return Ref(self._names[part.alias], part.column, part.type)
         if isinstance(part, UserCall):

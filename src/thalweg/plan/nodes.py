@@ -1,14 +1,14 @@
 """The operators of a plan: a tree of frozen nodes, from the scans of sources up to the output.
 
-Every node has the same few properties, so that a plan can be walked, costed, shared, drawn and run by code that knows
-nothing else about it: `inputs`, the `schema` of its rows, and an `id` that is unique within its plan and stays the same
-while rules rewrite the tree.
+Every node has the same few properties, so that code that knows nothing else about it can walk, cost, share, draw and
+run a plan: `inputs`, the `schema` of its rows, and an `id` that is unique within its plan and does not change while
+rules rewrite the tree.
 
-A plan that no rule has seen reads `Output(Filter(Product(Scan, Scan, ...)))`, with an `Aggregate` and a filter of its
-groups in between where the query has groups. The optimizer turns the product into a join and moves filters below it.
+Before any rule runs, a plan is `Output(Filter(Product(Scan, Scan, ...)))`, with an `Aggregate` and a filter of its
+groups in between if the query has groups. The optimizer turns the product into a join and moves filters below it.
 
 >>> from thalweg.plan.relation import Relation
->>> stock = Source("s", Relation("stock", pa.schema({"price": pa.int64()})))
+>>> stock = QuerySource("s", Relation("stock", pa.schema({"price": pa.int64()})))
 >>> node = Output(Filter(Scan(stock, ("price",)), ()), (("twice", Ref("s", "price", pa.int64())),))
 >>> [each.id for each in walk(node)]
 ['output', 'filter of s', 's']
@@ -28,20 +28,20 @@ from thalweg.plan.expression import Expression, Ref
 from thalweg.plan.group_spec import grouped_columns
 from thalweg.plan.join_graph import Trees
 from thalweg.plan.join_select import EVENT_TIME
-from thalweg.plan.query import Condition, Grouping, Source, time_type
+from thalweg.plan.query import Condition, Grouping, QuerySource, time_type
 
-Key = tuple[str, str]
-"""alias, column."""
+SourceColumn = tuple[str, str]
+"""The alias of a source and a column."""
 
 
 @dataclass(frozen=True)
 class Scan:
-    """A stream or table, and the columns that are read of it."""
+    """A scan of a stream or table, and the columns that it reads."""
 
-    source: Source
+    source: QuerySource
     columns: tuple[str, ...] = ()
     judges_lateness: bool = False
-    """Whether rows that come after the watermark are dropped: only where rows are kept, by windows or groups."""
+    """Whether late rows, those below the watermark, are dropped: only if windows or groups keep rows."""
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -55,7 +55,7 @@ class Scan:
 
     @property
     def id(self) -> str:
-        """The alias."""
+        """The alias of the source."""
         return self.source.alias
 
     @property
@@ -66,13 +66,13 @@ class Scan:
 
 @dataclass(frozen=True)
 class Filter:
-    """Rows for which all conditions are true."""
+    """A filter that keeps the rows for which all conditions are true."""
 
     input: Node
     conditions: tuple[Condition, ...]
     errors: str = ""
-    """If set, rows on which a condition raises and that no other drops are kept, and this column says what was raised;
-    it is null in all other rows. A `Fail` node above decides what becomes of them."""
+    """If set, rows on which a condition raises and that no other condition drops are kept, and this column has the
+    error; it is null in all other rows. A `Fail` node above decides what happens to them."""
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -81,23 +81,23 @@ class Filter:
 
     @property
     def id(self) -> str:
-        """After the rows it filters."""
+        """The id, named after the rows that are filtered."""
         return f"filter of {subject(self.input)}"
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the input, and that of the errors."""
+        """The columns of the input, and the column of the errors."""
         schema = self.input.schema
         return schema.append(pa.field(self.errors, pa.string())) if self.errors else schema
 
 
 @dataclass(frozen=True)
 class Compute:
-    """Rows with computed columns added, for a join that compares them."""
+    """An operator that adds computed columns, for a join that compares them."""
 
     input: Node
     columns: tuple[tuple[str, Expression], ...]
-    """Name and expression."""
+    """The name and the expression of each computed column."""
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -106,7 +106,7 @@ class Compute:
 
     @property
     def id(self) -> str:
-        """After the rows it extends."""
+        """The id, named after the rows to which columns are added."""
         return f"columns of {subject(self.input)}"
 
     @property
@@ -117,13 +117,13 @@ class Compute:
 
 @dataclass(frozen=True)
 class Product:
-    """All combinations of rows of several sources: what FROM says, before a join takes its place."""
+    """All combinations of rows of several sources: the meaning of FROM, before a join replaces it."""
 
     inputs: tuple[Node, ...]
 
     @property
     def id(self) -> str:
-        """There is one per plan."""
+        """The id. There is one such node per plan."""
         return "product"
 
     @property
@@ -133,14 +133,14 @@ class Product:
 
 
 @dataclass(frozen=True)
-class Equality:
+class ColumnEquality:
     """Two columns, of two sources, that must be equal."""
 
-    one: Key
-    other: Key
+    one: SourceColumn
+    other: SourceColumn
     text: str
     place: int = field(default=0, compare=False)
-    """Among all conjuncts, in the order they are written."""
+    """The position among all conjuncts, in the written order."""
 
 
 @dataclass(frozen=True)
@@ -148,44 +148,44 @@ class _AllJoined:
     """All sources of a query, joined at once."""
 
     inputs: tuple[Node, ...]
-    equalities: tuple[Equality, ...]
+    equalities: tuple[ColumnEquality, ...]
     residuals: tuple[Condition, ...] = ()
-    """Checked where rows are put together."""
+    """Conditions that are checked when rows are joined."""
     order: tuple[str, ...] = ()
-    """Sources in the order that is tried first."""
-    why: str = field(default="as written, since nothing is known", compare=False)
-    """The reason for that order."""
-    keeps: tuple[Key, ...] = ()
-    """Columns that nodes above read, and windows hold."""
+    """The sources in the first order."""
+    why: str = field(default="as written, because nothing is known", compare=False)
+    """The reason for this order."""
+    keeps: tuple[SourceColumn, ...] = ()
+    """The columns that nodes above read, which windows store."""
 
     @property
     def id(self) -> str:
-        """There is one per plan."""
+        """The id. There is one such node per plan."""
         return "join"
 
 
 @dataclass(frozen=True)
 class SpreadBy:
-    """The class of equal columns that spreads the rows of a join over buckets, so that each bucket joins on its own."""
+    """The class of equal columns that spreads the rows of a join over buckets, so that buckets join independently."""
 
-    columns: tuple[Key, ...]
-    """One per stream that has such a column."""
+    columns: tuple[SourceColumn, ...]
+    """One column per stream that has such a column."""
     replicated: tuple[str, ...] = ()
-    """Streams that have none: every bucket gets all of their rows."""
+    """The streams that have no such column: every bucket gets all of their rows."""
     why: str = field(default="", compare=False)
     """The reason for this class."""
 
 
 @dataclass(frozen=True)
 class WindowJoin(_AllJoined):
-    """Sources joined over windows of time by the adaptive join. What follows decides where rows go and in which windows
-    they look, and changes no row of the result."""
+    """Sources joined over windows of time by the adaptive join. The fields below decide where rows go and which windows
+    they probe, and change no row of the result."""
 
     probe_trees: Trees = ()
-    """For new rows of each stream: every other source, and the source whose rows look for partners in it. Empty: nobody
-    has chosen them."""
+    """For new rows of each stream: every other source, and the source whose rows look for partners in it. Empty: no
+    trees are chosen yet."""
     spread_by: SpreadBy | None = None
-    """None: in this process, which has no buckets."""
+    """How rows are spread over buckets; None: in this process, which has no buckets."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -195,7 +195,7 @@ class WindowJoin(_AllJoined):
 
 @dataclass(frozen=True)
 class TableJoin(_AllJoined):
-    """One stream joined with tables by Spark's own join, which keeps nothing of the stream."""
+    """One stream joined with tables by Spark's own join, which keeps no rows of the stream."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -205,13 +205,13 @@ class TableJoin(_AllJoined):
 
 @dataclass(frozen=True)
 class Fail:
-    """Joined rows that fail: a condition raised on them, or on one of their rows before it was joined, and no other
-    condition drops them. They fail the query, or are set aside."""
+    """An operator that takes out joined rows that fail: a condition raised on them, or on one of their rows before the
+    join, and no other condition drops them. They fail the query, or are set aside."""
 
     input: Node
-    columns: tuple[Key, ...]
-    """Source and column of the errors that rows carry; of conditions over joined rows, no source. No node above sees
-    them."""
+    columns: tuple[SourceColumn, ...]
+    """The source and column of each error column in the rows; conditions on joined rows have no source. Nodes above do
+    not see these columns."""
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -220,17 +220,17 @@ class Fail:
 
     @property
     def id(self) -> str:
-        """There is one per plan."""
+        """The id. There is one such node per plan."""
         return "failed rows"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns of the errors, as joined rows have them."""
+        """The names of the error columns in joined rows."""
         return tuple(f"{alias}_{column}" if alias else column for alias, column in self.columns)
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the input but for the errors."""
+        """The columns of the input without the errors."""
         return pa.schema([field for field in self.input.schema if field.name not in self.names])
 
 
@@ -248,12 +248,12 @@ class Aggregate:
 
     @property
     def id(self) -> str:
-        """There is one per plan."""
+        """The id. There is one such node per plan."""
         return "groups"
 
     @property
     def time(self) -> str:
-        """The column of the input that says to which windows a row belongs."""
+        """The column of the input that decides to which windows a row belongs."""
         if isinstance(join_of(self.input), WindowJoin):
             return EVENT_TIME
         stream = next(source for source in sources_of(self.input) if source.relation.is_stream)
@@ -270,25 +270,25 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Output:
-    """The columns of the result."""
+    """An operator that computes the columns of the result."""
 
     input: Node
     columns: tuple[tuple[str, Expression], ...]
-    """Name and expression."""
+    """The name and the expression of each column."""
 
     @property
     def inputs(self) -> tuple[Node, ...]:
-        """The node whose rows are put out."""
+        """The node whose rows are returned."""
         return (self.input,)
 
     @property
     def id(self) -> str:
-        """There is one per plan."""
+        """The id. There is one such node per plan."""
         return "output"
 
     @property
     def schema(self) -> pa.Schema:
-        """The result's."""
+        """The schema of the result."""
         return pa.schema([(name, expression.type) for name, expression in self.columns])
 
 
@@ -297,21 +297,21 @@ Node: TypeAlias = Scan | Filter | Compute | Product | WindowJoin | TableJoin | F
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """A node and all below it, from the top down."""
+    """Yield a node and all nodes below it, from the top down."""
     yield node
     for child in node.inputs:
         yield from walk(child)
 
 
 def walk_up(node: Node) -> Iterator[Node]:
-    """A node and all below it, in the order in which rows meet them."""
+    """Yield a node and all nodes below it, in the order in which rows pass them."""
     for child in node.inputs:
         yield from walk_up(child)
     yield node
 
 
 def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
-    """The same operator over other inputs."""
+    """Return the same operator over other inputs."""
     if inputs == node.inputs:
         return node
     if isinstance(node, Product | WindowJoin | TableJoin):
@@ -321,22 +321,22 @@ def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
 
 
 def rewritten(node: Node, rewrite: Callable[[Node], Node]) -> Node:
-    """Every node replaced, the lowest first."""
+    """Return the tree with every node replaced, the lowest first."""
     return rewrite(with_inputs(node, tuple(rewritten(child, rewrite) for child in node.inputs)))
 
 
-def sources_of(node: Node) -> tuple[Source, ...]:
-    """All sources below a node."""
+def sources_of(node: Node) -> tuple[QuerySource, ...]:
+    """Return all sources below a node."""
     return tuple(each.source for each in walk(node) if isinstance(each, Scan))
 
 
 def join_of(node: Node) -> Join | None:
-    """The join below a node."""
+    """Return the join below a node, or None."""
     return next((each for each in walk(node) if isinstance(each, WindowJoin | TableJoin)), None)
 
 
 def subject(node: Node) -> str:
-    """Which rows a node gives, in a word or two: those of a source, joined rows, or groups."""
+    """Return a short description of the rows that a node gives: the alias of a source, joined rows, or groups."""
     while isinstance(node, Filter | Compute | Fail):
         node = node.input
     if isinstance(node, Scan):
@@ -344,13 +344,13 @@ def subject(node: Node) -> str:
     return "groups" if isinstance(node, Aggregate) else "joined rows"
 
 
-def joined_schema(inputs: tuple[Node, ...], keeps: tuple[Key, ...] | None) -> pa.Schema:
-    """Of joined rows, with these columns; None: with all."""
+def joined_schema(inputs: tuple[Node, ...], keeps: tuple[SourceColumn, ...] | None) -> pa.Schema:
+    """Return the schema of joined rows with these columns; None: with all columns."""
     schemas = {sources_of(node)[0].alias: node.schema for node in inputs}
     keys = [(alias, name) for alias, schema in schemas.items() for name in schema.names] if keeps is None else keeps
     return pa.schema([pa.field(f"{alias}_{name}", schemas[alias].field(name).type) for alias, name in keys])
 
 
 def column_of(ref: Ref, joined: bool) -> str:
-    """The name of a column in rows: of one source as it is, of joined rows with the source's alias."""
+    """Return the name of a column in rows: in rows of one source its own, in joined rows with the alias as a prefix."""
     return f"{ref.alias}_{ref.column}" if joined and ref.alias else ref.column

@@ -1,6 +1,6 @@
-"""What a policy may know of the things it orders: their names, what must precede what, what may be profiled.
+"""The filters that a policy orders: their names, which must come before which, and which may be profiled.
 
-Filters of a chain are ordered by it now; the probes of a multiway join are filters too (a-greedy, section 8).
+The filters are those of a filter chain, or the probes of a multiway join (a-greedy, section 8).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from thalweg.errors import PlanError
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Names by index, the guards of each (indices), and which may be evaluated only to learn something.
+    """The names of filters, the guards of each (as indices), and which may be evaluated only for profiling.
 
     >>> Pipeline(("parses", "has_payload"), guards=((1,), ())).start
     (1, 0)
@@ -29,27 +29,27 @@ class Pipeline:
             object.__setattr__(self, "guards", ((),) * size)
         if not self.profiled:
             object.__setattr__(self, "profiled", (True,) * size)
-        assert len(self.guards) == len(self.profiled) == size, "one entry a filter"
+        assert len(self.guards) == len(self.profiled) == size, "one entry per filter"
 
     def __len__(self) -> int:
         return len(self.names)
 
     @property
     def start(self) -> tuple[int, ...]:
-        """The order as written, each filter moved behind its guards where it was written before them."""
+        """The written order, in which a filter that is written before its guards is moved after them."""
         placed: list[int] = []
         waiting = list(range(len(self)))
         while waiting:
             ready = next((k for k in waiting if all(g in placed for g in self.guards[k])), None)
             if ready is None:
-                names = ", ".join(self.names[k] for k in self._circle(waiting))
-                raise PlanError(f"these predicates wait for each other: {names}; take one of them out of an after=")
+                names = ", ".join(self.names[k] for k in self._cycle(waiting))
+                raise PlanError(f"these predicates wait for each other: {names}; remove one of them from an after=")
             placed.append(ready)
             waiting.remove(ready)
         return tuple(placed)
 
-    def _circle(self, waiting: Sequence[int]) -> list[int]:
-        """Filters that wait in a circle, of filters that all wait for one another of them."""
+    def _cycle(self, waiting: Sequence[int]) -> list[int]:
+        """Return the filters of one cycle. Each of the waiting filters waits for another one of them."""
         trail = [waiting[0]]
         while True:
             following = next(g for g in self.guards[trail[-1]] if g in waiting)
@@ -58,14 +58,14 @@ class Pipeline:
             trail.append(following)
 
     def respects(self, order: Sequence[int]) -> bool:
-        """Whether `order` is a permutation that puts every guard first."""
+        """Whether `order` is a permutation in which every guard comes first."""
         if sorted(order) != list(range(len(self))):
             return False
         place = {k: i for i, k in enumerate(order)}
         return all(place[g] < place[k] for k in order for g in self.guards[k])
 
     def missing(self, k: int, placed: Collection[int]) -> list[int]:
-        """The guards of a filter, and their own, that are not placed yet; each after its own.
+        """Return the guards of a filter, and their guards, that are not placed yet. Each comes after its own guards.
 
         >>> Pipeline(("a", "b", "c"), guards=((), (0,), (1, 0))).missing(2, placed=[])
         [0, 1]
@@ -82,5 +82,5 @@ class Pipeline:
         return found
 
     def label(self, order: Sequence[int]) -> list[str]:
-        """The names in that order."""
+        """Return the names in the given order."""
         return [self.names[k] for k in order]

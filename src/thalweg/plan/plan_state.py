@@ -1,15 +1,15 @@
-"""What a plan keeps between micro-batches: the identity of the state in a checkpoint.
+"""The identity of the state that a plan keeps between micro-batches, as stored in a checkpoint.
 
-Three identities are kept apart. The *question* (`Query.question`) is what is asked: a checkpoint of another question is
-refused. The *state* is how this plan stores rows: parts that another plan of the same question may choose freely
-(`spread_by`, `buckets`) are taken from the checkpoint, and the others must be equal. Both identities are the same in
-every process. The *fingerprint* of a node (`node_fingerprint`) serves sharing within one session and is never written.
-The order in which windows are probed first is part of none of them.
+There are three separate identities. The *question* (`Query.question`) is what the query asks: a checkpoint of another
+question is refused. The *state* is how this plan stores rows: parts that another plan of the same question may choose
+freely (`spread_by`, `buckets`) are taken from the checkpoint, and the others must be equal. Both identities are the
+same in every process. The *fingerprint* of a node (`node_fingerprint`) is used for sharing within one session and is
+never written. The first order in which windows are probed is part of none of them.
 
 Only a window join stores rows itself; what Spark's own aggregates keep follows from the question.
 
-A part is a field. A field that is added gets a default which says what plans did before it existed: that is what a
-checkpoint without the part is read as.
+A part is a field. The default of a new field describes what plans did before the field existed: a checkpoint without
+the part is read as this default.
 
 >>> import json
 >>> from dataclasses import replace
@@ -29,40 +29,40 @@ from typing import Any
 
 from thalweg.errors import CheckpointError
 from thalweg.plan.expression import refs, text_of
-from thalweg.plan.nodes import Key, WindowJoin, sources_of
+from thalweg.plan.nodes import SourceColumn, WindowJoin, sources_of
 from thalweg.plan.query_plan import Branch, QueryPlan
 
 ByStream = tuple[tuple[str, tuple[str, ...]], ...]
-"""Texts by alias."""
+"""Texts, by the alias of a stream."""
 
 
 @dataclass(frozen=True)
 class PlanState:
-    """Of one plan. Texts are canonical: they come from expressions, not from what the user wrote."""
+    """The state of one plan. Texts are canonical: they come from expressions, not from what the user wrote."""
 
     graph: tuple[str, ...] = ()
-    """Equalities of columns by which rows are joined, or of the expressions they are computed from."""
+    """The equalities of columns by which rows are joined, or of the expressions that compute these columns."""
     windows: tuple[tuple[str, str], ...] = ()
-    """By alias."""
+    """The windows of streams, by alias."""
     stored: ByStream = ()
-    """Columns that windows hold, with their types, beyond those that the graph compares."""
+    """The columns that windows store, with their types, except those that the graph compares."""
     conditions: ByStream = ()
-    """Those that are evaluated before rows are stored."""
-    spread_by: tuple[Key, ...] = ()
-    """Columns of the class that spreads rows over buckets. Taken from the checkpoint."""
+    """The conditions that are evaluated before rows are stored."""
+    spread_by: tuple[SourceColumn, ...] = ()
+    """The columns of the class that spreads rows over buckets. Taken from the checkpoint."""
     buckets: int | None = None
-    """How many there are. Taken from the checkpoint."""
+    """The number of buckets. Taken from the checkpoint."""
 
     @classmethod
     def of(cls, plan: QueryPlan, buckets: int | None = None) -> PlanState:
-        """Of a plan that is joined in so many buckets."""
+        """Return the state of a plan whose join has this number of buckets."""
         join = plan.join
         if not isinstance(join, WindowJoin):
             return cls()
         branches = [branch for branch in map(Branch.of, join.inputs) if branch.source.relation.is_stream]
         computed = {(b.alias, name): text_of(e) for b in map(Branch.of, join.inputs) for name, e in b.computed}
 
-        def side(key: Key) -> str:
+        def side(key: SourceColumn) -> str:
             return computed.get(key, ".".join(key))
 
         return cls(
@@ -76,28 +76,28 @@ class PlanState:
 
     @property
     def parts(self) -> dict[str, Any]:
-        """Plain values by name, for JSON."""
+        """The parts of the state by name, as plain values for JSON."""
         return asdict(self)
 
     @classmethod
     def read(cls, parts: Mapping[str, Any]) -> PlanState:
-        """As `parts` wrote it. Refuses parts that this version does not know."""
+        """Return the state that `parts` describes. Parts that this version does not know are refused."""
         names = {field.name for field in fields(cls)}
         if unknown := sorted(set(parts) - names):
             raise CheckpointError(
                 f"its state has parts that this version does not know ({', '.join(unknown)}): a later version of "
-                "Thalweg began it; start the query with that version"
+                "Thalweg wrote it; start the query with that version"
             )
         return cls(**{name: _frozen(value) for name, value in parts.items()})
 
     def differences(self, now: PlanState) -> Iterator[str]:
-        """Sentences about the parts in which a plan cannot go on from this state."""
+        """Yield a sentence for each part that keeps a plan from continuing from this state."""
         if self.graph != now.graph:
-            yield f"it joined by {_listed(self.graph)}, and now by {_listed(now.graph)}"
+            yield f"it joined by {_listed(self.graph)}; the plan now joins by {_listed(now.graph)}"
         if self.windows != now.windows:
-            yield f"its windows were {_windows(self.windows)}, and now they are {_windows(now.windows)}"
+            yield f"its windows were {_windows(self.windows)}; they are now {_windows(now.windows)}"
         for alias, then, present in _changed(self.stored, now.stored):
-            yield f"its windows held {_listed(then)} of {alias}; they would hold {_listed(present)} now"
+            yield f"its windows stored {_listed(then)} of {alias}; the plan now stores {_listed(present)}"
         for alias, then, present in _changed(self.conditions, now.conditions):
             yield f"it stored {_rows(alias, then)}; the plan now stores {_rows(alias, present)}"
 
@@ -107,14 +107,14 @@ def _rows(alias: str, conditions: tuple[str, ...]) -> str:
 
 
 def _stored(branch: Branch, join: WindowJoin) -> tuple[str, ...]:
-    """What nodes above the join and conditions on joined rows read, in the order of the schema."""
+    """Return the columns that nodes above the join and conditions on joined rows read, in the order of the schema."""
     read = {column for alias, column in join.keeps if alias == branch.alias}
     read |= {ref.column for c in join.residuals for ref in refs(c.expression) if ref.alias == branch.alias}
     return tuple(f"{field.name} {field.type}" for field in branch.node.schema if field.name in read)
 
 
 def _conditions(branch: Branch) -> tuple[str, ...]:
-    """In the order they are written, whichever is tried first."""
+    """Return the conditions in the written order, regardless of the first order."""
     return tuple(text_of(c.expression) for c in sorted(branch.conditions, key=lambda c: c.place))
 
 
@@ -134,5 +134,5 @@ def _windows(windows: tuple[tuple[str, str], ...]) -> str:
 
 
 def _frozen(value: Any) -> Any:
-    """JSON has lists where there were tuples."""
+    """Turn the lists that JSON gives back into tuples."""
     return tuple(map(_frozen, value)) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""One predicate of a filter chain: a function, the columns it reads, and what may be done with it."""
+"""One predicate of a filter chain: a function, the columns it reads, and its options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thalweg.plan.relation import cannot_take, is_always_true, never_answers
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """Made by :func:`predicate`; plain data that travels to the workers."""
+    """A Python predicate, made by :func:`predicate`. It is plain data that is sent to the workers."""
 
     name: str
     func: Callable[..., Any]
@@ -24,31 +24,33 @@ class Predicate:
     setup: Callable[[], Any] | None = None
     profile: bool = True
     strict: bool = False
-    """Of a row function: it answers True, False or None, and nothing else will do."""
+    """Whether a row function must return True, False or None, and nothing else."""
 
     def structure(self) -> tuple[object, ...]:
-        """What a fingerprint is made of: nothing that differs between two processes."""
+        """Return the content of a fingerprint: nothing in it differs between two processes."""
         origin = f"{getattr(self.func, '__module__', '')}.{getattr(self.func, '__qualname__', '')}"
         return (self.name, origin, self.columns, self.after, self.vectorized, self.setup is not None, self.profile)
 
     def __call__(self, *_: object) -> NoReturn:
-        """`df.transform(predicate)` is a near miss."""
-        raise PlanError(f"predicate {self.name!r} is not applied by itself: df.transform(tw.filters({self.name}, ...))")
+        """Refuse `df.transform(predicate)`, a common mistake."""
+        raise PlanError(
+            f"predicate {self.name!r} cannot be applied by itself: write df.transform(tw.filters({self.name}, ...))"
+        )
 
 
 Guard = str | Predicate | NativePredicate | Callable[..., Any]
-"""Who comes before, by name, or as it was given to `predicate` or made by it."""
+"""A predicate that must come before another: its name, the function, or what :func:`predicate` returned."""
 
 
 class ColumnLike(Protocol):
     """A Column of PySpark, which is not imported here."""
 
     def isNotNull(self) -> Any:  # noqa: N802  (Spark's name)
-        """What no function has."""
+        """A method that a Column has and a function does not."""
 
 
 def is_column(thing: object) -> bool:
-    """Whether it is a Column of classic PySpark or of Connect, told without importing either."""
+    """Whether it is a Column of classic PySpark or of Connect. Neither is imported."""
     return any(
         kind.__name__ == "Column" and kind.__module__.split(".")[:2] == ["pyspark", "sql"]
         for kind in type(thing).__mro__
@@ -85,26 +87,40 @@ def predicate(
     Parameters
     ----------
     func
-        With ``vectorized=False`` a function of one row's values (in the order of `columns`) whose result counts as
-        true when it is truthy. With ``vectorized=True`` a function of Arrow arrays that returns one boolean a row (an
-        Arrow, NumPy or pandas array); null counts as false. It must be deterministic, and neither async nor a
+        With ``vectorized=False``, a function of the values of one row (in the order of `columns`) whose result counts
+        as true if it is truthy. With ``vectorized=True``, a function of Arrow arrays that returns one boolean per row
+        (an Arrow, NumPy or pandas array); null counts as false. It must be deterministic, and neither async nor a
         generator function.
-        Or a Column of PySpark, ``F.col("payload").isNotNull()``: a native predicate, evaluated in the JVM before rows
-        travel. It takes `name` and `after` (other native ones) and nothing else.
+        Or a PySpark Column, ``F.col("payload").isNotNull()``: a native predicate, which is evaluated in the JVM before
+        rows are sent to Python. It takes only `name` and `after` (other native predicates).
     columns
-        The columns it reads. Only these travel to Python.
+        The columns it reads. Only these are sent to Python.
     name
-        Defaults to the function's name.
+        The name in reports and errors. Defaults to the function's name.
     after
-        Predicates that must have passed before this one may see a row (a null check before a parse): their names, or
-        what :func:`predicate` made. It is then never evaluated, not even for profiling, on a row where one of them is
-        false, or raised.
+        Predicates that a row must pass before this one sees it (for example a null check before a parse): their names,
+        or what :func:`predicate` returned. The predicate is then never evaluated, not even for profiling, on a row on
+        which one of them is false or raises.
+    vectorized
+        Whether `func` takes Arrow arrays.
     setup
-        Called once per worker process, and again only if what it captures has changed; its value becomes the first
-        argument of `func` (a model, a connection).
+        A function that is called once per worker process, and again only if what it captures has changed. Its value
+        becomes the first argument of `func` (for example a model or a connection).
     profile
-        False: never evaluate it only to learn something. It then moves forward only on what ordinary work has shown.
+        If False, the predicate is never evaluated only for profiling. It then moves forward only because of what
+        ordinary evaluations show.
 
+    Returns
+    -------
+    Predicate or NativePredicate
+
+    Raises
+    ------
+    PlanError
+        If an argument is invalid.
+
+    Examples
+    --------
     >>> predicate(str.isdigit, "code").name
     'isdigit'
     >>> predicate(len, "code", name="not_empty", after="isdigit").after
@@ -113,22 +129,22 @@ def predicate(
     if is_column(func):
         return _native(func, name, after, columns, vectorized or setup is not None or not profile)
     if isinstance(func, Predicate | NativePredicate):
-        raise PlanError(f"{func.name!r} is a predicate already: give it to tw.filters as it is")
+        raise PlanError(f"{func.name!r} is already a predicate: pass it to tw.filters as it is")
     if not callable(func):
-        raise PlanError(f"a predicate needs a function, not {func!r}: tw.predicate(is_suspicious, 'line')")
+        raise PlanError(f"a predicate needs a function, not {func!r}: write tw.predicate(is_suspicious, 'line')")
     label = name if name is not None else _name_of(func)
     if not isinstance(label, str) or not label:
         raise PlanError(f"a predicate's name must be a non-empty string, not {label!r}")
     if not columns:
-        raise PlanError(f"predicate {label!r} reads no column: name the columns it gets, tw.predicate(f, 'line')")
+        raise PlanError(f"predicate {label!r} reads no column: name its columns, tw.predicate(f, 'line')")
     for column in columns:
         if not isinstance(column, str) or not column:
-            raise PlanError(f"predicate {label!r}: columns are given by name, not as {column!r}")
+            raise PlanError(f"predicate {label!r}: columns are passed by name, not as {column!r}")
     if setup is not None and not callable(setup):
         raise PlanError(f"predicate {label!r}: setup must be a function without arguments, not {setup!r}")
     guards = _guards(label, after)
     _refuse_spark_udf(label, func)
-    _refuse_what_never_answers(label, func, setup)
+    _refuse_functions_without_value(label, func, setup)
     _check_arguments(label, func, columns, setup)
     return Predicate(label, func, tuple(columns), guards, bool(vectorized), setup, bool(profile))
 
@@ -141,8 +157,8 @@ def _native(
         raise PlanError(f"a predicate's name must be a non-empty string, not {name!r}")
     if columns or settings:
         raise PlanError(
-            f"predicate {made.name!r} is an expression of Spark's own: it takes name= and after=, no columns, "
-            "vectorized, setup or profile"
+            f"predicate {made.name!r} is a Spark expression, which takes only name= and after=: remove columns, "
+            "vectorized, setup and profile"
         )
     return replace(made, after=_guards(made.name, after))
 
@@ -166,18 +182,18 @@ def _guards(label: str, after: Guard | Iterable[Guard]) -> tuple[str, ...]:
 def _refuse_spark_udf(label: str, func: Any) -> None:
     if hasattr(func, "returnType") and hasattr(func, "evalType"):
         raise PlanError(
-            f"predicate {label!r} is a UDF of Spark's, which runs only inside Spark: give the Python function it was "
-            "made of (its .func), and vectorized=True if that takes whole columns, as Arrow arrays"
+            f"predicate {label!r} is a Spark UDF, which runs only inside Spark: pass the Python function it was made "
+            "from (its .func), and vectorized=True if that function takes whole columns as Arrow arrays"
         )
 
 
-def _refuse_what_never_answers(label: str, func: Callable[..., Any], setup: Callable[[], Any] | None) -> None:
+def _refuse_functions_without_value(label: str, func: Callable[..., Any], setup: Callable[[], Any] | None) -> None:
     if (why := never_answers(func)) is not None:
         raise PlanError(f"predicate {label!r} {why}")
     if is_always_true(func):
         raise PlanError(
-            f"predicate {label!r} is a class: a call returns an object of it, which is always true. Give a function, "
-            "or an object that can be called"
+            f"predicate {label!r} is a class: a call returns an object, which is always true. Pass a function, or an "
+            "object that can be called"
         )
     if setup is not None and (why := never_answers(setup)) is not None:
         raise PlanError(f"predicate {label!r}: its setup {why}")
@@ -186,20 +202,23 @@ def _refuse_what_never_answers(label: str, func: Callable[..., Any], setup: Call
 def _check_arguments(
     label: str, func: Callable[..., Any], columns: tuple[str, ...], setup: Callable[[], Any] | None
 ) -> None:
-    """Refuse what certainly cannot be called so. What a decorator hides behind *args is not looked into."""
+    """Refuse a function that certainly cannot be called with these arguments. What a decorator passes on as *args is
+    not examined."""
     gets = [*(["the value of setup"] if setup is not None else []), *columns]
     if (taken := cannot_take(func, len(gets))) is not None:
         hint = ""
         if setup is not None and cannot_take(func, len(columns)) is None:
-            hint = ". What setup returns is its first argument"
+            hint = ". Its first argument is what setup returns"
         elif setup is None and cannot_take(func, len(columns) + 1) is None:
             hint = ". Its first argument may come from setup="
         raise PlanError(
-            f"predicate {label!r} gets {len(gets)} argument{'s' if len(gets) > 1 else ''} ({', '.join(gets)}) and its "
-            f"function takes {taken}: name one column an argument{hint}"
+            f"predicate {label!r} gets {len(gets)} argument{'s' if len(gets) > 1 else ''} ({', '.join(gets)}), but its "
+            f"function takes {taken}: name one column per argument{hint}"
         )
     if setup is not None and (taken := cannot_take(setup, 0)) is not None:
-        raise PlanError(f"predicate {label!r}: setup is called without arguments and takes {taken}; use a partial")
+        raise PlanError(
+            f"predicate {label!r}: setup is called without arguments, but takes {taken}; use functools.partial"
+        )
 
 
 def _name_of(func: Callable[..., Any]) -> str:

@@ -1,6 +1,6 @@
-"""A continuous query, read and checked: sources with their windows, conditions, groups, outputs. Frozen; nothing runs.
+"""A continuous query, read and checked: sources with windows, conditions, groups and outputs. It is frozen data.
 
-This is what was asked, not how it is done: `optimizer` turns it into a plan.
+It says what is asked, not how it is computed: `optimizer` turns it into a plan.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ WINDOW_START, WINDOW_END = "window_start", "window_end"
 
 
 @dataclass(frozen=True)
-class Source:
-    """A stream or table under the name the query gives it."""
+class QuerySource:
+    """A stream or table, with its name in the query."""
 
     alias: str
     relation: Relation
     window: StreamWindow | None = None
-    """None: a table, or a stream that nothing is kept of."""
+    """The window; None: a table, or a stream of which no rows are kept."""
     offset: int = 0
-    """Where it stands in the text."""
+    """The offset in the text."""
 
 
-def time_type(sources: Iterable[Source]) -> pa.DataType:
-    """Of a result's time: the finest of the streams'."""
+def time_type(sources: Iterable[QuerySource]) -> pa.DataType:
+    """Return the type of the time of a result, which has the finest unit of the streams."""
     kinds = [plain_type(s.relation.schema.field(s.relation.time).type) for s in sources if s.relation.time is not None]
     return pa.timestamp(reduce(finer, (kind.unit for kind in kinds)), kinds[0].tz)
 
@@ -47,13 +47,13 @@ class Condition:
 
     expression: Expression
     text: str
-    """As the user wrote it."""
+    """The condition as the user wrote it."""
     place: int
-    """Among all conjuncts, in the order they are written."""
+    """The position among all conjuncts, in the written order."""
     offset: int = 0
-    """Where it stands in the text."""
+    """The offset in the text."""
     where: str = ""
-    """Who evaluates it: "arrow", "python" (a function of the user's) or "jvm"; empty before that is chosen."""
+    """What evaluates it: "arrow", "python" (a user function) or "jvm"; empty before this is chosen."""
 
 
 @dataclass(frozen=True)
@@ -66,43 +66,43 @@ class Output:
 
 @dataclass(frozen=True)
 class Grouping:
-    """GROUP BY: windows, and further keys. Without keys a window is one group."""
+    """The groups of GROUP BY: windows and further keys. Without keys, each window is one group."""
 
     window: GroupWindow
     keys: tuple[Expression, ...]
     aggregates: tuple[Aggregate, ...]
-    """Each once; those of the outputs and of HAVING."""
+    """The aggregates of the outputs and of HAVING, each once."""
     having: Expression | None = None
 
 
 @dataclass(frozen=True)
 class Query:
-    """All of it. With a grouping, outputs and HAVING speak of keys, aggregates and the window's bounds alone."""
+    """A continuous query. With a grouping, outputs and HAVING read only keys, aggregates and the window's bounds."""
 
     text: str
-    sources: tuple[Source, ...]
+    sources: tuple[QuerySource, ...]
     conditions: tuple[Condition, ...]
     outputs: tuple[Output, ...]
     grouping: Grouping | None = None
 
     @property
-    def streams(self) -> tuple[Source, ...]:
-        """Those with a time."""
+    def streams(self) -> tuple[QuerySource, ...]:
+        """The sources that are streams."""
         return tuple(source for source in self.sources if source.relation.is_stream)
 
-    def source(self, alias: str) -> Source:
-        """By its alias."""
+    def source(self, alias: str) -> QuerySource:
+        """Return the source with this alias."""
         return next(source for source in self.sources if source.alias == alias)
 
     @property
     def schema(self) -> pa.Schema:
-        """Of the result."""
+        """The schema of the result."""
         return pa.schema([pa.field(output.name, output.expression.type) for output in self.outputs])
 
     @cached_property
     def question(self) -> str:
-        """What is asked, as a hash that is the same in every process: a checkpoint is bound to it. Blanks and comments
-        in the text do not count, nor do the data behind the names, the code of functions, and how late rows may be."""
+        """A hash of what is asked, the same in every process: a checkpoint is bound to it. Spaces and comments in the
+        text do not count, nor do the data of the sources, the code of functions, and the allowed lateness."""
         grouping = self.grouping
         asked = {
             "sources": [
@@ -127,13 +127,13 @@ class Query:
 
 
 def guards_of(conditions: Sequence[Condition]) -> tuple[tuple[int, ...], ...]:
-    """For each condition of a filter, the numbers of those after which it is tried: what Spark evaluates waits for what
-    keeps it from raising.
+    """Return, for each condition of a filter, the numbers of the conditions that must be evaluated before it: a
+    condition that Spark evaluates waits for those that keep it from raising.
 
-    In an adaptive chain the outcome of a row does not depend on the order: a condition that raises is unknown, and the
-    row is dropped if any other condition is false. So nothing has to wait there. Spark fails the query at the first row
-    on which a condition raises. So a condition that can raise waits there for all that are written before it: in
-    `x <> 0 AND 10 / x > 2` nothing is divided by zero.
+    In an adaptive chain, the outcome of a row does not depend on the order: a condition that raises is unknown, and the
+    row is dropped if any other condition is false. So no condition has to wait there. Spark fails the query at the
+    first row on which a condition raises. So there, a condition that can raise waits for all that are written before
+    it: in `x <> 0 AND 10 / x > 2`, nothing is divided by zero.
     """
     in_jvm = [condition.where == "jvm" for condition in conditions]
 

@@ -1,8 +1,8 @@
-"""How a query will run: a tree of operators (`nodes`), and what rules have noted on the way.
+"""The plan of a query: a tree of operators (`nodes`), and the notes of the rules.
 
-Rules (`optimizer`) make new plans of it. Most of them think of a plan as sources, each with filters and computed
-columns (`Branch`), a join of them, and filters over joined rows: `scans`, `join` and `conditions` show the tree in that
-way, and the `with_...` methods rebuild it.
+Rules (`optimizer`) turn a plan into a new plan. Most of them see a plan as sources, each with filters and computed
+columns (`Branch`), a join of them, and filters over joined rows: `scans`, `join` and `conditions` show the tree in this
+form, and the `with_...` methods rebuild it.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from thalweg.plan.nodes import (
     Fail,
     Filter,
     Join,
-    Key,
     Node,
     Output,
     Product,
     Scan,
+    SourceColumn,
     TableJoin,
     WindowJoin,
     join_of,
 )
 from thalweg.plan.plan_estimates import PlanEstimates
-from thalweg.plan.query import Condition, Grouping, Query, Source
+from thalweg.plan.query import Condition, Grouping, Query, QuerySource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,30 +44,30 @@ if TYPE_CHECKING:
 
 
 JOINED_ERRORS = "carried errors"
-"""The column of what conditions over joined rows raised."""
+"""The column with the errors of conditions on joined rows."""
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A source and what is done with its rows before they meet others: the columns that are read, the conditions rows
-    must fulfil, and the columns that are computed for a join."""
+    """A source and what happens to its rows before the join: the columns that are read, the conditions that rows must
+    pass, and the columns that are computed for the join."""
 
-    source: Source
+    source: QuerySource
     columns: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
     computed: tuple[tuple[str, Expression], ...] = ()
     judges_lateness: bool = False
     errors: str = ""
-    """As of a `Filter`."""
+    """The column of errors, as in `Filter`."""
 
     @property
     def alias(self) -> str:
-        """Of the source."""
+        """The alias of the source."""
         return self.source.alias
 
     @classmethod
     def of(cls, node: Node) -> Branch:
-        """From the nodes of one source."""
+        """Return the branch that the nodes of one source form."""
         computed: tuple[tuple[str, Expression], ...] = ()
         conditions: tuple[Condition, ...] = ()
         errors = ""
@@ -82,7 +82,7 @@ class Branch:
 
     @property
     def node(self) -> Node:
-        """As nodes."""
+        """The branch as a tree of nodes."""
         made: Node = Scan(self.source, self.columns, self.judges_lateness)
         if self.conditions:
             made = Filter(made, self.conditions, self.errors)
@@ -91,63 +91,63 @@ class Branch:
 
 @dataclass(frozen=True)
 class QueryPlan:
-    """The tree and its context. `conditions` are over joined rows, or, of a plan that no rule has seen, all there
-    are."""
+    """A tree of operators and its context. `conditions` are those over joined rows, or, before any rule runs, all
+    conditions."""
 
     query: Query
     root: Output
     notes: tuple[str, ...] = ()
-    """What rules did that a reader may wonder about."""
+    """Changes by rules that a reader may not expect."""
     estimates: PlanEstimates = field(default_factory=PlanEstimates)
-    """What is thought of its parts before it runs."""
+    """The estimates of its parts before it runs."""
     engine: str = "local"
-    """Or "spark"."""
+    """Where the plan runs: "local", in this process, or "spark"."""
     policy: str = "auto"
     sets_aside: bool = False
     """Whether rows on which a condition raises are set aside instead of failing the query."""
 
     @classmethod
     def of(cls, query: Query, engine: str = "local", policy: str = "auto", *, sets_aside: bool = False) -> QueryPlan:
-        """As it is written."""
+        """Return the plan of a query as it is written."""
         product = Product(tuple(Scan(source) for source in query.sources))
         return cls(query, _tree(query, product, query.conditions), engine=engine, policy=policy, sets_aside=sets_aside)
 
     def noting(self, *sentences: str) -> QueryPlan:
-        """With more notes."""
+        """Return the plan with further notes."""
         return replace(self, notes=(*self.notes, *sentences))
 
     def fingerprint_of(self, node: Node, functions: Mapping[str, UserFunction]) -> str:
-        """Which rows a node of this plan gives, for sharing within one session (`node_fingerprint`)."""
+        """Return the fingerprint of the rows that a node gives, for sharing within one session (`node_fingerprint`)."""
         return fingerprint(node, functions, sets_aside=self.sets_aside)
 
     @property
     def scans(self) -> tuple[Branch, ...]:
-        """The sources, in the order they are written."""
+        """The sources, in the written order."""
         return tuple(Branch.of(node) for node in self.branches)
 
     @property
     def branches(self) -> tuple[Node, ...]:
-        """The topmost node of each source, before rows of several meet."""
+        """The topmost node of each source, below the join."""
         rows = self._rows
         return rows.inputs if isinstance(rows, Product | WindowJoin | TableJoin) else (rows,)
 
     def scan(self, alias: str) -> Branch:
-        """By its alias."""
+        """Return the source with this alias."""
         return next(scan for scan in self.scans if scan.alias == alias)
 
     @property
     def join(self) -> Join | None:
-        """Of all sources; None: there is one source, or no rule has built it yet."""
+        """The join of all sources; None: there is only one source, or no rule has built the join yet."""
         return join_of(self.root)
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """Over the rows that the sources give together."""
+        """The conditions on the rows that the sources give together."""
         above = self._above
         return above.conditions if isinstance(above, Filter) and _is_joined(above.input) else ()
 
     def with_scan(self, scan: Branch) -> QueryPlan:
-        """In place of the one of its alias."""
+        """Return the plan with this source instead of the one with the same alias."""
 
         def replaced(node: Node) -> Node:
             return scan.node if Branch.of(node).alias == scan.alias else node
@@ -158,15 +158,16 @@ class QueryPlan:
         return self._with(replaced(rows), self.conditions)
 
     def with_join(self, join: Join | None) -> QueryPlan:
-        """In place of the product, or of another join, of the same sources; None: there is one source alone."""
+        """Return the plan with this join instead of the product or another join of the same sources; None: there is
+        only one source."""
         return self._with(self.scans[0].node if join is None else join, self.conditions)
 
     def with_conditions(self, conditions: tuple[Condition, ...]) -> QueryPlan:
-        """In place of those over all rows."""
+        """Return the plan with these conditions on the rows that the sources give together."""
         return self._with(self._rows, conditions)
 
     def with_query(self, query: Query) -> QueryPlan:
-        """With other outputs."""
+        """Return the plan with the outputs of another query."""
         return replace(self, query=query, root=_tree(query, self._rows, self.conditions))
 
     def _with(self, rows: Node, conditions: tuple[Condition, ...]) -> QueryPlan:
@@ -174,13 +175,13 @@ class QueryPlan:
 
     @property
     def _above(self) -> Node:
-        """What groups and outputs read, but for rows that fail."""
+        """The node that groups and outputs read, below the `Fail` node."""
         node = self.result
         return node.input if isinstance(node, Fail) else node
 
     @property
     def result(self) -> Node:
-        """What groups and outputs read."""
+        """The node that groups and outputs read."""
         node = self.root.input
         if self.query.grouping is not None:
             while not isinstance(node, Aggregate):
@@ -190,13 +191,13 @@ class QueryPlan:
 
     @property
     def _rows(self) -> Node:
-        """What the sources give together, before conditions over all of them."""
+        """The node with the rows that the sources give together, below conditions on them."""
         above = self._above
         return above.input if isinstance(above, Filter) and _is_joined(above.input) else above
 
     @property
     def after_join(self) -> tuple[Expression, ...]:
-        """Expressions that are evaluated after the join: filters, groups, outputs."""
+        """The expressions that are evaluated after the join: filters, groups, outputs."""
         grouping = self.query.grouping
         made = [condition.expression for condition in self.conditions]
         if grouping is None:
@@ -206,8 +207,8 @@ class QueryPlan:
 
     @property
     def state(self) -> PlanState:
-        """What it keeps between micro-batches, before the number of buckets is known. The order that is tried first is
-        no part of it."""
+        """The state that it keeps between micro-batches, before the number of buckets is known. The first order is not
+        part of it."""
         from thalweg.plan.plan_state import PlanState
 
         return PlanState.of(self)
@@ -216,16 +217,16 @@ class QueryPlan:
     def fingerprint(self) -> str:
         """The old name of `state`: a hash of it and of the question."""
         warn_renamed_attribute("plan.fingerprint")
-        held = json.dumps([self.query.question, self.state.parts], sort_keys=True)
-        return hashlib.sha256(held.encode()).hexdigest()[:16]
+        content = json.dumps([self.query.question, self.state.parts], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def _tree(query: Query, rows: Node, conditions: tuple[Condition, ...]) -> Output:
-    """Filters, groups and outputs of a query over rows."""
+    """Return the filters, groups and outputs of a query over a node with rows."""
     node = Filter(rows, conditions) if conditions else rows
     if isinstance(rows, WindowJoin | TableJoin) and (carried := _carried(rows)):
         if any(c.where != "jvm" and can_raise(c.expression) for c in conditions):
-            # so that a row that fails names all conditions that raised, before the join and after it
+            # so that the error of a row names all conditions that raised, before the join and after it
             node = Filter(rows, conditions, JOINED_ERRORS)
             carried = (*carried, ("", JOINED_ERRORS))
         node = Fail(node, carried)
@@ -239,8 +240,8 @@ def _tree(query: Query, rows: Node, conditions: tuple[Condition, ...]) -> Output
     return Output(node, tuple((output.name, of_groups(output.expression, grouping)) for output in query.outputs))
 
 
-def _carried(join: Join) -> tuple[Key, ...]:
-    """The errors that rows of a join's sources bring along."""
+def _carried(join: Join) -> tuple[SourceColumn, ...]:
+    """Return the error columns in the rows of a join's sources."""
     branches = [Branch.of(node) for node in join.inputs]
     return tuple((branch.alias, branch.errors) for branch in branches if branch.errors)
 
@@ -250,7 +251,7 @@ def _is_joined(node: Node) -> bool:
 
 
 def of_groups(expression: Expression, grouping: Grouping) -> Expression:
-    """An output or HAVING in terms of the columns that groups have."""
+    """Return an output or HAVING in terms of the columns of groups."""
     if expression in grouping.keys:
         return Ref("", key_name(grouping.keys.index(expression)), expression.type)
     if isinstance(expression, AggregateCall):
@@ -263,5 +264,5 @@ def of_groups(expression: Expression, grouping: Grouping) -> Expression:
 
 
 def needed(expressions: tuple[Expression, ...], alias: str) -> tuple[str, ...]:
-    """Columns of a source that expressions read, each once."""
+    """Return the columns of a source that expressions read, each once."""
     return tuple(dict.fromkeys(ref.column for e in expressions for ref in refs(e) if ref.alias == alias))

@@ -1,14 +1,15 @@
-r"""A pattern of Java's as RE2 has to be given it, so that the two find the same texts.
+r"""Translate a Java pattern for RE2, so that both match the same texts.
 
-Sets of characters are written out, since `.`, `\s`, `\w` and (?i) have others in RE2. `$` is the end in RE2 and in Java
-also before a last line end, which is written out too; since the line end is then part of what is found, `$` must be the
-last part. Java matches no `$` between \r and \n: what is found before a last \n must not end with \r.
+Sets of characters are written out, because `.`, `\s`, `\w` and (?i) match other characters in RE2. In RE2, `$` is the
+end of the text; in Java, it also matches before a final line end. The line end is written out too. Since it is then
+part of the match, `$` must be the last part. Java does not match `$` between \r and \n: what is matched before a final
+\n must not end with \r.
 
 >>> re2_text("^a.b")
 '\\Aa[^\\x{a}\\x{d}\\x{85}\\x{2028}-\\x{2029}]b'
 >>> re2_text("a$b")
 Traceback (most recent call last):
-thalweg.plan.regex_subset.RegexError: $ at character 2 is not the last part; write \z, which is the end alone
+thalweg.plan.regex_subset.RegexError: $ at character 2 is not the last part; write \z, which matches only the end
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ _END_BUT_LF = rf"(?:\r\n|{_NEW_LINE}|)\z"
 
 @lru_cache(maxsize=256)
 def re2_text(pattern: str) -> str:
-    """For RE2; a pattern that is not portable is a RegexError."""
+    """Return a pattern for RE2. A pattern that is not portable raises a RegexError."""
     return _written(Reader(pattern).read(), last=True, after_cr=False)
 
 
 def is_portable(pattern: str) -> bool:
-    """Whether Java compiles the pattern and it means the same here.
+    """Whether Java compiles a pattern and RE2 matches the same texts.
 
     >>> is_portable("a+[0-9]"), is_portable("a(?=b)"), is_portable("(a")
     (True, False, False)
@@ -44,7 +45,8 @@ def is_portable(pattern: str) -> bool:
 
 
 def _written(node: Node, last: bool, after_cr: bool) -> str:
-    """`last`: nothing comes after it; `after_cr`: what comes before it may end with a carriage return."""
+    """Return a part in the syntax of RE2. `last`: nothing follows it; `after_cr`: what comes before it may end with a
+    carriage return."""
     if isinstance(node, Chars):
         return node.set.written()
     if isinstance(node, Edge):
@@ -69,11 +71,11 @@ def _edge(node: Edge, last: bool, after_cr: bool) -> str:
     if node.kind != "$":
         return {"^": r"\A", "z": r"\z"}[node.kind]
     if not last:
-        raise RegexError(rf"$ at character {node.place + 1} is not the last part; write \z, which is the end alone")
+        raise RegexError(rf"$ at character {node.place + 1} is not the last part; write \z, which matches only the end")
     if after_cr:
         raise RegexError(
-            rf"$ at character {node.place + 1} comes after what may be a carriage return, and Java has no end between "
-            r"\r and \n; write \z, which is the end alone"
+            rf"$ at character {node.place + 1} may follow a carriage return, and Java matches no end between "
+            r"\r and \n; write \z, which matches only the end"
         )
     return _END
 
@@ -93,7 +95,7 @@ def _run(node: Run, last: bool, after_cr: bool) -> str:
 
 
 def _ends_with_cr(node: Node) -> bool:
-    """Whether it may end with a carriage return, where it cannot take in the line feed after it too."""
+    """Whether a part may end with a carriage return without also being able to match the line feed after it."""
     if isinstance(node, Chars):
         return "\r" in node.set
     if isinstance(node, Either):
@@ -110,7 +112,7 @@ def _ends_with_cr(node: Node) -> bool:
 
 
 def _is_line_feed(node: Node) -> bool:
-    """Whether a line feed alone is found by it."""
+    """Whether a part matches a single line feed."""
     if isinstance(node, Chars):
         return "\n" in node.set
     return isinstance(node, Either) and any(map(_is_line_feed, node.options))

@@ -1,9 +1,9 @@
-r"""The regular expressions of RLIKE: the part of Java's language that means the same here and on Spark.
+r"""The regular expressions of RLIKE: the part of Java's syntax that has the same meaning here and on Spark.
 
-Spark gives a pattern to java.util.regex as it is written. In this process RE2 looks for it, whose language differs in
-many small points, so that the pattern is read as Java reads it and written anew for RE2 (`re2_text`). What is not read
-here is refused with its place: what RE2 cannot do (look-around, back references), what depends on the version of Java
-or of Unicode (`\b`, `\p{L}`), and spellings that few people read alike (`[a[b]]`, `a**`).
+Spark passes a pattern to java.util.regex unchanged. This process uses RE2, whose syntax differs in many small points,
+so the pattern is parsed as Java parses it and translated for RE2 (`re2_text`). Everything else is refused with its
+position: what RE2 cannot do (look-around, back references), what depends on the version of Java or of Unicode (`\b`,
+`\p{L}`), and syntax that is easily misread (`[a[b]]`, `a**`).
 
 >>> Reader("(?i)[b-c]{2,}").read()
 Repeat(part=Chars(set=CharacterSet(ranges=((66, 67), (98, 99)))), least=2, most=None)
@@ -32,9 +32,9 @@ from thalweg.plan.character_set import (
 )
 
 MOST_REPEATS = 1000
-"""RE2 counts no further."""
+"""The maximum number of repetitions in RE2."""
 MOST_NESTED = 100
-"""Groups inside each other; both engines recurse into them."""
+"""The maximum depth of nested groups: both engines recurse into them."""
 _CLASSES = {"d": DIGITS, "w": WORDS, "s": BLANKS, "h": HORIZONTAL, "v": VERTICAL}
 _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}
 _ALL = CharacterSet.of((0, 0x10FFFF))
@@ -44,47 +44,47 @@ _GROUPS = {
     "<=": ("looks behind, which RE2 cannot do", "write two conditions"),
     "<!": ("looks behind, which RE2 cannot do", "write two conditions, one with NOT"),
     ">": ("is an atomic group, which RE2 does not have", "write (?:...)"),
-    "P": ("is not Java's", "write (?<name>...) or (...)"),
-    "#": ("is not Java's", "leave the comment out"),
+    "P": ("is not Java syntax", "write (?<name>...) or (...)"),
+    "#": ("is not Java syntax", "remove the comment"),
 }
 _FLAGS = {
     "m": "write (^|[\\n\\r]) or ([\\n\\r]|$) for the ends of lines",
-    "d": "write [^\\n] for a character that is no end of a line",
+    "d": "write [^\\n] for a character that is not the end of a line",
     "u": "write both cases, as in [éÉ]",
     "U": "write the characters that are meant, as in [A-Za-zÀ-ÿ]",
-    "x": "leave blanks and comments out",
+    "x": "remove spaces and comments",
 }
 _ESCAPES = {
-    "b": ("depends on the version of Java beside letters beyond ASCII", r"(^|\W) before a word and (\W|$) after it"),
-    "B": ("depends on the version of Java beside letters beyond ASCII", r"\w where a word goes on"),
+    "b": ("depends on the version of Java next to non-ASCII letters", r"(^|\W) before a word and (\W|$) after it"),
+    "B": ("depends on the version of Java next to non-ASCII letters", r"\w where a word continues"),
     "G": ("is the end of the previous match, and there is none", r"\A"),
-    "R": ("is more than one character in Java alone", r"(\r\n|[\n\r])"),
-    "X": ("is more than one character in Java alone", "."),
-    "N": ("names characters in Java alone", r"\x{1F600}"),
-    "C": ("is a byte in RE2 and nothing in Java", "."),
-    "k": ("refers back, which RE2 cannot do", "the text itself"),
-    "c": ("is a control character in Java alone", r"\x01"),
-    "0": ("is an octal number, which the two read differently", r"\x00"),
+    "R": ("matches more than one character only in Java", r"(\r\n|[\n\r])"),
+    "X": ("matches more than one character only in Java", "."),
+    "N": ("names characters only in Java", r"\x{1F600}"),
+    "C": ("is a byte in RE2 and has no meaning in Java", "."),
+    "k": ("is a back reference, which RE2 does not have", "the text itself"),
+    "c": ("is a control character only in Java", r"\x01"),
+    "0": ("is an octal number, which Java and RE2 read differently", r"\x00"),
     "p": ("has characters that depend on the version of Unicode", "ranges, as in [A-Za-zÀ-ÿ]"),
     "P": ("has characters that depend on the version of Unicode", "ranges, as in [^A-Za-zÀ-ÿ]"),
-    "E": (r"ends no \Q", r"\\E for the two characters"),
+    "E": (r"does not end a \Q", r"\\E for the two characters"),
 }  # fmt: skip
 
 
 class RegexError(ValueError):
-    """A pattern that is not read; the sentence says what, where and what to write instead."""
+    """Raised if a pattern is not supported. The message says what is wrong, where, and what to write instead."""
 
 
 @dataclass(frozen=True)
 class Chars:
-    """One character of a set."""
+    """A part that matches one character of a set."""
 
     set: CharacterSet
 
 
 @dataclass(frozen=True)
 class Edge:
-    """The start of the text (^), its end (z), or its end before or after a last line end ($)."""
+    """The start of the text (^), its end (z), or its end before or after a final line end ($)."""
 
     kind: str
     place: int
@@ -92,7 +92,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Repeat:
-    """A part, so many times; None: any number. Whether the least or the most are tried first changes no answer."""
+    """A repeated part; if `most` is None, without a limit. Whether it is greedy does not change what matches."""
 
     part: Node
     least: int
@@ -101,14 +101,14 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Run:
-    """Parts, one after the other."""
+    """Several parts, one after the other."""
 
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
 class Either:
-    """One of them."""
+    """Alternatives, of which one matches."""
 
     options: tuple[Node, ...]
 
@@ -126,11 +126,11 @@ class Reader:
         self.names: set[str] = set()
 
     def read(self) -> Node:
-        """The whole pattern."""
+        """Return the parsed pattern, or raise an error."""
         for place, letter in enumerate(self.pattern):
             if 0xD800 <= ord(letter) <= 0xDFFF:
                 self._refuse(
-                    place, "half of a surrogate pair", "is no character", r"write the whole one, as in \x{1F600}"
+                    place, "half of a surrogate pair", "is not a character", r"write the whole one, as in \x{1F600}"
                 )
         made = self._either()
         if self.at < len(self.pattern):
@@ -164,7 +164,7 @@ class Reader:
         return parts[0] if len(parts) == 1 else Run(tuple(parts))
 
     def _atom(self) -> Node | None:
-        """A part; None: flags alone."""
+        """Return a part, or None if there are only flags."""
         place, letter = self.at, self._next()
         if letter == "(":
             return self._group()
@@ -192,7 +192,7 @@ class Reader:
         text = self.pattern[self.at + 2 : end if end >= 0 else None]
         self.at = end + 2 if end >= 0 else len(self.pattern)
         if not text:
-            self._refuse(self.at - 1, "\\Q", "quotes nothing", "leave it out")
+            self._refuse(self.at - 1, "\\Q", "quotes nothing", "remove it")
         return [self._chars(ord(letter)) for letter in text]
 
     def _repeated(self, part: Node) -> Node:
@@ -200,25 +200,25 @@ class Reader:
         if letter == "{":
             found = re.compile(r"\{([0-9]{1,9})(,([0-9]{1,9})?)?\}").match(self.pattern, self.at)
             if found is None:
-                self._refuse(place, "{", "is no number of repetitions", r"write {2,5}, or \{ for the character")
+                self._refuse(place, "{", "is not a number of repetitions", r"write {2,5}, or \{ for the character")
             least = int(found[1])
             most = least if not found[2] else int(found[3]) if found[3] else None
             self.at = found.end()
             if max(least, most or 0) > MOST_REPEATS:
                 self._refuse(place, found[0], f"is more than {MOST_REPEATS} repetitions", "write a smaller number")
             if most is not None and most < least:
-                self._refuse(place, found[0], "is no range", f"write {{{most},{least}}}")
+                self._refuse(place, found[0], "is not a range", f"write {{{most},{least}}}")
         elif letter in ("*", "+", "?") and letter:
             least, most = {"*": (0, None), "+": (1, None), "?": (0, 1)}[letter]
             self.at += 1
         else:
             return part
         if isinstance(part, Edge):
-            self._refuse(place, letter, "repeats a place and no character", "leave it out")
+            self._refuse(place, letter, "repeats a position, not a character", "remove it")
         if self._next() == "?":
             self.at += 1
         elif self._next() == "+":
-            self._refuse(self.at, "+", "makes the repetition possessive, which RE2 cannot do", "leave it out")
+            self._refuse(self.at, "+", "makes the repetition possessive, which RE2 cannot do", "remove it")
         if self._next() in ("*", "+", "?", "{") and self._next():
             self._refuse(self.at, self._next(), "repeats a repetition", "put the inner one into (?:...)")
         return Repeat(part, least, most)
@@ -242,10 +242,10 @@ class Reader:
         return made
 
     def _opened(self, place: int) -> bool:
-        """What follows (?; False: flags for the rest of the group around it."""
+        """Read what follows (?. Return False if it is only flags for the rest of the enclosing group."""
         if named := re.compile(r"<([A-Za-z][A-Za-z0-9]*)>").match(self.pattern, self.at):
             if named[1] in self.names:
-                self._refuse(place, f"(?{named[0]}", "names a second group alike", "choose another name")
+                self._refuse(place, f"(?{named[0]}", "is the name of two groups", "choose another name")
             self.names.add(named[1])
             self.at = named.end()
             return True
@@ -254,14 +254,12 @@ class Reader:
                 self._refuse(place, f"(?{sign}", why, remedy)
         flags = re.compile(r"([A-Za-z]*)(?:-([A-Za-z]*))?([:)])").match(self.pattern, self.at)
         if flags is None:
-            self._refuse(place, self.pattern[place : place + 3], "is no group", "write (?:...) or (...)")
+            self._refuse(place, self.pattern[place : place + 3], "is not a group", "write (?:...) or (...)")
         on, off = frozenset(flags[1]), frozenset(flags[2] or "")
         for flag in sorted(on | off):
             if flag not in "is":
                 remedy = _FLAGS.get(flag, "write (?i) or (?s)")
-                self._refuse(
-                    place, f"flag {flag} of {self.pattern[place : flags.end()]}", "is not understood here", remedy
-                )
+                self._refuse(place, f"flag {flag} of {self.pattern[place : flags.end()]}", "is not supported", remedy)
         self.flags = (self.flags | on) - off
         self.at = flags.end()
         return flags[3] == ":"
@@ -275,7 +273,7 @@ class Reader:
         return Chars(found) if isinstance(found, CharacterSet) else self._chars(found)
 
     def _escape(self) -> CharacterSet | int:
-        """What a backslash begins, inside of brackets and outside: characters, or the code point of one."""
+        """Read an escape, inside or outside of brackets. Return its characters, or the code point of one character."""
         place, letter = self.at, self.pattern[self.at + 1 : self.at + 2]
         self.at += 2
         if not letter:
@@ -289,13 +287,13 @@ class Reader:
             return found if letter.islower() else found.negated
         if letter in "pP" and (name := re.compile(r"\{(\w+)\}").match(self.pattern, self.at)) and name[1] in POSIX:
             if "i" in self.flags and name[1] in ("Lower", "Upper"):
-                self._refuse(place, f"\\{letter}{name[0]}", "has a case, and (?i) has none", r"write \p{Alpha}")
+                self._refuse(place, f"\\{letter}{name[0]}", "depends on case, which (?i) ignores", r"write \p{Alpha}")
             self.at = name.end()
             return POSIX[name[1]] if letter == "p" else POSIX[name[1]].negated
         if letter.isascii() and letter.isalnum():
-            why, remedy = _ESCAPES.get(letter, ("means nothing in Java", f"{letter} for the character"))
+            why, remedy = _ESCAPES.get(letter, ("has no meaning in Java", f"{letter} for the character"))
             if letter in "123456789":
-                why, remedy = "refers back, which RE2 cannot do", "the text itself"
+                why, remedy = "is a back reference, which RE2 does not have", "the text itself"
             self._refuse(place, f"\\{letter}", why, f"write {remedy}")
         return ord(letter)
 
@@ -304,12 +302,12 @@ class Reader:
         found = hexadecimal.match(self.pattern, self.at - 1)
         if found is None:
             self._refuse(
-                place, self.pattern[place : self.at], "is no number of a character", r"write \x41 or \x{1F600}"
+                place, self.pattern[place : self.at], "is not the number of a character", r"write \x41 or \x{1F600}"
             )
         point = int(found[1] or found[2] or found[3], 16)
         self.at = found.end()
         if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:
-            self._refuse(place, "\\" + found[0], "is no character", r"write the whole one, as in \x{1F600}")
+            self._refuse(place, "\\" + found[0], "is not a character", r"write the whole one, as in \x{1F600}")
         return point
 
     def _class(self) -> CharacterSet:
@@ -321,7 +319,7 @@ class Reader:
         while self._next() != "]" or self.at == first:
             place, low = self.at, self._member(begin, first)
             if isinstance(low, CharacterSet):
-                # Java reads a \v before any - as the character alone
+                # Java reads \v before any - as a single character
                 if self._next() == "-" and (self._next(2) != "-]" or self.pattern[place : self.at] == "\\v"):
                     self._refuse(self.at, "-", "follows a set of characters", r"write \- for the character")
                 made = made.union(low)
@@ -331,7 +329,9 @@ class Reader:
                 self.at += 1
                 last = self._member(begin, first)
                 if isinstance(last, CharacterSet) or last < low:
-                    self._refuse(place, self.pattern[place : self.at], "is no range", r"write \- for the character -")
+                    self._refuse(
+                        place, self.pattern[place : self.at], "is not a range", r"write \- for the character -"
+                    )
                 high = last
             made = made.union(self._cased(CharacterSet.of((low, high))))
         self.at += 1
@@ -348,10 +348,10 @@ class Reader:
             remedy = (
                 r"write \p{Alpha} for [:alpha:]" if self._next(2) == "[:" else f"write \\{letter} for the character"
             )
-            self._refuse(place, what.removesuffix(" at"), "inside brackets is read differently by the two", remedy)
+            self._refuse(place, what.removesuffix(" at"), "inside brackets is read differently by Java and RE2", remedy)
         if self._next(2) == "&&":
             self._refuse(
-                place, "&&", "inside brackets is an intersection in Java alone", r"write \&\& for the characters"
+                place, "&&", "inside brackets is an intersection only in Java", r"write \&\& for the characters"
             )
         if letter == "-" and place != first and self._next(2) != "-]":
             self._refuse(place, "-", "is not between two characters", r"write \- for the character")

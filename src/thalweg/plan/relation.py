@@ -1,7 +1,6 @@
-"""What a session knows by name: streams, tables and functions. Frozen; the data itself is the runtime's.
+"""The streams, tables and functions that are registered in a session. They are frozen; runtimes hold the data.
 
-Names match without regard to case and keep their spelling. What can be told of a user's function before it is called is
-here too.
+Names ignore case and keep their spelling. The checks of a user function before it is called are here too.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ class Relation:
     time: str | None = None
     lateness_us: int = 0
     registration: int = 0
-    """A number of its own for every registration in this process: what is registered again under the same name is
-    another relation."""
+    """A number that is unique for every registration in this process: registering the same name again gives another
+    relation."""
 
     @property
     def is_stream(self) -> bool:
-        """Unbounded, whatever its data are."""
+        """Whether it is a stream, which is unbounded even if its data is finite."""
         return self.time is not None
 
     def unused(self, name: str) -> str:
-        """A name that no column has, in whatever case, for one that is made on the way.
+        """Return a name that no column has, ignoring case, for a column that is added internally.
 
         >>> Relation("a", pa.schema({"End": pa.int64()})).unused("end")
         'end 2'
@@ -46,29 +45,30 @@ class Relation:
 
 @dataclass(frozen=True)
 class UserFunction:
-    """A function of the user's, as `session.function` got it."""
+    """A user function, as passed to `session.function`."""
 
     name: str
     func: Callable[..., Any]
     returns: pa.DataType
     vectorized: bool = False
     cost_us: float | None = None
-    """Of a row, in microseconds; None: nobody knows yet."""
+    """The cost per row, in microseconds; None: it is not known yet."""
     safe: bool = False
     registration: int = 0
-    """As of a relation."""
+    """The number of the registration, as in `Relation`."""
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """All of them; keys are names in lower case."""
+    """All relations and functions of a session, by name in lower case."""
 
     relations: Mapping[str, Relation] = field(default_factory=dict)
     functions: Mapping[str, UserFunction] = field(default_factory=dict)
 
 
 def cannot_take(func: Callable[..., Any], count: int) -> str | None:
-    """Its parameters, when it cannot be called with so many values; None: it can, or nobody knows (builtins).
+    """Return the parameters of a function that cannot be called with this many values. Return None if it can, or if
+    this is not known (builtins).
 
     >>> cannot_take(lambda a, b: a, 1), cannot_take(lambda a: a, 1)
     ('(a, b)', None)
@@ -85,21 +85,21 @@ def cannot_take(func: Callable[..., Any], count: int) -> str | None:
 
 
 def never_answers(func: Callable[..., Any]) -> str | None:
-    """Why a call of it gives no value, and what to do; None: it may give one. What a decorator makes of a coroutine
-    is the decorator's own, and is not looked into.
+    """Return why a call of a function returns no value, and what to do. Return None if it may return one. The result of
+    a decorator on a coroutine is not examined.
 
     >>> async def looks_up(line): ...
     >>> never_answers(looks_up)
-    'is async: a call returns a coroutine, not a value. Give a plain function, for example one that calls asyncio.run'
+    'is async: a call returns a coroutine, not a value. Pass a plain function, for example one that calls asyncio.run'
     >>> never_answers(str.isdigit)
     """
     while isinstance(func, functools.partial):
         func = func.func
-    if not (inspect.isroutine(func) or inspect.isclass(func)):  # what the call of an object runs
+    if not (inspect.isroutine(func) or inspect.isclass(func)):  # calling an object runs its __call__
         func = type(func).__call__
     if inspect.iscoroutinefunction(func):
         return (
-            "is async: a call returns a coroutine, not a value. Give a plain function, for example one that calls "
+            "is async: a call returns a coroutine, not a value. Pass a plain function, for example one that calls "
             "asyncio.run"
         )
     if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
@@ -108,7 +108,7 @@ def never_answers(func: Callable[..., Any]) -> str | None:
 
 
 def is_always_true(func: Callable[..., Any]) -> bool:
-    """Whether it is a class that makes objects of its own, and these have no truth value but the default.
+    """Whether a function is a class that returns its own objects, which have only the default truth value, true.
 
     >>> class Checker: ...
     >>> is_always_true(Checker), is_always_true(int), is_always_true(Checker.__init__)

@@ -1,7 +1,7 @@
-"""Plans of rows that are in no result: those that failed, and those that came late.
+"""Plans that return the rows that are in no result: failed rows and late rows.
 
-They are found by a run of their own over the same sources, with the filters and the join of the query, up to the node
-where such rows are left out.
+A separate run over the same sources finds them, with the filters and the join of the query, up to the node that drops
+such rows.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import replace
 import pyarrow as pa
 
 from thalweg.plan.join_select import EVENT_TIME, LOST
-from thalweg.plan.nodes import Key
+from thalweg.plan.nodes import SourceColumn
 from thalweg.plan.query_plan import QueryPlan, needed
 from thalweg.plan.type_rules import plain_type
 
 
 def plan_of_failed(plan: QueryPlan) -> QueryPlan:
-    """With the columns that people want to see: of one source alone all of them, of joined rows also those that
-    conditions read before the join."""
+    """Return the plan for failed rows, with the columns that users want to see: with one source, all its columns; for
+    joined rows, also those that conditions read before the join."""
     if plan.join is None:
         (scan,) = plan.scans
         return plan.with_scan(replace(scan, columns=tuple(scan.source.relation.schema.names)))
@@ -31,18 +31,18 @@ def plan_of_failed(plan: QueryPlan) -> QueryPlan:
 
 
 def failed_columns(plan: QueryPlan) -> tuple[str, ...]:
-    """The columns of rows that failed, besides that of the errors."""
+    """Return the columns of failed rows, without the column of the errors."""
     join = plan.join
     if join is None:
         return tuple(plan.result.schema.names)
     carried = {(scan.alias, scan.errors) for scan in plan.scans}
     kept = tuple(f"{alias}_{column}" for alias, column in join.keeps if (alias, column) not in carried)
-    # one stream joined with tables keeps nothing, and its results have no time of their own
+    # one stream joined with tables keeps no rows, and its results have no time
     return (*kept, EVENT_TIME) if len(plan.query.streams) > 1 else kept
 
 
 def plan_of_late(plan: QueryPlan) -> QueryPlan:
-    """With all columns of streams: nothing is held for late rows."""
+    """Return the plan for late rows, with all columns of streams: no state is kept for late rows."""
     for scan in plan.scans:
         if scan.source.relation.is_stream:
             plan = plan.with_scan(replace(scan, columns=tuple(scan.source.relation.schema.names)))
@@ -52,8 +52,8 @@ def plan_of_late(plan: QueryPlan) -> QueryPlan:
 
 
 def late_schema(plan: QueryPlan) -> pa.Schema:
-    """The columns of streams, and why a row is left out. A row has nulls in the columns of other
-    streams."""
+    """Return the schema of late rows: the columns of streams, and why the row is late. A row has nulls in the columns
+    of other streams."""
     streams = [scan for scan in plan.scans if scan.source.relation.is_stream]
     fields = [
         pa.field(late_column(plan, scan.alias, name), plain_type(scan.source.relation.schema.field(name).type))
@@ -64,11 +64,11 @@ def late_schema(plan: QueryPlan) -> pa.Schema:
 
 
 def late_column(plan: QueryPlan, alias: str, name: str) -> str:
-    """The name of a stream's column in late rows."""
+    """Return the name of a stream's column in late rows."""
     return name if plan.join is None else f"{alias}_{name}"
 
 
-def _keeping(plan: QueryPlan, more: list[Key]) -> QueryPlan:
+def _keeping(plan: QueryPlan, more: list[SourceColumn]) -> QueryPlan:
     join = plan.join
     assert join is not None
     return plan.with_join(replace(join, keeps=tuple(dict.fromkeys((*join.keeps, *more)))))

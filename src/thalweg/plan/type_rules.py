@@ -1,7 +1,8 @@
-"""Which types meet in an expression, and as what: Spark's ANSI mode over Arrow's types.
+"""Which types may be combined in an expression, and with what result: Spark's ANSI mode over Arrow's types.
 
-Narrower than Spark in one point: text meets text alone. Spark would cast it to the other's type and fail on the first
-row where that is impossible; here CAST says so. (Literals are no such case: text beside a time is that time.)
+This is stricter than Spark in one point: text is combined only with text. Spark would cast it to the other type, and
+fail on the first row for which that is impossible; here the query must have a CAST. (A text literal next to a time is
+an exception: it is read as a time.)
 
 >>> common(pa.int32(), pa.int64()), common(pa.int64(), pa.float32()), common(pa.string(), pa.int32())
 (DataType(int64), DataType(double), None)
@@ -28,11 +29,11 @@ _UNSIGNED = {
 }
 _UNITS = ("s", "ms", "us", "ns")
 _DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
-"""Of a whole number as a decimal, in Spark."""
+"""The number of digits of a whole number as a decimal, in Spark."""
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """As expressions see a column: without encodings, views and unsigned numbers, which Spark does not have."""
+    """Return the type of a column in expressions: without encodings, views and unsigned numbers, which Spark lacks."""
     if is_.is_dictionary(kind) or is_.is_run_end_encoded(kind):
         return plain_type(kind.value_type)
     if kind in _UNSIGNED:
@@ -51,22 +52,22 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def finer(one: str, other: str) -> str:
-    """Of two units of time."""
+    """Return the finer of two units of time."""
     return max(one, other, key=_UNITS.index)
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whole, decimal or floating."""
+    """Whether a type is a number: whole, decimal or floating."""
     return bool(is_.is_integer(kind) or is_.is_floating(kind) or is_.is_decimal(kind))
 
 
 def as_decimal(kind: pa.DataType) -> pa.DataType:
-    """A whole number's."""
+    """Return the decimal type that holds all values of a whole number type."""
     return kind if is_.is_decimal(kind) else pa.decimal128(_DIGITS[kind], 0)
 
 
 def common(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """The type both can be told in; None: there is none."""
+    """Return the type that can represent values of both types, or None if there is none."""
     if one == other or is_.is_null(other):
         return one
     if is_.is_null(one):
@@ -86,7 +87,7 @@ def common(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
 
 
 def common_of(kinds: list[pa.DataType]) -> pa.DataType | None:
-    """Of several."""
+    """Return the common type of several types, or None if there is none."""
 
     def meet(one: pa.DataType | None, other: pa.DataType) -> pa.DataType | None:
         return None if one is None else common(one, other)
@@ -96,7 +97,8 @@ def common_of(kinds: list[pa.DataType]) -> pa.DataType | None:
 
 
 def arithmetic(function: str, one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """Of two numbers of one family (whole, decimal, floating); None: more digits than a decimal has."""
+    """Return the result type for two numbers of one family (whole, decimal, floating), or None if it has more digits
+    than a decimal can have."""
     if not is_.is_decimal(one):
         return one
     p1, s1, p2, s2 = one.precision, one.scale, other.precision, other.scale
@@ -123,8 +125,8 @@ def _number(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
 
 
 def can_cast(have: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether CAST takes values of one type to the other: where the runtimes agree. (Text that is a literal may also
-    become a time.)
+    """Whether CAST supports this conversion: only if the runtimes give the same results. (A text literal can also be
+    cast to a time.)
 
     >>> can_cast(pa.string(), pa.float64()), can_cast(pa.float64(), pa.string()), can_cast(pa.string(), pa.date32())
     (True, False, False)
@@ -154,7 +156,7 @@ _NAMES = {
 
 
 def sql_name(kind: pa.DataType) -> str:
-    """As Spark SQL writes it.
+    """Return the name of a type in Spark SQL.
 
     >>> sql_name(pa.timestamp("us")), sql_name(pa.timestamp("us", "UTC")), sql_name(pa.decimal128(4, 2))
     ('TIMESTAMP_NTZ', 'TIMESTAMP', 'DECIMAL(4, 2)')
@@ -169,12 +171,12 @@ def sql_name(kind: pa.DataType) -> str:
 
 
 def type_of(given: object) -> pa.DataType | None:
-    """A type by its name, by Arrow's object or by Spark's; None: expressions have none such.
+    """Return the type for a name, an Arrow type or a Spark type, or None if expressions do not support it.
 
     >>> type_of("bool"), type_of(pa.int32()), type_of(5)
     (DataType(bool), DataType(int32), None)
     """
-    if hasattr(given, "simpleString"):  # of Spark, which need not be there
+    if hasattr(given, "simpleString"):  # a Spark type; Spark need not be installed
         given = (given() if isinstance(given, type) else given).simpleString()
     if isinstance(given, pa.DataType):
         given = sql_name(plain_type(given))
@@ -182,7 +184,7 @@ def type_of(given: object) -> pa.DataType | None:
 
 
 def type_named(text: str) -> pa.DataType | None:
-    """The Arrow type of a type of Spark SQL's; None: it is none that expressions here have.
+    """Return the Arrow type for the name of a Spark SQL type, or None if expressions do not support it.
 
     >>> type_named("decimal(4, 2)"), type_named("boolean"), type_named("string"), type_named("array<int>")
     (Decimal128Type(decimal128(4, 2)), DataType(bool), DataType(string), None)

@@ -1,7 +1,7 @@
-"""Reports on what a filter chain or a join did and why: as text, as HTML in a notebook, as a dictionary (`to_dict`);
-and what `explain()` returns.
+"""Reports on what a filter chain or a join did and why, and the explanations that `explain()` returns.
 
-A report is computed from event records alone. Its size is bounded: it holds sums and the latest switches.
+Both are available as text and as HTML in a notebook, reports also as a dictionary (`to_dict`). A report is computed
+from event records alone. Its size is bounded: it holds sums and the latest switches.
 """
 
 from thalweg.report.explanation import Explanation

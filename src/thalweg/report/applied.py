@@ -1,4 +1,4 @@
-"""What filters and joins have in common: they are applied to data again and again, and report what happened.
+"""The base class of filters and joins: both can be applied to data several times, and report what happened.
 
 Every event record goes to the report, to the file that the setting `events` names, and to listeners. A DataFrame of
 finished data reports with its first action; until then its `Fetch` is pending.
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from thalweg.runtime.spark.observed_work import Fetch
 
 MOST_PENDING = 1000
-"""Finished DataFrames whose first action is waited for; in a `foreachBatch` nobody may ever ask for a report."""
+"""The maximum number of pending fetches: with `foreachBatch` DataFrames are many and `report()` may never be called."""
 
 
 class Applied:
-    """Base of :class:`thalweg.Filters` and :class:`thalweg.Join`."""
+    """The base class of :class:`thalweg.Filters` and :class:`thalweg.Join`."""
 
     def __init__(self, add: Callable[[Record], None], identity: str | None = None) -> None:
-        """`add`: takes every record, for the report."""
+        """Create it without any runs. `add` receives every record, for the report."""
         self._add = add
         self._identity = identity or uuid.uuid4().hex
         self._passes = itertools.count(1)
@@ -35,14 +35,14 @@ class Applied:
         self._unobserved = 0
         self._lock = threading.Lock()
         self.listeners: list[Callable[[Record], None]] = []
-        """Called with every event record, as the report is."""
+        """Functions that are called with every event record."""
 
     def _next_run(self) -> str:
-        """The name of another pass in this process."""
+        """Return a name for the next pass in this process."""
         return f"local pass {next(self._passes)} of {self._identity[:8]}"
 
     def _sink(self, path: str | os.PathLike[str] | None) -> Callable[[Record], None]:
-        """Where the records of one application go. `path`: the file, one object for each of them."""
+        """Return the function that receives the records of one application. Each file at `path` is opened only once."""
         lines = None
         if path is not None:
             with self._lock:
@@ -60,14 +60,14 @@ class Applied:
         return take
 
     def _await(self, fetch: Fetch | None) -> None:
-        """A DataFrame that reports with its first action; None: one that reports by itself."""
+        """Remember the fetch of a DataFrame that reports with its first action; None for one that reports by itself."""
         if fetch is not None:
             with self._lock:
                 self._fetches = [*self._fetches[-MOST_PENDING:], fetch]
 
     def _fetched(self) -> tuple[int, int]:
-        """Fetch what has come; how many DataFrames have not reported yet, and how many ended without a report. Never
-        waits."""
+        """Fetch what has arrived, without waiting. Return the number of DataFrames that have not reported yet, and of
+        those that ended without a report."""
         with self._lock:
             pending = [fetch for fetch in self._fetches if not fetch()]
             self._unobserved += sum(1 for fetch in self._fetches if fetch.ended and not fetch.observed)

@@ -1,25 +1,24 @@
-"""What `explain` says about estimates, in sentences in which every number has its origin."""
+"""Sentences about estimates for `explain`; every number is given with its origin."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from thalweg.formatting import few_digits, listed, percent
 from thalweg.plan.estimate import Estimate, weakest
-from thalweg.plan.number_words import few_digits, percent
 from thalweg.plan.plan_estimates import PartnersEstimate, SourceEstimates
-from thalweg.report.words import listed
 
 
 def source_sentence(source: SourceEstimates, *, is_stream: bool, is_joined: bool) -> str:
-    """About a stream or table; empty if there is nothing to say.
+    """Return a sentence about a stream or table; empty if there is nothing to say.
 
     >>> kept = Estimate(1 / 3, "assumed", low=0, high=1)
     >>> source_sentence(SourceEstimates(Estimate(50, "declared"), kept=kept), is_stream=True, is_joined=False)
-    'declared: 50 rows a second, of which filters keep 33.3 %, assumed'
+    'declared: 50 rows per second, of which filters keep 33.3 %, assumed'
     """
     if not source.partners:
         alone = _alone(source)
-        return alone or "no row looks for one of this stream" if is_joined else alone
+        return alone or "no other stream probes it" if is_joined else alone
     groups: dict[tuple[str | None, Estimate | None], list[PartnersEstimate]] = {}
     for edge in source.partners:
         groups.setdefault((edge.column, edge.partners), []).append(edge)
@@ -31,7 +30,7 @@ def source_sentence(source: SourceEstimates, *, is_stream: bool, is_joined: bool
 
 
 def rate_sentence(source: SourceEstimates) -> str:
-    """About the rows of a stream or table, at the node that reads them; empty if nothing is known.
+    """Return a sentence about the rows of a stream or table, for the node that reads them; empty if nothing is known.
 
     >>> rate_sentence(SourceEstimates(Estimate(50, "declared"), rows=Estimate(3000, "declared")))
     'estimated: 50 rows per second, declared'
@@ -43,7 +42,7 @@ def rate_sentence(source: SourceEstimates) -> str:
 
 
 def kept_sentence(source: SourceEstimates) -> str:
-    """About the filters of a source, at their node; empty if it has none.
+    """Return a sentence about the filters of a source, for their node; empty if it has none.
 
     >>> kept_sentence(SourceEstimates(kept=Estimate(1 / 3, "assumed", low=0, high=1)))
     'estimated: keeps 33.3 %, assumed'
@@ -52,47 +51,47 @@ def kept_sentence(source: SourceEstimates) -> str:
 
 
 def cost_sentence(costs_us: Sequence[Estimate]) -> str:
-    """About a condition that calls functions of known costs.
+    """Return a sentence about the cost of a condition that calls functions whose costs are known.
 
     >>> cost_sentence([Estimate(2.5, "declared"), Estimate(3, "counted")])
-    '5.5 µs a row, declared'
+    '5.5 µs per row, declared'
     """
-    return f"{sum(cost.value for cost in costs_us):g} µs a row, {weakest(cost.origin for cost in costs_us)}"
+    return f"{sum(cost.value for cost in costs_us):g} µs per row, {weakest(cost.origin for cost in costs_us)}"
 
 
 def _found(edges: list[PartnersEstimate], rows: Estimate | None, several: bool) -> str:
-    """By rows of these sources; `several`: rows of others find another number."""
+    """Return what rows of these sources find. `several`: rows of other sources find another number of partners."""
     edge = edges[0]
     partners, share = edge.partners, edge.share_found
     assert partners is not None
     assert share is not None
-    whose = f"per row of {listed([each.of for each in edges])}" if several else "a row"
-    said = f"{few_digits(partners.value)} partners {whose}, {percent(share)} find one"
+    whose = f"per row of {listed([each.of for each in edges])}" if several else "per row"
+    text = f"{few_digits(partners.value)} partners {whose}, {percent(share)} of rows find one"
     if edge.values is None or rows is None:
-        return f"{said}, {partners.origin}"
+        return f"{text}, {partners.origin}"
     origin = weakest([edge.values.origin, rows.origin])
-    values = f"{few_digits(edge.values.value)} different values of {edge.column}"
-    return f"{said}, {origin}: {values}, {few_digits(rows.value)} rows"
+    values = f"{few_digits(edge.values.value)} distinct values of {edge.column}"
+    return f"{text}, {origin}: {values}, {few_digits(rows.value)} rows"
 
 
 def _missing(edge: PartnersEstimate, source: SourceEstimates, is_stream: bool) -> str:
     if source.rows is None and edge.values is None:
-        return "nothing is declared"
+        return "no statistics are declared"
     if source.rows is None:
         return "no rate is declared" if is_stream else "no number of rows is declared"
     return f"distinct values of {edge.column or 'its key'} are not declared"
 
 
 def _filtered(source: SourceEstimates, joint: str) -> str:
-    """What is said about filters, if there are any."""
+    """Return a phrase about the filters of a source; empty if there are none."""
     if source.kept is None:
         return ""
     return f"{joint}filters keep {percent(source.kept.value)}, {source.kept.origin}"
 
 
 def _alone(source: SourceEstimates) -> str:
-    """Of a stream in which no row looks for partners."""
+    """Return a sentence about a stream that no other stream probes."""
     rate = source.rows_per_second
     if rate is None:
         return _filtered(source, "")
-    return f"{rate.origin}: {few_digits(rate.value)} rows a second{_filtered(source, ', of which ')}"
+    return f"{rate.origin}: {few_digits(rate.value)} rows per second{_filtered(source, ', of which ')}"

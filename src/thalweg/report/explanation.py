@@ -1,8 +1,9 @@
-"""What `explain()` returns, for filters, joins and queries: plans as trees, and paragraphs about them.
+"""The object that `explain()` returns for filters, joins and queries: plans as trees, and paragraphs about them.
 
 >>> tree = Node("Filter", ("one condition", "size > 5"), (Node("Stream", ("packets",)),))
->>> told = Explanation("a query", "this process", (("Plan", tree),), (Paragraph("Notes", ("it is a short one",)),))
->>> print(told)
+>>> notes = Paragraph("Notes", ("it is a short one",))
+>>> example = Explanation("a query", "this process", (("Plan", tree),), (notes,))
+>>> print(example)
 Plan
 Filter one condition
 │   size > 5
@@ -22,11 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from thalweg.errors import PlanError, nearest
+from thalweg.report.filter_report_text import WIDTH
 from thalweg.report.plan_tree import Node, as_graphviz, as_html, as_mermaid, as_text
-from thalweg.report.view import WIDTH
 
 ESTIMATES, ADAPTS, NOTES, RESULT = "Estimates", "May adapt while it runs", "Notes", "Result"
-"""Titles of paragraphs that have attributes of their own."""
+"""Titles of paragraphs that `Explanation` also has as attributes."""
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -51,81 +52,95 @@ li {{ overflow-wrap: anywhere; }}
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A title and the lines below it."""
+    """A paragraph of an explanation: a title and the lines below it."""
 
     title: str
     lines: tuple[str, ...]
     wrapped: bool = False
-    """Sentences, which are broken into lines of a terminal's width when printed."""
+    """Whether its lines are sentences, which are wrapped to the width of a terminal when printed."""
 
     def __str__(self) -> str:
         lines = [each for line in self.lines for each in (_wrapped(line) if self.wrapped else [f"  {line}"])]
         return "\n".join([self.title, *lines])
 
     def as_html(self) -> str:
-        """A heading and a list."""
+        """Return it as an HTML heading and list."""
         items = "".join(f"<li>{html.escape(line)}</li>" for line in self.lines)
         return f"<h4>{html.escape(self.title)}</h4><ul>{items}</ul>"
 
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """``print(it)``, leave it as the last line of a notebook cell, or ``it.save("plan.html")``. ``to_graphviz()`` and
-    ``to_mermaid()`` draw the plan that runs."""
+    """The explanation of filters, of a join or of a query.
+
+    Print it, leave it as the last line of a notebook cell, or write it to a file: ``explanation.save("plan.html")``.
+    ``to_graphviz()`` and ``to_mermaid()`` draw the plan that runs.
+    """
 
     of: str
-    """What is explained, in a few words."""
+    """A short name for what is explained, such as "Query q"."""
     where: str
-    """Where it runs, in a few words; empty if that is not known."""
+    """Where it runs, such as "this process"; empty if that is not known."""
     plans: tuple[tuple[str, Node], ...]
     """Plans with their titles; the last one is the plan that runs."""
     paragraphs: tuple[Paragraph, ...]
 
     @property
     def logical(self) -> Node:
-        """The plan as written; of filters and joins, the plan that runs."""
+        """The plan as written. For filters and joins, this is the plan that runs."""
         return self.plans[0][1]
 
     @property
     def physical(self) -> Node:
-        """The plan that runs."""
+        """The plan that is executed."""
         return self.plans[-1][1]
 
     @property
     def estimates(self) -> tuple[str, ...]:
-        """What was estimated, and what was counted of it."""
+        """The estimates, and what was counted if it ran."""
         return self.lines(ESTIMATES)
 
     @property
     def adapts(self) -> tuple[str, ...]:
-        """What may change while it runs; the answer never does."""
+        """What may change while it runs. The result never changes."""
         return self.lines(ADAPTS)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What else there is to know."""
+        """Notes, such as the changes that the optimizer made."""
         return self.lines(NOTES)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Of the result, with their types, where they are known."""
+        """The columns of the result with their types; empty if they are not known."""
         return self.lines(RESULT)
 
     def lines(self, title: str) -> tuple[str, ...]:
-        """The lines of the paragraph with this title; none if there is no such paragraph."""
+        """Return the lines of the paragraph with this title; empty if there is no such paragraph."""
         return next((each.lines for each in self.paragraphs if each.title == title), ())
 
     def to_graphviz(self) -> str:
-        """The plan that runs, for `dot`."""
+        """Return the plan that runs in the DOT language of Graphviz."""
         return as_graphviz(self.physical)
 
     def to_mermaid(self) -> str:
-        """The plan that runs, for Markdown."""
+        """Return the plan that runs as a Mermaid diagram, for Markdown."""
         return as_mermaid(self.physical)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file: text (``.txt``), a page for browsers (``.html``), or the plan that runs for Graphviz
-        (``.dot``) or Mermaid (``.mmd``). A file that exists is replaced."""
+        """Write the explanation to a file. An existing file is replaced.
+
+        Parameters
+        ----------
+        path
+            Its suffix sets the format: ``.txt`` (text), ``.html`` (a page for browsers), ``.dot`` (the plan that runs,
+            for Graphviz) or ``.mmd`` (the plan that runs, for Mermaid).
+
+        Raises
+        ------
+        PlanError
+            If the suffix is none of these, or the file cannot be written.
+        """
         forms: dict[str, Callable[[], str]] = {
             ".txt": self.__str__, ".html": self._page, ".dot": self.to_graphviz, ".mmd": self.to_mermaid,
         }  # fmt: skip
@@ -133,11 +148,11 @@ class Explanation:
         if (form := forms.get(file.suffix.lower())) is None:
             has = f"ends with {file.suffix!r}" if file.suffix else "has no suffix"
             raise PlanError(
-                f"save({os.fspath(path)!r}): the name {has}, which is no known format{nearest(file.suffix, forms)}; "
+                f"save({os.fspath(path)!r}): the name {has}, which is not a known format{nearest(file.suffix, forms)}; "
                 "use .txt, .html, .dot (Graphviz) or .mmd (Mermaid)"
             )
         try:
-            # names may hold lone surrogates, which UTF-8 cannot
+            # names may contain lone surrogates, which UTF-8 cannot encode
             file.write_text(form().rstrip("\n") + "\n", "utf-8", errors="backslashreplace", newline="\n")
         except (OSError, ValueError) as error:
             raise PlanError(f"save({os.fspath(path)!r}): {_why(file, error)}") from None
@@ -153,7 +168,7 @@ class Explanation:
         return "".join([*plans, *(each.as_html() for each in self.paragraphs if each.lines)])
 
     def _page(self) -> str:
-        """A whole page."""
+        """Return it as a complete HTML page."""
         return _PAGE.format(title=html.escape(self.of), body=self._repr_html_())
 
 
@@ -162,9 +177,9 @@ def _wrapped(line: str) -> list[str]:
 
 
 def _why(file: Path, error: OSError | ValueError) -> str:
-    """What is wrong with a path, and what to do."""
+    """Return what is wrong with a path, and what to do."""
     if isinstance(error, FileNotFoundError):
-        return f"there is no folder {str(file.parent)!r}; make it first"
+        return f"there is no folder {str(file.parent)!r}; create it first"
     if isinstance(error, IsADirectoryError):
         return "this is a folder; give the name of a file in it"
     return f"the file cannot be written: {error.strerror if isinstance(error, OSError) else error}"

@@ -1,4 +1,4 @@
-"""Describes what a filter set will do before it runs, and what was counted when it did."""
+"""Explains what a filter set will do and, if it has run, what was counted."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from thalweg.errors import PlanError
+from thalweg.formatting import percent
 from thalweg.plan import FilterPlan, NativePredicate, Predicate, find_column
-from thalweg.plan.number_words import percent
 from thalweg.plan.pipeline import Pipeline
 from thalweg.report.explanation import ADAPTS, Explanation, Paragraph
 from thalweg.report.plan_tree import Node
@@ -27,15 +27,15 @@ class FilterInput:
     """What the filters are applied to."""
 
     where: str = ""
-    """Empty: not known yet."""
+    """Where the filters run; empty if that is not known yet."""
     columns: tuple[str, ...] | None = None
-    """None: not known yet."""
+    """The columns of the data; None if they are not known yet."""
     session: Any = None
-    """Of Spark, if the data are a DataFrame."""
+    """The Spark session, if the data are a DataFrame."""
 
     @classmethod
     def of(cls, plan: FilterPlan, data: Any) -> FilterInput:
-        """From a DataFrame of Spark, Arrow data or None; refuses data that the filters cannot be applied to."""
+        """Describe a Spark DataFrame, Arrow data or None. Raise a PlanError if the filters cannot be applied to it."""
         if data is None:
             return cls()
         if hasattr(data, "observe") and hasattr(data, "sparkSession"):
@@ -53,7 +53,7 @@ class FilterInput:
 
 @dataclass(frozen=True)
 class FirstOrders:
-    """The orders that the next pass begins with, as indices of predicates."""
+    """The orders that the next pass starts with, as indices of predicates."""
 
     native: tuple[int, ...]
     chain: tuple[int, ...]
@@ -65,7 +65,7 @@ class FirstOrders:
 def explain_filters(
     plan: FilterPlan, settings: FilterSettings, orders: FirstOrders, source: FilterInput, report: Report
 ) -> Explanation:
-    """`report`: of what was counted so far."""
+    """Explain a filter set. `report` has what was counted so far."""
     names = [*plan.native.names, *plan.pipeline.names]
     native = [_native(plan.native.predicates[k]) for k in orders.native]
     chain = [_python(plan.predicates[k]) for k in orders.chain]
@@ -83,9 +83,9 @@ def explain_filters(
 
 
 def rows_and_kept(report: Report) -> str:
-    """What filters have counted over all their runs; empty if that is nothing."""
+    """Return what filters have counted over all their runs; empty if they have counted nothing."""
     rows, kept, failed = (sum(getattr(s, name) for s in report.sections) for name in ("rows", "kept", "failed"))
-    raised = f", {failed:,} more on which one raised and none was false" if failed else ""
+    raised = f", {failed:,} failed (one raised and none was false)" if failed else ""
     return f"{rows:,} rows in, {kept:,} kept ({percent(kept / rows)}){raised}" if rows else ""
 
 
@@ -103,10 +103,10 @@ def _native(predicate: NativePredicate) -> str:
 
 
 def _python(predicate: Predicate) -> str:
-    said = ["Arrow arrays" if predicate.vectorized else "Python", *_after(predicate.after)]
+    notes = ["Arrow arrays" if predicate.vectorized else "Python", *_after(predicate.after)]
     if not predicate.profile:
-        said.append("never called only to learn")
-    return f"{predicate.name}: reads {', '.join(predicate.columns)}  ({', '.join(said)})"
+        notes.append("never called only for profiling")
+    return f"{predicate.name}: reads {', '.join(predicate.columns)}  ({', '.join(notes)})"
 
 
 def _after(guards: Sequence[str]) -> list[str]:
@@ -115,7 +115,7 @@ def _after(guards: Sequence[str]) -> list[str]:
 
 def _input(plan: FilterPlan, source: FilterInput) -> Node:
     if not plan.predicates:
-        return Node("Input", ("no row travels to Python",))
+        return Node("Input", ("no row is sent to Python",))
     details = [f"reads {', '.join(plan.columns)}"]
     read = {column.lower() for column in plan.columns}
     others = [column for column in source.columns or () if column.lower() not in read]
@@ -125,13 +125,13 @@ def _input(plan: FilterPlan, source: FilterInput) -> Node:
 
 
 def _outside_the_jvm(plan: FilterPlan) -> str:
-    """Rows that native predicates dropped are not seen by the chain."""
+    """Return a qualifier for counts: the chain does not see rows that native predicates dropped."""
     return " outside the JVM" if plan.native else ""
 
 
 def _adapts(plan: FilterPlan, settings: FilterSettings, orders: FirstOrders) -> Iterator[str]:
     if settings.policy_name == "static":
-        yield "nothing: the policy static keeps every order"
+        yield "nothing: policy static never changes an order"
         return
     chain = not _fixed(plan.pipeline, orders.chain)
     if chain:
@@ -139,33 +139,33 @@ def _adapts(plan: FilterPlan, settings: FilterSettings, orders: FirstOrders) -> 
     if orders.native_adapts:
         yield f"when a query starts, the order of the {len(plan.native.predicates)} predicates in the JVM"
     if not chain and not orders.native_adapts:
-        yield "nothing: there is one way to do it"
+        yield "nothing: only one order is possible"
 
 
 def _fixed(pipeline: Pipeline, order: Sequence[int]) -> bool:
-    """Whether guards allow no other order: each of them comes directly after one of its guards."""
+    """Whether guards allow no other order: each predicate comes directly after one of its guards."""
     return all(one in pipeline.guards[other] for one, other in itertools.pairwise(order))
 
 
 def _settings(settings: FilterSettings) -> Iterator[str]:
     if settings.dead_letter:
-        yield "rows that fail are set aside and counted; tagged() and failed() give them (on_error='dead-letter')"
+        yield "rows that fail are set aside and counted; tagged() and failed() return them (on_error='dead-letter')"
     else:
-        yield "a row that fails fails the query (on_error='raise')"
+        yield "a row that fails stops the query (on_error='raise')"
     if settings.time_limit is not None:
-        yield f"a predicate that takes longer than {settings.time_limit:g} s for a slice fails the query (time_limit=)"
+        yield f"the query fails if a predicate takes longer than {settings.time_limit:g} s for a slice (time_limit=)"
     budget = getattr(settings.profile, "budget", None)
     if budget is not None:
         yield f"adapting takes at most {percent(budget)} of the time (budget=)"
     yield from (f"{name}={value}" for name, value in settings.of_policy.items() if name != "budget")
     if settings.redact:
-        yield "errors and rows set aside hold no value of a row (redact=)"
+        yield "errors and rows that are set aside contain no values of rows (redact=)"
     if settings.events is not None:
         yield f"event records are appended to {settings.events} (events=)"
 
 
 def _orders(plan: FilterPlan, orders: FirstOrders, report: Report) -> Iterator[str]:
-    """Only what was decided or observed."""
+    """Yield sentences about the orders that were decided or observed."""
     if len(plan.native.predicates) > 1:
         yield f"in the JVM: {', '.join(plan.native.names[k] for k in orders.native)}; {orders.why_native}"
     last = next((section.order for section in reversed(report.sections) if section.order), ())

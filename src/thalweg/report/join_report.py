@@ -1,14 +1,17 @@
-"""What a join did with each of its streams, and why it probed in this order."""
+"""The report of a join: what it did with each of its streams, and why it probed in this order."""
 
 from __future__ import annotations
 
+from thalweg.report.join_report_text import as_html, as_text, in_one_line
 from thalweg.report.join_section import JoinSection
-from thalweg.report.join_view import as_html, as_text, in_one_line
 from thalweg.report.run_report import RunReport
 
 
 class JoinReport(RunReport[JoinSection]):
-    """One section per query or pass. `print(report)`, `report.to_dict()`, or the last line of a notebook cell."""
+    """The report of a join, with one section per query or pass.
+
+    Use `print(report)`, `report.to_dict()`, or the last line of a notebook cell.
+    """
 
     __slots__ = ()
     nothing = (

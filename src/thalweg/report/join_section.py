@@ -1,4 +1,4 @@
-"""One query or pass of a join in a report: for each stream, sums over event records and what is held now."""
+"""A section of a join report: for each stream, the sums over event records and what is held now."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class Held:
     most_bytes: int
     watermark: int | None
     in_force: InForce
-    """Its counters since it last changed its order of probes."""
+    """The counters since the order of probes last changed."""
 
     @classmethod
     def of(cls, record: JoinObserved) -> Held:
-        """The state at the end of a record."""
+        """Return the state at the end of a record."""
         return cls(**{name: getattr(record, name) for name in _NOW}, in_force=InForce.of(record))
 
     def before(self, later: Held) -> Held:
-        """The later state, with the larger maxima of both: a new process does not know the maxima before it."""
+        """Return the later state with the larger maxima of both, because a new process does not know earlier maxima."""
         values = {name: getattr(later, name) for name in _NOW}
         values |= {name: max(getattr(self, name), values[name]) for name in ("most_rows", "most_bytes")}
         return Held(**values, in_force=self.in_force.then(later.in_force))
@@ -49,7 +49,7 @@ class Held:
 
 @dataclass(slots=True)
 class StreamReport:
-    """One stream. Lists are by `others`, the streams whose windows its rows probe."""
+    """The counts of one stream. Lists are by `others`, the streams whose windows its rows probe."""
 
     stream: str
     others: tuple[str, ...]
@@ -80,7 +80,7 @@ class StreamReport:
     replicated: bool = False
     """Whether every bucket holds its rows; one of them counts them."""
     buckets: dict[str, Held] = field(default_factory=dict)
-    """By worker; at most as many as the join has buckets."""
+    """The latest state by worker; at most as many as the join has buckets."""
     trials: int = 0
     trial_rows: int = 0
     trial_ns: int = 0
@@ -123,22 +123,22 @@ class StreamReport:
 
     @property
     def window_rows(self) -> int:
-        """Rows held now, by all buckets."""
+        """The number of rows that all buckets hold now."""
         return self._sum("window_rows")
 
     @property
     def window_bytes(self) -> int:
-        """Bytes of memory used by the windows now."""
+        """The number of bytes of memory that the windows use now."""
         return self._sum("window_bytes")
 
     @property
     def state_bytes(self) -> int:
-        """Bytes of its chunks in the state store now."""
+        """The number of bytes of its chunks in the state store now."""
         return self._sum("state_bytes")
 
     @property
     def state_chunks(self) -> int:
-        """Number of chunks in the state store now."""
+        """The number of its chunks in the state store now."""
         return self._sum("state_chunks")
 
     @property
@@ -148,7 +148,7 @@ class StreamReport:
 
     @property
     def most_bytes(self) -> int:
-        """The same for bytes of memory."""
+        """An upper bound on the bytes of memory used at one time: the sum of the maxima of all buckets."""
         return self._sum("most_bytes")
 
     @property
@@ -164,7 +164,7 @@ class StreamReport:
 
     @property
     def other_orders(self) -> int:
-        """Number of buckets that probe in another order."""
+        """The number of buckets that probe in another order."""
         order = self.order
         return sum(1 for held in self.buckets.values() if held.order != order)
 
@@ -180,7 +180,7 @@ class StreamReport:
 
     @property
     def probes(self) -> int:
-        """Probes by regular processing and by profiling."""
+        """The number of probes by regular processing and by profiling."""
         return sum(self.evaluated) + sum(self.profiled)
 
     def to_dict(self) -> dict[str, Any]:
@@ -197,12 +197,12 @@ class StreamReport:
 
 @dataclass(slots=True)
 class TableReport:
-    """One table. Every worker holds all of it and every bucket reports it, so nothing is summed."""
+    """The counts of one table. Every worker holds all of it and every bucket reports it, so nothing is summed."""
 
     table: str
     rows: int = 0
     window_rows: int = 0
-    """Rows held."""
+    """The number of rows that are held."""
     window_bytes: int = 0
     no_key: int = 0
     filtered: int = 0
@@ -215,7 +215,7 @@ class TableReport:
 
 @dataclass(slots=True)
 class JoinSection:
-    """One pass or query."""
+    """The section of one pass or query."""
 
     run: str
     kind: str
@@ -233,7 +233,7 @@ class JoinSection:
 
     @property
     def results(self) -> int:
-        """Results so far."""
+        """The number of results so far."""
         return sum(stream.results for stream in self.streams.values())
 
     def standing(self, stream: StreamReport) -> str:
@@ -246,7 +246,7 @@ class JoinSection:
 
     @property
     def buckets(self) -> int:
-        """Number of buckets that have reported; 1 for a local pass."""
+        """The number of buckets that have reported; 1 for a local pass."""
         return max((len(stream.buckets) for stream in self.streams.values()), default=0)
 
     def add(self, record: Record) -> None:
@@ -300,6 +300,6 @@ class JoinSection:
 
 
 def _inner_dict(inner: StreamReport) -> dict[str, int]:
-    """What an inner result has; the rest of a stream's counters is zero."""
+    """Return the counters that an inner result has; the other counters of a stream are zero."""
     names = ("rows", "expired", "window_rows", "window_bytes", "most_rows", "most_bytes")
     return {name: getattr(inner, name) for name in names}

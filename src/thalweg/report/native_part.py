@@ -1,4 +1,4 @@
-"""The native predicates of a run in a report: their order and its reason, their kinds, and results on sampled rows."""
+"""The native predicates of a run in a report: their order and its reason, kinds, and results on sampled rows."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ LATEST_REORDERS = 20
 
 @dataclass(frozen=True, slots=True)
 class NativeReport:
-    """One native predicate in one run."""
+    """The counts of one native predicate in one run."""
 
     name: str
     position: int
-    """In the order of the run, from 1."""
+    """Its position in the order of the run, starting at 1."""
     kind: str
     """The most expensive kind of expression in it."""
     cost: float
-    """A weight by kind; a comparison is 1."""
+    """A weight that depends on the kind; a comparison has 1."""
     sampled: int
-    """Sampled rows it was evaluated on; 0 if a data source may evaluate it, because no row is sampled before that."""
+    """Sampled rows it was evaluated on; 0 if a data source may evaluate it, because rows are sampled after that."""
     passed: int
 
     @property
@@ -65,7 +65,7 @@ class NativePart:
 
     @property
     def predicates(self) -> list[NativeReport]:
-        """In the order in which they are evaluated."""
+        """The predicates in the order in which they are evaluated."""
         index = {name: k for k, name in enumerate(self.names)}
         return [
             NativeReport(
@@ -76,7 +76,7 @@ class NativePart:
         ]  # fmt: skip
 
     def lines(self) -> list[str]:
-        """Lines of text, for people."""
+        """Return lines of text for the report."""
         lines = []
         for p in self.predicates:
             share = (
@@ -85,10 +85,10 @@ class NativePart:
                 else f"passes {100 * p.selectivity:.1f} % of {p.sampled:,} sampled"
             )
             lines.append(f"{p.position}. {p.name}: {p.kind}, cost {p.cost:.0f}, {share}")
-        return [*lines, f"this order: {self.reason}"]
+        return [*lines, f"reason for this order: {self.reason}"]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return {
             "order": list(self.order), "reason": self.reason,
             "predicates": [

@@ -1,4 +1,4 @@
-"""Plan trees as text, HTML, Graphviz and Mermaid.
+"""Draws plan trees as text, HTML, Graphviz and Mermaid.
 
 >>> tree = Node("Project", ("price",), (Node("Stream", ("stock AS s", "[RANGE 1 MINUTE]")),))
 >>> print(as_text(tree))
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Node:
-    """An operator: its name, details (the first is printed beside the name), and the operators it reads from."""
+    """An operator: its name, details (the first is printed next to the name), and the operators it reads from."""
 
     name: str
     details: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Node:
 
 
 def as_text(tree: Node) -> str:
-    """As text, with lines for branches."""
+    """Return the tree as text, with lines for branches."""
     return "\n".join(_lines(tree))
 
 
@@ -46,7 +46,7 @@ def _lines(node: Node) -> Iterator[str]:
 
 
 def as_html(tree: Node) -> str:
-    """As nested lists, which every notebook shows."""
+    """Return the tree as nested HTML lists, which every notebook shows."""
     details = "".join(f"<br><small>{html.escape(detail)}</small>" for detail in tree.details)
     below = "".join(as_html(child) for child in tree.inputs)
     head = f"<b>{html.escape(tree.name)}</b>{details}"
@@ -54,12 +54,12 @@ def as_html(tree: Node) -> str:
 
 
 def node_details(node: Node) -> tuple[str, ...]:
-    """The details of a node; one empty text if it has none."""
+    """Return the details of a node; one empty text if it has none."""
     return node.details or ("",)
 
 
 def as_graphviz(tree: Node) -> str:
-    """For `dot`; rows flow upwards."""
+    """Return the tree in the DOT language of Graphviz; rows flow upwards."""
     lines = ["digraph plan {", "  rankdir=BT;", '  node [shape=box, fontname="sans-serif"];']
     for number, node, parent in _numbered(tree):
         label = "\\n".join(_escaped(_one_line(part)) for part in (node.name, *node.details))
@@ -70,7 +70,7 @@ def as_graphviz(tree: Node) -> str:
 
 
 def as_mermaid(tree: Node) -> str:
-    """For Markdown pages that draw it."""
+    """Return the tree as a Mermaid diagram, for Markdown."""
     nodes, edges = [], []
     for number, node, parent in _numbered(tree):
         parts = (html.escape(_one_line(part), quote=True) for part in (node.name, *node.details))
@@ -82,7 +82,7 @@ def as_mermaid(tree: Node) -> str:
 
 
 def _numbered(tree: Node) -> Iterator[tuple[int, Node, int | None]]:
-    """Each node with its number and that of its parent."""
+    """Yield each node with its number and the number of its parent."""
     waiting: list[tuple[Node, int | None]] = [(tree, None)]
     number = 0
     while waiting:
@@ -93,7 +93,7 @@ def _numbered(tree: Node) -> Iterator[tuple[int, Node, int | None]]:
 
 
 def _one_line(text: str) -> str:
-    """Names may contain line breaks."""
+    """Escape line breaks, which names may contain."""
     return text.replace("\r", "\\r").replace("\n", "\\n")
 
 

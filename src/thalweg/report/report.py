@@ -1,14 +1,17 @@
-"""The report of a filter set, for people and for programs."""
+"""The report of a filter set, as text, HTML or a dictionary."""
 
 from __future__ import annotations
 
+from thalweg.report.filter_report_text import as_html, as_text, in_one_line
 from thalweg.report.run_report import RunReport
 from thalweg.report.section import Section
-from thalweg.report.view import as_html, as_text, in_one_line
 
 
 class Report(RunReport[Section]):
-    """One section per query or run. `print(report)`, `report.to_dict()`, or the last line of a notebook cell."""
+    """The report of a filter set, with one section per query or run.
+
+    Use `print(report)`, `report.to_dict()`, or the last line of a notebook cell.
+    """
 
     __slots__ = ()
     nothing = (

@@ -1,4 +1,4 @@
-"""What reports of filters and of joins share: older runs in one line, the latest in full, and what is pending."""
+"""The base class of filter and join reports: older runs in one line each, the latest in full, and what is pending."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import html
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from thalweg.report.words import many
+from thalweg.formatting import plural
 
 SHOWN_IN_FULL = 5
-"""The latest runs; a `foreachBatch` makes one per micro-batch."""
+"""The number of latest runs that are shown in full; `foreachBatch` makes one run per micro-batch."""
 
 
 class Dictionary(Protocol):
-    """A section."""
+    """A section of a report."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the report as plain values, ready for JSON."""
         ...
 
 
@@ -25,7 +25,10 @@ S = TypeVar("S", bound=Dictionary)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RunReport(Generic[S]):
-    """One section per query or run. `print(report)`, `report.to_dict()`, or the last line of a notebook cell."""
+    """A report with one section per query or run.
+
+    Use `print(report)`, `report.to_dict()`, or the last line of a notebook cell.
+    """
 
     sections: tuple[S, ...]
     pending: int = 0
@@ -45,7 +48,7 @@ class RunReport(Generic[S]):
     """The call that does it."""
 
     def _line(self, section: S) -> str:
-        """One line, for an older run."""
+        """Return one line about an older run."""
         raise NotImplementedError
 
     def _text(self, section: S) -> str:
@@ -55,7 +58,7 @@ class RunReport(Generic[S]):
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the report as plain values, ready for JSON."""
         return {
             "sections": [section.to_dict() for section in self.sections],
             "pending": self.pending,
@@ -73,22 +76,22 @@ class RunReport(Generic[S]):
     __repr__ = __str__
 
     def _before(self) -> list[str]:
-        """The older runs, one line each."""
+        """Return the older runs, one line each."""
         older = [self._line(section) for section in self.sections[:-SHOWN_IN_FULL]]
         if self.left_out:
             verb = "is" if self.left_out == 1 else "are"
-            older.insert(0, f"{many(self.left_out, 'older run')} {verb} left out; an events file has them all")
+            older.insert(0, f"{plural(self.left_out, 'older run')} {verb} left out; an events file keeps all runs")
         return older
 
     def _after(self) -> list[str]:
-        """Lines after the sections."""
+        """Return the lines after the sections."""
         lines = []
         if self.pending:
-            lines.append(f"{many(self.pending, 'DataFrame')} {self.done} on which no action has finished yet.")
+            lines.append(f"{plural(self.pending, f'{self.done} DataFrame')} with no finished action yet.")
         if self.unobserved:
             lines.append(
-                f"On {many(self.unobserved, 'DataFrame')} the first action left no record: it failed, or read no rows. "
-                f"Spark observes only the first action; {self.again} again to have another counted."
+                f"On {plural(self.unobserved, 'DataFrame')} the first action left no record: it failed, or read no "
+                f"rows. Spark observes only the first action; call {self.again} again to count another one."
             )
         lines += self.deaths
         return lines if lines or self.sections else [self.nothing]

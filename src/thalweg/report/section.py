@@ -1,4 +1,4 @@
-"""One query or run in a report: sums over its event records, and its latest switches."""
+"""A section of a filter report: the sums over the event records of one query or run, and its latest switches."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class InForce:
 
     @classmethod
     def of(cls, record: Observed | JoinObserved) -> InForce:
-        """From a record. In records of older versions all counts are taken to be of the order at their end."""
+        """Make it from a record. In records of older versions, all counts are attributed to the order at their end."""
         rows = record.rows if record.rows_in_force is None else record.rows_in_force
         evaluated, passed = record.evaluated_in_force, record.passed_in_force
         if not evaluated or not passed:
@@ -47,7 +47,7 @@ class InForce:
         return cls(record.order, rows, evaluated, passed, record.switched)
 
     def then(self, later: InForce) -> InForce:
-        """Add what the same worker counted later."""
+        """Return the sum with what the same worker counted later."""
         if later.order != self.order or later.switched:
             return replace(later, switched=True)
         both = total([self, later], self.order, len(self.evaluated))
@@ -55,7 +55,7 @@ class InForce:
 
 
 def total(workers: Iterable[InForce], order: tuple[str, ...], n: int) -> InForce:
-    """The sums over the workers that use this order; `n` is the number of predicates."""
+    """Return the sums over the workers that use this order; `n` is the number of predicates."""
     rows, evaluated, passed = 0, [0] * n, [0] * n
     for worker in workers:
         if worker.order == order:
@@ -66,11 +66,11 @@ def total(workers: Iterable[InForce], order: tuple[str, ...], n: int) -> InForce
 
 
 MOST_WORKERS = 1000
-"""Distinguished per section; a stream gets new workers after each idle minute."""
+"""The maximum number of workers that a section distinguishes; a stream gets new workers after each idle minute."""
 SHORT = 8
-"""Characters of an id that sentences show."""
+"""The number of characters of an id that sentences show."""
 LATEST_SWITCHES = 20
-"""Kept and shown per section; the events file has all of them."""
+"""The number of switches that a section keeps and shows; the events file has all of them."""
 
 
 SUMS_BY_PREDICATE = ("evaluated", "passed", "profiled", "profile_errors", "raised")
@@ -81,7 +81,7 @@ SUMS = ("rows", "kept", "failed", "profile_tuples", "total_ns", "profiling_ns", 
 
 @dataclass(frozen=True, slots=True)
 class PredicateReport:
-    """One predicate in one run."""
+    """The counts of one predicate in one run."""
 
     name: str
     position: int
@@ -110,7 +110,7 @@ class PredicateReport:
 
 @dataclass(frozen=True, slots=True)
 class SwitchReport:
-    """One change of order, and the reason."""
+    """A change of order, and the reason for it."""
 
     batch: int | None
     worker: str
@@ -121,12 +121,12 @@ class SwitchReport:
 
     @classmethod
     def of(cls, verdict: VerdictGiven) -> SwitchReport:
-        """From a verdict, which is applied immediately."""
+        """Make it from a verdict, which is applied immediately."""
         return cls(verdict.batch, verdict.worker, verdict.at_row, verdict.before, verdict.after, verdict.reason)
 
 
 def span(*batches: int | None) -> tuple[int | None, int | None]:
-    """The first and the last of these micro-batches; None values are ignored.
+    """Return the first and the last of these micro-batches; None values are ignored.
 
     >>> span(3, None, 1), span(None)
     ((1, 3), (None, None))
@@ -136,7 +136,7 @@ def span(*batches: int | None) -> tuple[int | None, int | None]:
 
 
 def query_words(run: str, query_name: str | None) -> str:
-    """A streaming query by its name or the beginning of its id, and the beginning of its start's id.
+    """Return the name of a streaming query, or the beginning of its id, and the beginning of the id of its start.
 
     >>> query_words("0123456789 run abcdefghij chain 89abcdef", None), query_words("q run r chain c", "orders")
     ('01234567, start abcdefgh', 'orders, start r')
@@ -150,7 +150,7 @@ def query_words(run: str, query_name: str | None) -> str:
 
 @dataclass(slots=True)
 class Section:
-    """One query or run."""
+    """The section of one query or run."""
 
     run: str
     kind: str
@@ -174,7 +174,7 @@ class Section:
     first_batch: int | None = None
     last_batch: int | None = None
     failed: int = 0
-    """Rows set aside."""
+    """The number of rows that failed and were set aside."""
     raised: list[int] = field(default_factory=list)
     native: NativePart | None = None
     """The predicates evaluated in the JVM before the others; `rows` counts the rows that passed them."""
@@ -219,7 +219,7 @@ class Section:
 
     @property
     def predicates(self) -> list[PredicateReport]:
-        """In the latest order."""
+        """The predicates in the latest order."""
         if not self.order:  # only the native predicates have reported so far
             return []
         place = {name: i for i, name in enumerate(self.order)}
@@ -235,12 +235,12 @@ class Section:
 
     @property
     def latest_workers(self) -> int:
-        """Workers that reported on the latest micro-batch; outside streaming, all workers."""
+        """The number of workers that reported on the latest micro-batch; outside streaming, of all workers."""
         return len(self._latest_orders())
 
     @property
     def other_orders(self) -> int:
-        """How many of them use another order than the one shown, which is that of the worker that reported last."""
+        """The number of these workers whose order differs from the one shown, which is that of the last to report."""
         return sum(1 for order in self._latest_orders() if order != self.order)
 
     def _latest_orders(self) -> list[tuple[str, ...]]:
@@ -248,12 +248,12 @@ class Section:
 
     @property
     def evaluations(self) -> int:
-        """Rows evaluated by predicates, including profiling."""
+        """The number of evaluations of predicates on rows, including profiling."""
         return sum(self.evaluated) + sum(self.profiled)
 
     @property
     def evaluations_of_all(self) -> int:
-        """The number if every predicate were evaluated on every row, as Spark's own UDF filters do."""
+        """The number of evaluations if every predicate were evaluated on every row, as Spark's own UDF filters do."""
         return self.rows * len(self.names)
 
     @property
@@ -261,7 +261,7 @@ class Section:
         """A description of the rows and actions that these numbers cover."""
         if self.native is not None and not self.names:
             run = f"streaming query {self._query()}" if self.kind == "stream" else self.run
-            return f"nothing: {run} has native predicates only, and no row travels to Python"
+            return f"nothing: {run} has native predicates only, so no row is sent to Python"
         passed = " that passed the native predicates" if self.native is not None else ""
         if self.kind == "stream":
             span = f"micro-batches {self.first_batch} to {self.last_batch}"
@@ -343,7 +343,7 @@ class Section:
         self.order = later.order or self.order
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the section as plain values, ready for JSON."""
         return {
             "run": self.run, "kind": self.kind, "policy": self.policy, "counted": self.counted,
             "order": list(self.order), "rows": self.rows, "kept": self.kept, "failed": self.failed,

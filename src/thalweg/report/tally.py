@@ -20,23 +20,23 @@ from thalweg.report.report import Report
 from thalweg.report.section import Section
 
 MOST_SECTIONS = 100
-"""Runs that are kept; the one that was updated least recently is removed first."""
+"""The maximum number of runs that are kept; the one that was updated least recently is removed first."""
 LATEST_BATCHES = 32
-"""Micro-batches per run that can still be removed from the sums if a restart runs them again. Spark runs the last one
-again, and more only if part of the checkpoint was deleted."""
+"""The number of micro-batches per run that can still be removed from the sums if a restart runs them again. Spark runs
+the last one again, and more only if part of the checkpoint was deleted."""
 MOST_EARLY = 100
-"""Runs of which only verdicts have arrived; their first observation may never arrive."""
+"""The maximum number of runs of which only verdicts have arrived; their first observation may never arrive."""
 
-Observation = Observed | NativeObserved | JoinObserved
+ObservedRecord = Observed | NativeObserved | JoinObserved
 """Records of what was done; the other kinds are records of decisions."""
-S = TypeVar("S", bound="Part")
+S = TypeVar("S", bound="RunTotals")
 
 
-class Part(Protocol):
+class RunTotals(Protocol):
     """Sums over the records of one run."""
 
     def add(self, record: Record) -> None:
-        """Add a record."""
+        """Add a record of this run."""
         ...
 
     def take_in(self: S, later: S) -> None:
@@ -47,7 +47,7 @@ class Part(Protocol):
 class _Run(Generic[S]):
     """The latest micro-batches, and the sum of those before them."""
 
-    def __init__(self, first: Observation, number: int, empty: Callable[[], S]) -> None:
+    def __init__(self, first: ObservedRecord, number: int, empty: Callable[[], S]) -> None:
         self.query, self.start = first.query, first.start
         self.number = number
         """Of two starts of a query, the later one is the one whose records arrived later."""
@@ -79,7 +79,7 @@ class Runs(Generic[S]):
     """Folds records into sections. Safe to use from several threads. `begin` makes an empty section from a run's first
     record."""
 
-    def __init__(self, begin: Callable[[Observation], S]) -> None:
+    def __init__(self, begin: Callable[[ObservedRecord], S]) -> None:
         self._begin = begin
         self._runs: OrderedDict[str, _Run[S]] = OrderedDict()
         self._lock = threading.Lock()
@@ -92,7 +92,7 @@ class Runs(Generic[S]):
         with self._lock:
             run = self._runs.get(record.run)
             if run is None:
-                if not isinstance(record, Observation):
+                if not isinstance(record, ObservedRecord):
                     self._early.setdefault(record.run, []).append(record)
                     while len(self._early) > MOST_EARLY:
                         self._early.popitem(last=False)
@@ -107,16 +107,16 @@ class Runs(Generic[S]):
                 others = [r for r in self._runs.values() if r.query == record.query and r.start != record.start]
                 if any(other.number > run.number and other.has(record.batch) for other in others):
                     return
-                for other in others if isinstance(record, Observation) else ():
+                for other in others if isinstance(record, ObservedRecord) else ():
                     other.forget(record.batch)
             run.add(record)
             self._runs.move_to_end(record.run)  # the run updated least recently is removed first
 
-    def _new(self, first: Observation) -> _Run[S]:
+    def _new(self, first: ObservedRecord) -> _Run[S]:
         return _Run(first, next(self._numbers), lambda: self._begin(first))
 
     def sections(self) -> tuple[list[S], int]:
-        """A copy of what is known now, one section per run, and the number of runs that are no longer kept."""
+        """Return a copy of what is known now, one section per run, and the number of runs that are no longer kept."""
         with self._lock:
             return [run.section() for run in self._runs.values()], self._left_out
 
@@ -133,13 +133,13 @@ class Tally:
             self._runs.add(record)
 
     def report(self, pending: int = 0, unobserved: int = 0, deaths: tuple[str, ...] = ()) -> Report:
-        """A copy of what is known now, without runs whose micro-batches have all been run again by a later start."""
+        """Return a copy of what is known now, without runs whose micro-batches a later start has all run again."""
         sections, left_out = self._runs.sections()
         counted = tuple(section for section in sections if section.order or section.native)
         return Report(counted, pending, unobserved, deaths, left_out)
 
 
-def _begin(first: Observation) -> Section:
+def _begin(first: ObservedRecord) -> Section:
     assert isinstance(first, Observed | NativeObserved)
     names = first.predicates if isinstance(first, Observed) else first.chain
     return Section(first.run, first.kind, first.policy, names)
@@ -157,19 +157,19 @@ class JoinTally:
             self._runs.add(record)
 
     def report(self, pending: int = 0, unobserved: int = 0, deaths: tuple[str, ...] = ()) -> JoinReport:
-        """A copy of what is known now, without runs whose micro-batches have all been run again by a later start."""
+        """Return a copy of what is known now, without runs whose micro-batches a later start has all run again."""
         sections, left_out = self._runs.sections()
         counted = tuple(section for section in sections if section.streams)
         return JoinReport(counted, pending, unobserved, deaths, left_out)
 
 
-def _begin_join(first: Observation) -> JoinSection:
+def _begin_join(first: ObservedRecord) -> JoinSection:
     assert isinstance(first, JoinObserved)
     return JoinSection(first.run, first.kind, first.policy)
 
 
 def fold(records: Iterable[Record]) -> Report:
-    """A report from recorded events: `fold(thalweg.events.read(path))`."""
+    """Return a report from recorded events: `fold(thalweg.events.read(path))`."""
     tally = Tally()
     for record in records:
         tally.add(record)

@@ -1,1 +1,1 @@
-"""Where queries run: in this process or on Spark, with the same kernels and the same loop."""
+"""Execution of queries, in this process or on Spark, with the same kernels and the same loop."""

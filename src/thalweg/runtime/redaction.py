@@ -1,12 +1,12 @@
-"""Results whose errors hold no value of a row, for those who set `redact`.
+"""Results whose errors contain no value of a row, for queries with `redact`.
 
 >>> from thalweg.errors import ExpressionError
 >>> def rows():
 ...     yield 1
-...     raise ExpressionError("'4x' is no INT").or_redacted("a text is no INT")
+...     raise ExpressionError("'4x' is not an INT").or_redacted("a text is not an INT")
 >>> list(redacted(rows(), True))
 Traceback (most recent call last):
-thalweg.errors.ExpressionError: a text is no INT
+thalweg.errors.ExpressionError: a text is not an INT
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def redacted(results: Iterator[T], redact: bool) -> Iterator[T]:
-    """The same results; an error is raised without values of rows, and without what caused it."""
+    """Return the same results. If `redact` is true, errors are raised without values of rows and without a cause."""
     return _redacted(results) if redact else results
 
 
@@ -30,18 +30,18 @@ def _redacted(results: Iterator[T]) -> Iterator[T]:
         return
     except ThalwegError as error:
         made = _without_values(error)
-    except Exception as error:  # of a data source, or a mistake of ours: whatever it says, it may hold a value
-        made = QueryError(f"the run failed with {type(error).__name__}, whose message is left out by redact")
-    raise made  # not while the other one is handled, or it would be kept as the context
+    except Exception as error:  # from a data source, or a bug in Thalweg: its message may contain a value
+        made = QueryError(f"the run failed with {type(error).__name__}; its message is hidden because redact is set")
+    raise made  # outside the except block, or the original error would be kept as the context
 
 
 def called(work: Callable[[], T], redact: bool) -> T:
-    """What `work` gives; as `redacted`."""
+    """Return the result of `work`, with errors as in `redacted`."""
     return next(redacted((work() for _ in range(1)), redact))
 
 
 def _without_values(error: ThalwegError) -> ThalwegError:
-    """The same error without values of rows, in its message and in what it was raised from."""
+    """Return the same error without values of rows, both in its message and in its cause."""
     made = error if error.redacted is None else type(error)(error.redacted)
     made.__cause__ = made.__context__ = None
     return made

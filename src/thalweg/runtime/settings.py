@@ -1,8 +1,8 @@
-"""Settings from the argument, `spark.thalweg.*`, `THALWEG_*` or the default, in this order: for filters, joins and SQL.
+"""Settings of filters, joins and SQL: from the argument, `spark.thalweg.*`, `THALWEG_*` or the default, in this order.
 
-`FROM_OUTSIDE` is the one table of what Spark's configuration and the environment can set. An object takes those that
-are among its `names()`, and reads them when it is applied to data. Which settings a policy has is defined in its own
-file alone (`thalweg.adapt.SETTINGS` collects them); here they are read and passed on.
+`FROM_OUTSIDE` is the only table of the settings that Spark's configuration and the environment can set. An object uses
+those among its `names()`, and reads them when it is applied to data. The settings of a policy are defined only in the
+policy's file (`thalweg.adapt.SETTINGS` collects them); this module reads them and passes them on.
 """
 
 from __future__ import annotations
@@ -32,53 +32,54 @@ FROM_OUTSIDE: dict[str, Callable[[str], Any]] = {
     "slice_rows": int, "seed": int, "events": str.strip, "redact": _boolean, "time_limit": float,
     "max_matches": int, "max_bytes": int,
 }  # fmt: skip
-"""How each is read from text. None of them changes the rows of an answer."""
+"""The function that parses each setting from text. None of these settings changes the rows of a result."""
 IN_CODE_ALONE = {
-    "buckets": "a checkpoint is bound to it",
-    "on_error": "it changes which rows an answer has",
+    "buckets": "a checkpoint depends on it",
+    "on_error": "it changes which rows a query returns",
     "max_ahead": "it can change which rows are late",
     "idle_after": "it can change which rows are late",
 }
-"""Arguments that cannot be set from outside, and why."""
+"""Arguments that can be set only in code, and why."""
 REFUSED_OUTSIDE = {
     "on_error": "tw.filters(..., on_error='dead-letter') or s.query(..., on_error='dead-letter')",
     "max_ahead": "tw.join(..., max_ahead='1 hour') or s.query(..., max_ahead='1 hour')",
     "idle_after": "tw.join(..., idle_after='1 hour') or s.query(..., idle_after='1 hour')",
     "lateness": "tw.join(..., lateness='1 minute') or s.stream(..., lateness='1 minute')",
 }
-"""What would change the rows of an answer is not ignored outside but refused, with where it is written instead."""
+"""Settings that would change the rows of a result. Outside the code they are refused, not ignored; the value says where
+to write them instead."""
 _KINDS: dict[Callable[[str], Any], str] = {_boolean: "true or false", float: "a number", int: "a whole number"}
 SPARK, VARIABLE = "spark.thalweg.", "THALWEG_"
 OTHER_VARIABLES = frozenset({"THALWEG_DATA", "THALWEG_WRITE_GOLDEN"})
-"""Variables of Thalweg's own that are not settings."""
+"""Environment variables of Thalweg that are not settings."""
 
 DEFAULT_POLICY = "auto"
 OF_THE_PAPER = "a-greedy"
-"""The policy where one of its settings is given and no policy is named."""
+"""The policy that is used if one of its settings is given and no policy is named."""
 DEAD_LETTER = "dead-letter"
 ON_ERROR = ("raise", DEAD_LETTER)
 
 
 @dataclass(frozen=True, slots=True)
 class AdaptSettings:
-    """Settings of everything that adapts, filters and joins; checked when made."""
+    """Settings that filters and joins share. They are checked on construction."""
 
     policy: Chosen = DEFAULT_POLICY
-    """A name, or a class of the user's own; from outside a name alone."""
+    """The name of a policy, or a user-defined class; outside the code only a name."""
     of_policy: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the policy that differ from its defaults, by name."""
     slice_rows: int | None = None
-    """Rows per slice; the order can change only between slices. None: `auto` begins with 16 rows (1,024 in joins), the
-    paper's policies with 1,024, and slices grow up to 16,384. Too few: calls cost more than rows. Too many: it reacts
-    late."""
+    """Rows per slice; the order can change only between slices. If None, `auto` starts with 16 rows (1,024 in joins)
+    and the paper's policies with 1,024, and slices grow up to 16,384 rows. With too few rows, calls cost more than
+    rows. With too many, the policy reacts late."""
     seed: int | None = None
-    """For the sample of profiled rows and the salt of hashes in joins; it never changes the answer. None: another one
-    each time. Whoever knows it can choose keys that make a join slow."""
+    """The seed of the sample of profiled rows and of the salt of hashes in joins; it never changes the result. If None,
+    a new seed is used each time. An attacker who knows the seed can choose keys that make a join slow."""
     events: str | os.PathLike[str] | None = None
-    """A file for event records (JSON lines), written by the driver."""
+    """The file for event records (JSON lines), written by the driver."""
     redact: bool = False
-    """Errors, reports, event records and rows set aside hold no value of a row, and no message of an exception, which
-    may hold one: only types of exceptions."""
+    """Whether errors, reports, event records and rows set aside contain no value of a row, and no message of an
+    exception, which may contain one. Only the types of exceptions are shown."""
 
     def __post_init__(self) -> None:
         _ = self.profile
@@ -90,23 +91,23 @@ class AdaptSettings:
         if self.events is not None and not isinstance(self.events, (str, os.PathLike)):
             raise PlanError(f"events={self.events!r}: must be the path of a file")
         if self.events is not None and "\0" in str(self.events):
-            raise PlanError(f"events={self.events!r}: no file can have that name, because of its null character")
+            raise PlanError(f"events={self.events!r}: a file name cannot contain a null character")
         if not isinstance(self.redact, bool):
             raise PlanError(f"redact={self.redact!r}: must be True or False")
 
     @property
     def policy_name(self) -> str:
-        """What reports, event records and `explain` show."""
+        """The name of the policy in reports, event records and `explain`."""
         return policy_name(self.policy)
 
     @property
     def profile(self) -> Settings | None:
-        """The profiling settings the policy will run with; None when it does not profile."""
+        """The profiling settings the policy will run with; None if it does not profile."""
         return check_policy(self.policy, **self.of_policy)
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """What can be set, by the names users write.
+        """The names of the settings, as users write them.
 
         >>> AdaptSettings.names()
         ('policy', 'budget', 'p', 'profile_window', 'alpha', 'slice_rows', 'seed', 'events', 'redact')
@@ -117,8 +118,9 @@ class AdaptSettings:
 
     @classmethod
     def in_force(cls, given: Mapping[str, Any], spark: Any = None, *, look: bool = True) -> Self:
-        """What applies now: the arguments, then the configuration of a session of Spark if there is one, then the
-        environment. A name that looks like a setting and is none is warned of once; `look`: look for such names."""
+        """Return the settings that apply now: the arguments, then the configuration of the Spark session if there is
+        one, then the environment. If `look` is true, warn once about each name that looks like a setting but is none.
+        """
         if look:
             _warn_of_unknown_settings(spark)
         return cls.resolve(given) if spark is None else cls.resolve(given, _configuration(spark))
@@ -130,8 +132,8 @@ class AdaptSettings:
         conf: Callable[[str], str | None] = lambda key: None,
         environ: Mapping[str, str] = os.environ,
     ) -> Self:
-        """Settings from the arguments that are not None, then Spark's configuration, then the environment; only what
-        wins is looked at.
+        """Return the settings from the arguments that are not None, then Spark's configuration, then the environment.
+        Only the value that wins is parsed and checked.
 
         >>> spark = {"spark.thalweg.policy": "static", "spark.thalweg.p": "0.02"}
         >>> settings = FilterSettings.resolve({"policy": "sweep", "p": None}, spark.get)
@@ -160,15 +162,15 @@ class AdaptSettings:
         if "policy" not in values and (paper & arguments or (paper and "budget" not in arguments)):
             values["policy"] = OF_THE_PAPER
         try:
-            # A policy named outside need not undo what the code says about profiling, nor the reverse; only arguments
-            # of one call that contradict each other are refused.
+            # A policy that is set outside the code may go with profiling settings in code, and the reverse. Only
+            # arguments of one call that contradict each other are refused.
             here = arguments if "policy" not in sources else set()
             wanted = {*takes(values.get("policy", DEFAULT_POLICY)), *here}
             of_policy = {name: values.pop(name) for name in SETTINGS if name in values}
             of_policy = {name: value for name, value in of_policy.items() if name in wanted}
             return cls(**values, of_policy=of_policy)
         except PlanError as error:
-            # the message begins with the setting and its value; if it was set outside, the place is named
+            # the message starts with the setting and its value; if it was set outside the code, name the place
             about = next((name for name in names if str(error).startswith(f"{name}=")), "policy")
             raise PlanError(f"{sources[about]}: {error}" if about in sources else str(error)) from None
 
@@ -178,13 +180,13 @@ class FilterSettings(AdaptSettings):
     """Settings of a filter chain."""
 
     on_error: str = "raise"
-    """A row on which a predicate raises and which no other drops fails the query (`raise`), or is set aside
-    (`dead-letter`)."""
+    """What happens to a row on which a predicate raises and which no other predicate drops: it fails the query
+    (`raise`), or it is set aside (`dead-letter`)."""
     time_limit: float | None = None
-    """Seconds a predicate may take for a slice. Too few: a busy machine fails the query."""
+    """Seconds a predicate may take per slice. If the limit is too low, the query fails on a busy machine."""
 
     def __post_init__(self) -> None:
-        AdaptSettings.__post_init__(self)  # super() does not know classes with slots
+        AdaptSettings.__post_init__(self)  # super() without arguments fails in dataclasses with slots
         if self.on_error not in ON_ERROR:
             near = nearest(str(self.on_error), ON_ERROR)
             raise PlanError(f"on_error={self.on_error!r}: must be 'raise' or 'dead-letter'{near}")
@@ -196,7 +198,7 @@ class FilterSettings(AdaptSettings):
 
     @property
     def dead_letter(self) -> bool:
-        """Whether rows that fail are set aside."""
+        """Whether failed rows are set aside."""
         return self.on_error == DEAD_LETTER
 
 
@@ -206,14 +208,14 @@ def _refuse_outside(conf: Callable[[str], str | None], environ: Mapping[str, str
         for where, text in ((key, conf(key)), (variable, environ.get(variable))):
             if text is not None and text.strip():
                 raise PlanError(
-                    f"{where}={text!r}: {name} changes the rows of an answer, so it cannot be set outside the code; "
+                    f"{where}={text!r}: {name} changes the rows of a result, so it can be set only in code; "
                     f"unset it, and write {instead}"
                 )
 
 
 def _configuration(spark: Any) -> Callable[[str], str | None]:
-    """What a session of Spark is configured with. Over Connect every question is a call to the server, so all of it is
-    asked for at once."""
+    """Return a function that looks up a key in the configuration of a Spark session. With Spark Connect every lookup is
+    a call to the server, so the whole configuration is fetched at once."""
     if not hasattr(spark, "_jvm") and hasattr(spark.conf, "getAll"):
         found: Mapping[str, str] = spark.conf.getAll
         return found.get
@@ -221,11 +223,11 @@ def _configuration(spark: Any) -> Callable[[str], str | None]:
 
 
 def _names_in(conf: Any) -> Iterable[str]:
-    """Names that a session's configuration has for Thalweg. Classic Spark is asked for all names in one call: one for
-    each would take tens of milliseconds."""
+    """Return the names in a session's configuration that start with `spark.thalweg.`. Classic Spark is asked for all
+    names in one call, because one call per name would take tens of milliseconds."""
     if hasattr(conf, "_jconf"):
         return re.findall(r"(?i)\bspark\.thalweg\.[^\s,\]]+", conf._jconf.getAllAsJava().keySet().toString())
-    return getattr(conf, "getAll", ())  # not every session can tell all of its configuration
+    return getattr(conf, "getAll", ())  # not every session can list its configuration
 
 
 def _spark_key(name: str) -> str:
@@ -239,7 +241,8 @@ def _variable(name: str) -> str:
 def _outside(
     name: str, spelled: Callable[[str], str], look_up: Callable[[str], str | None]
 ) -> tuple[str, str] | None:  # fmt: skip
-    """Where a setting is set in one place, and its text; None: nowhere. An old name of it is found with a warning."""
+    """Return the key under which a setting is set in one place, and its text; None if it is not set there. A deprecated
+    name is accepted with a warning."""
     new = spelled(name)
     found = [(key, text) for key in (new, *map(spelled, old_names("setting", name))) if (text := look_up(key))]
     found = [(key, text) for key, text in found if text.strip()]  # empty is unset
@@ -261,14 +264,15 @@ def _parse(name: str, where: str, text: str) -> Any:
 
 
 def unknown_settings(keys: Iterable[str], environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Sentences about what looks like a setting from outside and is none: it would be ignored silently.
+    """Return a sentence for each name outside the code that looks like a setting but is none, and would otherwise be
+    ignored silently.
 
     >>> unknown_settings(["spark.thalweg.polcy", "spark.app.id"], {"THALWEG_BUDGET": "0.1"})
-    ["spark.thalweg.polcy is no setting of Thalweg and is ignored (did you mean 'spark.thalweg.policy'?)"]
+    ["spark.thalweg.polcy is not a Thalweg setting and is ignored (did you mean 'spark.thalweg.policy'?)"]
     >>> unknown_settings([], {"THALWEG_BUCKETS": "8"})
-    ['THALWEG_BUCKETS is ignored: a checkpoint is bound to it, so it is set in code alone, by buckets=']
+    ['THALWEG_BUCKETS is ignored: a checkpoint depends on it, so it can be set only in code, with buckets=']
     """
-    told = []
+    sentences = []
     for prefix, spelled, found in ((SPARK, str.lower, keys), (VARIABLE, str.upper, environ)):
         known = [f"{prefix}{spelled(name)}" for name in FROM_OUTSIDE]
         old = {f"{prefix}{spelled(old)}" for name in FROM_OUTSIDE for old in old_names("setting", name)}
@@ -279,10 +283,12 @@ def unknown_settings(keys: Iterable[str], environ: Mapping[str, str] = os.enviro
             if name in REFUSED_OUTSIDE:
                 continue
             if name in IN_CODE_ALONE:
-                told.append(f"{key} is ignored: {IN_CODE_ALONE[name]}, so it is set in code alone, by {name}=")
+                reason = IN_CODE_ALONE[name]
+                sentences.append(f"{key} is ignored: {reason}, so it can be set only in code, with {name}=")
             else:
-                told.append(f"{key} is no setting of Thalweg and is ignored{nearest(prefix + spelled(name), known)}")
-    return told
+                near = nearest(prefix + spelled(name), known)
+                sentences.append(f"{key} is not a Thalweg setting and is ignored{near}")
+    return sentences
 
 
 _WARNED: set[str] = set()

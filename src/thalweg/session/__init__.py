@@ -1,4 +1,4 @@
-"""Sessions: streams, tables and functions by name, and continuous queries over them, on Spark or in this process."""
+"""Sessions: named streams, tables and functions, and continuous queries over them, on Spark or in this process."""
 
 from thalweg.session.continuous_query import ContinuousQuery
 from thalweg.session.session import Session, session

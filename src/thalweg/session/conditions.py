@@ -1,6 +1,6 @@
-"""Conditions of a plan as predicates of an adaptive filter chain, evaluated where the plan says.
+"""Turns the conditions of a plan into predicates of an adaptive filter chain, evaluated where the plan says.
 
-Which of them waits for which is decided by `guards_of` in `plan/query.py`.
+`guards_of` in `plan/query.py` decides which of them waits for which.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, overload
 
 import pyarrow as pa
 
-from thalweg.kernels.expressions import Condition as Vectorized
+from thalweg.kernels.expressions import VectorizedCondition as Vectorized
 from thalweg.plan import NativePredicate, Predicate, predicate
 from thalweg.plan.expression import Call, Expression, Ref, UserCall, refs, walk
 from thalweg.plan.functions import SIGNS, can_raise
@@ -23,7 +23,7 @@ from thalweg.plan.relation import UserFunction
 from thalweg.plan.type_rules import plain_type
 
 Native = Callable[[Condition], Any]
-"""A Column of Spark's; None where conditions are evaluated in this process."""
+"""Makes a Spark Column of a condition."""
 
 
 @overload
@@ -39,9 +39,9 @@ def predicates(
 def predicates(
     node: Filter, functions: Mapping[str, UserFunction], native: Native | None = None
 ) -> Sequence[Predicate | NativePredicate]:
-    """One for each condition of a filter. `native` makes those that run in the JVM, all of them before the others."""
+    """Return one predicate per condition of a filter. `native` makes the Columns of those that run in the JVM."""
     conditions, joined = node.conditions, subject(node) == "joined rows"
-    # a column that is there, for conditions that read none
+    # any existing column, for conditions that read none
     anything = Ref("", node.schema.names[0], plain_type(node.schema.types[0]))
     made: list[Predicate | NativePredicate] = []
     names = _names(conditions)
@@ -52,7 +52,7 @@ def predicates(
             known = _uses(condition.expression), can_raise(condition.expression)
             made.append(native_predicate(native(condition), name, tuple(after), known))
             continue
-        if (function := _asked_directly(condition.expression, functions)) is not None:
+        if (function := _directly_called(condition.expression, functions)) is not None:
             columns = [column_of(ref, joined) for ref in refs(condition.expression)]
             made.append(replace(predicate(function.func, *columns, name=name, after=after), strict=True))
             continue
@@ -70,14 +70,14 @@ def predicates(
 
 
 def _uses(expression: Expression) -> tuple[Use, ...]:
-    """The functions and operators of a condition, by Spark's names. Its Column has more: a literal is a cast there."""
+    """Return the functions and operators of a condition by Spark's names. Its Column has more: it casts literals."""
     words = {"is_null": "isnull", **{name: sign.lower() for name, sign in SIGNS.items()}}
     calls = (part.function for part in walk(expression) if isinstance(part, Call))
     return tuple(Use(words.get(name, name)) for name in calls if name != "widen")
 
 
-def _asked_directly(expression: Expression, functions: Mapping[str, UserFunction]) -> UserFunction | None:
-    """The user's function of a row where it is the whole condition: it needs nobody in between."""
+def _directly_called(expression: Expression, functions: Mapping[str, UserFunction]) -> UserFunction | None:
+    """Return the user's row function if it is the whole condition, so that the chain can call it directly."""
     if not isinstance(expression, UserCall) or not pa.types.is_boolean(expression.type):
         return None
     if len(set(expression.arguments)) < len(expression.arguments):
@@ -88,7 +88,7 @@ def _asked_directly(expression: Expression, functions: Mapping[str, UserFunction
 
 
 def _names(conditions: Sequence[Condition]) -> list[str]:
-    """Their texts; a second of the same text gets a number."""
+    """Return the texts of the conditions as names. A text that occurs again gets a number."""
     names: list[str] = []
     for condition in conditions:
         name, n = condition.text, 2

@@ -1,4 +1,4 @@
-"""A query of a session: explained, given as a DataFrame or a table, or started."""
+"""A query of a session, which can be explained, returned as a DataFrame or table, or started."""
 
 from __future__ import annotations
 
@@ -34,23 +34,26 @@ if TYPE_CHECKING:
 
 SETS_ASIDE = 's.query(..., on_error="dead-letter")'
 MOST_EVENTS = 10_000
-"""Remembered; older ones are let go."""
+"""The maximum number of event records that a query keeps; older ones are removed."""
 
 
 @dataclass(frozen=True)
 class QueryOrigin:
-    """The session a query was asked in, and how."""
+    """The session and the arguments that a query was made with."""
 
     name: str | None
     args: Mapping[str, object]
     spark: Any
-    """The session of Spark; None: it runs in this process."""
+    """The SparkSession; None if the query runs in this process."""
     running: Running
 
 
 class ContinuousQuery:
-    """``q.explain()``, ``q.dataframe()``, ``q.batches()`` (in this process), ``q.start(...)``; then ``q.report()`` and
-    ``q.events()``."""
+    """A continuous query, made with :meth:`Session.query`.
+
+    ``q.explain()`` shows the plan. ``q.dataframe()``, ``q.batches()`` (without Spark) and ``q.start(...)`` run it. Then
+    ``q.report()`` and ``q.events()`` show what happened.
+    """
 
     def __init__(
         self,
@@ -68,44 +71,57 @@ class ContinuousQuery:
         self._args = {key: repr(value) for key, value in origin.args.items()}
         self._parts = Parts()
         self._events: deque[Record] = deque(maxlen=MOST_EVENTS)
-        self._asked = plan.query
+        self._parsed = plan.query
         if origin.spark is not None:
             self._spark_run().check()
 
     @property
     def schema(self) -> pa.Schema:
         """The columns of the result."""
-        return self._asked.schema
+        return self._parsed.schema
 
     @property
     def plan(self) -> QueryPlan:
-        """The first plan under the policy that applies now."""
+        """The first plan with the policy that applies now."""
         return self._planned(self._settings().policy_name)
 
     def _settings(self) -> QuerySettings:
         return QuerySettings.in_force(self._given, self._spark)
 
     def _planned(self, policy: str) -> QueryPlan:
-        """A policy decides which order the query begins with, not what it answers."""
+        """Return the plan for a policy. The policy sets the order that the query starts with, not its results."""
         if policy not in self._plans:
             engine = "local" if self._spark is None else "spark"
             aside = self._settings().sets_aside
-            self._plans[policy] = optimize(self._asked, engine, policy, self._known, sets_aside=aside)
+            self._plans[policy] = optimize(self._parsed, engine, policy, self._known, sets_aside=aside)
         return self._plans[policy]
 
     def explain(self) -> Explanation:
-        """What will run, and of what ran what was counted: ``print(q.explain())``, or the last line of a cell."""
+        """Describe what will run and, if it has run, what was counted. Nothing runs.
+
+        Use ``print(q.explain())``, or the last line of a notebook cell.
+
+        Returns
+        -------
+        Explanation
+        """
         return self.explained(self.plan, self._parts)
 
     def explained(self, plan: QueryPlan, parts: Parts) -> Explanation:
-        """Of one run."""
+        """Explain one run, with its plan and its parts."""
         streaming = any(getattr(df, "isStreaming", False) for df in self._data.values())
         where = "this process" if self._spark is None else "a Spark stream" if streaming else "Spark, on finished data"
         finished = self._spark is not None and not streaming
         return explanation(plan, where, parts.report(), self.name, is_finished=finished)
 
     def dataframe(self) -> Any:
-        """On Spark a DataFrame to go on with; in this process a table of all results."""
+        """Return the results.
+
+        Returns
+        -------
+        DataFrame or pyarrow.Table
+            On Spark, a DataFrame; nothing runs yet. In this process, a table of all results.
+        """
         if self._spark is None:
             return pa.Table.from_batches(list(self.batches()), self.schema)
         run = self._spark_run()
@@ -114,13 +130,29 @@ class ContinuousQuery:
         return made
 
     def failed(self, column: str = ERRORS_COLUMN) -> Any:
-        """The rows that were set aside, with a column of the predicates that raised on them and what they raised: a
-        DataFrame on Spark, in this process a table.
+        """Return the rows that are set aside. Needs ``on_error="dead-letter"``.
 
-        Needs ``on_error="dead-letter"``. They are found in a run of their own, which reads the sources again; on Spark
-        streams start it beside the query: ``q.failed().writeStream...``. Rows of one source have all its columns,
-        joined rows those that conditions and results read.
+        They are found in a separate run, which reads the sources again. On Spark streams, start it in addition to the
+        query: ``q.failed().writeStream...``. Rows of one source have all its columns; joined rows have the columns that
+        conditions and results read.
 
+        Parameters
+        ----------
+        column
+            The name of the column that is added, with the predicates that raised and what they raised.
+
+        Returns
+        -------
+        DataFrame or pyarrow.Table
+            On Spark, a DataFrame; in this process, a table.
+
+        Raises
+        ------
+        PlanError
+            If the query was not made with ``on_error="dead-letter"``, or there is already a column with this name.
+
+        Examples
+        --------
         >>> import pyarrow as pa, thalweg as tw
         >>> from datetime import datetime
         >>> s = tw.session()
@@ -131,23 +163,37 @@ class ContinuousQuery:
         ([{'code': '7'}], ['x7'])
         """
         if not self._settings().sets_aside:
-            raise PlanError(f"failed() needs {SETS_ASIDE}: without it, the first row that fails stops the query")
+            raise PlanError(f"failed() needs {SETS_ASIDE}; without it, the first row that fails stops the query")
         if not isinstance(column, str) or not column:
-            raise PlanError(f"failed(column={column!r}): must be the name of the column for the errors")
+            raise PlanError(
+                f"failed(column={column!r}): column must be a non-empty string, the name of the column for the errors"
+            )
         run = self._local_run() if self._spark is None else self._spark_run()
         run.plan = plan_of_failed(run.plan)
         if column.lower() in map(str.lower, failed_columns(run.plan)):
-            raise PlanError(f"there is a column {column!r} already: choose another name with failed(column=...)")
+            raise PlanError(f"there is already a column {column!r}; choose another name with failed(column=...)")
         return run.failed(column) if isinstance(run, SparkRun) else pa.Table.from_batches(list(run.failed(column)))
 
     def late(self) -> Any:
-        """The rows that are in no result because they came late or had no time, with all columns of their stream and a
-        column ``lost`` that says why: a DataFrame on Spark, in this process a table. Rows of a join have columns
-        ``<source>_<column>``, and nulls in those of other streams.
+        """Return the rows that are in no result because they are late or have no time.
 
-        They are found in a run of their own, which reads the sources again and joins nothing. On Spark, late rows of
-        grouped windows are not available: Spark drops them itself.
+        They have all columns of their stream and a column ``lost`` with the reason. In a join, the columns are named
+        ``<source>_<column>``, and those of other streams are null. Late rows are found in a separate run, which reads
+        the sources again and joins nothing.
 
+        Returns
+        -------
+        DataFrame or pyarrow.Table
+            On Spark, a DataFrame; in this process, a table.
+
+        Raises
+        ------
+        PlanError
+            If a stream has a column ``lost``, or for grouped windows of Spark streams, whose late rows Spark drops
+            itself.
+
+        Examples
+        --------
         >>> import pyarrow as pa, thalweg as tw
         >>> from datetime import datetime
         >>> s = tw.session()
@@ -160,7 +206,9 @@ class ContinuousQuery:
         run = self._local_run() if self._spark is None else self._spark_run()
         run.plan = plan_of_late(run.plan)
         if LOST in map(str.lower, late_schema(run.plan).names[:-1]):
-            raise PlanError(f"a stream has a column {LOST!r}, which late() adds: rename it before it is registered")
+            raise PlanError(
+                f"a stream has a column {LOST!r}, which late() adds; rename it before registering the stream"
+            )
         return run.late() if isinstance(run, SparkRun) else pa.Table.from_batches(list(run.late()))
 
     def _spark_run(self) -> SparkRun:
@@ -169,9 +217,19 @@ class ContinuousQuery:
         return SparkRun(plan, self._functions, settings, self._data, self._events.append)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """In this process: results as they are asked for. Every call is a pass of its own."""
+        """Return the results lazily, without Spark. Every call is a separate pass over the data.
+
+        Returns
+        -------
+        Iterator[pyarrow.RecordBatch]
+
+        Raises
+        ------
+        PlanError
+            If the session runs on Spark; use :meth:`dataframe` there.
+        """
         if self._spark is not None:
-            raise PlanError("batches() is for sessions without Spark; q.dataframe() gives a DataFrame")
+            raise PlanError("batches() is only for sessions without Spark; use q.dataframe()")
         run = self._local_run()
         self._parts = run.parts
         return run.batches()
@@ -183,12 +241,24 @@ class ContinuousQuery:
         return LocalRun(plan, self._functions, settings, data, self._events.append)
 
     def operators(self, costs: Costs | Mapping[str, Costs] | None = None) -> tuple[Operator, ...]:
-        """The plan as operators of a simulation (docs/simulation.md), without Spark: ``simulate(sources,
-        q.operators(costs=...))``. Rows of the streams come from the simulation's sources, which are named like the
-        streams of the session and have their columns. Tables are read from the session before time begins.
+        """Return the plan as operators of a simulation (docs/simulation.md), without Spark.
 
-        `costs`: those of all operators but scans, or by name of operator. What is not declared costs nothing.
+        Use it as ``simulate(sources, q.operators(costs=...))``. The rows of streams come from the sources of the
+        simulation, which have the names and the columns of the streams of the session. Tables are read from the session
+        before the simulation starts.
 
+        Parameters
+        ----------
+        costs
+            The costs of all operators except scans, or a dict of costs by operator name. An operator without declared
+            costs costs nothing.
+
+        Returns
+        -------
+        tuple of Operator
+
+        Examples
+        --------
         >>> import pyarrow as pa, thalweg as tw
         >>> from datetime import datetime
         >>> from thalweg.runtime.local.virtual import Costs, Source, simulate
@@ -201,7 +271,7 @@ class ContinuousQuery:
         ([{'events': 2}], [10.0])
         """
         if self._spark is not None:
-            raise PlanError("operators() is for sessions without Spark: simulations run in this process")
+            raise PlanError("operators() is only for sessions without Spark, because simulations run in this process")
         from thalweg.runtime.local.virtual import Costs
 
         return self._local_run().operators(Costs() if costs is None else costs)
@@ -214,18 +284,31 @@ class ContinuousQuery:
         trigger: str | Mapping[str, Any] | None = None,
         checkpoint: str | None = None,
     ) -> Handle:
-        """Write the results, in the background.
+        """Start the query, which writes its results in the background.
 
         Parameters
         ----------
         path, format, options
-            Of the sink, as in Spark's ``writeStream``: ``format="parquet"`` by default where a path is given. In this
-            process parquet and csv.
+            Where the results go, as in Spark's ``writeStream``. If a path is given, the default is
+            ``format="parquet"``. Without Spark, the formats are parquet and csv.
         trigger
-            ``"10 seconds"``, ``"availableNow"``, or what ``writeStream.trigger`` takes, as a dict.
+            For Spark streams: ``"10 seconds"``, ``"availableNow"``, or a dict of the arguments of
+            ``writeStream.trigger``.
         checkpoint
-            The folder of a Spark stream's checkpoint. It is bound to this query: a restart goes on with the plan it was
-            begun with, another query is refused.
+            For Spark streams: the folder of the checkpoint. It belongs to this query: a restart continues with the plan
+            that the checkpoint was created with, and another query is refused.
+
+        Returns
+        -------
+        Handle
+            The running query, with the interface of Spark's StreamingQuery.
+
+        Raises
+        ------
+        PlanError
+            If an argument is invalid, or a query with the same name or checkpoint is running.
+        CheckpointError
+            If the checkpoint belongs to another query or plan.
         """
         path, checkpoint = (None if place is None else os.fspath(place) for place in (path, checkpoint))
         with self._running.lock:
@@ -235,19 +318,19 @@ class ContinuousQuery:
         self, path: str | None, format: str | None, options: dict[str, Any], trigger: Any, checkpoint: str | None
     ) -> Handle:
         if self.name is not None and self._running.named(self.name):
-            raise PlanError(f"a query {self.name!r} is running: stop it first, or give this one another name=")
+            raise PlanError(f"a query {self.name!r} is already running; stop it first, or give this one another name=")
         streaming = self._spark is not None and any(df.isStreaming for df in self._data.values())
         kind = format or ("parquet" if path is not None else None)
         if kind is None:
             others = "format='console', 'memory', 'noop'" if streaming else "format='noop'"
-            raise PlanError(f"start() needs to know where results go: path=..., or {others}")
+            raise PlanError(f"start() needs a place for the results: give path=..., or {others}")
         if streaming:
             handle: Handle = self._stream(path, kind, options, trigger, checkpoint)
         else:
             for given, value in (("trigger", trigger), ("checkpoint", checkpoint)):
                 if value is not None:
                     raise PlanError(
-                        f"{given}={value!r} is for Spark streams: this run reads its data to their end; leave it out"
+                        f"{given}={value!r} is only for Spark streams; remove it, because this run reads finished data"
                     )
             handle = self._finished(path, kind, options)
         self._running.add(handle)
@@ -266,7 +349,7 @@ class ContinuousQuery:
             return run.dataframe()
 
         start = Start(kind, path, options, trigger, place, self.name)
-        query = start_stream(self._spark, run.plan, made, self._asked, self._args, start)
+        query = start_stream(self._spark, run.plan, made, self._parsed, self._args, start)
         self._parts = run.parts
         return StreamRun(self, run, query, place)
 
@@ -284,7 +367,7 @@ class ContinuousQuery:
 
             job = FinishedJob(self._spark, writer, path, run.settings.redact)
 
-            def save(told: Callable[[int | None], None]) -> None:
+            def save(report: Callable[[int | None], None]) -> None:
                 try:
                     job.save()
                 except ThalwegError:
@@ -299,10 +382,10 @@ class ContinuousQuery:
         self._parts = local.parts
         sink = LocalSink.claim(path, kind, options, self.schema)
 
-        def work(told: Callable[[int | None], None]) -> None:
+        def work(report: Callable[[int | None], None]) -> None:
             try:
-                local.data = {alias: _telling(batches, told) for alias, batches in local.data.items()}
-                sink.write(local.batches(), told)
+                local.data = {alias: _reporting(batches, report) for alias, batches in local.data.items()}
+                sink.write(local.batches(), report)
             finally:
                 sink.release()
 
@@ -313,24 +396,29 @@ class ContinuousQuery:
             raise
 
     def report(self) -> QueryReport:
-        """What the adaptive parts of the latest run have counted so far. Never waits for a query."""
+        """Return what the adaptive parts of the latest run have counted so far. Never waits for a query.
+
+        Returns
+        -------
+        QueryReport
+        """
         return self._parts.report()
 
     def events(self) -> list[Record]:
-        """What was observed and decided, as plain records, the latest last."""
+        """Return what was observed and decided, as plain records; the latest record is the last."""
         return list(self._events)
 
     def __repr__(self) -> str:
-        text = " ".join(self._asked.text.split())
+        text = " ".join(self._parsed.text.split())
         return f"ContinuousQuery({self.name or ''}{': ' if self.name else ''}{text})"
 
 
-def _telling(read: Callable[[], Any], told: Callable[[None], None]) -> Callable[[], Any]:
-    """Every batch is told when it is read."""
+def _reporting(read: Callable[[], Any], report: Callable[[None], None]) -> Callable[[], Any]:
+    """Return a reader of the same batches that calls `report` for every batch it reads."""
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in read():
-            told(None)
+            report(None)
             yield batch
 
     return batches

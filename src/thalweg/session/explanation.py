@@ -1,15 +1,15 @@
-"""How the plan of a query, and what was counted when it ran, become an `Explanation`."""
+"""Makes an `Explanation` of the plan of a query and of what was counted when it ran."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from thalweg.formatting import percent
 from thalweg.plan.expression import Expression, UserCall, text_of, walk
 from thalweg.plan.nodes import Aggregate, Compute, Fail, Filter, Product, Scan, TableJoin, WindowJoin, subject, walk_up
 from thalweg.plan.nodes import Node as PlanNode
-from thalweg.plan.number_words import percent
 from thalweg.plan.plan_estimates import SourceEstimates
-from thalweg.plan.query import Condition, Query, Source, guards_of
+from thalweg.plan.query import Condition, Query, QuerySource, guards_of
 from thalweg.plan.query_plan import Branch, QueryPlan
 from thalweg.plan.window import as_written
 from thalweg.report import Explanation, JoinReport, Report
@@ -22,18 +22,20 @@ from thalweg.session.parts import QueryReport, of_groups
 
 NOTHING = SourceEstimates()
 SET_ASIDE = (
-    "rows that fail are set aside: q.failed() finds them, as q.late() finds late rows, in a run of its own that reads "
-    "the sources again"
+    "rows that fail are set aside: q.failed() returns them, and q.late() returns late rows, each in a separate run "
+    "that reads the sources again"
 )
 
 
 def explanation(
     plan: QueryPlan, where: str, report: QueryReport, name: str | None = None, *, is_finished: bool = False
 ) -> Explanation:
-    """One pipeline: the plan is the one that runs. `is_finished`: on Spark, over finished data."""
+    """Explain a plan, exactly as it runs. `is_finished`: it runs on Spark over finished data."""
     counted = _counted(report)
     physical = _Physical(plan, counted, is_finished)
-    estimates = tuple(f"{scan.alias}: {said}{_beside(counted, scan)}" for scan, said in _estimated(plan) if said)
+    estimates = tuple(
+        f"{scan.alias}: {sentence}{_beside(counted, scan)}" for scan, sentence in _estimated(plan) if sentence
+    )
     columns = tuple(f"{field.name}: {field.type}" for field in plan.query.schema)
     notes = (*plan.notes, *([SET_ASIDE] if plan.sets_aside else []))
     return Explanation(
@@ -47,13 +49,13 @@ def explanation(
 
 
 def logical(query: Query) -> Node:
-    """As it is written."""
-    return Node("Select", _outputs(query), (_asked(QueryPlan.of(query).root.input),))
+    """Return the plan of a query as it is written."""
+    return Node("Select", _outputs(query), (_as_written(QueryPlan.of(query).root.input),))
 
 
-def _asked(node: PlanNode) -> Node:
-    """A node of a plan that no rule has seen, in the words of the query."""
-    inputs = tuple(_asked(child) for child in node.inputs)
+def _as_written(node: PlanNode) -> Node:
+    """Return a node of a plan that no rule has changed, in the words of the query."""
+    inputs = tuple(_as_written(child) for child in node.inputs)
     match node:
         case Scan():
             return Node("Stream" if node.source.relation.is_stream else "Table", (_of_source(node.source),))
@@ -68,13 +70,13 @@ def _asked(node: PlanNode) -> Node:
 
 
 class _Physical:
-    """The tree of the plan that runs, with who does what, and what was counted."""
+    """The tree of the plan that runs: which operator does what, and what was counted."""
 
     def __init__(self, plan: QueryPlan, counted: Mapping[str, str], is_finished: bool) -> None:
         self.plan, self.policy, self.counted, self.is_finished = plan, plan.policy, counted, is_finished
 
     def tree(self) -> Node:
-        """From the output down."""
+        """Return the tree, from the output down."""
         drawn = self._drawn(self.plan.root.input)
         return Node("Project", _outputs(self.plan.query), (drawn,))
 
@@ -98,7 +100,7 @@ class _Physical:
                 details = [*_on(node), *who, first, *probe_sentences(node), *([spread] if spread else []), *counted]
                 return Node("Join", (f"{kind}, over windows ({self.policy})", *details), inputs)
             case TableJoin():
-                return Node("Join", ("Spark's own, with tables", *_on(node), operator_sentence(node)), inputs)
+                return Node("Join", ("by Spark, with tables", *_on(node), operator_sentence(node)), inputs)
             case Fail():
                 of = " or ".join(alias for alias, _ in node.columns if alias)
                 what = "sets aside" if self.plan.sets_aside else "fails the query on"
@@ -117,9 +119,9 @@ class _Physical:
         if late:
             details.append(f"up to {as_written(late).lower()} out of order")
         if source.window is not None and self.plan.join is None and self.plan.query.grouping is None:
-            details.append("its window bounds nothing: nothing is kept")
+            details.append("its window has no effect, because no rows are kept")
         if source.window is not None and source.window.rows is not None and self.plan.join is not None:
-            details.append("a row is joined when it is known which one takes its place in the window")
+            details.append("a row is joined once the row that replaces it in the window is known")
         return Node("Stream" if source.relation.is_stream else "Table", tuple(details))
 
     def _filter(self, node: Filter, inputs: tuple[Node, ...]) -> Node:
@@ -129,7 +131,7 @@ class _Physical:
         elif _adapting(node):
             how = "in the written order (policy static)" if self.policy == "static" else f"adaptive ({self.policy})"
         else:
-            how = "in this order, since each of the others can raise" if _fixed(conditions) else "in the JVM first"
+            how = "in this order, because the later ones can raise" if _fixed(conditions) else "in the JVM first"
         counted = []
         if node.id in self.counted:
             counted = [f"counted{_outside_the_jvm(conditions)}: {self.counted[node.id]}"]
@@ -137,17 +139,17 @@ class _Physical:
             node.errors
         )
         estimated = kept_sentence(self._estimates(node))
-        told = [*(_condition(c, self.plan) for c in conditions), *raised, *([estimated] if estimated else []), *counted]
-        return Node("Filter", (how, *told), inputs)
+        lines = [*(_condition(c, self.plan) for c in conditions), *raised, *([estimated] if estimated else [])]
+        return Node("Filter", (how, *lines, *counted), inputs)
 
     def _estimates(self, node: PlanNode) -> SourceEstimates:
-        """Of the source whose rows a node reads or filters."""
+        """Return the estimates of the source whose rows a node reads or filters."""
         return self.plan.estimates.sources.get(subject(node), NOTHING)
 
     def adapts(self) -> tuple[str, ...]:
-        """What may change while it runs; the answer never does."""
+        """Return what may change while it runs. The result never changes."""
         if self.policy == "static":
-            return ("nothing: the policy static keeps every order",)
+            return ("nothing: policy static never changes an order",)
         changes: list[str] = []
         for node in walk_up(self.plan.root):
             if isinstance(node, Filter):
@@ -155,24 +157,24 @@ class _Physical:
             elif isinstance(node, WindowJoin) and len(node.inputs) > 2:
                 others = len(node.inputs) - 1
                 changes.append(f"for new rows of each stream, the order in which the other {others} windows are probed")
-        return tuple(changes) or ("nothing: there is one way to do it",)
+        return tuple(changes) or ("nothing: only one order is possible",)
 
 
 def _condition(condition: Condition, plan: QueryPlan) -> str:
     calls = [part for part in walk(condition.expression) if isinstance(part, UserCall)]
     costs = [cost for call in calls if (cost := plan.estimates.costs_us.get(call.function)) is not None]
     place = {"python": "Python", "arrow": "Arrow", "jvm": "JVM"}[condition.where]
-    said = f", {cost_sentence(costs)}" if costs else ""
-    return f"{condition.text}  ({place}{said})"
+    cost_note = f", {cost_sentence(costs)}" if costs else ""
+    return f"{condition.text}  ({place}{cost_note})"
 
 
 def _on(join: WindowJoin | TableJoin) -> list[str]:
-    """What it compares."""
+    """Return the conditions of a join."""
     return [e.text for e in join.equalities] + [f"{c.text}  (checked on joined rows)" for c in join.residuals]
 
 
 def _grouped(node: Aggregate) -> tuple[str, ...]:
-    """By what, and what of each group."""
+    """Return the keys and the aggregates of a grouping."""
     return tuple(map(text_of, (*node.grouping.keys, *node.grouping.aggregates)))
 
 
@@ -181,32 +183,32 @@ def _outputs(query: Query) -> tuple[str, ...]:
 
 
 def _adapting(node: Filter) -> list[str]:
-    """What may change of a filter. Conditions in the JVM have an order of their own."""
+    """Return what may change about a filter. Conditions in the JVM are ordered separately."""
     conditions, where = node.conditions, subject(node)
     if where == "groups":
         return []
     in_jvm = sum(condition.where == "jvm" for condition in conditions)
     others = len(conditions) - in_jvm
-    told = []
+    changes = []
     if others > 1 and not _fixed([condition for condition in conditions if condition.where != "jvm"]):
-        told.append(f"the order of the {others} filters of {where}{_outside_the_jvm(conditions)}")
+        changes.append(f"the order of the {others} filters of {where}{_outside_the_jvm(conditions)}")
     if in_jvm > 1 and not _fixed([condition for condition in conditions if condition.where == "jvm"]):
-        told.append(f"when a query starts, the order of the {in_jvm} filters of {where} in the JVM")
-    return told
+        changes.append(f"when a query starts, the order of the {in_jvm} filters of {where} in the JVM")
+    return changes
 
 
 def _fixed(conditions: Sequence[Condition]) -> bool:
-    """Whether each waits for all that are written before it."""
+    """Whether each condition waits for all that are written before it."""
     written = sorted(conditions, key=lambda condition: condition.place)
     return all(len(guards) == n for n, guards in enumerate(guards_of(written)))
 
 
 def _outside_the_jvm(conditions: Sequence[Condition]) -> str:
-    """Where rows that Spark's own filters dropped are not seen."""
+    """Return a qualifier for counts that do not include rows that Spark's own filters dropped."""
     return " outside the JVM" if any(condition.where == "jvm" for condition in conditions) else ""
 
 
-def _of_source(source: Source) -> str:
+def _of_source(source: QuerySource) -> str:
     relation = source.relation
     name = relation.name if relation.name == source.alias else f"{relation.name} AS {source.alias}"
     return f"{name} {source.window}" if source.window is not None else name
@@ -218,7 +220,7 @@ def _output(name: str, expression: Expression) -> str:
 
 
 def _estimated(plan: QueryPlan) -> Iterator[tuple[Branch, str]]:
-    """Every source, and the sentence about it."""
+    """Yield every source and the sentence about it."""
     for scan in plan.scans:
         if (source := plan.estimates.sources.get(scan.alias)) is not None:
             is_stream = scan.source.relation.is_stream
@@ -226,28 +228,28 @@ def _estimated(plan: QueryPlan) -> Iterator[tuple[Branch, str]]:
 
 
 def _beside(counted: Mapping[str, str], scan: Branch) -> str:
-    """An estimate: what was counted of the same."""
-    told = [counted[name] for name in (f"filter of {scan.alias}", scan.alias) if name in counted]
-    return f"; counted{_outside_the_jvm(scan.conditions)}: {', '.join(told)}" if told else ""
+    """Return what was counted, to be shown next to the estimate of the same source."""
+    counts = [counted[name] for name in (f"filter of {scan.alias}", scan.alias) if name in counted]
+    return f"; counted{_outside_the_jvm(scan.conditions)}: {', '.join(counts)}" if counts else ""
 
 
 def _counted(report: QueryReport) -> dict[str, str]:
-    """What parts have counted, over all their runs, by part and stream."""
-    told: dict[str, str] = {}
+    """Return what the parts have counted over all their runs, by part and stream."""
+    found: dict[str, str] = {}
     for name, each in report.parts:
         if isinstance(each, Report) and (counted := rows_and_kept(each)):
-            told[name] = counted
+            found[name] = counted
         elif isinstance(each, JoinReport) and each.sections:
             results = sum(s.results for s in each.sections)
-            told[name] = f"{results:,} results"
-            told |= {alias: _of_stream(each, alias) for alias in each.sections[0].streams}
+            found[name] = f"{results:,} results"
+            found |= {alias: _of_stream(each, alias) for alias in each.sections[0].streams}
     if report.groups:
-        told["groups"] = of_groups(report.groups[-1])
-    return told
+        found["groups"] = of_groups(report.groups[-1])
+    return found
 
 
 def _of_stream(report: JoinReport, alias: str) -> str:
-    """Rows it brought, and how many rows of others found a partner among them."""
+    """Return how many rows a stream had, and how many rows of other streams found a partner among them."""
     streams = [stream for section in report.sections for stream in section.streams.values()]
     rows = sum(stream.rows for stream in streams if stream.stream == alias)
     late = sum(stream.late for stream in streams if stream.stream == alias)
@@ -256,5 +258,5 @@ def _of_stream(report: JoinReport, alias: str) -> str:
         for other, evaluated, passed in zip(stream.others, stream.evaluated, stream.passed, strict=True):
             if other == alias:
                 looked, found = looked + evaluated, found + passed
-    told = f"{rows:,} rows" + (f", {late:,} of them late" if late else "")
-    return told + (f", found by {percent(found / looked)} of {looked:,} that looked" if looked else "")
+    counts = f"{rows:,} rows to the join" + (f", {late:,} of them late" if late else "")
+    return counts + (f", {percent(found / looked)} of {looked:,} probes found one" if looked else "")

@@ -1,4 +1,4 @@
-"""What `q.start` gives: Spark's StreamingQuery and, in the same words, a run over finished data."""
+"""What `q.start` returns: a run on a Spark stream, or a run over finished data with the same interface."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 
 SECONDS_AT_EXIT = 10.0
-"""That the end of a process waits for its runs: each ends with the batch it reads or writes, but a source may block."""
+"""How long a process that ends waits for its runs. Each ends after the current batch, but a source may block."""
 ASK_AGAIN_S = 1.0
-"""Between two attempts to interrupt work: what has not begun cannot be interrupted."""
+"""The time between two attempts to interrupt work, because work that has not started cannot be interrupted."""
 
 
 class Stopped(Exception):  # noqa: N818 - no error
-    """A run was asked to stop: what it has found is kept."""
+    """Raised in a run that was asked to stop. What it has found is kept."""
 
 
 class ProcessEnds(Exception):  # noqa: N818 - no error
-    """The process of a run ends: nothing is kept, since nobody asked for a part of the results."""
+    """Raised in a run whose process ends. Nothing is kept, because a part of the results was not asked for."""
 
 
 class Handle(Protocol):
-    """In Spark's spelling."""
+    """A started query, with the method names of Spark's StreamingQuery."""
 
     @property
     def id(self) -> str: ...
@@ -64,11 +64,11 @@ def _shown(handle: Handle) -> str:
     return f"<query {handle.name or handle.id}: {state}>"
 
 
-class _Asked:
-    """What a run can be asked, as its query can be of the latest one."""
+class _Run:
+    """The part of the interface that all runs share: name, report, explanation and events of this run."""
 
     def __init__(self, query: ContinuousQuery, run: SparkRun | LocalRun) -> None:
-        self._query, self._asked = query, run
+        self._query, self._plan_run = query, run
         self._events: deque[Record] = deque(maxlen=10_000)
         before = run.listener
 
@@ -81,28 +81,28 @@ class _Asked:
             part.listeners.append(self._events.append)
 
     checkpoint: str | None = None
-    """Where a restart goes on; None: nowhere."""
+    """The folder from which a restart continues; None if there is none."""
 
     @property
     def name(self) -> str | None:
-        """As `s.query(name=...)` gave it."""
+        """The name given to `s.query(name=...)`."""
         return self._query.name
 
     def report(self) -> QueryReport:
-        """What the adaptive parts of this run have counted so far."""
-        return self._asked.parts.report()
+        """Return what the adaptive parts of this run have counted so far."""
+        return self._plan_run.parts.report()
 
     def explain(self) -> Explanation:
-        """The plan of this run, and what was counted."""
-        return self._query.explained(self._asked.plan, self._asked.parts)
+        """Return the plan of this run, and what was counted."""
+        return self._query.explained(self._plan_run.plan, self._plan_run.parts)
 
     def events(self) -> list[Record]:
-        """What was observed and decided in this run, as plain records, the latest last."""
+        """Return what was observed and decided in this run, as plain records; the latest record is the last."""
         return list(self._events)
 
 
-class StreamRun(_Asked):
-    """A query of Spark's that runs; what this does not have, Spark's has: ``h.streaming_query``."""
+class StreamRun(_Run):
+    """A query on a Spark stream. ``h.streaming_query`` is Spark's StreamingQuery, for all that this class lacks."""
 
     def __init__(
         self, query: ContinuousQuery, run: SparkRun, streaming_query: Any, checkpoint: str | None = None
@@ -116,40 +116,40 @@ class StreamRun(_Asked):
 
     @property
     def id(self) -> str:
-        """Of the checkpoint: the same after a restart."""
+        """The id of the query, which its checkpoint keeps: it is the same after a restart."""
         return str(self.streaming_query.id)
 
     @property
     def isActive(self) -> bool:  # noqa: N802
-        """Whether it runs."""
+        """Whether the query is running."""
         return bool(self.streaming_query.isActive)
 
     @property
     def lastProgress(self) -> Any:  # noqa: N802
-        """Of the last micro-batch."""
+        """The progress of the last micro-batch, as Spark reports it."""
         return self.streaming_query.lastProgress
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802
-        """Until it ends, or for so many seconds; raises what ended it."""
+        """Wait until the query ends, or for `timeout` seconds. Raise the error that ended it."""
         from thalweg.runtime.spark.sql.failures import run
 
-        ended = run(lambda: self.streaming_query.awaitTermination(timeout), self._asked.settings.redact)
+        ended = run(lambda: self.streaming_query.awaitTermination(timeout), self._plan_run.settings.redact)
         return None if timeout is None else bool(ended)
 
     def exception(self) -> Exception | None:
-        """What ended it, in a sentence; Spark's own is its cause, unless values are redacted."""
+        """Return the error that ended the query, if any. Spark's own error is its cause, unless values are redacted."""
         from thalweg.runtime.spark.sql.failures import query_error
 
         found: Exception | None = self.streaming_query.exception()
-        return None if found is None else query_error(found, self._asked.settings.redact)
+        return None if found is None else query_error(found, self._plan_run.settings.redact)
 
     def stop(self) -> None:
-        """And wait until it has."""
+        """Stop the query and wait until it has ended."""
         self.streaming_query.stop()
 
 
-class BatchRun(_Asked):
-    """A run over finished data in a thread of its own."""
+class BatchRun(_Run):
+    """A run over finished data in its own thread."""
 
     def __init__(
         self,
@@ -159,9 +159,12 @@ class BatchRun(_Asked):
         interrupt: Callable[[], None] = lambda: None,
         release: Callable[[], None] = lambda: None,
     ) -> None:
-        """`work` tells the rows of each batch it has written, and None for one it has read; it hears of a wish to stop
-        by `Stopped`. `interrupt` ends work that does not listen, `release` gives back what work took that never
-        ends."""
+        """Start the run.
+
+        `work` calls its argument with the number of rows of each batch it has written, and with None for each batch it
+        has read. This call raises `Stopped` if the run shall stop. `interrupt` ends work that does not make such calls.
+        `release` frees what work holds that never ends.
+        """
         super().__init__(query, run)
         self._id = str(uuid.uuid4())
         self._work, self._interrupt, self._release = work, interrupt, release
@@ -169,31 +172,31 @@ class BatchRun(_Asked):
         self._stopping: type[Stopped | ProcessEnds] | None = None
         self._error: Exception | None = None
         self._cut_short = self._interrupted = False
-        # not the thread's own: until Python 3.13 Ctrl-C in Thread.join() makes it say that the thread has ended
+        # not Thread.is_alive(): before Python 3.13, Ctrl-C in Thread.join() makes it report that the thread has ended
         self._ended = threading.Event()
         threading.Thread(target=self._run, name=f"thalweg {query.name or self._id[:8]}", daemon=True).start()
         _going.add(self)
-        # again, since the last that is registered is called first: before what the run needs is shut down, as Spark
+        # registered again, because the last one is called first: runs must end before what they need, such as Spark
         atexit.unregister(_end_runs)
         atexit.register(_end_runs)
 
     def _run(self) -> None:
         try:
-            self._work(self._told)
-        except (Stopped, ProcessEnds):  # as it was asked to
+            self._work(self._count)
+        except (Stopped, ProcessEnds):  # as it was asked to do
             self._cut_short = True
-        except Exception as error:  # for exception() and awaitTermination(), as with Spark; also while it stops
+        except Exception as error:  # for exception() and awaitTermination(), as on Spark; also while it stops
             self._error = error
-        except BaseException as error:  # sys.exit() in a source or a function, which ends no more than its thread
-            redact = self._asked.settings.redact
+        except BaseException as error:  # sys.exit() in a source or a function, which only ends its thread
+            redact = self._plan_run.settings.redact
             what = f"{type(error).__name__}, whose message is left out by redact," if redact else f"{error!r},"
             self._error = QueryError(f"the run was ended by {what} which a source or a function raised")
             self._error.__cause__ = None if redact else error
         finally:
             self._ended.set()
 
-    def _told(self, rows: int | None) -> None:
-        """A batch of results was written, or one was read."""
+    def _count(self, rows: int | None) -> None:
+        """Count a batch that was written, or None for one that was read. Raise if the run shall stop."""
         if rows is not None:
             self._rows, self._batches = self._rows + rows, self._batches + 1
         if self._stopping is not None:
@@ -204,23 +207,23 @@ class BatchRun(_Asked):
 
     @property
     def id(self) -> str:
-        """Of this run."""
+        """The id of this run."""
         return self._id
 
     @property
     def isActive(self) -> bool:  # noqa: N802
-        """Whether it runs."""
+        """Whether the query is running."""
         return not self._ended.is_set()
 
     @property
     def lastProgress(self) -> dict[str, Any] | None:  # noqa: N802
-        """Results so far; None: none, or nobody knows (Spark, on finished data)."""
+        """The results so far; None if there are none, or if that is unknown (on Spark, over finished data)."""
         if not self._batches:
             return None
         return {"id": self._id, "name": self.name, "batchId": self._batches - 1, "numOutputRows": self._rows}
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802
-        """Until it ends, or for so many seconds; raises what ended it."""
+        """Wait until the query ends, or for `timeout` seconds. Raise the error that ended it."""
         try:
             ended = self._ended.wait(timeout)
         except KeyboardInterrupt:
@@ -231,11 +234,11 @@ class BatchRun(_Asked):
         return None if timeout is None else ended
 
     def exception(self) -> Exception | None:
-        """What ended it."""
+        """Return the error that ended the run, if any."""
         return self._error
 
     def stop(self) -> None:
-        """After the batch that is being read or written; a job of Spark's on finished data is cancelled."""
+        """Stop the run after the batch that is being read or written. A Spark job on finished data is cancelled."""
         self._ask(Stopped)
         while not self._ended.wait(ASK_AGAIN_S):
             self._interrupt()
@@ -250,7 +253,7 @@ _going: weakref.WeakSet[BatchRun] = weakref.WeakSet()
 
 
 def _forget_runs() -> None:
-    """A forked child has the handles, and not the threads."""
+    """Mark the runs as ended in a forked child, which has the handles but not the threads."""
     for run in list(_going):
         run._ended = threading.Event()
         run._ended.set()
@@ -262,8 +265,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def _end_runs() -> None:
-    """The process ends: runs that are going on end before the interpreter does, which would abort where one is inside
-    Arrow, and leave nothing that is incomplete."""
+    """End the active runs when the process ends, so that they leave nothing incomplete. They must end before the
+    interpreter, which would abort if a thread were inside Arrow."""
     runs = [run for run in _going if run.isActive]
     deadline = time.monotonic() + SECONDS_AT_EXIT
     try:
@@ -275,19 +278,19 @@ def _end_runs() -> None:
                     break
                 run._interrupt()
     except KeyboardInterrupt:
-        pass  # somebody does not want to wait
+        pass  # the user does not want to wait
     for run in runs:
         if run.isActive:
             run._release()
-        elif not run._cut_short:  # it has ended by itself meanwhile
+        elif not run._cut_short:  # it has ended by itself in the meantime
             continue
         if sys.stderr is not None:
             if run._interrupted:
-                remedy = "to keep what it had found, catch KeyboardInterrupt and call stop() on its handle"
+                remedy = "to keep the results so far, catch KeyboardInterrupt and call stop() on its handle"
             else:
                 remedy = "call awaitTermination() on its handle before the script ends"
             print(
-                f"thalweg: the process ended while the query {run.name or run.id} was running, so that it wrote no "
-                f"result: {remedy}",
+                f"thalweg: the process ended while the query {run.name or run.id} was running, so it wrote no results; "
+                f"{remedy}",
                 file=sys.stderr,
             )

@@ -1,4 +1,4 @@
-"""One run of a query in this process: the plan's executor, with adaptive filters and joins that are reported."""
+"""One run of a query in this process: the executor of its plan, with adaptive filters and joins that report."""
 
 from __future__ import annotations
 
@@ -36,33 +36,33 @@ if TYPE_CHECKING:
 
 @dataclass
 class LocalRun:
-    """One pass over the data; `parts` report what it does."""
+    """One pass of a query over the data; `parts` report what it does."""
 
     plan: QueryPlan
     functions: Mapping[str, UserFunction]
     settings: QuerySettings
     data: Mapping[str, Callable[[], Iterable[pa.RecordBatch]]]
-    """By alias."""
+    """Functions that read the data, by alias."""
     listener: Callable[[Record], None]
     parts: Parts = field(default_factory=Parts)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The results, as they are asked for; at least one batch, for the columns."""
+        """Return the results lazily; at least one batch, so that the columns are known."""
         return redacted(self._run().batches(), self.settings.redact)
 
     def failed(self, column: str) -> Iterator[pa.RecordBatch]:
-        """The rows that are set aside, with a column of what was raised."""
+        """Return the rows that are set aside, with a column of what was raised."""
         return redacted(self._run().failed(column), self.settings.redact)
 
     def late(self) -> Iterator[pa.RecordBatch]:
-        """The rows that come too late to be joined or grouped."""
+        """Return the rows that arrive too late to be joined or grouped."""
         return redacted(self._run().late(), self.settings.redact)
 
     def _run(self) -> LocalPlan:
         return LocalPlan(self.plan, self.functions, self.data, self, redact=self.settings.redact)
 
     def operators(self, costs: Costs | Mapping[str, Costs]) -> tuple[Operator, ...]:
-        """The plan for a simulation: its tables are read, its streams arrive when the simulation says so."""
+        """Return the plan as operators of a simulation: tables are read, streams arrive when the simulation says so."""
         from thalweg.runtime.local.virtual.query import PlanParts, plan_operators
 
         def filter_plan(node: Filter) -> FilterPlan:
@@ -78,7 +78,7 @@ class LocalRun:
         return plan_operators(parts, costs)
 
     def filter(self, node: Filter, wanted: Wanted = Wanted.KEPT, column: str = ERRORS_COLUMN) -> Passing:
-        """An adaptive chain."""
+        """Return a filter of the plan as an adaptive chain."""
         plan = FilterPlan(tuple(predicates(node, self.functions)))
         settings = self.settings.of_filter(self.plan, node)
         part = LocalPart(Tally(), self.listener)
@@ -98,7 +98,7 @@ class LocalRun:
         *,
         late: bool = False,
     ) -> Batches:
-        """An adaptive join."""
+        """Return the results of the join of the plan, as an adaptive join."""
         plan, settings = window_join_plan(node, timeless=is_timeless(node)), self.settings.join
         part = LocalPart(JoinTally(), self.listener)
         self.parts.add(node.id, part)
@@ -106,16 +106,16 @@ class LocalRun:
         return join_batches(JoinPass(plan, settings, *part.begin(settings), wanted, watermark, rounds), rows)
 
     def left_out(self, alias: str, rows: int) -> None:
-        """For the report."""
+        """Count rows that were too late for their window of rows, for the report."""
         self.parts.left_out[alias] = self.parts.left_out.get(alias, 0) + rows
 
     def grouped(self, counts: GroupCounts) -> None:
-        """For the report."""
+        """Set the counts of grouped windows, for the report."""
         self.parts.groups = [counts]
 
 
 class LocalPart(Applied):
-    """A filter or a join of a query in this process, as its report knows it."""
+    """A filter or join of a query in this process, for its report."""
 
     def __init__(self, tally: Tally | JoinTally, listener: Callable[[Record], None]) -> None:
         super().__init__(tally.add)
@@ -123,9 +123,9 @@ class LocalPart(Applied):
         self.listeners.append(listener)
 
     def begin(self, settings: AdaptSettings) -> tuple[str, Callable[[Record], None]]:
-        """The name of another pass over data, and where its records go."""
+        """Return the name of a new pass over data, and the function that receives its records."""
         return self._next_run(), self._sink(settings.events)
 
     def report(self) -> Report | JoinReport:
-        """What has been counted so far."""
+        """Return what has been counted so far."""
         return self._tally.report()

@@ -1,10 +1,10 @@
-"""Files of results, written in this process.
+"""Writes files of results in this process.
 
-A run writes a hidden file, `.results.unfinished`, in its folder and renames it when it is complete, so that nothing
-incomplete ever has the name of a result. The run holds a lock on that file for as long as its process lives: a folder
-in which another run writes is refused, also for another process, and what a process left that was killed is taken
-over. Without locks (Windows, some network file systems) a file that was left must be removed by hand, as the error
-says.
+A run writes a hidden file, `.results.unfinished`, in its folder and renames it when it is complete, so an incomplete
+file never has the name of a result. The run holds a lock on that file as long as its process lives. A folder to which
+another run writes is refused, even if that run is in another process. If a process was killed, the next run takes over
+the file that it left. Without locks (Windows, some network file systems), such a file must be removed by hand, as the
+error message says.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ except ImportError:  # Windows
 UNFINISHED = ".results.unfinished"
 
 _held: set[int] = set()
-"""Open files whose locks this process holds."""
+"""The open files whose locks this process holds."""
 
 
 def _leave_locks_to_the_parent() -> None:
-    """A forked child has the same open files, and with them would keep the locks of a parent that died."""
+    """Close the files in a forked child, which would otherwise keep the locks of a parent that died."""
     while _held:
         os.close(_held.pop())
 
@@ -44,28 +44,28 @@ if hasattr(os, "register_at_fork"):
 
 
 class LocalSink:
-    """A folder that was claimed for one run, until it is released."""
+    """A folder that is claimed for one run until it is released."""
 
     def __init__(self, folder: Path | None, kind: str, schema: pa.Schema, lock: int | None) -> None:
         self._folder, self._kind, self._schema, self._lock = folder, kind, schema, lock
 
     @classmethod
     def claim(cls, path: str | None, kind: str, options: Mapping[str, str], schema: pa.Schema) -> LocalSink:
-        """Refuse what cannot be written, before anything is read."""
+        """Claim a folder. Raise a PlanError for results that cannot be written, before anything is read."""
         if options:
-            raise PlanError(f"options={dict(options)!r}: files written in this process have none; leave them out")
+            raise PlanError(f"options={dict(options)!r}: a session without Spark takes no options; remove them")
         if kind not in ("parquet", "csv", "noop"):
-            raise PlanError(f"format={kind!r}: in this process results go to 'parquet', 'csv' or 'noop'")
+            raise PlanError(f"format={kind!r} needs Spark; a session without Spark writes 'parquet', 'csv' or 'noop'")
         if kind == "noop":
             return cls(None, kind, schema, None)
         if path is None:
             raise PlanError(f"format={kind!r} needs path=..., the folder for the results")
         _refuse_types(kind, schema)
         if "://" in path:
-            raise PlanError(f"path={path!r}: in this process results go to a folder of this machine; give its path")
+            raise PlanError(f"path={path!r}: a session without Spark writes to a local folder; give the path of one")
         folder = Path(path).absolute()  # the working directory may change while the query runs
         if folder.exists() and not folder.is_dir():
-            raise PlanError(f"{path} is a file: give a new folder")
+            raise PlanError(f"path={path!r} is a file; give a new folder")
         _refuse_results(path, folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -75,30 +75,32 @@ class LocalSink:
                 f"path={path!r} cannot be written to: {error.strerror or error}; give another folder"
             ) from error
         try:
-            _refuse_results(path, folder)  # of a run that ended meanwhile
+            _refuse_results(path, folder)  # of a run that has ended in the meantime
         except PlanError:
             _remove(folder / UNFINISHED)
             _unlock(lock)
             raise
         return cls(folder, kind, schema, lock)
 
-    def write(self, batches: Iterator[pa.RecordBatch], told: Callable[[int], None]) -> None:
-        """One file, `results.parquet` or `results.csv`; `told` hears the rows of each batch. A run that was stopped
-        leaves what it had found until then. Whatever comes of it, `release` must follow."""
+    def write(self, batches: Iterator[pa.RecordBatch], report: Callable[[int], None]) -> None:
+        """Write one file, `results.parquet` or `results.csv`, and call `report` with the number of rows of each batch.
+
+        A run that is stopped keeps what it has found so far. `release` must be called afterwards in every case.
+        """
         if self._folder is None:
             for batch in batches:
-                told(batch.num_rows)
+                report(batch.num_rows)
             return
         unfinished = self._folder / UNFINISHED
         with _writer(self._kind, unfinished, self._schema) as writer, suppress(Stopped):
             for batch in batches:
                 writer.write_batch(batch)
-                told(batch.num_rows)
+                report(batch.num_rows)
         _flush(unfinished)
         unfinished.rename(self._folder / f"results.{self._kind}")
 
     def release(self) -> None:
-        """Remove what is unfinished, if anything is, and let others have the folder. May be called again."""
+        """Remove the unfinished file, if there is one, and give up the folder. May be called more than once."""
         folder, self._folder = self._folder, None
         if folder is not None:
             _remove(folder / UNFINISHED)
@@ -116,18 +118,18 @@ def _writer(kind: str, where: Any, schema: pa.Schema) -> Any:
 
 
 def _refuse_types(kind: str, schema: pa.Schema) -> None:
-    """Each column is tried by writing a null, since pyarrow has no list of what it can write."""
+    """Try each column by writing a null, because pyarrow has no list of the types it can write."""
     for field in schema:
         alone = pa.schema([pa.field("x", field.type)])
         try:
             if kind == "csv" and _is_bytes(field.type):
-                raise pa.ArrowInvalid("bytes need not be text")  # pyarrow fails on the first that is none
+                raise pa.ArrowInvalid("bytes need not be text")  # pyarrow fails on the first value that is not text
             with _writer(kind, pa.BufferOutputStream(), alone) as writer:
                 writer.write_batch(pa.RecordBatch.from_arrays([pa.nulls(1, field.type)], schema=alone))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
-            other = "" if kind == "parquet" else "write format='parquet', or "
+            other = "" if kind == "parquet" else "use format='parquet', or "
             raise PlanError(
-                f"format={kind!r} cannot hold the column {field.name!r}, which is {field.type}: {other}leave it out of "
+                f"format={kind!r} cannot store the column {field.name!r}, which is {field.type}; {other}remove it from "
                 "SELECT"
             ) from None
 
@@ -142,12 +144,12 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 def _refuse_results(path: str, folder: Path) -> None:
     if folder.exists() and any(file.name != UNFINISHED for file in folder.iterdir()):
-        raise PlanError(f"{path} is there and is no empty folder: give a new one, or remove what is there")
+        raise PlanError(f"path={path!r} is not empty; give a new folder, or remove the files in it")
 
 
 def _locked(path: str, folder: Path) -> int | None:
-    """A lock on the folder's unfinished file, which is made if it is not there; None: locks cannot be had, and the file
-    is new."""
+    """Lock the unfinished file of the folder, which is created if it does not exist. Return None if locks are not
+    available and the file is new."""
     unfinished = folder / UNFINISHED
     while True:
         try:
@@ -155,7 +157,7 @@ def _locked(path: str, folder: Path) -> int | None:
         except FileExistsError:
             try:
                 opened, is_new = os.open(unfinished, os.O_RDWR), False
-            except FileNotFoundError:  # removed meanwhile
+            except FileNotFoundError:  # removed in the meantime
                 continue
         held = False
         try:
@@ -164,7 +166,7 @@ def _locked(path: str, folder: Path) -> int | None:
                 held = True
         except BlockingIOError:
             os.close(opened)
-            raise PlanError(f"{path} is being written by another query: give this one a folder of its own") from None
+            raise PlanError(f"another query is writing to path={path!r}; give this one another folder") from None
         except OSError:
             pass  # a file system without locks
         if not held:
@@ -172,13 +174,13 @@ def _locked(path: str, folder: Path) -> int | None:
             if is_new:
                 return None
             raise PlanError(
-                f"{path} is being written by another query, or was by one that was killed: give this one a folder of "
-                f"its own, or, if none is running, remove {unfinished}"
+                f"another query is writing to path={path!r}, or was killed while it did; give this one another folder "
+                f"or, if none is running, remove {unfinished}"
             )
         if _is_still(unfinished, opened):
             _held.add(opened)
             return opened
-        os.close(opened)  # the run that had it has ended: the file was removed, or is a result now
+        os.close(opened)  # the other run has ended: the file was removed, or is a result now
 
 
 def _is_still(unfinished: Path, opened: int) -> bool:
@@ -189,7 +191,7 @@ def _is_still(unfinished: Path, opened: int) -> bool:
 
 
 def _flush(file: Path) -> None:
-    """To the disk: a name must not outlive its content if the machine goes down."""
+    """Flush a file to disk, so that it is not renamed before its content is safe if the machine goes down."""
     opened = os.open(file, os.O_RDWR)
     try:
         os.fsync(opened)

@@ -1,4 +1,4 @@
-"""The settings of a query: the same as those of filters and joins, from the same places."""
+"""The settings of a query: those of its filters and joins, read from the same places."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thalweg.runtime.settings import DEAD_LETTER, FilterSettings
 
 @dataclass(frozen=True, slots=True)
 class QuerySettings:
-    """What applies to one run of a query, or to one explanation of it."""
+    """The settings that apply to one run of a query, or to one explanation of it."""
 
     filters: FilterSettings
     join: JoinSettings
@@ -24,21 +24,21 @@ class QuerySettings:
 
     @classmethod
     def in_force(cls, given: Mapping[str, Any], spark: Any = None) -> QuerySettings:
-        """As they are now; refuses what filters or joins of the query would refuse."""
+        """Resolve the current settings. Raise a PlanError for what a filter or join of the query would refuse."""
         join = JoinSettings.in_force(_taken_by(JoinSettings, given), spark)
         filters = FilterSettings.in_force(_taken_by(FilterSettings, given), spark, look=False)
-        # a policy named outside need not take what the query says about profiling, which is then left out
+        # a policy set by the configuration may not accept the profiling settings of the query, which are then left out
         of_policy = {name: join.of_policy.get(name) for name in SETTINGS if name in given}
         return cls(filters, join, {**given, **of_policy, "policy": join.policy, "redact": join.redact})
 
     @property
     def policy_name(self) -> str:
-        """The name under which plans, reports and `explain` know the policy."""
+        """The name of the policy in plans, reports and `explain`."""
         return self.join.policy_name
 
     @property
     def redact(self) -> bool:
-        """Whether errors and reports hold no value of a row."""
+        """Whether errors and reports must not contain values of rows."""
         return self.join.redact
 
     @property
@@ -47,18 +47,18 @@ class QuerySettings:
         return self.filters.dead_letter
 
     def of_filter(self, plan: QueryPlan, node: Filter) -> FilterSettings:
-        """Of a filter of a plan. Rows that fail travel on if the filter has a column for what was raised. Before a
-        join, nothing is expected to raise without one, and what does fails the query."""
+        """Return the settings of one filter of a plan. Rows that fail are passed on if the filter has a column for the
+        errors. Before a join, no condition without such a column is expected to raise; if one does, the query fails."""
         before_join = plan.join is not None and subject(node) != "joined rows"
         sets_aside = bool(node.errors) or (self.sets_aside and not before_join)
         return replace(self.filters, on_error=DEAD_LETTER if sets_aside else "raise")
 
     def given_to_filter(self, plan: QueryPlan, node: Filter) -> dict[str, Any]:
-        """Arguments of a `Filters` for a filter of a plan."""
+        """Return the arguments of the `Filters` for one filter of a plan."""
         return {**_taken_by(FilterSettings, self.given), "on_error": self.of_filter(plan, node).on_error}
 
     def given_to_join(self) -> dict[str, Any]:
-        """Arguments of a `Join`."""
+        """Return the arguments of the `Join` of a plan."""
         return _taken_by(JoinSettings, self.given)
 
 

@@ -1,4 +1,4 @@
-"""Which queries of a session run, by name."""
+"""Keeps track of the running queries of a session."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from thalweg.session.handle import Handle
 
 @dataclass
 class Running:
-    """The queries of a session that run."""
+    """The running queries of a session."""
 
     lock: ClassVar[threading.Lock] = threading.Lock()
-    """One query is started at a time, of all sessions, which may be given one checkpoint."""
+    """Only one query is started at a time over all sessions, because two sessions may be given the same checkpoint."""
     _handles: list[Handle] = field(default_factory=list)
 
     def add(self, handle: Handle) -> None:
-        """One more."""
+        """Add a query that was started."""
         self._handles.append(handle)
 
     def named(self, name: str) -> bool:
-        """Whether one has that name, in whatever case."""
+        """Whether a running query has this name, ignoring case."""
         return any((handle.name or "").lower() == name.lower() for handle in self._active())
 
     def _active(self) -> list[Handle]:

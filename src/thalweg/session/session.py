@@ -1,4 +1,4 @@
-"""The public face of continuous queries: `session(...)` makes a :class:`Session`, which knows streams by name."""
+"""Sessions: `session(...)` returns a :class:`Session`, in which streams are registered and queried by name."""
 
 from __future__ import annotations
 
@@ -26,12 +26,28 @@ from thalweg.session.running import Running
 from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 _registrations = count(1)
-"""Of relations and functions, over all sessions of this process."""
+"""Numbers for registered relations and functions, over all sessions of this process."""
 
 
 def session(spark: Any = None) -> Session:
-    """A session whose queries run on `spark`, or, without one, in this process.
+    """Return a session whose queries run on Spark or in this process.
 
+    Parameters
+    ----------
+    spark
+        A SparkSession. Without one, queries run in this process.
+
+    Returns
+    -------
+    Session
+
+    Raises
+    ------
+    PlanError
+        If `spark` is not a SparkSession.
+
+    Examples
+    --------
     >>> import pyarrow as pa, thalweg as tw
     >>> from datetime import datetime
     >>> s = tw.session()
@@ -41,13 +57,18 @@ def session(spark: Any = None) -> Session:
     [{'bits': 320}, {'bits': 480}]
     """
     if spark is not None and not (hasattr(spark, "createDataFrame") and hasattr(spark, "readStream")):
-        raise PlanError(f"session() takes a SparkSession or nothing, not a {type(spark).__name__}; leave it out")
+        raise PlanError(
+            f"session() takes a SparkSession, not a {type(spark).__name__}; leave it out to run without Spark"
+        )
     return Session(spark)
 
 
 class Session:
-    """Register with ``s.stream``, ``s.table`` and ``s.function``; ask with ``s.query``. Names match without regard to
-    case, and registering a name again replaces it: queries that were made keep what they had."""
+    """A set of named streams, tables and functions, and the queries over them. Made with :func:`session`.
+
+    Register data with ``s.stream`` and ``s.table`` and functions with ``s.function``, and query them with ``s.query``.
+    Names are not case-sensitive. Registering a name again replaces it, but existing queries keep what they had.
+    """
 
     def __init__(self, spark: Any = None) -> None:
         self._spark = spark
@@ -66,19 +87,26 @@ class Session:
         *,
         statistics: Mapping[str, Any] | None = None,
     ) -> None:
-        """A stream, which counts as unbounded also where its data are finished.
+        """Register a stream. It counts as unbounded even if its data are finished.
 
         Parameters
         ----------
+        name
+            The name of the stream in queries.
         data
-            On Spark a DataFrame, streaming or finished; a watermark it has on `time` is kept. In this process a table
-            or an iterable of Arrow record batches; an iterator can be read by one query.
+            On Spark, a DataFrame, streaming or finished; if it has a watermark on `time`, the watermark is kept. In
+            this process, a table or an iterable of Arrow record batches; an iterator can be read by only one query.
         time
-            The column with a row's time, a timestamp.
+            The column with the time of a row, a timestamp.
         lateness
-            How far the stream may be out of order; a watermark that the DataFrame brings says it instead.
+            How far the stream may be out of order. A watermark of the DataFrame takes precedence.
         statistics
-            What is known beforehand, for the first plan: ``{"rows_per_second": 100, "distinct": {"sector": 12}}``.
+            What is known in advance, for the first plan: ``{"rows_per_second": 100, "distinct": {"sector": 12}}``.
+
+        Raises
+        ------
+        PlanError
+            If the data, the time column or the statistics cannot be used.
         """
         data = self._begun(name, data)
         schema = self._schema(name, data)
@@ -87,15 +115,13 @@ class Session:
         ]
         if len(found) != 1:
             hint = nearest(str(time), schema.names)
-            raise PlanError(
-                f"stream {name!r}: time={time!r} is no column of it{hint}; it has {', '.join(schema.names)}"
-            )
+            raise PlanError(f"stream {name!r} has no column time={time!r}{hint}; it has {', '.join(schema.names)}")
         kind = schema.field(found[0]).type
         if not pa.types.is_timestamp(kind):
-            raise PlanError(f"stream {name!r}: {found[0]} is {kind}; windows are of time: cast it to a timestamp")
+            raise PlanError(f"stream {name!r}: the time column {found[0]} is {kind}; cast it to a timestamp")
         late_us = length_of(lateness, "us", "lateness")
         if self._spark is not None and data.isStreaming:
-            from thalweg.runtime.spark.joins.marked import watermark_us
+            from thalweg.runtime.spark.joins.stream_watermarks import watermark_us
 
             own = watermark_us(data, found[0])
             late_us = late_us if own is None else own
@@ -103,11 +129,28 @@ class Session:
         self._register(Relation(self._name(name), schema, found[0], late_us, next(_registrations)), data, declared)
 
     def table(self, name: str, data: Any, *, statistics: Mapping[str, Any] | None = None) -> None:
-        """A finished relation: its rows have no time and join with rows of any time."""
+        """Register a table: finished data whose rows have no time and join with rows of any time.
+
+        Parameters
+        ----------
+        name
+            The name of the table in queries.
+        data
+            On Spark, a finished DataFrame. In this process, an Arrow table, record batches or a reader.
+        statistics
+            What is known in advance, for the first plan: ``{"rows": 100, "distinct": {"sector": 12}}``.
+
+        Raises
+        ------
+        PlanError
+            If the data or the statistics cannot be used.
+        """
         data = self._begun(name, data)
         schema = self._schema(name, data)
         if getattr(data, "isStreaming", False):
-            raise PlanError(f"table {name!r} is a streaming DataFrame: register it by s.stream({name!r}, df, time=...)")
+            raise PlanError(
+                f"table {name!r} is a streaming DataFrame; register it with s.stream({name!r}, df, time=...)"
+            )
         if isinstance(data, Iterator):
             data = pa.Table.from_batches(list(data), schema)
         declared = _declared(name, statistics, schema, "rows")
@@ -122,49 +165,61 @@ class Session:
         cost: float | None = None,
         safe: bool = False,
     ) -> None:
-        """A function that queries may call.
+        """Register a function that queries may call.
 
         Parameters
         ----------
+        name
+            The name of the function in queries.
         func
-            Of one row's values (None for NULL); with ``vectorized=True`` of Arrow arrays, giving one value a row. It
-            must be deterministic, and neither async nor a generator function.
+            A function of the values of one row (None for NULL). With ``vectorized=True``, a function of Arrow arrays
+            that returns one value per row. It must be deterministic, and neither async nor a generator function.
         returns
-            A type by its name in Spark, such as ``"boolean"`` or ``"decimal(10, 2)"``; or Spark's or Arrow's own.
+            The type of its results: the name of a Spark type, such as ``"boolean"`` or ``"decimal(10, 2)"``, or a Spark
+            or Arrow type.
+        vectorized
+            Whether `func` takes Arrow arrays.
         cost
-            Of a call for one row, in microseconds, if you know: it decides where the function is tried first. What it
-            really costs is measured.
+            The cost of a call for one row in microseconds, if you know it. It determines the place of the function in
+            the first order. The real cost is measured.
         safe
-            It never raises. This is a hint: rows on which a function raises before a join are kept until it is known
-            whether a result would have them, which needs a column in the join's windows. A safe function needs none; if
-            it raises nevertheless, the query fails.
+            Whether `func` never raises. This is a hint: rows on which a function raises before a join are kept until it
+            is known whether they are part of a result, which needs a column in the windows of the join. A safe function
+            needs no such column; if it raises nevertheless, the query fails.
+
+        Raises
+        ------
+        PlanError
+            If an argument is invalid, or SQL already has a function or keyword with this name.
         """
         import sqlglot
 
         key = self._name(name, "function").lower()
         if not callable(func):
-            raise PlanError(f"function {name!r}: {func!r} cannot be called; give a function")
+            raise PlanError(f"function {name!r}: {func!r} is not callable; give a function")
         if (why := never_answers(func)) is not None:
             raise PlanError(f"function {name!r} {why}")
         for word, value in (("vectorized", vectorized), ("safe", safe)):
             if not isinstance(value, bool):
                 raise PlanError(f"function {name!r}: {word}={value!r} must be True or False")
         if not key.isidentifier():
-            raise PlanError(f"function {name!r}: a name has letters, digits and _ alone; choose another")
+            raise PlanError(f"function {name!r}: a name may contain only letters, digits and _; choose another name")
         try:
             known = type(sqlglot.parse_one(f"{name}(x)", dialect="spark")).__name__ != "Anonymous"
         except sqlglot.errors.SqlglotError:
             known = True
         if known or key in NAMES or key in ("tumble", "hop"):
-            raise PlanError(f"function {name!r}: SQL has a function or a word of that name; choose another")
+            raise PlanError(
+                f"function {name!r}: SQL already has a function or keyword with this name; choose another name"
+            )
         kind = type_of(returns)
         if kind is None:
             raise PlanError(
-                f"function {name!r}: returns={returns!r} is no type here; write 'boolean', 'double', 'string'"
+                f"function {name!r}: returns={returns!r} is not a supported type; use 'boolean', 'double' or 'string'"
             )
         number = isinstance(cost, int | float) and not isinstance(cost, bool)
         if cost is not None and not (number and 0 <= cost < math.inf):
-            raise PlanError(f"function {name!r}: cost={cost!r} must be a number of microseconds a row")
+            raise PlanError(f"function {name!r}: cost={cost!r} must be a number of microseconds per row")
         self._functions[key] = UserFunction(name, func, kind, vectorized, cost, safe, next(_registrations))
 
     def query(
@@ -185,10 +240,14 @@ class Session:
         idle_after: Length | None = None,
         on_error: str = "raise",
     ) -> ContinuousQuery:
-        """A continuous query, read, checked and planned; nothing runs yet.
+        """Return a continuous query that is parsed, checked and planned. Nothing runs yet.
 
         Parameters
         ----------
+        text
+            The query in SQL (docs/sql.md).
+        name
+            A name for the query. Two running queries of a session cannot have the same name.
         args
             The values of ``:parameters``.
         policy, redact, budget, seed, events
@@ -199,12 +258,25 @@ class Session:
             As for :func:`thalweg.join`.
         on_error
             ``"raise"`` (default): a row on which a condition of WHERE or ON raises, and which no other condition drops,
-            fails the query. ``"dead-letter"``: it is left out of the results, and ``q.failed()`` gives it. What raises
-            elsewhere (SELECT, GROUP BY, HAVING, a computed side of a join's equality) always fails the query.
+            stops the query. ``"dead-letter"``: the row is left out of the results, and ``q.failed()`` returns it. An
+            error elsewhere (SELECT, GROUP BY, HAVING, a computed side of a join's equality) always stops the query.
 
-        What is not given, but for `max_ahead`, `idle_after` and `on_error`, is taken from Spark's configuration
-        (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), then from the default, each time the
-        query is explained or run.
+        Returns
+        -------
+        ContinuousQuery
+
+        Raises
+        ------
+        SqlError
+            If the text cannot be run; the error has the line and the column.
+        PlanError
+            If a setting is invalid, or the Spark session cannot run the query.
+
+        Notes
+        -----
+        A setting that is not given, except `max_ahead`, `idle_after` and `on_error`, is read from Spark's configuration
+        (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), and then has its default. It is read
+        each time the query is explained or run.
         """
         given = current_arguments({
             "policy": policy, "redact": redact, "budget": budget, "seed": seed, "events": events,
@@ -215,17 +287,19 @@ class Session:
         if name is not None and (not isinstance(name, str) or not name.strip()):
             raise PlanError(f"name={name!r} must be a non-empty string; leave it out for a query without a name")
         if args is not None and not (isinstance(args, Mapping) and all(isinstance(key, str) for key in args)):
-            raise PlanError(f"args={args!r} must give values by name: args={{'limit': 5}} for :limit")
+            raise PlanError(f"args={args!r} must be a dict of values by name, such as args={{'limit': 5}} for :limit")
         catalog = Catalog(dict(self._relations), dict(self._functions))
         try:
             engine = "local" if self._spark is None else "spark"
             known = reduce(
                 Knowledge.merged, self._declared.values(), Knowledge.declared_costs(self._functions.values())
             )
-            asked = read_query(text, catalog, dict(args or {}))
-            plan = optimize(asked, engine, settings.policy_name, known, sets_aside=settings.sets_aside)
+            parsed = read_query(text, catalog, dict(args or {}))
+            plan = optimize(parsed, engine, settings.policy_name, known, sets_aside=settings.sets_aside)
         except RecursionError:
-            raise PlanError("the query nests hundreds of parts in each other; write x IN (...) for many ORs") from None
+            raise PlanError(
+                "the query is nested too deeply, by hundreds of levels; write x IN (...) instead of many ORs"
+            ) from None
         data = {scan.alias: self._data[scan.source.relation.name.lower()] for scan in plan.scans}
         origin = QueryOrigin(name, dict(args or {}), self._spark, self._running)
         return ContinuousQuery(plan, dict(self._functions), given, data, known, origin)
@@ -242,21 +316,21 @@ class Session:
         self._relations[key], self._data[key], self._declared[key] = relation, data, declared
 
     def _begun(self, name: str, data: Any) -> Any:
-        """Of an iterator, the first batch is read, since it tells the columns. What other libraries hand over by
-        Arrow's interface becomes a table."""
+        """Read the first batch of an iterator, which has the columns. Convert data of other libraries that have Arrow's
+        C interface to a table."""
         if self._spark is None and hasattr(data, "__arrow_c_stream__") and not isinstance(data, _ARROW):
             return _table(name, data)
         if self._spark is not None or not isinstance(data, Iterator) or hasattr(data, "schema"):
             return data
         for first in data:
             return _Batches(name, first, data)
-        raise PlanError(f"{name!r} gives no batch, so that its columns are not known: give an empty table")
+        raise PlanError(f"{name!r} has no batches, so its columns are not known; give an empty table instead")
 
     def _schema(self, name: str, data: Any) -> pa.Schema:
         schema = self._found_schema(name, data)
         for column in schema.names:
             if schema.names.count(column) > 1:
-                raise PlanError(f"{name!r} has several columns {column!r}; rename all but one before it is registered")
+                raise PlanError(f"{name!r} has several columns {column!r}; rename all but one before registering it")
         return schema
 
     def _found_schema(self, name: str, data: Any) -> pa.Schema:
@@ -264,8 +338,8 @@ class Session:
             if not (hasattr(data, "isStreaming") and hasattr(data, "mapInArrow")):
                 given = f"{type(data).__module__.partition('.')[0]}'s {type(data).__name__}"
                 raise PlanError(
-                    f"{name!r}: a session on Spark takes Spark's DataFrames, not {given}: spark.createDataFrame(...) "
-                    "makes one"
+                    f"{name!r}: a session on Spark takes Spark DataFrames, not {given}; use spark.createDataFrame(...) "
+                    "to make one"
                 )
             from thalweg.runtime.spark.joins.arrow_schema import arrow_schema
 
@@ -274,44 +348,46 @@ class Session:
                 if column not in schema.names:
                     raise PlanError(
                         f"{name!r}: {column} is {data.schema[column].dataType.simpleString()}, which Arrow does not "
-                        "carry; drop it, or cast it to a string or a struct, before it is registered"
+                        "support; drop it, or cast it to a string or a struct, before registering it"
                     )
             return schema
         if hasattr(data, "isStreaming"):
-            raise PlanError(f"{name!r} is a DataFrame of Spark, and this session has none: tw.session(spark)")
+            raise PlanError(f"{name!r} is a Spark DataFrame, but this session has no Spark; use tw.session(spark)")
         if isinstance(data, pa.Table | pa.RecordBatch):
             return data.schema
         if hasattr(data, "schema") and isinstance(data.schema, pa.Schema):
             return data.schema
         if isinstance(data, list | tuple) and not data:
-            raise PlanError(f"{name!r} has no batch, so that its columns are not known: give an empty table")
+            raise PlanError(f"{name!r} has no batches, so its columns are not known; give an empty table instead")
         if isinstance(data, list | tuple) and all(isinstance(batch, pa.RecordBatch) for batch in data):
             for n, batch in enumerate(data):
                 if not batch.schema.equals(data[0].schema):
-                    raise PlanError(f"{name!r}: batch {n} has other columns than the first; cast it to its schema")
+                    raise PlanError(
+                        f"{name!r}: batch {n} has other columns than the first; cast it to the schema of the first"
+                    )
             return data[0].schema
         raise PlanError(
-            f"{name!r}: takes an Arrow table, record batches or a reader, not a {type(data).__name__}: "
-            "pa.table(...) makes one"
+            f"{name!r} must be an Arrow table, record batches or a reader, not a {type(data).__name__}; use "
+            "pa.table(...) to make one"
         )
 
 
 def _table(name: str, data: Any) -> pa.Table:
-    """Of another library; the index of pandas is no column."""
+    """Convert data of another library to a table. The index of pandas does not become a column."""
     try:
         if type(data).__module__.partition(".")[0] == "pandas":
             return pa.Table.from_pandas(data, preserve_index=False)
         return pa.table(data)
     except (ValueError, TypeError, pa.ArrowException) as error:
-        raise PlanError(f"{name!r} cannot be read as an Arrow table: {error}; make one: pa.table(...)") from error
+        raise PlanError(f"{name!r} cannot be read as an Arrow table: {error}; use pa.table(...) to make one") from error
 
 
 _ARROW = (pa.Table, pa.RecordBatch, pa.RecordBatchReader)
 
 
 class _Batches(Iterator[pa.RecordBatch]):
-    """Batches of an iterator, of the first one's schema. Not Arrow's reader: its loop would be inside Arrow while it
-    waits for Python's next batch, and a process that ends then aborts."""
+    """The batches of an iterator, with the schema of the first one. Arrow's own reader is not used: it would wait for
+    Python's next batch inside Arrow, and a process that ends at that moment aborts."""
 
     def __init__(self, name: str, first: Any, rest: Iterator[Any]) -> None:
         self._name = name
@@ -323,12 +399,12 @@ class _Batches(Iterator[pa.RecordBatch]):
 
     def _checked(self, batch: Any) -> pa.RecordBatch:
         if not isinstance(batch, pa.RecordBatch):
-            raise PlanError(f"{self._name!r} gives a {type(batch).__name__}, and Arrow record batches are needed")
+            raise PlanError(f"{self._name!r} yields a {type(batch).__name__}; it must yield Arrow record batches")
         return batch
 
 
 class _Once(Iterable[pa.RecordBatch]):
-    """What can be read once."""
+    """Batches that can be read only once."""
 
     def __init__(self, name: str, batches: Iterator[pa.RecordBatch]) -> None:
         self._name, self._batches = name, batches
@@ -336,13 +412,13 @@ class _Once(Iterable[pa.RecordBatch]):
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         if self._read:
-            raise PlanError(f"{self._name} was read already, and gives its rows once: register it again, or a table")
+            raise PlanError(f"{self._name} is an iterator and was already read; register it again, or register a table")
         self._read = True
         return chain(self._batches)
 
 
 def _declared(name: str, given: Mapping[str, Any] | None, schema: pa.Schema, size: str) -> Knowledge:
-    """What `statistics` says. `size` is its key for the size of a stream or a table."""
+    """Return what `statistics` declares. `size` is its key for the size of a stream or a table."""
     if given is None:
         return NOTHING_KNOWN
     known = (size, "distinct")
@@ -351,14 +427,16 @@ def _declared(name: str, given: Mapping[str, Any] | None, schema: pa.Schema, siz
     for key, value in given.items():
         if key not in known:
             hint = nearest(str(key), known)
-            raise PlanError(f"{name!r}: statistics has {key!r}{hint}; it may have {' and '.join(known)}")
+            raise PlanError(
+                f"{name!r}: statistics has the unknown key {key!r}{hint}; it may have {' and '.join(known)}"
+            )
         if key == "distinct" and not isinstance(value, Mapping):
             raise PlanError(f"{name!r}: statistics distinct={value!r} must be a dict: {{'a column': 12}}")
         numbers = value.values() if key == "distinct" else [value]
         if any(isinstance(v, bool) or not isinstance(v, int | float) or not 0 < v < math.inf for v in numbers):
             raise PlanError(f"{name!r}: statistics {key}={value!r} must be a number above 0")
         if key == "distinct" and any(v < 1 for v in numbers):
-            raise PlanError(f"{name!r}: statistics distinct={value!r}: a column has at least one value")
+            raise PlanError(f"{name!r}: statistics distinct={value!r}: a column has at least one distinct value")
     spelled = {column.lower(): column for column in schema.names}
     distinct: dict[str, float] = {}
     for column, values in given.get("distinct", {}).items():
@@ -368,6 +446,6 @@ def _declared(name: str, given: Mapping[str, Any] | None, schema: pa.Schema, siz
         else:
             hint = nearest(str(column), schema.names)
             raise PlanError(
-                f"{name!r}: statistics of {column!r}, which is no column{hint}; there are {', '.join(schema.names)}"
+                f"{name!r}: statistics name the unknown column {column!r}{hint}; there are {', '.join(schema.names)}"
             )
     return Knowledge.declared(name, given.get("rows_per_second"), given.get("rows"), distinct)

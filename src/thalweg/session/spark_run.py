@@ -1,4 +1,4 @@
-"""One run of a query on Spark: the DataFrame of its plan, with adaptive filters and joins that are reported."""
+"""One run of a query on Spark: the DataFrame of its plan, with adaptive filters and joins that report."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ if TYPE_CHECKING:
 
 @dataclass
 class SparkRun:
-    """One DataFrame of the query's results; `parts` report what happens in it."""
+    """One DataFrame of the results of a query; `parts` report what happens in it."""
 
     plan: QueryPlan
     functions: Mapping[str, UserFunction]
     settings: QuerySettings
     data: Mapping[str, Any]
-    """DataFrames by alias."""
+    """The DataFrames by alias."""
     listener: Callable[[Record], None]
     buckets: int | None = None
     parts: Parts = field(default_factory=Parts)
 
     def check(self) -> None:
-        """Refuse what this session of Spark cannot do, or would do otherwise."""
+        """Raise a PlanError for what this Spark session cannot do, or would do differently."""
         from thalweg.runtime.spark.sql.requirements import demand
 
         spark = next(iter(self.data.values())).sparkSession
         demand(spark, self.plan, [alias for alias, df in self.data.items() if df.isStreaming])
 
     def dataframe(self) -> Any:
-        """Nothing runs yet."""
+        """Return the DataFrame of the results; nothing runs yet."""
         return self._made(lambda plan: plan.dataframe())
 
     def failed(self, column: str) -> Any:
-        """A DataFrame of the rows that are set aside, with a column of what was raised; nothing runs yet."""
+        """Return a DataFrame of the rows that are set aside, with a column of what was raised; nothing runs yet."""
         return self._made(lambda plan: plan.failed(column))
 
     def late(self) -> Any:
-        """A DataFrame of the rows that come too late to be joined; nothing runs yet."""
+        """Return a DataFrame of the rows that arrive too late to be joined; nothing runs yet."""
         return self._made(lambda plan: plan.late())
 
     def _made(self, make: Callable[[SparkPlan], Any]) -> Any:
@@ -72,7 +72,7 @@ class SparkRun:
         wanted: Wanted = Wanted.KEPT,
         column: str = ERRORS_COLUMN,
     ) -> Any:
-        """An adaptive chain."""
+        """Apply a filter of the plan as an adaptive chain."""
         plan = FilterPlan.of(tuple(predicates(node, self.functions, native)))
         made = Filters(plan, self.settings.given_to_filter(self.plan, node))
         made.listeners.append(self.listener)
@@ -80,7 +80,7 @@ class SparkRun:
         return made.attached(df, wanted, column)
 
     def join(self, node: WindowJoin, frames: Mapping[str, Any], *, late: bool = False) -> Any:
-        """An adaptive join."""
+        """Apply the join of the plan as an adaptive join."""
         made = Join(window_join_plan(node), {**self.settings.given_to_join(), "buckets": self.buckets})
         made.listeners.append(self.listener)
         self.parts.add(node.id, made)

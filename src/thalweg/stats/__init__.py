@@ -1,4 +1,4 @@
-"""What was seen, and how far it may be trusted: profile windows, costs of calls, and what is known by question."""
+"""Statistics and their errors: profile windows, costs of calls, and estimates about relations, joins and predicates."""
 
 from thalweg.stats.call_cost import CallCost, UsualWait
 from thalweg.stats.knowledge import (

@@ -1,21 +1,21 @@
-"""What a predicate costs: what one more row costs, and what a call costs whatever its size; waits for others left out.
+"""Estimates what a predicate costs: the cost per row and the fixed cost per call, without waits for other processes.
 
 A vectorised predicate is called once per slice on the rows still alive: sometimes on thousands, sometimes on four. Time
 divided by rows would make every filter look expensive at the end of the chain, where its calls are small. Calls of
-different sizes tell the two parts apart; calls of one size cannot, and then the error says so.
+different sizes separate the two parts; calls of one size cannot, and then the error is large.
 
 Answers: `per_row_ns` and `fixed_ns`, with `error_ns`, the standard error of the first, and bounds on it.
 Guarantee: both are at least zero, and together they explain recent calls: a call of the size that was seen last costs
 about what it cost then. `least_ns <= per_row_ns <= most_ns`, and `most_ns` is at most the larger of `per_row_ns` and
 the time per row of the best recent call.
-Cost: some thirty floating-point operations per call.
+Cost: about thirty floating-point operations per call.
 
 The two parts are tracked by a Kalman filter: each call observes `fixed + rows * per_row`, up to `NOISE`, and between
-calls both drift by `DRIFT`. What calls of one size cannot tell keeps its value, and its error grows slowly; a sum over
+calls both drift by `DRIFT`. What calls of one size cannot show keeps its value, and its error grows slowly; a sum over
 recent calls would forget what is known about the fixed part while all calls have the same size. The first call counts
 little, because it pays for imports, compilation and caches. A call far above the prediction (the process was
 descheduled) counts as `OUTLIER` times the prediction, unless the next one of about that size agrees: then the predicate
-has become more expensive, and its history is forgotten, as it is when a call takes less than a third of the prediction.
+has become more expensive, and its history is forgotten, as it is if a call takes less than a third of the prediction.
 Differs from a-greedy, section 4.1.2, which averages a window of per-tuple times: tuples are not timed one by one here.
 
 >>> cost = CallCost()
@@ -31,22 +31,22 @@ import math
 from statistics import median
 
 NOISE = 0.1
-"""How much the time of a call differs from one to the next, as a share of it, at least..."""
+"""The least noise from one call to the next, as a share of its time."""
 NOISE_NS = 1_500.0
-"""...and whatever its size: the clock, caches, the interpreter."""
+"""The noise of every call whatever its size, from the clock, caches and the interpreter."""
 NOISE_MEMORY = 0.1
-"""Where calls differ by more, that is learned: each call counts for so much."""
+"""If calls differ by more, that is learned, and each call has this weight."""
 DRIFT = 0.015
-"""How much costs change from call to call, as a share: a prediction is mostly that of the last dozen calls."""
+"""How much costs change from call to call, as a share: a prediction is mostly based on the last dozen calls."""
 USUAL_FIXED_NS, MOST_FIXED_NS = 2e4, 1e6
-"""What is suspected of a first call to be its fixed part, and how far that may be wrong, until calls tell; each at most
-half of the call."""
+"""The assumed fixed part of a first call and its standard error, until more calls are known; each at most half of the
+call."""
 MOST_NS = 1e15
-"""No row and no call takes longer than eleven days."""
+"""The upper limit of all costs; no row and no call takes longer than eleven days."""
 WARM_CALLS = 3
 OUTLIER = 4.0
 SUDDEN = 2.0
-"""Two calls in a row that exceed the prediction by this factor: the predicate has become more expensive."""
+"""If two calls in a row exceed the prediction by this factor, the predicate has become more expensive."""
 LEAST_SHARE = 0.01
 """The per-row part is at least this share of the best call's time per row, so that noise cannot make a predicate
 free."""
@@ -64,12 +64,13 @@ class CallCost:
         self._calls = 0
         self._exceeded = 0  # rows of the last call, if it took far longer than predicted
         self._cc = self._cf = self._ff = math.nan  # covariance of (per row, fixed)
-        self._noise = 1.0  # the variance of a call's time over that of usual noise
+        self._noise = 1.0  # the variance of a call's time divided by that of the usual noise
         self._best = math.inf  # time per row of the best call
         self.per_row_ns = math.nan
         self.fixed_ns = math.nan
         self.least_ns = 0.0
-        """What a row may cost at least and at most, by two standard errors; nothing is known: 0 and infinity."""
+        """The lower bound of the cost per row, by two standard errors; 0 if unknown. `most_ns` is the upper bound,
+        infinity if unknown."""
         self.most_ns = math.inf
         self.most_rows = 0
         """Rows of the largest call since the cost last changed."""
@@ -81,7 +82,7 @@ class CallCost:
 
     @property
     def error_ns(self) -> float:
-        """The standard error of `per_row_ns`; nan where nothing is known."""
+        """The standard error of `per_row_ns`; nan if unknown."""
         if not self.known:
             return math.nan
         return math.sqrt(max(self._cc * self._noise, 0.0))  # rounding may leave it below zero
@@ -89,16 +90,17 @@ class CallCost:
     def take_over(
         self, per_row_ns: float, fixed_ns: float = 0.0, error_ns: float | None = None, most_rows: int = 0
     ) -> None:
-        """Begin with another worker's estimate; the first call here, which pays for warming up, changes it little."""
+        """Start from another worker's estimate. The first call here changes it little, because it pays for warming
+        up."""
         self.per_row_ns, self.fixed_ns = min(per_row_ns, MOST_NS), min(fixed_ns, MOST_NS)
-        self._noise, self._exceeded, self._best = 1.0, 0, math.inf  # the error holds the noise that was seen there
+        self._noise, self._exceeded, self._best = 1.0, 0, math.inf  # the error includes the noise measured there
         self.most_rows = max(self.most_rows, most_rows)
         error = min(0.5 * per_row_ns if error_ns is None else error_ns, MOST_NS)
         self._cc, self._cf, self._ff = error * error, 0.0, (0.5 * self.fixed_ns + NOISE_NS) ** 2
         self._bound()
 
     def record(self, rows: int, ns: float) -> None:
-        """One call on `rows` rows took `ns`."""
+        """Record that one call on `rows` rows took `ns`."""
         self._calls += 1
         ns = max(ns, 1.0)  # a clock too coarse to see the call must not make it free
         if not self.known:
@@ -118,7 +120,7 @@ class CallCost:
                 return
             self._exceeded = rows
             ns = min(ns, OUTLIER * predicted)
-        elif 2 * rows >= self._exceeded:  # a much smaller call, of a sample say, may hardly show what rows cost
+        elif 2 * rows >= self._exceeded:  # a much smaller call, for example on a sample, hardly shows what rows cost
             self._exceeded = 0
         self._best = min(self._best * (1.0 + DRIFT), ns / rows)
         self.most_rows = max(self.most_rows, rows)
@@ -126,7 +128,7 @@ class CallCost:
         self._bound()
 
     def _begin(self, rows: int, ns: float) -> None:
-        """One call says what its size costs, and nothing about how that is made up."""
+        """Start from one call. It shows the cost of a call of its size, but not how the cost is split."""
         fixed = min(0.5 * ns, USUAL_FIXED_NS)
         self.per_row_ns, self.fixed_ns = (ns - fixed) / rows, fixed
         # the same fixed part in all three: only the split is unknown, the sum is known up to noise
@@ -145,13 +147,13 @@ class CallCost:
         unsure, surprise = rows * to_c + to_f, ns - predicted
         variance = unsure + (NOISE * predicted) ** 2 + NOISE_NS**2
         gain_c, gain_f = to_c / variance, to_f / variance
-        # what doubt about the costs does not explain is noise of this predicate, or of this machine. It makes the costs
-        # less certain, and not slower to follow
+        # what the uncertainty of the costs does not explain is noise of this predicate or of this machine. It makes the
+        # costs less certain, but the estimate still follows changes as quickly
         unexplained = min(max(surprise * surprise - unsure, 0.0) / max(predicted * predicted, 1.0), 1.0) / NOISE**2
         self._noise = max(self._noise + NOISE_MEMORY * (unexplained - self._noise), 1.0)
         per_row, fixed = self.per_row_ns + gain_c * surprise, self.fixed_ns + gain_f * surprise
         self._cc, self._cf, self._ff = cc - gain_c * to_c, cf - gain_c * to_f, ff - gain_f * to_f
-        least = LEAST_SHARE * self._best  # not of this call's time per row: of a small one that is all fixed part
+        least = LEAST_SHARE * self._best  # not of this call's time per row, which is all fixed part in a small call
         if fixed < 0.0:  # what is impossible for one part belongs to the other
             per_row, fixed = per_row + fixed / rows, 0.0
         if per_row < least:

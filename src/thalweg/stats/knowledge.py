@@ -1,10 +1,10 @@
-"""What is known about relations, joins and predicates: one estimate for each question, or None.
+"""What is known about relations, joins and predicates: one estimate per question, or None.
 
 Answers: `about(question)`. A question is one of the small records below.
-Guarantee: knowledge never changes; `with_estimate` and `merged` make a new one. Where two of them answer the same
-question, `merged` keeps the answer of the stronger origin, of the same origin the newer one, and of the same age that
-of its argument. An answer whose age is unknown is older than any other. So the order in which several are merged
-matters for equally good answers alone.
+Guarantee: a Knowledge object never changes; `with_estimate` and `merged` return a new one. If two of them answer the
+same question, `merged` keeps the answer of the stronger origin, of the same origin the newer one, and of the same age
+that of its argument. An answer of unknown age counts as older than any other. The order in which several are merged
+therefore matters only for equally good answers.
 
 The partners of a join belong to a directed edge: the number of rows of b that one row of a finds has little to do with
 the number of rows of a that one row of b finds, nor with the rows of b that a row of another stream finds by another
@@ -71,7 +71,7 @@ class ShareKept:
 
 @dataclass(frozen=True)
 class CostUs:
-    """What a predicate or a function costs per row, in microseconds, by its name."""
+    """The cost of a predicate or a function per row, in microseconds, by its name."""
 
     predicate: str
 
@@ -81,12 +81,12 @@ Question: TypeAlias = RowsPerSecond | Rows | DistinctValues | Partners | ShareKe
 
 @dataclass(frozen=True)
 class Knowledge:
-    """Estimates by question."""
+    """Immutable estimates, looked up by question."""
 
     facts: Mapping[Question, Estimate] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "facts", dict(self.facts))  # the caller's may change
+        object.__setattr__(self, "facts", dict(self.facts))  # the caller may change the original
 
     @classmethod
     def declared(
@@ -96,7 +96,7 @@ class Knowledge:
         rows: float | None = None,
         distinct: Mapping[str, float] | None = None,
     ) -> Knowledge:
-        """What a user says about a relation, without a variance or a time."""
+        """Return what a user declares about a relation, without a variance or a time."""
         facts: dict[Question, Estimate] = {}
         if rows_per_second is not None:
             facts[RowsPerSecond(relation)] = Estimate(rows_per_second, "declared", low=0)
@@ -108,19 +108,19 @@ class Knowledge:
 
     @classmethod
     def declared_costs(cls, functions: Iterable[UserFunction]) -> Knowledge:
-        """What a user says about the costs of functions."""
+        """Return what a user declares about the costs of functions."""
         return cls({CostUs(f.name): Estimate(f.cost_us, "declared", low=0) for f in functions if f.cost_us is not None})
 
     def about(self, question: Question) -> Estimate | None:
-        """The answer; None: nobody knows."""
+        """Return the answer to a question; None if unknown."""
         return self.facts.get(question)
 
     def with_estimate(self, question: Question, estimate: Estimate) -> Knowledge:
-        """With this answer, whatever was known before."""
+        """Return a copy with this answer, whatever was known before."""
         return Knowledge({**self.facts, question: estimate})
 
     def merged(self, other: Knowledge) -> Knowledge:
-        """All that either knows."""
+        """Return everything that either of the two knows."""
         facts = dict(self.facts)
         for question, estimate in other.facts.items():
             mine = facts.get(question)

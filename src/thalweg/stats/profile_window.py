@@ -1,9 +1,9 @@
 """The profile: a sliding window over the outcomes of sampled rows (a-greedy, section 4.1.1).
 
-A profile tuple holds one bit a filter, 1 where the filter drops the row. The last `capacity` tuples are kept, oldest
-first out, so that old input does not contribute to today's statistics.
+A profile tuple holds one bit per filter, 1 if the filter drops the row. The last `capacity` tuples are kept and the
+oldest are removed first, so that old input does not affect current statistics.
 
-Cost: O(rows added) an insertion, `capacity` times n bytes of memory, no Python loop.
+Cost: O(rows added) per insertion, `capacity` times n bytes of memory, no Python loop.
 
 >>> window = ProfileWindow(capacity=2, width=3)
 >>> window.insert(np.array([[1, 0, 0], [0, 1, 1]], bool)).tolist()
@@ -25,7 +25,7 @@ Bits = NDArray[np.bool_]
 
 
 class ProfileWindow:
-    """The last `capacity` profile tuples."""
+    """A window of the last `capacity` profile tuples."""
 
     __slots__ = ("_bits", "_size", "_start", "capacity")
 
@@ -41,7 +41,7 @@ class ProfileWindow:
         return self._size
 
     def insert(self, tuples: Bits) -> Bits:
-        """Add tuples; return those that left, oldest first (of the added ones too, when more come than fit)."""
+        """Add tuples, and return those that left, oldest first. If more are added than fit, some of these leave too."""
         count = len(tuples)
         leaving = max(0, self._size + count - self.capacity)
         if leaving == 0:
@@ -57,24 +57,24 @@ class ProfileWindow:
         return gone
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all tuples from the window."""
         self._start = self._size = 0
 
     @property
     def tuples(self) -> Bits:
-        """What is in the window, oldest first (a copy)."""
+        """All tuples in the window, oldest first (a copy)."""
         places = (self._start + np.arange(self._size)) % self.capacity
         return self._bits[places]
 
     def newest(self, count: int) -> Bits:
-        """The last so many of them, or all there are, oldest first (a copy)."""
+        """Return the last `count` tuples, or all if there are fewer, oldest first (a copy)."""
         count = min(count, self._size)
         places = (self._start + self._size - count + np.arange(count)) % self.capacity
         return self._bits[places]
 
     @property
     def unordered(self) -> Bits:
-        """What is in the window in any order; a view where possible, for statistics that do not ask for the age."""
+        """All tuples in the window in any order; a view if possible, for statistics that do not depend on the age."""
         return self._bits[: self._size] if self._start == 0 or self._size == self.capacity else self.tuples
 
     def _put(self, tuples: Bits) -> None:
@@ -83,11 +83,11 @@ class ProfileWindow:
         self._size += len(tuples)
 
     def snapshot(self) -> str:
-        """The tuples as text, eight bits a byte."""
+        """Return the tuples as text, eight bits per byte."""
         return np.packbits(self.tuples, axis=None).tobytes().hex()
 
     def restore(self, text: str) -> None:
-        """Replace the content by an earlier snapshot of a window of the same width."""
+        """Replace the content with an earlier snapshot of a window of the same width."""
         width = self._bits.shape[1]
         flat = np.unpackbits(np.frombuffer(bytes.fromhex(text), dtype=np.uint8)).astype(bool)
         rows = flat[: len(flat) // width * width].reshape(-1, width)

@@ -1,4 +1,4 @@
-"""For tests of what you add to Thalweg: `assert_policy` checks a policy of your own, with or without a test framework.
+"""Checks for code that extends Thalweg: `assert_policy` checks your own policy, with or without a test framework.
 
 >>> from thalweg.adapt.sweep import Sweep
 >>> assert_policy(Sweep, examples=2, leaves_out=["trial"])
@@ -18,23 +18,23 @@ __all__ = ["assert_policy"]
 def assert_policy(
     policy: Chosen, *, examples: int = 40, seed: int = 0, leaves_out: Collection[str] = ()
 ) -> None:  # fmt: skip
-    """Raise an AssertionError that says what is wrong, if a class is no policy that a loop can rely on.
+    """Raise an AssertionError that says what is wrong, if a loop cannot rely on a policy class.
 
     Parameters
     ----------
     policy
-        The class, as it is given to ``policy=`` of :func:`thalweg.filters`.
+        The class, as it is passed to ``policy=`` of :func:`thalweg.filters`.
     examples
-        Of pipelines and of what a loop shows, drawn at random for each check. 40 take a few seconds.
+        The number of random examples per check, each with a pipeline and observations. 40 take a few seconds.
     seed
-        Of the first example. An error names the seed that shows it again.
+        The seed of the first example. An error names the seed that reproduces it.
     leaves_out
-        What the policy's snapshots leave out on purpose: ``"trial"``, what is under way when one is taken, which begins
-        anew; ``"spending"``, what profiling has cost so far, on which the `p` that it wants depends.
+        What the policy's snapshots leave out on purpose. ``"trial"``: work in progress, which starts again after a
+        restore. ``"spending"``: what profiling has cost so far, on which the requested `p` depends.
     """
     unknown = set(leaves_out) - {TRIAL, SPENDING}
     if unknown:
-        raise PlanError(f"leaves_out={sorted(unknown)!r}: a snapshot may leave out {TRIAL!r} and {SPENDING!r}")
+        raise PlanError(f"leaves_out={sorted(unknown)!r}: only {TRIAL!r} and {SPENDING!r} are allowed")
     for checks, times in ((MANY, examples), (ONCE, 1), (FEW, min(examples, 5))):
         for check in checks:
             for at in range(seed, seed + times):
@@ -43,5 +43,5 @@ def assert_policy(
                 except AssertionError as error:
                     raise AssertionError(f"{error} (check {check.__name__}, seed={at})") from None
                 except Exception as error:
-                    said = error if isinstance(error, PlanError) else f"policy {policy_name(policy)!r} raised {error!r}"
-                    raise AssertionError(f"{said} (check {check.__name__}, seed={at})") from error
+                    what = error if isinstance(error, PlanError) else f"policy {policy_name(policy)!r} raised {error!r}"
+                    raise AssertionError(f"{what} (check {check.__name__}, seed={at})") from error

@@ -1,4 +1,4 @@
-"""Drawn at random: pipelines, and what a loop might show a policy. Everything follows from the generator passed in."""
+"""Draws random pipelines and random observations for policies. All randomness comes from the generator passed in."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from thalweg.adapt.policy import Costs, Seen
+from thalweg.adapt.policy import Costs, Observation
 from thalweg.plan.pipeline import Pipeline
 
 
 def draw_pipeline(rng: np.random.Generator, least: int = 1, most: int = 6) -> Pipeline:
-    """Half of them have guards, half have filters that must not be profiled. Guards may be written after what they
-    guard."""
+    """Draw a pipeline. Half of them have guards, and half have filters that must not be profiled. A guard may be
+    written after the filter it guards."""
     n = int(rng.integers(least, most + 1))
     places = [int(k) for k in rng.permutation(n)]
     guards: list[tuple[int, ...]] = [()] * n
@@ -28,7 +28,7 @@ def draw_pipeline(rng: np.random.Generator, least: int = 1, most: int = 6) -> Pi
 
 
 def draw_order(rng: np.random.Generator, pipeline: Pipeline) -> tuple[int, ...]:
-    """Any that puts every guard first."""
+    """Draw an order in which every guard comes before the filters it guards."""
     order: list[int] = []
     left = list(range(len(pipeline)))
     while left:
@@ -45,13 +45,13 @@ def seen(
     evaluated: Sequence[int] | None = None,
     passed: Sequence[int] | None = None,
     busy_ns: Sequence[int] | None = None,
-) -> Seen:
-    """Of `n` filters. Whatever is not given is nothing, and costs are alike."""
+) -> Observation:
+    """Return an observation of `n` filters. Counts that are not given are 0, and costs that are not given are 1."""
 
     def counts(values: Sequence[int] | None) -> np.ndarray:
         return np.array([0] * n if values is None else values, dtype=np.int64)
 
-    return Seen(
+    return Observation(
         counts(evaluated),
         counts(passed),
         counts(busy_ns),
@@ -60,28 +60,30 @@ def seen(
     )
 
 
-def draw_history(rng: np.random.Generator, n: int, length: int) -> list[Seen]:
-    """A run of updates as any stream could bring them: correlated drops, costs from a comparison's to a model's."""
+def draw_history(rng: np.random.Generator, n: int, length: int) -> list[Observation]:
+    """Draw a sequence of observations that a stream could produce: with correlated drops, and with costs from that of a
+    comparison to that of a model."""
     updates = []
     for _ in range(length):
         evaluated = rng.integers(0, 1000, n)
         passed = (evaluated * rng.choice([0.0, 0.1, 0.5, 0.9, 1.0], n)).astype(np.int64)
         costs = np.where(rng.random(n) < 0.2, np.nan, rng.choice([1.0, 2.0, 3.0, 7.5, 100.0, 12345.6], n))
         patterns = rng.integers(1, 2**n, rng.integers(1, 5))
-        drawn = rng.choice(patterns, rng.choice([0, 1, 10, 100]))  # from nothing to enough for those that wait
+        drawn = rng.choice(patterns, rng.choice([0, 1, 10, 100]))  # up to enough for policies that wait for many
         tuples = [[bool(pattern >> k & 1) for k in range(n)] for pattern in drawn]
         updates.append(seen(n, tuples, costs, evaluated, passed, rng.integers(0, 10**9, n)))  # type: ignore[arg-type]
     return updates
 
 
-def draw_full_history(rng: np.random.Generator, n: int, length: int) -> list[Seen]:
-    """The same with all that a loop may show besides: bounds on costs, calls, times, trials, siblings' rows."""
+def draw_full_history(rng: np.random.Generator, n: int, length: int) -> list[Observation]:
+    """Draw a history with everything else a loop may observe: bounds on costs, calls, times, trials and siblings'
+    rows."""
     return [_full(update, rng) for update in draw_history(rng, n, length)]
 
 
-def _full(update: Seen, rng: np.random.Generator) -> Seen:
+def _full(update: Observation, rng: np.random.Generator) -> Observation:
     n, rows = len(update.cost_ns), len(update.profile)
-    # no call was timed: nothing is known, and the bounds say so; as `CallCost` before the first call
+    # if no call was timed, the cost is unknown and the bounds are infinite, as in `CallCost` before the first call
     timed = ~np.isnan(update.cost_ns)
     cost = np.where(timed, update.cost_ns, 1.0)
     costs = Costs(
@@ -91,7 +93,7 @@ def _full(update: Seen, rng: np.random.Generator) -> Seen:
         np.where(timed, rng.choice([1, 16, 4_000], n), 0),
     )
     slices = int(rng.integers(1, 20))
-    calls = np.minimum(rng.integers(1, slices + 1, n), update.evaluated)  # a call has a row at least
+    calls = np.minimum(rng.integers(1, slices + 1, n), update.evaluated)  # a call has at least one row
     tried_ns = int(rng.choice([0, 0, 1, 10**6]))
     shared = rng.random((int(rng.choice([0, 1, 40, 600])), 2 * n)) < 0.5
     return replace(

@@ -1,5 +1,7 @@
-"""What every policy must hold, as checks that need no test framework. Each raises an AssertionError that says what
-happened, in which check, and how to see it again."""
+"""The properties that every policy must have, as checks that need no test framework.
+
+Each check raises an AssertionError that says what happened, in which check, and how to reproduce it.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +15,33 @@ import numpy as np
 import pyarrow as pa
 
 import thalweg as tw
-from thalweg.adapt import Chosen, Policy, Seen, Verdict, Wants, check_policy, make_policy, policy_name, takes
+from thalweg.adapt import (
+    Chosen,
+    Observation,
+    Policy,
+    ProfilingRequest,
+    Verdict,
+    check_policy,
+    make_policy,
+    policy_name,
+    takes,
+)
 from thalweg.adapt.registry import policy_class
 from thalweg.errors import PlanError
 from thalweg.plan.pipeline import Pipeline
 from thalweg.testing.drawn import draw_full_history, draw_history, draw_order, draw_pipeline, seen
 
 TRIAL, SPENDING = "trial", "spending"
-"""What a snapshot may leave out: what is under way, and what profiling has cost so far."""
+"""What a snapshot may leave out: work in progress, and what profiling has cost so far."""
 MANY_ROWS = 10_000
-"""No batch of a drawn history has more."""
+"""The most rows in a batch of a drawn history."""
 BROKEN_COSTS = (float("nan"), 0.0, 1e-300, 1e300)
-"""Of a clock that stands still, or jumps."""
+"""Costs measured by a clock that stops or jumps."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """One policy, and the random numbers that everything in this example follows from."""
+    """One policy, and the seed of all random numbers in this example."""
 
     policy: Chosen
     seed: int
@@ -37,26 +49,26 @@ class Example:
 
     @property
     def name(self) -> str:
-        """As reports show it."""
+        """The name of the policy, as reports show it."""
         return policy_name(self.policy)
 
     def rng(self) -> np.random.Generator:
-        """The same numbers each time."""
+        """Return a generator that yields the same numbers each time."""
         return np.random.default_rng(self.seed)
 
     def settings(self) -> dict[str, Any]:
-        """Where the policy takes them, such that it acts on the few rows of an example."""
+        """Return settings with which the policy acts on the few rows of an example, if it takes them."""
         small = {"p": 0.5, "profile_window": 60, "alpha": 0.9}
         return {name: value for name, value in small.items() if name in takes(self.policy)}
 
     def fresh(self, pipeline: Pipeline, seed: int = 1) -> Policy:
-        """The class itself, without what a loop puts around a class of the user's."""
+        """Return a new policy object without the wrapper that a loop puts around a user's own policy."""
         settings = check_policy(self.policy, **self.settings())
         made: Policy = policy_class(self.policy)(pipeline, settings, np.random.default_rng(seed))
         return made
 
     def expect(self, holds: bool, otherwise: str) -> None:
-        """Fail with the sentence."""
+        """Raise an AssertionError with the sentence `otherwise` if a condition does not hold."""
         if not holds:
             raise AssertionError(f"policy {self.name!r} {otherwise}")
 
@@ -65,10 +77,10 @@ def has_a_name_and_settings(example: Example) -> None:
     """The class can be given as `policy=`, and its defaults are settings that it takes."""
     cls = policy_class(example.policy)
     found, defaults = check_policy(example.policy), getattr(cls, "defaults", None)
-    example.expect(found == defaults, f"has the defaults {defaults!r}, and without arguments it gets {found!r}")
+    example.expect(found == defaults, f"has the defaults {defaults!r}, but gets {found!r} without arguments")
     policy = example.fresh(Pipeline(("a", "b")))
     example.expect(
-        isinstance(policy.standing, str), f"has standing={policy.standing!r}: it must be a str, empty at least"
+        isinstance(policy.standing, str), f"has standing={policy.standing!r}: it must be a str, which may be empty"
     )
 
 
@@ -85,7 +97,9 @@ def changes_its_order_only_by_a_verdict(example: Example) -> None:
         verdict = policy.update(update)
         _expect_valid(example, pipeline, policy.order)
         if verdict is None:
-            example.expect(policy.order == before, f"went from {before} to {policy.order} without a verdict")
+            example.expect(
+                policy.order == before, f"changed its order from {before} to {policy.order} without a verdict"
+            )
             continue
         _expect_verdict(example, pipeline, verdict, policy.order, before)
 
@@ -99,12 +113,12 @@ def wants_what_may_be_profiled(example: Example) -> None:
     for update in _any_history(rng, n):
         policy.update(update)
         wants = policy.wants()
-        example.expect(isinstance(wants, Wants), f"returned {wants!r} from wants(), not a Wants")
-        example.expect(0.0 <= wants.p <= 1.0, f"wants p={wants.p!r}, not a share")
+        example.expect(isinstance(wants, ProfilingRequest), f"returned {wants!r} from wants(), not a ProfilingRequest")
+        example.expect(0.0 <= wants.p <= 1.0, f"wants p={wants.p!r}: it must be at least 0 and at most 1")
         least = min(wants.together, wants.rows, wants.ns, wants.most)
         example.expect(least >= 0, f"wants a number below 0: {wants!r}")
         rows = wants.slice_rows
-        example.expect(rows is None or rows >= 1, f"wants slice_rows={rows!r}: 1 or more, or None")
+        example.expect(rows is None or rows >= 1, f"wants slice_rows={rows!r}: it must be at least 1, or None")
         evaluate = wants.evaluate
         shaped = evaluate.shape == (n, n) and evaluate.dtype == np.bool_
         example.expect(shaped, f"wants evaluate of {evaluate.dtype} {evaluate.shape}, not of bool ({n}, {n})")
@@ -112,13 +126,13 @@ def wants_what_may_be_profiled(example: Example) -> None:
             for j, k in enumerate(policy.order):
                 example.expect(
                     not evaluate[i, k] or (i < j and pipeline.profiled[k]),
-                    f"wants {pipeline.names[k]} evaluated on rows that were dropped at position {i}, though it is at "
+                    f"wants {pipeline.names[k]} evaluated on rows that were dropped at position {i}, although it is at "
                     f"position {j} and profiled={pipeline.profiled[k]}",
                 )
 
 
 def tries_one_filter_further_forward(example: Example) -> None:
-    """A trial, where a policy wants any, moves one filter that may be profiled, and guards still come first."""
+    """A trial moves one filter that may be profiled, and guards still come first."""
     rng = example.rng()
     pipeline = draw_pipeline(rng, least=2)
     policy = example.fresh(pipeline)
@@ -131,16 +145,20 @@ def tries_one_filter_further_forward(example: Example) -> None:
         _expect_valid(example, pipeline, trial.order)
         example.expect(pipeline.profiled[k], f"tries {pipeline.names[k]}, which must not be profiled")
         example.expect(
-            trial.order.index(k) < order.index(k), f"tries {pipeline.names[k]} no further forward: {trial!r}"
+            trial.order.index(k) < order.index(k),
+            f"tries {pipeline.names[k]} at a position that is not earlier: {trial!r}",
         )
         others = [other for other in trial.order if other != k] == [other for other in order if other != k]
         example.expect(others, f"moves more than one filter in a trial: {order} to {trial.order}")
-        example.expect(1 <= trial.rows <= MANY_ROWS, f"wants a trial of {trial.rows} rows, more than a batch has")
+        example.expect(
+            1 <= trial.rows <= MANY_ROWS,
+            f"wants a trial of {trial.rows} rows: it must have at least 1, and at most those of a batch",
+        )
         example.expect(0.0 <= trial.expected_ns < np.inf, f"expects a trial to take {trial.expected_ns} ns")
 
 
-def stands_costs_that_cannot_be(example: Example) -> None:
-    """A clock that stands still or jumps breaks nothing: one filter has such a cost, and so have its bounds."""
+def tolerates_impossible_costs(example: Example) -> None:
+    """Costs measured by a clock that stops or jumps break nothing. One filter and its bounds have such a cost."""
     rng = example.rng()
     pipeline = draw_pipeline(rng, least=2)
     odd = int(rng.integers(len(pipeline)))
@@ -156,33 +174,33 @@ def stands_costs_that_cannot_be(example: Example) -> None:
                 policy.update(update)
             wants = policy.wants()
             _expect_valid(example, pipeline, policy.order)
-            example.expect(0.0 <= wants.p <= 1.0, f"wants p={wants.p!r} where a cost is {cost_ns}")
+            example.expect(0.0 <= wants.p <= 1.0, f"wants p={wants.p!r} if a cost is {cost_ns}")
             rows = wants.slice_rows
-            example.expect(rows is None or rows >= 1, f"wants slice_rows={rows!r} where a cost is {cost_ns}")
+            example.expect(rows is None or rows >= 1, f"wants slice_rows={rows!r} if a cost is {cost_ns}")
             tried = wants.trial is None or wants.trial.rows >= 1
-            example.expect(tried, f"wants the trial {wants.trial!r} where a cost is {cost_ns}")
+            example.expect(tried, f"wants the trial {wants.trial!r} if a cost is {cost_ns}")
 
 
-def brings_another_to_the_same_place(example: Example) -> None:
-    """A snapshot is JSON; restored by a policy that has seen other things, it brings the same order and wishes."""
+def restores_the_same_order_and_requests(example: Example) -> None:
+    """A snapshot is JSON. A policy that has observed other rows gets the same order and requests by restoring it."""
     rng = example.rng()
     pipeline = draw_pipeline(rng)
     policy, other = example.fresh(pipeline), example.fresh(pipeline, seed=2)
     _show(policy, draw_history(rng, len(pipeline), int(rng.integers(1, 11))))
     snapshot = _through_json(example, policy.snapshot())
-    _show(other, draw_history(rng, len(pipeline), int(rng.integers(1, 3))))  # what it had seen itself is gone
+    _show(other, draw_history(rng, len(pipeline), int(rng.integers(1, 3))))  # `restore` discards what it observed
     other.restore(snapshot)
     example.expect(
-        other.order == policy.order, f"was restored with {other.order}, and the snapshot is of {policy.order}"
+        other.order == policy.order, f"has the order {other.order} after restore(), but the snapshot has {policy.order}"
     )
     _expect_same_wants(example, other, policy, spent_alike=False)
     found, given = other.snapshot(), policy.snapshot()
-    example.expect(found == given, f"gives another snapshot after restore() than it was given: {found} for {given}")
+    example.expect(found == given, f"restored the snapshot {given}, but then returned another snapshot: {found}")
 
 
-def goes_on_as_the_one_it_was_taken_from(example: Example) -> None:
-    """Two that were restored from one snapshot do the same; so does the one it was taken from, unless the snapshot
-    leaves out what was under way."""
+def continues_like_the_original(example: Example) -> None:
+    """Two policies that are restored from one snapshot behave the same. So does the policy from which it was taken,
+    unless the snapshot leaves out work in progress."""
     rng = example.rng()
     pipeline = draw_pipeline(rng)
     policy = example.fresh(pipeline)
@@ -197,15 +215,15 @@ def goes_on_as_the_one_it_was_taken_from(example: Example) -> None:
         one, two = policy.update(update), other.update(update)
         example.expect(
             one == two and policy.order == other.order,
-            f"went on otherwise after restore(): {two} for {one}. If its snapshot leaves out on purpose what is under "
-            "way, say leaves_out=['trial']",
+            f"continues differently after restore(): {two} instead of {one}. If its snapshot leaves out work in "
+            "progress on purpose, pass leaves_out=['trial']",
         )
         _expect_same_wants(example, policy, other, spent_alike=True)
-    example.expect(policy.snapshot() == other.snapshot(), "has another snapshot than the one it was restored from")
+    example.expect(policy.snapshot() == other.snapshot(), "returns another snapshot than the policy it was taken from")
 
 
 def keeps_its_order_valid_after_any_restore(example: Example) -> None:
-    """Restored in the middle of a run, with a sibling's order."""
+    """The order stays valid if the policy is restored in the middle of a run, with a sibling's order."""
     rng = example.rng()
     pipeline = draw_pipeline(rng)
     policy, sibling = example.fresh(pipeline), example.fresh(pipeline, seed=3)
@@ -217,43 +235,46 @@ def keeps_its_order_valid_after_any_restore(example: Example) -> None:
 
 
 def begins_in_an_order_or_keeps_its_own(example: Example) -> None:
-    """`begin` takes the order of an earlier run; what follows is valid, and a verdict goes from there."""
+    """`begin` takes the order of an earlier run. All later orders are valid, and change only with a verdict."""
     rng = example.rng()
     pipeline = draw_pipeline(rng)
     policy, order = example.fresh(pipeline), draw_order(rng, pipeline)
     policy.begin(order)
-    example.expect(policy.order in (order, pipeline.start), f"began with {policy.order}, and was given {order}")
+    example.expect(policy.order in (order, pipeline.start), f"started with {policy.order}, but was given {order}")
     for update in _any_history(rng, len(pipeline)) * 2:
         before = policy.order
         verdict = policy.update(update)
         _expect_valid(example, pipeline, policy.order)
-        example.expect(verdict is not None or policy.order == before, f"went from {before} without a verdict")
+        example.expect(
+            verdict is not None or policy.order == before, f"changed its order from {before} without a verdict"
+        )
 
 
 def takes_randomness_from_its_generator(example: Example) -> None:
-    """Made with the same seed and shown the same, two do the same: no clock, no other source of randomness."""
+    """Two policies with the same seed and the same observations behave the same: there is no clock, and no other source
+    of randomness."""
     rng = example.rng()
     pipeline = draw_pipeline(rng)
     one, two = example.fresh(pipeline, seed=5), example.fresh(pipeline, seed=5)
     for update in _any_history(rng, len(pipeline)) * 3:
         first, second = one.update(update), two.update(update)
         example.expect(first == second, f"decided {first} and then {second} with the same seed and the same rows")
-    example.expect(one.snapshot() == two.snapshot(), "has two snapshots for the same seed and the same rows")
+    example.expect(one.snapshot() == two.snapshot(), "has different snapshots with the same seed and the same rows")
 
 
-def gives_a_snapshot_that_stays_as_it_is(example: Example) -> None:
-    """A snapshot does not change when its policy goes on."""
+def returns_snapshots_that_do_not_change(example: Example) -> None:
+    """A snapshot does not change when its policy continues."""
     policy = example.fresh(Pipeline(("a", "b", "c")))
     snapshot = policy.snapshot()
     text = json.dumps(snapshot)
     for updates in (1, 2, 40):
         _push(policy, updates)
         policy.snapshot()
-        example.expect(json.dumps(snapshot) == text, "changes a snapshot that it has given: return a copy")
+        example.expect(json.dumps(snapshot) == text, "changes a snapshot that it has returned: return a copy")
 
 
-def refuses_snapshots_of_strangers(example: Example) -> None:
-    """In a loop, a snapshot of another policy or of other filters is a PlanError with the policy's name."""
+def refuses_snapshots_of_other_policies(example: Example) -> None:
+    """In a loop, a snapshot of another policy or of other filters raises a PlanError with the policy's name."""
     pipeline = Pipeline(("a", "b", "c"))
     settings = check_policy(example.policy, **example.settings())
     policy = make_policy(example.policy, pipeline, settings, np.random.default_rng(1))
@@ -272,14 +293,14 @@ def refuses_snapshots_of_strangers(example: Example) -> None:
         try:
             made.restore(wrong)
         except PlanError as error:
-            example.expect(example.name in str(error), f"refuses a stranger's snapshot without its name: {error}")
+            example.expect(example.name in str(error), f"refuses a foreign snapshot without giving its name: {error}")
         else:
             example.expect(False, f"restores a snapshot that is not its own: {wrong}")
-        example.expect(made.order == before, "changes its order with a snapshot that it refuses")
+        example.expect(made.order == before, "changes its order although it refuses the snapshot")
 
 
 def stops_growing(example: Example) -> None:
-    """Its memory and its snapshot stay within what the first rows made of them, but for longer numbers."""
+    """Memory and snapshot do not grow after the first rows, except for longer numbers."""
     policy = example.fresh(Pipeline(("a", "b", "c")))
 
     def largest(updates: int) -> tuple[int, int]:
@@ -291,12 +312,15 @@ def stops_growing(example: Example) -> None:
 
     size, written = largest(600)
     later, written_later = largest(1400)
-    example.expect(later <= size + 60, f"holds {later} bytes after 2,000 updates, and held {size} after 600")
-    example.expect(written_later <= written + 60, f"writes snapshots of {written_later} bytes, and of {written} before")
+    example.expect(later <= size + 60, f"holds {later} bytes after 2,000 updates, but held {size} after 600")
+    example.expect(
+        written_later <= written + 60,
+        f"writes snapshots of {written_later} bytes after 2,000 updates, but of {written} after 600",
+    )
 
 
 def keeps_the_same_rows(example: Example) -> None:
-    """A chain with guards that runs under the policy keeps the rows that every predicate keeps."""
+    """A chain with guards that runs with the policy keeps the rows that all predicates keep."""
     rng = example.rng()
     odd, size = int(rng.integers(2, 9)), int(rng.integers(50, 3_000))
     x = rng.integers(0, 1000, size)
@@ -309,37 +333,37 @@ def keeps_the_same_rows(example: Example) -> None:
     keep = tw.filters(*chain, policy=example.policy, slice_rows=int(rng.integers(1, 200)), seed=1, **example.settings())
     found = [value for batch in keep.over(pa.table({"x": x})) for value in batch.column("x").to_pylist()]
     wanted = [value for value in x.tolist() if value and 1000 // value < 500 and value % odd and value < 700]
-    example.expect(found == wanted, f"keeps {len(found)} rows of a chain that keeps {len(wanted)}")
+    example.expect(found == wanted, f"keeps {len(found)} rows with a chain that should keep {len(wanted)}")
     shown = keep.report().sections[0].policy
     example.expect(shown == example.name, f"is called {shown!r} in the report")
 
 
 Check = Callable[[Example], None]
 ONCE: tuple[Check, ...] = (
-    has_a_name_and_settings, gives_a_snapshot_that_stays_as_it_is, refuses_snapshots_of_strangers, stops_growing,
+    has_a_name_and_settings, returns_snapshots_that_do_not_change, refuses_snapshots_of_other_policies, stops_growing,
 )  # fmt: skip
-"""Nothing is drawn in these."""
+"""Checks without random examples, which run once."""
 FEW: tuple[Check, ...] = (keeps_the_same_rows,)
-"""These run a loop."""
+"""Checks that run a loop, and so run on few examples."""
 MANY: tuple[Check, ...] = (
     changes_its_order_only_by_a_verdict, wants_what_may_be_profiled, takes_randomness_from_its_generator,
-    brings_another_to_the_same_place, goes_on_as_the_one_it_was_taken_from, keeps_its_order_valid_after_any_restore,
-    begins_in_an_order_or_keeps_its_own, tries_one_filter_further_forward, stands_costs_that_cannot_be,
+    restores_the_same_order_and_requests, continues_like_the_original, keeps_its_order_valid_after_any_restore,
+    begins_in_an_order_or_keeps_its_own, tries_one_filter_further_forward, tolerates_impossible_costs,
 )  # fmt: skip
 
 
-def _any_history(rng: np.random.Generator, n: int) -> list[Seen]:
+def _any_history(rng: np.random.Generator, n: int) -> list[Observation]:
     draw = draw_history if rng.random() < 0.5 else draw_full_history
     return draw(rng, n, int(rng.integers(1, 11)))
 
 
-def _show(policy: Policy, updates: list[Seen]) -> None:
+def _show(policy: Policy, updates: list[Observation]) -> None:
     for update in updates:
         policy.update(update)
 
 
 def _push(policy: Policy, updates: int) -> None:
-    """A stream whose rates turn round and round, so that everything a policy can do is done."""
+    """Update a policy with a stream whose rates rotate, so that the policy does everything it can do."""
     for i in range(updates):
         k = i // 20 % 3
         tuples = [tuple(c == k for c in range(3))] * 9 + [(True, True, True)]
@@ -348,10 +372,10 @@ def _push(policy: Policy, updates: int) -> None:
 
 
 def _held(policy: Policy) -> int:
-    """Bytes of what the object holds; 0 where it cannot be measured."""
+    """Return the size of what the object holds, in bytes; 0 if it cannot be measured."""
     try:
         return len(pickle.dumps(policy.__reduce_ex__(2)[2]))
-    except Exception:  # of a class that only its own process knows: the size of the snapshot is still checked
+    except Exception:  # the class cannot be pickled; the size of the snapshot is still checked
         return 0
 
 
@@ -359,14 +383,15 @@ def _through_json(example: Example, snapshot: dict[str, Any]) -> dict[str, Any]:
     try:
         read: dict[str, Any] = json.loads(json.dumps(snapshot))
     except TypeError as error:
-        raise AssertionError(f"policy {example.name!r} gives a snapshot that is not JSON: {error}") from error
+        raise AssertionError(f"policy {example.name!r} returns a snapshot that is not JSON: {error}") from error
     return read
 
 
 def _expect_valid(example: Example, pipeline: Pipeline, order: tuple[int, ...]) -> None:
     example.expect(
         isinstance(order, tuple) and pipeline.respects(order),
-        f"has the order {order!r}, and needs a tuple of all {len(pipeline)} filters, guards {pipeline.guards} first",
+        f"has the order {order!r}, but it must be a tuple of all {len(pipeline)} filters with guards {pipeline.guards} "
+        "first",
     )
 
 
@@ -375,10 +400,10 @@ def _expect_verdict(
 ) -> None:
     example.expect(isinstance(verdict, Verdict), f"returned {verdict!r} from update(), not a Verdict or None")
     new = verdict.order == order != before
-    example.expect(new, f"gave a verdict for {verdict.order}, and went from {before} to {order} itself")
+    example.expect(new, f"returned a verdict for {verdict.order}, but changed its own order from {before} to {order}")
     reason = verdict.reason
     line = isinstance(reason, str) and reason.strip() == reason != "" and "\n" not in reason
-    example.expect(line, f"gave the reason {reason!r}: it must be one line of text, without blanks around it")
+    example.expect(line, f"gave the reason {reason!r}: it must be one line of text without spaces around it")
     named = any(name in reason for name in pipeline.names)
     example.expect(named, f"gave the reason {reason!r}, which names none of the filters {', '.join(pipeline.names)}")
 

@@ -1,4 +1,4 @@
-"""Spark's aggregates over windows are DuckDB's: of finished data all of them, of streams those the watermark passed."""
+"""Spark's window aggregates equal DuckDB's: all of finished data, and for streams those that the watermark passed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.long_run import examples
 from thalweg.errors import PlanError
 from thalweg.plan.group_spec import AggregateColumn, GroupSpec
 from thalweg.plan.window import GroupWindow
-from thalweg.runtime.spark.joins.marked import has_watermark
+from thalweg.runtime.spark.joins.stream_watermarks import has_watermark
 from thalweg.runtime.spark.sql.aggregates import aggregate
 
 ZONE = "spark.sql.session.timeZone"
@@ -32,7 +32,7 @@ FEW = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 @pytest.fixture
 def zone(spark):
-    """A way to set the session's, put back at the end."""
+    """A function that sets the session's time zone, which is restored at the end."""
     yield lambda name: spark.conf.set(ZONE, name)
     spark.conf.set(ZONE, "UTC")
 
@@ -51,7 +51,7 @@ def test_finished_data(spark, zone, case: Case, zone_name: str):
 @given(case=cases(spark=True, begin=BEGIN_US), zone_name=st.sampled_from(ZONES))
 def test_streams(spark, zone, case: Case, zone_name: str):
     zone(zone_name)
-    # in milliseconds, as watermarks of Spark are
+    # in milliseconds, as Spark's watermarks are
     ticks = [None if tick is None else BEGIN_US + (tick - BEGIN_US) * 1000 for tick in case.ticks]
     window = GroupWindow(case.length * 1000, case.slide * 1000)
     plain = tuple(replace(a, distinct=False) for a in case.spec.aggregates)
@@ -83,12 +83,12 @@ def _types(schema: pa.Schema | pa.Table) -> list[tuple[str, str]]:
 def test_windows_of_seven_minutes_in_a_zone_whose_hours_come_twice(
     spark, zone, tmp_path: Path, kind: pa.DataType, zone_name: str
 ):
-    """They begin at multiples of seven minutes since 1970 in UTC: of 60 they are none."""
+    """They begin at multiples of seven minutes since 1970 in UTC; 60 is not a multiple of seven."""
     zone(zone_name)
     minutes = [
         *range(0, 24 * 60, 11),
         *range(238 * 24 * 60, 239 * 24 * 60, 13),
-    ]  # the nights when New York's clocks turn
+    ]  # the nights when clocks change in New York
     ticks = [BEGIN_US + minute * MINUTE_US for minute in minutes]
     table = pa.table({"t": pa.array(ticks, pa.int64()).cast(kind), "x": pa.array(range(len(ticks)), pa.int64())})
     spec = GroupSpec(
@@ -114,7 +114,7 @@ def test_windows_of_seven_minutes_in_a_zone_whose_hours_come_twice(
         assert sorted(tuple(row.values()) for row in in_ticks(out).to_pylist()) == rows_
 
 
-def test_a_watermark_that_is_there_already_is_followed(spark, tmp_path: Path):
+def test_an_existing_watermark_is_followed(spark, tmp_path: Path):
     ticks = [BEGIN_US + second * 10**6 for second in (0, 5, 61, 59, 130, 131, 10, 190)]
     table = pa.table({"t": pa.array(ticks, pa.int64()).cast(UTC)})
     files = Files(tmp_path / "in", table.schema)
@@ -125,14 +125,14 @@ def test_a_watermark_that_is_there_already_is_followed(spark, tmp_path: Path):
     spec = GroupSpec("t", GroupWindow(MINUTE_US, MINUTE_US), (), (COUNT,))
     run(aggregate(df, spec, watermarked=True), tmp_path)
     out = in_ticks(results(spark, tmp_path)).to_pylist()
-    # second 10 came when the watermark had been at 70 for two micro-batches; at the end it came to 130
+    # second 10 arrived when the watermark had been at 70 for two micro-batches; at the end it reached 130
     starts = [(row["window_start"] - BEGIN_US) // MINUTE_US for row in out]
     assert sorted(zip(starts, (row["agg 0"] for row in out), strict=True)) == [(0, 3), (1, 1)]
 
 
 @pytest.mark.slow
 def test_after_a_join_its_watermark_is_followed(spark, tmp_path: Path):
-    """Of TIMESTAMP_NTZ, which Spark takes no watermark of from a user."""
+    """For TIMESTAMP_NTZ, on which Spark does not let a user define a watermark."""
     ticks = [BEGIN_US + second * 10**6 for second in range(100)]
     table = pa.table({"t": pa.array(ticks, pa.int64()).cast(NTZ), "k": [n % 3 for n in range(100)]})
     streams = {alias: Files(tmp_path / alias, table.schema) for alias in "ab"}
@@ -172,7 +172,9 @@ def test_what_is_refused(spark, tmp_path: Path):
     files.add(table)
     distinct = AggregateColumn("count", "x", pa.int64(), distinct=True, text="count(DISTINCT x)")
     spec = GroupSpec("t", GroupWindow(MINUTE_US, MINUTE_US), (), (distinct,))
-    with pytest.raises(PlanError, match=r"count\(DISTINCT x\): Spark counts no distinct values.*; group by the column"):
+    with pytest.raises(
+        PlanError, match=r"count\(DISTINCT x\): Spark cannot count distinct values.*; group by the column"
+    ):
         aggregate(files.stream(spark), spec)
     assert aggregate(files.finished(spark), spec).toArrow()["agg 0"].to_pylist() == [1]
     with pytest.raises(PlanError, match="no column 'y'"):

@@ -24,23 +24,25 @@ def test_explain(spark, tmp_path: Path):
     ]  # fmt: skip
     for alias in "abc":
         assert any(f"Stream {alias}: window 5 seconds, time ts, up to 2 seconds out of order" in line for line in lines)
-    assert "  3 buckets over 2 partitions, at least 2 in one; the checkpoint fixes them" in lines
-    assert next(line for line in lines if "spread by" in line).startswith("  spread by a.k and b.k: ")
+    assert "  3 buckets in 2 partitions, at least 2 in one partition; the checkpoint fixes both numbers" in lines
+    assert next(line for line in lines if "are spread" in line).startswith(
+        "  rows are spread over buckets by a.k and b.k: "
+    )
     assert any(line.startswith("  c has no such column and is replicated") for line in lines)
     assert any(line.startswith("  a: id; ") and line.endswith("not read: m") for line in lines)
-    assert "  a stream without rows for 1 hour is not waited for (idle_after=)" in lines
-    assert "  times more than 1 day ahead of the clock do not move it (max_ahead=)" in lines
+    assert "  a stream without rows for 1 hour does not hold it back (idle_after=)" in lines
+    assert "  times more than 1 day ahead of the clock do not advance it (max_ahead=)" in lines
     frames = streaming(spark, streams)
     told = join.explain(**{**frames, "b": frames["b"].withWatermark("ts", "9 seconds")})
     assert [node.details for node in told.physical.inputs] == [
         ("a: window 5 seconds, time ts, up to 2 seconds out of order",),
-        ("b: window 5 seconds, time ts, whose watermark in Spark is followed; lateness= is not used",),
+        ("b: window 5 seconds, time ts, with its own watermark from Spark; lateness= is not used",),
         ("c: window 5 seconds, time ts, up to 2 seconds out of order",),
     ]
     lines = str(join.explain(**{alias: each.finished(spark) for alias, each in streams.items()})).splitlines()
     assert lines[0] == "Plan, for Spark, on finished data"
-    assert "  3 buckets over 3 partitions" in lines
-    assert "  finished data: read in the order of time, bucket by bucket; no row is late" in lines
+    assert "  3 buckets in 3 partitions" in lines
+    assert "  finished data: read in the order of time, one bucket after the other; no row is late" in lines
 
 
 def test_the_report_of_a_stream_and_of_finished_data(spark, tmp_path: Path):

@@ -1,4 +1,4 @@
-"""Policies see declared costs: the order follows them when they change, and the answer stays."""
+"""Policies see declared costs: the order follows them when they change, and the answer stays the same."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHANGE = 60
 
 
 def star(policy: str, **profile: float) -> MultiwayJoin:
-    """b and c drop equally many rows of a; first b is dear, then c."""
+    """b and c drop equally many rows of a; first b is expensive, then c."""
     costs = Costs(probe={"b": lambda now: 0.004 if now < CHANGE else 0.0005,
                          "c": lambda now: 0.0005 if now < CHANGE else 0.004})  # fmt: skip
     return MultiwayJoin("join", "a.k = b.k AND a.k = c.k", "2 seconds", "t", costs=costs, policy=policy, **profile)
@@ -51,8 +51,10 @@ def test_the_cheaper_probe_comes_first_also_when_that_changes(policy, sources):
 @pytest.mark.parametrize("policy", [{"policy": "a-greedy", "p": 0.2}, {}])
 def test_filters_follow_declared_costs_too(policy):
     table = pa.table({"n": np.random.default_rng(0).integers(0, 100, 6_000)})
-    dear, cheap = (tw.predicate(lambda n, name=name: n % 2 == 0, "n", name=name) for name in ("dear", "cheap"))
-    costs = Costs(predicate={"dear": "9 ms", "cheap": "1 ms"})
-    trace = simulate({"s": Source(table, regular(90))}, Selection("one", "s", dear, cheap, costs=costs, **policy))
-    assert [change.order for change in trace.reordered] == [("cheap", "dear")]
+    expensive, cheap = (
+        tw.predicate(lambda n, name=name: n % 2 == 0, "n", name=name) for name in ("expensive", "cheap")
+    )
+    costs = Costs(predicate={"expensive": "9 ms", "cheap": "1 ms"})
+    trace = simulate({"s": Source(table, regular(90))}, Selection("one", "s", expensive, cheap, costs=costs, **policy))
+    assert [change.order for change in trace.reordered] == [("cheap", "expensive")]
     assert trace.count() == sum(n % 2 == 0 for n in table.column("n").to_pylist())

@@ -31,7 +31,7 @@ def shapes(draw, streams):
 
 @st.composite
 def disordered(draw, disorder: int):
-    """Rows whose times go up, each moved back by at most `disorder`: none is late where that is the lateness."""
+    """Rows whose times go up, each moved back by at most `disorder`: none is late if that is the lateness."""
     steps = draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, disorder), st.integers(0, 3)), max_size=25))
     time, found = 0, []
     for step, back, key in steps:

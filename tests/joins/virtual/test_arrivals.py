@@ -61,27 +61,27 @@ def test_recorded_gaps_are_replayed_from_files(kind, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
         (lambda: poisson(0), "rate=0"),
         (lambda: regular(float("nan")), "rate=nan"),
-        (lambda: scripted([2, 1]), "none before the one it follows"),
+        (lambda: scripted([2, 1]), "in ascending order"),
         (lambda: scripted([-1]), "0 or more"),
         (lambda: replayed([1, -1]), "0 or more"),
-        (lambda: replayed(["soon"]), "no numbers of gaps"),
+        (lambda: replayed(["soon"]), "gaps are not numbers"),
         (lambda: replayed("nowhere.csv"), "^replayed: there is no file nowhere.csv"),
-        (lambda: replayed(__file__), "test_arrivals.py is no .parquet, .csv or .npy file"),
+        (lambda: replayed(__file__), "test_arrivals.py is not a .parquet, .csv or .npy file"),
         (lambda: Source([(1,)], regular(1)), "needs schema="),
         (lambda: Source("abc", regular(1)), "not str"),
         (lambda: Source(pa.table({"time": [1]}), "tim"), "did you mean 'time'"),
         (lambda: Source(pa.table({"a": [1]}), regular(1), at_once=0), "at_once=0"),
-        (lambda: list(Source(pa.table({"t": [2, 1]}), "t").arriving(np.random.default_rng())), "before the one it"),
+        (lambda: list(Source(pa.table({"t": [2, 1]}), "t").arriving(np.random.default_rng())), "before the previous"),
         (lambda: ticks(-1), "0 or more"),
         (lambda: ticks("soon"), "10 seconds"),
     ],
 )  # fmt: skip
-def test_what_is_refused(make, told):
-    with pytest.raises(tw.PlanError, match=told):
+def test_what_is_refused(make, message):
+    with pytest.raises(tw.PlanError, match=message):
         make()
 
 

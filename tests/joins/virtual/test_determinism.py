@@ -1,4 +1,4 @@
-"""The same seed gives the same trace, to the byte, in another process too; another seed another one."""
+"""The same seed gives the same trace, to the byte, also in another process; another seed gives another trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture of a trace shows every peak, whole numbers of rows, and when orders changed."""
+"""The figure of a trace shows every peak, whole numbers of rows, and the times at which orders changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def selection(**more: object) -> Selection:
 
 
 def burst() -> Trace:
-    """Three rows come at 2 and are gone at 5; samples every 10 see nothing of them."""
+    """Three rows arrive at 2 and are gone at 5; samples every 10 time units miss them."""
     source = Source(TABLE.slice(0, 4), scripted([2, 2, 2, 30]))
     return simulate({"s": source}, selection(costs=Costs(predicate=1)), every=10)
 
@@ -43,10 +43,18 @@ def test_the_line_shows_a_peak_between_samples():
 
 
 def test_changes_of_order_are_marked():
-    dear, cheap = (tw.predicate(lambda n, name=name: n % 2 == 0, "n", name=name) for name in ("dear", "cheap"))
+    expensive, cheap = (
+        tw.predicate(lambda n, name=name: n % 2 == 0, "n", name=name) for name in ("expensive", "cheap")
+    )
     table = pa.table({"n": np.random.default_rng(0).integers(0, 100, 3_000)})
     one = Selection(
-        "one", "s", dear, cheap, costs=Costs(predicate={"dear": "9 ms", "cheap": "1 ms"}), policy="a-greedy", p=0.2
+        "one",
+        "s",
+        expensive,
+        cheap,
+        costs=Costs(predicate={"expensive": "9 ms", "cheap": "1 ms"}),
+        policy="a-greedy",
+        p=0.2,
     )
     trace = simulate({"s": Source(table, regular(90))}, one)
     above, _ = figure(trace).axes

@@ -60,7 +60,7 @@ def test_regular_arrivals_below_capacity_never_wait():
 
 @pytest.mark.parametrize(("cost", "rate"), [(0.05, 0.3 * 10), (0.25, 0.3 / 0.25)])
 def test_output_rate_of_a_selection(cost, rate):
-    """Section 3.2: f r_i where a row costs less than the gap between arrivals, else f / C_sigma."""
+    """Section 3.2: f r_i if a row costs less than the gap between arrivals, otherwise f / C_sigma."""
     count, share, arrivals = 8_000, 0.3, 10
     one = Selection("one", "rows", keeps(share, count), costs=Costs(predicate=cost))
     trace = simulate({"rows": Source(numbers(count), poisson(arrivals))}, one, until=600, every=300, seed=2)
@@ -82,7 +82,7 @@ def two(rates: tuple[float, float], keys: int, count: int) -> dict[str, Source]:
 
 
 def test_results_of_a_symmetric_hash_join_grow_with_the_square_of_time():
-    """Section 3.3: f r_l r_r t^2 results of what has arrived by t, where nothing is forgotten."""
+    """Section 3.3: f r_l r_r t^2 results of what has arrived by t, if no row expires."""
     rates, keys = (40.0, 60.0), 200
     costs = Costs(move="1 ms", hash="1 ms", probe="1 ms")
     join = tree_join("join", ("l", "r"), "l.k = r.k", "1 hour", "t", costs=costs)
@@ -127,7 +127,7 @@ def test_handling_is_paid_by_arrivals_and_results_by_results():
 
 
 def test_one_cpu_is_shared_in_the_order_of_arrival():
-    """Two operators of which each would be free at once alone."""
+    """Two operators; alone, each would be free at once."""
     both = [Selection(name, "rows", keeps(1, 3), costs=Costs(predicate=1)) for name in ("x", "y")]
     source = Source(numbers(3), regular(1))
     alone = [(row["time"], row["operator"]) for row in simulate({"rows": source}, both).results.to_pylist()]
@@ -139,7 +139,7 @@ def test_one_cpu_is_shared_in_the_order_of_arrival():
 
 
 def test_windows_are_recorded_as_they_are():
-    """One row a time unit and stream, windows of 10: the watermark is what the slower of the two has shown."""
+    """One row per time unit and stream, windows of 10: the watermark is what the slower of the two has shown."""
     tables = {alias: pa.table({"k": np.arange(100)}) for alias in "lr"}
     sources = {alias: Source(table, regular(1), stamp="t") for alias, table in tables.items()}
     join = tree_join("join", ("l", "r"), "l.k = r.k", "10 seconds", "t")
@@ -150,8 +150,8 @@ def test_windows_are_recorded_as_they_are():
     assert samples[50]["window_bytes"] > 0
 
 
-def test_a_row_is_paid_for_once_also_where_values_cannot_be_had():
-    """A time beyond Python's calendar: the chain looks for the rows that have a value by a second call."""
+def test_a_row_is_paid_for_once_even_if_values_are_not_available():
+    """A time beyond Python's calendar: the chain finds the rows that have a value with a second call."""
     times = pa.array([0, 2**62], pa.timestamp("us"))
     has_time = tw.predicate(lambda t: t is not None, "t", name="has_time")
     first = tw.predicate(lambda n: n == 0, "n", name="first")

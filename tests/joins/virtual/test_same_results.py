@@ -1,4 +1,4 @@
-"""What a simulation gives is what DuckDB gives over the finished data, whatever waits where for how long."""
+"""A simulation returns what DuckDB returns over the finished data, regardless of how long rows wait and where."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def stamped(given: dict[str, pa.Table], rate: dict[str, float]) -> dict[str, Sou
 
 
 def arrived(sources: dict[str, Source], seed: int) -> dict[str, pa.Table]:
-    """The finished data: what came, with the instants at which it came, as a simulation that does nothing shows it."""
+    """The finished data: all rows with their instants of arrival, from a simulation that does nothing."""
     seen = {}
     for alias, source in sources.items():
         all_of_them = Selection("all", alias, tw.predicate(lambda n: True, "n", name="always"))

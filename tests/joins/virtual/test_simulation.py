@@ -1,4 +1,4 @@
-"""Wiring, stopping, sampling, and what a trace tells."""
+"""Wiring, stopping, sampling, and the contents of a trace."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def test_it_stops_at_a_time_and_that_instant_still_counts():
     assert (trace.count(2.5), trace.count(3), trace.count(operator="x"), trace.count(operator="y")) == (2, 3, 4, 0)
 
 
-def test_samples_tell_of_everything_up_to_their_time():
+def test_samples_cover_everything_up_to_their_time():
     trace = simulate({"s": source()}, all_of("x", "s", costs=Costs(predicate=3)), until=9, every=3)
-    told = [
+    found = [
         {name: row[name] for name in ("time", "arrived", "served", "queue", "busy")}
         for row in trace.samples.to_pylist()
     ]
     # arrivals at 1, 2, ...; service from 1 to 4, 4 to 7, 7 to 10
-    assert told == [
+    assert found == [
         {"time": 3.0, "arrived": 3, "served": 0, "queue": 2, "busy": 2.0},
         {"time": 6.0, "arrived": 6, "served": 1, "queue": 4, "busy": 5.0},
         {"time": 9.0, "arrived": 9, "served": 2, "queue": 6, "busy": 8.0},
@@ -72,7 +72,7 @@ def test_a_tree_may_be_written_in_lists():
     )
 
 
-def test_things_tell_what_they_are():
+def test_representations():
     join = MultiwayJoin("j", "x.n = y.n", 1, "n", reads={"x": "s"})
     assert repr(join) == "MultiwayJoin('j', 'x.n = y.n', reads x=s, y, policy 'auto')"
     inner, root = tree_join("j", (("a", "b"), "c"), "a.n = b.n AND b.n = c.n", 1, "n", methods={("a", "b"): "loops"})
@@ -83,8 +83,8 @@ def test_things_tell_what_they_are():
     assert repr(Source(TABLE, "n")) == "Source(n; at n)"
     trace = simulate({"s": source()}, all_of("x", "s", costs=Costs(predicate=3)), until=9)
     # served from 1 to 4, 4 to 7 and still
-    told = ["Trace: 2 results in 9 time units", "  x: 9 arrived, 2 emitted, 6 waiting (at most 6), busy 89%"]
-    assert repr(trace).splitlines() == told
+    expected = ["Trace: 2 results in 9 time units", "  x: 9 arrived, 2 emitted, 6 waiting (at most 6), busy 89%"]
+    assert repr(trace).splitlines() == expected
 
 
 def test_nothing_comes_out_of_nothing():
@@ -97,11 +97,11 @@ def test_nothing_comes_out_of_nothing():
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
-        (lambda: simulate({"s": source()}, all_of("x", "t")), "reads 't', which is not there"),
-        (lambda: simulate({"s": source(), "t": source()}, all_of("x", "s")), "nobody reads the source 't'"),
-        (lambda: simulate({"s": source()}, [all_of("s", "s")]), "two things are called 's'"),
+        (lambda: simulate({"s": source()}, all_of("x", "t")), "reads 't', which does not exist"),
+        (lambda: simulate({"s": source(), "t": source()}, all_of("x", "s")), "no operator reads the source 't'"),
+        (lambda: simulate({"s": source()}, [all_of("s", "s")]), "'s' is the name of several sources or operators"),
         (lambda: simulate({"s": source()}, [all_of("w", "s"), all_of("x", "y"), all_of("y", "x")]), "x, y read each"),
         (lambda: simulate({"s": source()}, all_of("x", "s"), cpus=0), "cpus=0"),
         (lambda: simulate({"s": source()}, all_of("x", "s"), every=0), "every=0"),
@@ -110,8 +110,11 @@ def test_nothing_comes_out_of_nothing():
         (lambda: all_of("x", "s", costs=Costs(predicate={"alway": 1})), "did you mean 'always'"),
         (lambda: all_of("x", "s", costs=Costs(predicate=-1)), "predicate=-1"),
         (lambda: Costs(move="five"), "move='five'"),
-        (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", costs=Costs(probe={"c": 1})), "'c' is none of a, b"),
-        (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", costs={("b", "a"): Costs()}), "no part of the tree"),
+        (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", costs=Costs(probe={"c": 1})), "'c' is not one of a, b"),
+        (
+            lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", costs={("b", "a"): Costs()}),
+            "is not a part of the tree",
+        ),
         (lambda: tree_join("j", ("a", "c"), "a.n = b.n", 1, "t"), "must have each of a, b once"),
         (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", methods="merge"), "'merge'.*hash, loops"),
         (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", methods={("a", "b"): "hsh"}), "did you mean 'hash'"),
@@ -119,17 +122,17 @@ def test_nothing_comes_out_of_nothing():
         (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", costs={("a", "b"): 1}), r"costs of \(a b\)=1"),
         (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", costs=3), "costs=3: must be"),
         (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", costs={"move": 1}), r"write Costs\(move=1\)"),
-        (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", reads={"c": "s"}), "'c' is none of a, b"),
+        (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", reads={"c": "s"}), "'c' is not one of a, b"),
         (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", reads="s"), "reads='s': must be a mapping"),
-        (lambda: tree_join("j", ("a", "b", "c"), "a.n = b.n", 1, "t"), "is no pair"),
+        (lambda: tree_join("j", ("a", "b", "c"), "a.n = b.n", 1, "t"), "is not a pair"),
         (lambda: simulate({"s": TABLE}, all_of("x", "s")), r"'s' is a Table.*Source\(rows, poisson"),
         (lambda: simulate([source()], all_of("x", "s")), "a mapping of names to sources.*not list"),
-        (lambda: simulate({"s": source()}, "x"), "operators: 'x' is none"),
-        (lambda: simulate({"s": source()}, [all_of("x", "s"), 3]), "operators: 3 is none"),
-        (lambda: simulate({"s": source()}, []), "there are none"),
+        (lambda: simulate({"s": source()}, "x"), "operators: 'x' is not an operator"),
+        (lambda: simulate({"s": source()}, [all_of("x", "s"), 3]), "operators: 3 is not an operator"),
+        (lambda: simulate({"s": source()}, []), "operators: the list is empty"),
         (lambda: simulate({"s": source()}, all_of("x", "s"), seed=-1), "seed=-1"),
     ],
 )  # fmt: skip
-def test_what_is_refused(make, told):
-    with pytest.raises(tw.PlanError, match=told):
+def test_what_is_refused(make, message):
+    with pytest.raises(tw.PlanError, match=message):
         make()

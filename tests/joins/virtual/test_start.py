@@ -1,4 +1,4 @@
-"""Where time begins: at the first arrival that a column tells, so that recorded times can be replayed."""
+"""The start of time: the first arrival in a column of times, so that recorded times can be replayed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_earliest_of_several_sources_counts_and_numbers_do_too():
     assert (trace.start, trace.end) == (100, 8)
 
 
-def test_where_no_column_tells_time_begins_at_nought_or_at_the_start():
+def test_without_a_column_of_times_time_begins_at_zero_or_at_the_start():
     source = Source(RECORDED.select(["n"]), poisson(1), stamp="ts")
     plain, later = (simulate({"s": source}, all_of("s"), seed=4, start=start) for start in (None, NEW_YEAR))
     assert plain.start == 0
@@ -68,18 +68,18 @@ def test_where_no_column_tells_time_begins_at_nought_or_at_the_start():
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
-        (lambda: simulate({"s": Source(RECORDED, "ts")}, all_of("s"), start=NEW_YEAR + timedelta(1)), "before that"),
+        (lambda: simulate({"s": Source(RECORDED, "ts")}, all_of("s"), start=NEW_YEAR + timedelta(1)), "earlier, at"),
         (lambda: simulate({"s": Source(RECORDED, "ts")}, all_of("s"), start="noon"), "start='noon'"),
         (lambda: Source(pa.table({"t": ["noon"]}), "t"), "the column is string"),
         (lambda: simulate({"s": Source(RECORDED, "ts"), "r": Source(RECORDED, "n")}, [all_of("s"), all_of("r", "y")]),
-         "'s' goes by timestamps, 'r' by numbers"),
+         "'s' uses timestamps, 'r' uses numbers"),
         (lambda: Source(RECORDED, poisson), "arrivals="),
         (lambda: Source(RECORDED, 5), "arrivals=5"),
-        (lambda: simulate({"s": Source(pa.table({"n": [float("nan")]}), "n")}, all_of("s")), "no time"),
+        (lambda: simulate({"s": Source(pa.table({"n": [float("nan")]}), "n")}, all_of("s")), "not a time"),
     ],
 )  # fmt: skip
-def test_what_is_refused(make, told):
-    with pytest.raises(tw.PlanError, match=told):
+def test_what_is_refused(make, message):
+    with pytest.raises(tw.PlanError, match=message):
         make()

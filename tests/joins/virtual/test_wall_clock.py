@@ -1,4 +1,4 @@
-"""Real time: sources wait for their instants, declared costs are slept through, work takes the time it takes."""
+"""Real time: sources wait for their instants, the clock sleeps for declared costs, and work takes its real time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from thalweg.runtime.local.virtual import (
 
 
 class Wall:
-    """A wall whose time passes by sleeping, and a little with every look at it."""
+    """A clock whose time passes by sleeping, and a little with every call."""
 
     def __init__(self, look_ns: int = 0) -> None:
         self.ns, self.look_ns, self.slept = 10**15, look_ns, []

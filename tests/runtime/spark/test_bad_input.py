@@ -99,15 +99,15 @@ def test_text_that_is_no_utf_8_fails_its_row_alone(spark):
 def test_a_predicate_that_cannot_travel_is_named_before_anything_runs(spark, thing, why):
     good = tw.predicate(lambda i: True, "id", name="good")
     keep = tw.filters(good, tw.predicate(lambda i: thing is None, "id", name="holds_it"))
-    with pytest.raises(tw.PlanError, match=rf"^predicate 'holds_it' cannot travel .*{why}.*setup=") as caught:
+    with pytest.raises(tw.PlanError, match=rf"^predicate 'holds_it' cannot be sent .*{why}.*setup=") as caught:
         spark.range(3).transform(keep)
     assert caught.value.__cause__ is not None
     sets_up = tw.filters(good, tw.predicate(lambda v, i: True, "id", name="p", setup=lambda: thing))
-    with pytest.raises(tw.PlanError, match=r"^the setup of predicate 'p' cannot travel"):
+    with pytest.raises(tw.PlanError, match=r"^the setup of predicate 'p' cannot be sent"):
         spark.range(3).transform(sets_up)
 
 
 def test_the_session_in_a_predicate_is_told_too(spark):
     keep = tw.filters(tw.predicate(lambda i: spark.range(i).count() > 0, "id", name="asks_spark"))
-    with pytest.raises(tw.PlanError, match="'asks_spark' cannot travel"):
+    with pytest.raises(tw.PlanError, match="'asks_spark' cannot be sent"):
         spark.range(3).transform(keep)

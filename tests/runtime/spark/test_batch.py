@@ -219,7 +219,7 @@ def test_a_predicate_that_raises_or_returns_the_wrong_thing_is_named(spark):
 
 def test_what_is_not_a_dataframe_is_refused():
     keep = tw.filters(tw.predicate(even, "id"))
-    with pytest.raises(tw.PlanError, match=r"not to Table; for Arrow: \.over\(\)"):
+    with pytest.raises(tw.PlanError, match=r"not Table; for Arrow data use \.over\(\)"):
         keep(pa.table({"id": [1]}))
 
 

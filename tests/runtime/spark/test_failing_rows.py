@@ -147,7 +147,7 @@ def test_in_a_stream_failures_are_written_once_with_the_survivors(spark, tmp_pat
 def test_what_cannot_be_given_is_refused_before_anything_runs(spark):
     with pytest.raises(tw.PlanError, match='use on_error="dead-letter"'):
         spark.range(3).transform(filters().tagged)
-    with pytest.raises(tw.PlanError, match="there is a column 'ID' already"):
+    with pytest.raises(tw.PlanError, match="column 'ID' already exists"):
         filters(on_error="dead-letter").failed(spark.range(3), column="ID")
     spark.conf.set("spark.thalweg.on_error", "dead-letter")
     try:

@@ -198,7 +198,7 @@ def test_a_sample_of_finished_data_gives_the_order_to_start_with(lines, spark):
     df.transform(keep).count()
     assert keep.report().sections[0].native.order == ("few_pass", "all_pass")
     assert tw.filters(F.col("size") > 3).learn(df) == 0
-    with pytest.raises(tw.PlanError, match="finished data, not a stream"):
+    with pytest.raises(tw.PlanError, match="a batch DataFrame, not a stream"):
         keep.learn(spark.readStream.format("rate").load())
     with pytest.raises(tw.PlanError, match="share=0"):
         keep.learn(df, share=0)
@@ -270,5 +270,5 @@ def test_python_udfs_are_refused_also_by_their_registered_name(spark):
     spark.udf.register("registered", udf)
     with pytest.raises(tw.PlanError, match="'more_than_one' calls a Python UDF"):
         spark.range(5).transform(tw.filters(tw.predicate(F.expr("registered(id)"), name="more_than_one")))
-    with pytest.raises(tw.PlanError, match="not the same each time"):
+    with pytest.raises(tw.PlanError, match="is not deterministic"):
         spark.range(5).transform(tw.filters(F.expr("input_file_name() = ''")))

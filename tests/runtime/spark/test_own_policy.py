@@ -103,7 +103,7 @@ def test_a_class_that_cannot_travel_is_refused_when_the_dataframe_is_made(spark:
         lambda: tw.join("a.id = b.id", window=5, time="t", policy=policy)(**frames),
         lambda: s.query("SELECT id FROM numbers WHERE even(id)", policy=policy).dataframe(),
     ):
-        with pytest.raises(tw.PlanError, match=r"policy 'notebook' \(class Notebook\) cannot travel.*lock"):
+        with pytest.raises(tw.PlanError, match=r"policy 'notebook' \(class Notebook\) cannot be sent.*lock"):
             door()
     if "lock" in more:  # in this process it need not travel; a lock is no number of looks, though
         list(tw.filters(*chain(), policy=policy).over(pa.table({"id": [1]})))

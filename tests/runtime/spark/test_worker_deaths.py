@@ -133,7 +133,7 @@ def test_a_predicate_that_hangs_fails_the_query_by_name(spark, func):
         time_limit=1.0,
     )
     begun = time.monotonic()
-    with pytest.raises(Exception, match=r"predicate 'hangs' did not answer within the time limit of 1 s.*partition 0"):
+    with pytest.raises(Exception, match=r"predicate 'hangs' did not return within the time limit of 1 s.*partition 0"):
         spark.range(0, 1000, 1, 1).transform(keep).collect()
     assert time.monotonic() - begun < 50
     assert spark.range(0, 400, 1, 1).transform(keep).count() == 200

@@ -1,1 +1,1 @@
-"""`thalweg demo`: a stream of log lines through plain Spark and through Thalweg, side by side."""
+"""`thalweg demo`: filters a stream of log lines with plain Spark and with Thalweg, side by side."""

@@ -1,4 +1,4 @@
-"""The filter chain as the demo shows it: the latest micro-batch told apart from the sum over all of them."""
+"""The filter chain as the demo shows it: the counts of the latest micro-batch, not the sums over all of them."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ class Link:
     name: str
     kind: str
     written: int
-    """Where the user wrote it, from 1."""
+    """Its position in the order as written, starting at 1."""
     cost_ns: float | None = None
     passes: float | None = None
-    """Share of the rows that reached it; None: none did."""
+    """The share that passes of the rows that reached it; None if no row did."""
     reached: float | None = None
-    """Share of the micro-batch's rows on which it was evaluated; None: nothing ran yet."""
+    """The share of the rows of the micro-batch on which it was evaluated; None if nothing has run yet."""
 
 
 @dataclass(slots=True)
 class ChainState:
-    """Follows the report of one running query."""
+    """The chain of one running query, updated from its report."""
 
     links: list[Link]
-    """In the current order."""
+    """The predicates in the current order."""
     section: Section | None = None
     switches: deque[SwitchReport] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
-    """The latest, oldest first."""
+    """The latest switches, oldest first."""
     workers: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, predicates: Sequence[Predicate]) -> ChainState:
-        """Before anything ran: as written."""
+        """Return the chain before anything has run, in the order as written."""
         return cls([Link(p.name, _kind(p), n) for n, p in enumerate(predicates, start=1)])
 
     def take(self, section: Section) -> None:
-        """A report that is newer than the last."""
+        """Update the chain from a newer report."""
         old = self.section
         n = len(section.names)
         was_evaluated, was_passed = (old.evaluated, old.passed) if old else ([0] * n, [0] * n)
@@ -66,7 +66,7 @@ class ChainState:
         self.section = section
 
     def worker_number(self, worker: str) -> int:
-        """Workers by when they were first seen, from 1: shorter than host and process."""
+        """Return a number for a worker, which is shorter than host and process. Workers are numbered as they appear."""
         if worker not in self.workers:
             self.workers.append(worker)
         return self.workers.index(worker) + 1

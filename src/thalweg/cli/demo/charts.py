@@ -1,4 +1,4 @@
-"""Bars of text, an eighth of a character exact."""
+"""Bars of text with a resolution of one eighth of a character."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RIGHTWARD = " ▏▎▍▌▋▊▉█"
 
 @dataclass(frozen=True)
 class ChartStyle:
-    """Styles of rich: of columns, of what is still to come, and of the mark."""
+    """The rich styles of columns, of values that are still missing, and of the mark."""
 
     columns: str = ""
     faint: str = ""
@@ -27,7 +27,8 @@ def column_chart(
     values: Sequence[float], most: float, columns: int, lines: int, width: int, *,
     mark_at: int | None = None, style: ChartStyle = PLAIN,
 ) -> Text:  # fmt: skip
-    """One column a value, as wide as fits; a dot where a value is still to come, a mark before column `mark_at`.
+    """Return a chart with one column per value, as wide as fits. A dot is a value that is still missing; a mark is
+    drawn before column `mark_at`.
 
     >>> print(column_chart([1.0, 4.0], most=4.0, columns=3, lines=2, width=10, mark_at=1).plain)
        ┊██
@@ -54,7 +55,7 @@ def column_chart(
 
 
 def share_bar(share: float, width: int) -> str:
-    """A share of a width.
+    """Return a bar that fills a share of a width.
 
     >>> share_bar(0.5, 3)
     '█▌ '

@@ -1,4 +1,4 @@
-"""`thalweg demo`."""
+"""The command `thalweg demo`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from thalweg.cli.failure import told_in_one_sentence
+from thalweg.cli.failure import errors_in_one_sentence
 
 ROWS = 2_400_000
 QUICK_ROWS = 240_000
@@ -23,13 +23,13 @@ def demo(
     rows: Annotated[
         int | None, typer.Option(min=10_000, show_default=f"{ROWS}, {QUICK_ROWS} if quick", help="Log lines to read.")
     ] = None,
-    policy: Annotated[str, typer.Option(help="What decides the order.")] = "auto",
-    quick: Annotated[bool, typer.Option("--quick", help="A short run, with less to see.")] = False,
+    policy: Annotated[str, typer.Option(help="The policy that decides the order.")] = "auto",
+    quick: Annotated[bool, typer.Option("--quick", help="Run a short version that shows less.")] = False,
     events: Annotated[Path | None, typer.Option(help="Record the events in this file, for `thalweg report`.")] = None,
 ) -> None:
-    """See a filter chain follow the data, next to plain Spark, on two cores of this machine (one to two minutes)."""
+    """Watch a filter chain adapt to the data, next to plain Spark, on two cores of this machine (1 to 2 minutes)."""
     console = Console()
-    with told_in_one_sentence():
+    with errors_in_one_sentence():
         try:
             run_demo(console, rows=rows, policy=policy, quick=quick, events=events)
         except KeyboardInterrupt:
@@ -46,7 +46,7 @@ def run_demo(
     events: Path | None = None,
     spark: Any = None,
 ) -> None:
-    """The demo on a console; a Spark session that is given is used and left running."""
+    """Run the demo on a console. If a Spark session is given, it is used and left running."""
     import thalweg as tw
     from thalweg.cli.demo.chain_state import ChainState
     from thalweg.cli.demo.predicates import PREDICATES

@@ -1,4 +1,4 @@
-"""The live view of a terminal: both rates side by side, the chain in its current order, each switch as it happens."""
+"""The live view for a terminal: both rates side by side, the chain in its current order, and each switch."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from rich.text import Text
 
 from thalweg.cli.demo.charts import ChartStyle, column_chart, share_bar
 from thalweg.cli.demo.race import Lane, Race
-from thalweg.cli.demo.wording import moved, number, percent
-from thalweg.report.words import duration
+from thalweg.cli.demo.wording import moved
+from thalweg.formatting import duration, rounded_percent, whole_number
 
 PLAIN, THALWEG, DRIFT, FAINT = "yellow", "cyan", "bold magenta", "bright_black"
 KIND_WIDTH = 120
-"""Narrower terminals do without the column that says what kind of predicate it is."""
+"""Terminals that are narrower than this do not show the kind of each predicate."""
 BAR_WIDTH = 90
-"""Narrower ones without the bars and without where a predicate was written, too."""
+"""Terminals that are narrower than this show neither the bars nor where a predicate was written."""
 MEAN_WIDTH = 32
-"""Of a lane that has room for its mean."""
+"""The width from which a lane shows its mean."""
 SWITCHES_AT_THE_END = 4
-"""The last frame leaves room for the summary below it."""
+"""The number of switches in the last frame, which leaves room for the summary below it."""
 
 
 class LiveView:
-    """Renders a race as it stands."""
+    """Renders the current state of a race."""
 
     def __init__(self, race: Race) -> None:
         self._race = race
@@ -62,7 +62,7 @@ class LiveView:
         race = self._race
         text = Text.assemble(
             ("Thalweg demo ", "bold"),
-            f" {number(race.shape.rows)} log lines, {len(race.chain.links)} predicates, "
+            f" {whole_number(race.shape.rows)} log lines, {len(race.chain.links)} predicates, "
             f"{race.shape.batches} micro-batches, {race.policy}  ",
             no_wrap=True,
             overflow="ellipsis",
@@ -74,8 +74,8 @@ class LiveView:
     def _lane(self, lane: Lane, style: str, most: float, chart_lines: int, width: int) -> Panel:
         race, done = self._race, len(lane.turns)
         shape = race.shape
-        rate = Text(f"{number(lane.turns[-1].rate)} rows/s" if done else "-", f"bold {style}")
-        mean = Text(f"   mean {number(lane.rate)}" if done and width >= MEAN_WIDTH else "", FAINT)
+        rate = Text(f"{whole_number(lane.turns[-1].rate)} rows/s" if done else "-", f"bold {style}")
+        mean = Text(f"   mean {whole_number(lane.rate)}" if done and width >= MEAN_WIDTH else "", FAINT)
         bar = Table.grid(expand=True)
         bar.add_column(ratio=1)
         bar.add_column(justify="right")
@@ -91,7 +91,7 @@ class LiveView:
         if lane is race.thalweg and race.speed_up is not None:
             title.append(f": {race.speed_up:.1f} ×{' plain Spark' if width >= MEAN_WIDTH else ''}")
         panel = _panel(Group(rate + mean, chart, bar), title, style)
-        panel.subtitle = Text("rows/s a micro-batch, ┊ drift" if width >= MEAN_WIDTH else "rows/s, ┊ drift", FAINT)
+        panel.subtitle = Text("rows/s per micro-batch, ┊ drift" if width >= MEAN_WIDTH else "rows/s, ┊ drift", FAINT)
         panel.subtitle_align = "right"
         return panel
 
@@ -102,7 +102,7 @@ class LiveView:
         table.add_column("predicate", no_wrap=True)
         if bars:
             table.add_column("moved", no_wrap=True)
-        table.add_column("cost a row", justify="right", no_wrap=True)
+        table.add_column("cost/row", justify="right", no_wrap=True)
         table.add_column("passes", justify="right", no_wrap=True)
         table.add_column(
             "rows that reach it" if bars else "reached by", justify="left" if bars else "right", no_wrap=True
@@ -114,11 +114,12 @@ class LiveView:
             reached = Text("-", FAINT)
             if link.reached is not None:
                 bar = share_bar(link.reached, 14) if bars else ""
-                reached = Text.assemble((bar, THALWEG), f" {percent(link.reached):>6}")
+                reached = Text.assemble((bar, THALWEG), f" {rounded_percent(link.reached):>6}")
             table.add_row(
                 Text(str(place), FAINT), Text(link.name, "bold"),
                 *((Text(moved(link.written, place), colour),) if bars else ()),
-                duration(link.cost_ns), percent(link.passes), reached, *((link.kind,) if width >= KIND_WIDTH else ()),
+                duration(link.cost_ns), rounded_percent(link.passes), reached,
+                *((link.kind,) if width >= KIND_WIDTH else ()),
             )  # fmt: skip
         title = "the chain as it runs now" if self._race.chain.section else "the chain as you wrote it"
         return _panel(table, Text(title), FAINT)

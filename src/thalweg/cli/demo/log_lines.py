@@ -1,7 +1,7 @@
-"""Real-looking log lines of several services, made fast: text is drawn from pools and joined column by column.
+"""Generates realistic log lines of several services quickly: text is drawn from pools and joined column by column.
 
-Phase 0 is an ordinary day. Phase 1 is an incident: robots flood the shop, much fails, and the requests that carry a
-payload get rare. So predicates that dropped most rows before drop few now, and the other way round.
+Phase 0 is an ordinary day. Phase 1 is an incident: bots flood the shop, many requests fail, and requests with a payload
+become rare. Predicates that dropped most rows before now drop few, and vice versa.
 
 >>> table = make_lines(1000, seed=7)
 >>> table.column_names
@@ -28,12 +28,12 @@ from thalweg.cli.demo import log_text
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """What a phase of the stream is made of. Tuples go with `log_text.SERVICES`."""
+    """The composition of a phase of the stream. Tuples are by `log_text.SERVICES`."""
 
     services: tuple[float, ...]
     failed: tuple[float, ...]
     robots: float
-    """Share of rows with a robot's user agent, where the line has one."""
+    """The share of rows with the user agent of a bot, among the lines that have a user agent."""
     outside: float
     payload: tuple[float, ...]
     size_median: float
@@ -65,7 +65,7 @@ ROWS_A_SECOND = 2_500
 
 
 def make_lines(rows: int, seed: int, phase: int = 0) -> pa.Table:
-    """A table of `line`, `service`, `ip`, `size` and `payload` (JSON, null in a share of the rows)."""
+    """Return a table of `line`, `service`, `ip`, `size` and `payload` (JSON, null in a share of the rows)."""
     mix = PHASES[phase]
     rng = np.random.default_rng([seed, phase])
     service = rng.choice(len(log_text.SERVICES), size=rows, p=mix.services)
@@ -93,7 +93,7 @@ def make_lines(rows: int, seed: int, phase: int = 0) -> pa.Table:
 def _lines(
     rng: np.random.Generator, service: NDArray[np.int64], failed: NDArray[np.bool_], own: Mapping[str, Any]
 ) -> pa.Array:
-    """Rows of one template are made together, then put where they belong."""
+    """Make all rows of a template together, then put them where they belong."""
     made: list[Any] = []
     places: list[NDArray[np.int64]] = []
     draw = rng.integers(0, 2**16, len(service))
@@ -145,7 +145,7 @@ def _times(rows: int, began: str) -> pa.Array:
 
 
 def _either(rng: np.random.Generator, second: NDArray[np.bool_], a: list[str], b: list[str]) -> pa.Array:
-    """A random text of `a`, or of `b` where `second`."""
+    """Return random texts: of `b` where `second` is true, and of `a` elsewhere."""
     index = np.where(second, len(a) + rng.integers(0, len(b), len(second)), rng.integers(0, len(a), len(second)))
     return _pool((*a, *b)).take(pa.array(index))
 

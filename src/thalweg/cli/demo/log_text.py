@@ -1,7 +1,7 @@
-"""The words log lines are made of. All of it is invented; addresses are from the ranges kept free for documentation.
+"""The texts that log lines are made of. All of them are invented; addresses are from the ranges for documentation.
 
-A template is text with slots. `{time}`, `{ip}`, `{size}`, `{agent}` and `{user}` are the row's own; the others are
-drawn from `POOLS`.
+A template is a text with slots. `{time}`, `{ip}`, `{size}`, `{agent}` and `{user}` are values of the row; the others
+are drawn from `POOLS`.
 """
 
 from __future__ import annotations

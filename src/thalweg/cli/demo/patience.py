@@ -1,4 +1,4 @@
-"""Ctrl-C, or the end of the terminal, at a safe point: in the middle of a call to the JVM it breaks the connection."""
+"""Delays Ctrl-C and similar signals to a safe point: in the middle of a call to the JVM they break the connection."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 
-HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Ctrl-C, an ordinary kill, and a terminal that is closed: each stops the demo, which then removes its files."""
+HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-C, an ordinary kill, and a closed terminal. Each stops the demo, which then removes its files."""
 
 
 @contextlib.contextmanager
-def interrupts_wait(told: Callable[[], None]) -> Iterator[Callable[[], None]]:
-    """Gives a function that raises KeyboardInterrupt when the demo was told to stop; a loop calls it where it may stop.
+def interrupts_wait(acknowledge: Callable[[], None]) -> Iterator[Callable[[], None]]:
+    """Yield a function that raises KeyboardInterrupt if a signal has arrived. Loops call it where they may stop.
 
-    `told` is called at once, to show that the key was heard.
+    `acknowledge` is called as soon as the signal arrives, to show the user that it did.
     """
     pressed = threading.Event()
 
@@ -23,15 +23,15 @@ def interrupts_wait(told: Callable[[], None]) -> Iterator[Callable[[], None]]:
         if pressed.is_set():
             raise KeyboardInterrupt
 
-    if threading.current_thread() is not threading.main_thread():  # only there can signals be handled
+    if threading.current_thread() is not threading.main_thread():  # signals can be handled only in the main thread
         yield check
         return
 
     def press(number: int, frame: object) -> None:
         pressed.set()
-        told()
+        acknowledge()
 
-    before = {number: signal.signal(number, press) for number in HEARD}
+    before = {number: signal.signal(number, press) for number in HANDLED}
     try:
         yield check
     finally:

@@ -1,7 +1,7 @@
-"""The demo's question: which requests should somebody look at? Eight predicates, in an order a person might write.
+"""The predicates of the demo, which find suspicious requests: eight predicates, in an order a person might write.
 
-They are functions of a module, so that Spark's workers import them by name. Row functions get one value, vectorised
-ones an Arrow array. `PREDICATES` is what both sides run: Thalweg as it stands, plain Spark as chained UDFs.
+They are functions of a module, so that Spark's workers import them by name. Row functions get one value, vectorized
+functions get an Arrow array. Both sides run `PREDICATES`: Thalweg as they are, plain Spark as chained UDFs.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ WORD = re.compile(r"[a-zA-Z]{3,}")
 LARGE_AMOUNT = 40.0
 LARGE_BYTES = 4_096
 LOOK_UP_ROUNDS = 12
-"""Of hashing, some microseconds: what waiting for a paid service is here. A real one takes milliseconds."""
+"""The number of hash rounds that simulate a paid service. They take microseconds; a real one takes milliseconds."""
 
 
 def failed(line: str) -> bool:
-    """The line tells of a failure."""
+    """Whether the line reports a failure."""
     return FAILURE.search(line) is not None
 
 
 @cache
 def word_scores() -> Mapping[str, float]:
-    """How much a word alarms; in earnest a model that is loaded once a worker."""
+    """Return how alarming each word is. In a real application, this is a model that is loaded once per worker."""
     alarming = {
         "passwd": 3.0, "script": 3.0, "union": 2.5, "cmd": 2.0, "env": 2.0, "admin": 1.5, "invalid": 1.5,
         "stolen": 3.0, "chargeback": 2.5, "revoked": 2.0, "mismatch": 1.5, "refused": 1.2, "retry": 0.8,
@@ -49,13 +49,13 @@ def word_scores() -> Mapping[str, float]:
 
 
 def alarming_words(scores: Mapping[str, float], line: str) -> bool:
-    """The words of the line add up to something alarming."""
+    """Whether the words of the line are alarming in total."""
     score = scores.get
     return sum(score(word, 0.0) for word in WORD.findall(line.lower())) >= 0.8
 
 
 def bad_reputation(ip: str) -> bool:
-    """A paid look-up of the address, simulated: never to be called only to learn something."""
+    """Whether the address has a bad reputation: a simulated paid look-up, never to be called only for profiling."""
     answer = ip.encode()
     for _ in range(LOOK_UP_ROUNDS):
         answer = hashlib.sha256(answer).digest()
@@ -63,29 +63,29 @@ def bad_reputation(ip: str) -> bool:
 
 
 def from_outside(ip: str) -> bool:
-    """The address is not one of ours."""
+    """Whether the address is outside our networks."""
     address = ipaddress.ip_address(ip)
     return not any(address in network for network in OUR_NETWORKS)
 
 
 def not_a_robot(line: str) -> bool:
-    """No robot's user agent."""
+    """Whether the user agent is not a bot."""
     return ROBOT.search(line) is None
 
 
 def has_payload(payload: Any) -> Any:
-    """There is a payload (vectorised)."""
+    """Whether there is a payload (vectorized)."""
     return pc.is_valid(payload)
 
 
 def large_amount(payload: str) -> bool:
-    """The payload is about much money; it must be there."""
+    """Whether the amount in the payload is large. The payload must not be null."""
     amount: float = json.loads(payload)["amount"]
     return amount >= LARGE_AMOUNT
 
 
 def large_answer(size: Any) -> Any:
-    """Much was sent back (vectorised)."""
+    """Whether the answer is large (vectorized)."""
     return pc.greater_equal(size, pa.scalar(LARGE_BYTES, pa.int64()))
 
 
@@ -101,4 +101,4 @@ PREDICATES: tuple[Predicate, ...] = (
 )
 
 PAID = "bad_reputation"
-"""Each evaluation of it would cost money."""
+"""The predicate that would cost money for each evaluation."""

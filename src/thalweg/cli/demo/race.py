@@ -1,4 +1,4 @@
-"""The race as a view sees it: two lanes, what each has done, and the chain in between."""
+"""The state of the race that views show: what each side has done, and the current chain."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from thalweg.cli.demo.stream_files import StreamShape
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One micro-batch on one side."""
+    """One micro-batch of one side."""
 
     rows: int
     seconds: float
 
     @property
     def rate(self) -> float:
-        """Rows a second."""
+        """The number of rows per second."""
         return self.rows / self.seconds
 
 
 @dataclass(slots=True)
 class Lane:
-    """One side, as far as it has come."""
+    """The progress of one side."""
 
     title: str
     turns: list[Turn] = field(default_factory=list)
@@ -34,17 +34,17 @@ class Lane:
 
     @property
     def rows(self) -> int:
-        """Read so far."""
+        """The number of rows read so far."""
         return sum(turn.rows for turn in self.turns)
 
     @property
     def seconds(self) -> float:
-        """Of its own turns, from trigger to commit."""
+        """The total time of its micro-batches, from trigger to commit."""
         return sum(turn.seconds for turn in self.turns)
 
     @property
     def rate(self) -> float:
-        """Rows a second so far."""
+        """The number of rows per second so far."""
         return self.rows / self.seconds if self.turns else 0.0
 
 
@@ -57,7 +57,7 @@ class Kept:
 
     @classmethod
     def of(cls, table: Any) -> Kept:
-        """Of an Arrow table."""
+        """Compute them for an Arrow table."""
         digest = hashlib.sha256()
         for row in sorted(map(repr, table.to_pylist())):
             digest.update(row.encode())
@@ -66,13 +66,13 @@ class Kept:
 
 @dataclass(slots=True)
 class Race:
-    """Changed by one thread only; views read it."""
+    """The state of the race. Only one thread changes it; views read it."""
 
     shape: StreamShape
     policy: str
     chain: ChainState
     stage: str = ""
-    """What is done before the race, or nothing."""
+    """What is being prepared before the race; empty during the race."""
     began: float = field(default_factory=time.monotonic)
     plain: Lane = field(default_factory=lambda: Lane("plain Spark"))
     thalweg: Lane = field(default_factory=lambda: Lane("Thalweg"))
@@ -80,12 +80,12 @@ class Race:
     thalweg_kept: Kept | None = None
 
     def stopping(self) -> None:
-        """Somebody has pressed Ctrl-C."""
+        """Show that the demo is stopping after Ctrl-C."""
         self.stage = "stopping"
 
     @property
     def over(self) -> bool:
-        """Both sides have read everything."""
+        """Whether both sides have read everything."""
         return min(len(self.plain.turns), len(self.thalweg.turns)) == self.shape.batches
 
     @property
@@ -95,7 +95,7 @@ class Race:
 
     @property
     def speed_up(self) -> float | None:
-        """Over the batches both have done."""
+        """The speed-up over the micro-batches that both sides have done; None if there are none."""
         both = min(len(self.plain.turns), len(self.thalweg.turns))
         theirs = sum(turn.seconds for turn in self.plain.turns[:both])
         ours = sum(turn.seconds for turn in self.thalweg.turns[:both])

@@ -1,8 +1,8 @@
-"""Run the race: the same micro-batches through plain Spark and through Thalweg, one at a time, taking turns.
+"""Runs the race: plain Spark and Thalweg take turns with the same micro-batches, one at a time.
 
-Two cores cannot run both at once without one slowing the other, so each batch is given to one side, waited for, and
-then given to the other; who begins alternates. Both are warmed up with queries of their own, which are not counted:
-what Thalweg learns there is thrown away, what it learns in the race is part of its time.
+On two cores, both sides would slow each other down if they ran at once. So each batch is given to one side and, when it
+is done, to the other; the side that starts alternates. Both are warmed up with separate queries that are not counted.
+What Thalweg learns in the warm-up is discarded; what it learns in the race is part of its time.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from thalweg.cli.demo.stream_files import FILES, StreamFiles
 if TYPE_CHECKING:
     from thalweg.runtime.spark.demo_queries import LogQuery
 
-TOLD_WITHIN_S = 5.0
-"""A micro-batch's observations reach the driver a moment after it ended."""
+REPORTED_WITHIN_S = 5.0
+"""How long to wait for the observations of a micro-batch, which reach the driver shortly after it has ended."""
 RACE_S = 60.0
 WHOLE_S = 100.0
-"""The demo is over in less than two minutes, also on a slow or busy machine: there it takes fewer lines."""
+"""The demo takes less than two minutes. On a slow or busy machine it uses fewer lines."""
 
 Show = Callable[[], None]
 
@@ -35,9 +35,9 @@ Show = Callable[[], None]
 def run_race(
     race: Race, keep: tw.Filters, folder: Path, show: Show, *, fit: bool = False, spark: Any = None
 ) -> None:  # fmt: skip
-    """Run it to its end; `show` is called after every turn.
+    """Run the race to its end, and call `show` after every turn.
 
-    `fit`: take fewer lines where all of them would take too long. `spark`: a session to use and to leave running.
+    `fit`: use fewer lines if all of them would take too long. `spark`: a session to use and to leave running.
     """
     from thalweg.runtime.spark.demo_queries import start_session
 
@@ -47,7 +47,7 @@ def run_race(
     with interrupts_wait(race.stopping) as check:
         with ThreadPoolExecutor(2) as pool:
             written = pool.submit(files.write, race.shape, check)
-            # not in the main thread, where Spark would take Ctrl-C to itself
+            # not in the main thread, where Spark would handle Ctrl-C itself
             session = spark if spark is not None else pool.submit(start_session, folder).result()
         track = _Track(session, files, folder / "checkpoints", check)
         try:
@@ -86,7 +86,7 @@ class _Track:
         return query
 
     def warm_up(self, race: Race) -> float:
-        """Python workers, compiled code; the seconds the race would take at the speed of the last batches."""
+        """Start workers and compile code. Return the seconds the race would take at the speed of the last batches."""
         from thalweg.runtime.spark.demo_queries import plain_chain
 
         seconds = 0.0
@@ -101,7 +101,7 @@ class _Track:
         return seconds
 
     def run(self, race: Race, keep: tw.Filters, show: Show) -> None:
-        """All batches, in turns; then what each side kept."""
+        """Run all batches in turns, then collect what each side kept."""
         from thalweg.runtime.spark.demo_queries import plain_chain
 
         plain, ours = self._query("plain", plain_chain(PREDICATES)), self._query("thalweg", keep)
@@ -118,18 +118,18 @@ class _Track:
         race.plain_kept, race.thalweg_kept = Kept.of(plain.kept()), Kept.of(ours.kept())
 
     def clear(self) -> None:
-        """Stop what runs and forget what it kept."""
+        """Stop all queries and drop the rows that they kept."""
         for query in self._queries:
             query.stop()
 
 
 def _follow(race: Race, keep: tw.Filters, batch: int) -> None:
-    until, latest = time.monotonic() + TOLD_WITHIN_S, None
+    until, latest = time.monotonic() + REPORTED_WITHIN_S, None
     while time.monotonic() < until:
         sections = keep.report().sections
         if sections and sections[-1].last_batch is not None and sections[-1].last_batch >= batch:
             latest = sections[-1]
-            if latest.rows >= race.thalweg.rows:  # the records of a micro-batch's tasks come one after the other
+            if latest.rows >= race.thalweg.rows:  # the records of the tasks of a micro-batch arrive one after the other
                 break
         time.sleep(0.02)
     if latest is not None:

@@ -1,7 +1,7 @@
-"""The stream as files: every micro-batch is made beforehand and released to one side after the other.
+"""The files of the stream: every micro-batch is written in advance and released to one side after the other.
 
-A batch is a folder of a few files. It is linked under another name and renamed into the side's input folder, so that a
-query sees all of it or nothing.
+A batch is a folder of a few files. It is linked under another name and then renamed into the input folder of the side,
+so that a query sees all of it or nothing.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import pyarrow.parquet as pq
 from thalweg.cli.demo.log_lines import make_lines
 
 FILES = 4
-"""A micro-batch: two for each of two cores, so that a slow task is evened out."""
+"""The number of files per micro-batch: two for each of two cores, so that a slow task is evened out."""
 SEED = 2004
 
 
 @dataclass(frozen=True, slots=True)
 class StreamShape:
-    """How much comes in how many micro-batches; the drift is half-way."""
+    """The size of the stream and its number of micro-batches. The drift is half-way."""
 
     rows_a_file: int
     batches: int
@@ -33,7 +33,7 @@ class StreamShape:
 
     @classmethod
     def of(cls, rows: int, batches: int, warm_up_batches: int) -> StreamShape:
-        """At least so many rows, in equal files.
+        """Return a shape with at least this many rows, in equal files.
 
         >>> StreamShape.of(1000, batches=10, warm_up_batches=1).rows
         1000
@@ -42,16 +42,16 @@ class StreamShape:
 
     @property
     def rows(self) -> int:
-        """In all micro-batches."""
+        """The number of rows in all micro-batches."""
         return self.rows_a_file * self.files_a_batch * self.batches
 
     @property
     def drift_at(self) -> int:
-        """The first micro-batch, from 0, of the incident."""
+        """The number, from 0, of the first micro-batch of the incident."""
         return self.batches // 2
 
     def fitted(self, seconds: float, most_seconds: float) -> StreamShape:
-        """Smaller micro-batches, where all of them would take `seconds` and should not take longer than `most_seconds`.
+        """Return smaller micro-batches, if all of them would take `seconds` and should take at most `most_seconds`.
 
         >>> StreamShape.of(4000, batches=10, warm_up_batches=1).fitted(seconds=100.0, most_seconds=60.0).rows
         2000
@@ -61,13 +61,13 @@ class StreamShape:
 
 
 class StreamFiles:
-    """Micro-batches on disk, by number."""
+    """The micro-batches on disk, by number."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def write(self, shape: StreamShape, check: Callable[[], None]) -> None:
-        """Make all of them; `check` is called now and then and may raise."""
+        """Write all micro-batches. `check` is called now and then and may raise."""
         size = shape.rows_a_file
         for phase, batches in enumerate((range(shape.drift_at), range(shape.drift_at, shape.batches))):
             for batch in batches:
@@ -78,13 +78,13 @@ class StreamFiles:
                     pq.write_table(lines.slice(part * size, size), self._made(batch) / f"{batch:04}-{part}.parquet")
 
     def side(self, name: str) -> Path:
-        """The input folder of one side."""
+        """Return the input folder of one side."""
         folder = self._folder / name
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
     def release(self, batch: int, side: str, files: int) -> None:
-        """Let one side see a batch, or the first files of it."""
+        """Release a batch, or its first files, to one side."""
         hidden = self._folder / f"{side}-next" / f"{batch:04}"
         hidden.mkdir(parents=True)
         for made in sorted(self._made(batch).iterdir())[:files]:

@@ -1,4 +1,4 @@
-"""The end of the demo: one table, and whether both sides kept the same rows."""
+"""The summary at the end of the demo: a table, and whether both sides kept the same rows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from thalweg.cli.demo.live_view import PLAIN, THALWEG
 from thalweg.cli.demo.predicates import PAID
 from thalweg.cli.demo.race import Race
 from thalweg.cli.demo.stream_files import FILES
-from thalweg.cli.demo.wording import number, percent
 from thalweg.errors import ThalwegError
+from thalweg.formatting import rounded_percent, whole_number
 
 
 def same_rows(race: Race) -> None:
-    """Adapting never changes the answer: anything else is a bug of ours."""
+    """Raise an error if the sides kept different rows. Adapting never changes the result, so this would be a bug."""
     if race.plain_kept is None or race.plain_kept != race.thalweg_kept:
         raise ThalwegError(
             f"the two sides kept different rows, which is a bug in Thalweg: plain Spark {race.plain_kept}, "
@@ -27,7 +27,7 @@ def same_rows(race: Race) -> None:
 
 
 def summary(race: Race) -> Group:
-    """Of a race that is over."""
+    """Return the summary of a race that is over."""
     same_rows(race)
     section, kept = race.chain.section, race.thalweg_kept
     assert section is not None
@@ -40,30 +40,33 @@ def summary(race: Race) -> Group:
     table.add_column("plain Spark", justify="right", style=PLAIN)
     table.add_column("Thalweg", justify="right", style=THALWEG)
     table.add_column("gain", justify="right", style="bold green")
-    table.add_row("rows read", number(plain.rows), number(ours.rows))
-    table.add_row("rows kept", number(kept.rows), number(kept.rows), "the same rows ✓")
+    table.add_row("rows read", whole_number(plain.rows), whole_number(ours.rows))
+    table.add_row("rows kept", whole_number(kept.rows), whole_number(kept.rows), "the same rows ✓")
     table.add_row("seconds", f"{plain.seconds:.1f}", f"{ours.seconds:.1f}", f"{race.speed_up or 0.0:.1f} × faster")
-    table.add_row("rows a second", number(plain.rate), number(ours.rate))
+    table.add_row("rows per second", whole_number(plain.rate), whole_number(ours.rate))
     table.add_row(
         "predicate evaluations",
-        number(of_all),
-        number(section.evaluations),
-        f"{percent(1 - section.evaluations / of_all)} saved",
+        whole_number(of_all),
+        whole_number(section.evaluations),
+        f"{rounded_percent(1 - section.evaluations / of_all)} saved",
     )
     table.add_row(
-        "  of them paid look-ups", number(section.rows), number(paid), f"{percent(1 - paid / section.rows)} saved"
+        "  of them paid look-ups",
+        whole_number(section.rows),
+        whole_number(paid),
+        f"{rounded_percent(1 - paid / section.rows)} saved",
     )
-    table.add_row("changes of order", "-", number(section.switch_count))
+    table.add_row("order changes", "-", whole_number(section.switch_count))
     same = Text.assemble(
         ("✓ ", "bold green"),
-        f"Both kept exactly the same {number(kept.rows)} rows (checksum {kept.checksum}); "
-        f"the order changed what it cost, not the answer.",
+        f"Both kept exactly the same {whole_number(kept.rows)} rows (checksum {kept.checksum}); "
+        f"the order changed the cost, not the result.",
     )
-    fewer = "Fewer lines than usual were used, so that it ends in time: this machine is slow or busy. "
+    fewer = "This run used fewer lines than usual to finish in time, because this machine is slow or busy. "
     control: list[str | tuple[str, str]] = []
     if race.policy != "static":
-        control += [(_command("--policy static"), "bold"), ", which stops at the first false but keeps the order you "]
-        control += ["wrote; or "]
+        control += [(_command("--policy static"), "bold"), ", which stops at the first false predicate but keeps the "]
+        control += ["written order; or "]
     follow = Text.assemble(
         fewer if race.shape.files_a_batch < FILES else "", "Try next: ", *control, "your own predicates: ",
         ("df.transform(tw.filters(...))", "bold"), ".",
@@ -72,5 +75,5 @@ def summary(race: Race) -> Group:
 
 
 def _command(options: str) -> str:
-    """The demo again, as it can be typed: `make demo` does not put thalweg on the path."""
+    """Return a command that runs the demo again. `make demo` does not put thalweg on the path."""
     return f"thalweg demo {options}" if shutil.which("thalweg") else f'make demo ARGS="{options}"'

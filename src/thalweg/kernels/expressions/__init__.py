@@ -1,5 +1,5 @@
-"""Expressions of SQL over Arrow arrays, as Spark's ANSI mode evaluates them: three-valued, checked, lazy."""
+"""SQL expressions over Arrow arrays, evaluated as in Spark's ANSI mode: three-valued, checked and lazy."""
 
-from thalweg.kernels.expressions.evaluation import Condition, Evaluation, evaluate
+from thalweg.kernels.expressions.evaluation import Evaluation, VectorizedCondition, evaluate
 
-__all__ = ["Condition", "Evaluation", "evaluate"]
+__all__ = ["Evaluation", "VectorizedCondition", "evaluate"]

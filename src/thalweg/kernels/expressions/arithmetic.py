@@ -1,4 +1,4 @@
-"""Sums, products and quotients that fail rather than give a wrong number: Spark's ANSI mode.
+"""Sums, products and quotients that raise instead of returning a wrong number, as in Spark's ANSI mode.
 
 >>> from thalweg.plan.expression import Ref, call
 >>> x = Ref("s", "x", pa.int8())
@@ -25,7 +25,7 @@ is_ = pa.types
 
 
 def overflow(call: Call) -> ExpressionError:
-    """No number of its type."""
+    """Return the error for a result that does not fit in the type of the call."""
     wider = "" if call.type in (pa.int64(),) or not is_.is_integer(call.type) else "; CAST to a wider type first"
     return ExpressionError(f"{text_of(call)} overflows {sql_name(call.type)}{wider}")
 
@@ -47,7 +47,7 @@ def _checked(of_floats: Callable[..., Any], of_others: Callable[..., Any]) -> Ma
 
 
 def _of_one_unit(values: Sequence[Any]) -> Sequence[Any]:
-    """A time and a length of time may come in different units; plans give the time the finer one."""
+    """Cast durations to the unit of the time. The units may differ; plans give the time the finer one."""
     first = values[0]
     if not is_.is_timestamp(first.type):
         return values
@@ -68,7 +68,8 @@ def _refuse_zero(call: Call, values: Sequence[Datum], rows: int) -> None:
     valid = nowhere_null(values[:1], rows)
     places = (found if valid is None else found & valid).nonzero()[0]
     if len(places):
-        sentence = f"division by zero in {text_of(call)}; write nullif({text_of(call.arguments[1])}, 0)"
+        instead = f"write nullif({text_of(call.arguments[1])}, 0) to get null instead"
+        sentence = f"division by zero in {text_of(call)}; {instead}"
         raise ExpressionError(sentence).on_rows(places.tolist(), lambda n: ExpressionError(sentence))
 
 
@@ -92,12 +93,12 @@ def _int_divide(call: Call) -> Kernel:
 
 
 def _mod(call: Call) -> Kernel:
-    """With the sign of what is divided."""
+    """The remainder, with the sign of the dividend."""
 
     def kernel(values: Sequence[Any], rows: int) -> pa.Array:
         _refuse_zero(call, values, rows)
         with np.errstate(invalid="ignore", divide="ignore"):
-            # the null scalar's filler: nothing is divided by zero
+            # nulls are filled with 1, so that nothing is divided by zero
             rest = np.fmod(numpy_of(values[0], rows), numpy_of(values[1], rows, 1))
         return arrow_of(rest, call.type, values)
 

@@ -1,7 +1,7 @@
-"""What is evaluated only on the rows that reach it: AND, OR, CASE, COALESCE, IN, and arguments behind a null.
+"""Parts that are evaluated only on rows that reach them: AND, OR, CASE, COALESCE, IN, and arguments after a null.
 
-Spark stops at the first part that decides, and so `x <> 0 AND 1 / x > 2` does not fail where x is 0. A part that cannot
-fail and costs little is evaluated on all rows at once: gathering some would cost more.
+Spark stops at the first part that decides, so `x <> 0 AND 1 / x > 2` does not fail if x is 0. A part that cannot fail
+and costs little is evaluated on all rows at once, because gathering some of them would cost more.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ is_ = pa.types
 
 
 def must_wait(expression: Expression) -> bool:
-    """Whether it may only see rows that reach it: it can raise, or is the user's, who pays for every row."""
+    """Whether to evaluate an expression only on rows that reach it.
+
+    This is so if it can raise, or if it calls a user function, which costs time on every row."""
     return can_raise(expression) or any(isinstance(part, UserCall) for part in walk(expression))
 
 
 def strict(arguments: Sequence[Expression], steps: Sequence[Step], kernel: Kernel, backwards: bool) -> Step:
-    """A call whose arguments are evaluated one behind the other; behind a null none is."""
+    """A call whose arguments are evaluated one after another, and none after a null."""
     order = range(len(steps))[::-1] if backwards else range(len(steps))
     waits = {k: True for k in list(order)[1:] if must_wait(arguments[k])}
     if not waits:
@@ -56,7 +58,7 @@ def strict(arguments: Sequence[Expression], steps: Sequence[Step], kernel: Kerne
 
 
 def _junction(ends: bool, combine: Callable[[Datum, Datum], Datum]) -> Callable[[Call, Sequence[Step]], Step]:
-    """AND ends with the first false, OR with the first true."""
+    """AND, which ends at the first false, or OR, which ends at the first true."""
 
     def make(call: Call, steps: Sequence[Step]) -> Step:
         left, right = steps
@@ -103,7 +105,7 @@ def _case(call: Call, steps: Sequence[Step]) -> Step:
             answers.add(left, full(otherwise(rows.at(left)), len(left)))
         return answers.gathered()
 
-    # the first condition sees all rows anyway
+    # the first condition is evaluated on all rows anyway
     return lazily if any(map(must_wait, call.arguments[1:])) else at_once
 
 
@@ -131,7 +133,7 @@ def _coalesce(call: Call, steps: Sequence[Step]) -> Step:
 
 
 class _Answers:
-    """Values of branches, put back where their rows stand."""
+    """The values of branches, put back into the order of the rows."""
 
     def __init__(self, kind: pa.DataType, rows: int) -> None:
         self._parts: list[pa.Array] = [pa.nulls(1, kind)]
@@ -139,13 +141,13 @@ class _Answers:
         self._count = 1
 
     def add(self, places: np.ndarray, part: pa.Array) -> None:
-        """No row twice."""
+        """Add the values of some rows. Each row may be added once."""
         self._parts.append(part)
         self._index[places] = self._count + np.arange(len(part))
         self._count += len(part)
 
     def gathered(self) -> pa.Array:
-        """All rows; null where no branch was."""
+        """Return one value per row; null for rows that reached no branch."""
         return pa.concat_arrays(self._parts).take(pa.array(self._index))
 
 
@@ -176,7 +178,7 @@ def _in(call: Call, steps: Sequence[Step]) -> Step:
         answer = pc.if_else(asked.is_valid(), False, pa.scalar(None, pa.bool_()))
         for option, step in zip(given, options, strict=True):
             if must_wait(option):
-                # no further where it is found, nor where there is nothing to find
+                # only rows without a match so far, and with a value to look for
                 places = true_of(pc.and_kleene(asked.is_valid(), pc.invert(pc.fill_null(answer, False)))).nonzero()[0]
                 other = spread(full(step(rows.at(places)), len(places)), places, rows.count)
             else:

@@ -1,7 +1,7 @@
-"""Compiled loops that look for one text in another, for a pair of them a row. Numba is needed, so import it late.
+"""Compiled loops that search for one text in another, one pair per row. They need numba, so import this module late.
 
-UTF-8 is made so that the bytes of a text are found in another's only where its characters are. Places are counted in
-characters, each of which has one byte that does not look like 10xxxxxx.
+In UTF-8, the bytes of one text occur in another only where its characters do. Positions are counted in characters; each
+character has exactly one byte that is not of the form 10xxxxxx.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _stands_at(data: Bytes, at: int, wanted: Bytes, low: int, size: int) -> bool
 
 @numba.njit(cache=True)
 def _find(data: Bytes, at: int, end: int, wanted: Bytes, low: int, size: int) -> int:
-    """The first byte of the first place from `at` on; -1: it is not there. What is wanted is not empty."""
+    """Return the first position from `at` on, in bytes, or -1. The wanted text must not be empty."""
     first = wanted[low]
     while at + size <= end:
         if data[at] == first and _stands_at(data, at, wanted, low, size):
@@ -36,7 +36,7 @@ def _find(data: Bytes, at: int, end: int, wanted: Bytes, low: int, size: int) ->
 
 @numba.njit(cache=True)
 def stands(offsets: Offsets, data: Bytes, wanted_offsets: Offsets, wanted: Bytes, at_end: bool) -> NDArray[np.bool_]:
-    """Whether the text starts, or stops, with what is wanted."""
+    """Return whether each text starts, or ends, with the wanted one."""
     rows = len(offsets) - 1
     made = np.empty(rows, np.bool_)
     for row in range(rows):
@@ -48,7 +48,7 @@ def stands(offsets: Offsets, data: Bytes, wanted_offsets: Offsets, wanted: Bytes
 
 @numba.njit(cache=True)
 def places(offsets: Offsets, data: Bytes, wanted_offsets: Offsets, wanted: Bytes) -> NDArray[np.int32]:
-    """The number of the character where what is wanted first begins, from 1; 0: nowhere. The empty text is at 1."""
+    """Return the position of the first match, in characters from 1; 0 if there is none. The empty text is at 1."""
     rows = len(offsets) - 1
     made = np.empty(rows, np.int32)
     for row in range(rows):
@@ -70,7 +70,7 @@ def places(offsets: Offsets, data: Bytes, wanted_offsets: Offsets, wanted: Bytes
 def replaced_sizes(
     offsets: Offsets, data: Bytes, wanted_offsets: Offsets, wanted: Bytes, instead_offsets: Offsets
 ) -> Numbers:
-    """Bytes of every text after replacing."""
+    """Return the size of every text after replacing, in bytes."""
     rows = len(offsets) - 1
     sizes = np.empty(rows, np.int64)
     for row in range(rows):
@@ -78,7 +78,7 @@ def replaced_sizes(
         low, size = wanted_offsets[row], wanted_offsets[row + 1] - wanted_offsets[row]
         more = instead_offsets[row + 1] - instead_offsets[row] - size
         made = end - at
-        while size > 0:  # nothing is found in place of the empty text
+        while size > 0:  # the empty text is never replaced
             found = _find(data, at, end, wanted, low, size)
             if found < 0:
                 break
@@ -98,7 +98,7 @@ def replace_into(
     instead_offsets: Offsets,
     instead: Bytes,
 ) -> None:
-    """All texts end to end, each place that is found replaced, from the left on."""
+    """Write all texts end to end, with every match replaced from left to right."""
     to = 0
     for row in range(len(offsets) - 1):
         at, end = offsets[row], offsets[row + 1]
@@ -120,7 +120,7 @@ def replace_into(
 
 @numba.njit(cache=True)
 def cut_between(offsets: Offsets, data: Bytes, starts: Numbers, lengths: Numbers) -> tuple[Numbers, Numbers]:
-    """First byte and number of bytes of `length` characters from a place: from 1, or from the end when negative."""
+    """Return start and size, in bytes, of `lengths` characters from `starts`: from 1, or from the end if negative."""
     rows = len(offsets) - 1
     lows, sizes = np.empty(rows, np.int64), np.empty(rows, np.int64)
     for row in range(rows):
@@ -129,7 +129,7 @@ def cut_between(offsets: Offsets, data: Bytes, starts: Numbers, lengths: Numbers
         if begin < 0:
             for k in range(at, end):
                 begin += (data[k] & 0xC0) != 0x80
-        stop = begin + lengths[row]  # before the first character when the place is far before it
+        stop = begin + lengths[row]  # may be before the first character if the start is far before it
         number = 0
         while at < end and number < begin:
             at = _next(data, at, end)
@@ -144,7 +144,7 @@ def cut_between(offsets: Offsets, data: Bytes, starts: Numbers, lengths: Numbers
 
 @numba.njit(cache=True)
 def _next(data: Bytes, at: int, end: int) -> int:
-    """Where the next character begins."""
+    """Return where the next character begins."""
     at += 1
     while at < end and (data[at] & 0xC0) == 0x80:
         at += 1
@@ -153,7 +153,7 @@ def _next(data: Bytes, at: int, end: int) -> int:
 
 @numba.njit(cache=True)
 def copy_into(made: Bytes, data: Bytes, lows: Numbers, sizes: Numbers) -> None:
-    """Pieces end to end."""
+    """Write the pieces end to end."""
     to = 0
     for row in range(len(lows)):
         for k in range(lows[row], lows[row] + sizes[row]):

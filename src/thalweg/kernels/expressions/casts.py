@@ -1,6 +1,6 @@
-"""CAST between types, as Spark's ANSI mode does it: what does not fit fails, and names what it was.
+"""CAST between types as in Spark's ANSI mode: a value that does not fit raises an error that contains it.
 
-`widen` is the same where nothing can be lost.
+`widen` is the same cast if no value can be lost.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from thalweg.plan.type_rules import sql_name
 is_ = pa.types
 Cast = Callable[[pa.Array, Call], pa.Array]
 _ROOMY = 76
-"""Digits of a decimal256."""
+"""The number of digits of a decimal256."""
 
 
 def _does_not_fit(value: object, call: Call) -> ExpressionError:
@@ -36,7 +36,7 @@ def _does_not_fit(value: object, call: Call) -> ExpressionError:
 
 
 def _first_that_fails(array: pa.Array, cast: Callable[[pa.Array], pa.Array], call: Call) -> ExpressionError:
-    """Only when one does: by halves."""
+    """Return the error for the first value that fails, by bisection. Called only if one fails."""
     while len(array) > 1:
         half = array.slice(0, len(array) // 2)
         try:
@@ -46,12 +46,12 @@ def _first_that_fails(array: pa.Array, cast: Callable[[pa.Array], pa.Array], cal
             array = half
     try:
         value = array[0].as_py()
-    except (OverflowError, ValueError):  # a date or time that Python has none for
+    except (OverflowError, ValueError):  # a date or time that Python cannot represent
         value = f"a {array.type}"
     return _does_not_fit(value, call)
 
 
-def _trying(cast: Callable[[pa.Array, pa.DataType], pa.Array]) -> Cast:
+def _with_error(cast: Callable[[pa.Array, pa.DataType], pa.Array]) -> Cast:
     def tried(array: pa.Array, call: Call) -> pa.Array:
         try:
             return cast(array, call.type)
@@ -62,7 +62,7 @@ def _trying(cast: Callable[[pa.Array, pa.DataType], pa.Array]) -> Cast:
 
 
 def _real_to_whole(array: pa.Array, call: Call) -> pa.Array:
-    """What is behind the point is cut off. As in Spark, 2**63 itself is taken for the greatest BIGINT."""
+    """Truncate to an integer. As in Spark, 2**63 itself becomes the greatest BIGINT."""
     numbers = numpy_of(array, len(array)).astype(np.float64)
     half = 2.0 ** (call.type.bit_width - 1)
     cut = np.trunc(numbers)
@@ -87,17 +87,17 @@ def _decimal_to_decimal(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _decimal_to_whole(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    # with room: Arrow takes 0.25 of two digits for one that does not fit
+    # widened first: Arrow would report that 0.25 with two digits does not fit
     return pc.trunc(array.cast(pa.decimal256(_ROOMY, array.type.scale))).cast(kind)
 
 
 def _decimal_to_real(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """By its digits: the nearest there is, which a quotient of two doubles is not."""
+    """Cast through the digits, which gives the nearest double; a quotient of two doubles may not be it."""
     return array.cast(pa.string()).cast(kind)
 
 
 def _real_to_decimal(array: pa.Array, call: Call) -> pa.Array:
-    """By the digits it is written with; Arrow takes those it is stored with. NaN and infinity become null."""
+    """Cast through the shortest decimal text; Arrow would use the exact binary value. NaN and infinity become null."""
     reals = array.cast(pa.float64())
     reals = pc.if_else(pc.is_finite(reals), reals, pa.scalar(None, pa.float64()))
     made, bad = read_decimals(reals.cast(pa.string()), call.type)
@@ -106,12 +106,12 @@ def _real_to_decimal(array: pa.Array, call: Call) -> pa.Array:
     return made
 
 
-def _freely(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The nearest there is."""
+def _unchecked(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Cast to the nearest value, without a check."""
     return array.cast(kind, safe=False)
 
 
-def _plainly(array: pa.Array, kind: pa.DataType) -> pa.Array:
+def _checked(array: pa.Array, kind: pa.DataType) -> pa.Array:
     return array.cast(kind)
 
 
@@ -120,7 +120,7 @@ def _to_date(array: pa.Array, kind: pa.DataType) -> pa.Array:
     return days.cast(kind, safe=False)
 
 
-def _found(have: pa.DataType, kind: pa.DataType) -> Cast:
+def _cast_of(have: pa.DataType, kind: pa.DataType) -> Cast:
     if is_.is_string(have) and not is_.is_string(kind):
         if is_.is_integer(kind):
             return whole_of
@@ -132,8 +132,8 @@ def _found(have: pa.DataType, kind: pa.DataType) -> Cast:
     if is_.is_floating(have) and is_.is_decimal(kind):
         return _real_to_decimal
     families = {
-        (is_.is_integer, is_.is_floating): _freely,
-        (is_.is_floating, is_.is_floating): _freely,
+        (is_.is_integer, is_.is_floating): _unchecked,
+        (is_.is_floating, is_.is_floating): _unchecked,
         (is_.is_integer, is_.is_decimal): _whole_to_decimal,
         (is_.is_decimal, is_.is_decimal): _decimal_to_decimal,
         (is_.is_decimal, is_.is_integer): _decimal_to_whole,
@@ -142,15 +142,15 @@ def _found(have: pa.DataType, kind: pa.DataType) -> Cast:
     }
     for (one, other), cast in families.items():
         if one(have) and other(kind):
-            return _trying(cast)
-    return _trying(_plainly)
+            return _with_error(cast)
+    return _with_error(_checked)
 
 
 def _cast(call: Call) -> Kernel:
     have, kind = call.arguments[0].type, call.type
     if is_.is_null(have):
         return lambda values, rows: pa.nulls(rows, kind)
-    cast = _found(have, kind)
+    cast = _cast_of(have, kind)
 
     def kernel(values: Sequence[Any], rows: int) -> pa.Array:
         return cast(full(values[0], rows), call)

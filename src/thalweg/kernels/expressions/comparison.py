@@ -1,4 +1,4 @@
-"""Comparisons as Spark makes them: NaN equals NaN and is greater than every number; null where one side is null.
+"""Comparisons as in Spark: NaN equals NaN and is greater than every number; null if one side is null.
 
 >>> one, other = pa.array([1.0, float("nan"), None]), pa.array([float("nan"), float("nan"), 1.0])
 >>> less(one, other).to_pylist(), same(one, other).to_pylist()
@@ -21,26 +21,26 @@ Compare = Callable[[Any, Any], pa.Array]
 
 
 def equal(one: Datum, other: Datum) -> pa.Array:
-    """="""
+    """Return one = other for each row."""
     if not _has_nan(one, other):
         return pc.equal(one, other)
     return pc.or_(pc.equal(one, other), pc.and_(pc.is_nan(one), pc.is_nan(other)))
 
 
 def less(one: Datum, other: Datum) -> pa.Array:
-    """<"""
+    """Return one < other for each row."""
     if not _has_nan(one, other):
         return pc.less(one, other)
     return pc.or_(pc.less(one, other), pc.and_not(pc.is_nan(other), pc.is_nan(one)))
 
 
 def greater(one: Datum, other: Datum) -> pa.Array:
-    """>"""
+    """Return one > other for each row."""
     return less(other, one)
 
 
 def same(one: Datum, other: Datum) -> pa.Array:
-    """<=>, which is never null."""
+    """Return one <=> other for each row, which is never null."""
     return pc.coalesce(equal(one, other), pc.and_(pc.is_null(one), pc.is_null(other)))
 
 
@@ -68,7 +68,7 @@ def _not(compare: Compare) -> Compare:
 
 
 def _extreme(beats: Compare) -> Maker:
-    """The first of the best, as Spark takes it (0.0 or -0.0); nulls are not looked at."""
+    """greatest or least: the first of equal values, as in Spark (0.0 or -0.0). Nulls are ignored."""
 
     def kernel(values: Sequence[Any], rows: int) -> pa.Array:
         best = full(values[0], rows)

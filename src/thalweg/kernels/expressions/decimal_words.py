@@ -1,7 +1,7 @@
-"""Compiled loops that read numbers in text digit by digit. Numba is needed, so import it late.
+"""Compiled loops that parse numbers in text digit by digit. They need numba, so import this module late.
 
-A decimal is a whole number of 128 bits, here two words of 64. Rounding is half up, so the first digit that is cut off
-decides alone, and texts of any length are read exactly. What is a number and what is none, is Java's BigDecimal's say.
+A decimal is an integer of 128 bits, stored here as two words of 64 bits. Rounding is half up, so only the first digit
+that is cut off matters, and texts of any length are parsed exactly. A text is a number if Java's BigDecimal accepts it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FIVE = np.uint64(5)
 _NONE = np.uint64(0)
 _MOST_EXPONENT = 2**31 - 1
 _SHORT = 18
-"""Digits of the shortest text of a double, and one more: ten to this power is a word."""
+"""One more than the digits in the shortest text of a double; ten to this power fits in a word."""
 
 
 @numba.njit(cache=True)
@@ -35,9 +35,9 @@ def _digits_end(data: Bytes, at: int, end: int) -> int:
 
 @numba.njit(cache=True)
 def _parts(data: Bytes, at: int, end: int) -> tuple[int, int, int, int, int, bool]:
-    """Where its digits begin, where the whole ones end, where those behind the point begin and end, and its exponent.
+    """Return where the parts of a number are, its exponent, and whether it is a number at all.
 
-    And whether it is a number at all.
+    The parts are: the start of the digits, the end of the integer digits, and the start and end of the fractional ones.
     """
     if at < end and (data[at] == _PLUS or data[at] == _MINUS):
         at += 1
@@ -67,7 +67,7 @@ def _parts(data: Bytes, at: int, end: int) -> tuple[int, int, int, int, int, boo
 
 @numba.njit(cache=True)
 def _ten_times(high: Any, low: Any, digit: Any) -> tuple[Any, Any]:
-    """And a digit more."""
+    """Return ten times a number, plus a digit."""
     right = (low & _LOW) * _TEN + digit
     left = (low >> _HALF) * _TEN + (right >> _HALF)
     return high * _TEN + (left >> _HALF), (left << _HALF) | (right & _LOW)
@@ -77,7 +77,7 @@ def _ten_times(high: Any, low: Any, digit: Any) -> tuple[Any, Any]:
 def read_decimals(
     made: NDArray[np.uint64], offsets: Offsets, data: Bytes, valid: NDArray[np.bool_], precision: int, scale: int
 ) -> int:
-    """Low and high word of every number; the first row that holds none of so many digits, or -1."""
+    """Write the low and high word of every number. Return the first row not of this precision, or -1."""
     most_high, most_low = _NONE, _ONE
     for _ in range(precision):
         most_high, most_low = _ten_times(most_high, most_low, _NONE)
@@ -97,7 +97,7 @@ def read_decimals(
         count = whole + last - behind
         kept = whole + exponent + scale
         high, low = _NONE, _NONE
-        digits = 0  # from the first that is not 0
+        digits = 0  # counted from the first that is not 0
         nothing = True
         for k in range(count):
             digit = np.uint64(data[first + k if k < whole else behind + k - whole] - _ZERO)
@@ -115,14 +115,14 @@ def read_decimals(
                 if low == _NONE:
                     high += _ONE
         if nothing:
-            continue  # whatever its exponent
+            continue  # it is 0, whatever its exponent
         if kept > count:
             if digits + kept - count > precision:
                 return row
             for _ in range(kept - count):
                 high, low = _ten_times(high, low, _NONE)
         if high > most_high or (high == most_high and low >= most_low):
-            return row  # rounding made it 100.0
+            return row  # rounding added a digit, as from 99.9 to 100.0
         if data[at] == _MINUS:
             low = ~low + _ONE
             high = ~high + (_ONE if low == _NONE else _NONE)
@@ -132,7 +132,7 @@ def read_decimals(
 
 @numba.njit(cache=True)
 def round_written(made: NDArray[np.int64], offsets: Offsets, data: Bytes, digits: int) -> NDArray[np.bool_]:
-    """Doubles in their shortest text as so many units of the last digit that is kept; true where none is cut off."""
+    """Round doubles, given as their shortest text, to units of the last digit kept; True if no digit is cut off."""
     rows = len(offsets) - 1
     whole_already = np.zeros(rows, np.bool_)
     for row in range(rows):
@@ -148,7 +148,7 @@ def round_written(made: NDArray[np.int64], offsets: Offsets, data: Bytes, digits
                     number *= 10
                 number += data[at] - _ZERO
                 zeros = 0
-        # the number's last digit is not 0 and stands for ten to the power place + zeros
+        # the number's last digit is not 0; its place value is ten to the power place + zeros
         cut = -digits - place - zeros
         if cut <= 0:
             whole_already[row] = True

@@ -1,4 +1,4 @@
-"""Decimals from digits: of texts, and of doubles, whose digits are those of their shortest text.
+"""Decimals from the digits of texts, and of doubles, which have the digits of their shortest text.
 
 >>> read_decimals(pa.array([" -1.005 ", None, "2e1"]), pa.decimal128(5, 2))[0].to_pylist()
 [Decimal('-1.01'), None, Decimal('20.00')]
@@ -20,7 +20,7 @@ from thalweg.kernels.expressions.text_bytes import TextBytes, bits_of
 
 
 def read_decimals(texts: pa.Array, kind: pa.DataType) -> tuple[pa.Array, int]:
-    """Half up to the digits there are, and the first row that is no such number (-1: all are)."""
+    """Return decimals, rounded half up, and the first row that is not a number of this type (-1 if all are)."""
     from thalweg.kernels.expressions import decimal_words
 
     given, valid = TextBytes.of(texts), nowhere_null([texts], len(texts))
@@ -31,12 +31,12 @@ def read_decimals(texts: pa.Array, kind: pa.DataType) -> tuple[pa.Array, int]:
 
 
 def round_as_written(numbers: NDArray[np.float64], digits: int) -> NDArray[np.float64]:
-    """Half up by the digits of their shortest texts; all are finite."""
+    """Round half up by the digits of the shortest texts. All numbers must be finite."""
     from thalweg.kernels.expressions.decimal_words import round_written
 
     given = TextBytes.of(pa.array(numbers).cast(pa.string()))
     units = np.zeros(len(numbers), dtype=np.int64)
     as_it_is = round_written(units, given.offsets, given.data, digits)
-    # Arrow reads the nearest double; a product with a power of ten need not be it
+    # Arrow parses to the nearest double; multiplying by a power of ten may not give it
     made = pc.binary_join_element_wise(pa.array(units).cast(pa.string()), f"e{-digits}", "").cast(pa.float64())
     return np.where(as_it_is, numbers, made.to_numpy(zero_copy_only=False))

@@ -1,6 +1,6 @@
-"""Evaluates expressions over Arrow arrays, exactly as Spark's ANSI mode would.
+"""Evaluate expressions over Arrow arrays, exactly as Spark's ANSI mode does.
 
-An expression is made into steps once: a tree of closures that know their kernels.
+An expression is compiled into steps once: a tree of closures that call their kernels.
 
 >>> from thalweg.plan.expression import Ref, call
 >>> x = Ref("s", "x", pa.int64())
@@ -32,15 +32,15 @@ from thalweg.plan.relation import UserFunction
 KERNELS: dict[str, Maker] = {
     **COMPARISONS, **EXTREMES, **ARITHMETIC, **REAL_FUNCTIONS, **ROUNDING, **TEXT, **TIMES, **CASTS,
 }  # fmt: skip
-"""By name; those that evaluate their arguments themselves are `BRANCHES`."""
-_ASK_ALL = frozenset({*EXTREMES, "same", "is_null", "concat"})
-"""Null is no end for these: they look at all arguments."""
+"""Kernels by function name. Functions that evaluate their arguments themselves are in `BRANCHES`."""
+_EVALUATE_ALL = frozenset({*EXTREMES, "same", "is_null", "concat"})
+"""Functions that evaluate all arguments, even after a null."""
 _BACKWARDS = frozenset({"divide", "int_divide", "mod"})
-"""Spark looks at what is divided by first."""
+"""Functions whose divisor is evaluated first, as in Spark."""
 
 
 class Evaluation:
-    """An expression, made ready when it is first asked for. Travels to workers, with the functions it calls."""
+    """An expression that is compiled on the first call. It pickles, with the functions it calls."""
 
     def __init__(self, expression: Expression, functions: Mapping[str, UserFunction]) -> None:
         self.expression = expression
@@ -48,7 +48,7 @@ class Evaluation:
         self._step: Step | None = None
 
     def __call__(self, column_of: ColumnOf, rows: int, *, tries_all: bool = False) -> pa.Array:
-        """One value a row, of the expression's type. `tries_all`: see `Rows`."""
+        """Return one value per row, of the expression's type. `tries_all`: see `Rows`."""
         if not rows:
             return pa.array([], self.expression.type)
         if self._step is None:
@@ -62,7 +62,7 @@ class Evaluation:
 
 
 def evaluate(expression: Expression, column_of: ColumnOf, rows: int, functions: Mapping[str, UserFunction]) -> pa.Array:
-    """One value a row, of the expression's type. For many batches keep an `Evaluation`."""
+    """Return one value per row, of the expression's type. For many batches, keep an `Evaluation`."""
     return Evaluation(expression, functions)(column_of, rows)
 
 
@@ -87,7 +87,7 @@ def _step(expression: Expression, functions: Mapping[str, UserFunction]) -> Step
     if name in BRANCHES:
         return BRANCHES[name](expression, steps)
     kernel = KERNELS[name](expression)
-    if name in _ASK_ALL or len(steps) < 2:
+    if name in _EVALUATE_ALL or len(steps) < 2:
 
         def plain(rows: Rows) -> Datum:
             values = [step(rows) for step in steps]
@@ -107,14 +107,14 @@ def _user_step(function: UserFunction, steps: list[Step]) -> Step:
     return step_of
 
 
-class Condition:
-    """An expression as a vectorised predicate: Arrow arrays in, one truth value per row out.
+class VectorizedCondition:
+    """An expression as a vectorized predicate: Arrow arrays in, one truth value per row out.
 
-    It is called with the arrays of its columns, in their order. It pickles, and is made ready on the first call.
+    It is called with the arrays of its columns, in their order. It pickles, and is compiled on the first call.
 
     >>> from thalweg.plan.expression import Ref, Value, call
     >>> x = Ref("s", "x", pa.int64())
-    >>> positive = Condition(call("gt", (x, Value(0, pa.int64())), pa.bool_()), {}, (x,))
+    >>> positive = VectorizedCondition(call("gt", (x, Value(0, pa.int64())), pa.bool_()), {}, (x,))
     >>> positive(pa.array([1, None, -1])).to_pylist()
     [True, None, False]
     """
@@ -127,11 +127,11 @@ class Condition:
         self._place = {column: n for n, column in enumerate(columns)}
 
     def __call__(self, *arrays: pa.Array) -> pa.BooleanArray:
-        """Null where nobody knows."""
+        """Return whether the condition is true for each row; null if unknown."""
         place = self._place
         try:
             return self._evaluation(lambda ref: arrays[place[ref]], len(arrays[0]), tries_all=True)
-        except FunctionError as error:  # whoever asks for conditions finds out which row it was
+        except FunctionError as error:  # the caller of conditions finds out which row it was
             if error.rows is not None:
                 raise
             raise error.__cause__ or error from None

@@ -1,4 +1,4 @@
-"""upper and lower. Other alphabets as Unicode tells it, one letter by several where need be: Arrow maps one by one.
+"""upper and lower. As Unicode defines, one letter may map to several; Arrow maps each letter to exactly one.
 
 >>> upper(pa.array(["Straße", None, "ŉ"])).to_pylist(), lower(pa.array(["ΑΣ ΣΑ", "ÉTÉ"])).to_pylist()
 (['STRASSE', None, 'ʼN'], ['ας σα', 'été'])
@@ -17,42 +17,42 @@ from thalweg.kernels.expressions.rows import nowhere_null, true_of
 from thalweg.kernels.expressions.text_bytes import TextBytes, ends_of, texts_of
 
 _MAPPED = 0x20000
-"""No letter from here on has another case."""
+"""No character from this code point on has another case."""
 _SURROGATES = range(0xD800, 0xE000)
-"""Halves of characters in UTF-16, which no text has."""
+"""Code points of UTF-16 surrogates, which occur in no text."""
 _SIGMA = "Σ"
-"""The one letter whose small form depends on its neighbours: at the end of a word it is another."""
+"""The only letter whose lowercase form depends on its neighbours: it differs at the end of a word."""
 
 
 def upper(texts: pa.Array) -> pa.Array:
-    """Capital letters."""
+    """Return the texts in uppercase."""
     return pc.ascii_upper(texts) if is_ascii(texts) else mapped(texts, str.upper)
 
 
 def lower(texts: pa.Array) -> pa.Array:
-    """Small letters."""
+    """Return the texts in lowercase."""
     if is_ascii(texts):
         return pc.ascii_lower(texts)
     made = mapped(texts, str.lower)
     has_sigma = true_of(pc.match_substring(texts, pattern=_SIGMA))
     if not has_sigma.any():
         return made
-    # Python knows what a word is; it is asked once for every text there is
+    # Python detects the end of a word; it is called once per distinct text
     coded = texts.filter(pa.array(has_sigma)).dictionary_encode()
     words = pa.array([word.lower() for word in coded.dictionary.to_pylist()], pa.string())
     return pc.replace_with_mask(made, pa.array(has_sigma), words.take(coded.indices))
 
 
 def is_ascii(texts: pa.Array) -> bool:
-    """All of them."""
+    """Whether all texts are ASCII."""
     return pc.all(pc.string_is_ascii(texts)).as_py() is not False
 
 
 def mapped(texts: pa.Array, of: Callable[[str], str]) -> pa.Array:
-    """Every letter by what stands for it, which is asked once a letter and then known."""
+    """Replace every letter by its mapping, which is computed once per letter and then cached."""
     from thalweg.kernels.expressions.letter_map import map_into, mapped_sizes
 
-    # what lies under a null need not be characters
+    # the bytes under a null need not be valid characters
     given, letters = TextBytes.of(texts.fill_null("") if texts.null_count else texts), _letters(of)
     offsets = ends_of(mapped_sizes(given.offsets, given.data, letters.offsets))
     made = np.empty(offsets[-1], dtype=np.uint8)
@@ -62,5 +62,5 @@ def mapped(texts: pa.Array, of: Callable[[str], str]) -> pa.Array:
 
 @cache
 def _letters(of: Callable[[str], str]) -> TextBytes:
-    """By number, what stands for each; made when the first text needs it, in some 20 ms."""
+    """The mapping of each letter, by code point. It is made for the first text that needs it, in about 20 ms."""
     return TextBytes.of(pa.array(["" if n in _SURROGATES else of(chr(n)) for n in range(_MAPPED)], pa.string()))

@@ -1,6 +1,6 @@
-"""Compiled loops that write texts with other letters, each of which may be several. Numba is needed: import it late.
+"""Compiled loops that replace letters in texts, each by one or more. They need numba, so import this module late.
 
-The letters are a table of texts by the number of a character; characters behind its end stand for themselves.
+The replacements are a table of texts by code point. Characters beyond its end stay as they are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Bytes = NDArray[np.uint8]
 
 @numba.njit(cache=True)
 def _character(data: Bytes, at: int) -> tuple[int, int]:
-    """Its number, and how many bytes it has."""
+    """Return the code point of a character and its size in bytes."""
     first = int(data[at])
     if first < 0x80:
         return first, 1
@@ -29,7 +29,7 @@ def _character(data: Bytes, at: int) -> tuple[int, int]:
 
 @numba.njit(cache=True)
 def mapped_sizes(offsets: Offsets, data: Bytes, letters: Offsets) -> NDArray[np.int64]:
-    """Bytes of every text with the other letters."""
+    """Return the size of every text after replacement, in bytes."""
     rows = len(offsets) - 1
     known = len(letters) - 1
     sizes = np.empty(rows, np.int64)
@@ -45,7 +45,7 @@ def mapped_sizes(offsets: Offsets, data: Bytes, letters: Offsets) -> NDArray[np.
 
 @numba.njit(cache=True)
 def map_into(made: Bytes, offsets: Offsets, data: Bytes, letters: Offsets, letter_data: Bytes) -> None:
-    """All texts end to end."""
+    """Write all texts end to end, with their letters replaced."""
     known = len(letters) - 1
     to = 0
     for row in range(len(offsets) - 1):

@@ -1,4 +1,4 @@
-"""LIKE: the cheapest way to look for a pattern.
+"""LIKE: find the cheapest way to match a pattern.
 
 >>> LikePattern.read("ab%").kind, LikePattern.read("%a\\\\%b%").kind, LikePattern.read("a_c").text
 ('prefix', 'inside', '(?s)\\\\Aa.c\\\\z')
@@ -18,15 +18,15 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 
 @dataclass(frozen=True)
 class LikePattern:
-    """What is looked for, and where."""
+    """The text to look for, and where in a value it must be."""
 
     kind: str
-    """whole, prefix, suffix, inside, or regex."""
+    """One of: whole, prefix, suffix, inside, regex."""
     text: str
 
     @staticmethod
     def read(pattern: str, escape: str = "\\") -> LikePattern:
-        """Characters that stand for themselves, and wildcards."""
+        """Parse a pattern of literal characters and wildcards."""
         parts = like_parts(pattern, escape)
         ends = (bool(parts) and parts[0] == (True, "%"), bool(parts) and parts[-1] == (True, "%"))
         inner = parts[ends[0] : len(parts) - ends[1]] if parts != [(True, "%")] else []
@@ -39,7 +39,7 @@ class LikePattern:
         return LikePattern("regex", rf"(?s)\A{''.join(made)}\z")
 
     def matches(self, texts: pa.Array) -> pa.Array:
-        """One answer a text."""
+        """Return whether each text matches."""
         if self.kind == "whole":
             return pc.equal(texts, self.text)
         if self.kind == "prefix":

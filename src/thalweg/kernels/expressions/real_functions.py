@@ -1,4 +1,4 @@
-"""Roots, powers and logarithms of doubles, with Java's answers where C's differ.
+"""Roots, powers and logarithms of doubles, with Java's results if C's differ.
 
 >>> REAL_FUNCTIONS["ln"](None)([pa.array([1.0, 0.0, None])], 3).to_pylist()
 [0.0, None, None]
@@ -28,14 +28,14 @@ def _of(function: Callable[..., Numbers]) -> Maker:
 
 
 def _power(base: Numbers, exponent: Numbers) -> Numbers:
-    """C's pow(1, NaN) and pow(±1, ±inf) are 1."""
+    """Return the power as Java does: NaN for pow(1, NaN) and pow(±1, ±inf), which are 1 in C."""
     made = np.power(base, exponent)
     odd = (np.abs(base) == 1) & ~np.isfinite(exponent)
     return np.where(odd, np.nan, made) if odd.any() else made
 
 
 def _ln(call: Call) -> Kernel:
-    """Null where there is none."""
+    """The natural logarithm; null if the argument is not positive."""
 
     def kernel(values: Sequence[Any], rows: int) -> pa.Array:
         numbers = numpy_of(values[0], rows, 1)

@@ -1,7 +1,7 @@
 """round, floor and ceil.
 
-A double is rounded by the digits it is written with, as Spark does it: round(1.005, 2) is 1.01, although the double is
-a little less than 1.005.
+A double is rounded by the digits of its shortest text, as in Spark: round(1.005, 2) is 1.01, although the double is
+slightly less than 1.005.
 
 >>> from thalweg.plan.expression import Ref, Value, call
 >>> x = Ref("s", "x", pa.float64())
@@ -26,9 +26,9 @@ from thalweg.plan.expression import Call, Value
 
 is_ = pa.types
 _EXACT_POWER = 22
-"""The greatest power of ten that is a double."""
+"""The greatest power of ten that a double represents exactly."""
 _MOST_UNITS = 10.0**14
-"""Of the last digit that is kept; a half has one digit more, and any 15 digits are told apart by doubles."""
+"""The limit in units of the last digit kept. A half has one more digit, and doubles distinguish any 15 digits."""
 
 
 def _round(call: Call) -> Kernel:
@@ -51,16 +51,16 @@ def _rounded(value: Any, rows: int, digits: int, kind: pa.DataType) -> pa.Array:
         made, unsure = numbers.copy(), np.isfinite(numbers)
     if unsure.any():
         made[unsure] = round_as_written(numbers[unsure], digits)
-    # Java's decimal has no negative zero
+    # Java's BigDecimal has no negative zero
     with np.errstate(over="ignore"):
         return arrow_of(np.where(made == 0, 0.0, made).astype(kind.to_pandas_dtype()), kind, [value])
 
 
 def _rounded_nearby(numbers: NDArray[np.float64], digits: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Numbers of not too many units of the last digit, and which others have more.
+    """Round numbers below `_MOST_UNITS` units of the last digit kept, and return which numbers are larger.
 
-    The half between two units has at most 15 digits here, so the double next to it is written as this half and nothing
-    else is: a number is written with less where it is less than that double.
+    The half between two units has at most 15 digits here, so only the double nearest to it has this half as its
+    shortest text. The shortest text of a number is less than the half exactly if the number is less than that double.
     """
     power, tenth = 10.0 ** abs(digits), 10.0 ** abs(digits + 1)
     size = np.abs(numbers)
@@ -71,13 +71,13 @@ def _rounded_nearby(numbers: NDArray[np.float64], digits: int) -> tuple[NDArray[
         whole += size >= half
         made = np.copysign(whole / power if digits >= 0 else whole * power, numbers)
     finite = np.isfinite(numbers)
-    # a whole number this large is rounded already, unless to tens
+    # a number this large is an integer already, unless it is rounded to tens
     unsure = finite & (whole >= _MOST_UNITS) & ((digits != 0) | (size < 2.0**52))
     return np.where(finite & (whole < _MOST_UNITS), made, numbers), unsure
 
 
 def _rounded_whole(value: Any, rows: int, zeros: int, call: Call) -> pa.Array:
-    """To tens, hundreds...; magnitudes are unsigned, so that the next power of ten has room."""
+    """Round to tens, hundreds... Magnitudes are unsigned, so that the next power of ten fits."""
     numbers = numpy_of(value, rows).astype(np.int64)
     if zeros > 19:
         return arrow_of(np.zeros(rows, dtype=np.int64), call.type, [value])
@@ -94,7 +94,7 @@ def _rounded_whole(value: Any, rows: int, zeros: int, call: Call) -> pa.Array:
 
 
 def to_long(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-    """As Java's: the nearest there is, and 0 for NaN."""
+    """Cast to 64-bit integers as Java does: to the nearest one in range, and NaN to 0."""
     inside = np.nan_to_num(numbers, nan=0.0, posinf=2.0**63, neginf=-(2.0**63))
     most = inside >= 2.0**63
     made = np.where(most, 0.0, np.maximum(inside, -(2.0**63))).astype(np.int64)

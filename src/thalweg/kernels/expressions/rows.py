@@ -1,4 +1,4 @@
-"""The rows an expression is evaluated on: all of a batch, or those of them that reach a branch.
+"""The rows that an expression is evaluated on: all rows of a batch, or those that reach a branch.
 
 >>> rows = Rows(lambda ref: pa.array([1, 2, 3], pa.int8()), 3)
 >>> rows.at(np.array([2, 0])).column(Ref("s", "x", pa.int64())).to_pylist()
@@ -20,30 +20,30 @@ from thalweg.kernels.columns import plain_array
 from thalweg.plan.expression import Bound, Call, Ref
 
 Datum: TypeAlias = pa.Array | pa.Scalar
-"""A value for every row, or one for all of them."""
+"""One value per row, or one value for all rows."""
 Kernel: TypeAlias = Callable[[Sequence[Any], int], pa.Array]
-"""The values of the arguments, of which at least one is an array, and how many rows there are."""
+"""Called with the values of the arguments, of which at least one is an array, and the number of rows."""
 Maker: TypeAlias = Callable[[Call], Kernel]
-"""What can be done once is done here."""
+"""Makes the kernel of a call. Work that is needed only once is done here."""
 ColumnOf: TypeAlias = Callable[[Ref | Bound], pa.Array]
 Step: TypeAlias = Callable[["Rows"], Datum]
 
 
 class Rows:
-    """Columns are asked for, cast and gathered when an expression needs them, and once."""
+    """Rows whose columns are read, cast and gathered at most once, when an expression needs them."""
 
     __slots__ = ("_column_of", "_made", "_places", "count", "tries_all")
 
     def __init__(
         self, column_of: ColumnOf, count: int, places: NDArray[np.intp] | None = None, *, tries_all: bool = False
     ) -> None:
-        """`places`: where they stand among the rows that were asked for; None: they are these. `tries_all`: a function
-        of one row's values is called for all rows, also when it raises for one, so that all that raise are known."""
+        """`places`: the positions of these rows among all rows of the evaluation; None: they are all rows. `tries_all`:
+        call a row function for all rows, even if it raises for one, so that all rows that raise are known."""
         self._column_of, self.count, self._places, self.tries_all = column_of, count, places, tries_all
         self._made: dict[Ref | Bound, pa.Array] = {}
 
     def column(self, ref: Ref | Bound) -> pa.Array:
-        """In the type the expression says."""
+        """Return a column in the type that the expression declares."""
         made = self._made.get(ref)
         if made is None:
             made = self._column_of(ref)
@@ -55,7 +55,7 @@ class Rows:
         return made
 
     def at(self, places: NDArray[np.intp]) -> Rows:
-        """Some of them."""
+        """Return some of the rows, by position."""
         if len(places) == self.count:
             return self
         index = pa.array(places)
@@ -63,14 +63,14 @@ class Rows:
         return Rows(lambda ref: self.column(ref).take(index), len(places), whole, tries_all=self.tries_all)
 
     def located(self, error: ExpressionError) -> ExpressionError:
-        """An error of these rows, with their places among the rows that were asked for."""
+        """Return an error of these rows with their positions among all rows of the evaluation."""
         if error.rows is not None and self._places is not None:
             error.rows = self._places[np.asarray(error.rows)]
         return error
 
 
 def called(kernel: Kernel, values: Sequence[Any], rows: Rows) -> pa.Array:
-    """What a kernel gives; what it raises knows the places of its rows."""
+    """Call a kernel. An error that it raises gets the positions of its rows among all rows."""
     try:
         return kernel(values, rows.count)
     except ExpressionError as error:
@@ -78,12 +78,12 @@ def called(kernel: Kernel, values: Sequence[Any], rows: Rows) -> pa.Array:
 
 
 def full(value: Datum, rows: int) -> pa.Array:
-    """As an array."""
+    """Return a value as an array."""
     return pa.repeat(value, rows) if isinstance(value, pa.Scalar) else value
 
 
 def spread(part: pa.Array, places: NDArray[np.intp], rows: int) -> pa.Array:
-    """Values of some rows among all; null on the others."""
+    """Return the values of some rows as those of all rows, with null for the others."""
     if len(places) == rows:
         return part
     index = np.zeros(rows, dtype=np.int64)
@@ -94,7 +94,7 @@ def spread(part: pa.Array, places: NDArray[np.intp], rows: int) -> pa.Array:
 
 
 def numpy_of(value: Datum, rows: int, filler: object = 0) -> NDArray[Any]:
-    """Numbers; where there is none, the filler."""
+    """Return a NumPy array with the filler in place of nulls."""
     array = full(value, rows)
     if array.null_count:
         array = pc.fill_null(array, pa.scalar(filler, array.type))
@@ -102,12 +102,12 @@ def numpy_of(value: Datum, rows: int, filler: object = 0) -> NDArray[Any]:
 
 
 def true_of(array: pa.Array) -> NDArray[np.bool_]:
-    """Where it is true; null is not."""
+    """Return where the array is true; null counts as false."""
     return np.asarray((array.fill_null(False) if array.null_count else array).to_numpy(zero_copy_only=False))
 
 
 def nowhere_null(values: Sequence[Datum], rows: int) -> NDArray[np.bool_] | None:
-    """Where all have a value; None: everywhere."""
+    """Return where no value is null; None if none is null anywhere."""
     valid: NDArray[np.bool_] | None = None
     for value in values:
         if isinstance(value, pa.Scalar):
@@ -120,6 +120,6 @@ def nowhere_null(values: Sequence[Datum], rows: int) -> NDArray[np.bool_] | None
 
 
 def arrow_of(numbers: NDArray[Any], kind: pa.DataType, values: Sequence[Datum]) -> pa.Array:
-    """Numbers as an array; null where one of the values is."""
+    """Return numbers as an Arrow array, with null where one of the values is null."""
     valid = nowhere_null(values, len(numbers))
     return pa.array(numbers, kind, mask=None if valid is None else ~valid, from_pandas=False)

@@ -1,4 +1,4 @@
-"""Functions of text. Lengths and places are counted in characters, not bytes.
+"""Text functions. Lengths and positions are counted in characters, not bytes.
 
 >>> from thalweg.plan.expression import Ref, call
 >>> s, n = Ref("s", "name", pa.string()), Ref("s", "n", pa.int32())
@@ -27,7 +27,7 @@ _TO_THE_END = 2**31 - 1
 
 
 def _substring(call: Call) -> Kernel:
-    """From a place that counts from 1, or from the end when it is negative; 0 is 1."""
+    """substring: the start counts from 1, or from the end if it is negative; 0 means 1."""
     given = call.arguments[1:]
     if all(isinstance(part, Value) and part.value is not None for part in given):
         numbers: list[int] = [part.value for part in given]  # type: ignore[union-attr, misc]
@@ -56,7 +56,7 @@ def _substring(call: Call) -> Kernel:
 
 
 def _searched(name: str, with_literal: Callable[[Any, str], pa.Array]) -> Maker:
-    """Arrow's kernels look for one text; one for every row is looked for by a loop of `byte_search`."""
+    """A search function. Arrow's kernels search for one literal; `byte_search` handles one text per row."""
 
     def make(call: Call) -> Kernel:
         def kernel(values: Sequence[Any], rows: int) -> pa.Array:
@@ -82,7 +82,7 @@ def _pairwise(name: str, values: Sequence[Datum], rows: int) -> pa.Array:
 
 
 def _place(texts: pa.Array, wanted: str) -> pa.Array:
-    """The character's number from 1; 0: it is not there. Arrow counts bytes."""
+    """Return the position in characters from 1; 0 if there is no match. Arrow counts bytes."""
     if wanted and not is_ascii(texts):
         return _pairwise("instr", [texts, pa.scalar(wanted)], len(texts))
     return pc.add(pc.find_substring(texts, pattern=wanted), pa.scalar(1, pa.int32()))

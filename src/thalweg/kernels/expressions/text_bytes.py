@@ -1,4 +1,4 @@
-"""Texts as the bytes they lie in: what compiled loops read and write.
+"""The bytes of texts, which compiled loops read and write.
 
 >>> words = TextBytes.of(pa.array(["ab", None, "ü"]).slice(1))
 >>> words.offsets.tolist(), bytes(words.data).decode()
@@ -20,19 +20,19 @@ from thalweg.errors import ExpressionError
 from thalweg.kernels.expressions.rows import Datum, full
 
 _MOST_BYTES = 2**31 - 1
-"""An offset of Arrow's text is a signed 32-bit number."""
+"""The limit of text in one array: Arrow's offsets are signed 32-bit numbers."""
 
 
 @dataclass(frozen=True)
 class TextBytes:
-    """Text n is data[offsets[n]:offsets[n + 1]]; that of a null is nobody's, and may be anything."""
+    """Text n is data[offsets[n]:offsets[n + 1]]. The bytes of a null are undefined."""
 
     offsets: NDArray[np.int32]
     data: NDArray[np.uint8]
 
     @staticmethod
     def of(value: Datum, rows: int = 0) -> TextBytes:
-        """Without a copy, wherever a slice begins. Both are read-only: a loop is compiled for one kind of array."""
+        """Return a view without a copy, also of slices. Both arrays are read-only, so that loops compile only once."""
         texts = full(value, rows)
         assert pa.types.is_string(texts.type), texts.type
         _, offsets, data = texts.buffers()
@@ -43,23 +43,23 @@ class TextBytes:
 
 
 def texts_of(offsets: NDArray[np.int64], data: NDArray[np.uint8], valid: NDArray[np.bool_] | None) -> pa.Array:
-    """Bytes that were written, as an array."""
+    """Return an Arrow array of texts, given their offsets and bytes."""
     places = pa.py_buffer(offsets.astype(np.int32))
     return pa.StringArray.from_buffers(len(offsets) - 1, places, pa.py_buffer(data), bits_of(valid))
 
 
 def bits_of(valid: NDArray[np.bool_] | None) -> Any:
-    """As Arrow stores which rows have a value."""
+    """Return which rows are not null, in the form that Arrow stores."""
     return None if valid is None else pa.array(valid).buffers()[1]
 
 
 def ends_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Offsets of texts of these sizes, end to end; they are checked, since replacements can be long."""
+    """Return the offsets of texts of these sizes, end to end. Raises if they exceed the limit of one array."""
     offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=offsets[1:])
     if offsets[-1] > _MOST_BYTES:
         raise ExpressionError(
-            f"texts of one batch have {offsets[-1]} bytes after a function, and an array holds {_MOST_BYTES}; "
+            f"the texts of one batch have {offsets[-1]} bytes after a function, but an array holds {_MOST_BYTES}; "
             "make batches smaller"
         )
     return offsets

@@ -1,9 +1,9 @@
-"""Text as numbers and truth values: what Spark reads, with blanks around it, and nothing else.
+"""Cast text to numbers and booleans: exactly what Spark accepts, which may have blanks around it.
 
 >>> from thalweg.plan.expression import Ref, call
->>> whole_of(pa.array([" +7 ", "4x"]), call("cast", (Ref("s", "x", pa.string()),), pa.int32()))
+>>> whole_of(pa.array([" +7 ", "4x"]), call("cast", (Ref("s", "x", pa.string()),), pa.int32()))  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-thalweg.errors.ExpressionError: '4x' is no INT in CAST(s.x AS INT); drop such rows by a condition written before it
+thalweg.errors.ExpressionError: '4x' is not a valid INT in CAST(s.x AS INT); filter out such rows with a condition ...
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from thalweg.plan.expression import Call, text_of
 from thalweg.plan.type_rules import sql_name
 
 _BLANKS = "".join(map(chr, range(33))) + "\x7f"
-"""Blanks and control characters."""
+"""The blanks and control characters that are trimmed."""
 _WHOLE = r"\A[+-]?[0-9]+\z"
 _REAL = r"\A[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?\z|(?i)\A[+-]?(inf|infinity|nan)\z"
 _TRUE, _FALSE = ["t", "true", "y", "yes", "1"], ["f", "false", "n", "no", "0"]
 
 
-DROP_SUCH_ROWS = "drop such rows by a condition written before it"
-"""What helps against a value that cannot be cast."""
+DROP_SUCH_ROWS = "filter out such rows with a condition written before it"
+"""The remedy for a value that cannot be cast."""
 
 
-def _is_none(text: object, call: Call) -> ExpressionError:
+def _not_valid(text: object, call: Call) -> ExpressionError:
     shown = f"CAST({text_of(call.arguments[0])} AS {sql_name(call.type)})"
-    is_none = f"is no {sql_name(call.type)} in {shown}; {DROP_SUCH_ROWS}"
-    return ExpressionError(f"{text!r} {is_none}").or_redacted(f"a text {is_none}")
+    problem = f"is not a valid {sql_name(call.type)} in {shown}; {DROP_SUCH_ROWS}"
+    return ExpressionError(f"{text!r} {problem}").or_redacted(f"a text value {problem}")
 
 
 def _trimmed(texts: pa.Array, pattern: str, call: Call) -> pa.Array:
@@ -48,13 +48,13 @@ def _refuse_bad(bad: NDArray[np.bool_], texts: pa.Array, call: Call) -> None:
     if places:
 
         def each(n: int) -> ExpressionError:
-            return _is_none(texts[places[n]].as_py(), call)
+            return _not_valid(texts[places[n]].as_py(), call)
 
         raise each(0).on_rows(places, each)
 
 
 def _first_that_fails(digits: pa.Array, kind: pa.DataType) -> int:
-    """Only when one does: by halves."""
+    """Return the first row that fails, by bisection. Called only if one fails."""
     low, high = 0, len(digits)
     while high - low > 1:
         middle = (low + high) // 2
@@ -67,38 +67,38 @@ def _first_that_fails(digits: pa.Array, kind: pa.DataType) -> int:
 
 
 def whole_of(texts: pa.Array, call: Call) -> pa.Array:
-    """Digits and a sign."""
+    """Parse integers: digits with an optional sign."""
     digits = _trimmed(texts, _WHOLE, call)
-    # Arrow's reader knows neither a plus nor more zeros than digits
+    # Arrow's parser accepts neither a plus sign nor extra leading zeros
     digits = pc.replace_substring_regex(digits, pattern=r"\A(-?)\+?0*([0-9])", replacement=r"\1\2")
     try:
         return digits.cast(call.type)
     except pa.ArrowInvalid:
-        raise _is_none(texts[_first_that_fails(digits, call.type)].as_py(), call) from None
+        raise _not_valid(texts[_first_that_fails(digits, call.type)].as_py(), call) from None
 
 
 def real_of(texts: pa.Array, call: Call) -> pa.Array:
-    """With a point, an exponent; inf and nan in any case; Java's d or f at the end."""
+    """Parse floats: with a point or an exponent; inf and nan in any case; Java's d or f at the end."""
     words = pc.ascii_lower(_trimmed(texts, _REAL, call))
     words = pc.replace_substring_regex(words, pattern=r"\A\+|([0-9.])[df]\z", replacement=r"\1")
     return words.cast(call.type)
 
 
 def decimal_of(texts: pa.Array, call: Call) -> pa.Array:
-    """Half up to the digits there are. Arrow's own reader refuses to round. Java takes any alphabet's digits here."""
+    """Parse decimals, rounded half up. Arrow's parser refuses to round. Java accepts the digits of any alphabet."""
     made, bad = read_decimals(texts if is_ascii(texts) else mapped(texts, _plain_digit), call.type)
     if bad >= 0:
-        raise _is_none(texts[bad].as_py(), call)
+        raise _not_valid(texts[bad].as_py(), call)
     return made
 
 
 def _plain_digit(letter: str) -> str:
-    """Java reads pairs of 16 bits one by one, and so no digit that needs a pair."""
+    """Return the ASCII digit. Java reads 16-bit units one by one, so it accepts no digit that needs two of them."""
     return str(int(letter)) if letter.isdecimal() and letter < "\U00010000" else letter
 
 
 def boolean_of(texts: pa.Array, call: Call) -> pa.Array:
-    """t, true, y, yes, 1 and their opposites, in any case."""
+    """Parse booleans: t, true, y, yes, 1 and their opposites, in any case."""
     words = pc.ascii_lower(pc.ascii_trim(texts, characters=_BLANKS))
     yes, no = (pc.is_in(words, value_set=pa.array(known)) for known in (_TRUE, _FALSE))
     _refuse_bad(true_of(pc.and_(pc.invert(pc.or_(yes, no)), words.is_valid())), texts, call)

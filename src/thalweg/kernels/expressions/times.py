@@ -1,4 +1,4 @@
-"""Parts of times and dates, and the beginning of the hour, week or year a time is in: in UTC, before 1970 too.
+"""Parts of times and dates, and truncation to the hour, week or year: in UTC, also before 1970.
 
 >>> from thalweg.plan.expression import Ref, Value, call
 >>> ts = Ref("s", "ts", pa.timestamp("us"))
@@ -22,15 +22,15 @@ from thalweg.plan.expression import Call, Value
 
 is_ = pa.types
 TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-"""Of a second."""
+"""The number of ticks per second, by unit."""
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 7 * 86_400}
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _MONDAY_DAYS = -3
-"""1970 began on a Thursday."""
+"""The Monday before 1970-01-01, a Thursday, in days since then."""
 
 
 def utc(times: pa.Array) -> pa.Array:
-    """Without its zone, which only says how it is shown."""
+    """Return times without their time zone, which only affects how they are displayed."""
     return times.view(pa.timestamp(times.type.unit)) if is_.is_timestamp(times.type) and times.type.tz else times
 
 
@@ -55,7 +55,7 @@ def _date_trunc(call: Call) -> Kernel:
 
 
 def _floor(numbers: NDArray[np.int64], word: str, ticks: int) -> NDArray[np.int64]:
-    """Ticks from 1970; Python's and NumPy's remainders are of the floor, below zero too."""
+    """Truncate ticks since 1970. Python's and NumPy's remainders round towards the floor, also below zero."""
     if word in _MONTHS:
         months = (numbers // (ticks * 86_400)).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
         months -= months % _MONTHS[word]

@@ -38,18 +38,18 @@ PAPER = Paper(
         "figure-21": figure_21.EXPERIMENT,
     },
     preface="""\
-The paper's figures are pictures, so the claims are those of its prose, in our words; where the prose is vague
-("significantly", "much faster"), the page says how it was read, and code decides whether a claim holds. Filters are
-synthetic (section 9.2): groups of Γ filters that agree on 80 % of the tuples, on the product's own loop with the
-settings of table 1. In *virtual time* a filter evaluation of cost c takes c units and nothing else takes any, so
-results are the same on every machine: profiling evaluations are included, what the algorithms compute and what the
-loop costs is not. In *CPU time* a filter keeps the processor busy for 250 ns a unit, and everything else takes what it
-takes on the machine at hand. Rows go through the chain in slices, not one by one.
+The paper's figures are pictures, so the claims are taken from its prose, in our words. If the prose is vague
+("significantly", "much faster"), the page says how we read it. Code decides whether a claim holds. Filters are
+synthetic (section 9.2): groups of Γ filters that agree on 80 % of the tuples. They run in Thalweg's own loop with the
+settings of table 1. In *virtual time* a filter evaluation of cost c takes c units and nothing else takes any time, so
+results are the same on every machine: profiling evaluations are included, but not the computations of the algorithms
+and of the loop. In *CPU time* a filter keeps the processor busy for 250 ns per unit, and everything else takes as long
+as it takes on the machine. Rows go through the chain in slices, not one by one.
 
-What the text leaves open (which filters share a group, which are dear, how the chain is written, the selectivities of
-section 9.4) decides some verdicts. For figures 14, 15 and 19 to 21 fixed layouts were tried first; some favoured
-A-Greedy, some the others, and the layout drawn at random for each stream was taken instead. The selectivities of
-figures 16 to 21 were chosen after such trials too.""",
+Some verdicts depend on what the text leaves open: which filters share a group, which are expensive, how the chain is
+written, and the selectivities of section 9.4. For figures 14, 15 and 19 to 21 fixed layouts were tried first; some
+favoured A-Greedy, some the others, so the layout is drawn at random for each stream instead. The selectivities of
+figures 16 to 21 were also chosen after such trials.""",
 )
 
 __all__ = ["PAPER"]

@@ -1,4 +1,4 @@
-"""The paper's algorithms by our policies' names: what figures call them, and the colour each has in all figures."""
+"""The paper's algorithms by the names of our policies: their labels, and their colours in all figures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from thalweg.lab.figure import Series
 
 OPTIMAL = "optimal"
-"""The best order, computed from the joint distribution and left alone; nothing is profiled."""
+"""The best order, computed from the joint distribution. It never changes, and nothing is profiled."""
 
 LABELS = {
     "a-greedy": "A-Greedy",
@@ -20,5 +20,5 @@ COLOURS = {"a-greedy": "blue", "sweep": "orange", "independent": "red", "local-s
 
 
 def line(algorithm: str, x: Sequence[float], y: Sequence[float]) -> Series:
-    """An algorithm's line in a figure."""
+    """Return the line of an algorithm in a figure."""
     return Series(LABELS[algorithm], x, y, COLOURS[algorithm], dashed=algorithm == OPTIMAL)

@@ -1,8 +1,8 @@
-"""Where CPU time goes while an algorithm runs: behind table 2 and figures 13 and 15 (a-greedy, section 9.3).
+"""The breakdown of CPU time while an algorithm runs, for figures 13 and 15 (a-greedy, section 9.3).
 
-The order settles in virtual time first; then the clock is the processor's, filters keep it busy for what they cost, and
-the loop accounts processing, profiling and re-optimizing apart. The algorithms take turns, and the median turn counts,
-so that a noisy moment of the machine does not fall on one of them.
+The order settles in virtual time first. Then the clock measures CPU time, filters keep the processor busy for as long
+as they cost, and the loop accounts for processing, profiling and re-optimizing separately. The algorithms take turns,
+and the median turn counts, so that a noisy moment of the machine does not affect only one of them.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from thalweg.lab.figure import Bars, Series
 from thalweg.runtime.filters.loop_ledger import Work
 
 SLICE_ROWS = 4096
-"""For all alike. Left to itself the loop lengthens slices only while it profiles, which Optimal never does."""
+"""The length of slices for all algorithms. By default the loop lengthens slices only while it profiles, which Optimal
+never does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Microseconds a tuple."""
+    """Time spent per tuple, in microseconds."""
 
     processing: float
     profiling: float
@@ -36,19 +37,19 @@ class Spent:
 
     @classmethod
     def of(cls, work: Work) -> Spent:
-        """From the loop's account."""
+        """Return the time spent per tuple, from the loop's accounts."""
         processing = work.total_ns - work.profiling_ns - work.reoptimizing_ns
         parts = (processing, work.profiling_ns, work.reoptimizing_ns)
         return cls(*(ns / work.rows / 1e3 for ns in parts))
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """The total time per tuple."""
         return self.processing + self.profiling + self.reoptimizing
 
     @property
     def overhead(self) -> float:
-        """The share that is not processing."""
+        """The share of the time that is not processing."""
         return 1 - self.processing / self.total
 
 
@@ -62,7 +63,7 @@ def spent(
     turns: int,
     p: float | None = None,
 ) -> dict[str, Spent]:
-    """The median turn of each algorithm."""
+    """Return the median turn of each algorithm."""
     codes = groups.draw(np.random.default_rng([groups.n, 13]), warm + rows)
     dropped, probability = groups.joint()
     running = {}
@@ -84,13 +85,13 @@ def spent(
 
 
 def median(turns: Sequence[Spent]) -> Spent:
-    """The turn whose total is the median's."""
+    """Return the turn with the median total."""
     total = statistics.median_low([turn.total for turn in turns])
     return next(turn for turn in turns if turn.total == total)
 
 
-def bars(name: str, title: str, found: dict[str, dict[str, Spent]], y_label: str = "µs a tuple (CPU time)") -> Bars:
-    """One group of bars a key, one bar an algorithm."""
+def bars(name: str, title: str, found: dict[str, dict[str, Spent]], y_label: str = "µs per tuple (CPU time)") -> Bars:
+    """Return a figure with one group of bars per key, and one bar per algorithm."""
     each = [(LABELS[algorithm], spent) for group in found.values() for algorithm, spent in group.items()]
     at = list(range(len(each)))
     return Bars(

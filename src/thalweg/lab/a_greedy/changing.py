@@ -1,6 +1,6 @@
-"""Streams whose selectivities are permuted again and again: the runs behind figures 19 to 21 (a-greedy, section 9.4).
+"""Streams whose selectivities are permuted repeatedly: the runs for figures 19 to 21 (a-greedy, section 9.4).
 
-Time is virtual, profiling evaluations included. Every algorithm gets the same tuples.
+Time is virtual and includes profiling evaluations. Every algorithm gets the same tuples.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from thalweg.lab.a_greedy.uneven_costs import chain
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is run: as many periods as fit, a few at least, and no more than make the permutations average out."""
+    """How much is run: as many periods as fit into `rows`, but at least a few, and no more than are needed to average
+    over the permutations."""
 
     rows: int
     least_periods: int
@@ -27,7 +28,7 @@ class Size:
     seeds: int
 
     def periods(self, period: int) -> int:
-        """Of this length."""
+        """Return the number of periods of this length."""
         return min(max(self.rows // period, self.least_periods), self.most_periods)
 
 
@@ -35,8 +36,8 @@ FULL = Size(rows=3_000_000, least_periods=3, most_periods=12, seeds=4)
 QUICK = Size(rows=400_000, least_periods=2, most_periods=4, seeds=1)
 
 
-def time_a_tuple(algorithms: Sequence[str], period: int, c: float, size: Size) -> dict[str, float]:
-    """Units a tuple takes each algorithm on streams that change every `period` tuples."""
+def time_per_tuple(algorithms: Sequence[str], period: int, c: float, size: Size) -> dict[str, float]:
+    """Return the units per tuple that each algorithm takes on streams that change every `period` tuples."""
     periods = size.periods(period)
     spent = dict.fromkeys(algorithms, 0.0)
     for seed in range(size.seeds):
@@ -51,8 +52,8 @@ def time_a_tuple(algorithms: Sequence[str], period: int, c: float, size: Size) -
 
 
 SETTING = (
-    "Eight filters in groups of two, four of one unit and four dearer; which are dear and how the chain is written is "
-    f"drawn for each of {FULL.seeds} streams. The groups' selectivities are "
+    "Eight filters in groups of two, four of one unit and four more expensive; which are expensive and how the chain "
+    f"is written is drawn for each of {FULL.seeds} streams. The groups' selectivities are "
     f"{', '.join(f'{s:.0%}' for s in SELECTIVITIES)}, permuted at every change so that every group changes. Virtual "
-    "time, profiling evaluations included; what the algorithms themselves compute is not."
+    "time, including profiling evaluations but not the computations of the algorithms themselves."
 )

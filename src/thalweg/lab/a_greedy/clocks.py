@@ -1,8 +1,9 @@
-"""Two clocks for synthetic filters: one that only filters move, and the processor's.
+"""Two clocks for synthetic filters: a virtual one that only filters advance, and one that measures CPU time.
 
-On the virtual clock results are the same on every machine, and all that is not a filter evaluation is free. On the
-processor's a filter keeps it busy for the time it costs, and everything around it takes the time it takes here. It is
-the CPU time of this thread: a filter that waits by the wall clock would be done sooner whenever another process runs.
+With the virtual clock results are the same on every machine, and everything except filter evaluations is free. With the
+other one a filter keeps the processor busy for as long as it costs, and everything else takes as long as it takes on
+this machine. It measures the CPU time of this thread: by wall-clock time, a filter would finish earlier whenever
+another process runs.
 """
 
 from __future__ import annotations
@@ -11,54 +12,55 @@ import time
 from typing import Protocol
 
 UNIT_NS = 250
-"""One unit of cost: about what a probe of a hash index of 10,000 entries takes (a-greedy, table 1)."""
+"""One unit of cost: about the time of a probe of a hash index with 10,000 entries (a-greedy, table 1)."""
 
 
 class FilterClock(Protocol):
     """A clock that a filter can spend time on."""
 
     def __call__(self) -> int:
-        """Nanoseconds, from anywhere."""
+        """Return the time in nanoseconds since an arbitrary moment."""
         ...
 
     def spend(self, ns: int, since: int) -> None:
-        """Let it be at least `since` plus `ns`."""
+        """Make the time at least `since` plus `ns`."""
         ...
 
 
 class VirtualClock:
-    """Time passes only where it is spent."""
+    """A clock on which time passes only if it is spent."""
 
     def __init__(self) -> None:
         self._now = 0
 
     def __call__(self) -> int:
-        """What was spent so far."""
+        """Return the time spent so far."""
         return self._now
 
     def spend(self, ns: int, since: int) -> None:
-        """At once."""
+        """Advance the clock to `since` plus `ns`."""
         self._now = since + ns
 
 
 class ProcessorClock:
-    """CPU time, once the warm-up is over; before that virtual time, since only the order reached matters then."""
+    """A clock that measures CPU time after the warm-up. Before that, time is virtual, because only the resulting order
+    matters then."""
 
     def __init__(self) -> None:
         self._ahead = 0
         self._started = False
 
     def __call__(self) -> int:
-        """Nanoseconds; never goes back when that begins."""
+        """Return the time in nanoseconds; it does not go back when CPU time begins."""
         return self._ahead + (time.thread_time_ns() if self._started else 0)
 
     def start(self) -> None:
-        """From now on time is the processor's."""
+        """Measure CPU time from now on."""
         self._ahead -= time.thread_time_ns()
         self._started = True
 
     def spend(self, ns: int, since: int) -> None:
-        """Busy until then: what computing the outcome took is part of it."""
+        """Keep the processor busy until then; the time to compute the outcome is included."""
         if self._started:
             until = since + ns - self._ahead
             while time.thread_time_ns() < until:

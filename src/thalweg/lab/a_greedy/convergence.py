@@ -1,7 +1,7 @@
-"""The processing rate once the order has settled: the measurement behind figures 9 to 12 and 14 (a-greedy, 9.2, 9.3).
+"""The processing rate after the order has settled: the measurement for figures 9 to 12 and 14 (a-greedy, 9.2, 9.3).
 
-Time is virtual: a tuple costs the filters evaluated on it, those evaluated only to profile included. Every algorithm
-gets the same tuples.
+Time is virtual: a tuple costs as much as the filters evaluated on it, including those evaluated only to profile. Every
+algorithm gets the same tuples.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from thalweg.lab.a_greedy.uneven_costs import Chain
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is run."""
+    """How many tuples and streams are run."""
 
     warm: int
-    """Tuples before measuring begins."""
+    """The number of tuples before measuring begins."""
     rows: int
-    """Tuples measured."""
+    """The number of tuples that are measured."""
     seeds: int
-    """Streams; results are the means over them."""
+    """The number of streams; results are the means over them."""
 
 
 FULL = Size(warm=300_000, rows=200_000, seeds=6)
@@ -37,14 +37,14 @@ QUICK = Size(warm=120_000, rows=60_000, seeds=1)
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a tuple costs on average, in units."""
+    """The average cost of a tuple, in units."""
 
     processing: float
     profiling: float
 
     @property
     def rate(self) -> float:
-        """Tuples a unit of time."""
+        """The number of tuples per unit of time."""
         return 1 / (self.processing + self.profiling)
 
     @property
@@ -56,7 +56,7 @@ class Settled:
 def settled(
     groups: FilterGroups, chains: Sequence[Chain], algorithms: Sequence[str], size: Size, p: float | None = None
 ) -> dict[str, Settled]:
-    """What each algorithm comes to on the same streams, one a chain."""
+    """Return the costs of each algorithm on the same streams, one per chain."""
     sums = {algorithm: np.zeros(2) for algorithm in algorithms}
     dropped, probability = groups.joint() if OPTIMAL in algorithms else (None, None)
     for seed, chain in enumerate(chains):
@@ -74,5 +74,5 @@ def settled(
 
 
 def even(n: int, size: Size) -> list[Chain]:
-    """Chains of n filters of one unit, written group by group, one a stream."""
+    """Return chains of n filters of one unit, written group by group, one per stream."""
     return [Chain((1.0,) * n, tuple(range(n)))] * size.seeds

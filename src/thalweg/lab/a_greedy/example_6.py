@@ -1,7 +1,7 @@
 """Correlated filters: Independent against A-Greedy (a-greedy, example 6).
 
 F_1..F_{n-1} contain 1..49, F_n contains 50..100. Each drops about half, so Independent has no reason to move F_n
-forward; but behind any of the others F_n drops everything that is left.
+forward; but after any of the others F_n drops everything that is left.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from thalweg.lab.experiment import Experiment, Outcome, Track
 
 
 def claims(n: int) -> dict[str, Number]:
-    """Evaluations a tuple, by policy."""
+    """Return the claimed evaluations per tuple, by policy."""
     return {
         "independent": Number(f"Independent, n = {n}", "0.49 n + 0.51", 0.49 * n + 0.51, exact=True),
         "a-greedy": Number(f"A-Greedy, n = {n}", "1.49", 1.49, exact=True),
@@ -20,7 +20,7 @@ def claims(n: int) -> dict[str, Number]:
 
 
 def measure(quick: bool, track: Track) -> Outcome:
-    """Once the order has settled."""
+    """Measure the evaluations per tuple after the order has settled."""
     findings = []
     for n in track((4, 8) if quick else (4, 8, 16, 32)):
         for policy, claim in claims(n).items():
@@ -31,7 +31,7 @@ def measure(quick: bool, track: Track) -> Outcome:
 
 
 EXPERIMENT = Experiment(
-    title="evaluations a tuple when filters are correlated",
+    title="evaluations per tuple if filters are correlated",
     reference="Babu et al., SIGMOD 2004, example 6",
     measure=measure,
 )

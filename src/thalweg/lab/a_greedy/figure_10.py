@@ -14,23 +14,23 @@ N = 8
 SELECTIVITIES = (0.15, 0.25, 0.35, 0.5, 0.65, 0.75, 0.85)
 """Below 0.12 and above 0.88 independent filters agree on more than 80 %: see `filter_groups`."""
 LEAST = 0.005
-"""A smaller gain is none."""
+"""A smaller gain does not count as a gain."""
 
 Results = dict[float, dict[str, Settled]]
 
 
 def at(r: Results, s: float) -> str:
-    """The gain there, for a sentence."""
+    """Return the gain at a selectivity, for a sentence."""
     return f"{gain(r[s]):.3f} at {s:.0%}"
 
 
 def best(r: Results) -> float:
-    """The selectivity with the largest gain."""
+    """Return the selectivity with the largest gain."""
     return max(r, key=lambda s: gain(r[s]))
 
 
 def half(r: Results) -> float:
-    """What is half of the largest gain."""
+    """Return the ratio of rates that corresponds to half of the largest gain."""
     return 1 + (gain(r[best(r)]) - 1) / 2
 
 
@@ -39,16 +39,16 @@ CLAIMS: tuple[Statement[Results], ...] = (
         "the gain over Independent is largest for intermediate selectivities",
         "section 9.2, figure 10",
         holds=lambda r: best(r) not in (min(r), max(r)) and gain(r[best(r)]) > 1 + LEAST,
-        measured=lambda r: "rates' ratio " + ", ".join(at(r, s) for s in r),
+        measured=lambda r: "ratio of rates " + ", ".join(at(r, s) for s in r),
     ),
     Statement(
-        "for low selectivities little is gained",
+        "for low selectivities the gain is small",
         "section 9.2: the first filter drops most tuples; read as less than half of the largest gain",
         holds=lambda r: gain(r[min(r)]) < half(r),
         measured=lambda r: f"{at(r, min(r))}, largest {at(r, best(r))}",
     ),
     Statement(
-        "for high selectivities little is gained",
+        "for high selectivities the gain is small",
         "section 9.2: few tuples are dropped in any order; read as less than half of the largest gain",
         holds=lambda r: gain(r[max(r)]) < half(r),
         measured=lambda r: f"{at(r, max(r))}, largest {at(r, best(r))}",
@@ -57,7 +57,7 @@ CLAIMS: tuple[Statement[Results], ...] = (
 
 
 def measure(quick: bool, track: Track) -> Outcome:
-    """All selectivities."""
+    """Run the experiment for all selectivities."""
     results: Results = {}
     size = QUICK if quick else FULL
     for s in track((0.15, 0.5, 0.85) if quick else SELECTIVITIES):
@@ -67,14 +67,14 @@ def measure(quick: bool, track: Track) -> Outcome:
 
 
 def figure(r: Results) -> Figure:
-    """Rates over selectivities."""
+    """Return the figure: rates over selectivities."""
     lines = tuple(
         line(algorithm, [100 * s for s in r], [r[s][algorithm].rate for s in r])
         for algorithm in (OPTIMAL, "a-greedy", "independent")
     )
     return Figure(
-        "figure-10", "A-Greedy gains most where filters let about half through", "selectivity of every filter, %",
-        "tuples a unit of virtual time", lines, from_zero=True,
+        "figure-10", "A-Greedy gains most if filters pass about half of the tuples", "selectivity of every filter, %",
+        "tuples per unit of virtual time", lines, from_zero=True,
     )  # fmt: skip
 
 

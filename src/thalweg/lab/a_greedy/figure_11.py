@@ -17,7 +17,7 @@ Results = dict[int, dict[str, Settled]]
 
 
 def best(r: Results) -> int:
-    """The correlation factor with the largest gain."""
+    """Return the correlation factor with the largest gain."""
     return max(r, key=lambda gamma: gain(r[gamma]))
 
 
@@ -26,7 +26,7 @@ CLAIMS: tuple[Statement[Results], ...] = (
         "the gain over Independent first grows with the correlation",
         "section 9.2, figure 11",
         holds=lambda r: best(r) > min(r) and gain(r[2]) > gain(r[1]),
-        measured=lambda r: "rates' ratio " + ", ".join(f"{gain(r[g]):.3f} at Γ = {g}" for g in r),
+        measured=lambda r: "ratio of rates " + ", ".join(f"{gain(r[g]):.3f} at Γ = {g}" for g in r),
     ),
     Statement(
         "when Γ is close to n the gain is less significant",
@@ -36,14 +36,14 @@ CLAIMS: tuple[Statement[Results], ...] = (
             ", ".join(f"{gain(r[g]):.3f} at Γ = {g}" for g in r if g >= N - 1)
             + f", largest {gain(r[best(r)]):.3f} at Γ = {best(r)}"
         ),
-        why="it is so when all filters are in one group. With one filter less in it, the last filter is a group of its "
-        "own and is worth trying second; A-Greedy sees that, Independent does not.",
+        why="it holds if all filters are in one group. With one filter less in that group, the last filter is a group "
+        "by itself and should be second; A-Greedy detects that, Independent does not.",
     ),
 )
 
 
 def measure(quick: bool, track: Track) -> Outcome:
-    """All correlation factors."""
+    """Run the experiment for all correlation factors."""
     results: Results = {}
     size = QUICK if quick else FULL
     for gamma in track((1, 2, 4, 8) if quick else GAMMAS):
@@ -53,14 +53,14 @@ def measure(quick: bool, track: Track) -> Outcome:
 
 
 def figure(r: Results) -> Figure:
-    """Rates over the correlation factor."""
+    """Return the figure: rates over the correlation factor."""
     lines = tuple(
         line(algorithm, list(r), [r[g][algorithm].rate for g in r])
         for algorithm in (OPTIMAL, "a-greedy", "independent")
     )
     return Figure(
         "figure-11", "Correlation separates the two, until all filters are alike",
-        "correlation factor Γ (filters a group)", "tuples a unit of virtual time", lines,
+        "correlation factor Γ (filters per group)", "tuples per unit of virtual time", lines,
     )  # fmt: skip
 
 
@@ -68,6 +68,6 @@ EXPERIMENT = Experiment(
     title="correlation under convergence",
     reference="figure 11, section 9.2",
     measure=measure,
-    setting="Eight filters of selectivity 50 %, every filter one unit, written group by group; where Γ does not divide "
+    setting="Eight filters of selectivity 50 %, every filter one unit, written group by group; if Γ does not divide "
     "eight, the last group is smaller. Virtual time.",
 )

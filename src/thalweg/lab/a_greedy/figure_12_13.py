@@ -1,4 +1,4 @@
-"""All algorithms under convergence, and where their time goes (a-greedy, figures 12 and 13)."""
+"""All algorithms under convergence, and how they spend their time (a-greedy, figures 12 and 13)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from thalweg.lab.experiment import Experiment, Outcome, Track
 from thalweg.lab.figure import Figure
 
 P = 0.05
-"""Profiling is made dear here, so that the algorithms differ visibly (section 9.3)."""
+"""Profiling is made expensive here, so that the algorithms differ visibly (section 9.3)."""
 FILTERS = (2, 4, 6, 8, 12)
 REAL = (4, 8, 12)
-"""The n whose CPU time is taken apart."""
+"""The values of n for which CPU time is broken down."""
 FULL = Size(warm=400_000, rows=300_000, seeds=2)
 ADAPTIVE = ("a-greedy", "sweep", "local-swaps", "independent")
 SAME_ORDER = ("a-greedy", "sweep", "local-swaps")
 SIMILAR = 0.05
-"""Processing times this close are of similar orders."""
+"""Orders count as similar if their processing times differ by at most this share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,28 +33,28 @@ class Results:
 
 
 def ahead(r: Results, n: int, other: str) -> float:
-    """How much faster than A-Greedy the other is."""
+    """Return how much faster than A-Greedy the other algorithm is."""
     return r.rates[n][other].rate / r.rates[n]["a-greedy"].rate - 1
 
 
 def apart(r: Results) -> float:
-    """The largest difference of processing alone from the best order's, in virtual time."""
+    """Return the largest difference from the best order in processing alone, in virtual time."""
     return max(at_n[a].processing / at_n[OPTIMAL].processing - 1 for at_n in r.rates.values() for a in SAME_ORDER)
 
 
 def overheads(r: Results, algorithm: str) -> str:
-    """At the smallest and the largest n, for a sentence."""
+    """Return the overhead at the smallest and the largest n, for a sentence."""
     few, many = min(r.rates), max(r.rates)
     return f"{LABELS[algorithm]} {r.rates[few][algorithm].overhead:.1%} to {r.rates[many][algorithm].overhead:.1%}"
 
 
 def grows(r: Results, algorithm: str) -> float:
-    """By how much the share of profiling grows from the smallest n to the largest."""
+    """Return how much the share of profiling grows from the smallest n to the largest."""
     return r.rates[max(r.rates)][algorithm].overhead - r.rates[min(r.rates)][algorithm].overhead
 
 
 def gets_ahead(other: str) -> Statement[Results]:
-    """Figure 12, of one of the two that profile little."""
+    """Return the claim of figure 12 about one of the two algorithms that profile little."""
     return Statement(
         f"{LABELS[other]} gets ahead of A-Greedy as n grows",
         "section 9.3, figure 12: the gap increases with n",
@@ -67,19 +67,19 @@ CLAIMS: tuple[Statement[Results], ...] = (
     gets_ahead("sweep"),
     gets_ahead("local-swaps"),
     Statement(
-        "only A-Greedy's overhead makes the gap",
-        "section 9.3, figure 13: solely because of run-time overhead; read as: with processing alone A-Greedy is not "
-        "behind the other two",
+        "only A-Greedy's overhead causes the gap",
+        "section 9.3, figure 13: solely because of run-time overhead; read as: in processing alone A-Greedy is not "
+        "slower than the other two",
         holds=lambda r: all(
             at_n["a-greedy"].processing <= 1.01 * min(at_n["sweep"].processing, at_n["local-swaps"].processing)
             for at_n in r.rates.values()
         ),
-        measured=lambda r: "units of processing a tuple at n = {}: {}".format(
+        measured=lambda r: "units of processing per tuple at n = {}: {}".format(
             max(r.rates), ", ".join(f"{LABELS[a]} {r.rates[max(r.rates)][a].processing:.3f}" for a in SAME_ORDER)
         ),
     ),
     Statement(
-        "processing takes Optimal, A-Greedy, Sweep and LocalSwaps a similar time",
+        "Optimal, A-Greedy, Sweep and LocalSwaps take a similar time for processing",
         f"section 9.3, figure 13; read as at most {SIMILAR:.0%} above Optimal's, in virtual time",
         holds=lambda r: apart(r) <= SIMILAR,
         measured=lambda r: (
@@ -102,7 +102,7 @@ CLAIMS: tuple[Statement[Results], ...] = (
 
 
 def measure(quick: bool, track: Track) -> Outcome:
-    """All n."""
+    """Run the experiment for all n."""
     size = QUICK if quick else FULL
     rates: dict[int, dict[str, Settled]] = {}
     real: dict[int, dict[str, Spent]] = {}
@@ -118,14 +118,14 @@ def measure(quick: bool, track: Track) -> Outcome:
 
 
 def figures(r: Results) -> tuple[Figure, ...]:
-    """Rates over n, and where the time goes."""
+    """Return the figures: rates over n, and the breakdown of the time."""
     lines = tuple(line(a, list(r.rates), [at_n[a].rate for at_n in r.rates.values()]) for a in (OPTIMAL, *ADAPTIVE))
     return (
         Figure(
             "figure-12", f"With p = {P} A-Greedy's profiling costs more and more as filters are added",
-            "number of filters n", "tuples a unit of virtual time", lines,
+            "number of filters n", "tuples per unit of virtual time", lines,
         ),
-        bars("figure-13", f"Profiling sets A-Greedy apart, not the order (p = {P})",
+        bars("figure-13", f"A-Greedy differs in its profiling, not in its order (p = {P})",
              {f"n = {n}": found for n, found in r.spent.items()}),
     )  # fmt: skip
 
@@ -135,5 +135,5 @@ EXPERIMENT = Experiment(
     reference="figures 12 and 13, section 9.3",
     measure=measure,
     setting=f"Groups of two, selectivity 50 %, every filter one unit, p = {P} for all. Rates in virtual time; the "
-    "breakdown in CPU time with one unit of 250 ns, what slicing and calling cost included.",
+    "breakdown in CPU time with one unit of 250 ns, including the costs of slicing and calling.",
 )

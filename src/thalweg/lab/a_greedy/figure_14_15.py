@@ -1,4 +1,4 @@
-"""Filters of different cost under convergence, and where the time goes (a-greedy, figures 14 and 15)."""
+"""Filters of different cost under convergence, and how the time is spent (a-greedy, figures 14 and 15)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thalweg.lab.figure import Figure
 
 COSTS = (1, 10, 50, 100)
 REAL = (1, 10, 100)
-"""The c whose CPU time is taken apart."""
+"""The values of c for which CPU time is broken down."""
 FULL = Size(warm=800_000, rows=300_000, seeds=4)
 ADAPTIVE = ("a-greedy", "sweep", "local-swaps", "independent")
 FOUND = 0.02
@@ -24,45 +24,45 @@ FOUND = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Rates in virtual time and the breakdown in CPU time, by the cost of the dear filters."""
+    """Rates in virtual time and the breakdown in CPU time, by the cost of the expensive filters."""
 
     rates: dict[int, dict[str, Settled]]
     spent: dict[int, dict[str, Spent]]
     paired: Settled
-    """A-Greedy at c = 100 when every group has one cheap and one dear filter."""
+    """A-Greedy at c = 100 if every group has one cheap and one expensive filter."""
 
 
 def ahead(r: Results, c: int, other: str) -> float:
-    """How much faster than A-Greedy the other is."""
+    """Return how much faster than A-Greedy the other algorithm is."""
     return r.rates[c][other].rate / r.rates[c]["a-greedy"].rate - 1
 
 
 def above(r: Results, c: int, algorithm: str) -> float:
-    """How much more processing costs than in the best order."""
+    """Return how much more processing costs than in the best order."""
     return r.rates[c][algorithm].processing / r.rates[c][OPTIMAL].processing - 1
 
 
 def over(r: Results, algorithm: str) -> str:
-    """The share of profiling by c, for a sentence."""
+    """Return the share of profiling by c, for a sentence."""
     return f"{LABELS[algorithm]} " + ", ".join(f"{r.rates[c][algorithm].overhead:.1%}" for c in r.rates)
 
 
 def is_faster(other: str) -> Statement[Results]:
-    """Figure 14, of one of the two that profile little."""
+    """Return the claim of figure 14 about one of the two algorithms that profile little."""
     return Statement(
         f"{LABELS[other]} is faster than A-Greedy for all c",
         "section 9.3, figure 14: because of lower run-time overhead",
         holds=lambda r: all(ahead(r, c, other) > 0 for c in r.rates),
         measured=lambda r: ", ".join(f"{ahead(r, c, other):+.1%} at c = {c}" for c in r.rates),
-        why="its overhead is lower, but its order is not yet the best one where filters differ in cost (see the claim "
-        "on its order below), and that costs more than the overhead saves.",
+        why="its overhead is lower, but its order is not yet the best one if filters differ in cost (see the claim "
+        "about its order below), and that costs more than the lower overhead saves.",
     )
 
 
 CLAIMS: tuple[Statement[Results], ...] = (
     Statement(
         "A-Greedy's overhead is much higher than with equal costs",
-        "section 9.3, figure 15; read as three times and more at the largest c",
+        "section 9.3, figure 15; read as at least three times as high at the largest c",
         holds=lambda r: r.rates[max(r.rates)]["a-greedy"].overhead > 3 * r.rates[1]["a-greedy"].overhead,
         measured=lambda r: f"{over(r, 'a-greedy')} for c = {', '.join(map(str, r.rates))}",
     ),
@@ -71,13 +71,13 @@ CLAIMS: tuple[Statement[Results], ...] = (
         "section 9.3, figure 15; read as 20 to 30 %, in virtual time",
         holds=lambda r: 0.20 <= r.rates[100]["a-greedy"].overhead <= 0.30,
         measured=lambda r: (
-            f"{r.rates[100]['a-greedy'].overhead:.1%}; {r.paired.overhead:.1%} when every group has one cheap and one "
-            f"dear filter; {r.spent[100]['a-greedy'].overhead:.1%} of CPU time in the first stream"
+            f"{r.rates[100]['a-greedy'].overhead:.1%}; {r.paired.overhead:.1%} if every group has one cheap and one "
+            f"expensive filter; {r.spent[100]['a-greedy'].overhead:.1%} of CPU time in the first stream"
         ),
-        why="it goes in that direction, not as far. Profiling costs about p times all dear filters whatever the order; "
-        "the useful work on them is what the cheap ones let through, and that depends on which filters share a group, "
-        "which the text does not say. It is least, and the share of profiling largest, when every group has one of "
-        "each; a quarter would need cheap filters that let still less through.",
+        why="the overhead grows, but not as far. Profiling costs about p times all expensive filters in any order. The "
+        "useful work of these filters is on the tuples that the cheap ones pass, and that depends on which filters "
+        "share a group, which the text does not say. It is least, and the share of profiling largest, if every group "
+        "has one of each; for a quarter the cheap filters would have to pass still fewer tuples.",
     ),
     is_faster("sweep"),
     is_faster("local-swaps"),
@@ -86,9 +86,10 @@ CLAIMS: tuple[Statement[Results], ...] = (
         "section 9.3, figure 15",
         holds=lambda r: all(r.rates[c]["local-swaps"].overhead < r.rates[c]["sweep"].overhead for c in r.rates),
         measured=lambda r: f"{over(r, 'local-swaps')}; {over(r, 'sweep')} for c = {', '.join(map(str, r.rates))}",
-        why="only at c = 1. LocalSwaps evaluates one filter on every sampled row, Sweep one at most: none on rows "
-        "dropped behind the profiled position. Where costs differ, LocalSwaps' one is mostly cheap, since the next "
-        "filter is seldom the first dear one, while Sweep's is dear in every second stage.",
+        why="it fails only at c = 1. LocalSwaps evaluates one filter on every sampled row, Sweep at most one: none on "
+        "rows dropped after the profiled position. If costs differ, the filter of LocalSwaps is mostly cheap, "
+        "because the next filter is seldom the first expensive one, while that of Sweep is expensive in every second "
+        "stage.",
     ),
     Statement(
         "Sweep is faster than LocalSwaps at c = 50 and c = 100",
@@ -99,7 +100,7 @@ CLAIMS: tuple[Statement[Results], ...] = (
             for c in r.rates
             if c >= 50
         ),
-        why="both end in the best order here (see the next claims), and LocalSwaps profiles less.",
+        why="both end with the best order here (see the next claims), and LocalSwaps profiles less.",
     ),
     Statement(
         "LocalSwaps does not find the best order for c = 50 and c = 100",
@@ -107,7 +108,7 @@ CLAIMS: tuple[Statement[Results], ...] = (
         holds=lambda r: all(above(r, c, "local-swaps") > FOUND for c in r.rates if c >= 50),
         measured=lambda r: ", ".join(f"{above(r, c, 'local-swaps'):+.1%} at c = {c}" for c in r.rates),
         why="it does find it here. It did not while the fixed cost of a call was charged to the rows of the filters at "
-        "the rear, whose calls are small; now the two are told apart (`CallCost`).",
+        "the rear, whose calls are small; now the two are separated (`CallCost`).",
     ),
     Statement(
         "A-Greedy and Sweep do find it",
@@ -119,9 +120,9 @@ CLAIMS: tuple[Statement[Results], ...] = (
             )
             + f" for c = {', '.join(map(str, r.rates))}"
         ),
-        why="Sweep at c = 1 only: with equal costs several orders are nearly as good as the best, and a violation of "
-        "less than a tenth is tolerated (alpha = 0.9). Which of them it ends in depends on the rows sampled; another "
-        "draw kept it within the bound.",
+        why="it fails only for Sweep at c = 1: with equal costs several orders are nearly as good as the best, and a "
+        "violation of less than a tenth is tolerated (alpha = 0.9). Which of them it ends with depends on the sampled "
+        "rows; with another draw it was within the bound.",
     ),
     Statement(
         "the overhead of A-Greedy and Independent grows with c, that of Sweep and LocalSwaps remains stable",
@@ -136,7 +137,7 @@ CLAIMS: tuple[Statement[Results], ...] = (
 
 
 def measure(quick: bool, track: Track) -> Outcome:
-    """All costs."""
+    """Run the experiment for all costs."""
     rates: dict[int, dict[str, Settled]] = {}
     real: dict[int, dict[str, Spent]] = {}
     groups = FilterGroups.of(N, 2)
@@ -153,7 +154,7 @@ def measure(quick: bool, track: Track) -> Outcome:
 
 
 def figures(r: Results) -> tuple[Figure, ...]:
-    """Rates over c, and where the time goes."""
+    """Return the figures: rates over c, and the breakdown of the time."""
     lines = tuple(
         line(a, list(r.rates), [at_c[a].rate / at_c[OPTIMAL].rate for at_c in r.rates.values()])
         for a in (OPTIMAL, *ADAPTIVE)
@@ -167,11 +168,11 @@ def figures(r: Results) -> tuple[Figure, ...]:
     }
     return (
         Figure(
-            "figure-14", "The dearer the filters, the more A-Greedy pays for profiling them",
+            "figure-14", "The more expensive the filters, the more A-Greedy pays for profiling them",
             "cost c of four of eight filters, units", "rate, as a share of Optimal's (virtual time)", lines, log_x=True,
         ),
-        bars("figure-15", "Profiling costs A-Greedy more when filters are dear", shares,
-             y_label="time a tuple, % of Optimal's (CPU time)"),
+        bars("figure-15", "Profiling costs A-Greedy more if filters are expensive", shares,
+             y_label="time per tuple, % of Optimal's (CPU time)"),
     )  # fmt: skip
 
 
@@ -179,10 +180,10 @@ EXPERIMENT = Experiment(
     title="filters of different cost under convergence, and the run-time breakdown",
     reference="figures 14 and 15, section 9.3",
     measure=measure,
-    setting="Eight filters of selectivity 50 % in groups of two, four of one unit and four of c; which are dear and "
-    f"how the chain is written is drawn for each of {FULL.seeds} streams. Measuring begins after {FULL.warm:,} tuples. "
-    "Rates in virtual time; the breakdown, of the first stream, in CPU time with one unit of 250 ns. Figure 14 shows "
-    "shares of Optimal's rate, since the rates themselves differ by a factor of ten. "
-    f"That an order is found up to {FOUND:.0%} above the best was settled after a first run, which had asked for 5 %: "
-    "by that bound LocalSwaps finds it for every c.",
+    setting="Eight filters of selectivity 50 % in groups of two, four of one unit and four of c; which are expensive "
+    f"and how the chain is written is drawn for each of {FULL.seeds} streams. Measuring begins after {FULL.warm:,} "
+    "tuples. Rates in virtual time; the breakdown, of the first stream, in CPU time with one unit of 250 ns. Figure 14 "
+    "shows shares of Optimal's rate, because the rates themselves differ by a factor of ten. "
+    f"The bound of {FOUND:.0%} above the best, up to which an order counts as found, was set after a first run with a "
+    "bound of 5 %: with that bound LocalSwaps finds the best order for every c.",
 )

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from thalweg.lab.a_greedy.timeline import SETTING, Results, converged_after, figure, said, timelines
+from thalweg.lab.a_greedy.timeline import SETTING, Results, converged_after, convergence_times, figure, timelines
 from thalweg.lab.claim import Statement, judged
 from thalweg.lab.experiment import Experiment, Outcome, Track
 
 MUCH = 1.5
-"""Much faster: the other takes at least so many times as many tuples."""
+"""Much faster means that the other algorithm takes at least this many times as many tuples."""
 
 CLAIMS: tuple[Statement[Results], ...] = (
     Statement(
         "A-Greedy converges to the new Greedy order much faster than Sweep",
         f"section 9.4, figure 16; read as: Sweep takes at least {MUCH} times as many tuples",
         holds=lambda r: converged_after(r, "sweep") >= MUCH * converged_after(r, "a-greedy"),
-        measured=said,
+        measured=convergence_times,
     ),
 )
 
 
 def measure(quick: bool, track: Track) -> Outcome:
-    """Both on the same streams."""
+    """Run both algorithms on the same streams."""
     results = timelines(("a-greedy", "sweep"), quick, track)
     return Outcome(
-        judged(CLAIMS, results), (figure("figure-16", "A-Greedy has adapted while Sweep still looks around", results),)
+        judged(CLAIMS, results), (figure("figure-16", "A-Greedy has adapted while Sweep is still searching", results),)
     )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import statistics
 
 from thalweg.lab.a_greedy.figure_16 import MUCH
-from thalweg.lab.a_greedy.timeline import SETTING, Results, converged_after, figure, said, timelines
+from thalweg.lab.a_greedy.timeline import SETTING, Results, converged_after, convergence_times, figure, timelines
 from thalweg.lab.claim import Statement, judged
 from thalweg.lab.experiment import Experiment, Outcome, Track
 
 
 def step(r: Results, algorithm: str) -> float:
-    """The largest step of an order's cost, mean over the streams."""
+    """Return the largest step of an order's cost, as the mean over the streams."""
     return statistics.fmean(t.largest_step for t in r[algorithm])
 
 
@@ -20,7 +20,7 @@ CLAIMS: tuple[Statement[Results], ...] = (
         "A-Greedy converges to the new Greedy order much faster than LocalSwaps",
         f"section 9.4, figure 17; read as: LocalSwaps takes at least {MUCH} times as many tuples",
         holds=lambda r: converged_after(r, "local-swaps") >= MUCH * converged_after(r, "a-greedy"),
-        measured=said,
+        measured=convergence_times,
     ),
     Statement(
         "the cost of LocalSwaps' order changes more smoothly than that of Sweep's",
@@ -35,11 +35,11 @@ CLAIMS: tuple[Statement[Results], ...] = (
 
 
 def measure(quick: bool, track: Track) -> Outcome:
-    """All on the same streams."""
+    """Run all algorithms on the same streams."""
     results = timelines(("a-greedy", "local-swaps", "sweep"), quick, track)
     shown = {a: results[a] for a in ("a-greedy", "local-swaps")}
     return Outcome(
-        judged(CLAIMS, results), (figure("figure-17", "LocalSwaps comes close, and takes long for the rest", shown),)
+        judged(CLAIMS, results), (figure("figure-17", "LocalSwaps gets close, but takes long for the rest", shown),)
     )
 
 

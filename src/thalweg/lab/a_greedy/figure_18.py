@@ -9,23 +9,24 @@ from thalweg.lab.claim import Statement, judged
 from thalweg.lab.experiment import Experiment, Outcome, Track
 
 QUICKLY = 2.0
-"""Independent profiles half as many tuples, so that its window forgets half as fast."""
+"""Independent profiles half as many tuples, so its window is replaced half as fast."""
 
 
 def settled_after(timeline: Timeline) -> int:
-    """Tuples after the change until the order costs what it costs at the end (Independent's end is not Greedy's)."""
+    """Return the tuples after the change until the order costs what it costs at the end (Independent does not end with
+    Greedy's order)."""
     bins = timeline.excess[timeline.change // BIN :]
     end = timeline.after()
     return BIN * next((i + 1 for i, excess in enumerate(bins) if excess <= end + NEAR), len(bins))
 
 
 def settles(r: Results, algorithm: str) -> float:
-    """The median over the streams."""
+    """Return the median of `settled_after` over the streams."""
     return statistics.median(map(settled_after, r[algorithm]))
 
 
 def excess(r: Results, algorithm: str) -> tuple[float, float]:
-    """Above Greedy's cost, before the change and at the end; means over the streams."""
+    """Return the cost above Greedy's, before the change and at the end, as means over the streams."""
     return (
         statistics.fmean(t.before() for t in r[algorithm]),
         statistics.fmean(t.after() for t in r[algorithm]),
@@ -41,7 +42,7 @@ CLAIMS: tuple[Statement[Results], ...] = (
             f"median tuples until the order is the final one, by cost: Independent {settles(r, 'independent'):,.0f}, "
             f"A-Greedy {settles(r, 'a-greedy'):,.0f}"
         ),
-        why="both forget the old statistics with their window of 1000 tuples, and Independent fills it half as fast.",
+        why="both discard old statistics with their window of 1000 tuples, and Independent fills it half as fast.",
     ),
     Statement(
         "Independent's order is worse than A-Greedy's before and after the change",
@@ -57,7 +58,7 @@ CLAIMS: tuple[Statement[Results], ...] = (
 
 
 def measure(quick: bool, track: Track) -> Outcome:
-    """Both on the same streams."""
+    """Run both algorithms on the same streams."""
     results = timelines(("a-greedy", "independent"), quick, track)
     return Outcome(
         judged(CLAIMS, results),

@@ -1,9 +1,9 @@
-"""The rate of change: what a tuple takes when selectivities are permuted every so often (a-greedy, figure 19)."""
+"""The rate of change: the time per tuple if selectivities are permuted at regular intervals (a-greedy, figure 19)."""
 
 from __future__ import annotations
 
 from thalweg.lab.a_greedy.algorithms import LABELS, line
-from thalweg.lab.a_greedy.changing import FULL, QUICK, SETTING, time_a_tuple
+from thalweg.lab.a_greedy.changing import FULL, QUICK, SETTING, time_per_tuple
 from thalweg.lab.claim import Statement, judged
 from thalweg.lab.experiment import Experiment, Outcome, Track
 from thalweg.lab.figure import Figure
@@ -17,18 +17,18 @@ Results = dict[int, dict[str, float]]
 
 
 def slower(r: Results, period: int, other: str, than: str) -> float:
-    """How much more time the one takes than the other."""
+    """Return how much more time one algorithm takes than the other."""
     return r[period][other] / r[period][than] - 1
 
 
 def every(r: Results, other: str, than: str) -> str:
-    """The same for all periods, for a sentence."""
+    """Return the difference for all periods, for a sentence."""
     each = ", ".join(f"{slower(r, x, other, than):+.1%} at {x:,}" for x in r)
-    return f"{LABELS[other]} takes, beside {LABELS[than]}, {each}"
+    return f"time of {LABELS[other]} compared with {LABELS[than]}: {each}"
 
 
 def outruns(fast: str, slow: str) -> Statement[Results]:
-    """The left end of figure 19, of two algorithms."""
+    """Return the claim about two algorithms at the left end of figure 19."""
     return Statement(
         f"when changes are frequent, {LABELS[fast]} is significantly faster than {LABELS[slow]}",
         f"section 9.4, figure 19; read as {SIGNIFICANT:.0%} at the shortest period",
@@ -63,24 +63,24 @@ CLAIMS: tuple[Statement[Results], ...] = (
 
 
 def measure(quick: bool, track: Track) -> Outcome:
-    """All periods."""
+    """Run the experiment for all periods."""
     periods = track((100_000, 1_000_000) if quick else PERIODS)
-    results: Results = {x: time_a_tuple(ALGORITHMS, x, C, QUICK if quick else FULL) for x in periods}
+    results: Results = {x: time_per_tuple(ALGORITHMS, x, C, QUICK if quick else FULL) for x in periods}
     return Outcome(judged(CLAIMS, results), (figure(results),))
 
 
 def figure(r: Results) -> Figure:
-    """Time over the period."""
+    """Return the figure: time over the period."""
     return Figure(
-        "figure-19", "Adapting fast pays when changes are frequent, profiling little when they are rare",
-        "tuples between changes", "units of virtual time a tuple",
+        "figure-19", "Adapting fast pays off if changes are frequent, profiling little if they are rare",
+        "tuples between changes", "units of virtual time per tuple",
         tuple(line(a, list(r), [r[x][a] for x in r]) for a in ALGORITHMS), log_x=True,
     )  # fmt: skip
 
 
 EXPERIMENT = Experiment(
     "the rate of change", "figure 19, section 9.4", measure,
-    f"{SETTING} The dear filters cost {C}. How the chain is written matters: in trials with the cheap filters first, "
-    "Sweep and LocalSwaps were never far from a good order, and A-Greedy's lead at short periods was small or gone; "
-    "with the dear ones first it was larger.",
+    f"{SETTING} The expensive filters cost {C}. How the chain is written matters: in trials with the cheap filters "
+    "first, Sweep and LocalSwaps were never far from a good order, and A-Greedy's lead at short periods was small or "
+    "gone; with the expensive ones first it was larger.",
 )  # fmt: skip

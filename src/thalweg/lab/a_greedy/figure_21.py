@@ -1,4 +1,4 @@
-"""The cost of filters when changes are rare: A-Greedy and Sweep (a-greedy, figure 21)."""
+"""The cost of filters if changes are rare: A-Greedy and Sweep (a-greedy, figure 21)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PERIOD = 1_000_000
 
 CLAIMS: tuple[Statement[Results], ...] = (
     Statement(
-        "Sweep improves beside A-Greedy as filters become dearer",
+        "Sweep improves compared with A-Greedy as filters become more expensive",
         "section 9.4, figure 21: A-Greedy's percentage overhead increases",
         holds=lambda r: slower(r, max(r)) < slower(r, min(r)),
         measured=every,
@@ -20,19 +20,13 @@ CLAIMS: tuple[Statement[Results], ...] = (
 
 
 def measure(quick: bool, track: Track) -> Outcome:
-    """Changes every million tuples."""
+    """Run the experiment with a change every million tuples."""
     found = results(PERIOD, quick, track)
-    return Outcome(
-        judged(CLAIMS, found),
-        (
-            figure(
-                "figure-21", f"A change every {PERIOD:,} tuples: the dearer the filters, the more Sweep gains", found
-            ),
-        ),
-    )
+    title = f"A change every {PERIOD:,} tuples: the more expensive the filters, the more Sweep gains"
+    return Outcome(judged(CLAIMS, found), (figure("figure-21", title, found),))
 
 
 EXPERIMENT = Experiment(
-    "the cost of filters when changes are rare", "figure 21, section 9.4", measure,
+    "the cost of filters if changes are rare", "figure 21, section 9.4", measure,
     f"{SETTING} A change every {PERIOD:,} tuples.",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The number of filters under convergence: A-Greedy, Independent, and for small n the best order (a-greedy, fig. 9)."""
+"""The number of filters under convergence: A-Greedy, Independent and for small n the best order (a-greedy, fig. 9)."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ Results = dict[int, dict[str, Settled]]
 
 
 def gain(at_n: dict[str, Settled]) -> float:
-    """How many times Independent's rate A-Greedy reaches."""
+    """Return A-Greedy's rate divided by Independent's."""
     return at_n["a-greedy"].rate / at_n["independent"].rate
 
 
 def of_optimal(at_n: dict[str, Settled]) -> float:
-    """Which share of the best order's rate A-Greedy reaches."""
+    """Return A-Greedy's rate as a share of the best order's."""
     return at_n["a-greedy"].rate / at_n[OPTIMAL].rate
 
 
 def order_alone(at_n: dict[str, Settled]) -> float:
-    """The same with profiling left out: how good the order itself is."""
+    """Return the same share without profiling: how good the order itself is."""
     return at_n[OPTIMAL].processing / at_n["a-greedy"].processing
 
 
 def exhaustive(r: Results) -> list[int]:
-    """The n for which the best order is known."""
+    """Return the values of n for which the best order is known."""
     return [n for n in r if OPTIMAL in r[n]]
 
 
 CLAIMS: tuple[Statement[Results], ...] = (
     Statement(
-        "A-Greedy is faster than Independent throughout",
+        "A-Greedy is faster than Independent for all n",
         "section 9.2: better at every n",
         holds=lambda r: all(gain(r[n]) > 1 for n in r),
-        measured=lambda r: "rates' ratio " + ", ".join(f"{gain(r[n]):.3f} at n = {n}" for n in r),
+        measured=lambda r: "ratio of rates " + ", ".join(f"{gain(r[n]):.3f} at n = {n}" for n in r),
         why="with two filters there is one group and every order costs the same, so A-Greedy only pays for profiling "
-        "twice as many tuples as Independent. From the second group on it is ahead.",
+        "twice as many tuples as Independent. With two or more groups it is faster.",
     ),
     Statement(
         "the gap widens with n",
@@ -55,10 +55,10 @@ CLAIMS: tuple[Statement[Results], ...] = (
             f"{gain(r[min(r)]):.3f} at n = {min(r)}, widest {max(map(gain, r.values())):.3f} at "
             f"n = {max(r, key=lambda n: gain(r[n]))}, {gain(r[max(r)]):.3f} at n = {max(r)}"
         ),
-        why="it widens while groups are few, and then narrows. Filters of equal selectivity are all the same to "
-        "Independent, so sampling noise leaves it with some random order; among many groups two filters of one group "
-        "seldom stand side by side by chance, so that a random order becomes better. And A-Greedy's profiling grows "
-        "with n twice as fast as Independent's.",
+        why="it widens while there are few groups, and then narrows. Independent cannot distinguish filters of equal "
+        "selectivity, so sampling noise gives it a random order. With many groups two filters of one group are seldom "
+        "adjacent by chance, so a random order becomes better. And A-Greedy's profiling grows with n twice as fast as "
+        "Independent's.",
     ),
     Statement(
         "A-Greedy is near-optimal for small n",
@@ -73,7 +73,7 @@ CLAIMS: tuple[Statement[Results], ...] = (
         measured=lambda r: ", ".join(f"{of_optimal(r[n]):.1%} at n = {n}" for n in exhaustive(r)),
     ),
     Statement(
-        "it falls behind because of its overhead, not of its order",
+        "it falls behind because of its overhead, not because of its order",
         "section 9.2: because of increasing run-time overhead",
         holds=lambda r: all(order_alone(r[n]) > 0.98 for n in exhaustive(r)),
         measured=lambda r: (
@@ -85,7 +85,7 @@ CLAIMS: tuple[Statement[Results], ...] = (
 
 
 def measure(quick: bool, track: Track) -> Outcome:
-    """All n."""
+    """Run the experiment for all n."""
     results: Results = {}
     size = QUICK if quick else FULL
     for n in track((2, 4, 8) if quick else FILTERS):
@@ -95,14 +95,14 @@ def measure(quick: bool, track: Track) -> Outcome:
 
 
 def figure(r: Results) -> Figure:
-    """Rates over n."""
+    """Return the figure: rates over n."""
     lines = []
     for algorithm in (OPTIMAL, "a-greedy", "independent"):
         there = [n for n in r if algorithm in r[n]]
         lines.append(line(algorithm, there, [r[n][algorithm].rate for n in there]))
     return Figure(
-        "figure-9", "A-Greedy stays near the best order; Independent does not see groups", "number of filters n",
-        "tuples a unit of virtual time", tuple(lines),
+        "figure-9", "A-Greedy stays near the best order; Independent does not detect groups", "number of filters n",
+        "tuples per unit of virtual time", tuple(lines),
     )  # fmt: skip
 
 

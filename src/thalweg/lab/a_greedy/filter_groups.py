@@ -1,13 +1,13 @@
 """The outcomes of correlated filters: groups of Γ that agree on 80 % of the tuples (a-greedy, section 9.2).
 
-Answers: a stream of outcomes, one bit a filter in each number (1: the tuple passes); and their exact joint
+Answers: a stream of outcomes, with one bit per filter in each number (1: the tuple passes); and their exact joint
 distribution, from which the best order is computed instead of estimated.
-Guarantee: each filter lets its group's selectivity through; two filters of a group agree on 80 % of the tuples; filters
-of different groups are independent.
-Differs from the paper, where it is silent: selectivity and agreement fix the joint distribution of two filters, not of
-more. Here each filter of a group copies the group's hidden bit with the same probability and draws its own otherwise.
-Independent filters of selectivity below 0.12 or above 0.88 already agree on more than 80 %, so that the rule asks there
-for negative correlation; such selectivities are refused.
+Guarantee: each filter passes the share of tuples given by its group's selectivity; two filters of a group agree on 80 %
+of the tuples; filters of different groups are independent.
+Differs from the paper, where the paper says nothing: selectivity and agreement determine the joint distribution of two
+filters, but not of more. Here each filter of a group copies the group's hidden bit with the same probability and draws
+its own otherwise. Independent filters of selectivity below 0.12 or above 0.88 already agree on more than 80 %, so the
+rule would require negative correlation; such selectivities are refused.
 
 >>> patterns(2, 0.5).round(3).tolist()  # neither, first only, second only, both
 [0.4, 0.1, 0.1, 0.4]
@@ -25,14 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 AGREE = 0.8
-"""The share of tuples on which two filters of one group say the same (section 9.2)."""
+"""The share of tuples on which two filters of one group agree (section 9.2)."""
 
 Codes = NDArray[np.int64]
 Bits = NDArray[np.bool_]
 
 
 def patterns(size: int, selectivity: float) -> NDArray[np.float64]:
-    """The probability of each outcome of one group: bit i of the index is what its filter i says."""
+    """Return the probability of each outcome of one group: bit i of the index is the outcome of its filter i."""
     alone = selectivity**2 + (1 - selectivity) ** 2  # what two independent filters agree on
     if size > 1 and not alone <= AGREE:
         raise ValueError(f"filters of selectivity {selectivity} agree on more than {AGREE:.0%} when independent")
@@ -46,15 +46,15 @@ def patterns(size: int, selectivity: float) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True)
 class FilterGroups:
-    """Filters F1..Fn, group after group."""
+    """Filters F1..Fn, numbered group by group."""
 
     sizes: tuple[int, ...]
     selectivities: tuple[float, ...]
-    """One a group."""
+    """One selectivity per group."""
 
     @classmethod
     def of(cls, n: int, gamma: int, selectivity: float = 0.5) -> FilterGroups:
-        """n filters in groups of gamma, the last one smaller where it must be.
+        """Return n filters in groups of gamma; the last group is smaller if gamma does not divide n.
 
         >>> FilterGroups.of(8, 3).sizes
         (3, 3, 2)
@@ -64,11 +64,11 @@ class FilterGroups:
 
     @property
     def n(self) -> int:
-        """How many filters."""
+        """The number of filters in all groups."""
         return sum(self.sizes)
 
     def draw(self, rng: np.random.Generator, rows: int) -> Codes:
-        """The outcomes of `rows` tuples."""
+        """Draw the outcomes of `rows` tuples."""
         codes = np.zeros(rows, dtype=np.int64)
         first = 0
         for size, selectivity in zip(self.sizes, self.selectivities, strict=True):
@@ -78,7 +78,7 @@ class FilterGroups:
         return codes
 
     def joint(self) -> tuple[Bits, NDArray[np.float64]]:
-        """Every outcome of all filters (True: dropped, as `thalweg.cost` wants it) and its probability."""
+        """Return every outcome of all filters (True: dropped, as `thalweg.cost` expects) and its probability."""
         probability: NDArray[np.float64] = np.ones(1)
         for size, selectivity in zip(self.sizes, self.selectivities, strict=True):
             probability = np.kron(patterns(size, selectivity), probability).astype(np.float64)
@@ -87,14 +87,14 @@ class FilterGroups:
 
 
 def batches(codes: Codes, rows: int = 1 << 16) -> Iterator[Codes]:
-    """A stream in parts."""
+    """Split a stream into batches."""
     for start in range(0, len(codes), rows):
         yield codes[start : start + rows]
 
 
 def permuted(rng: np.random.Generator, selectivities: Sequence[float], changes: int) -> list[tuple[float, ...]]:
-    """The selectivities of the groups before and after each of `changes` changes: random permutations, each unlike
-    the one before in every place, so that every change is one."""
+    """Return the selectivities of the groups before and after each of `changes` changes. They are random permutations;
+    each differs from the previous one in every place, so that every group changes."""
     made = [tuple(rng.permutation(selectivities).tolist())]
     while len(made) <= changes:
         drawn = tuple(rng.permutation(selectivities).tolist())

@@ -1,6 +1,6 @@
-"""The filters of the paper's examples: sets of values, each probe one unit of a clock that nothing else moves.
+"""The filters of the paper's examples: sets of values. Each probe takes one unit of a clock that nothing else advances.
 
-A filter drops a value that it does not contain (example 2). Time is virtual, so what is measured is the same on every
+A filter drops a value that it does not contain (example 2). Time is virtual, so measurements are the same on every
 machine, and all filters cost the same, as the examples assume.
 """
 
@@ -18,11 +18,11 @@ from thalweg.plan import FilterPlan, predicate
 from thalweg.runtime.filters.filter_loop import LoopOptions, make_filter_loop
 
 VALUES = 100
-"""Tuples are uniform in 1..100."""
+"""The number of values: tuples are uniform in 1..100."""
 
 
 class SetFilters:
-    """Filters F1..Fn under a policy; all dropped tuples are profiled, and the statistics are exact."""
+    """Runs filters F1..Fn with a policy. All dropped tuples are profiled, and the statistics are exact."""
 
     def __init__(self, sets: Sequence[Collection[int]], policy: str) -> None:
         self._now = 0
@@ -35,11 +35,11 @@ class SetFilters:
         )
         settings = ProfileSettings(p=1.0, profile_window=10 * VALUES, alpha=0.9)
         chain = FilterChain(plan, clock=lambda: self._now)
-        # a slice is one round of all values: every look at the order is a look at exact rates
+        # a slice is one round of all values, so that every update sees exact rates
         self._loop = make_filter_loop(chain, LoopOptions(policy, settings, VALUES), np.random.default_rng(0))
 
     def change(self, i: int, members: Collection[int]) -> None:
-        """Filter i (from 0) contains something else from now on."""
+        """Replace the values that filter i (from 0) contains."""
         self._sets[i] = members
 
     @property
@@ -48,7 +48,7 @@ class SetFilters:
         return self._loop.order
 
     def process(self, rounds: int) -> float:
-        """Let all values come `rounds` times; evaluations a tuple by ordinary work, profiling not counted."""
+        """Process all values `rounds` times, and return the evaluations per tuple, without profiling."""
         self._loop.take_work()
         for _ in range(rounds):
             self._loop.process(pa.RecordBatch.from_pydict({"e": pa.array(range(1, VALUES + 1))}))

@@ -1,6 +1,6 @@
-"""The synthetic filters of section 9 on the product's loop: the outcome is a bit of a column, the cost a set time.
+"""The synthetic filters of section 9 in Thalweg's own loop: the outcome is a bit of a column, the cost is a given time.
 
-Differs from the paper: rows go through the chain in slices, not one by one, so that nothing runs per row in Python.
+Differs from the paper: rows go through the chain in slices, not one by one, so that no Python code runs per row.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from thalweg.runtime.filters.filter_loop import LoopOptions, make_filter_loop
 from thalweg.runtime.filters.loop_ledger import Work
 
 SLICE_ROWS = 512
-"""A change of the order waits for the end of a slice: small beside the 100,000 tuples that fill a window."""
+"""A change of the order waits for the end of a slice, which is small compared with the 100,000 tuples that fill a
+window."""
 
 
 class SyntheticFilters:
-    """Filters that cost `costs` units each, under a policy."""
+    """Runs filters that cost `costs` units each with a policy."""
 
     def __init__(
         self,
@@ -38,7 +39,7 @@ class SyntheticFilters:
         clock: FilterClock | None = None,
         slice_rows: int | None = SLICE_ROWS,
     ) -> None:
-        """`written`: the order to begin with, F1..Fn when None; `p`: None for the policy's own (table 1)."""
+        """`written`: the order at the start, F1..Fn if None. `p`: None for the policy's own default (table 1)."""
         self._written = tuple(range(len(costs))) if written is None else tuple(written)
         self._clock = clock or VirtualClock()
         plan = FilterPlan(
@@ -60,14 +61,14 @@ class SyntheticFilters:
         return tuple(self._written[i] for i in self._loop.order)
 
     def process(self, batches: Iterable[Codes]) -> Work:
-        """Let these tuples come; what was done."""
+        """Process these tuples, and return what was done."""
         self._loop.take_work()
         for codes in batches:
             self._loop.process(pa.RecordBatch.from_arrays([pa.array(codes)], names=["bits"]))
         return self._loop.take_work()
 
-    def _evaluate(self, bit: int, ns_a_row: float, bits: pa.Array) -> NDArray[np.bool_]:
+    def _evaluate(self, bit: int, ns_per_row: float, bits: pa.Array) -> NDArray[np.bool_]:
         begun = self._clock()
         passes: NDArray[np.bool_] = (bits.to_numpy() & bit) != 0
-        self._clock.spend(round(ns_a_row * len(passes)), begun)
+        self._clock.spend(round(ns_per_row * len(passes)), begun)
         return passes

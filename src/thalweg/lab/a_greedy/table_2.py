@@ -1,8 +1,8 @@
 """What A-Greedy spends its time on (a-greedy, table 2).
 
-The loop accounts processing, profiling and re-optimizing; here A-Greedy's window and view carry stopwatches too, so
-that re-optimizing falls into the paper's components. What the loop does to hand over a profile (counters, cost
-estimates) counts as upkeep of the profile window, where the paper keeps its running averages of processing times.
+The loop accounts for processing, profiling and re-optimizing. Here A-Greedy's window and view have stopwatches too, so
+that re-optimizing is split into the paper's components. What the loop does to pass on a profile (counters, cost
+estimates) counts as maintenance of the profile window, as the running averages of processing times do in the paper.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from thalweg.stats import ProfileWindow
 from thalweg.stats.profile_window import Bits
 
 SETTINGS = ((3, 0.01), (3, 0.05), (8, 0.01), (8, 0.05))
-"""n and p, as in the table."""
+"""The values of n and p in the table."""
 PRINTED = {
     "tuple processing": (98.77, 94.17, 96.62, 84.77),
     "profile-tuple creation": (0.88, 4.17, 2.92, 13.34),
@@ -35,11 +35,12 @@ PRINTED = {
     "view violations": (0.0, 0.0, 0.04, 0.0),
 }
 TOLERANCE = {"tuple processing": 0.03, "profile-tuple creation": 0.5}
-"""Another machine, and calls shared by many tuples: shares may be half as large again and still tell the same story."""
+"""On another machine, and with calls shared by many tuples, a share of profile-tuple creation may be half as large
+again and still agree."""
 WHY = (
-    "each filter is called once a look on the sampled tuples, and a call has a fixed cost, as has picking and copying "
-    "the sample; the filters here are vectorised, so a tuple of ordinary work costs less than one of the paper's. With "
-    "what windows and views take, that leaves less for tuple processing."
+    "each filter is called once per update on the sampled tuples, and a call has a fixed cost, as has picking and "
+    "copying the sample; the filters here are vectorised, so a tuple of ordinary work costs less than in the paper. "
+    "Together with the time for windows and views, that leaves less for tuple processing."
 )
 
 Shares = dict[str, float]
@@ -47,14 +48,14 @@ Results = dict[tuple[int, float], Shares]
 
 
 class Stopwatch:
-    """Nanoseconds inside."""
+    """Sums up the CPU time spent in blocks of code, in nanoseconds."""
 
     def __init__(self) -> None:
         self.ns = 0
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Around what is timed."""
+        """Return a context manager that times its block."""
         begun = time.thread_time_ns()
         try:
             yield
@@ -63,38 +64,38 @@ class Stopwatch:
 
 
 class TimedWindow(ProfileWindow):
-    """A profile window with a stopwatch."""
+    """A profile window whose insertions are timed."""
 
     def __init__(self, capacity: int, width: int, watch: Stopwatch) -> None:
         super().__init__(capacity, width)
         self._watch = watch
 
     def insert(self, tuples: Bits) -> Bits:
-        """As the window does."""
+        """Insert tuples as the window does, and time it."""
         with self._watch.running():
             return super().insert(tuples)
 
 
 class TimedView(MatrixView):
-    """A matrix view with a stopwatch."""
+    """A matrix view whose updates are timed."""
 
     def __init__(self, order: tuple[int, ...], watch: Stopwatch) -> None:
         super().__init__(order)
         self._watch = watch
 
     def add(self, tuples: Bits) -> None:
-        """As the view does."""
+        """Add tuples as the view does, and time it."""
         with self._watch.running():
             super().add(tuples)
 
     def subtract(self, tuples: Bits) -> None:
-        """As the view does."""
+        """Subtract tuples as the view does, and time it."""
         with self._watch.running():
             super().subtract(tuples)
 
 
 class TimedUpdate:
-    """An A-Greedy whose parts are timed."""
+    """Times the parts of an A-Greedy policy."""
 
     def __init__(self, policy: AGreedy) -> None:
         self.window, self.view, self.all = Stopwatch(), Stopwatch(), Stopwatch()
@@ -109,11 +110,11 @@ class TimedUpdate:
         policy.update = timed  # type: ignore[method-assign]
 
     def reset(self) -> None:
-        """Forget the warm-up."""
+        """Set all stopwatches to zero."""
         self.window.ns = self.view.ns = self.all.ns = 0
 
     def shares(self, work: Work) -> Shares:
-        """Per cent of all time."""
+        """Return the components as percentages of the total time."""
         parts = {
             "tuple processing": work.total_ns - work.profiling_ns - work.reoptimizing_ns,
             "profile-tuple creation": work.profiling_ns,
@@ -125,7 +126,7 @@ class TimedUpdate:
 
 
 def shares_of(n: int, p: float, warm: int, rows: int, turns: int) -> Shares:
-    """The median share of each component over the turns."""
+    """Return the median share of each component over the turns."""
     groups = FilterGroups.of(n, 2)
     codes = groups.draw(np.random.default_rng([n, 2]), warm + rows)
     clock = ProcessorClock()
@@ -142,17 +143,17 @@ def shares_of(n: int, p: float, warm: int, rows: int, turns: int) -> Shares:
 
 
 def at(setting: tuple[int, float]) -> str:
-    """For a sentence."""
+    """Return n and p, for a sentence."""
     return f"n = {setting[0]}, p = {setting[1]}"
 
 
 def made(r: Results, n: int, p: float) -> float:
-    """The share of creating profile tuples."""
+    """Return the share of time for creating profile tuples."""
     return r[n, p]["profile-tuple creation"]
 
 
 def useful(shares: Shares) -> float:
-    """Processing, or creating profile tuples."""
+    """Return the share of time for processing tuples and creating profile tuples."""
     return shares["tuple processing"] + shares["profile-tuple creation"]
 
 
@@ -162,8 +163,8 @@ STATEMENTS: tuple[Statement[Results], ...] = (
         "section 9.3",
         holds=lambda r: all(useful(shares) > 98 for shares in r.values()),
         measured=lambda r: ", ".join(f"{useful(shares):.2f} % at {at(s)}" for s, shares in r.items()),
-        why="a look at the profile is a few dozen calls into NumPy, whose fixed cost some dozens of profile tuples "
-        "share, where the paper's code steps through a few counters a tuple; and violations take more (see below).",
+        why="an update makes a few dozen calls to NumPy, and a few dozen profile tuples share their fixed cost, while "
+        "the paper's code updates a few counters per tuple; and violations take more time (see below).",
     ),
     Statement(
         "creating profile tuples costs more with more filters and with a higher p",
@@ -175,20 +176,20 @@ STATEMENTS: tuple[Statement[Results], ...] = (
         measured=lambda r: ", ".join(f"{made(r, *s):.2f} % at {at(s)}" for s in r),
     ),
     Statement(
-        "next to no time goes to violations",
+        "almost no time goes to violations",
         "table 2: at most 0.04 %; read as less than 0.1 %",
         holds=lambda r: all(shares["view violations"] < 0.1 for shares in r.values()),
         measured=lambda r: ", ".join(f"{shares['view violations']:.2f} % at {at(s)}" for s, shares in r.items()),
-        why="looking for one costs some calls too; and with eight filters many a look finds one, though nothing has "
-        "changed. Of a thousand profile tuples few get past the first filters, so that at the far positions chance "
-        "alone makes a filter look better than the one before it by more than α allows. These corrections change "
-        "little: hardly a tuple gets that far.",
+        why="checking for a violation takes a few calls too; and with eight filters many checks find one although "
+        "nothing has changed. Of a thousand profile tuples few pass the first filters, so at the last positions a "
+        "filter may look better than the one before it by more than α allows, by chance alone. These corrections "
+        "change little, because hardly any tuple gets that far.",
     ),
 )
 
 
 def numbers() -> Iterator[tuple[tuple[int, float], str, Number]]:
-    """The table's cells that can be compared; those below one per cent are noise here."""
+    """Return the cells of the table that can be compared; cells below one per cent are noise here."""
     for component, tolerance in TOLERANCE.items():
         for setting, printed in zip(SETTINGS, PRINTED[component], strict=True):
             about = f"{component}, {at(setting)}"
@@ -197,7 +198,7 @@ def numbers() -> Iterator[tuple[tuple[int, float], str, Number]]:
 
 
 def measure(quick: bool, track: Track) -> Outcome:
-    """The four settings of the table."""
+    """Run the experiment with the four settings of the table."""
     warm, rows, turns = (60_000, 40_000, 1) if quick else (200_000, 1_500_000, 5)
     results: Results = {(n, p): shares_of(n, p, warm, rows, turns) for n, p in track(SETTINGS)}
     cells = [number.judge(results[setting][component]) for setting, component, number in numbers()]
@@ -208,6 +209,6 @@ EXPERIMENT = Experiment(
     title="what A-Greedy spends its time on",
     reference="table 2, section 9.3",
     measure=measure,
-    setting="Groups of two, selectivity 50 %, every filter 250 ns a tuple; CPU time, with the slices and batches of "
-    "profile tuples that the product uses.",
+    setting="Groups of two, selectivity 50 %, every filter 250 ns per tuple; CPU time, with the slices and batches of "
+    "profile tuples that Thalweg uses.",
 )

@@ -1,4 +1,4 @@
-"""A change of selectivities, followed tuple by tuple: the run behind figures 16 to 18 (a-greedy, section 9.4)."""
+"""A change of selectivities, followed over time: the run for figures 16 to 18 (a-greedy, section 9.4)."""
 
 from __future__ import annotations
 
@@ -19,32 +19,33 @@ from thalweg.lab.figure import Figure
 
 N = 8
 SELECTIVITIES = (0.2, 0.4, 0.6, 0.8)
-"""One a group; the paper says only that they differ."""
+"""One selectivity per group; the paper says only that they differ."""
 CHANGE = 600_000
-"""Tuples before the change, and after it."""
+"""The number of tuples before the change, and after it."""
 BIN = 2_000
-"""The paper counts evaluations by as many tuples."""
+"""The number of tuples for which evaluations are counted together, as in the paper."""
 NEAR = 0.01
-"""An order that costs at most this much more than Greedy's has converged to it."""
+"""An order has converged to Greedy's if it costs at most this share more."""
 BEFORE_AND_AFTER = 100_000
-"""The last tuples before the change, and of the run, over which an order's cost is averaged."""
+"""The number of tuples before the change, and at the end of the run, over which an order's cost is averaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """One stream under one algorithm, by bins of 2000 tuples."""
+    """One stream with one algorithm, in bins of 2000 tuples."""
 
     change: int
     evaluated: tuple[float, ...]
-    """Evaluations in each bin, profiling left out."""
+    """The number of evaluations in each bin, without profiling."""
     expected: tuple[float, ...]
-    """What the order at the bin's end comes to on average."""
+    """The expected number of evaluations per bin, in the order at the end of the bin."""
     excess: tuple[float, ...]
-    """What the order at the bin's end costs above Greedy's order for the statistics of the time, as a share."""
+    """How much more the order at the end of the bin costs than Greedy's order for the current statistics, as a
+    share."""
 
     @property
     def converged_after(self) -> int:
-        """Tuples after the change until the order is as good as Greedy's; all that came, when it never is."""
+        """The number of tuples after the change until the order is as good as Greedy's; all tuples if it never is."""
         bins = self.excess[self.change // BIN :]
         return BIN * next((i + 1 for i, excess in enumerate(bins) if excess <= NEAR), len(bins))
 
@@ -55,17 +56,17 @@ class Timeline:
         return max(abs(b - a) for a, b in pairwise(bins))
 
     def before(self) -> float:
-        """The mean excess just before the change."""
+        """Return the mean excess just before the change."""
         return statistics.fmean(self.excess[(self.change - BEFORE_AND_AFTER) // BIN : self.change // BIN])
 
     def after(self) -> float:
-        """The mean excess at the end."""
+        """Return the mean excess at the end of the run."""
         return statistics.fmean(self.excess[-BEFORE_AND_AFTER // BIN :])
 
 
 @cache  # three figures show the same run
 def follow(algorithm: str, seed: int, change: int) -> Timeline:
-    """One stream that changes after `change` tuples."""
+    """Run one stream that changes after `change` tuples."""
     rng = np.random.default_rng([seed, 16])
     evaluated: list[float] = []
     expected: list[float] = []
@@ -90,7 +91,7 @@ Results = dict[str, list[Timeline]]
 
 
 def timelines(algorithms: Sequence[str], quick: bool, track: Track) -> Results:
-    """Each algorithm on the same streams."""
+    """Run each algorithm on the same streams."""
     change, seeds = (150_000, 2) if quick else (CHANGE, 7)
     found: Results = {algorithm: [] for algorithm in algorithms}
     for algorithm, seed in track([(a, s) for a in algorithms for s in range(seeds)]):
@@ -99,18 +100,19 @@ def timelines(algorithms: Sequence[str], quick: bool, track: Track) -> Results:
 
 
 def converged_after(r: Results, algorithm: str) -> float:
-    """The median over the streams."""
+    """Return the median of `Timeline.converged_after` over the streams."""
     return statistics.median(t.converged_after for t in r[algorithm])
 
 
-def said(r: Results) -> str:
-    """How long each takes, for a sentence."""
+def convergence_times(r: Results) -> str:
+    """Return how long each algorithm takes to converge, for a sentence."""
     each = (f"{LABELS[a]} {converged_after(r, a):,.0f}" for a in r)
     return f"median tuples until the order costs at most {NEAR:.0%} more than Greedy's: {', '.join(each)}"
 
 
 def figure(name: str, title: str, r: Results) -> Figure:
-    """Evaluations by bin, of the first stream: counted (faint), and as the order in use comes to on average."""
+    """Return the figure: evaluations by bin in the first stream, as counted (faint) and as expected for the order in
+    use."""
     change = next(iter(r.values()))[0].change
     shown = range(change // 2, 2 * change, BIN)
     x = [float(at) for at in shown]
@@ -127,6 +129,6 @@ def figure(name: str, title: str, r: Results) -> Figure:
 SETTING = (
     "Eight filters of one unit in groups of two whose selectivities are "
     f"{', '.join(f'{s:.0%}' for s in SELECTIVITIES)}; after {CHANGE:,} tuples they are permuted so that every group "
-    "changes. Evaluations of profiling are not counted. Seven streams; the figure shows the first: faint what was "
-    "counted, bold what the order in use comes to on average. The claims are about medians or means over all."
+    "changes. Evaluations of profiling are not counted. Seven streams; the figure shows the first: faint lines are "
+    "counts, bold lines are averages of the order in use. The claims are about medians or means over all streams."
 )

@@ -1,8 +1,8 @@
-"""Filters of two prices: which four of eight are dear, and how the chain is written, drawn for each stream.
+"""Filters of two costs: which four of eight are expensive, and how the chain is written, is drawn for each stream.
 
-The paper says only that four filters cost one unit and four cost c (sections 9.3 and 9.4). Which share a group, and in
-which order they stand at the beginning, decides much: so neither is chosen, both are drawn, the same for every
-algorithm.
+The paper says only that four filters cost one unit and four cost c (sections 9.3 and 9.4). Which of them share a group,
+and in which order they are written, affects the results strongly. So both are drawn at random instead of chosen, and
+are the same for every algorithm.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ N = 8
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What each filter costs, and the written order."""
+    """The cost of each filter, and the written order."""
 
     costs: tuple[float, ...]
     written: tuple[int, ...]
 
 
 def chain(c: float, seed: int) -> Chain:
-    """The chain of a stream; the same filters are dear whatever c is."""
+    """Return the chain of a stream; the same filters are expensive whatever c is."""
     rng = np.random.default_rng([seed, 14])
-    dear = rng.permutation(N) < N // 2
-    return Chain(tuple(np.where(dear, c, 1.0).tolist()), tuple(rng.permutation(N).tolist()))
+    expensive = rng.permutation(N) < N // 2
+    return Chain(tuple(np.where(expensive, c, 1.0).tolist()), tuple(rng.permutation(N).tolist()))

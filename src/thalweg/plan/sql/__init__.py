@@ -1,1 +1,1 @@
-"""Continuous queries as text: SQL with CQL's windows, read into a `Query`, or refused at its place in the text."""
+"""Read the text of a continuous query, SQL with CQL's windows, into a `Query`, or raise an error with its position."""

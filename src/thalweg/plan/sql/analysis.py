@@ -1,4 +1,4 @@
-"""A query's text into a `Query`: names and types found, windows given to their streams, groups checked.
+"""Turn the text of a query into a `Query`: resolve names and types, assign windows to their streams, check groups.
 
 >>> import pyarrow as pa
 >>> from thalweg.plan.relation import Catalog, Relation
@@ -23,9 +23,9 @@ import pyarrow as pa
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.expression import Aggregate, Bound, Expression, Ref, Value, children, text_of, walk
 from thalweg.plan.literals import is_whole_text
-from thalweg.plan.query import Condition, Grouping, Output, Query, Source, time_type
+from thalweg.plan.query import Condition, Grouping, Output, Query, QuerySource, time_type
 from thalweg.plan.relation import Catalog
-from thalweg.plan.sql.clauses import Clauses, demand, end_of, read_clauses
+from thalweg.plan.sql.clauses import Clauses, end_of, read_clauses, refuse_unknown_parts
 from thalweg.plan.sql.expressions import ExpressionReader
 from thalweg.plan.sql.names import Names, find
 from thalweg.plan.sql.source_text import SourceText, offset_of, tokens_of
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 
 def read_query(text: str, catalog: Catalog, parameters: Mapping[str, object]) -> Query:
-    """Or the error that says where and why not."""
+    """Return the query that a text describes, or raise an error that says where and why the text is not a query."""
     if not isinstance(text, str) or not text.strip():
-        raise PlanError(f"a query is text, not {text!r}: s.query('SELECT ... FROM a stream')")
+        raise PlanError(f"a query must be text, not {text!r}; write s.query('SELECT ... FROM stream_name')")
     if not is_whole_text(text):
         place = next(n for n, letter in enumerate(text) if not is_whole_text(letter))
         shown = text.encode("utf-8", "replace").decode()
-        raise SourceText(shown).error(place, "half of a surrogate pair is no character; write the whole character")
+        raise SourceText(shown).error(place, "half of a surrogate pair is not a character; write the whole character")
     clauses = read_clauses(text)
     sources = _sources(clauses, catalog)
     names = Names(clauses.source, sources)
@@ -56,63 +56,66 @@ def read_query(text: str, catalog: Catalog, parameters: Mapping[str, object]) ->
     query = _selected(clauses, sources, names, reader, conditions)
     unused = [name for name in parameters if name not in reader.used]
     if unused:
-        raise PlanError(f"args= has {unused[0]!r}, and the query has no :{unused[0]}; leave it out")
+        raise PlanError(f"args= has {unused[0]!r}, but the query has no :{unused[0]}; remove it from args=")
     return query
 
 
-def _sources(clauses: Clauses, catalog: Catalog) -> tuple[Source, ...]:
+def _sources(clauses: Clauses, catalog: Catalog) -> tuple[QuerySource, ...]:
     windows = _windows_of(clauses)
-    made: dict[str, Source] = {}
+    made: dict[str, QuerySource] = {}
     trailing_used = False
     for n, table in enumerate(clauses.tables):
         name = table.this.name
         relation = catalog.relations.get(name.lower())
         if relation is None:
             known = [r.name for r in catalog.relations.values()]
-            has = f"there are {', '.join(known)}" if known else "register it: s.stream(...) or s.table(...)"
+            has = f"the session has {', '.join(known)}" if known else "register it: s.stream(...) or s.table(...)"
             clauses.source.refuse(table, f"there is no stream or table {name!r}{nearest(name, known)}; {has}")
         alias = table.alias or relation.name
         if find(alias, made) is not None or any(alias.lower() == other.lower() for other in made):
-            clauses.source.refuse(table, f"two are called {alias!r}; give one another name: {name} AS {alias}2")
+            clauses.source.refuse(table, f"FROM has two sources named {alias!r}; give one an alias: {name} AS {alias}2")
         window = windows.get(n)
         if not relation.is_stream:
             if window is not None:
-                clauses.source.refuse(table, f"{relation.name} is a table, and tables take no window; leave it out")
+                clauses.source.refuse(
+                    table, f"{relation.name} is a table, and tables take no window; remove the window"
+                )
         elif window is None and clauses.windows.trailing is not None:
             window, trailing_used = clauses.windows.trailing[1], True
-        made[alias] = Source(alias, relation, window, offset_of(table))
+        made[alias] = QuerySource(alias, relation, window, offset_of(table))
     if clauses.windows.trailing is not None and not trailing_used:
         raise clauses.source.error(
             clauses.windows.trailing[0],
-            "every stream has a window of its own, so that this one is for none; leave it out",
+            "this WINDOW clause applies to no stream, because every stream already has a window; remove it",
         )
     if not any(source.relation.is_stream for source in made.values()):
         clauses.source.refuse(
-            clauses.tables[0], "these are tables alone, and a query reads a stream; register one: s.stream(...)"
+            clauses.tables[0],
+            "FROM has only tables, but a query must read at least one stream; register one: s.stream(...)",
         )
     return tuple(made.values())
 
 
 def _windows_of(clauses: Clauses) -> dict[int, StreamWindow]:
-    """By the number of the table they stand behind."""
+    """Return the windows in FROM, by the number of the table that each one follows."""
     ends = [end_of(table) for table in clauses.tables]
     starts = [offset_of(table) for table in clauses.tables]
     found: dict[int, StreamWindow] = {}
     for offset, window in clauses.windows.streams:
-        # behind a name and before its alias, or behind both
-        behind = [n for n in range(len(ends)) if starts[n] < offset]
-        n = max(behind, key=lambda k: starts[k], default=None)
+        # a window comes after a name and before its alias, or after both
+        earlier = [n for n in range(len(ends)) if starts[n] < offset]
+        n = max(earlier, key=lambda k: starts[k], default=None)
         between = clauses.windows.text[ends[n] + 1 : offset] if n is not None and offset > ends[n] else ""
-        if n is None or (between.strip() and tokens_of(SourceText(between))):  # comments may stand there
-            raise clauses.source.error(offset, f"{window} stands behind no stream; write it behind a name in FROM")
+        if n is None or (between.strip() and tokens_of(SourceText(between))):  # comments are allowed
+            raise clauses.source.error(offset, f"{window} does not follow a stream; write it after a name in FROM")
         if n in found:
-            raise clauses.source.error(offset, f"{window} is the second window of one stream; leave one out")
+            raise clauses.source.error(offset, f"{window} is the second window of one stream; remove one of them")
         found[n] = window
     return found
 
 
 def _selected(
-    clauses: Clauses, sources: tuple[Source, ...], names: Names, reader: ExpressionReader,
+    clauses: Clauses, sources: tuple[QuerySource, ...], names: Names, reader: ExpressionReader,
     conditions: tuple[Condition, ...],
 ) -> Query:  # fmt: skip
     aggregates: list[Aggregate] = []
@@ -124,7 +127,9 @@ def _selected(
     for node in clauses.outputs:
         for output in _outputs(clauses, node, names, reader):
             if any(name.lower() == output.name.lower() for name in outputs):
-                clauses.source.refuse(node, f"two columns of the result are {output.name!r}; name one: ... AS another")
+                clauses.source.refuse(
+                    node, f"two columns of the result are named {output.name!r}; rename one: ... AS another"
+                )
             outputs[output.name] = output
     grouping = None
     if grouped:
@@ -142,21 +147,21 @@ def _outputs(clauses: Clauses, node: SqlNode, names: Names, reader: ExpressionRe
 
     several = len(names.sources) > 1
     if isinstance(node, exp.Star):
-        demand(clauses.source, node, set(), "*")
+        refuse_unknown_parts(clauses.source, node, set(), "*")
         for alias, source in names.sources.items():
             for field in source.relation.schema:
                 name = f"{alias}_{field.name}" if several else field.name
                 yield Output(name, Ref(alias, field.name, plain_type(field.type)))
         return
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-        demand(clauses.source, node.this, set(), "*")
+        refuse_unknown_parts(clauses.source, node.this, set(), "*")
         alias = names.alias(node, node.table)
         for field in names.sources[alias].relation.schema:
             yield Output(field.name, Ref(alias, field.name, plain_type(field.type)))
         return
     inner, name = node, None
     if isinstance(node, exp.Alias):
-        demand(clauses.source, node, {"this", "alias"}, "AS")
+        refuse_unknown_parts(clauses.source, node, {"this", "alias"}, "AS")
         inner, name = node.this, node.alias
     expression = reader.read(inner)
     if name is None:
@@ -167,7 +172,7 @@ def _outputs(clauses: Clauses, node: SqlNode, names: Names, reader: ExpressionRe
 
 
 def _grouping(
-    clauses: Clauses, sources: tuple[Source, ...], reader: ExpressionReader, aggregates: list[Aggregate]
+    clauses: Clauses, sources: tuple[QuerySource, ...], reader: ExpressionReader, aggregates: list[Aggregate]
 ) -> Grouping:
     having = None if clauses.having is None else reader.boolean(clauses.having, "HAVING")
     reader.aggregates = None
@@ -177,22 +182,26 @@ def _grouping(
         word = str(node.name).upper() if type(node).__name__ == "Anonymous" else ""
         if word in ("TUMBLE", "HOP"):
             if windows:
-                clauses.source.refuse(node, "groups have one window; leave one of TUMBLE and HOP out")
+                clauses.source.refuse(node, "GROUP BY takes one window; remove all but one TUMBLE or HOP")
             windows.append((node, _group_window(clauses, node, word)))
             continue
         if type(node).__name__ == "Literal":
-            clauses.source.refuse(node, "GROUP BY takes expressions, not places in the list; write the expression")
+            clauses.source.refuse(node, "GROUP BY takes expressions, not positions in SELECT; write the expression")
         key = reader.read(node)
         if isinstance(key, Bound):
-            continue  # window_start need not stand in GROUP BY, but may
+            continue  # window_start is allowed in GROUP BY, but not required
         if any(isinstance(part, Bound) for part in walk(key)):
-            clauses.source.refuse(node, f"{text_of(key)} is the same for all of a window; leave it out of GROUP BY")
+            clauses.source.refuse(
+                node, f"{text_of(key)} has the same value for all rows of a window; remove it from GROUP BY"
+            )
         if any(isinstance(part, Aggregate) for part in walk(key)):
             clauses.source.refuse(
-                node, f"{text_of(key)} is an aggregate, and groups are made before; group by a column"
+                node, f"{text_of(key)} is an aggregate, which is computed from groups; group by a column instead"
             )
         if pa.types.is_nested(key.type):
-            clauses.source.refuse(node, f"{text_of(key)} is {key.type}, which makes no groups; group by a part of it")
+            clauses.source.refuse(
+                node, f"{text_of(key)} is {key.type}, which GROUP BY does not support; group by a part of it"
+            )
         if key not in keys:
             keys.append(key)
     window = windows[0][1] if windows else None
@@ -209,15 +218,15 @@ def _group_window(clauses: Clauses, node: SqlNode, word: str) -> GroupWindow:
     return found
 
 
-def _checked_window(clauses: Clauses, sources: tuple[Source, ...], window: GroupWindow | None) -> GroupWindow:
-    """The windows of the groups: GROUP BY's, or of one stream its own."""
+def _checked_window(clauses: Clauses, sources: tuple[QuerySource, ...], window: GroupWindow | None) -> GroupWindow:
+    """Return the window of the groups: that of GROUP BY, or, if there is one stream, the window of the stream."""
     streams = [(n, s) for n, s in enumerate(sources) if s.relation.is_stream]
     if len(streams) > 1:
         _check_windows(clauses, sources)
         if window is None:
             clauses.source.refuse(
                 clauses.tables[0],
-                "the windows of streams are the join's; write the groups': GROUP BY TUMBLE(10 MINUTES)",
+                "the windows in FROM apply to the join, not to the groups; write GROUP BY TUMBLE(10 MINUTES)",
             )
         return window
     n, stream = streams[0]
@@ -225,29 +234,35 @@ def _checked_window(clauses: Clauses, sources: tuple[Source, ...], window: Group
     if window is not None:
         if own is not None:
             clauses.source.refuse(
-                clauses.tables[n], f"{stream.alias} has the window {own} and GROUP BY has {window}; leave one out"
+                clauses.tables[n], f"{stream.alias} has the window {own} and GROUP BY has {window}; remove one of them"
             )
         return window
     if own is None:
         clauses.source.refuse(
             clauses.tables[n],
-            f"an aggregate of a stream without a window would never end; write {stream.relation.name} [RANGE 1 MINUTE]",
+            "an aggregate over a stream without a window would never finish; write "
+            f"{stream.relation.name} [RANGE 1 MINUTE]",
         )
     if own.length_us is None:
         clauses.source.refuse(
-            clauses.tables[n], f"{own} is no window of an aggregate; write one of time: [RANGE 1 MINUTE]"
+            clauses.tables[n], f"an aggregate does not support {own}; write a window of time: [RANGE 1 MINUTE]"
         )
     if not own.length_us:
-        clauses.source.refuse(clauses.tables[n], f"{own} is a moment; write a window that is longer: [RANGE 1 MINUTE]")
+        clauses.source.refuse(
+            clauses.tables[n], f"{own} is too short for an aggregate; write a longer window: [RANGE 1 MINUTE]"
+        )
     return GroupWindow(own.length_us, own.slide_us or own.length_us)
 
 
-def _check_windows(clauses: Clauses, sources: tuple[Source, ...]) -> None:
-    """Of a join, and of a query that keeps nothing; whether all have one is asked of the plan."""
+def _check_windows(clauses: Clauses, sources: tuple[QuerySource, ...]) -> None:
+    """Refuse SLIDE in a join, and in a query that keeps no rows. Whether every stream that needs a window has one is
+    checked on the plan."""
     for n, source in enumerate(sources):
         if source.window is not None and source.window.slide_us is not None:
             clauses.source.refuse(
-                clauses.tables[n], f"SLIDE belongs to aggregates over one stream; write [RANGE ...] for {source.alias}"
+                clauses.tables[n],
+                "SLIDE is allowed only in an aggregate over one stream; write [RANGE ...] without SLIDE for "
+                f"{source.alias}",
             )
 
 
@@ -270,7 +285,9 @@ def _check_grouped(clauses: Clauses, node: SqlNode, expression: Expression, keys
     if expression in keys or isinstance(expression, Aggregate):
         return
     if isinstance(expression, Ref):
-        told = text_of(expression)
-        clauses.source.refuse(node, f"{told} is neither in GROUP BY nor in an aggregate; add it, or write max({told})")
+        column = text_of(expression)
+        clauses.source.refuse(
+            node, f"{column} is neither in GROUP BY nor in an aggregate; add it to GROUP BY, or write max({column})"
+        )
     for part in children(expression):
         _check_grouped(clauses, node, part, keys)

@@ -1,6 +1,6 @@
-"""Expressions of a query's text: sqlglot's nodes with names resolved and types found, or refused at their place.
+"""Read expressions: resolve the names and types of sqlglot's nodes, or refuse a node with its position.
 
-What a node may have is listed for every class of node; a class that is not here is not part of the language.
+For every node class, the supported parts are listed. A node class that is not listed is not supported.
 """
 
 from __future__ import annotations
@@ -18,9 +18,18 @@ from thalweg.plan.expression import Aggregate, Bound, Call, Expression, UserCall
 from thalweg.plan.functions import conversion, typed
 from thalweg.plan.literals import is_number_text, number, time_of, value_of
 from thalweg.plan.relation import UserFunction, cannot_take
-from thalweg.plan.sql.clauses import demand
+from thalweg.plan.sql.clauses import refuse_unknown_parts
 from thalweg.plan.sql.source_text import SourceText, offset_of, shown
-from thalweg.plan.sql.vocabulary import CHANGING, COMPARISONS, IGNORED, NAMES, OPERATORS, PREDICATES, REMEDIES, SIMPLE
+from thalweg.plan.sql.vocabulary import (
+    COMPARISONS,
+    IGNORED,
+    NAMES,
+    NONDETERMINISTIC,
+    OPERATORS,
+    PREDICATES,
+    REMEDIES,
+    SIMPLE,
+)
 from thalweg.plan.type_rules import can_cast, sql_name, type_named
 from thalweg.plan.window import length_of
 
@@ -29,18 +38,18 @@ if TYPE_CHECKING:
 
 
 class Scope(Protocol):
-    """Where names are looked up."""
+    """The scope in which names are looked up."""
 
     def column(self, node: SqlNode) -> Expression:
-        """A column, or what else a bare name may stand for."""
+        """Return the column, or whatever else a bare name refers to."""
 
 
 _LISTS = (list, tuple, set, frozenset)
-"""Values of a parameter that IN takes."""
+"""Types of a parameter's value that IN takes as a list."""
 
 
 class ExpressionReader:
-    """Reads nodes of one query."""
+    """Reads the expressions of one query."""
 
     def __init__(
         self,
@@ -51,12 +60,12 @@ class ExpressionReader:
     ) -> None:
         self.source, self.scope, self.functions, self.parameters = source, scope, functions, parameters
         self.used: set[str] = set()
-        """Parameters that the query has."""
+        """The parameters that the query uses."""
         self.aggregates: list[Aggregate] | None = None
-        """Where aggregates are allowed: those that were met."""
+        """The aggregates that were read so far; None: aggregates are not allowed here."""
 
     def read(self, node: SqlNode) -> Expression:
-        """Typed."""
+        """Return the expression of a node, with its type."""
         name = type(node).__name__
         special: Callable[[SqlNode], Expression] | None = getattr(self, f"_read_{name.lower()}", None)
         if special is not None:
@@ -64,11 +73,13 @@ class ExpressionReader:
         if name in COMPARISONS:
             self._check_operands(node)
         if name in OPERATORS:
-            self._demand(node, {"this", "expression", "negate"} if name == "Like" else {"this", "expression"})
+            self._refuse_unknown_parts(
+                node, {"this", "expression", "negate"} if name == "Like" else {"this", "expression"}
+            )
             return self._negated(node, self._typed(node, OPERATORS[name], [node.this, node.expression]))
         if name in SIMPLE:
             function, keys = SIMPLE[name]
-            self._demand(node, set(keys))
+            self._refuse_unknown_parts(node, set(keys))
             return self._typed(node, function, [node.args[key] for key in keys if node.args.get(key) is not None])
         from sqlglot import exp
 
@@ -76,53 +87,53 @@ class ExpressionReader:
             return self._aggregate(node)
         if isinstance(node, exp.Func) and name not in REMEDIES:
             word = self._written(node)
-            self._refuse_changing(node, word)
+            self._refuse_nondeterministic(node, word)
             self._refuse(
-                node, f"{word} is no function here; register your own under another name: s.function('my_{word}', ...)"
+                node,
+                f"the function {word} is not supported; register your own under another name: "
+                f"s.function('my_{word}', ...)",
             )
-        remedy = REMEDIES.get(name, "compute it before the stream is registered, or by s.function(...)")
-        self._refuse(node, f"{shown(node)} is not part of the language; {remedy}")
+        remedy = REMEDIES.get(name, "compute it before registering the stream, or with s.function(...)")
+        self._refuse(node, f"{shown(node)} is not supported; {remedy}")
 
     def boolean(self, node: SqlNode, where: str) -> Expression:
-        """A condition."""
+        """Return the expression of a node that must be a condition."""
         made = self.read(node)
         if pa.types.is_null(made.type):
             return Value(None, pa.bool_())
         if not pa.types.is_boolean(made.type):
             self._refuse(
-                node, f"{where}: {text_of(made)} is {sql_name(made.type)}, not true or false; compare it with something"
+                node, f"{where}: {text_of(made)} is {sql_name(made.type)}, not BOOLEAN; compare it with a value"
             )
         return made
 
     def _check_operands(self, node: SqlNode) -> None:
-        """sqlglot reads `a = b < c` as `a = (b < c)`, Spark as `(a = b) < c`."""
+        """Refuse ambiguous comparisons: sqlglot reads `a = b < c` as `a = (b < c)`, Spark as `(a = b) < c`."""
         left, right = type(node.this).__name__, type(node.expression).__name__
         if type(node).__name__ == "NullSafeEQ" and right == "Paren":
-            right = type(node.expression.this).__name__  # sqlglot writes these itself, and nobody knows who did
+            right = type(node.expression.this).__name__  # sqlglot adds these itself, so they may not be in the text
         if right in PREDICATES or (left in PREDICATES and left not in COMPARISONS):
-            self._refuse(
-                node, f"{shown(node)} can be read in two ways; write the inner comparison first and in parentheses"
-            )
+            self._refuse(node, f"{shown(node)} is ambiguous; write the inner comparison first and in parentheses")
 
     def _typed(self, node: SqlNode, function: str, parts: list[SqlNode]) -> Call:
         return typed(function, [self.read(part) for part in parts], lambda why: self._refuse(node, why))
 
     def _negated(self, node: SqlNode, made: Call) -> Call:
-        """NOT LIKE is a mark of LIKE's in sqlglot; other NOTs are nodes."""
+        """Add the NOT of NOT LIKE, which sqlglot stores as a flag of LIKE. Any other NOT is a node."""
         return call("not", (made,), pa.bool_()) if node.args.get("negate") else made
 
-    def _demand(self, node: SqlNode, keys: set[str]) -> None:
-        demand(self.source, node, keys | IGNORED, _words(type(node).__name__))
+    def _refuse_unknown_parts(self, node: SqlNode, keys: set[str]) -> None:
+        refuse_unknown_parts(self.source, node, keys | IGNORED, _words(type(node).__name__))
 
-    def _refuse_changing(self, node: SqlNode, word: str) -> None:
-        if word in CHANGING:
+    def _refuse_nondeterministic(self, node: SqlNode, word: str) -> None:
+        if word in NONDETERMINISTIC:
             self._refuse(
-                node, f"{word} gives something else whenever it is asked, and the answer would depend on when; "
-                f"compute it before the stream is registered{CHANGING[word]}"
+                node, f"{word} returns a different value on each call, so the result would depend on when it is called;"
+                f" compute it before registering the stream{NONDETERMINISTIC[word]}"
             )  # fmt: skip
 
     def _written(self, node: SqlNode) -> str:
-        """A function's name as it stands in the text: sqlglot has its own for many."""
+        """Return the name of a function as the text has it: sqlglot uses its own name for many functions."""
         found = re.match(r"(\w+)\s*\(", self.source.text[offset_of(node) :])
         return (found[1] if found else _own_name(node)).lower()
 
@@ -140,9 +151,12 @@ class ExpressionReader:
             return Value(node.this, pa.string())
         found, written = number(node.this), node.this if len(node.this) < 50 else f"{node.this[:47]}..."
         if found is None and not is_number_text(node.this):
-            self._refuse(node, f"{written} is no number; write it as 10, 0.5 or 1e3")
+            self._refuse(node, f"{written} is not a number; write it as 10, 0.5 or 1e3")
         if found is None:
-            self._refuse(node, f"{written} is more than a number can hold, 38 digits or 1.8e308; write a smaller one")
+            self._refuse(
+                node,
+                f"{written} has more than 38 digits or is larger than 1.8e308; write fewer digits or a smaller number",
+            )
         return found
 
     def _read_boolean(self, node: SqlNode) -> Expression:
@@ -154,7 +168,7 @@ class ExpressionReader:
     def _read_neg(self, node: SqlNode) -> Expression:
         inner = self.read(node.this)
         if isinstance(inner, Value) and inner.type == pa.decimal128(19, 0) and inner.value == 2**63:
-            return Value(-(2**63), pa.int64())  # the literal is one of BIGINT's with its sign alone
+            return Value(-(2**63), pa.int64())  # only with its sign does the literal fit into BIGINT
         if isinstance(inner, Value) and isinstance(inner.value, int | float) and not isinstance(inner.value, bool):
             negative = value_of(-inner.value)
             if negative is not None:
@@ -164,59 +178,60 @@ class ExpressionReader:
     def _read_placeholder(self, node: SqlNode) -> Expression:
         name = str(node.this or "")
         if not name:
-            self._refuse(node, "parameters have names here; write :limit and give args={'limit': ...}")
+            self._refuse(node, "a parameter needs a name; write :limit and pass args={'limit': ...}")
         self.used.add(name)
         if name not in self.parameters:
             known = ", ".join(self.parameters) or "none"
             self._refuse(
                 node,
-                f":{name} is given no value{nearest(name, self.parameters)}; args= has {known}; give "
-                f"args={{{name!r}: ...}}",
+                f":{name} has no value{nearest(name, self.parameters)}: args= has {known}; pass args={{{name!r}: ...}}",
             )
         found = value_of(self.parameters[name])
         if found is None:
             kind = type(self.parameters[name]).__name__
             if isinstance(self.parameters[name], _LISTS):
-                self._refuse(node, f":{name} is a {kind}, which stands for its values in IN alone; write IN (:{name})")
+                self._refuse(node, f":{name} is a {kind}, which is allowed only in IN; write IN (:{name})")
             self._refuse(
-                node, f":{name} is of type {kind} with a value that SQL cannot hold; give a number of at most 38 "
-                "digits, text of whole characters, a truth value, or a date or time of the years 1 to 9999"
+                node, f":{name} has a value of type {kind} that SQL cannot represent; pass a number of at most 38 "
+                "digits, text of whole characters, a boolean, or a date or time in the years 1 to 9999"
             )  # fmt: skip
         return found
 
     def _read_between(self, node: SqlNode) -> Expression:
-        self._demand(node, {"this", "low", "high"})
+        self._refuse_unknown_parts(node, {"this", "low", "high"})
         low = self._typed(node, "ge", [node.this, node.args["low"]])
         high = self._typed(node, "le", [node.this, node.args["high"]])
         return call("and", (low, high), pa.bool_())
 
     def _read_in(self, node: SqlNode) -> Expression:
         if node.args.get("query") is not None:
-            self._refuse(node, "IN takes a list of values; a query inside is not part of the language: join instead")
+            self._refuse(node, "IN takes a list of values, and a subquery is not supported; join instead")
         if node.args.get("field") is not None:
             self._refuse(node, f"IN takes values in parentheses; write IN ({node.args['field'].sql(dialect='spark')})")
-        self._demand(node, {"this", "expressions"})
+        self._refuse_unknown_parts(node, {"this", "expressions"})
         if not node.expressions:
             self._refuse(node, "IN takes at least one value; write x IN (1, 2)")
         parts = [part for each in node.expressions for part in self._listed(each)]
         return typed("in", [self.read(node.this), *parts], lambda why: self._refuse(node, why))
 
     def _listed(self, node: SqlNode) -> list[Expression]:
-        """A parameter may be a list of values, in IN."""
+        """Return the values of an entry of IN: a parameter may be a list of values."""
         given = self.parameters.get(str(node.this)) if type(node).__name__ == "Placeholder" else None
         if not isinstance(given, _LISTS):
             return [self.read(node)]
         self.used.add(str(node.this))
         found = [value_of(each) for each in (sorted(given, key=repr) if isinstance(given, set | frozenset) else given)]
         if not found:
-            self._refuse(node, f":{node.this} is an empty list; IN takes at least one value: give one")
+            self._refuse(node, f":{node.this} is an empty list, but IN takes at least one value; pass one or more")
         made = [value for value in found if value is not None]
         if len(made) < len(found):
-            self._refuse(node, f":{node.this} has a value that SQL cannot hold; give numbers, texts, dates or times")
+            self._refuse(
+                node, f":{node.this} has a value that SQL cannot represent; pass numbers, text, dates or times"
+            )
         return list(made)
 
     def _read_is(self, node: SqlNode) -> Expression:
-        self._demand(node, {"this", "expression"})
+        self._refuse_unknown_parts(node, {"this", "expression"})
         value, wanted = self.read(node.this), self.read(node.expression)
         if not isinstance(wanted, Value) or not (wanted.value is None or isinstance(wanted.value, bool)):
             self._refuse(node, "IS takes NULL, TRUE or FALSE; write = for other values")
@@ -226,44 +241,44 @@ class ExpressionReader:
 
     def _read_escape(self, node: SqlNode) -> Expression:
         if type(node.this).__name__ != "Like":
-            self._refuse(node, "ESCAPE belongs to LIKE; write x LIKE '10!%' ESCAPE '!'")
-        self._demand(node.this, {"this", "expression", "negate"})
+            self._refuse(node, "ESCAPE is allowed only after LIKE; write x LIKE '10!%' ESCAPE '!'")
+        self._refuse_unknown_parts(node.this, {"this", "expression", "negate"})
         escape = node.expression
         if not getattr(escape, "is_string", False) or len(escape.this) != 1:
             self._refuse(node, "ESCAPE takes one character, as in x LIKE '10!%' ESCAPE '!'")
         return self._negated(node.this, self._typed(node, "like", [node.this.this, node.this.expression, escape]))
 
     def _read_concat(self, node: SqlNode) -> Expression:
-        self._demand(node, {"expressions"})
+        self._refuse_unknown_parts(node, {"expressions"})
         return self._typed(node, "concat", node.expressions)
 
     def _read_coalesce(self, node: SqlNode) -> Expression:
-        self._demand(node, {"this", "expressions", "is_nvl"})
+        self._refuse_unknown_parts(node, {"this", "expressions", "is_nvl"})
         return self._typed(node, "coalesce", [node.this, *node.expressions])
 
     def _read_greatest(self, node: SqlNode) -> Expression:
-        self._demand(node, {"this", "expressions", "ignore_nulls"})
+        self._refuse_unknown_parts(node, {"this", "expressions", "ignore_nulls"})
         return self._typed(node, "greatest", [node.this, *node.expressions])
 
     def _read_least(self, node: SqlNode) -> Expression:
-        self._demand(node, {"this", "expressions", "ignore_nulls"})
+        self._refuse_unknown_parts(node, {"this", "expressions", "ignore_nulls"})
         return self._typed(node, "least", [node.this, *node.expressions])
 
     def _read_nullif(self, node: SqlNode) -> Expression:
-        self._demand(node, {"this", "expression"})
+        self._refuse_unknown_parts(node, {"this", "expression"})
         equal = self._typed(node, "eq", [node.this, node.expression])
         value = self.read(node.this)
         return typed("case", [equal, Value(None, value.type), value], lambda why: self._refuse(node, why))
 
     def _read_if(self, node: SqlNode) -> Expression:
-        self._demand(node, {"this", "true", "false"})
+        self._refuse_unknown_parts(node, {"this", "true", "false"})
         condition = self.boolean(node.this, "if")
         other = node.args.get("false")
         parts = [condition, self.read(node.args["true"]), self.read(other) if other else Value(None, pa.null())]
         return typed("case", parts, lambda why: self._refuse(node, why))
 
     def _read_case(self, node: SqlNode) -> Expression:
-        self._demand(node, {"this", "ifs", "default"})
+        self._refuse_unknown_parts(node, {"this", "ifs", "default"})
         parts: list[Expression] = []
         for branch in node.args["ifs"]:
             if node.args.get("this") is not None:
@@ -277,46 +292,47 @@ class ExpressionReader:
 
     def _read_trim(self, node: SqlNode) -> Expression:
         if node.args.get("expression") is not None:
-            self._refuse(node, "trim takes blanks away, and nothing else; write replace(x, 'a', '')")
-        self._demand(node, {"this", "position"})
+            self._refuse(node, "trim removes only spaces; write replace(x, 'a', '')")
+        self._refuse_unknown_parts(node, {"this", "position"})
         which = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
         return self._typed(node, which[str(node.args.get("position") or "").upper()], [node.this])
 
     def _read_tsordstodate(self, node: SqlNode) -> Expression:
-        """sqlglot puts it around what year() and the like take, without the mark that a written to_date() has."""
+        """Read to_date(). sqlglot also wraps the argument of year() and similar functions in it, but sets `safe` only
+        if to_date() is in the text."""
         if node.args.get("format") is not None:
             self._refuse(
-                node, "to_date takes a TIMESTAMP and no format; convert it before the stream is registered, "
-                "or by s.function(...)"
+                node, "to_date takes a TIMESTAMP and no format; convert it before registering the stream, "
+                "or with s.function(...)"
             )  # fmt: skip
-        self._demand(node, {"this"})
+        self._refuse_unknown_parts(node, {"this"})
         if node.args.get("this") is None:
-            self._refuse(node, "a value is missing in the brackets; write year(ts)")
+            self._refuse(node, "the argument in the parentheses is missing; write year(ts)")
         value = self.read(node.this)
         if not node.args.get("safe"):
             return value
         if not (pa.types.is_timestamp(value.type) or pa.types.is_date(value.type)):
             way = conversion(value, "date")
-            self._refuse(node, f"to_date takes a TIMESTAMP, and {text_of(value)} is {sql_name(value.type)}; {way}")
+            self._refuse(node, f"to_date takes a TIMESTAMP, but {text_of(value)} is {sql_name(value.type)}; {way}")
         return cast(value, pa.date32(), lambda why: self._refuse(node, why))
 
     def _read_timestamptrunc(self, node: SqlNode) -> Expression:
-        self._demand(node, {"this", "unit"})
+        self._refuse_unknown_parts(node, {"this", "unit"})
         unit = Value(str(node.args["unit"].name).lower(), pa.string())
         return typed("date_trunc", [unit, self.read(node.this)], lambda why: self._refuse(node, why))
 
     def _read_extract(self, node: SqlNode) -> Expression:
-        self._demand(node, {"this", "expression"})
+        self._refuse_unknown_parts(node, {"this", "expression"})
         part = str(node.this.name).lower()
         if part not in ("year", "month", "day", "hour", "minute", "second"):
-            self._refuse(node, f"extract knows no {part}; write year, month, day, hour, minute or second")
+            self._refuse(node, f"extract does not support {part}; write year, month, day, hour, minute or second")
         return self._typed(node, part, [node.expression])
 
     def _read_interval(self, node: SqlNode) -> Expression:
-        self._demand(node, {"this", "unit"})
+        self._refuse_unknown_parts(node, {"this", "unit"})
         value, unit = node.this, node.args.get("unit")
         if type(value).__name__ != "Literal" or (unit is not None and type(unit).__name__ != "Var"):
-            self._refuse(node, "a length of time is a number and a unit; write INTERVAL '10' SECONDS")
+            self._refuse(node, "an interval is a number and a unit; write INTERVAL '10' SECONDS")
         text = str(value.this) if unit is None else f"{value.this} {unit.name}"
         try:
             micros = length_of(text.lstrip("-"), "us", "INTERVAL")
@@ -331,16 +347,18 @@ class ExpressionReader:
         if node.args.get("safe"):
             self._refuse(
                 node,
-                "try_cast is not part of the language; write CASE WHEN x RLIKE '^[0-9]{1,9}$' THEN CAST(x AS INT) END",
+                "try_cast is not supported; write CASE WHEN x RLIKE '^[0-9]{1,9}$' THEN CAST(x AS INT) END",
             )
         return self._cast(node)
 
     def _cast(self, node: SqlNode) -> Expression:
-        self._demand(node, {"this", "to"})
+        self._refuse_unknown_parts(node, {"this", "to"})
         wanted = shown(node.args["to"])
         kind = type_named(wanted)
         if kind is None:
-            self._refuse(node, f"{wanted} is no type here; write a number's, STRING, BOOLEAN, DATE or TIMESTAMP")
+            self._refuse(
+                node, f"the type {wanted} is not supported; write a numeric type, STRING, BOOLEAN, DATE or TIMESTAMP"
+            )
         value = self.read(node.this)
         return cast(value, kind, lambda why: self._refuse(node, why))
 
@@ -348,10 +366,12 @@ class ExpressionReader:
         name = str(node.name)
         found = self.functions.get(name.lower())
         if found is None:
-            self._refuse_changing(node, name.lower())
+            self._refuse_nondeterministic(node, name.lower())
         if found is None and name.upper() in ("TUMBLE", "HOP"):
             self._refuse(
-                node, f"{name} stands in GROUP BY, by itself; write window_start and window_end for a window's bounds"
+                node,
+                f"{name} is allowed only in GROUP BY, by itself; write window_start and window_end for the bounds of "
+                "a window",
             )
         if found is None:
             known = [*NAMES, *(function.name for function in self.functions.values())]
@@ -361,34 +381,44 @@ class ExpressionReader:
             )
         arguments = tuple(self.read(part) for part in node.expressions)
         if not arguments:
-            self._refuse(node, f"{found.name}() is given nothing, and would be the same for all rows; give it a column")
+            self._refuse(node, f"{found.name}() has no argument and would be the same for all rows; pass it a column")
         if (taken := cannot_take(found.func, len(arguments))) is not None:
-            self._refuse(node, f"{found.name} is given {len(arguments)} arguments, and its function takes {taken}")
+            self._refuse(
+                node,
+                f"{found.name} is called with {len(arguments)} arguments, but its function takes {taken}; "
+                "pass one value per parameter",
+            )
         return UserCall(found.name, arguments, found.returns, found.safe)
 
     def _aggregate(self, node: SqlNode) -> Expression:
         word = _own_name(node).lower()
         if word not in AGGREGATES:
-            self._refuse(node, f"{self._written(node)} is no aggregate here; there are {', '.join(AGGREGATES)}")
+            self._refuse(
+                node, f"the aggregate {self._written(node)} is not supported; write one of {', '.join(AGGREGATES)}"
+            )
         if self.aggregates is None:
-            self._refuse(node, f"{word} stands where no group is; write it in SELECT or HAVING, and not inside another")
-        self._demand(node, {"this", "expressions"})
+            self._refuse(
+                node,
+                f"the aggregate {word} is not allowed here; write it in SELECT or HAVING, and not inside another "
+                "aggregate",
+            )
+        self._refuse_unknown_parts(node, {"this", "expressions"})
         inner, distinct = node.args.get("this"), False
         if inner is None:
             self._refuse(node, f"{word} takes one expression; write {word}(x), or count(*)")
         if type(inner).__name__ == "Distinct":
             if len(inner.expressions) != 1 or inner.args.get("on"):
-                self._refuse(node, "DISTINCT takes one expression here")
+                self._refuse(node, "DISTINCT takes one expression; remove the others")
             inner, distinct = inner.expressions[0], True
         if node.args.get("expressions"):
-            self._refuse(node, f"{word} takes one expression")
+            self._refuse(node, f"{word} takes one expression; remove the others")
         if type(inner).__name__ == "Star" and (word != "count" or distinct):
             self._refuse(node, f"{word} takes no {'DISTINCT ' if distinct else ''}*; write a column")
         before, self.aggregates = self.aggregates, None
         argument = None if type(inner).__name__ == "Star" else self.read(inner)
         self.aggregates = before
         if argument is not None and any(isinstance(part, Bound) for part in walk(argument)):
-            self._refuse(node, f"{text_of(argument)} is the same for all of a window; leave {word} out")
+            self._refuse(node, f"{text_of(argument)} has the same value for all rows of a window; remove {word}")
         if isinstance(argument, Value) and word == "count" and argument.value is not None and not distinct:
             argument = None  # count(1)
         made = aggregate(word, argument, distinct, lambda why: self._refuse(node, why))
@@ -397,7 +427,7 @@ class ExpressionReader:
 
 
 def cast(value: Expression, kind: pa.DataType, refuse: Callable[[str], NoReturn]) -> Expression:
-    """As SQL's CAST; of literals at once where that is certain."""
+    """Return the CAST of an expression. A literal is converted at once if the result is certain."""
     is_ = pa.types
     have = value.type
     if have == kind:
@@ -410,14 +440,14 @@ def cast(value: Expression, kind: pa.DataType, refuse: Callable[[str], NoReturn]
     if is_.is_timestamp(have) and is_.is_timestamp(kind) and (have.tz is None) == (kind.tz is None):
         return value
     if not can_cast(have, kind):
-        remedy = "convert it before the stream is registered, or by s.function(...)"
+        remedy = "convert it before registering the stream, or with s.function(...)"
         if isinstance(value, Value):
             remedy = f"write a {sql_name(kind)} literal"
             if is_.is_timestamp(have) and is_.is_timestamp(kind):
                 remedy = f"write {sql_name(kind)} {text_of(value)}"
         refuse(
-            f"{text_of(value)} is {sql_name(have)} and is not cast to {sql_name(kind)} here, since the runtimes would "
-            f"not agree; {remedy}"
+            f"{text_of(value)} is {sql_name(have)} and cannot be cast to {sql_name(kind)}, because the runtimes would "
+            f"give different results; {remedy}"
         )
     return call("cast", (value,), kind)
 
@@ -427,7 +457,7 @@ def _words(name: str) -> str:
 
 
 def _own_name(node: SqlNode) -> str:
-    """The name sqlglot has for a function."""
+    """Return sqlglot's name for a function."""
     from sqlglot import exp
 
     assert isinstance(node, exp.Func)

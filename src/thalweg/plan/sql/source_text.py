@@ -1,4 +1,4 @@
-"""A query's text, places in it and the nodes that sqlglot makes of it: errors say line and column, and show the line.
+"""The text of a query, and positions in it. Errors give line and column, and show the line.
 
 >>> text = SourceText("SELECT x\\nFROM a")
 >>> print(text.error(14, "no stream 'a'"))
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SourceText:
-    """As the user wrote it."""
+    """The text of a query, as the user wrote it."""
 
     text: str
 
     def error(self, offset: int, sentence: str) -> SqlError:
-        """At a character."""
+        """Return an error at the character with this offset."""
         before = self.text[: max(offset, 0)]
         line = before.count("\n") + 1
         column = len(before) - (before.rfind("\n") + 1) + 1
         return SqlError(sentence, line, column, self.text.split("\n")[line - 1])
 
     def refuse(self, node: SqlNode, sentence: str) -> NoReturn:
-        """At a node of sqlglot's."""
+        """Raise an error at a node of sqlglot."""
         raise self.error(offset_of(node), sentence)
 
 
 def offset_of(node: SqlNode) -> int:
-    """Where the node begins, as far as sqlglot tells: the first of its parts that has a place, or of what it stands in;
-    else 0."""
+    """Return the offset at which a node begins, as far as sqlglot records it: the offset of the first of its parts that
+    has one, else that of the nearest enclosing node, else 0."""
     place: SqlNode | None = node
     while place is not None:
         if places := [part.meta["start"] for part in place.walk() if "start" in part.meta]:
@@ -51,32 +51,32 @@ def offset_of(node: SqlNode) -> int:
 
 
 def tokens_of(source: SourceText) -> Sequence[Token]:
-    """Of sqlglot's; text that is no sequence of words is refused."""
+    """Return sqlglot's tokens of a text. Text that cannot be split into tokens, such as an open quote, is refused."""
     from sqlglot.dialects.spark import Spark
     from sqlglot.errors import SqlglotError
 
     try:
         found: Sequence[Token] = Spark().tokenize(source.text)
     except SqlglotError as error:
-        # sqlglot says "Missing ' from 2:34": the line, and the place in the whole text
+        # sqlglot says "Missing ' from 2:34": the line, and the offset in the whole text
         if (found_open := re.fullmatch(r"Missing (\S+) from \d+:(\d+)", str(error.__cause__))) is not None:
             sign = found_open[1]
-            raise source.error(int(found_open[2]), f"{sign} is never closed; write {sign} at the end of it") from None
+            raise source.error(int(found_open[2]), f"{sign} is never closed; write {sign} where it ends") from None
         raise source.error(
-            0, "this cannot be read: a text, a name or a comment in it is never closed; write its closing sign"
+            0, "this cannot be parsed: a string, a name or a comment is never closed; write its closing character"
         ) from None
     return found
 
 
 def shown(node: SqlNode) -> str:
-    """A node as SQL, for a sentence."""
+    """Return a node as SQL, for error messages."""
     from sqlglot.errors import ErrorLevel
 
     return str(node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))
 
 
 def conjuncts(tree: SqlNode) -> Iterator[SqlNode]:
-    """What AND connects."""
+    """Yield the conditions that AND connects."""
     from sqlglot import exp
 
     while isinstance(tree, exp.Paren):

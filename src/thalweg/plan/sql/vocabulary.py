@@ -1,4 +1,4 @@
-"""What the language knows by name: sqlglot's classes and the functions they are, words for hints, and remedies."""
+"""The functions of sqlglot's node classes, the names that hints suggest, and replacements for unsupported SQL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ OPERATORS = {
     "NullSafeEQ": "same", "Add": "add", "Sub": "subtract", "Mul": "multiply", "Div": "divide", "IntDiv": "int_divide",
     "Mod": "mod", "Like": "like", "RegexpLike": "rlike", "DPipe": "concat",
 }  # fmt: skip
-"""With `this` and `expression`."""
+"""Functions of node classes whose arguments are `this` and `expression`."""
 SIMPLE: dict[str, tuple[str, tuple[str, ...]]] = {
     "Upper": ("upper", ("this",)), "Lower": ("lower", ("this",)), "Length": ("length", ("this",)),
     "Substring": ("substring", ("this", "start", "length")),
@@ -24,11 +24,11 @@ SIMPLE: dict[str, tuple[str, tuple[str, ...]]] = {
     "Hour": ("hour", ("this",)), "Minute": ("minute", ("this",)), "Second": ("second", ("this",)),
     "Not": ("not", ("this",)),
 }  # fmt: skip
-"""Classes of sqlglot's whose parts are arguments as they stand."""
+"""Functions of other node classes, and which parts of the node are their arguments."""
 COMPARISONS = ("EQ", "NEQ", "LT", "LTE", "GT", "GTE", "NullSafeEQ")
 PREDICATES = (*COMPARISONS, "Is", "In", "Like", "RegexpLike", "Between", "Escape", "Not")
 IGNORED = {"safe", "typed", "coalesce", "big_int"}
-"""Marks that sqlglot sets by itself for Spark, whatever was written."""
+"""Parts that sqlglot always sets for Spark, whatever the user wrote."""
 REMEDIES = {
     "Subquery": "register the inner query as a stream, and join it",
     "Exists": "register the inner query as a stream, and join it",
@@ -40,28 +40,28 @@ REMEDIES = {
     "Rollup": "write one query for each set of columns",
     "GroupingSets": "write one query for each set of columns",
     "Tuple": "write its parts one by one",
-    "IgnoreNulls": "aggregates pass over NULLs anyway; leave it out",
+    "IgnoreNulls": "remove it, because aggregates always ignore NULL",
     "ILike": "write lower(x) LIKE 'a%'",
     "NullSafeNEQ": "write NOT (a <=> b)",
-    "Parameter": "write :name, and give args={'name': ...}",
-    "RawString": "write it as 'text', with a backslash before every backslash",
+    "Parameter": "write :name, and pass args={'name': ...}",
+    "RawString": "write a plain string, 'text', with every backslash doubled",
     "HexString": "write a number in decimal digits",
     "BitString": "write a number in decimal digits",
     "Star": "write a column",
-    "Order": "rows of a window have no order; leave it out",
+    "Order": "remove it, because the rows of a window have no order",
     "Kwarg": "write the value without a name",
-    "Distinct": "leave DISTINCT out",
+    "Distinct": "remove DISTINCT",
 }
-"""What to write in place of what is not there."""
-CHANGING = {
+"""What to write instead of a node class that is not supported."""
+NONDETERMINISTIC = {
     **dict.fromkeys(("rand", "randn", "random", "uuid", "monotonically_increasing_id", "shuffle"), ""),
     **dict.fromkeys(
-        ("current_timestamp", "current_date", "current_time", "localtimestamp", "now"), ", or give it as :now in args="
+        ("current_timestamp", "current_date", "current_time", "localtimestamp", "now"), ", or pass it as :now in args="
     ),
 }
-"""Functions that are none, and what else to do."""
+"""Functions that return a different value on each call, and a further remedy to suggest."""
 NAMES = tuple(
     sorted({*FUNCTIONS, "concat", "coalesce", "greatest", "least", "if", "nullif", "nvl", "ifnull", *AGGREGATES}
            - {"and", "or", "not", "negate", "like", "rlike"})
 )  # fmt: skip
-"""Functions a person may write, for hints."""
+"""Names of functions that a user may write, for hints."""

@@ -1,7 +1,7 @@
-"""CQL's windows in a query's text: found with sqlglot's tokenizer, and overwritten so that the rest is plain SQL.
+"""Find CQL's windows in the text of a query with sqlglot's tokenizer, and blank them out to leave plain SQL.
 
-sqlglot takes `[RANGE 60 SECONDS]` for a subscript and a trailing `WINDOW 60 SECONDS` for a named window. Blanks of the
-same length take their place, so that every other word stays where it was.
+sqlglot reads `[RANGE 60 SECONDS]` as a subscript and a trailing `WINDOW 60 SECONDS` as a named window. Each window is
+replaced by spaces of the same length, so that every other word keeps its position.
 
 >>> found = find_windows("SELECT * FROM a [RANGE 1 MINUTE] AS b GROUP BY TUMBLE(5 s) WINDOW 2 HOURS;")
 >>> found.text
@@ -25,25 +25,25 @@ from thalweg.plan.sql.source_text import SourceText, tokens_of
 from thalweg.plan.window import GroupWindow, StreamWindow, length_of
 
 MOST_EXACT_US = 2**50
-"""Longer ones are not asked for their nanoseconds."""
+"""Longer lengths are not checked for a fraction of a microsecond."""
 _EXAMPLE = "[RANGE 60 SECONDS], [ROWS 1000] or [NOW]"
 
 
 @dataclass(frozen=True)
 class Windows:
-    """What was found, by where it begins."""
+    """The windows in the text of a query, with the offsets at which they begin."""
 
     text: str
-    """Without them."""
+    """The text without the windows."""
     streams: tuple[tuple[int, StreamWindow], ...]
     trailing: tuple[int, StreamWindow] | None
-    """For the streams that have none of their own."""
+    """The WINDOW clause, for streams that have no other window."""
     groups: Mapping[int, GroupWindow]
-    """TUMBLE and HOP, by where the word begins."""
+    """TUMBLE and HOP, by the offset of the word."""
 
 
 def find_windows(text: str) -> Windows:
-    """All of them; one that is not well written is refused."""
+    """Return all windows in a text. A window with a syntax error is refused."""
     return _Finder(text).found()
 
 
@@ -67,14 +67,12 @@ class _Finder:
                 self._blank(self.tokens[n].start, self.tokens[end].end)
                 n = end
             elif word == "WINDOW" and self._word(n + 1) == "(" and self._kind(n + 2) == "NUMBER":
-                self._refuse(n + 1, "the length of all windows stands without brackets; write WINDOW 1 MINUTE")
+                self._refuse(n + 1, "WINDOW takes a length without parentheses; write WINDOW 1 MINUTE")
             elif word in ("WINDOW", "SESSION", "SESSION_WINDOW") and self._word(n + 1) == "(":
-                self._refuse(
-                    n, f"{word} is no window here; write TUMBLE(1 MINUTE) or HOP(10 MINUTES, 1 MINUTE) instead"
-                )
+                self._refuse(n, f"{word}(...) is not supported; write TUMBLE(1 MINUTE) or HOP(10 MINUTES, 1 MINUTE)")
             elif word == "," and self._word(n + 1) in ("FROM", "WHERE", "GROUP BY", "HAVING", ")", ";", ""):
                 if self._kind(n + 1) not in ("STRING", "IDENTIFIER"):
-                    self._refuse(n, "nothing stands behind this comma; leave it out")
+                    self._refuse(n, "nothing follows this comma; remove it")
             elif word in ("TUMBLE", "HOP") and self._word(n + 1) == "(" and self._word(n + 2) != ")":
                 end = self._closing(n + 1, "(", ")")
                 groups[self.tokens[n].start] = self._group_window(n, end)
@@ -91,7 +89,8 @@ class _Finder:
         return Windows("".join(self.blanked), tuple(streams), trailing, groups)
 
     def _join_quotes(self) -> None:
-        """'it''s' is one text with a quote in it, to Spark; sqlglot takes it for two, and the quote is lost."""
+        """Escape doubled quotes. Spark reads 'it''s' as one string with a quote in it; sqlglot reads two strings, and
+        the quote is lost."""
         for one, other in pairwise(self.tokens):
             if one.token_type.name == other.token_type.name == "STRING" and one.end + 1 == other.start:
                 quote = self.source.text[one.end]
@@ -108,10 +107,10 @@ class _Finder:
                 or not re.fullmatch("[0-9]{1,18}", self.tokens[first + 1].text)
                 or (int(self.tokens[first + 1].text) < 1)
             ):
-                self._refuse(first, "a window of rows has a whole number of them, above 0; write [ROWS 1000]")
+                self._refuse(first, "ROWS takes a whole number greater than 0; write [ROWS 1000]")
             return StreamWindow(rows=int(self.tokens[first + 1].text))
         if word != "RANGE":
-            self._refuse(first, f"{word} is no window here; write {_EXAMPLE}")
+            self._refuse(first, f"the window [{word} ...] is not supported; write {_EXAMPLE}")
         slide = next((n for n in range(first + 1, end) if self._word(n) == "SLIDE"), None)
         length = self._length(first + 1, slide or end)
         if slide is None:
@@ -126,38 +125,40 @@ class _Finder:
             if comma is not None and self._kind(word + 2) == "NUMBER":
                 self._refuse(comma, "TUMBLE takes one length; write HOP(10 MINUTES, 1 MINUTE) for windows that overlap")
             if comma is not None:
-                self._refuse(word + 2, "TUMBLE takes one length, and its time is the stream's; write TUMBLE(1 MINUTE)")
+                self._refuse(
+                    word + 2, "TUMBLE takes one length and no column, as a stream has one time; write TUMBLE(1 MINUTE)"
+                )
             length = self._length(word + 2, end)
             self._check_slide(word, length, length, "TUMBLE(10 MINUTES)")
             return GroupWindow(length, length)
         if comma is None:
-            self._refuse(word, "HOP takes a length and how often a window begins; write HOP(10 MINUTES, 1 MINUTE)")
+            self._refuse(word, "HOP takes the length of a window and a slide; write HOP(10 MINUTES, 1 MINUTE)")
         length, every = self._length(word + 2, comma), self._length(comma + 1, end)
         self._check_slide(word, length, every, "HOP(10 MINUTES, 1 MINUTE)")
         return GroupWindow(length, every)
 
     def _check_slide(self, at: int, length: int, every: int, example: str) -> None:
         if not length or not every:
-            self._refuse(at, f"a window of groups is longer than nothing; write {example}")
+            self._refuse(at, f"the length and the slide of a window must be greater than 0; write {example}")
         if every > length:
-            self._refuse(at, f"windows begin less often than they are long, so rows would be in none; write {example}")
+            self._refuse(at, f"the slide is longer than the window, so rows would be in no window; write {example}")
 
     def _length(self, first: int, end: int) -> int:
-        """Of the words from `first` to before `end`, in microseconds."""
+        """Return the length that the tokens from `first` to before `end` describe, in microseconds."""
         if first >= end:
             self._refuse(first, "a length of time is missing; write 60 SECONDS")
         if self._word(first) in ("INTERVAL", ":") or self._kind(first) == "STRING":
-            what = {"INTERVAL": "INTERVAL is left out", ":": "no parameter can stand there"}
-            told = what.get(self._word(first), "quotes are left out")
-            self._refuse(first, f"of a window's length {told}; write a number and a unit, 60 SECONDS")
+            wrong = {"INTERVAL": "must not begin with INTERVAL", ":": "cannot be a parameter"}
+            why = wrong.get(self._word(first), "must not be in quotes")
+            self._refuse(first, f"the length of a window {why}; write a number and a unit, such as 60 SECONDS")
         begin, stop = self.tokens[first].start, self.tokens[end - 1].end + 1
         try:
-            us = length_of(self.source.text[begin:stop], "us", "a window's length")
+            us = length_of(self.source.text[begin:stop], "us", "window length")
             part = us < MOST_EXACT_US and length_of(self.source.text[begin:stop], "ns") % 1000
         except PlanError as error:
-            raise self.source.error(begin, str(error)) from None
+            raise self.source.error(begin, str(error).replace("'10 seconds'", "10 SECONDS")) from None  # without quotes
         if part:
-            self._refuse(first, "times are told in microseconds; write a length of whole ones")
+            self._refuse(first, "a length is measured in microseconds; write a whole number of microseconds")
         return us
 
     def _closing(self, n: int, opens: str, closes: str) -> int:

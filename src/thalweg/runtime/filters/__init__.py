@@ -1,1 +1,1 @@
-"""A filter chain under a policy: the loop, what it samples, counts and reports, and rows that fail."""
+"""The loop that runs a filter chain under a policy, its samples, counters and records, and failed rows."""

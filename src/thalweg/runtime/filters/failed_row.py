@@ -1,4 +1,4 @@
-"""A row that failed: predicates raised on it, and no other one drops it. As a value, and as the error of a query."""
+"""Failed rows, as values and as the error of a query: predicates raised on them, and no other predicate drops them."""
 
 from __future__ import annotations
 
@@ -13,30 +13,32 @@ from thalweg.kernels.user_frame import raised_at
 from thalweg.plan import FilterPlan
 
 MOST_CHARACTERS = 200
-"""Of a value in an error message."""
+"""The most characters of a value that an error message shows."""
 MOST_MESSAGE_CHARACTERS = 1000
-"""Of an exception's message; some hold the whole input."""
+"""The most characters of an exception's message; some messages contain the whole input."""
 REMEDY = (
-    "Return False for such rows, add a predicate or condition that is false on them, or set such rows aside with "
-    'on_error="dead-letter" (in tw.filters, after= keeps a predicate from being called where another is false).'
+    "Return False for such rows, add a predicate or condition that is false for them, or set them aside with "
+    'on_error="dead-letter" (in tw.filters, after= keeps a predicate from being called on rows that another drops).'
 )
 WRONG_KIND = (TypeError, AttributeError)
-"""What a function raises that is given an array and wants a value."""
+"""The exceptions of a function that expects a value and is called with an array."""
 BY_ARRAY = "{name!r} gets Arrow arrays, not values: if it is a function of one row, leave out vectorized=True."
 
 
 @dataclass(frozen=True, slots=True)
 class FailedRow:
-    """A row by its number in the batch, and (name, what was raised) of each predicate, in the order of the plan."""
+    """A failed row: its number in the batch, and for each predicate that raised its name and the error, in the order of
+    the plan."""
 
     row: int
     raised: tuple[tuple[str, str], ...]
 
 
-def told(error: Exception, redact: bool) -> str:
-    """An exception in one text; only its type when values must not be told.
+def error_text(error: Exception, redact: bool) -> str:
+    """Return the type and the message of an exception; with `redact` only its type.
 
-    >>> told(ValueError("bad digit in '4x'"), redact=False), told(ValueError("bad digit in '4x'"), redact=True)
+    >>> error = ValueError("bad digit in '4x'")
+    >>> error_text(error, redact=False), error_text(error, redact=True)
     ("ValueError: bad digit in '4x'", 'ValueError')
     """
     kind = type(error).__name__
@@ -44,15 +46,15 @@ def told(error: Exception, redact: bool) -> str:
         return kind
     try:
         message = str(error)
-    except Exception:  # it is the user's code, too
-        message = "its message cannot be made"
-    # a text that is no Unicode could not travel
+    except Exception:  # __str__ may be the user's code, too
+        message = "its message is not available, because str() of it failed"
+    # text that is not valid Unicode cannot be stored in a column
     text = cut(f"{kind}: {message}" if message else kind, MOST_MESSAGE_CHARACTERS)
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def cut(text: str, most: int) -> str:
-    """A text of at most about `most` characters.
+    """Shorten a text to about `most` characters.
 
     >>> cut("abcdefgh", 5)
     'abcde... (8 characters)'
@@ -68,8 +70,8 @@ def failed_row_error(
     where: str,
     redact: bool,
 ) -> FailedRowError:
-    """What the query fails with; `where` names the row, `columns` are those of its slice."""
-    what = "; ".join(f"predicate {plan.predicates[k].name!r} raised {_told_with_place(e, redact)}" for k, e in raised)
+    """Return the error that the query fails with. `where` names the row, `columns` are those of its slice."""
+    what = "; ".join(f"predicate {plan.predicates[k].name!r} raised {_text_and_place(e, redact)}" for k, e in raised)
     read = dict.fromkeys(c for k, _ in raised for c in plan.predicates[k].columns)
     values = "redacted" if redact else ", ".join(f"{c}={_value(columns, c, row)}" for c in read)
     by_array = [
@@ -79,15 +81,15 @@ def failed_row_error(
     return FailedRowError(f"{what}. This is {where}, which no predicate drops; values: {values}. {remedy}")
 
 
-def _told_with_place(error: Exception, redact: bool) -> str:
+def _text_and_place(error: Exception, redact: bool) -> str:
     at = raised_at(error)
-    return told(error, redact) + (f" ({at})" if at else "")
+    return error_text(error, redact) + (f" ({at})" if at else "")
 
 
 def _value(columns: Columns, column: str, row: int) -> str:
     at = np.array([row])
     try:
         text = repr(columns.python(column, at)[0])
-    except Exception:  # Python has no value for it
+    except Exception:  # some Arrow values have no Python equivalent
         text = f"a {columns.arrow(column, at).type} that cannot be shown"
     return cut(text, MOST_CHARACTERS)

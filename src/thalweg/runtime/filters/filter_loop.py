@@ -1,10 +1,10 @@
-"""The loop that runs a filter chain under a policy, slice by slice; the same one locally and in Spark's workers.
+"""The loop that runs a filter chain under a policy, slice by slice. It is the same locally and in Spark's workers.
 
-A batch is cut into slices, so that adapting is not tied to the size of Arrow's batches: as long as the policy asks for
-(`auto` begins with 16 rows), or of about a thousand rows. After each slice dropped rows are sampled with the policy's
-probability; the sampled rows wait until some dozens are together (one, when slices have one row), are evaluated by what
-the policy wants, and shown to it. A verdict is applied at the next slice. Processing, profiling and re-optimizing are
-timed apart (a-greedy, table 2).
+A batch is cut into slices, so that adaptation does not depend on the size of Arrow's batches. Slices are as long as the
+policy requests (`auto` starts with 16 rows), or about 1,000 rows. After each slice, dropped rows are sampled with the
+policy's probability. The sampled rows wait until there are a few dozen (one, if slices have one row). Then the
+predicates that the policy requests are evaluated on them, and the outcomes are passed to the policy. A verdict is
+applied at the next slice. Processing, profiling and re-optimizing are timed separately (a-greedy, table 2).
 
 With slices of one row and the same random numbers this is the tuple-at-a-time algorithm of the paper.
 """
@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thalweg.adapt import Chosen, Policy, Settings, make_policy
-from thalweg.adapt.policy import NEVER, Trial, Wants
+from thalweg.adapt.policy import NEVER, ProfilingRequest, Trial
 from thalweg.errors import TimeLimitError
-from thalweg.kernels import CallEnded, Chain, ChainRows, Columns, FilterChain, Pass, Profile, Unknown
+from thalweg.kernels import CallEnded, Chain, ChainRows, Columns, FilterChain, Profile, SliceResult, Unknown
 from thalweg.kernels.chain import BatchT
 from thalweg.kernels.compiling import compiled_by
-from thalweg.runtime.filters.failed_row import FailedRow, failed_row_error, told
+from thalweg.runtime.filters.failed_row import FailedRow, error_text, failed_row_error
 from thalweg.runtime.filters.loop_ledger import LoopLedger, Work
 from thalweg.runtime.filters.pool import Pool
 from thalweg.runtime.filters.recalled import Recalled
@@ -33,32 +33,35 @@ from thalweg.runtime.filters.row_sampler import Held, RowSampler
 from thalweg.stats import CallCost
 
 SLICE_ROWS = 1024
-"""To begin with: small enough to react within a batch, large enough that a call's fixed cost is a small part."""
+"""The first length of slices: short enough to react within a batch, and long enough that the fixed cost of a call is a
+small part."""
 MOST_SLICE_ROWS = 16 * SLICE_ROWS
-"""Longer ones pay the fixed cost of calls (compiling a pattern, say) less often. A policy that says when it wants to
-look gets slices of that length, short ones while it is in a hurry; one that never looks gets the longest."""
+"""The greatest length of slices. Longer slices pay the fixed cost of calls (such as compiling a pattern) less often. A
+policy that says when to call it gets slices of that length, and short ones while its request is urgent; a policy that
+never has to be called gets the longest."""
 CALM_SLICES = 4
-"""For other policies, after the first look at a profile, slices double after so many in which the order stood, and
-halve with every switch."""
+"""For other policies, after the first profile, the length of slices doubles after this many slices without a switch,
+and halves with every switch."""
 TOGETHER = 8
-"""Sampled rows wait until as many are together as the policy likes, at most a slice's eighth: the fixed cost of their
-calls is then shared."""
+"""Sampled rows wait until there are as many as the policy requests, but at most a slice divided by this number, so that
+they share the fixed cost of their calls."""
 COLD = 8
-"""But the first few are looked at at once: an unknown order may be far from good."""
+"""The first few sampled rows wait less: they are evaluated as soon as there are this many, because an unknown order may
+be far from optimal."""
 Bits = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class LoopOptions:
-    """What a loop is made with, besides the chain that it drives."""
+    """The options of a loop, apart from the chain that it runs."""
 
     policy: Chosen
     profile: Settings | None = None
-    """Of the policy; None: it does not profile."""
+    """The profiling settings of the policy; None if it does not profile."""
     slice_rows: int | None = None
-    """The length of every slice; None: as the policy asks, or from a thousand rows on."""
+    """The length of every slice; None for the length the policy requests, or a length that starts at 1,024 rows."""
     dead_letter: bool = False
-    """Whether a row that fails is set aside, not raised."""
+    """Whether a row that fails is set aside instead of raising an error."""
     redact: bool = False
     """Whether no value of a row may be shown."""
 
@@ -66,8 +69,8 @@ class LoopOptions:
 def make_filter_loop(
     chain: Chain[BatchT], options: LoopOptions, rng: np.random.Generator, recalled: Recalled | None = None
 ) -> FilterLoop[BatchT]:
-    """A new loop with a new policy: filters, probes of joins, workers, simulations and experiments make theirs here.
-    `recalled`: what an earlier run found, to begin with."""
+    """Return a new loop with a new policy. Filters, probes of joins, workers, simulations and experiments all create
+    their loops here. `recalled`: the order and costs of an earlier run, to start with."""
     policy = make_policy(options.policy, chain.pipeline, options.profile, rng)
     loop = FilterLoop(
         chain, policy, rng, options.slice_rows, dead_letter=options.dead_letter, redact=options.redact
@@ -78,7 +81,7 @@ def make_filter_loop(
 
 
 class FilterLoop(Generic[BatchT]):
-    """State that outlives batches and tasks: the policy, the costs, the sample under way."""
+    """A filter chain with the state that outlives batches and tasks: the policy, the costs and the current sample."""
 
     def __init__(
         self,
@@ -90,9 +93,10 @@ class FilterLoop(Generic[BatchT]):
         dead_letter: bool = False,
         redact: bool = False,
     ) -> None:
-        """`slice_rows`: the length of every slice; None: as the policy asks, or from a thousand rows on. `pool`:
-        where workers share profile tuples, for policies that want to. `dead_letter`: a row that fails is set aside,
-        not raised. `redact`: no value of a row is told."""
+        """Create a loop. `slice_rows`: the length of every slice; None for the length that the policy requests, or a
+        length that starts at 1,024 rows. `pool`: where workers share profile tuples, for policies that use it.
+        `dead_letter`: whether a row that fails is set aside instead of raising an error. `redact`: whether values of
+        rows are kept out of errors."""
         n = len(chain.pipeline)
         self.chain = chain
         self.policy = policy
@@ -117,31 +121,31 @@ class FilterLoop(Generic[BatchT]):
 
     @property
     def work(self) -> Work:
-        """What was done since it was last taken."""
+        """The work done since it was last taken."""
         return self.ledger.work
 
     @property
     def costs(self) -> list[CallCost]:
-        """What calls of each predicate cost."""
+        """The cost of calls, by predicate."""
         return self.ledger.costs
 
     @property
     def rows_seen(self) -> int:
-        """All rows so far."""
+        """The number of rows so far."""
         return self.ledger.rows_seen
 
     def begin(self, source: str) -> None:
-        """Rows are counted from here, and said to be of `source`, when one fails."""
+        """Restart the row numbers in error messages at zero, and name `source` as the origin of the rows."""
         self._source, self._source_rows = source, 0
 
     def take_chain(self, chain: Chain[BatchT]) -> None:
-        """Other functions of the same predicates, from here on. What was learned stays; sampled rows that still wait
-        were dropped by the functions before, and what a guard let through then it may not let through now."""
+        """Replace the functions of the same predicates. What was learned is kept. Waiting sampled rows are discarded:
+        the old functions dropped them, and a guard that was true for a row may now be false."""
         self.chain = chain
         self.sampler.forget()
 
     def process(self, batch: BatchT) -> Bits:
-        """One bit a row: whether it passes. Rows set aside do not; `take_failures` gives them."""
+        """Return one bit per row: whether it passes. Rows set aside do not pass; `take_failures` returns them."""
         clock = self.chain.clock
         begun, compiled = clock(), compiled_by(clock)
         self._failures = []
@@ -163,12 +167,12 @@ class FilterLoop(Generic[BatchT]):
         start, length = 0, 0
         while start + length < batch.num_rows:
             if self._grows:
-                self._stretch()
+                self._set_slice_length()
             start += length
             left = batch.num_rows - start
             trial = self._next_trial(columns)
             if trial is not None and start and 2 * left < trial.rows:
-                trial = None  # the rest of the batch would show little; it can be run on the next one
+                trial = None  # too few rows are left in the batch; the trial can run in the next one
             if trial is None:
                 length = next_slice(left, self.slice_rows)
             else:
@@ -178,7 +182,7 @@ class FilterLoop(Generic[BatchT]):
             try:
                 done = self.chain.run(part, self.order if trial is None else trial.order)
             except CallEnded as ended:
-                raise self._too_late(ended, start, length) from None
+                raise self._time_limit_error(ended, start, length) from None
             keep[start + done.kept] = True
             ledger.count(done, length, self.order, trial=trial is not None)
             if done.unknown is not None:
@@ -188,7 +192,7 @@ class FilterLoop(Generic[BatchT]):
             if len(self.order) == 1:
                 continue  # nothing to order, so nothing to learn
             if trial is not None:
-                took = max(self._mark - begun, 1)  # for a clock too coarse to see it, too
+                took = max(self._mark - begun, 1)  # a coarse clock may show no difference
                 lost = ledger.count_trial(trial, length, took, done.ns[trial.candidate])
                 self._share(self.policy.wants(), np.zeros((0, 2 * len(self.order)), dtype=bool))
                 self._look(columns, trial_ns=took, trial_loss_ns=lost)
@@ -200,7 +204,7 @@ class FilterLoop(Generic[BatchT]):
             if (
                 ledger.rows_since >= wants.rows
                 or ledger.working_ns >= wants.ns
-                or (enough and wants.rows < NEVER)  # before rows are shown that may be of data that has gone
+                or (enough and wants.rows < NEVER)  # the sampled rows may predate a change of the data; check first
                 or (wants.shared is not None and self.pool is not None and self.pool.news())
             ):
                 self._look(columns)
@@ -218,16 +222,16 @@ class FilterLoop(Generic[BatchT]):
         return keep
 
     def _next_trial(self, columns: ChainRows) -> Trial | None:
-        """The trial the policy wants, unless siblings have just reported what it would show."""
+        """Return the trial the policy requests, unless siblings have just reported what it would show."""
         if self.policy.wants().trial is not None and self.pool is not None and self.pool.news():
             self._mark = self.chain.clock()
             self._look(columns)
         return self.policy.wants().trial
 
-    def _stretch(self) -> None:
+    def _set_slice_length(self) -> None:
         """Set the length of the next slice."""
         wants = self.policy.wants()
-        if len(self.order) == 1 or (wants.p == 0.0 and wants.rows == NEVER):  # nothing is ever looked at
+        if len(self.order) == 1 or (wants.p == 0.0 and wants.rows == NEVER):  # the policy never has to be called
             self.slice_rows = MOST_SLICE_ROWS
         elif wants.slice_rows is not None:
             self.slice_rows = min(max(wants.slice_rows, 1), MOST_SLICE_ROWS)
@@ -238,17 +242,17 @@ class FilterLoop(Generic[BatchT]):
             self.slice_rows = min(2 * self.slice_rows, MOST_SLICE_ROWS)
 
     def worked(self, ns: int) -> None:
-        """What was done besides for these rows, since a budget is a share of all that is done."""
+        """Add time of other work on these rows, because a budget is a share of all work."""
         self.ledger.working_ns += ns
 
     def take_failures(self) -> list[FailedRow]:
-        """The rows of the latest batch that were set aside, by their number in it."""
+        """Return the rows of the latest batch that were set aside, by their number in it."""
         failures, self._failures = self._failures, []
         return failures
 
-    def _fail(self, done: Pass, unknown: Unknown, part: Columns, start: int) -> None:
-        """Rows failed, or predicates raised on rows that others dropped."""
-        assert isinstance(self.chain, FilterChain), "nothing else fails rows"
+    def _fail(self, done: SliceResult, unknown: Unknown, part: Columns, start: int) -> None:
+        """Handle failed rows, and errors of predicates on rows that other predicates dropped."""
+        assert isinstance(self.chain, FilterChain), "only a filter chain has failed rows"
         names = self.chain.pipeline.names
         for row in done.failed.tolist():
             raised = unknown.raised_on(row)
@@ -257,12 +261,12 @@ class FilterLoop(Generic[BatchT]):
                 where = f"row {self._source_rows + start + row:,} (from 0) of {self._source}"
                 error = failed_row_error(self.chain.plan, part, row, raised, where, self.redact)
                 raise error from (None if self.redact else raised[0][1])
-            texts = tuple((names[k], told(error, self.redact)) for k, error in raised)
+            texts = tuple((names[k], error_text(error, self.redact)) for k, error in raised)
             self._failures.append(FailedRow(start + row, texts))
         self.work.failed += len(done.failed)
         unknown.clear()
 
-    def _too_late(self, ended: CallEnded, start: int, length: int) -> TimeLimitError:
+    def _time_limit_error(self, ended: CallEnded, start: int, length: int) -> TimeLimitError:
         first = self._source_rows + start
         return TimeLimitError(
             f"{ended}, on a slice of rows {first:,} to {first + length - 1:,} (from 0) of {self._source}. Make it "
@@ -270,46 +274,46 @@ class FilterLoop(Generic[BatchT]):
         )
 
     def take_work(self) -> Work:
-        """What was done since the last call."""
+        """Return the work done since the last call."""
         work = self.ledger.take_work()
         work.standing = self.policy.standing
         return work
 
     def cost_ns(self) -> list[float]:
-        """What one more row costs each predicate; nan where nobody knows."""
+        """Return the cost of one more row, by predicate; nan if it is unknown."""
         return self.ledger.cost_ns()
 
     def snapshot(self) -> dict[str, Any]:
-        """What a fresh worker needs to go on from here."""
+        """Return the state that a new worker needs to continue from here."""
         return {**self.policy.snapshot(), **self.ledger.cost_snapshot()}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Go on from what a sibling has learned."""
+        """Continue from the state of a sibling."""
         self.policy.restore(snapshot)
         self.order = self.policy.order
         self.ledger.take_over_costs(snapshot)
         self.sampler.forget()
 
     def follow(self, order: tuple[int, ...], reason: str) -> None:
-        """Go on in an order that was found elsewhere, between batches."""
+        """Continue in an order that was found elsewhere. Called between batches."""
         self.ledger.begin()
         self.policy.begin(order)
         self.ledger.count_switch(self.order, self.policy.order, reason)
         self.order = self.policy.order
 
     def recall(self, recalled: Recalled) -> None:
-        """Begin with what an earlier run found: its order, and its costs until calls here are known."""
+        """Start with the order of an earlier run, and with its costs until the cost of calls here is known."""
         self.policy.begin(recalled.order)
         self.order = self.policy.order
         self.ledger.recall_costs(recalled)
         self.sampler.forget()
 
     def _look(self, columns: ChainRows, *, trial_ns: int = 0, trial_loss_ns: int = 0) -> None:
-        """Ask the policy without profile tuples. Rows that wait are forgotten when the data has moved since, and when
-        the order changes, unless the policy can use them nevertheless."""
+        """Call the policy without profile tuples. Waiting rows are discarded if the data has changed since, or if the
+        order changes, unless the policy can still use them."""
         wants = self.policy.wants()
         if wants.lasting:
-            self._hold(columns)  # with the order they were dropped in
+            self._hold(columns)  # together with the order in which they were dropped
         self._count_profiling()
         switched = self._ask(self._no_profile, trial_ns=trial_ns, trial_loss_ns=trial_loss_ns)
         now = self.policy.wants()
@@ -320,18 +324,18 @@ class FilterLoop(Generic[BatchT]):
     def _enough(self) -> int:
         wants = self.policy.wants()
         most = min(wants.together, self._most_waiting)
-        if wants.rows == NEVER:  # a policy that asks for looks of its own knows best when it is cold
+        if wants.rows == NEVER:  # a policy that says when to call it decides this itself
             most = min(most, COLD + self._profile_tuples // 4)
         return max(1, most)
 
     def _count_profiling(self) -> None:
-        """What has passed since the mark was time of profiling."""
+        """Count the time since the mark as profiling."""
         now = self.chain.clock()
         self.ledger.count_profiling(now - self._mark)
         self._mark = now
 
     def _hold(self, columns: ChainRows) -> None:
-        """Copy the sampled rows out of their batch, which will be gone when they are looked at."""
+        """Copy the sampled rows out of their batch, which is released before they are evaluated."""
         copied = self.sampler.copied(columns)
         if copied is None:
             return
@@ -340,12 +344,12 @@ class FilterLoop(Generic[BatchT]):
             order = self.order
             self._show()
             if self.order != order:
-                return  # these were dropped at positions of the order before
+                return  # these rows were dropped at positions of the previous order
             self.sampler.count = len(places)
         self.sampler.hold(Held(rows, places, self.order, self.policy.wants().evaluate))
 
     def _show(self) -> None:
-        """Evaluate the waiting rows and show them to the policy."""
+        """Evaluate the waiting rows and pass the outcomes to the policy."""
         wants = self.policy.wants()
         parts = [self._profiled(alike) for alike in self.sampler.take()]
         seen = parts[0] if len(parts) == 1 else joined_profiles(parts)
@@ -356,15 +360,15 @@ class FilterLoop(Generic[BatchT]):
         if self._ask(seen.dropped, seen.known) and self._grows:
             self.slice_rows = max(self.slice_rows // 2, SLICE_ROWS)
             self._calm_slices = 0
-        self._mark = self.chain.clock()  # what was between counts as re-optimizing
+        self._mark = self.chain.clock()  # the time since the last mark counts as re-optimizing
 
-    def _share(self, wants: Wants, tuples: Bits) -> None:
-        """Let siblings have profile tuples, and what calls cost."""
+    def _share(self, wants: ProfilingRequest, tuples: Bits) -> None:
+        """Share profile tuples and the costs of calls with siblings."""
         if self.pool is not None and wants.shared is not None:
             self.pool.give(wants.shared, tuples, wants.urgent, self.ledger.cost_snapshot())
 
     def _shared(self) -> tuple[Bits, Bits] | None:
-        """Take siblings' costs over where they are known better; their profile tuples, if there are any."""
+        """Take over the costs that siblings know better. Return their profile tuples; None if there are none."""
         mark = self.policy.wants().shared
         shared = self.pool.take(mark) if self.pool is not None and mark is not None else None
         if shared is None:
@@ -374,7 +378,7 @@ class FilterLoop(Generic[BatchT]):
         return (shared.tuples, shared.fresh) if len(shared.tuples) else None
 
     def _profiled(self, waiting: Sequence[Held]) -> Profile:
-        """Evaluate rows that were dropped in one order."""
+        """Evaluate rows that were dropped in the same order."""
         columns = waiting[0].rows.joined([part.rows for part in waiting])
         dropped_at = np.concatenate([part.dropped_at for part in waiting])
         seen = self.chain.profile(columns, dropped_at, waiting[0].order, waiting[-1].evaluate)
@@ -382,7 +386,7 @@ class FilterLoop(Generic[BatchT]):
         return seen
 
     def _ask(self, profile: Bits, known: Bits | None = None, *, trial_ns: int = 0, trial_loss_ns: int = 0) -> bool:
-        """Show the policy what was seen; whether it changed the order."""
+        """Pass what was observed to the policy. Return whether it changed the order."""
         clock = self.chain.clock
         begun = clock()
         siblings = self._shared()  # before the costs are read
@@ -398,7 +402,7 @@ class FilterLoop(Generic[BatchT]):
 
 
 def joined_profiles(parts: Sequence[Profile]) -> Profile:
-    """The rows of several, one after the other."""
+    """Concatenate the rows of several profiles."""
     return Profile(
         np.concatenate([part.dropped for part in parts]),
         [sum(counts) for counts in zip(*(part.evaluated for part in parts), strict=True)],
@@ -409,7 +413,7 @@ def joined_profiles(parts: Sequence[Profile]) -> Profile:
 
 
 def next_slice(rows: int, slice_rows: int) -> int:
-    """The length of the next of slices of nearly equal length, each at most `slice_rows`, that make up `rows`.
+    """Return the length of the next slice if `rows` are cut into slices of nearly equal length, at most `slice_rows`.
 
     >>> next_slice(10_000, 4096), next_slice(6666, 4096), next_slice(3333, 4096)
     (3334, 3333, 3333)

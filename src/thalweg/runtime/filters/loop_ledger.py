@@ -1,7 +1,7 @@
-"""The books of a filter loop: what calls cost, what was done since the policy was last asked, and what the report gets
-(`Work`).
+"""The counters of a filter loop: the cost of calls, the work since the last call of the policy, and the work for the
+report (`Work`).
 
-Everything that is counted is counted here once; the policy, reports and snapshots read it.
+Everything is counted here, once. The policy, reports and snapshots read these counters.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.adapt import Seen
+from thalweg.adapt import Observation
 from thalweg.adapt.policy import Costs, Trial
-from thalweg.kernels import Pass, Profile
+from thalweg.kernels import Profile, SliceResult
 from thalweg.runtime.filters.recalled import Recalled
 from thalweg.stats import CallCost, UsualWait
 
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A verdict that was applied: after how many rows of this loop, the orders before and after, and the reason."""
+    """An applied verdict: the number of rows of this loop before it, the old and the new order, and the reason."""
 
     at: int
     before: tuple[int, ...]
@@ -33,7 +33,7 @@ class Switch:
 
 @dataclass(slots=True)
 class Work:
-    """Counters by predicate and times. They are additive, so that workers and batches can be summed."""
+    """Counters by predicate, and times. They are additive, so that they can be summed over workers and batches."""
 
     rows: int
     kept: int
@@ -58,7 +58,7 @@ class Work:
     trial_ns: int = 0
     """Time of these slices; part of the processing time."""
     trial_loss_ns: int = 0
-    """How much longer they took than the order in force would have; never negative."""
+    """How much longer these slices took than they would have in the order in force; never negative."""
     compiling_ns: int = 0
     """Time in which numba compiled; no other time includes it."""
     rows_in_force: int = 0
@@ -85,14 +85,14 @@ class Work:
 
 
 KNOWN_BETTER = 0.5
-"""A sibling's cost is taken over if its error is at most this share of one's own."""
+"""A sibling's cost is taken over if its error is at most this share of the error known here."""
 
 Bits = NDArray[np.bool_]
 Order = tuple[int, ...]
 
 
 class LoopLedger:
-    """Of one loop over n predicates."""
+    """The counters of one loop over n predicates."""
 
     def __init__(self, n: int) -> None:
         self.work = Work.none(n)
@@ -100,16 +100,16 @@ class LoopLedger:
         self._waits = [UsualWait() for _ in range(n)]
         self.rows_seen = 0
         self.rows_since = 0
-        """Rows since the policy was last asked, without those of trials."""
+        """Rows since the last call of the policy, without those of trials."""
         self.working_ns = 0
-        """Time of regular processing since then."""
+        """Time of regular processing since the last call of the policy."""
         self._since = [[0] * n, [0] * n, [0] * n, [0] * n]  # evaluated, passed, ns, calls
         self._slices_since = 0
         self._profiling_ns = self._reoptimizing_ns = 0
 
-    def count(self, done: Pass, rows: int, order: Order, *, trial: bool = False) -> None:
-        """Book a slice. The rows of a trial say nothing about the order in force, so they are not among what was seen
-        of it."""
+    def count(self, done: SliceResult, rows: int, order: Order, *, trial: bool = False) -> None:
+        """Count a slice. The rows of a trial do not count as rows of the order in force, because they say nothing about
+        it."""
         work = self.work
         work.rows += rows
         work.kept += len(done.kept)
@@ -137,17 +137,17 @@ class LoopLedger:
             self._record(k, count, done.ns[k], done.cpu_ns)
 
     def _record(self, k: int, rows: int, ns: int, cpu_ns: list[int] | None) -> None:
-        """What a call on so many rows took."""
+        """Record the duration of a call of predicate k on `rows` rows."""
         self.costs[k].record(rows, ns if cpu_ns is None else self._waits[k].counted(rows, ns, cpu_ns[k]))
 
     def count_profile(self, seen: Profile) -> None:
-        """Book what calls on sampled rows cost. One that raised was cut short, and says nothing of the cost."""
+        """Count the cost of calls on sampled rows. A call that raised ended early and says nothing about the cost."""
         for k, count in enumerate(seen.evaluated):
             if count and not seen.errors[k]:
                 self._record(k, count, seen.ns[k], seen.cpu_ns)
 
     def count_shown(self, seen: Profile) -> None:
-        """Book profiled rows that are shown to the policy."""
+        """Count profiled rows that are passed to the policy."""
         work = self.work
         work.profile_tuples += len(seen.dropped)
         for k, evaluated in enumerate(seen.evaluated):
@@ -157,8 +157,8 @@ class LoopLedger:
                 work.profile_errors[k] += seen.errors[k]
 
     def count_trial(self, trial: Trial, rows: int, ns: int, candidate_ns: int) -> int:
-        """Book a trial; what it lost. The others see no more rows than they would have seen, so at most the candidate's
-        time is lost; what the slice took besides is the data's doing."""
+        """Count a trial, and return the time it lost. The other predicates see no more rows than without the trial, so
+        at most the candidate's time is lost; any further time is due to the data."""
         lost = min(max(0, round(ns - trial.expected_ns * rows / trial.rows)), candidate_ns)
         work = self.work
         work.trials += 1
@@ -168,26 +168,26 @@ class LoopLedger:
         return lost
 
     def count_profiling(self, ns: int) -> None:
-        """Time in which rows were sampled, copied or profiled."""
+        """Count time in which rows were sampled, copied or profiled."""
         self.work.profiling_ns += ns
         self._profiling_ns += ns
 
     def count_reoptimizing(self, ns: int) -> None:
-        """Time in which the policy decided."""
+        """Count time in which the policy decided."""
         self.work.reoptimizing_ns += ns
         self._reoptimizing_ns += ns
 
     def count_switch(self, before: Order, after: Order, reason: str) -> None:
-        """Another order is in force."""
+        """Count a switch to another order."""
         self.work.add_switch(Switch(self.rows_seen, before, after, reason))
 
     def seen(
         self, profile: Bits, known: Bits | None, siblings: tuple[Bits, Bits] | None, batch_rows: int,
         *, trial_ns: int = 0, trial_loss_ns: int = 0,
-    ) -> Seen:  # fmt: skip
-        """What was seen since the last call, for the policy."""
+    ) -> Observation:  # fmt: skip
+        """Return what was observed since the last call, for the policy."""
         evaluated, passed, ns, calls = (np.array(counter, dtype=np.int64) for counter in self._since)
-        seen = Seen(
+        seen = Observation(
             evaluated, passed, ns, np.array(self.cost_ns()), profile,
             known=known, costs=self._known_costs(), batch_rows=batch_rows,
             slices=self._slices_since, calls=calls,
@@ -200,18 +200,18 @@ class LoopLedger:
         return seen
 
     def begin(self) -> None:
-        """What was seen of the order in force until now is of no use any more, or has been taken."""
+        """Reset what was observed of the order in force, because it is obsolete or has been taken."""
         self.rows_since = self._slices_since = 0
         for counter in self._since:
             counter[:] = [0] * len(counter)
 
     def take_work(self) -> Work:
-        """What was done since the last call."""
+        """Return the work done since the last call."""
         work, self.work = self.work, Work.none(len(self.costs))
         return work
 
     def cost_ns(self) -> list[float]:
-        """What one more row costs each predicate; nan where nobody knows."""
+        """Return the cost of one more row, by predicate; nan if it is unknown."""
         return [cost.per_row_ns if cost.known else math.nan for cost in self.costs]
 
     def _known_costs(self) -> Costs:
@@ -223,7 +223,7 @@ class LoopLedger:
         )
 
     def cost_snapshot(self) -> dict[str, Any]:
-        """What the predicates cost, for a worker that begins."""
+        """Return the costs of the predicates, for a worker that starts."""
         known = [cost if cost.known else None for cost in self.costs]
         return {
             "cost_ns": [cost and round(cost.per_row_ns, 1) for cost in known],
@@ -233,7 +233,7 @@ class LoopLedger:
         }
 
     def take_over_costs(self, snapshot: Mapping[str, Any], *, better: bool = False) -> None:
-        """Begin with the costs another worker has found. `better`: only with those it knows clearly better."""
+        """Take over the costs that another worker has found. `better`: only those it knows clearly better."""
         per_row = snapshot.get("cost_ns") or ()
         unknown = [None] * len(per_row)
         more = (snapshot.get(key) or unknown for key in ("fixed_ns", "error_ns", "most_rows"))
@@ -243,7 +243,7 @@ class LoopLedger:
             cost.take_over(float(ns), float(fixed or 0.0), None if error is None else float(error), int(rows or 0))
 
     def recall_costs(self, recalled: Recalled) -> None:
-        """Begin with the costs of an earlier run, until calls here are known."""
+        """Start with the costs of an earlier run, until the cost of calls here is known."""
         for cost, per_row, fixed in zip(self.costs, recalled.cost_ns, recalled.fixed_ns, strict=True):
             if per_row is not None:
                 cost.take_over(per_row, fixed or 0.0)

@@ -1,10 +1,10 @@
-"""The order of a filter set's native predicates: what sampled rows showed, and what follows from it.
+"""The order of a filter set's native predicates, learned from sampled rows.
 
-Answers: in which order the next query, or the next micro-batch of a `foreachBatch`, evaluates its native predicates.
-Those that a source can take over come first, cheap kinds before dear ones. The others are in the greedy order over the
-outcomes of sampled rows (so correlations count), with costs by kind of expression; until enough rows were sampled, the
-cheap kinds come first. The order changes only when a row then costs clearly less.
-Cost: a dictionary of outcomes, forgotten by half and half; one look at it a query or micro-batch.
+Answers: the order in which the next query, or the next micro-batch of a `foreachBatch`, evaluates native predicates.
+Predicates that a source can take over come first, cheap kinds before expensive ones. The others are in the greedy order
+over the outcomes of sampled rows (so correlations count), with costs by kind of expression. Until enough rows are
+sampled, the cheap kinds come first. The order changes only if a row then costs clearly less.
+Cost: a dictionary of outcomes, in which older ones count less and less; it is read once per query or micro-batch.
 Reference: Babu, Motwani, Munagala, Nishizawa, Widom: Adaptive Ordering of Pipelined Stream Filters. SIGMOD 2004,
 definition 4.1 (Static Greedy).
 """
@@ -26,33 +26,33 @@ from thalweg.events import NativeObserved, from_json
 from thalweg.plan import NativePlan, Pipeline
 
 LEAST_SAMPLED = 50
-"""Rows below which a sample says nothing."""
+"""The number of rows below which a sample is ignored."""
 REMEMBERED = 1000
-"""Sampled rows that count when new ones come (a-greedy, table 1: the window of profile tuples)."""
+"""The weight, in rows, of older samples when new ones arrive (a-greedy, table 1: the window of profile tuples)."""
 CLEARLY = 0.95
-"""The order changes when a row costs less than this share of what it costs now: both are estimates."""
+"""The order changes if a row costs less than this share of its current cost. Both costs are estimates."""
 CALM, EVERY = 4, 4
-"""When enough rows are remembered and the order has stood four times, only every fourth query is sampled."""
+"""If enough rows are remembered and the order has been kept four times in a row, only every fourth query is sampled."""
 MOST_PENDING = 100
-"""Batch DataFrames whose first action is waited for."""
+"""The number of batch DataFrames whose first action is awaited."""
 
 Order = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """The order a query starts with, the one before, and why."""
+    """The order a query starts with, the previous one, and the reason."""
 
     order: Order
     before: Order
     reason: str
     sampled: bool
-    """Whether rows of this query are sampled; a query that runs for ever should be in any case."""
+    """Whether rows of this query are sampled. A query that runs indefinitely should be sampled in any case."""
 
 
 @dataclass(frozen=True, slots=True)
 class NativeRun:
-    """The run, or the micro-batch, that a record is of: the fields of `NativeObserved` by the same names."""
+    """The run or the micro-batch of a record. The fields have the same names as in `NativeObserved`."""
 
     run: str
     kind: str
@@ -64,7 +64,7 @@ class NativeRun:
 
 
 class NativeOrder:
-    """Lives as long as its filter set; safe to use from several threads."""
+    """The learned order of one filter set, for as long as that exists. It is safe to use from several threads."""
 
     def __init__(self, plan: NativePlan) -> None:
         self.plan = plan
@@ -73,19 +73,21 @@ class NativeOrder:
         self._weights: dict[int, float] = {}
         self._order: Order = plan.pipeline.start
         self._by_kind = self._cheap_kinds_first()
-        self._decided = self._stood = 0
+        self._decided = self._unchanged = 0
         self._pending: list[Callable[[], bool]] = []
         self._recalled: set[str] = set()
         self._lock = threading.Lock()
 
     @property
     def worth_sampling(self) -> bool:
-        """Whether sampled rows could change the order: at least two that are neither free nor bound by their guards."""
+        """Whether sampled rows could change the order. At least two of the learned predicates must not be bound to an
+        order by their guards."""
         learned, waits_for = self.plan.learned, self.plan.waits_for
         return any(a not in waits_for[b] and b not in waits_for[a] for a, b in itertools.combinations(learned, 2))
 
     def learn(self, outcomes: Mapping[int, float]) -> None:
-        """Outcomes of sampled rows, as bits of what dropped them; older ones count for `REMEMBERED` rows at most."""
+        """Add outcomes of sampled rows, as bits of the predicates that dropped them. Older outcomes count for at most
+        `REMEMBERED` rows."""
         with self._lock:
             fade = min(1.0, REMEMBERED / max(sum(self._weights.values()), 1.0))
             if outcomes:
@@ -94,20 +96,20 @@ class NativeOrder:
                 self._weights[mask] = self._weights.get(mask, 0.0) + count
 
     def decide(self, adapts: bool) -> Ordered:
-        """The order to start with now; as written where the policy does not learn."""
+        """Return the order to start with now; the written order if the policy does not learn."""
         self.settle()
         with self._lock:
             before = self._order
             after, reason = self._next(adapts)
             self._order = after
             self._decided += 1
-            self._stood = self._stood + 1 if after == before else 0
-            calm = self._stood > CALM and sum(self._weights.values()) >= REMEMBERED
+            self._unchanged = self._unchanged + 1 if after == before else 0
+            calm = self._unchanged > CALM and sum(self._weights.values()) >= REMEMBERED
             sampled = adapts and self.worth_sampling and (not calm or self._decided % EVERY == 0)
             return Ordered(after, before, reason, sampled)
 
     def foreseen(self, adapts: bool) -> tuple[Order, str]:
-        """What `decide` would answer now, and why; nothing changes by it."""
+        """Return the order that `decide` would return now, and the reason, without changing anything."""
         self.settle()
         with self._lock:
             return self._next(adapts)
@@ -125,7 +127,7 @@ class NativeOrder:
             )
         masks = list(self._weights)
         weights = np.array([self._weights[mask] for mask in masks])
-        # ties go to the cheaper kind: columns stand in that order
+        # on a tie the cheaper kind wins, because columns are in that order
         columns = [k for k in self._by_kind if k in self.plan.learned]
         dropped = np.array([[bool(mask >> k & 1) for k in columns] for mask in masks])
         times = [self.costs[k] for k in columns]
@@ -134,9 +136,9 @@ class NativeOrder:
         names = self.plan.names
         greedy = greedy_order(dropped, times, weights, Pipeline(tuple(names[k] for k in columns), guards))
         now = tuple(place[k] for k in before if k in place)
-        stands = before[: len(self.plan.first)] == self._by_kind[: len(self.plan.first)]
+        first_unchanged = before[: len(self.plan.first)] == self._by_kind[: len(self.plan.first)]
         cost, cost_now = (order_cost(order, dropped, times, weights) for order in (greedy, now))
-        if stands and cost > CLEARLY * cost_now:
+        if first_unchanged and cost > CLEARLY * cost_now:
             return before, f"no order is clearly cheaper over {sampled:,.0f} sampled rows"
         mover = columns[next((a for a, b in zip(greedy, now, strict=True) if a != b), greedy[0])]
         share = float(weights[dropped[:, place[mover]]].sum()) / sampled
@@ -147,7 +149,8 @@ class NativeOrder:
         return self._by_kind[: len(self.plan.first)] + tuple(columns[i] for i in greedy), reason
 
     def _cheap_kinds_first(self) -> Order:
-        """Those a source can take over, then the others; each cheapest first, as far as guards allow."""
+        """Return the predicates that a source can take over, then the others; each group cheapest first, as far as
+        guards allow."""
         order: list[int] = []
         for stage in (self.plan.first, self.plan.learned):
             left = list(stage)
@@ -159,7 +162,7 @@ class NativeOrder:
         return tuple(order)
 
     def record(self, ordered: Ordered, outcomes: Mapping[int, float], of: NativeRun) -> NativeObserved:
-        """What one run, or one micro-batch, tells."""
+        """Return the event record of one run or one micro-batch."""
         tested, passed = [], []
         for k, guards in enumerate(self.plan.waits_for):
             held = {mask: n for mask, n in outcomes.items() if not any(mask >> g & 1 for g in guards)}
@@ -177,8 +180,8 @@ class NativeOrder:
         )  # fmt: skip
 
     def recall(self, path: str | os.PathLike[str] | None) -> None:
-        """Learn from the events of earlier runs, once a file; lines that are no such events are passed over. Of a
-        micro-batch that was run again only the last time counts."""
+        """Learn from the events of earlier runs, once per file. Other lines are skipped. If a micro-batch was run
+        several times, only the last time counts."""
         if path is None or str(path) in self._recalled or not Path(path).is_file():
             return
         self._recalled.add(str(path))
@@ -198,12 +201,13 @@ class NativeOrder:
             self.learn(dict(zip(record.masks, record.counts, strict=True)))
 
     def expect(self, fetch: Callable[[], bool]) -> None:
-        """What the first action on a DataFrame observes is fetched when somebody next decides or reports."""
+        """Register a function that fetches what the first action on a DataFrame observes. It is called at the next
+        decision or report."""
         with self._lock:
             self._pending = [*self._pending[-MOST_PENDING:], fetch]
 
     def settle(self) -> None:
-        """Fetch what has been observed since; never waits."""
+        """Fetch what has been observed since the last call, without waiting."""
         with self._lock:
             pending, self._pending = self._pending, []
         waiting = [fetch for fetch in pending if not fetch()]

@@ -1,8 +1,8 @@
-"""Which rows of a filter chain are asked for, and how rows that failed are told apart from those that passed.
+"""The rows that a filter chain returns, and how failed rows are distinguished from those that passed.
 
-Rows that failed before a join are joined all the same: what conditions raised on them is text in a column of their
-stream, null in all other rows. The text is JSON, a list of predicates and errors, so that windows and checkpoints hold
-it like any other text. Above the join a row that has some fails the query, or is set aside.
+Rows that failed before a join are joined like all others: the errors that conditions raised on them are text in a
+column of their stream, null in all other rows. The text is JSON, a list of predicates and errors, so that windows and
+checkpoints store it like any other text. After the join a row with errors fails the query, or is set aside.
 
 >>> rows = pa.record_batch({"x": [0, 1, 2]})
 >>> failed = [FailedRow(2, (("odd(a.x)", "ValueError: no number"),))]
@@ -35,53 +35,53 @@ ERRORS_COLUMN = "thalweg_errors"
 ERRORS_TYPE = pa.list_(pa.struct([("predicate", pa.string()), ("error", pa.string())]))
 
 NOT_DROPPED = "No condition drops the joined row"
-"""What a query says about a row that failed after a join, besides what was raised."""
+"""The part of the error message for a row that failed after a join; what was raised comes before it."""
 
 
 class Wanted(Enum):
-    """What comes out."""
+    """The rows that a filter chain returns."""
 
     KEPT = "kept"
     """The rows that pass."""
     TAGGED = "tagged"
-    """They and the rows that failed, with a column of errors that is null where the row passed."""
+    """The rows that pass and those that failed, with a column of errors that is null if the row passed."""
     CARRIED = "carried"
-    """The same, with errors as text, for rows that are joined before anybody decides what becomes of them."""
+    """The same, with errors as text, for rows that are joined before their errors are handled."""
     FAILED = "failed"
-    """The rows that failed, with that column."""
+    """The rows that failed, with a column of errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedRows:
-    """Which rows come out, and the name of their column of errors, where they have one."""
+    """The rows to return, and the name of their column of errors if they have one."""
 
     wanted: Wanted = Wanted.KEPT
     errors_column: str = ERRORS_COLUMN
 
 
 def check_wanted(wanted: Wanted, settings: FilterSettings, column: str, names: Sequence[str]) -> None:
-    """Refuse what cannot be given."""
+    """Raise `PlanError` if the wanted rows cannot be returned with these settings and columns."""
     if wanted is Wanted.KEPT:
         return
     if not settings.dead_letter:
         raise PlanError(
-            f'{wanted.value} rows are asked for, but on_error={settings.on_error!r}: use on_error="dead-letter"'
+            f'{wanted.value} rows are requested, but on_error={settings.on_error!r}: use on_error="dead-letter"'
         )
     if not isinstance(column, str) or not column:
-        raise PlanError(f"column={column!r}: must be the name of the column for the errors")
+        raise PlanError(f"column={column!r}: must be the name of a column for the errors")
     refuse_taken(column, names)
 
 
 def refuse_taken(column: str, names: Sequence[str]) -> None:
-    """A name for the column of errors that another column has."""
+    """Raise `PlanError` if another column already has the name of the column of errors."""
     if column.lower() in (name.lower() for name in names):
-        raise PlanError(f"there is a column {column!r} already: choose another name for the errors with column=")
+        raise PlanError(f"column {column!r} already exists: choose another name for the errors with column=")
 
 
 def rows_and_errors(
     batch: pa.RecordBatch, keep: NDArray[np.bool_], failures: Sequence[FailedRow], wanted: Wanted, column: str
 ) -> pa.RecordBatch:
-    """The wanted rows of a batch, in its order."""
+    """Return the wanted rows of a batch, in the order of the batch."""
     if wanted is Wanted.KEPT:
         return filter_rows(batch, keep)
     chosen = np.zeros_like(keep) if wanted is Wanted.FAILED else keep.copy()
@@ -100,14 +100,14 @@ def rows_and_errors(
 
 
 def passing(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
-    """The rows without errors in any of these columns, and without the columns."""
+    """Return the rows without errors in any of these columns, and remove the columns."""
     failed = _failed(batch, columns)
     batch = batch.drop_columns(list(columns))
     return batch if failed is None else filter_rows(batch, ~failed)
 
 
 def refuse_failed(batch: pa.RecordBatch, columns: Sequence[str], redact: bool) -> pa.RecordBatch:
-    """All rows, without the columns of errors; raises if there are errors."""
+    """Return all rows without the columns of errors. Raise `FailedRowError` if there are errors."""
     failed = _failed(batch, columns)
     if failed is None:
         return batch.drop_columns(list(columns))
@@ -118,7 +118,7 @@ def refuse_failed(batch: pa.RecordBatch, columns: Sequence[str], redact: bool) -
 
 
 def failing(batch: pa.RecordBatch, columns: Sequence[str], errors: str) -> pa.RecordBatch:
-    """The rows with errors in any of these columns, with all of them in a column `errors`."""
+    """Return the rows with errors in any of these columns, with all their errors in the column `errors`."""
     failed = _failed(batch, columns)
     rows = batch.slice(0, 0) if failed is None else filter_rows(batch, failed)
     carried = [rows.column(column).to_pylist() for column in columns]
@@ -130,7 +130,7 @@ def failing(batch: pa.RecordBatch, columns: Sequence[str], errors: str) -> pa.Re
 
 
 def _failed(batch: pa.RecordBatch, columns: Sequence[str]) -> NDArray[np.bool_] | None:
-    """One bit per row; None: no row has errors."""
+    """Return one bit per row: whether it has errors. None if no row has."""
     some = [batch.column(column) for column in columns]
     some = [column for column in some if column.null_count < len(column)]
     if not some:

@@ -12,7 +12,7 @@ Bits = NDArray[np.bool_]
 
 
 class Shared(NamedTuple):
-    """What other workers have shared."""
+    """Profile tuples and costs that other workers have shared."""
 
     tuples: Bits
     """Profile tuples. Two bits per filter: whether it drops the row, and whether that is known."""
@@ -26,7 +26,7 @@ class Pool(Protocol):
     """A place where workers with the same mark share profile tuples and costs."""
 
     def give(self, mark: str, tuples: Bits, fresh: bool, costs: Mapping[str, Any]) -> None:
-        """Share these with the other workers. `fresh`: sampled under an urgent request (`Wants.urgent`)."""
+        """Share these with the other workers. `fresh`: sampled under an urgent request (`ProfilingRequest.urgent`)."""
         ...
 
     def news(self) -> bool:
@@ -34,5 +34,5 @@ class Pool(Protocol):
         ...
 
     def take(self, mark: str) -> Shared | None:
-        """What other workers have shared since the last call; None if nothing."""
+        """Return what other workers have shared since the last call; None if nothing."""
         ...

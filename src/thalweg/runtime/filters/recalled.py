@@ -39,7 +39,7 @@ class Recalled:
 
 
 def recalled(path: str | os.PathLike[str] | None, pipeline: Pipeline) -> Recalled | None:
-    """What an earlier run learned about these predicates; None if there is no file or no record that fits."""
+    """Return what an earlier run learned about these predicates; None if there is no file or no record that fits."""
     if path is None or len(pipeline) < 2:
         return None
     names = [json.dumps(name).encode() for name in pipeline.names]
@@ -63,7 +63,7 @@ def _tail(path: Path) -> list[bytes]:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(size - TAIL_BYTES, 0))
             return file.read(TAIL_BYTES).split(b"\n")
-    except OSError:  # it cannot be read; writing to it will report why
+    except OSError:  # the file cannot be read; writing to it will report why
         return []
 
 
@@ -77,11 +77,11 @@ def _fitting(record: Observed, pipeline: Pipeline) -> Recalled | None:
     fixed = record.fixed_ns or (None,) * len(place)
     return Recalled(
         order,
-        tuple(_believed(record.cost_ns[k], least=0.0) for k in place),
-        tuple(_believed(fixed[k]) for k in place),
+        tuple(_plausible(record.cost_ns[k], least=0.0) for k in place),
+        tuple(_plausible(fixed[k]) for k in place),
     )
 
 
-def _believed(ns: float | None, least: float = -1.0) -> float | None:
-    """The cost, or None if no predicate can have it; a cost of 0 per row would make a predicate free."""
+def _plausible(ns: float | None, least: float = -1.0) -> float | None:
+    """Return the cost, or None if it is implausible. A cost of 0 per row would make a predicate free."""
     return float(ns) if ns is not None and least < ns <= MOST_NS else None

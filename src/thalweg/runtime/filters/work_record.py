@@ -1,4 +1,4 @@
-"""Work done by a loop, as text that travels in a column, and as event records on the driver."""
+"""The work done by a loop: encoded as text in a column of the output, and decoded to event records on the driver."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from thalweg.runtime.filters.filter_loop import FilterLoop
 from thalweg.runtime.filters.loop_ledger import Work
 
 MOST_SWITCHES = 50
-"""Recorded one by one a record; a policy that thrashes must not flood the driver."""
+"""The most switches that a record lists one by one, so that a policy that thrashes does not flood the driver."""
 
 
 IF_ANY = ("trials", "trial_rows", "trial_ns", "trial_loss_ns", "compiling_ns", "standing")
-"""Counters and words that are left out of the text while they are nothing, as most are most of the time."""
+"""Fields that are left out of the text while they are zero or empty, as most are most of the time."""
 
 
 def encode(loop: FilterLoop[Any], worker: str, task: Mapping[str, Any] | None = None) -> str:
-    """Take the loop's work since the last call, as compact JSON; `task` says on whose behalf it was done."""
+    """Take the loop's work since the last call and return it as compact JSON. `task` identifies the Spark task."""
     work = loop.take_work()
     counters = {
         name: getattr(work, name)
@@ -50,38 +50,40 @@ def encode(loop: FilterLoop[Any], worker: str, task: Mapping[str, Any] | None = 
 def decode(
     text: str, *, plan: FilterPlan, policy: str, run: str, kind: str, batch: int | None, query_name: str | None = None
 ) -> list[Record]:  # fmt: skip
-    """The event records of one encoded piece of work."""
-    told: dict[str, Any] = json.loads(text)
+    """Return the event records of one encoded piece of work."""
+    record: dict[str, Any] = json.loads(text)
     names = plan.pipeline.names
-    behalf = Behalf.taken(told, run, policy, batch)
-    switches, omitted = told.pop("switches"), told.pop("omitted")
-    order = tuple(names[k] for k in told.pop("order"))
-    counters: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in told.items()}
+    record_origin = RecordOrigin.taken(record, run, policy, batch)
+    switches, omitted = record.pop("switches"), record.pop("omitted")
+    order = tuple(names[k] for k in record.pop("order"))
+    counters: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in record.items()
+    }
     return [
-        *behalf.switch_records(switches, names),
+        *record_origin.switch_records(switches, names),
         Observed(
             kind=kind, predicates=names, order=order, omitted_switches=omitted, query_name=query_name,
-            **behalf.fields(), **counters,
+            **record_origin.fields(), **counters,
         ),
     ]  # fmt: skip
 
 
-def compact(told: Mapping[str, Any]) -> str:
-    """JSON without blanks."""
-    return json.dumps(told, separators=(",", ":"))
+def compact(record: Mapping[str, Any]) -> str:
+    """Return a record as JSON without blanks."""
+    return json.dumps(record, separators=(",", ":"))
 
 
 def switches_of(work: Work) -> dict[str, Any]:
-    """The first ones, and how many there were besides."""
-    told = work.switches[:MOST_SWITCHES]
+    """Return the first `MOST_SWITCHES` switches, and the number of further ones."""
+    listed = work.switches[:MOST_SWITCHES]
     return {
-        "switches": [[s.at, s.before, s.after, s.reason] for s in told],
-        "omitted": len(work.switches) - len(told),
+        "switches": [[s.at, s.before, s.after, s.reason] for s in listed],
+        "omitted": len(work.switches) - len(listed),
     }
 
 
 def in_force(work: Work) -> dict[str, Any]:
-    """What the order at the end alone did."""
+    """Return the counters of the order that is in force at the end, without those of earlier orders."""
     return {
         "switched": bool(work.switches),
         "rows_in_force": work.rows_in_force,
@@ -91,8 +93,8 @@ def in_force(work: Work) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Behalf:
-    """Who did a piece of work, and for what: the same in every record of it."""
+class RecordOrigin:
+    """The run, batch, worker, policy and query of a piece of work; the same in all of its records."""
 
     run: str
     batch: int | None
@@ -102,23 +104,23 @@ class Behalf:
     start: str | None = None
 
     @classmethod
-    def taken(cls, told: dict[str, Any], run: str, policy: str, batch: int | None) -> Behalf:
-        """Out of an encoded piece of work, which keeps the rest. A batch that is given goes before what a task knew."""
-        told.pop("task", None)
-        in_query = told.pop("batch", None)
+    def taken(cls, record: dict[str, Any], run: str, policy: str, batch: int | None) -> RecordOrigin:
+        """Remove the origin from a decoded record and return it. If `batch` is given, it replaces that of the task."""
+        record.pop("task", None)
+        in_query = record.pop("batch", None)
         return cls(
-            run, in_query if batch is None else batch, told.pop("worker"), policy, told.pop("query", None),
-            told.pop("start", None),
+            run, in_query if batch is None else batch, record.pop("worker"), policy, record.pop("query", None),
+            record.pop("start", None),
         )  # fmt: skip
 
     def fields(self) -> dict[str, Any]:
-        """By name."""
+        """Return the fields of the origin by name."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     def switch_records(
         self, switches: Sequence[Sequence[Any]], names: Sequence[str], within: str = ""
     ) -> Iterator[Record]:
-        """Two a switch; `within` names a part of the worker's work."""
+        """Return two records per switch. `within` names a part of the worker's work."""
         worker = f"{self.worker} {within}" if within else self.worker
         for at, before, after, reason in switches:
             old, new = (tuple(names[k] for k in order) for order in (before, after))

@@ -1,1 +1,1 @@
-"""Windowed joins: the loops, what they take in, hold and put out, and what travels and is stored."""
+"""Windowed joins: the loops, their input, windows and output, their records and their stored state."""

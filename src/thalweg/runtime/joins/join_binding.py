@@ -1,6 +1,6 @@
-"""A join plan met with the columns of its streams: types checked, windows in ticks, keys as words, output columns.
+"""A join plan bound to the columns of its streams: checked types, windows in ticks, keys as words, output columns.
 
-Everything a user can get wrong about columns is told here, before any row is read.
+Everything a user can get wrong about columns is reported here, before any row is read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from thalweg.kernels.salt import Salt
 from thalweg.kernels.window_chunks import Hashed, WordsOf
 from thalweg.kernels.window_store import ends_of
 from thalweg.plan.join_condition import typed
-from thalweg.plan.join_graph import Key
+from thalweg.plan.join_graph import KeyClasses
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_select import TIME, Column, result_name, selected
 from thalweg.plan.window import TICK_NS, length_of
@@ -34,33 +34,34 @@ _UNITS = ("s", "ms", "us", "ns")
 
 @dataclass(frozen=True)
 class JoinBinding:
-    """A plan and the schema of each of its streams and tables."""
+    """A join plan bound to the schemas of its streams and tables."""
 
     plan: JoinPlan
     schemas: Mapping[str, pa.Schema]
-    """The columns that rows must bring, in the types in which windows and results hold them: see `plain_type`."""
+    """The columns that rows must have, in the types that windows and results use: see `plain_type`."""
     time_type: pa.DataType
-    """Of `event_time`: the finest of the streams' times."""
+    """The type of `event_time`: the finest of the streams' times."""
     windows: Mapping[str, int]
-    """Of streams; tables have none, nor have streams whose rows bring their ends."""
+    """The windows of streams. Tables have none, nor do streams with a column for the ends of their rows."""
     lateness: Mapping[str, int]
     kinds: tuple[KeyKind, ...]
-    """By class."""
+    """The kinds of keys, by class."""
     columns: tuple[Column, ...]
-    """Of the result, in its order."""
+    """The columns of the result, in order."""
     output: pa.Schema
     salt: Salt = dataclass_field(default_factory=Salt.drawn, compare=False)
-    """Of the hashes of keys. A loop that goes on with the windows of another one hashes their keys with its own."""
+    """The salt of the hashes of keys. A loop that continues with the windows of another loop hashes their keys again
+    with its own salt."""
 
     @classmethod
     def of(cls, plan: JoinPlan, schemas: Mapping[str, pa.Schema], salt: Salt | None = None) -> JoinBinding:
-        """Refuses what does not fit. `salt`: None draws a new one."""
+        """Bind a plan to schemas. Raise `PlanError` if they do not fit. If `salt` is None, a new one is drawn."""
         graph = plan.graph
-        needed = {alias: _asked_for(plan, alias, schemas[alias]) for alias in graph.aliases}
+        needed = {alias: _needed_columns(plan, alias, schemas[alias]) for alias in graph.aliases}
         columns = selected(plan.select, {alias: schemas[alias].names for alias in graph.aliases})
         for alias, column in columns:
             if alias:
-                _demand(schemas[alias], alias, column, "select=")
+                _check_column(schemas[alias], alias, column, "select=")
                 needed[alias].add(column)
         plain_schemas = {
             alias: plain_schema(pa.schema([field for field in schemas[alias] if field.name in names]))
@@ -70,7 +71,7 @@ class JoinBinding:
             for field in schema:
                 if not can_be_gathered(field.type):
                     raise PlanError(
-                        f"{alias}.{field.name} is {field.type}, of which Arrow gathers no rows: cast or drop it"
+                        f"{alias}.{field.name} is {field.type}, whose rows Arrow cannot gather: cast or drop it"
                     )
         kinds = tuple(
             KeyKind.of([(f"{a}.{c}", schemas[a].field(c).type) for a, c in members.items()])
@@ -90,29 +91,29 @@ class JoinBinding:
         )  # fmt: skip
 
     def plain(self, alias: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """A batch with the columns and types of `schemas`; it may bring more."""
+        """Return a batch with the columns and types of `schemas`. Further columns of the batch are removed."""
         schema = self.schemas[alias]
         if batch.schema.names != schema.names:
             batch = batch.select(schema.names)
         return batch if batch.schema.types == schema.types else plain(batch, schema)
 
     def held(self, alias: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """What a window holds of rows."""
+        """Return the columns of rows that a window holds."""
         return batch if self.stored[alias] is self.schemas[alias] else batch.select(self.stored[alias].names)
 
     def times(self, alias: str, batch: pa.RecordBatch) -> tuple[Words, Bits | None]:
-        """The time of each row in ticks, and where there is one; None: everywhere."""
+        """Return the time of each row in ticks, and which rows have a time; None if all rows have."""
         return self._ticks(alias, self.plan.times[alias], batch)
 
     def begins(self, alias: str, batch: pa.RecordBatch) -> int:
-        """The least time of a batch; before all others where it has none."""
+        """Return the smallest time of a batch; `BEGINNING` if it has none."""
         times, known = self.times(alias, batch)
         times = times if known is None else times[known]
         return int(times.min()) if len(times) else BEGINNING
 
     def ends(self, alias: str, batch: pa.RecordBatch, times: Words) -> Words:
-        """Until when rows may have partners, in ticks: their times and the window, or what a column says; for ever if
-        they are of a table."""
+        """Return the time until which each row may have partners, in ticks: its time plus the window, or the value of a
+        column. Rows of a table may have partners indefinitely."""
         if alias in self.windows:
             return ends_of(times, self.windows[alias])
         ends = np.full(len(times), END, np.int64)
@@ -135,8 +136,8 @@ class JoinBinding:
             remedy = "filter it out before the join, or cast the columns to a coarser unit"
             raise ExpressionError(f"{what}: {error}; {remedy}").or_redacted(f"{what}; {remedy}") from None
 
-    def keys(self, alias: str, batch: pa.RecordBatch) -> tuple[dict[Key, Words], Bits | None]:
-        """What the rows are probed by, and which rows can have partners; None: all."""
+    def keys(self, alias: str, batch: pa.RecordBatch) -> tuple[dict[KeyClasses, Words], Bits | None]:
+        """Return the keys by which rows are probed, and which rows can have partners; None if all can."""
         words: dict[int, Words] = {}
         usable: Bits | None = None
         for c in self._classes[alias]:
@@ -151,18 +152,18 @@ class JoinBinding:
         return {key: self._combined([words[c] for c in key]) for key in self.key_sets[alias]}, usable
 
     @cached_property
-    def _classes(self) -> Mapping[str, Key]:
-        """The classes that each stream has a column in."""
+    def _classes(self) -> Mapping[str, KeyClasses]:
+        """The classes in which each stream has a column."""
         return {alias: self.plan.graph.classes_of(alias) for alias in self.plan.graph.aliases}
 
     def named_keys(self, alias: str, batch: pa.RecordBatch, row: int) -> str:
-        """The keys of a row in words."""
+        """Return the names and values of the keys of a row as text."""
         graph = self.plan.graph
         columns = dict.fromkeys(graph.column_of[c][alias] for c in graph.classes_of(alias))
         return ", ".join(f"{column}={shown(batch.column(column)[row])}" for column in columns)
 
     def _combined(self, words: list[Words]) -> Words:
-        """One word for those of several columns."""
+        """Combine the words of several columns into one."""
         from thalweg.kernels.keyed_hash import combine
 
         if len(words) == 1:
@@ -172,20 +173,22 @@ class JoinBinding:
             combine(combined, more, self.salt.one, self.salt.other)
         return combined
 
-    def hashed_keys(self, alias: str) -> Mapping[Key, Hashed]:
-        """Keys whose words depend on the salt. Their columns are in the window, since they are compared by value."""
+    def hashed_keys(self, alias: str) -> Mapping[KeyClasses, Hashed]:
+        """Return the keys whose words depend on the salt. Their columns are in the window, because they are compared by
+        value."""
         return {
             key: partial(self._hashed_words, alias, key)
             for key in self.key_sets[alias]
             if len(key) > 1 or not self.kinds[key[0]].exact
         }
 
-    def _hashed_words(self, alias: str, key: Key, batch: pa.RecordBatch) -> Words:
+    def _hashed_words(self, alias: str, key: KeyClasses, batch: pa.RecordBatch) -> Words:
         column_of = self.plan.graph.column_of
         return self._combined([self.kinds[c].words(batch.column(column_of[c][alias]), self.salt)[0] for c in key])
 
     def words_of(self, alias: str) -> WordsOf | None:
-        """Times and keys from the columns that windows hold; None: these are not enough."""
+        """Return a function that computes times and keys from the columns that windows hold; None if these columns are
+        not enough."""
         graph = self.plan.graph
         asked = {graph.column_of[c][alias] for c in graph.classes_of(alias)} | {
             column for a, *columns in graph.within if a == alias for column in columns
@@ -196,25 +199,25 @@ class JoinBinding:
 
     @property
     def tick_ns(self) -> int | None:
-        """How long a tick is; None: times are whole numbers, and nobody knows."""
+        """The length of a tick in nanoseconds; None if times are whole numbers, for which it is unknown."""
         return TICK_NS[self.time_type.unit] if pa.types.is_timestamp(self.time_type) else None
 
     @cached_property
-    def key_sets(self) -> Mapping[str, tuple[Key, ...]]:
-        """By stream."""
+    def key_sets(self) -> Mapping[str, tuple[KeyClasses, ...]]:
+        """The keys of each stream and table."""
         return {alias: self.plan.graph.keys_of(alias) for alias in self.plan.graph.aliases}
 
     @cached_property
     def hashed(self) -> tuple[int, ...]:
-        """Classes whose words may be equal where their values are not, so that results are checked by value: hashed
-        ones, and those that are part of a key of several."""
+        """The classes whose words may be equal although their values are not, so that results are checked by value:
+        hashed classes, and those that are part of a key of several columns."""
         parts = {c for keys in self.key_sets.values() for key in keys if len(key) > 1 for c in key}
         return tuple(c for c, kind in enumerate(self.kinds) if not kind.exact or c in parts)
 
     @cached_property
     def stored(self) -> Mapping[str, pa.Schema]:
-        """What windows hold, by stream and table: columns of the result, and what is compared by value when rows have
-        been put together. Times and other keys are in the indexes."""
+        """The columns that windows hold, by stream and table: columns of the result, and columns that are compared by
+        value after rows have been put together. Times and other keys are in the indexes."""
         return {alias: self._stored(alias) for alias in self.plan.graph.aliases}
 
     def _stored(self, alias: str) -> pa.Schema:
@@ -227,24 +230,24 @@ class JoinBinding:
         return pa.schema([field for field in self.schemas[alias] if field.name in names])
 
 
-def _asked_for(plan: JoinPlan, alias: str, schema: pa.Schema) -> set[str]:
-    """The columns of conditions and the time."""
+def _needed_columns(plan: JoinPlan, alias: str, schema: pa.Schema) -> set[str]:
+    """Return the columns that the conditions and the time of a stream need."""
     graph = plan.graph
     named = [column for members in graph.column_of for a, column in members.items() if a == alias]
     named += [column for a, *columns in graph.within for column in columns if a == alias]
     named += [column for r in plan.residuals for a, column in r.columns if a == alias]
     for column in named:
-        _demand(schema, alias, column, "on=")
+        _check_column(schema, alias, column, "on=")
     if alias in plan.times:
-        _demand(schema, alias, plan.times[alias], "time=")
+        _check_column(schema, alias, plan.times[alias], "time=")
         named.append(plan.times[alias])
     if alias in plan.ends:
-        _demand(schema, alias, plan.ends[alias], "ends")
+        _check_column(schema, alias, plan.ends[alias], "ends")
         named.append(plan.ends[alias])
     return set(named)
 
 
-def _demand(schema: pa.Schema, alias: str, column: str, where: str) -> None:
+def _check_column(schema: pa.Schema, alias: str, column: str, where: str) -> None:
     if column not in schema.names:
         names = ", ".join(schema.names)
         raise PlanError(f"{where}: {alias} has no column {column!r}{nearest(column, schema.names)}; it has {names}")
@@ -256,7 +259,7 @@ def _time_type(types: Mapping[str, pa.DataType]) -> pa.DataType:
     first = next(iter(types))
     for column, kind in types.items():
         if not (pa.types.is_timestamp(kind) or pa.types.is_integer(kind)):
-            raise PlanError(f"time=: {column} is {kind}; a time is a timestamp or a whole number, cast it")
+            raise PlanError(f"time=: {column} is {kind}, but a time must be a timestamp or a whole number; cast it")
         same_family = pa.types.is_timestamp(kind) == pa.types.is_timestamp(types[first])
         if not same_family or (pa.types.is_timestamp(kind) and (kind.tz is None) != (types[first].tz is None)):
             raise PlanError(f"time=: {first} is {types[first]} and {column} is {kind}; cast one of them")
@@ -290,7 +293,7 @@ def _equal(one: pa.Array, other: pa.Array) -> Bits:
 
 
 def shown(value: pa.Scalar) -> str:
-    """A key for a person to read. Arrow does not check that text is UTF-8, and what is not must not end a join.
+    """Return a key as readable text. Arrow does not check that text is UTF-8, and invalid text must not fail a join.
 
     >>> shown(pa.scalar("a key")), shown(pa.scalar(b"a\\xff").cast(pa.binary()))
     ("'a key'", "b'a\\\\xff'")

@@ -1,7 +1,7 @@
-"""The rows of a join's streams that can have partners: in time, with a time, with keys that something can equal, and
-with nothing against them in conditions on their stream alone.
+"""The rows of a join's streams that can have partners: they have a time and are not late, their keys can be equal to
+others, and they satisfy the conditions on their stream alone.
 
-The others are counted, by reason, and never lost silently.
+All other rows are counted by reason, and never lost silently.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.kernels.residual import Check
-from thalweg.plan.join_graph import Key
+from thalweg.plan.join_graph import KeyClasses
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.watermark import BEGINNING, Watermarks
 
@@ -22,43 +22,44 @@ Words = NDArray[np.int64]
 
 @dataclass(slots=True)
 class StreamCounts:
-    """Of one stream's rows. Additive."""
+    """Counters of the rows of one stream. They are additive."""
 
     rows: int = 0
     late: int = 0
     most_late: int = 0
-    """Ticks by which a row was late, at most."""
+    """The most ticks by which a row was late."""
     filtered: int = 0
-    """Dropped by a condition on this stream alone."""
+    """Rows dropped by a condition on this stream alone."""
     ahead: int = 0
-    """Of a time later than is believed: joined, but the watermark does not follow them."""
+    """Rows with a time later than is trusted. They are joined, but the watermark does not follow them."""
     no_time: int = 0
     no_key: int = 0
-    """A null among its keys, or a value no partner can have: never in a result."""
+    """Rows that cannot be in a result because a key is null or a value that no partner can have."""
     results: int = 0
-    """That came with a row of this stream."""
+    """Results that were completed by a row of this stream."""
     expired: int = 0
     looked: int = 0
     """Entries of indexes compared while results were put together."""
     most_rows: int = 0
-    """That its window held at once."""
+    """The most rows that its window held at once."""
     most_bytes: int = 0
     putting_ns: int = 0
-    """Spent on putting results together and on inserting."""
+    """Time spent on putting results together and on inserting."""
     compiling_ns: int = 0
-    """Spent on compiling and loading compiled loops, which no other time includes."""
+    """Time spent on compiling and loading compiled loops; no other time includes it."""
     most_matches: int = 0
     hottest: str = ""
     """The keys of the row with the most results; empty with `redact`."""
 
     def counted_elsewhere(self) -> None:
-        """Of rows that several have: who joins them says what came of it, one says how many there were."""
+        """Reset the counters of input rows. Several buckets get the same rows, but only one of them counts these; each
+        still counts its results."""
         self.rows = self.late = self.filtered = self.ahead = self.no_time = self.no_key = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """Rows of a stream that are not joined."""
+    """Rows of a stream that are not joined, and the reason."""
 
     stream: str
     why: str
@@ -67,38 +68,38 @@ class SetAside:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """Rows that take part."""
+    """Rows that take part in the join."""
 
     batch: pa.RecordBatch
-    keys: dict[Key, Words]
+    keys: dict[KeyClasses, Words]
     times: Words
     ends: Words
-    """Until when each may have partners."""
+    """The time until which each row may have partners."""
 
 
 class JoinIntake:
-    """Counts and watermarks of the streams."""
+    """Selects the rows that take part in a join, and keeps the counters and watermarks of the streams."""
 
     def __init__(self, binding: JoinBinding) -> None:
         self.binding = binding
         self.watermarks = Watermarks(binding.lateness)
         self.counts = {alias: StreamCounts() for alias in binding.plan.graph.aliases}
-        self.told = False
-        """Whether somebody who sees all rows of a stream tells the latest time, as Spark's buckets do not."""
+        self.latest_is_given = False
+        """Whether the latest time is set from outside. Spark's buckets do not see all rows of a stream."""
         self.set_aside: list[SetAside] | None = None
-        """Rows that were late or had no time, where somebody asks for them."""
+        """Rows that were late or had no time; None if they are not requested."""
         self._checks = {
             alias: [Check(r) for r in binding.plan.residuals if r.at_intake and r.streams == (alias,)]
             for alias in binding.plan.graph.aliases
         }
 
     def admit(self, alias: str, batch: pa.RecordBatch) -> Admitted | None:
-        """What is left of a batch; None: nothing."""
+        """Return the rows of a batch that take part; None if there are none."""
         found = self.in_time(alias, batch)
         return None if found is None else self._with_partners(alias, *found)
 
     def in_time(self, alias: str, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Words] | None:
-        """The rows of a batch that have a time and are not late, with their times; None: no row has a time."""
+        """Return the rows of a batch that have a time and are not late, with their times; None if no row has a time."""
         counts = self.counts[alias]
         counts.rows += batch.num_rows
         batch = self.binding.plain(alias, batch)
@@ -112,7 +113,7 @@ class JoinIntake:
         bound = self.watermarks.bound
         latest, beyond = latest_of(times, bound)
         counts.ahead += beyond
-        if latest is not None and not self.told:
+        if latest is not None and not self.latest_is_given:
             self.watermarks.seen(alias, latest)
         mark = self.watermarks.query
         if mark is not None and int(times.min()) < mark:
@@ -124,15 +125,15 @@ class JoinIntake:
         return batch, times
 
     def admit_table(self, alias: str, batch: pa.RecordBatch) -> Admitted | None:
-        """Rows of a table: without a time, they join with rows of any."""
+        """Return the rows of a table that take part. They have no time, and join with rows of any time."""
         self.counts[alias].rows += batch.num_rows
         batch = self.binding.plain(alias, batch)
         return self._with_partners(alias, batch, np.full(batch.num_rows, BEGINNING, np.int64))
 
     def _with_partners(self, alias: str, batch: pa.RecordBatch, times: Words) -> Admitted | None:
-        """Those with nothing against them but what other streams hold."""
+        """Return the rows that satisfy the conditions on their stream alone, and whose keys can have partners."""
         counts = self.counts[alias]
-        for check in self._checks[alias]:  # rows that cannot be in a result need no place in a window
+        for check in self._checks[alias]:  # rows that cannot be in a result must not take space in a window
             passed = check({(a, n): batch.column(n) for a, n in check.residual.columns})
             if not passed.all():
                 counts.filtered += batch.num_rows - int(passed.sum())
@@ -147,7 +148,7 @@ class JoinIntake:
         return Admitted(batch, keys, times, self.binding.ends(alias, batch, times))
 
     def take_aside(self) -> list[SetAside]:
-        """The rows set aside since the last call; none where nobody asks for them."""
+        """Return the rows set aside since the last call; none if they are not requested."""
         if self.set_aside is None:
             return []
         aside, self.set_aside = self.set_aside, []
@@ -159,17 +160,17 @@ class JoinIntake:
 
 
 def latest_of(times: Words, bound: int | None) -> tuple[int | None, int]:
-    """The largest time that is believed, if any is, and how many are beyond the bound.
+    """Return the largest trusted time, or None if there is none, and the number of times beyond the bound.
 
     >>> latest_of(np.array([3, 9, 5]), None), latest_of(np.array([3, 9, 5]), 6), latest_of(np.array([9]), 6)
     ((9, 0), (5, 1), (None, 1))
     """
     if len(times) and bound is not None and int(times.max()) > bound:
-        believed = times[times <= bound]
-        return (int(believed.max()) if len(believed) else None), len(times) - len(believed)
+        trusted = times[times <= bound]
+        return (int(trusted.max()) if len(trusted) else None), len(times) - len(trusted)
     return (int(times.max()) if len(times) else None), 0
 
 
 def only(batch: pa.RecordBatch, rows: NDArray[np.bool_]) -> pa.RecordBatch:
-    """The rows where it is true."""
+    """Return the rows for which `rows` is true."""
     return batch.filter(pa.array(rows))

@@ -1,11 +1,11 @@
-"""The loop that runs a windowed join of many streams under policies; the same one locally and in Spark's workers.
+"""The loop that runs a windowed join of many streams under policies. It is the same locally and in Spark's workers.
 
-Rows of one stream at a time: those that can have partners are probed for (`filter_loop` drives the probes as it drives
-filters, so every policy serves), put together with their partners, and then inserted. So each result comes once, with
-the last of its rows, whatever the order in which streams are read.
+The loop processes rows of one stream at a time. Rows that can have partners probe the other windows (`filter_loop` runs
+probes as it runs filters, so every policy works), are put together with their partners, and are then inserted. So each
+result is returned once, with the last of its rows, regardless of the order in which streams are read.
 
-A row is forgotten when the query's watermark has passed its time and its stream's window: no row that is not late can
-have it as a partner then.
+A row is removed when the query's watermark has passed its time plus its stream's window. Then no row that is not late
+can have it as a partner.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pyarrow as pa
 from thalweg.errors import PlanError
 from thalweg.kernels.columns import take_rows
 from thalweg.kernels.compiling import WorkingClock, compiled_by
-from thalweg.kernels.multiway_join import ResultLimits, Results, Told, TooManyResults, put_together
+from thalweg.kernels.multiway_join import ResultCounts, ResultLimits, Results, TooManyResults, put_together
 from thalweg.kernels.probe_chain import ProbeRows
 from thalweg.kernels.warm_up import warm_up
 from thalweg.kernels.window_store import WindowStore
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from thalweg.runtime.joins.tree_loop import TreeLoop
 
 Tables = Mapping[str, pa.RecordBatch | pa.Table | WindowStore]
-"""The rows of the plan's tables, or what another multiway loop made of them, since they do not change."""
+"""The rows of the plan's tables, or the stores that another multiway loop has built from them. Tables do not change."""
 
 
 class JoinLoop:
-    """State that outlives batches: windows, policies, watermarks."""
+    """A multiway join with the state that outlives batches: windows, policies and watermarks."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class JoinLoop:
         rng: np.random.Generator,
         tables: Tables | None = None,
     ) -> None:
-        """`tables`: whoever makes the loop again gives them again, they are in no snapshot."""
+        """Create a loop. `tables` are not part of snapshots: pass them again when the loop is created again."""
         compiled = compiled_by(clock)
         warm_up()
         graph, streams = binding.plan.graph, binding.plan.streams
@@ -83,7 +83,7 @@ class JoinLoop:
         self.counts[streams[0]].compiling_ns += compiled_by(clock) - compiled
 
     def process(self, alias: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The results that come with these rows. All of them must be taken before the next rows are given."""
+        """Return the results that these rows complete. Consume all of them before passing the next rows."""
         begun = self._now()
         admitted = self.intake.admit(alias, batch)
         self._worked(alias, begun)
@@ -104,42 +104,42 @@ class JoinLoop:
                 order = tuple(loop.chain.pipeline.names[k] for k in loop.order)
                 yield from self._put_together(alias, batch, rows, kept, order)
         if len(self.streams) == 1:
-            return  # nobody will ever look for these rows
+            return  # no other stream will probe for these rows
         begun = self._now()
         store, counts = self.stores[alias], self.counts[alias]
         held = self.binding.held(alias, batch)
-        self._refuse_too_much(held.nbytes)
+        self._check_memory(held.nbytes)
         store.insert(held, admitted.keys, admitted.times, admitted.ends)
         counts.most_rows, counts.most_bytes = max(counts.most_rows, len(store)), max(counts.most_bytes, store.nbytes)
         self._worked(alias, begun)
 
     def find_late(self, alias: str, batch: pa.RecordBatch) -> None:
-        """Set rows aside that are late or have no time, and nothing else: no row is probed for, joined or held."""
+        """Set aside rows that are late or have no time, and do nothing else: no row is probed, joined or stored."""
         begun = self._now()
         self.intake.in_time(alias, batch)
         self._worked(alias, begun)
 
     def begins(self, alias: str, batch: pa.RecordBatch) -> int:
-        """The least time of a batch; before all others where it has none."""
+        """Return the smallest time of a batch; `BEGINNING` if it has none."""
         return self.binding.begins(alias, batch)
 
     def end_round(self) -> None:
-        """The batches of a round have been processed: watermarks move, rows expire."""
+        """End a round: advance the watermarks and expire rows."""
         mark = self.watermarks.advance()
         if mark is not None:
             self.expire(mark)
 
     def expire(self, before: int) -> None:
-        """No row older than that will come any more: forget what can have no partner, and count it."""
+        """Remove and count the rows that can have no partner if no further row is older than `before`."""
         for alias, rows in self.forget(before).items():
             self.counts[alias].expired += rows
 
     def forget(self, before: int) -> Mapping[str, int]:
-        """The same without counting; how many rows of each stream were forgotten."""
+        """Remove the same rows as `expire` without counting them. Return their number by stream."""
         return {alias: self.stores[alias].expire(before) for alias in self.streams}
 
     def _hold(self, tables: Tables) -> None:
-        """Rows of tables are there before any row of a stream comes, and stay."""
+        """Store the rows of tables, before any row of a stream arrives. They are kept."""
         assert sorted(tables) == sorted(self.binding.plan.tables), "the rows of every table of the plan, and no others"
         for alias, rows in tables.items():
             if isinstance(rows, WindowStore):
@@ -156,9 +156,9 @@ class JoinLoop:
     def _put_together(
         self, alias: str, batch: pa.RecordBatch, rows: ProbeRows, kept: Any, order: tuple[str, ...]
     ) -> Iterator[pa.RecordBatch]:
-        counts, told = self.counts[alias], Told()
+        counts, totals = self.counts[alias], ResultCounts()
         begun = self._now()
-        found = put_together(self.trees[alias], self.stores, rows, kept, order, self._result_limits, told)
+        found = put_together(self.trees[alias], self.stores, rows, kept, order, self._result_limits, totals)
         try:
             for results in found:
                 out = self._output(alias, batch, results)
@@ -170,13 +170,13 @@ class JoinLoop:
         except TooManyResults as too_many:
             keys = self._named_keys(alias, batch, too_many.row)
             raise self.limits.too_many_matches(alias, keys) from None
-        counts.looked += told.looked
-        if told.results > counts.most_matches:
-            counts.most_matches = told.results
-            counts.hottest = self._named_keys(alias, batch, told.row)
+        counts.looked += totals.looked
+        if totals.results > counts.most_matches:
+            counts.most_matches = totals.results
+            counts.hottest = self._named_keys(alias, batch, totals.row)
 
     def _now(self) -> tuple[int, int]:
-        """The time, and how much of compiling it leaves out."""
+        """Return the time, and the compile time that it excludes."""
         return self.clock(), compiled_by(self.clock)
 
     def _worked(self, alias: str, begun: tuple[int, int]) -> None:
@@ -186,13 +186,13 @@ class JoinLoop:
         self.loops[alias].worked(ns)
         self.pool.credit.time_ns += ns
 
-    def _refuse_too_much(self, more: int) -> None:
+    def _check_memory(self, more: int) -> None:
         most = self.limits.max_bytes
         if most is not None and sum(self.stores[alias].nbytes for alias in self.streams) + more > most:
             raise self.limits.too_much_memory((alias, self.stores[alias]) for alias in self.streams)
 
     def _named_keys(self, alias: str, batch: pa.RecordBatch, row: int) -> str:
-        """The keys of a row in words; empty where no value may be given out."""
+        """Return the keys of a row as text; empty with `redact`."""
         return "" if self.options.redact else self.binding.named_keys(alias, batch, row)
 
     def _output(self, root: str, batch: pa.RecordBatch, results: Results) -> pa.RecordBatch:
@@ -206,39 +206,40 @@ class JoinLoop:
         return self.output.of(column, results.latest, root)
 
     def sizes(self) -> Mapping[str, tuple[int, int]]:
-        """Rows and bytes of each window."""
+        """Return the rows and bytes of each window."""
         return {alias: (len(store), store.nbytes) for alias, store in self.stores.items()}
 
     @property
     def windows(self) -> Mapping[str, WindowStore]:
-        """By stream and table."""
+        """The windows by stream and table."""
         return self.stores
 
     @property
     def nbytes(self) -> int:
-        """Memory of all windows."""
+        """The memory of all windows, in bytes."""
         return sum(store.nbytes for store in self.stores.values())
 
     def orders(self) -> Mapping[str, tuple[str, ...]]:
-        """By stream, in which order the others are probed."""
+        """Return, by stream, the order in which the others are probed."""
         return {a: tuple(loop.chain.pipeline.names[k] for k in loop.order) for a, loop in self.loops.items()}
 
     def take_probed(self, alias: str) -> Probed:
-        """What was done for the rows of a stream since the last call."""
+        """Return the work done for the rows of a stream since the last call."""
         probing, chain = self.loops[alias], self.chains[alias]
         looked, chain.looked = chain.looked, 0
         return Probed(chain.pipeline.names, probing.order, probing.take_work(), looked)
 
     def take_inner(self) -> Mapping[str, InnerResult]:
-        """Nothing is held but the windows."""
+        """Return no inner results: a multiway join holds only the windows."""
         return {}
 
     def learned(self) -> Mapping[str, Any]:
-        """By stream, what its policy knows."""
+        """Return, by stream, what its policy has learned."""
         return {alias: probing.snapshot() for alias, probing in self.loops.items()}
 
     def learn(self, learned: Mapping[str, Any]) -> None:
-        """Continue from there; a stream begins anew, in the order it has, where another policy has learned."""
+        """Continue from what was learned. If it was learned by another policy, the stream starts again, in its current
+        order."""
         for alias, snapshot in learned.items():
             with suppress(PlanError, KeyError, ValueError, TypeError):
                 self.loops[alias].restore(snapshot)
@@ -269,8 +270,9 @@ def make_join_loop(
     shape: Shape | None = None,
     methods: Mapping[Shape, str] | str = "hash",
 ) -> WindowedJoin:
-    """A new loop for a join: every carrier makes its loops here. Without a clock, time is that of work: compiling is
-    counted apart. `shape`: of a tree of binary joins, with the `methods` of `TreeLoop`; None: a multiway join."""
+    """Return a new loop for a join. All runtimes create their loops here. Without a clock, the loop measures time of
+    work, and compiling is counted separately. `shape`: the shape of a tree of binary joins, with the `methods` of
+    `TreeLoop`; None for a multiway join."""
     clock = clock or WorkingClock()
     if shape is None:
         return JoinLoop(binding, options, clock, rng, tables)

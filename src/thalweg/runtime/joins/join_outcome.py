@@ -1,7 +1,7 @@
-"""Which rows of a join are asked for, and how rows that were not joined are told apart from results.
+"""The rows that a join returns, and how rows that were not joined are distinguished from results.
 
-A row that came late or had no time has its own columns and nulls in all others; the column `lost` says why, and is null
-in results. It is the same here and on Spark.
+A row that is late or has no time has its own columns, and nulls in all others. The column `lost` says why it was not
+joined, and is null in results. This is the same locally and on Spark.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from thalweg.runtime.joins.join_intake import SetAside
 
 
 class JoinRows(Enum):
-    """What comes out."""
+    """The rows that a join returns."""
 
     RESULTS = "results"
     TAGGED = "tagged"
-    """Results, and the rows that are not joined because they came late or had no time."""
+    """Results, and the rows that are not joined because they are late or have no time."""
     LATE = "late"
-    """Those rows alone. Nothing is probed, joined or held for them."""
+    """Only the rows that are not joined. Nothing is probed, joined or stored for them."""
 
 
 @dataclass(frozen=True)
 class TaggedColumns:
-    """The columns of what comes out where rows that are not joined are asked for."""
+    """The columns of the output if rows that are not joined are requested."""
 
     binding: JoinBinding
     wanted: JoinRows
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """Streams and columns: those of results, and the others that are read. `lost` comes after them."""
+        """The streams and columns: those of results, then the others that are read. `lost` comes after them."""
         binding = self.binding
         carried = [(a, name) for a in binding.plan.streams for name in binding.schemas[a].names]
         columns = (*binding.columns, *(column for column in carried if column not in binding.columns))
@@ -51,7 +51,7 @@ class TaggedColumns:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """Of what comes out."""
+        """The schema of the output."""
         more = self.columns[len(self.binding.columns) :]
         fields = [self.binding.schemas[a].field(name).with_name(result_name((a, name))) for a, name in more]
         # every column of a stream is null in rows of the others
@@ -60,12 +60,12 @@ class TaggedColumns:
         )
 
     def results(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Results in these columns."""
+        """Return results in these columns."""
         nothing = [pa.nulls(batch.num_rows, field.type) for field in list(self.schema)[batch.num_columns :]]
         return pa.RecordBatch.from_arrays([*batch.columns, *nothing], schema=self.schema)
 
     def lost(self, part: SetAside) -> pa.RecordBatch:
-        """Rows that are not joined, in these columns."""
+        """Return rows that are not joined, in these columns."""
         rows = part.batch.num_rows
         own = {result_name((part.stream, name)): part.batch.column(name) for name in part.batch.schema.names}
         own[LOST] = pa.repeat(pa.scalar(f"{part.stream}: {part.why}"), rows)

@@ -1,7 +1,7 @@
-"""Results as a record batch: columns gathered, and what words and indexes could not decide checked on values.
+"""Results of a join as record batches: gathers the columns, and checks by value what words and indexes cannot decide.
 
-Keys that were hashed are compared by value, and further conditions are evaluated: so equal hashes of different keys
-never make a result.
+Hashed keys are compared by value, and further conditions are evaluated. So equal hashes of different keys never produce
+a result.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from thalweg.runtime.joins.join_intake import only
 
 
 class JoinOutput:
-    """Of one join."""
+    """Makes the record batches of the results of one join."""
 
     def __init__(self, binding: JoinBinding) -> None:
         self.binding = binding
-        # conditions on one stream alone were checked when its rows came
+        # conditions on a single stream were checked when its rows arrived
         self._checks = [Check(residual) for residual in binding.plan.residuals if not residual.at_intake]
         self._twins = {alias: self._equal_columns(alias) for alias in binding.plan.graph.aliases}
 
     def of(
         self, column: Callable[[str, str], pa.Array], latest: NDArray[np.int64], root: str | None = None
     ) -> pa.RecordBatch:
-        """`column` gathers a stream's column for the results; `latest` is the largest time of each. `root`: the stream
-        whose columns are gathered at the least cost; keys that are equal to its own are not gathered."""
+        """Return the results as a record batch. `column` gathers a stream's column for the results; `latest` is the
+        largest time of each result. `root`: the stream whose columns are cheapest to gather; key columns that are equal
+        to one of its columns are not gathered."""
         binding = self.binding
         gathered: dict[tuple[str, str], pa.Array] = {}
         twins = self._twins[root] if root is not None else {}
@@ -52,7 +53,7 @@ class JoinOutput:
                 equal = same(first, binding.kinds[c].canonical(once(*member)))
                 right = equal if right is None else right & equal
         for check in self._checks:
-            # a row that is no result by its keys, or by a condition before, must not make one raise
+            # a condition must not raise on rows that the keys or an earlier condition rule out
             passed = check({(a, n): once(a, n) for a, n in check.residual.columns}, right)
             right = passed if right is None else right & passed
         times = pa.Array.from_buffers(binding.time_type, len(latest), [None, pa.py_buffer(latest)])
@@ -61,12 +62,12 @@ class JoinOutput:
         return out if right is None or right.all() else only(out, right)
 
     def _equal_columns(self, root: str) -> Mapping[tuple[str, str], tuple[str, str]]:
-        """Key columns, and the one that holds the same in every result, of the root where it has one: those of a class
-        whose equal words are equal values, and of one type."""
+        """Return, for key columns, the column that has the same value in every result; a column of the root if there is
+        one. The columns are of the same class and type, and equal words of the class are equal values."""
         binding = self.binding
         found: dict[tuple[str, str], tuple[str, str]] = {}
         held = {alias: stored.names for alias, stored in binding.stored.items()}
-        held[root] = binding.schemas[root].names  # its rows have just come
+        held[root] = binding.schemas[root].names  # its rows are the batch being processed
         for c, columns in enumerate(binding.plan.graph.column_of):
             if c in binding.hashed:
                 continue

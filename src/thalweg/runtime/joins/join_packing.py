@@ -1,9 +1,9 @@
-"""Rows of a stream packed for the buckets of a join: few rows of bytes travel, instead of many of columns.
+"""Packs the rows of a stream for the buckets of a join: a few rows of bytes are sent instead of many rows of columns.
 
-A stream that has a column of the class by which the join is partitioned is spread over the buckets by it, by a hash
-whose salt is the same in all tasks and as long as the buckets keep their rows; any other stream is sent to every
-bucket. The last rows of a task tell every bucket the latest time the task has seen, so that all buckets have the same
-watermark.
+If a stream has a column of the class by which the join is partitioned, its rows are spread over the buckets by a hash
+of this column. The salt of the hash is the same in all tasks, and for as long as the buckets keep their rows. Any other
+stream is sent to every bucket. The last rows of a task send every bucket the latest time that the task has seen, so
+that all buckets have the same watermark.
 """
 
 from __future__ import annotations
@@ -29,32 +29,33 @@ PACKED = pa.schema(
         ("chunk", pa.binary()),
     ]
 )
-"""`first`: the least time of a chunk's rows; `latest`: the largest time its task has seen and believes, told once a
-task and bucket, else `BEGINNING` (among nulls PySpark would make it a float)."""
+"""The columns of packed rows. `first`: the smallest time of a chunk's rows. `latest`: the largest trusted time that the
+task has seen, sent once per task and bucket; otherwise `BEGINNING` (with nulls PySpark would make it a float)."""
 NOW = "__thalweg_now"
-"""The time by the clock, or the day, the same in all rows of a micro-batch, also when it is run again."""
+"""The column with the time of the clock, or the day. It is the same in all rows of a micro-batch, even if that is run
+again."""
 DAY_US = 86_400_000_000
 TOGETHER_ROWS = 200_000
 TOGETHER_BYTES = 16 << 20
-"""Rows are packed when as many are together."""
+"""Rows are packed when there are this many rows or bytes."""
 
 
 @dataclass(frozen=True)
 class Packing:
-    """Of one stream."""
+    """Packs the rows of one stream."""
 
     binding: JoinBinding
     alias: str
     key: int | None
-    """The class that rows are spread by; None: every bucket gets all of them."""
+    """The class by which rows are spread; None if every bucket gets all rows."""
     buckets: tuple[int, ...]
-    """Their ids."""
+    """The ids of the buckets."""
 
     def pack(
         self, batches: Iterable[pa.RecordBatch], ahead: int | None = None, salt: Salt = NO_SALT
     ) -> Iterator[pa.RecordBatch]:
-        """Batches of `PACKED`. `ahead`: how far ahead of the column `NOW` a time is believed; None: any is.
-        `salt`: the same in all tasks, and for as long as what was packed is held."""
+        """Return batches with the schema `PACKED`. `ahead`: how far a time may be ahead of the column `NOW` and be
+        trusted; None for any time. `salt`: the same in all tasks, and for as long as packed rows are held."""
         waiting: list[pa.RecordBatch] = []
         rows = size = 0
         latest = BEGINNING
@@ -68,8 +69,8 @@ class Packing:
                 bound = _now(batch.column(NOW)[0]) + ahead
             batch = self.binding.plain(self.alias, batch)
             times, known = self.binding.times(self.alias, batch)
-            believed, _ = latest_of(times if known is None else times[known], bound)
-            latest = latest if believed is None else max(believed, latest)
+            trusted, _ = latest_of(times if known is None else times[known], bound)
+            latest = latest if trusted is None else max(trusted, latest)
             waiting.append(batch)
             rows, size = rows + batch.num_rows, size + batch.nbytes
             if rows >= TOGETHER_ROWS or size >= TOGETHER_BYTES:
@@ -86,7 +87,7 @@ class Packing:
         for bucket, rows in zip(self.buckets, self._parts(waiting, salt), strict=True):
             if rows is None and not last:
                 continue
-            if rows is not before[0]:  # a stream that every bucket gets is written once
+            if rows is not before[0]:  # a stream that every bucket gets is serialized once
                 before = (
                     (None, BEGINNING, None) if rows is None else (rows, self._first(rows), memoryview(rows.serialize()))
                 )
@@ -110,7 +111,7 @@ class Packing:
         )  # fmt: skip
 
     def _parts(self, waiting: list[pa.RecordBatch], salt: Salt) -> list[pa.RecordBatch | None]:
-        """By bucket; None: no rows."""
+        """Return the rows of each bucket; None if it has none."""
         if not waiting:
             return [None] * len(self.buckets)
         whole = one_batch(waiting)
@@ -127,18 +128,18 @@ class Packing:
         ]
 
     def _first(self, rows: pa.RecordBatch) -> int:
-        """Before all others where one has no time."""
+        """Return the smallest time of the rows; `BEGINNING`, which is before all others, if a row has no time."""
         times, known = self.binding.times(self.alias, rows)
         return int(times.min()) if known is None else BEGINNING
 
 
-def _now(told: pa.Scalar) -> int:
-    """In microseconds. Of a day: when it has ended everywhere, whatever its time zone is."""
-    return (told.value + 2) * DAY_US if pa.types.is_date(told.type) else int(told.value)
+def _now(clock: pa.Scalar) -> int:
+    """Return the time in microseconds. For a day, it is the time at which the day has ended in every time zone."""
+    return (clock.value + 2) * DAY_US if pa.types.is_date(clock.type) else int(clock.value)
 
 
 def one_batch(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """End to end; together they must be far below 2 GB."""
+    """Concatenate batches. Together they must be far below 2 GB."""
     if len(batches) == 1:
         return batches[0]
     (whole,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
@@ -146,5 +147,5 @@ def one_batch(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def unpacked(binding: JoinBinding, alias: str, chunk: bytes) -> pa.RecordBatch:
-    """The rows of a chunk."""
+    """Return the rows of a packed chunk."""
     return pa.ipc.read_record_batch(pa.py_buffer(chunk), binding.schemas[alias])

@@ -1,11 +1,11 @@
-"""What the streams of one join share under `auto`: a budget, and the order of the stream that others find.
+"""What the streams of one join share under `auto`: a budget, and the order of probes of a hub.
 
 The budget is a share of all time of the join, so a stream that has something to learn can spend what the others do not.
 
-A stream that has keys in common with only one other, its *hub*, reaches every further window through it: `b` in
-`a.x = b.x AND a.y = c.y AND a.z = d.z` finds rows of `a`, and each of these finds partners in `c` and `d`, or none, as
-it did when it arrived itself. So the order of the hub's probes is a good one for `b`, and `b` takes it over until it
-has profiled enough rows of its own. It profiles them when the budget is not needed elsewhere.
+A stream that has keys in common with only one other stream, its *hub*, reaches every further window through it. In
+`a.x = b.x AND a.y = c.y AND a.z = d.z`, a row of `b` finds rows of `a`, and each of these finds partners in `c` and
+`d`, or none, as when it arrived. So the order of the hub's probes is good for `b`, too, and `b` uses it until it has
+profiled enough of its rows. It profiles them when the budget is not needed elsewhere.
 
 Guarantee: only what policies learn is shared, so results do not change.
 Cost: a comparison of two orders per batch.
@@ -17,18 +17,18 @@ from collections.abc import Mapping
 
 from thalweg.adapt.auto import Auto
 from thalweg.adapt.policy import Policy
-from thalweg.adapt.purse import Credit
+from thalweg.adapt.profiling_budget import PooledBudget
 from thalweg.plan.join_graph import JoinTree
 
 LOAN_NS = 3e5
-"""What each stream may spend on learning at the beginning, beyond the budget. It is less than for filters: no probe
-costs a hundred times as much as another, and windows that still fill say little about full ones."""
+"""The time each stream may spend on learning at the start, beyond the budget. It is less than for filters, because no
+probe costs a hundred times as much as another, and windows that are filling say little about full ones."""
 SHOW_NS = 600_000.0
-"""What a decision costs, until it is measured: the caches are full of windows."""
+"""The assumed cost of a decision until it is measured. It is high because windows fill the CPU caches."""
 
 
 class JoinPool:
-    """For the streams of one join."""
+    """The shared budget and orders of the streams of one join."""
 
     def __init__(self, trees: Mapping[str, JoinTree], policies: Mapping[str, Policy]) -> None:
         self._trees = trees
@@ -37,15 +37,15 @@ class JoinPool:
         self._hubs = {alias: hub for alias, hub in hubs.items() if hub in self._autos}
         self._pipelines = {alias: trees[alias].pipeline() for alias in self._hubs}
         self._followed = {alias: self._autos[hub].order for alias, hub in self._hubs.items()}
-        budget = next((policy.purse.budget for policy in self._autos.values()), 0.0)
+        budget = next((policy.profiling_budget.budget for policy in self._autos.values()), 0.0)
         count = len(self._autos)
-        self.credit = Credit(budget, LOAN_NS * count, show_ns=SHOW_NS, sharers=count, of_a_join=True)
+        self.credit = PooledBudget(budget, LOAN_NS * count, show_ns=SHOW_NS, sharers=count, of_a_join=True)
         for alias, policy in self._autos.items():
             policy.join(self.credit, follows=alias in self._hubs, leads=alias in self._hubs.values())
 
     def found(self, alias: str) -> tuple[tuple[int, ...], str] | None:
-        """Before a batch of a stream: the order that its hub has come to since this was last asked, and why it serves
-        here; None: there is none, or the stream knows enough itself."""
+        """Return the order that the hub of a stream has found since the last call, and the reason why it applies here;
+        None if there is none, or if the stream knows enough itself. Called before each batch of a stream."""
         if alias in self._autos:
             self._autos[alias].renew()
         hub = self._hubs.get(alias)
@@ -56,13 +56,14 @@ class JoinPool:
         here = tuple(mine.index(name) for name in (hub, *(theirs[k] for k in order if theirs[k] != alias)))
         if here == self._autos[alias].order or not self._autos[alias].follows:
             return None
-        if not self._pipelines[alias].respects(here):  # a plan may have chosen trees that reach streams by other ways
+        if not self._pipelines[alias].respects(here):  # a plan may have chosen trees with other paths
             return None
-        return here, f"rows of {alias} find rows of {hub}, which are probed for in this order"
+        return here, f"rows of {alias} match rows of {hub}, which probe the others in this order"
 
 
 def hub_of(tree: JoinTree) -> str | None:
-    """The one stream or table through which the root reaches all others; None: there is none, or there are no others.
+    """Return the single stream or table through which the root reaches all others; None if there is none, or if there
+    are no others.
 
     >>> from thalweg.plan.join_plan import JoinPlan
     >>> graph = JoinPlan.of("a.x = b.x AND b.y = c.y", "1 minute", "t", "0 seconds").graph

@@ -1,9 +1,9 @@
-"""The interface of the loops that run windowed joins: what carriers, records and state use of them.
+"""The interface of the loops that run windowed joins. Runtimes, records and state use only this interface.
 
-`JoinLoop` joins all streams at once and holds nothing but their windows. `TreeLoop` joins two at a time and holds inner
-results besides. Both give the same results for the same rows, and the durable part of both is the same: the rows of the
-streams' windows, in chunks (`kernels/window_chunks.py`), and the watermarks. So one of them can continue from the state
-of the other, or of a tree of another shape.
+`JoinLoop` joins all streams at once and holds only their windows. `TreeLoop` joins two at a time and also holds inner
+results. Both return the same results for the same rows, and their durable state is the same: the rows of the streams'
+windows, in chunks (`kernels/window_chunks.py`), and the watermarks. So each can continue from the state of the other,
+or of a tree of another shape.
 """
 
 from __future__ import annotations
@@ -24,142 +24,143 @@ from thalweg.runtime.watermark import Watermarks
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """How the rows of one stream were probed for, since this was last taken. Lists of `work` are by `others`."""
+    """The probes of the rows of one stream since this was last taken. Lists in `work` are in the order of `others`."""
 
     others: tuple[str, ...]
     order: tuple[int, ...]
-    """In which the others are probed now."""
+    """The order in which the others are probed now."""
     work: Work
     looked: int
-    """Entries of indexes compared by probes."""
+    """The number of index entries compared by probes."""
 
 
 @dataclass(frozen=True, slots=True)
 class InnerResult:
-    """Rows that a tree of joins has put together from some of its streams."""
+    """Counters of the rows that a tree of joins has put together from some of its streams."""
 
     made: int
-    """Since this was last taken; this and the next."""
+    """Rows made since this was last taken."""
     expired: int
+    """Rows expired since this was last taken."""
     rows: int
-    """Held now."""
+    """Rows held now."""
     nbytes: int
     most_rows: int
-    """Held at once so far."""
+    """The most rows held at once so far."""
     most_bytes: int
 
 
 class StreamWindow(Protocol):
-    """The rows of one stream or table that may still have partners. `WindowStore` is one."""
+    """The rows of one stream or table that may still have partners. `WindowStore` implements it."""
 
     def __len__(self) -> int: ...
 
     @property
     def nbytes(self) -> int:
-        """Memory held."""
+        """The memory of the window, in bytes."""
         ...
 
     @property
     def next_chunk(self) -> int:
-        """The number of the chunk that is made next."""
+        """The number of the next chunk."""
         ...
 
     def changes(self) -> Changes:
-        """What a snapshot must add and remove since the last call."""
+        """Return the chunks that a snapshot must add and remove since the last call."""
         ...
 
     def restore(self, chunks: Mapping[int, bytes] | Iterable[tuple[int, bytes]], end: int = 0) -> None:
-        """Take over chunks of a snapshot that it has not seen. No result comes of it."""
+        """Load the chunks of a snapshot that this window has not seen. No results are produced."""
         ...
 
 
 class WindowedJoin(Protocol):
-    """The loop of a join: state that outlives batches."""
+    """The loop of a join, with the state that outlives batches."""
 
     @property
     def binding(self) -> JoinBinding:
-        """The plan and the columns."""
+        """The plan, bound to the columns."""
         ...
 
     @property
     def options(self) -> JoinOptions:
-        """What it was made with."""
+        """The options the loop was created with."""
         ...
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """Without tables."""
+        """The names of the streams, without tables."""
         ...
 
     @property
     def intake(self) -> JoinIntake:
-        """Which rows take part."""
+        """The selection of the rows that take part."""
         ...
 
     @property
     def watermarks(self) -> Watermarks:
-        """Of the streams and of the query."""
+        """The watermarks of the streams and of the query."""
         ...
 
     @property
     def counts(self) -> dict[str, StreamCounts]:
-        """By stream and table; whoever takes them puts new ones there."""
+        """The counters by stream and table. Code that takes them replaces them with new ones."""
         ...
 
     @property
     def windows(self) -> Mapping[str, StreamWindow]:
-        """By stream and table."""
+        """The windows by stream and table."""
         ...
 
     @property
     def nbytes(self) -> int:
-        """Memory of all that it holds."""
+        """The memory of all windows and inner results, in bytes."""
         ...
 
     def process(self, alias: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The results that come with these rows. All of them must be taken before the next rows are given."""
+        """Return the results that these rows complete. Consume all of them before passing the next rows."""
         ...
 
     def find_late(self, alias: str, batch: pa.RecordBatch) -> None:
-        """Set rows aside that are late or have no time, and nothing else: no row is probed for, joined or held."""
+        """Set aside rows that are late or have no time, and do nothing else: no row is probed, joined or stored."""
         ...
 
     def begins(self, alias: str, batch: pa.RecordBatch) -> int:
-        """The least time of a batch; before all others where it has none."""
+        """Return the smallest time of a batch; `BEGINNING` if it has none."""
         ...
 
     def end_round(self) -> None:
-        """The batches of a round have been processed: watermarks move, rows expire."""
+        """End a round: advance the watermarks and expire rows."""
         ...
 
     def expire(self, before: int) -> None:
-        """No row older than that will come any more: forget what can have no partner, and count it."""
+        """Remove and count the rows that can have no partner if no further row is older than `before`."""
         ...
 
     def forget(self, before: int) -> Mapping[str, int]:
-        """The same without counting; how many rows of each stream were forgotten."""
+        """Remove the same rows as `expire` without counting them. Return their number by stream."""
         ...
 
     def sizes(self) -> Mapping[str, tuple[int, int]]:
-        """Rows and bytes of each window."""
+        """Return the rows and bytes of each window."""
         ...
 
     def orders(self) -> Mapping[str, tuple[str, ...]]:
-        """By stream, in which order its rows look for partners in the others."""
+        """Return, by stream, the order in which its rows look for partners in the others."""
         ...
 
     def take_probed(self, alias: str) -> Probed:
-        """What was done for the rows of a stream since the last call."""
+        """Return the work done for the rows of a stream since the last call."""
         ...
 
     def take_inner(self) -> Mapping[str, InnerResult]:
-        """What is held besides the windows, by name; nothing in a multiway join."""
+        """Return the inner results by name; a multiway join has none."""
         ...
 
     def learned(self) -> Mapping[str, Any]:
-        """By stream, what a new loop should begin with, ready for JSON."""
+        """Return, by stream, what a new loop should start with, as values for JSON."""
         ...
 
     def learn(self, learned: Mapping[str, Any]) -> None:
-        """Continue from what another loop has learned, as far as it is of use here."""
+        """Continue from what another loop has learned, as far as it applies here."""
         ...

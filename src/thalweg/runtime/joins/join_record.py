@@ -1,5 +1,7 @@
-"""What a join did, as text that travels in a column, and as event records: one per stream, two per switch of its
-probing order, one per table, and one per inner result of a tree of joins.
+"""The work of a join, encoded as text in a column of the output, and as event records.
+
+There is one record per stream, two per switch of its probing order, one per table, and one per inner result of a tree
+of joins.
 """
 
 from __future__ import annotations
@@ -10,47 +12,49 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from thalweg.events import JoinObserved, Record
-from thalweg.runtime.filters.work_record import IF_ANY, Behalf, compact, in_force, switches_of
+from thalweg.runtime.filters.work_record import IF_ANY, RecordOrigin, compact, in_force, switches_of
 from thalweg.runtime.joins.join_intake import StreamCounts
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.watermark import END
 
 Extras = Mapping[str, Mapping[str, Any]]
-"""By stream: fields of `JoinObserved` that the loop does not know, or of which a carrier knows better."""
+"""Fields of `JoinObserved` by stream that the loop does not know, or that the runtime knows better."""
 _LISTS = ("evaluated", "passed", "profiled", "evaluated_in_force", "passed_in_force")
 
 
-def records_of(loop: WindowedJoin, behalf: Behalf, kind: str, extras: Extras | None = None) -> list[Record]:
-    """Since the last call."""
-    return _records(_taken(loop, extras or {}), behalf, kind, None)
+def records_of(
+    loop: WindowedJoin, record_origin: RecordOrigin, kind: str, extras: Extras | None = None
+) -> list[Record]:
+    """Return the event records of the work since the last call."""
+    return _records(_taken(loop, extras or {}), record_origin, kind, None)
 
 
 def encode(
     loop: WindowedJoin, *, worker: str, task: Mapping[str, Any] | None = None, extras: Extras | None = None
 ) -> str:  # fmt: skip
-    """What the loop did since the last call, as compact JSON; `task` says on whose behalf it was done.
+    """Return what the loop did since the last call, as compact JSON. `task` identifies the Spark task.
 
-    What is nothing is left out: a micro-batch brings one text a bucket, and most of what could be counted is 0."""
+    Zero and empty values are left out: a micro-batch has one text per bucket, and most counters are 0."""
     return compact({**(task or {}), "worker": worker, "streams": _taken(loop, extras or {})})
 
 
 def decode(
     text: str, *, policy: str, run: str, kind: str, batch: int | None, query_name: str | None = None
 ) -> list[Record]:
-    """The event records of one encoded piece of work."""
-    told: dict[str, Any] = json.loads(text)
-    behalf = Behalf.taken(told, run, policy, batch)
-    return _records(told["streams"], behalf, kind, query_name)
+    """Return the event records of one encoded piece of work."""
+    record: dict[str, Any] = json.loads(text)
+    record_origin = RecordOrigin.taken(record, run, policy, batch)
+    return _records(record["streams"], record_origin, kind, query_name)
 
 
 def _taken(loop: WindowedJoin, extras: Extras) -> list[dict[str, Any]]:
-    """What was counted, by stream; counters begin again."""
+    """Return the counters by stream, and reset them."""
     taken = []
     limit = loop.options.limits.max_matches
     for alias in loop.streams:
         counts, probed, window = loop.counts[alias], loop.take_probed(alias), loop.windows[alias]
         work = probed.work
-        told: dict[str, Any] = {
+        record: dict[str, Any] = {
             "rows": counts.rows, "late": counts.late, "most_late": counts.most_late, "filtered": counts.filtered,
             "ahead": counts.ahead, "no_time": counts.no_time, "no_key": counts.no_key, "most_rows": counts.most_rows,
             "most_bytes": counts.most_bytes, "kept": work.kept, "results": counts.results,
@@ -59,12 +63,12 @@ def _taken(loop: WindowedJoin, extras: Extras) -> list[dict[str, Any]]:
             "looked": probed.looked + counts.looked, "total_ns": work.total_ns + counts.putting_ns,
             "profiling_ns": work.profiling_ns, "reoptimizing_ns": work.reoptimizing_ns, "expired": counts.expired,
             "window_rows": len(window), "window_bytes": window.nbytes, "most_matches": counts.most_matches,
-            "hottest": counts.hottest, "limit": limit, "watermark": _told(loop.watermarks.streams[alias]),
+            "hottest": counts.hottest, "limit": limit, "watermark": _current(loop.watermarks.streams[alias]),
             "tick_ns": loop.binding.tick_ns, **switches_of(work), **in_force(work),
             **{name: getattr(work, name) for name in IF_ANY}, "compiling_ns": work.compiling_ns + counts.compiling_ns,
             **extras.get(alias, {}),
         }  # fmt: skip
-        some = {name: value for name, value in told.items() if _is_some(name, value)}
+        some = {name: value for name, value in record.items() if _is_some(name, value)}
         taken.append({"stream": alias, "others": probed.others, "order": probed.order, **some})
         loop.counts[alias] = StreamCounts(
             most_late=counts.most_late, most_rows=counts.most_rows, most_bytes=counts.most_bytes,
@@ -72,24 +76,24 @@ def _taken(loop: WindowedJoin, extras: Extras) -> list[dict[str, Any]]:
         )  # fmt: skip
     for alias in loop.binding.plan.tables:
         counts, window = loop.counts[alias], loop.windows[alias]
-        told = {
+        record = {
             "rows": counts.rows, "filtered": counts.filtered, "no_key": counts.no_key, "window_rows": len(window),
             "window_bytes": window.nbytes, "most_rows": len(window), "most_bytes": window.nbytes,
             "limit": limit, **extras.get(alias, {}),
         }  # fmt: skip
-        taken.append({"stream": alias, "table": True, "others": (), "order": (), **told})
+        taken.append({"stream": alias, "table": True, "others": (), "order": (), **record})
         loop.counts[alias] = StreamCounts()
     for name, inner in loop.take_inner().items():
-        told = {
+        record = {
             "rows": inner.made, "expired": inner.expired, "window_rows": inner.rows, "window_bytes": inner.nbytes,
             "most_rows": inner.most_rows, "most_bytes": inner.most_bytes,
         }  # fmt: skip
-        taken.append({"stream": name, "inner": True, "others": (), "order": (), **told})
+        taken.append({"stream": name, "inner": True, "others": (), "order": (), **record})
     return taken
 
 
-def _told(watermark: int | None) -> int | None:
-    """None too where the stream has ended."""
+def _current(watermark: int | None) -> int | None:
+    """Return the watermark; None also if the stream has ended."""
     return None if watermark is None or watermark >= END else watermark
 
 
@@ -102,19 +106,21 @@ def _is_some(name: str, value: Any) -> bool:
 _NOTHING: dict[str, Any] = {
     f.name: {"hottest": "", "watermark": None}.get(f.name, 0) for f in fields(JoinObserved) if f.default is MISSING
 }
-"""For what was left out; fields with a default have it."""
+"""The values of fields that were left out of the text. Fields with a default use that."""
 
 
-def _records(streams: list[dict[str, Any]], behalf: Behalf, kind: str, query_name: str | None) -> list[Record]:
+def _records(
+    streams: list[dict[str, Any]], record_origin: RecordOrigin, kind: str, query_name: str | None
+) -> list[Record]:
     records: list[Record] = []
     for stream in streams:
-        told = dict(stream)
-        names, omitted = tuple(told["others"]), told.pop("omitted", 0)
+        record = dict(stream)
+        names, omitted = tuple(record["others"]), record.pop("omitted", 0)
         none = (0,) * len(names)
-        records += behalf.switch_records(told.pop("switches", ()), names, told["stream"])
-        told |= {name: tuple(told.get(name, none)) for name in _LISTS}
-        told.setdefault("rows_in_force", 0)
-        told |= {"others": names, "order": tuple(names[k] for k in told["order"])}
+        records += record_origin.switch_records(record.pop("switches", ()), names, record["stream"])
+        record |= {name: tuple(record.get(name, none)) for name in _LISTS}
+        record.setdefault("rows_in_force", 0)
+        record |= {"others": names, "order": tuple(names[k] for k in record["order"])}
         named = {"kind": kind, "omitted_switches": omitted, "query_name": query_name}
-        records.append(JoinObserved(**{**_NOTHING, **told, **named, **behalf.fields()}))
+        records.append(JoinObserved(**{**_NOTHING, **record, **named, **record_origin.fields()}))
     return records

@@ -1,4 +1,4 @@
-"""The settings of a join, checked when made."""
+"""The settings of a join. They are checked on construction."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from thalweg.runtime.settings import AdaptSettings
 
 @dataclass(frozen=True, slots=True)
 class JoinSettings(AdaptSettings):
-    """Settings of a join."""
+    """The settings of a join."""
 
     max_matches: int = MOST_MATCHES
-    """Results one row may have. Too few: a common key fails the query. Too many: memory and hours, before anybody sees
-    that a key was too common."""
+    """The most results one row may have. If it is too low, a common key fails the query. If it is too high, a key that
+    is too common takes hours and much memory before it is noticed."""
     max_bytes: int | None = None
-    """Memory that the windows may hold: in this process those of the join, on Spark those of one bucket. None: half of
-    the machine's, on Spark shared by its cores. Too low: a busy hour fails the query. Too high: the machine fails it,
-    without a message."""
+    """The memory that the windows may use: those of the join in this process, those of one bucket on Spark. If None,
+    half of the machine's memory, on Spark divided by its cores. If it is too low, a busy hour fails the query. If it is
+    too high, the machine runs out of memory, and the query fails without a message."""
     buckets: int | None = None
-    """On Spark, the parts the windows are in; None: as many as tasks run at once. Fixed in the checkpoint."""
+    """On Spark, the number of parts of the windows; None for as many as tasks run at once. Fixed in the checkpoint."""
     max_ahead: Length | None = "1 day"
-    """On Spark streams, how far a time may be ahead of the clock and still move the watermark; None: as far as it
-    likes. Too short: clocks that are ahead hold the watermark back. Too long: one wrong row makes all others late."""
+    """On Spark streams, how far a time may be ahead of the clock and still move the watermark; None for any time. If it
+    is too short, rows from clocks that are ahead do not move the watermark. If it is too long, one wrong row makes all
+    others late."""
     idle_after: Length | None = None
-    """On Spark streams, after how long without rows a stream is not waited for any more. It can change the answer: what
-    comes after may be late. None: every stream is waited for."""
+    """On Spark streams, the time without rows after which a stream no longer holds back the watermark. It can change
+    the result: later rows of that stream may be late. If None, every stream holds back the watermark."""
 
     def __post_init__(self) -> None:
-        AdaptSettings.__post_init__(self)  # super() does not know classes with slots
+        AdaptSettings.__post_init__(self)  # super() without arguments fails in dataclasses with slots
         for name, value in (
             ("max_matches", self.max_matches), ("max_bytes", self.max_bytes), ("buckets", self.buckets),
         ):  # fmt: skip
@@ -42,6 +43,6 @@ class JoinSettings(AdaptSettings):
                 length_of(length, "us", name)
 
     def options(self, max_bytes: int, *, in_buckets: bool = False, snapshots: bool = False) -> JoinOptions:
-        """For a loop of the join. `max_bytes`: where these settings do not say it."""
+        """Return the options for a loop of the join. `max_bytes`: the limit if these settings do not have one."""
         limits = JoinLimits(self.max_matches, self.max_bytes or max_bytes, in_buckets)
         return JoinOptions(self.policy, self.profile, self.slice_rows, limits, self.redact, snapshots)

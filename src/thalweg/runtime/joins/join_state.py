@@ -1,17 +1,18 @@
-"""The windows of a join in a store of bytes that is carried from round to round, and a warm copy in this process.
+"""The windows of a join in a store of bytes that is kept from round to round, and a warm copy of them in this process.
 
-A store holds, for each stream, chunks of rows by number, which are added and removed and never written again, and one
-head: which chunks there are, watermarks, what policies have learned, and the *version*, a name that every round draws
-anew, with those of the rounds before it.
+For each stream, a store holds numbered chunks of rows, which are added and removed but never rewritten. It also holds
+one head: the list of chunks, the watermarks, what policies have learned, and the *version*, a random name for each
+round, with the versions of the rounds before.
 
-Guarantee: a warm copy is used only when its version is the store's, or one before it: then what the copy holds is what
-the store held at that time, and the chunks that came since are read. A copy that saw a round which was not kept (its
-task failed, the micro-batch is run again) has a version the store does not know, and is thrown away. So it does not
+Guarantee: a warm copy is used only if its version is that of the store, or an earlier one. Then the copy holds what the
+store held at that time, and only the chunks added since are read. A copy that saw a round which was not kept (its task
+failed, and the micro-batch is run again) has a version that the store does not know, and is discarded. So it does not
 matter which process gets the next round.
 Cost: a round writes what is new, and reads what this process has not seen.
 
-What is stored are the windows of the streams, whichever loop joins them (`join_protocol`). A tree of binary joins
-rebuilds its inner results when it is opened, so a join may go on as a multiway join or as a tree of any shape.
+The store holds only the windows of the streams, independent of the loop that joins them (`join_protocol`). A tree of
+binary joins rebuilds its inner results when it is opened, so a join can continue as a multiway join or as a tree of any
+shape.
 
 >>> from thalweg.runtime.joins.join_state import Head, runs
 >>> head = Head.begin("a.k = b.k, ...").next({"a": runs([0, 1, 5], 9)}, {}, {})
@@ -32,83 +33,84 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from thalweg.errors import CheckpointError
-from thalweg.plan.window import exactly
+from thalweg.formatting import exact_time_span
 from thalweg.runtime.joins.join_packing import one_batch
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.watermark import BEGINNING
 
 ANCESTORS = 64
-"""Rounds a warm copy may be behind; with more it reads everything."""
+"""The number of rounds a warm copy may lag; with more it reads everything."""
 CHUNK_BYTES = 8 << 20
-"""About; larger ones are cut."""
+"""The approximate size of chunks; larger ones are split."""
 
 
 Runs = tuple[tuple[int, int], ...]
-"""Numbers from one to before another; the last run, which may be empty, ends at the number that is used next."""
+"""Runs of numbers, from the first number to before the second. The last run, which may be empty, ends at the next
+unused number."""
 
 
 class ChunkStore(Protocol):
-    """Where the bytes are: a state store of Spark, or a dict."""
+    """A store of the bytes: a state store of Spark, or a dict."""
 
     def head(self) -> bytes | None:
-        """None: nothing was ever written."""
+        """Return the head; None if nothing was ever written."""
         ...
 
     def set_head(self, data: bytes) -> None:
-        """Replaces it."""
+        """Replace the head with these bytes."""
         ...
 
     def chunk(self, stream: str, number: int) -> bytes | None:
-        """None: it was removed."""
+        """Return a chunk; None if it was removed."""
         ...
 
     def add(self, stream: str, number: int, data: bytes) -> None:
-        """A number that was never used."""
+        """Add a chunk with a number that was never used."""
         ...
 
     def remove(self, stream: str, number: int) -> None:
-        """One that was added."""
+        """Remove a chunk that was added."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What is known of the chunks, as JSON."""
+    """The head of a store, which describes its chunks. It is stored as JSON."""
 
     query: str
-    """Of which the windows are, in words: another query cannot use them."""
+    """The description of the query that the windows belong to. Another query cannot use them."""
     version: str
     ancestors: tuple[str, ...]
     chunks: Mapping[str, Runs]
-    """By stream: the numbers of the chunks that are there."""
+    """The numbers of the existing chunks, by stream."""
     marks: Mapping[str, Any]
     learned: Mapping[str, Any]
     active: Mapping[str, int]
-    """When rows of a stream last came, by the clock, in ms."""
+    """The clock time of the last rows of each stream, in ms."""
     start: str | None = None
-    """Of the query, which wrote it: the clock runs on while a query does not."""
+    """The start of the query that wrote the head. The clock continues while a query is stopped."""
 
     @classmethod
     def begin(cls, query: str) -> Head:
-        """Of empty windows."""
+        """Return the head of empty windows."""
         return cls(query, _version(), (), {}, {}, {}, {})
 
     @classmethod
     def read(cls, data: bytes) -> Head:
-        """As `bytes` wrote it."""
-        told = json.loads(data)
+        """Parse a head that was written by `bytes`."""
+        stored = json.loads(data)
         return cls(
-            told["query"], told["version"], tuple(told["ancestors"]),
-            {alias: tuple((low, end) for low, end in found) for alias, found in told["chunks"].items()},
-            told["marks"], told["learned"], told["active"], told["start"],
+            stored["query"], stored["version"], tuple(stored["ancestors"]),
+            {alias: tuple((low, end) for low, end in found) for alias, found in stored["chunks"].items()},
+            stored["marks"], stored["learned"], stored["active"], stored["start"],
         )  # fmt: skip
 
     def bytes(self) -> bytes:
-        """For a store."""
+        """Return the head as JSON, for a store."""
         return json.dumps(asdict(self), separators=(",", ":")).encode()
 
     def knows(self, version: str) -> bool:
-        """Whether a copy of that version holds what was here, then or now."""
+        """Whether a copy of this version holds what the store holds now, or held in an earlier round."""
         return version == self.version or version in self.ancestors
 
     def next(
@@ -119,25 +121,25 @@ class Head:
         active: Mapping[str, int] | None = None,
         start: str | None = None,
     ) -> Head:
-        """After one more round."""
+        """Return the head after one more round."""
         ancestors = (*self.ancestors, self.version)[-ANCESTORS:]
         active = self.active if active is None else active
         return Head(self.query, _version(), ancestors, chunks, marks, learned, active, start)
 
 
 class KeptJoin:
-    """A loop whose windows are in a store."""
+    """A loop whose windows are saved in a store."""
 
     def __init__(self, loop: WindowedJoin, head: Head) -> None:
         self.loop = loop
         self.head = head
         self._sizes: dict[str, dict[int, int]] = {alias: {} for alias in loop.streams}
         self.reloaded = dict.fromkeys(loop.streams, 0)
-        """Chunks read from the store since this was last taken."""
+        """The number of chunks read from the store, by stream, since this was last taken."""
 
     @classmethod
     def open(cls, store: ChunkStore, query: str, warm: KeptJoin | None, fresh: Callable[[], WindowedJoin]) -> KeptJoin:
-        """The windows as the store has them. `query`: what they must be of."""
+        """Return a join with the windows of the store. `query`: the description of the query they must belong to."""
         data = store.head()
         if data is None:
             kept = cls(fresh(), Head.begin(query))
@@ -147,8 +149,8 @@ class KeptJoin:
         if head.query != query:
             difference = _difference(head.query, query, fresh().binding.tick_ns)
             raise CheckpointError(
-                f"this checkpoint was written by another join: {difference}. Start it as it "
-                f"was{_same_buckets(head.query)}, or give the new one a checkpoint of its own"
+                f"this checkpoint was written by another join: {difference}. Start the join as it "
+                f"was{_same_buckets(head.query)}, or give the new join its own checkpoint"
             )
         if warm is not None and warm.head.version == head.version:
             return warm
@@ -170,7 +172,7 @@ class KeptJoin:
                     window.restore([(number, data)])
                     sizes[number] = len(data)
                     self.reloaded[alias] += 1
-            # copies elsewhere read on from the number they have come to: a number that is used again is not seen there
+            # copies in other processes continue from the last number they read, so a number must never be used again
             window.restore((), there[-1][1])
         loop.forget(BEGINNING if mark is None else mark)
         for alias in head.chunks:
@@ -180,7 +182,7 @@ class KeptJoin:
     def keep(
         self, store: ChunkStore, active: Mapping[str, int] | None = None, start: str | None = None
     ) -> None:  # fmt: skip
-        """Write what the last round changed."""
+        """Write the changes of the last round to the store."""
         loop = self.loop
         chunks: dict[str, Runs] = {}
         for alias in loop.streams:
@@ -201,17 +203,17 @@ class KeptJoin:
             self._sizes[alias].pop(number, None)
 
     def in_store(self, alias: str) -> tuple[int, int]:
-        """Chunks of a stream and their bytes."""
+        """Return the number of chunks of a stream in the store, and their bytes."""
         return len(self._sizes[alias]), sum(self._sizes[alias].values())
 
     @property
     def nbytes(self) -> int:
-        """Memory of the copy."""
+        """The memory of this copy, in bytes."""
         return self.loop.nbytes
 
 
 def pieces(batches: Iterable[pa.RecordBatch], most: int = CHUNK_BYTES) -> Iterator[pa.RecordBatch]:
-    """The same rows in few batches that make chunks of bounded size: small ones together, large ones cut.
+    """Return the same rows in few batches of bounded size: small batches are concatenated, large ones are split.
 
     >>> [p.num_rows for p in pieces([pa.record_batch({"k": [0] * n}) for n in (2, 3, 100)], most=160)]
     [5, 20, 20, 20, 20, 20]
@@ -232,7 +234,7 @@ def pieces(batches: Iterable[pa.RecordBatch], most: int = CHUNK_BYTES) -> Iterat
 
 
 def runs(numbers: Iterable[int], end: int) -> Runs:
-    """Few, since chunks come and go in about one order.
+    """Return numbers as runs. There are few runs, because chunks are added and removed in nearly the same order.
 
     >>> runs([5, 3, 4, 9], 12), runs([5], 6), runs([], 7)
     (((3, 6), (9, 10), (12, 12)), ((5, 6),), ((7, 7),))
@@ -253,23 +255,25 @@ def _version() -> str:
 
 
 def _same_buckets(query: str) -> str:
-    """The number is often nobody's choice: it follows the machine."""
+    """Return the number of buckets for an error message. Users often do not set it: it depends on the machine."""
     found = re.search(r"^buckets=\d+", query, re.MULTILINE)
     return f", with {found[0]}" if found else ""
 
 
 def _difference(old: str, new: str, tick_ns: int | None) -> str:
-    """Of two texts of lines: those that are not in both, with lengths of time in words.
+    """Return the lines that only one of two texts has, with lengths of time in readable form.
 
     >>> _difference("a: window of 5000000 ticks", "a: window of 5010000 ticks", 1_000)
     "it had 'a: window of 5 s'; now there is 'a: window of 5 s 10 ms'"
     """
 
-    def told(line: str) -> str:
-        return repr(re.sub(r"(?<=: window of )(\d+) ticks", lambda found: exactly(int(found[1]), tick_ns), line))
+    def readable(line: str) -> str:
+        return repr(
+            re.sub(r"(?<=: window of )(\d+) ticks", lambda found: exact_time_span(int(found[1]), tick_ns), line)
+        )
 
     before, after = old.splitlines(), new.splitlines()
-    told_of = [f"it had {told(line)}" for line in before if line not in after] + [
-        f"now there is {told(line)}" for line in after if line not in before
+    differences = [f"it had {readable(line)}" for line in before if line not in after] + [
+        f"now there is {readable(line)}" for line in after if line not in before
     ]
-    return "; ".join(told_of) or "its streams are written in another order"
+    return "; ".join(differences) or "its streams are written in another order"

@@ -1,10 +1,12 @@
-"""A join of many streams as a tree of binary joins: what most engines do, and what an optimizer may choose.
+"""A join of many streams as a tree of binary joins, as in most engines. An optimizer may choose it.
 
-The same rows in, the same results out as `join_loop`; but every node stores what its inputs have put together so far.
+The results for the same rows are the same as those of `join_loop`, but every node stores the rows that its inputs have
+put together so far.
 
-What is durable are the windows of the streams alone, in the chunks of a `JoinLoop`. Inner results are rebuilt from
-them: rows that are restored go up the tree like new ones, and what would come out of the root came out when they were
-new. Rows that have expired since are left out, so that a tree holds after a restore what it would hold without one.
+Only the windows of the streams are durable, in the chunks of a `JoinLoop`. Inner results are rebuilt from them: rows
+that are restored go up the tree like new rows, and results at the root are discarded, because they were returned when
+the rows were new. Rows that have expired since are left out, so that a tree holds the same rows after a restore as
+without one.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from thalweg.runtime.joins.join_intake import Admitted, JoinIntake
 from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.joins.join_output import JoinOutput
 from thalweg.runtime.joins.join_protocol import InnerResult, Probed
-from thalweg.runtime.joins.tree_node import Node, Part, Words, word_column
+from thalweg.runtime.joins.tree_node import Node, PartialRows, Words, word_column
 from thalweg.runtime.joins.tree_window import TreeWindow
 
 Tables = Mapping[str, pa.RecordBatch | pa.Table | WindowStore]
@@ -36,7 +38,7 @@ Tables = Mapping[str, pa.RecordBatch | pa.Table | WindowStore]
 
 @dataclass(slots=True)
 class _Inner:
-    """An inner result, where it is stored."""
+    """The store and the counters of an inner result."""
 
     store: WindowStore
     made: int = 0
@@ -47,18 +49,18 @@ class _Inner:
 
 @dataclass(slots=True)
 class _Matches:
-    """Results of the rows of one batch, which come in the order of the rows."""
+    """Counts the results of the rows of one batch. Results arrive in the order of the rows."""
 
     most: int = 0
     row: int = -1
-    """With the most results."""
+    """The row with the most results."""
     rows: int = 0
-    """With results."""
+    """The number of rows with results."""
     last: int = -1
     of_last: int = 0
 
     def add(self, origin: Words) -> None:
-        """More results, by the row of each."""
+        """Add results, given by the row of each."""
         first = int(origin[0])
         counts = np.bincount(origin - first)
         if first == self.last:
@@ -72,7 +74,7 @@ class _Matches:
 
 
 class TreeLoop:
-    """State that outlives batches: the nodes' windows, watermarks."""
+    """A tree of binary joins with the state that outlives batches: the windows of the nodes, and the watermarks."""
 
     def __init__(
         self,
@@ -83,8 +85,8 @@ class TreeLoop:
         clock: Callable[[], int] | None = None,
         tables: Tables | None = None,
     ) -> None:
-        """`methods`: `hash` or `loops`, for all nodes or by their shapes. `options`: policy and chain are not used, as
-        the shape says the order. `tables`: the rows of the plan's tables."""
+        """Create a loop. `methods`: `hash` or `loops`, for all nodes or by their shapes. `options`: policy and chain
+        are not used, because the shape determines the order. `tables`: the rows of the plan's tables."""
         check_shape(shape, binding.plan.graph)
         self.binding = binding
         self.streams = binding.plan.streams
@@ -97,10 +99,10 @@ class TreeLoop:
         self.counts = self.intake.counts
         self.nodes: list[Node] = []
         self.leaves: dict[str, tuple[Node, str]] = {}
-        """Where the rows of each stream go."""
+        """The node and side at which the rows of each stream enter."""
         self._build(shape, methods)
         self.output = JoinOutput(binding)
-        self._keep = len(self.streams) > 1  # or nobody will ever look for the rows of the only stream
+        self._keep = len(self.streams) > 1  # rows of a single stream are never probed for
         self.windows = {alias: self._window(alias) for alias in binding.plan.graph.aliases}
         self._inner = {
             node.name: _Inner(node.parent[0].join.stores[node.parent[1]]) for node in self.nodes if node.parent
@@ -108,13 +110,13 @@ class TreeLoop:
         self._limited = {alias: self.windows[alias].store for alias in self.streams}
         self._limited |= {name: inner.store for name, inner in self._inner.items()}
         self._others = {a: tuple(b for b in binding.plan.graph.aliases if b != a) for a in self.streams}
-        self._siblings = {alias: self._met(alias) for alias in self.streams}
+        self._siblings = {alias: self._siblings_of(alias) for alias in self.streams}
         self._work = {alias: Work.none(len(self._others[alias])) for alias in self.streams}
         self._learned: Mapping[str, Any] = {}
         self._hold(tables or {})
 
     def process(self, alias: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The results that come with these rows. All of them must be taken before the next rows are given."""
+        """Return the results that these rows complete. Consume all of them before passing the next rows."""
         counts, matches, begun = self.counts[alias], _Matches(), self._now()
         admitted = self.intake.admit(alias, batch)
         if admitted is None:
@@ -122,7 +124,7 @@ class TreeLoop:
             return
         rows = self._rows(alias, admitted)
         part, looked = self._part(alias, rows), self._looked()
-        for made in self._up(alias, *self.leaves[alias], part):
+        for made in self._push_up(alias, *self.leaves[alias], part):
             matches.add(made.origin)
             if matches.most > self.limits.max_matches:
                 raise self.limits.too_many_matches(alias, self._named_keys(alias, admitted.batch, matches.row))
@@ -147,31 +149,31 @@ class TreeLoop:
             self._measure_inner()
         self._worked(alias, begun)
 
-    def enter(self, alias: str, batch: pa.RecordBatch) -> Part | None:
-        """Rows as the stream's leaf takes them; None: none of them can have partners."""
+    def enter(self, alias: str, batch: pa.RecordBatch) -> PartialRows | None:
+        """Return the rows in the form that the stream's leaf takes; None if none of them can have partners."""
         admitted = self.intake.admit(alias, batch)
         return None if admitted is None else self._part(alias, self._rows(alias, admitted))
 
-    def leave(self, part: Part) -> pa.RecordBatch:
-        """What the root has put together as results, but for what fails a check of values."""
+    def leave(self, part: PartialRows) -> pa.RecordBatch:
+        """Return the rows that the root has put together as results, without those that fail a check by value."""
         return self.output.of(lambda alias, name: part.batch.column(f"{alias}\0{name}"), part.times)
 
     def find_late(self, alias: str, batch: pa.RecordBatch) -> None:
-        """Set rows aside that are late or have no time, and nothing else."""
+        """Set aside rows that are late or have no time, and do nothing else."""
         self.intake.in_time(alias, batch)
 
     def begins(self, alias: str, batch: pa.RecordBatch) -> int:
-        """The least time of a batch; before all others where it has none."""
+        """Return the smallest time of a batch; `BEGINNING` if it has none."""
         return self.binding.begins(alias, batch)
 
     def end_round(self) -> None:
-        """The batches of a round have been processed: watermarks move, rows expire."""
+        """End a round: advance the watermarks and expire rows."""
         mark = self.watermarks.advance()
         if mark is not None:
             self.expire(mark)
 
     def expire(self, before: int) -> None:
-        """No row older than that will come any more: forget what can have no partner, and count it."""
+        """Remove and count the rows that can have no partner if no further row is older than `before`."""
         forgotten = self._forget(before)
         for alias in self.streams:
             self.counts[alias].expired += forgotten[alias]
@@ -179,7 +181,7 @@ class TreeLoop:
             inner.expired += forgotten[name]
 
     def forget(self, before: int) -> Mapping[str, int]:
-        """The same without counting; how many rows of each stream were forgotten."""
+        """Remove the same rows as `expire` without counting them. Return their number by stream."""
         forgotten = self._forget(before)
         return {alias: forgotten[alias] for alias in self.streams}
 
@@ -191,35 +193,37 @@ class TreeLoop:
         }  # fmt: skip
 
     def sizes(self) -> Mapping[str, tuple[int, int]]:
-        """Rows and bytes of each window."""
+        """Return the rows and bytes of each window."""
         return {alias: (len(window), window.nbytes) for alias, window in self.windows.items()}
 
     @property
     def stored_rows(self) -> int:
-        """In all windows, of streams and of intermediate results."""
+        """The number of rows in all windows, of streams and of intermediate results."""
         return sum(len(store) for node in self.nodes for store in node.join.stores.values())
 
     @property
     def nbytes(self) -> int:
-        """Memory of all windows."""
+        """The memory of all windows, in bytes."""
         return sum(store.nbytes for node in self.nodes for store in node.join.stores.values())
 
     def orders(self) -> Mapping[str, tuple[str, ...]]:
-        """By stream, in which order its rows meet the others on their way up."""
-        return {alias: tuple(name for met in siblings for name in met) for alias, siblings in self._siblings.items()}
+        """Return, by stream, the order in which its rows are joined with the others on their way up."""
+        return {
+            alias: tuple(name for names in siblings for name in names) for alias, siblings in self._siblings.items()
+        }
 
     def take_probed(self, alias: str) -> Probed:
-        """What was done for the rows of a stream since the last call. What probes an inner result is counted with the
-        first of its streams."""
+        """Return the work done for the rows of a stream since the last call. Probes of an inner result are counted for
+        the first of its streams."""
         others = self._others[alias]
         work, self._work[alias] = self._work[alias], Work.none(len(others))
         work.rows_in_force = work.rows
         work.evaluated_in_force, work.passed_in_force = list(work.evaluated), list(work.passed)
-        order = tuple(others.index(name) for met in self._siblings[alias] for name in met)
+        order = tuple(others.index(name) for names in self._siblings[alias] for name in names)
         return Probed(others, order, work, 0)
 
     def take_inner(self) -> Mapping[str, InnerResult]:
-        """What is held besides the windows, by name."""
+        """Return the counters of the inner results by name."""
         taken = {}
         for name, inner in self._inner.items():
             store = inner.store
@@ -230,56 +234,57 @@ class TreeLoop:
         return taken
 
     def learned(self) -> Mapping[str, Any]:
-        """What a multiway join learned before: a tree learns nothing, and passes it on."""
+        """Return what a multiway join learned before. A tree learns nothing, and passes it on."""
         return self._learned
 
     def learn(self, learned: Mapping[str, Any]) -> None:
-        """Remember it for others."""
+        """Keep what was learned, for a later multiway join."""
         self._learned = dict(learned)
 
-    def _up(self, alias: str, node: Node, side: str, part: Part, level: int = 0) -> Iterator[Part]:
+    def _push_up(self, alias: str, node: Node, side: str, part: PartialRows, level: int = 0) -> Iterator[PartialRows]:
         if self._keep:
-            self._refuse_too_much(node.inputs[side], part)
+            self._check_memory(node.inputs[side], part)
         found = node.found
         for made in node.process(side, part, keep=self._keep):
             if node.parent is None:
                 yield made
             else:
                 self._inner[node.name].made += made.num_rows
-                yield from self._up(alias, *node.parent, made, level + 1)
+                yield from self._push_up(alias, *node.parent, made, level + 1)
         work, k = self._work[alias], self._others[alias].index(self._siblings[alias][level][0])
         work.evaluated[k] += part.num_rows
         work.passed[k] += node.found - found
 
-    def _again(self, node: Node, side: str, part: Part) -> None:
-        """Rows that went up before: whatever is stored of them is stored, and nothing comes out."""
-        self._refuse_too_much(node.inputs[side], part)
+    def _store_again(self, node: Node, side: str, part: PartialRows) -> None:
+        """Send rows up the tree again to store them and their inner results, without returning results."""
+        self._check_memory(node.inputs[side], part)
         if node.parent is None:
             node.insert(side, part)
             return
         for made in node.process(side, part):
-            self._again(*node.parent, made)
+            self._store_again(*node.parent, made)
 
     def _restored(self, alias: str, rows: WindowRows) -> None:
         mark = self.watermarks.query
         part = self._part(alias, rows)
         if mark is not None and int(rows.ends.min()) < mark:
             live = rows.ends >= mark
-            part = Part(part.batch.filter(pa.array(live)), part.times[live], part.ends[live], part.origin[live])
+            part = PartialRows(part.batch.filter(pa.array(live)), part.times[live], part.ends[live], part.origin[live])
         if part.num_rows:
-            self._again(*self.leaves[alias], part)
+            self._store_again(*self.leaves[alias], part)
             self._measure_inner()
 
     def _rows(self, alias: str, admitted: Admitted) -> WindowRows:
         return WindowRows(self.binding.held(alias, admitted.batch), admitted.keys, admitted.times, admitted.ends)
 
-    def _part(self, alias: str, rows: WindowRows) -> Part:
+    def _part(self, alias: str, rows: WindowRows) -> PartialRows:
         columns = [*rows.batch.columns, *self._words(alias, rows)]
         whole = pa.RecordBatch.from_arrays(columns, schema=self._leaf_schema(alias))
-        return Part(whole, rows.times, rows.ends, np.arange(len(rows.times)))
+        return PartialRows(whole, rows.times, rows.ends, np.arange(len(rows.times)))
 
     def _words(self, alias: str, rows: WindowRows) -> list[pa.Array]:
-        """By class: a word that the windows of a multiway join have, too, or else of a column that both hold."""
+        """Return the words of each class: those that the windows of a multiway join also have, or else those of a
+        column that both hold."""
         graph, words = self.binding.plan.graph, []
         for c in graph.classes_of(alias):
             known = rows.keys.get((c,))
@@ -289,20 +294,21 @@ class TreeLoop:
         return words
 
     def _hold(self, tables: Tables) -> None:
-        """Rows of tables are there, and joined with each other, before any row of a stream comes."""
+        """Store the rows of tables and join them with each other, before any row of a stream arrives."""
         assert sorted(tables) == sorted(self.binding.plan.tables), "the rows of every table of the plan, and no others"
         for alias, rows in tables.items():
             assert not isinstance(rows, WindowStore), "a tree stores other columns of its tables"
             for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
                 admitted = self.intake.admit_table(alias, batch)
                 if admitted is not None:
-                    self._again(*self.leaves[alias], self._part(alias, self._rows(alias, admitted)))
+                    self._store_again(*self.leaves[alias], self._part(alias, self._rows(alias, admitted)))
             window, counts = self.windows[alias], self.counts[alias]
             counts.most_rows, counts.most_bytes = len(window), window.nbytes
         self._measure_inner()
 
-    def _refuse_too_much(self, name: str, part: Part) -> None:
-        """Rows about to be stored under that name. Tables are not counted, as in a multiway join."""
+    def _check_memory(self, name: str, part: PartialRows) -> None:
+        """Raise `JoinLimitError` if these rows would exceed the limit when they are stored under this name. Tables are
+        not counted, as in a multiway join."""
         most = self.limits.max_bytes
         if most is None or name not in self._limited:
             return
@@ -327,8 +333,8 @@ class TreeLoop:
         self.counts[alias].putting_ns += self.clock() - begun[0]
         self.counts[alias].compiling_ns += compiled_by(self.clock) - begun[1]
 
-    def _met(self, alias: str) -> list[tuple[str, ...]]:
-        """From the leaf up: the streams and tables of what each node joins with."""
+    def _siblings_of(self, alias: str) -> list[tuple[str, ...]]:
+        """Return the streams and tables on the other side of each node, from the leaf up."""
         siblings = []
         place: tuple[Node, str] | None = self.leaves[alias]
         while place is not None:

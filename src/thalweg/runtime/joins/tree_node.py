@@ -1,4 +1,4 @@
-"""One join of a tree of binary joins: what comes in on its two sides, and the pairs that go up from it."""
+"""One join of a tree of binary joins: its two inputs, and the pairs that it passes to its parent."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _WORD = "\0class "
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Rows on their way up: the columns of some streams, and the words of the classes they have."""
+class PartialRows:
+    """Rows on their way up the tree: the columns of some streams, and the words of their classes."""
 
     batch: pa.RecordBatch
     times: Words
     ends: Words
     origin: Words
-    """The row of the batch that came in at the leaf, from which each was made; in its order."""
+    """For each row, the row of the batch at the leaf from which it was made; in the order of the batch."""
 
     @property
     def num_rows(self) -> int:
-        """As of a batch."""
+        """The number of rows, as for a batch."""
         return len(self.times)
 
-    def slice(self, start: int, length: int) -> Part:
-        """A part of the rows, without copying."""
+    def slice(self, start: int, length: int) -> PartialRows:
+        """Return a part of the rows without copying."""
         part = slice(start, start + length)
-        return Part(self.batch.slice(start, length), self.times[part], self.ends[part], self.origin[part])
+        return PartialRows(self.batch.slice(start, length), self.times[part], self.ends[part], self.origin[part])
 
 
 class Node:
@@ -50,7 +50,7 @@ class Node:
         self.shape = shape
         self.name = to_text(shape)
         self.inputs = dict(zip((LEFT, RIGHT), map(to_text, shape), strict=True))
-        """By side: the stream or table that comes in there, or the inner result, by its name."""
+        """The name of the stream, table or inner result that enters on each side."""
         self.classes = _classes(shape, binding.plan.graph)
         self.salt = binding.salt
         self.join = BinaryJoin(*schemas, method, self.salt)
@@ -67,12 +67,12 @@ class Node:
         }
         self.streams = streams_of(shape)
         self.made = 0
-        """Results so far."""
+        """The number of results so far."""
         self.found = 0
-        """Rows so far that had a result."""
+        """The number of rows so far that had a result."""
 
-    def process(self, side: str, part: Part, *, keep: bool = True) -> Iterator[Part]:
-        """The results of rows that come in on one side, in the order of these. `keep`: as of `BinaryJoin`."""
+    def process(self, side: str, part: PartialRows, *, keep: bool = True) -> Iterator[PartialRows]:
+        """Return the results of rows that enter on one side, in the order of these rows. `keep`: as in `BinaryJoin`."""
         other = RIGHT if side == LEFT else LEFT
         store, last = self.join.stores[other], -1
         words = self._words_of(side, part)
@@ -92,18 +92,18 @@ class Node:
             self.found += int(np.count_nonzero(np.diff(pairs.new, prepend=last)))
             last = int(pairs.new[-1])
             made = pa.RecordBatch.from_arrays(columns, schema=self.schema)
-            yield Part(made, pairs.times, pairs.ends, part.origin[pairs.new])
+            yield PartialRows(made, pairs.times, pairs.ends, part.origin[pairs.new])
 
-    def insert(self, side: str, part: Part) -> None:
-        """Rows whose results nobody asks for."""
+    def insert(self, side: str, part: PartialRows) -> None:
+        """Store rows without computing their results."""
         key = key_of(self._words_of(side, part), self.salt)
         self.join.insert(side, part.batch, key, part.times, part.ends)
 
-    def _words_of(self, side: str, part: Part) -> list[Words]:
+    def _words_of(self, side: str, part: PartialRows) -> list[Words]:
         return [part.batch.column(n).to_numpy() for n in self._words[side]]
 
     def _equal(self, pairs: Pairs, words: list[Words], store: WindowStore, other: str) -> Pairs:
-        """Without pairs that have one hash for the words of several classes, but not the same words."""
+        """Return the pairs without those whose words of several classes have the same hash but are not equal."""
         right = np.ones(len(pairs.new), bool)
         for mine, n in zip(words, self._words[other], strict=True):
             right &= mine[pairs.new] == store.take(n, pairs.old).to_numpy()
@@ -113,12 +113,12 @@ class Node:
 
 
 def word_column(c: int) -> str:
-    """The column that holds the words of a class."""
+    """Return the name of the column that holds the words of a class."""
     return f"{_WORD}{c}"
 
 
 def _classes(shape: tuple[Shape, Shape], graph: JoinGraph) -> tuple[int, ...]:
-    """What both inputs of a node have, and it compares."""
+    """Return the classes that both inputs of a node have, and that it compares."""
     sides = [streams_of(part) for part in shape]
     return tuple(
         c for c, members in enumerate(graph.column_of)
@@ -127,7 +127,7 @@ def _classes(shape: tuple[Shape, Shape], graph: JoinGraph) -> tuple[int, ...]:
 
 
 def key_of(words: list[Words], salt: Salt) -> Words:
-    """One word for the words of several classes."""
+    """Combine the words of several classes into one."""
     from thalweg.kernels.keyed_hash import combine
 
     if len(words) == 1:

@@ -1,4 +1,4 @@
-"""The window of one stream in a tree of binary joins: rows at a leaf, and the chunks that are saved of them."""
+"""The window of one stream in a tree of binary joins: the rows at a leaf, and the chunks in which they are saved."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from thalweg.kernels.window_store import WindowStore
 
 
 class TreeWindow:
-    """Of one stream or table."""
+    """The window of one stream or table."""
 
     def __init__(self, store: WindowStore, chunks: WindowChunks | None, take: Callable[[WindowRows], None]) -> None:
-        """`take`: puts restored rows into the tree."""
+        """Create a window. `take` is called with restored rows and puts them into the tree."""
         self.store = store
         self._chunks = chunks
         self._take = take
@@ -22,30 +22,30 @@ class TreeWindow:
 
     @property
     def nbytes(self) -> int:
-        """Memory held."""
+        """The memory of the window, in bytes."""
         return self.store.nbytes
 
     @property
     def next_chunk(self) -> int:
-        """The number of the chunk that is made next."""
+        """The number of the next chunk."""
         return self._remembered.next_chunk
 
     def add(self, rows: WindowRows) -> None:
-        """Rows that have been inserted."""
+        """Add rows that have been inserted into the tree to the chunks."""
         if self._chunks is not None:
             self._chunks.add(rows.batch, rows.keys, rows.times, rows.ends)
 
     def expire(self, before: int) -> None:
-        """Rows have been forgotten."""
+        """Remove expired rows from the chunks."""
         if self._chunks is not None:
             self._chunks.expire(before)
 
     def changes(self) -> Changes:
-        """What a snapshot must add and remove since the last call."""
+        """Return the chunks that a snapshot must add and remove since the last call."""
         return self._remembered.changes()
 
     def restore(self, chunks: Mapping[int, bytes] | Iterable[tuple[int, bytes]], end: int = 0) -> None:
-        """As of `WindowStore`; inner results follow."""
+        """Restore chunks as `WindowStore` does, and rebuild inner results."""
         for rows in self._remembered.restored(chunks, end):
             self._take(rows)
 

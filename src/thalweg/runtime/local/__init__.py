@@ -1,4 +1,4 @@
-"""The runtime in this process."""
+"""The runtime that executes queries in this process."""
 
 from thalweg.runtime.local.filters import filter_batches
 

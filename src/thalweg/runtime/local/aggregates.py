@@ -1,9 +1,9 @@
-"""Aggregates over windows of time in this process: Arrow batches in, the groups of closed windows out.
+"""Aggregates over windows of time in this process: takes Arrow batches and returns the groups of closed windows.
 
-Every batch is a round, and one of more than `ROUND_ROWS` rows several. The watermark is the largest time of finished
-rounds minus the lateness; a window is given out when the watermark has passed its end, and all of them when the input
-has ended. Where the watermark is known elsewhere, as for joined rows or rows that were filtered, every batch is a
-round, and the watermark at its end is asked for after the batch has been added.
+Every batch is a round; a batch of more than `ROUND_ROWS` rows is several. The watermark is the largest time of finished
+rounds minus the lateness. A window is returned when the watermark has passed its end; all windows are returned when the
+input has ended. If the watermark is known elsewhere, as for joined or filtered rows, every batch is a round, and the
+watermark at its end is requested after the batch has been added.
 
 >>> from thalweg.plan.group_spec import AggregateColumn
 >>> from thalweg.plan.window import GroupWindow
@@ -36,22 +36,22 @@ if TYPE_CHECKING:
     from thalweg.runtime.local.virtual.clock import Clock
 
 RESULT_ROWS = 32_768
-"""Of a batch, at most."""
+"""The most rows of a batch of results."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupCounts:
-    """Since the beginning."""
+    """Counters of the groups since the start."""
 
     rows: int
     late: int
-    """Not added to any window."""
+    """Late rows, which are not added to any window."""
     most_late: int
-    """Ticks by which a row was late, at most."""
+    """The most ticks by which a row was late."""
     no_time: int
     results: int
     held: int
-    """Rows of state, now."""
+    """Rows of state held now."""
     most_held: int
     watermark: int | None
 
@@ -60,9 +60,9 @@ Prepare = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 class Grouping(Operator):
-    """Groups of windows, given out when a mark has passed a window's end. Marks are ticks of the time column.
+    """Groups of windows, returned when a mark has passed a window's end. Marks are ticks of the time column.
 
-    `prepared`: what makes the columns that are grouped, and these columns; None: rows bring them."""
+    `prepared`: a function that computes the columns to group, and their schema; None if rows already have them."""
 
     def __init__(
         self, spec: GroupSpec, prepared: tuple[Prepare, pa.Schema] | None = None, *, name: str = "groups",
@@ -74,36 +74,36 @@ class Grouping(Operator):
     def set_up(
         self, schemas: Mapping[str, pa.Schema], clock: Clock | None = None, rng: np.random.Generator | None = None
     ) -> pa.Schema:
-        """Begin anew."""
+        """Start with empty groups, and return the schema of the results."""
         schema = schemas[PORT] if self._prepared is None else self._prepared[1]
         self.groups = WindowGroups(self.spec, schema)
         self.results = self.most_held = 0
         return self.groups.output
 
     def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Nothing comes out before a mark."""
+        """Add rows to the groups. No results are returned before a mark."""
         self.groups.add(rows if self._prepared is None else self._prepared[0](rows))
         self.most_held = max(self.most_held, len(self.groups))
         yield from ()
 
     def mark(self, port: str, mark: int) -> Passed:
-        """The groups that are closed by it."""
+        """Return the groups that a mark closes."""
         closed = self.groups.close_all() if mark == END else self.groups.close(mark)
         self.results += closed.num_rows
         return Passed(mark, tuple(closed.combine_chunks().to_batches(RESULT_ROWS)))
 
     def counts(self, watermark: int | None) -> GroupCounts:
-        """So far."""
+        """Return the counters so far."""
         groups = self.groups
         counts = (groups.rows, groups.late, groups.most_late, groups.no_time)
         return GroupCounts(*counts, self.results, len(groups), self.most_held, watermark)
 
     def windows(self) -> tuple[int, int]:
-        """Of the groups that are open."""
+        """Return the rows and bytes of the open groups."""
         return len(self.groups), self.groups.nbytes
 
     def late(self) -> int:
-        """Rows in no group."""
+        """Return the number of rows that came too late for any group."""
         return self.groups.late
 
 
@@ -111,22 +111,22 @@ def aggregate_batches(
     batches: Iterable[pa.RecordBatch],
     spec: GroupSpec,
     lateness_ticks: int = 0,
-    told: Callable[[GroupCounts], None] | None = None,
+    report: Callable[[GroupCounts], None] | None = None,
     *,
     watermark: Callable[[], int | None] | None = None,
     schema: pa.Schema | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The groups of closed windows; at least one batch, which may be empty, unless there is none to take columns from
-    and no schema. `told` hears the counts after every round and at the end; `watermark` gives the one at the end of the
-    round that was read last, which the rows themselves do not move then."""
+    """Return the groups of closed windows: at least one batch, which may be empty, unless there is neither a batch nor
+    a schema to take columns from. `report` is called with the counters after every round and at the end. `watermark`
+    returns the watermark at the end of the last round; if it is given, the rows do not move the watermark."""
     if lateness_ticks < 0:
-        raise PlanError(f"lateness={lateness_ticks}: must not be negative; 0 is the least")
+        raise PlanError(f"lateness={lateness_ticks}: must not be negative; use 0 or more")
     operator = Grouping(spec)
     if schema is not None:
         operator.set_up({PORT: schema})
     marks = Watermarks({spec.time: lateness_ticks})
     rounds = in_rounds(batches) if watermark is None else batches
-    return grouped_batches(rounds, operator, marks, watermark, told, is_set_up=schema is not None)
+    return grouped_batches(rounds, operator, marks, watermark, report, is_set_up=schema is not None)
 
 
 def grouped_batches(
@@ -134,17 +134,17 @@ def grouped_batches(
     operator: Grouping,
     marks: Watermarks,
     watermark: Callable[[], int | None] | None,
-    told: Callable[[GroupCounts], None] | None,
+    report: Callable[[GroupCounts], None] | None,
     *,
     is_set_up: bool = True,
 ) -> Iterator[pa.RecordBatch]:
-    """As `aggregate_batches`, of an operator. Without `watermark` it is found from the rows, by the lateness of
-    `marks`."""
+    """Like `aggregate_batches`, for an operator. Without `watermark`, the watermark is computed from the rows with the
+    lateness of `marks`."""
     time = operator.spec.time
 
-    def tell() -> None:
-        if told is not None:
-            told(operator.counts(marks.query))
+    def report_counts() -> None:
+        if report is not None:
+            report(operator.counts(marks.query))
 
     for batch in rounds:
         if not is_set_up:
@@ -158,10 +158,10 @@ def grouped_batches(
         marks.end_round()
         if marks.query is not None:
             yield from operator.mark(PORT, marks.query).rows
-        tell()
+        report_counts()
     if not is_set_up:
         return
     yield from operator.mark(PORT, END).rows
     if not operator.results:
         yield empty_batch(operator.groups.output)
-    tell()
+    report_counts()

@@ -1,4 +1,4 @@
-"""A filter chain over Arrow batches in this process: the same chain, loop and policies as on Spark."""
+"""Runs a filter chain over Arrow batches in this process, with the same chain, loop and policies as on Spark."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 MakeLoop = Callable[["Clock | None", np.random.Generator], FilterLoop[pa.RecordBatch]]
 
-TELL_EVERY_ROWS = 100_000
-"""A local pass reports to its sink about this often, so that a live view has something to show."""
+REPORT_EVERY_ROWS = 100_000
+"""A local pass reports to its sink about every this many rows, so that a live view has something to show."""
 
 
 TAKES = "over() takes Arrow record batches or a table"
 
 
 class Filtering(Operator):
-    """The rows of a batch that pass all predicates, or those that are wanted instead. `make` makes its loop, with
-    `setup` functions called, when it is set up."""
+    """Returns the rows of a batch that pass all predicates, or the other rows that are wanted. `make` creates the loop,
+    and calls `setup` functions, when the operator is set up."""
 
     def __init__(
         self, plan: FilterPlan, make: MakeLoop, wanted: WantedRows = WantedRows(), *, name: str = "filter",  # noqa: B008
@@ -54,7 +54,7 @@ class Filtering(Operator):
         self._plan, self._make, self._wanted = plan, make, wanted
 
     def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> pa.Schema:
-        """Begin anew."""
+        """Create a new loop, and return the schema of the output."""
         schema = schemas[PORT]
         self._find(schema)
         self.loop = self._make(clock, rng)
@@ -70,7 +70,7 @@ class Filtering(Operator):
             refuse_taken(wanted.errors_column, schema.names)
 
     def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """One batch."""
+        """Return the wanted rows of one batch."""
         if not rows.schema.equals(self._schema):
             self._find(rows.schema)
         keep = self.loop.process(rows.select(self._found).rename_columns(list(self._plan.columns)))
@@ -78,17 +78,17 @@ class Filtering(Operator):
         yield rows_and_errors(rows, keep, self.loop.take_failures(), wanted, column)
 
     def orders(self) -> Mapping[str, tuple[str, ...]]:
-        """Of the predicates."""
+        """Return the current order of the predicates."""
         return {PORT: tuple(self.loop.chain.pipeline.names[k] for k in self.loop.order)}
 
 
 def loop_options(settings: FilterSettings) -> LoopOptions:
-    """Of a loop with these settings."""
+    """Return the options of a loop with these settings."""
     return LoopOptions(settings.policy, settings.profile, settings.slice_rows, settings.dead_letter, settings.redact)
 
 
 def make_loop(plan: FilterPlan, settings: FilterSettings, rng: np.random.Generator) -> FilterLoop[pa.RecordBatch]:
-    """A fresh loop; `setup` functions are called here. Time is that of work: compiling is counted apart."""
+    """Return a new loop, and call `setup` functions. The loop measures time of work; compiling is counted apart."""
     chain = FilterChain(plan, WorkingClock(), cpu_clock=time.thread_time_ns)
     earlier = recalled(settings.events, plan.pipeline)
     loop = make_filter_loop(chain, loop_options(settings), rng, earlier)
@@ -106,7 +106,8 @@ def filter_batches(
     wanted: Wanted = Wanted.KEPT,
     column: str = ERRORS_COLUMN,
 ) -> Iterator[pa.RecordBatch]:
-    """The wanted rows, batch by batch, with all their columns. What can be checked at once is, before the first."""
+    """Return the wanted rows, batch by batch, with all their columns. Checks that do not need rows are made at once,
+    before the first batch."""
     check_wanted(wanted, settings, column, ())
     if isinstance(batches, (pa.Table, pa.RecordBatch)):
         _found(plan, batches.schema)
@@ -133,7 +134,7 @@ def _filtered(
     operator = Filtering(plan, lambda _, rng: make_loop(plan, settings, rng), WantedRows(wanted, column))
     ready = False
 
-    def tell() -> None:
+    def report() -> None:
         text = encode(operator.loop, "local")
         for record in decode(text, plan=plan, policy=settings.policy_name, run=run, kind="local", batch=None):
             sink(record)
@@ -146,17 +147,17 @@ def _filtered(
                 operator.set_up({PORT: batch.schema}, None, np.random.default_rng(settings.seed))
                 ready = True
             yield from operator.serve(PORT, batch)
-            if operator.loop.work.rows >= TELL_EVERY_ROWS:
-                tell()
+            if operator.loop.work.rows >= REPORT_EVERY_ROWS:
+                report()
     finally:
         if ready and operator.loop.work.rows:
-            tell()
+            report()
 
 
 def refuse_native(plan: FilterPlan) -> None:
-    """There is no JVM here."""
+    """Raise `PlanError` for native predicates, because there is no JVM in this process."""
     if plan.native:
-        raise PlanError(f"native predicates need Spark: {', '.join(plan.native.names)}; over() takes none")
+        raise PlanError(f"native predicates need Spark: {', '.join(plan.native.names)}; over() does not support them")
 
 
 def _of_pandas(thing: object) -> bool:
@@ -164,11 +165,11 @@ def _of_pandas(thing: object) -> bool:
 
 
 def _refuse(thing: object) -> NoReturn:
-    way = ": pa.Table.from_pandas(df)" if _of_pandas(thing) else ""
+    way = ": use pa.Table.from_pandas(df)" if _of_pandas(thing) else ""
     if isinstance(thing, pa.Table):
-        way = ": one table, not several; pa.concat_tables"
+        way = ": pass one table, not several; use pa.concat_tables"
     elif isinstance(thing, Mapping):
-        way = ": pa.table(columns)"
+        way = ": use pa.table(columns)"
     library = type(thing).__module__.partition(".")[0]
     whose = "" if library == "builtins" else f"{library}'s "
     raise PlanError(f"{TAKES}, not {whose}{type(thing).__name__}{way}")

@@ -1,9 +1,9 @@
-"""A windowed join over iterables of Arrow batches in this process.
+"""Runs a windowed join over iterables of Arrow batches in this process.
 
-The stream whose next rows are the oldest is read next, so that no window has to hold more than it must. Every batch is
-a round; a batch of more than `ROUND_ROWS` rows is several, since a window must be able to forget while it is read.
-Tables are read wholly before any stream. Where rows were dropped before they come here, `Rounds` know the times of
-all, and the watermark follows those.
+The stream with the oldest next rows is read next, so that windows hold no more than necessary. Every batch is a round;
+a batch of more than `ROUND_ROWS` rows is several, so that rows can expire while it is read. Tables are read completely
+before any stream. If rows were dropped before the join, `Rounds` has the times of all rows, and the watermark follows
+those.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest
 from thalweg.events import Record
+from thalweg.formatting import time_span
 from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.window import in_words
-from thalweg.runtime.filters.work_record import Behalf
+from thalweg.runtime.filters.work_record import RecordOrigin
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns
@@ -38,24 +38,24 @@ from thalweg.runtime.watermark import BEGINNING, END
 if TYPE_CHECKING:
     from thalweg.runtime.local.virtual.clock import Clock
 
-TELL_EVERY_ROWS = 100_000
-"""A pass reports to its sink about this often; more often in the beginning."""
+REPORT_EVERY_ROWS = 100_000
+"""A pass reports to its sink about every this many rows; more often at the start."""
 WORTH_A_WARNING = 0.01
-"""Of a stream's rows: when more are late, its lateness is set wrong, or it is not in order as it should be."""
+"""The share of a stream's rows. If more rows are late, its lateness is wrong, or it is not in order as expected."""
 
-Source: TypeAlias = Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch
-"""Or what has `to_batches()`, as a `pyarrow.dataset` does, or gives Arrow data by `__arrow_c_stream__`."""
+ArrowSource: TypeAlias = Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch
+"""Arrow data. Objects with `to_batches()`, such as a `pyarrow.dataset`, or with `__arrow_c_stream__` also work."""
 
 
 MakeLoop = Callable[[Mapping[str, pa.Schema], "Clock | None", np.random.Generator], WindowedJoin]
 
 
 class Joining(Operator):
-    """A windowed join; its ports are the streams. `make` makes its loop when it is set up.
+    """A windowed join. Its ports are the streams. `make` creates its loop when it is set up.
 
-    Where `marked`, the watermarks of the streams are the marks that come, in ticks, since conditions may have dropped
-    rows on the way; a mark ends a round. Else the rows themselves have all the times, all rows that are served at once
-    are a round, and the only mark is `END`."""
+    If `marked`, the marks set the watermarks of the streams, in ticks, because conditions may have dropped rows before;
+    a mark ends a round. Otherwise the rows have all the times, all rows that are served at once are a round, and the
+    only mark is `END`."""
 
     def __init__(
         self, make: MakeLoop, wanted: JoinRows = JoinRows.RESULTS, *, marked: bool = False, name: str = "join",
@@ -65,9 +65,9 @@ class Joining(Operator):
         self._make, self._wanted, self._marked = make, wanted, marked
 
     def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> pa.Schema:
-        """Begin anew."""
+        """Create a new loop, and return the schema of the output."""
         self.loop = self._make(schemas, clock, rng)
-        self.loop.intake.told = self._marked
+        self.loop.intake.latest_is_given = self._marked
         self._passed: int | None = None
         self._tagged = None if self._wanted is JoinRows.RESULTS else TaggedColumns(self.loop.binding, self._wanted)
         if self._tagged is None:
@@ -76,7 +76,7 @@ class Joining(Operator):
         return self._tagged.schema
 
     def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """What comes out with these rows."""
+        """Return the output for these rows."""
         loop, tagged = self.loop, self._tagged
         if tagged is None:
             yield from loop.process(port, rows)
@@ -90,7 +90,8 @@ class Joining(Operator):
             loop.end_round()
 
     def mark(self, port: str, mark: int) -> Passed:
-        """How far all streams have come, where that is more than before. A stream that has ended holds nobody back."""
+        """Set the watermark of a stream, and return that of the query if it has advanced. A stream that has ended does
+        not hold it back."""
         marks = self.loop.watermarks
         if mark == END:
             marks.ended(port)
@@ -105,22 +106,22 @@ class Joining(Operator):
         return Passed(self._passed)
 
     def windows(self) -> tuple[int, int]:
-        """Of all streams."""
+        """Return the rows and bytes of the windows of all streams."""
         sizes = self.loop.sizes().values()
         return sum(rows for rows, _ in sizes), sum(nbytes for _, nbytes in sizes)
 
     def late(self) -> int:
-        """Of all streams."""
+        """Return the number of late rows of all streams."""
         return sum(counts.late for counts in self.loop.counts.values())
 
     def orders(self) -> Mapping[str, tuple[str, ...]]:
-        """By stream, in which order the others are probed."""
+        """Return, by stream, the order in which the others are probed."""
         return self.loop.orders()
 
 
 @dataclass(frozen=True)
 class JoinPass:
-    """One pass of a join over data in this process: what is joined, which rows are asked for, and who hears of it."""
+    """One pass of a join over data in this process: the join, the requested rows, and the sinks for its reports."""
 
     plan: JoinPlan
     settings: JoinSettings
@@ -128,17 +129,18 @@ class JoinPass:
     sink: Callable[[Record], None]
     wanted: JoinRows = JoinRows.RESULTS
     watermark: Callable[[int | None], None] | None = None
-    """Hears the query's watermark, in ticks, after every round."""
+    """Called with the query's watermark, in ticks, after every round."""
     rounds: Mapping[str, Rounds] | None = None
-    """What the streams' rows come from, one batch for each round, where conditions have dropped some of them; else the
-    rows themselves have all the times."""
+    """The rounds that the streams' rows come from, with one batch per round, if conditions have dropped some rows. None
+    if the rows have all the times."""
 
 
-def join_batches(join_pass: JoinPass, streams: Mapping[str, Source]) -> Iterator[pa.RecordBatch]:
-    """The rows that are asked for, in batches of bounded size. What can be checked at once is, before the first."""
+def join_batches(join_pass: JoinPass, streams: Mapping[str, ArrowSource]) -> Iterator[pa.RecordBatch]:
+    """Return the requested rows, in batches of bounded size. Checks that do not need rows are made at once, before the
+    first batch."""
     known = _checked(join_pass.plan, streams)
     if len(known) == len(streams):
-        binding = JoinBinding.of(join_pass.plan, known, NO_SALT)  # to be checked, not used
+        binding = JoinBinding.of(join_pass.plan, known, NO_SALT)  # only to check the columns
         if join_pass.wanted is not JoinRows.RESULTS:
             _ = TaggedColumns(binding, join_pass.wanted).columns
     sources = {alias: _batches(alias, source) for alias, source in streams.items()}
@@ -158,12 +160,12 @@ def _joined(
             schemas.setdefault(alias, first.schema)
             break
     if len(schemas) < len(sources):
-        return  # a stream without a batch has no columns, and no rows to join with
+        return  # a stream without a batch has no columns and no rows to join
 
     def made(schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> WindowedJoin:
         binding = JoinBinding.of(plan, schemas, Salt.of_seed(settings.seed))
         if join_pass.wanted is not JoinRows.RESULTS:
-            _ = TaggedColumns(binding, join_pass.wanted).columns  # refused before tables are read
+            _ = TaggedColumns(binding, join_pass.wanted).columns  # raises before tables are read
         tables = {a: _held(join_pass, a, waiting.pop(a, None), sources.pop(a), schemas[a]) for a in plan.tables}
         return make_join_loop(binding, settings.options(memory_of_process() // 2), rng=rng, tables=tables)
 
@@ -182,8 +184,8 @@ def _joined(
     lost = _Lost()
     unreported, report_at, some = 0, 1, False
 
-    def tell() -> None:
-        for record in records_of(loop, Behalf(join_pass.run, None, "local", settings.policy_name), "local"):
+    def report() -> None:
+        for record in records_of(loop, RecordOrigin(join_pass.run, None, "local", settings.policy_name), "local"):
             join_pass.sink(record)
 
     for alias in sources:
@@ -210,32 +212,32 @@ def _joined(
                 join_pass.watermark(loop.watermarks.query)
             unreported += batch.num_rows
             if unreported >= report_at:
-                unreported, report_at = 0, min(2 * report_at, TELL_EVERY_ROWS)
+                unreported, report_at = 0, min(2 * report_at, REPORT_EVERY_ROWS)
                 lost.add(loop)
-                tell()
+                report()
         if not some:
             yield empty_batch(output)
     finally:
         lost.add(loop)
-        tell()
-    if join_pass.wanted is JoinRows.RESULTS:  # else the rows themselves are given
+        report()
+    if join_pass.wanted is JoinRows.RESULTS:  # otherwise the late rows are returned
         for sentence in lost.sentences():
             warnings.warn(sentence, stacklevel=2)
 
 
-def _checked(plan: JoinPlan, streams: Mapping[str, Source]) -> dict[str, pa.Schema]:
-    """The schemas that are known before anything is read."""
+def _checked(plan: JoinPlan, streams: Mapping[str, ArrowSource]) -> dict[str, pa.Schema]:
+    """Check the names and types of the sources. Return the schemas that are known before anything is read."""
     aliases = plan.graph.aliases
     for alias in streams:
         if alias not in aliases:
-            raise PlanError(f"{alias!r} is no stream of on={plan.on!r}{nearest(alias, aliases)}")
+            raise PlanError(f"{alias!r} is not a stream in on={plan.on!r}{nearest(alias, aliases)}")
     missing = [alias for alias in aliases if alias not in streams]
     if missing:
-        raise PlanError(f"no data is given for {', '.join(missing)}: over({missing[0]}=batches, ...)")
+        raise PlanError(f"no data is given for {', '.join(missing)}: write over({missing[0]}=batches, ...)")
     schemas = {}
     for alias, source in streams.items():
         if type(source).__module__.partition(".")[0] == "pyspark":
-            raise PlanError(f"{alias} is a DataFrame of Spark: j({alias}=df, ...) joins those, over() joins Arrow data")
+            raise PlanError(f"{alias} is a Spark DataFrame, but over() joins Arrow data: write j({alias}=df, ...)")
         if isinstance(source, (pa.Table, pa.RecordBatch)):
             schemas[alias] = source.schema
         elif not (hasattr(source, "to_batches") or hasattr(source, "__arrow_c_stream__")) and (
@@ -247,18 +249,18 @@ def _checked(plan: JoinPlan, streams: Mapping[str, Source]) -> dict[str, pa.Sche
         first = iterators.setdefault(id(source), alias) if isinstance(source, Iterator) else alias
         if first != alias:
             raise PlanError(
-                f"{first} and {alias} are given one iterator, of which each would get a part; give each its own, or a "
-                "table to both"
+                f"{first} and {alias} are given the same iterator, so each would get a part of it; give each its own, "
+                "or pass a table to both"
             )
     return schemas
 
 
 def _batches(alias: str, source: Any) -> Iterator[pa.RecordBatch]:
-    """In rounds."""
+    """Return the batches of a source, in rounds."""
     if isinstance(source, pa.RecordBatch):
         source = [source]
     elif type(source).__module__.partition(".")[0] in ("duckdb", "_duckdb"):
-        # a connection of DuckDB has one open result, so that two relations cannot be read by turns
+        # a DuckDB connection has only one open result, so two relations cannot be read alternately
         source = pa.table(source).to_batches()
     elif hasattr(source, "to_batches"):
         source = source.to_batches()
@@ -268,7 +270,7 @@ def _batches(alias: str, source: Any) -> Iterator[pa.RecordBatch]:
 
 
 def _times(rounds: Mapping[str, Rounds] | None, alias: str) -> tuple[int | None, int | None]:
-    """The least time of the round that was read last, and the largest of all so far, in ns; None: nobody says so."""
+    """Return the smallest time of the last round read, and the largest time of all rounds, in ns; None if unknown."""
     read = (rounds or {}).get(alias)
     return (None, None) if read is None else (read.first_ns, read.latest_ns)
 
@@ -276,28 +278,28 @@ def _times(rounds: Mapping[str, Rounds] | None, alias: str) -> tuple[int | None,
 def _held(
     join_pass: JoinPass, alias: str, first: pa.RecordBatch | None, rest: Iterator[pa.RecordBatch], schema: pa.Schema
 ) -> pa.Table:
-    """A table; it is not read where nothing is joined with it."""
+    """Return the rows of a table. It is not read if nothing is joined with it."""
     return schema.empty_table() if join_pass.wanted is JoinRows.LATE else _whole(alias, first, rest, schema)
 
 
 def _whole(alias: str, first: pa.RecordBatch | None, rest: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    """A table; its batches may differ in whether columns may have nulls."""
+    """Return batches as one table. They may differ in whether columns are nullable."""
     batches = [_alike(alias, batch, schema) for batch in rest]
     batches = batches if first is None else [first, *batches]
     return pa.Table.from_batches([pa.RecordBatch.from_arrays(b.columns, schema=schema) for b in batches], schema)
 
 
 def _alike(alias: str, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    if _told(batch.schema) != _told(schema):
+    found, expected = _columns(batch.schema), _columns(schema)
+    if found != expected:
         raise PlanError(
-            f"the batches of {alias} differ in their columns: {_told(batch.schema)} after {_told(schema)}; cast them "
-            "to one schema"
+            f"the batches of {alias} differ in their columns: {found} after {expected}; cast them to one schema"
         )
     return batch
 
 
 class _Lost:
-    """Late rows by stream, over the reports of a pass."""
+    """Counts late rows by stream, over all reports of a pass."""
 
     def __init__(self) -> None:
         self._rows: Counter[str] = Counter()
@@ -305,23 +307,23 @@ class _Lost:
         self._by: dict[str, str] = {}
 
     def add(self, loop: WindowedJoin) -> None:
-        """What was counted since the last report."""
+        """Add the counters since the last report."""
         for alias, counts in loop.counts.items():
             self._rows[alias] += counts.rows
             self._late[alias] += counts.late
-            self._by[alias] = in_words(counts.most_late, loop.binding.tick_ns)
+            self._by[alias] = time_span(counts.most_late, loop.binding.tick_ns)
 
     def sentences(self) -> Iterator[str]:
-        """Of streams that lost too much."""
+        """Return a warning for each stream that lost too many rows."""
         for alias, late in self._late.items():
             if late > WORTH_A_WARNING * self._rows[alias]:
                 yield (
                     f"{late:,} of {self._rows[alias]:,} rows of {alias} were late and not joined, by up to "
-                    f"{self._by[alias]}: it is not in order, raise its lateness="
+                    f"{self._by[alias]}: the stream is not in order; raise its lateness="
                 )
 
 
-def _told(schema: pa.Schema) -> str:
+def _columns(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} {field.type}" for field in schema)
 
 
@@ -330,6 +332,6 @@ def _of(alias: str, batch: Any) -> pa.RecordBatch:
         library = type(batch).__module__.partition(".")[0]
         way = {"pyspark": "df.toArrow()", "pandas": "pa.Table.from_pandas(df)"}.get(library, "pa.table(...)")
         if isinstance(batch, pa.Table):
-            way = "one table, not several: pa.concat_tables"
-        raise PlanError(f"{alias}: over() takes Arrow record batches or a table, not {type(batch).__name__}; {way}")
+            way = "pa.concat_tables, because a stream is one table"
+        raise PlanError(f"{alias}: over() takes Arrow record batches or a table, not {type(batch).__name__}; use {way}")
     return batch

@@ -1,13 +1,13 @@
-"""What every step of a pipeline in this process does, whoever drives it.
+"""The interface of the operators of a pipeline in this process, independent of what drives them.
 
-An operator is made when it is written down and set up when the columns of its inputs are known. Then it `serve`s rows
-that come in at its ports, and is given `mark`s: watermarks, which say that no row with a time before the mark comes
-through that port any more (`END`: no row at all). A mark may release rows that were held, such as closed groups.
+An operator is created first, and set up when the columns of its inputs are known. Then it `serve`s rows that enter at
+its ports, and receives `mark`s: watermarks, which say that no further row with a time before the mark enters at that
+port (`END`: no row at all). A mark may release rows that were held, such as closed groups.
 
-Two things drive operators. In this process results are pulled: the stream that is furthest behind is read next
-(`joins.py`, `plan_run.py`). Under the virtual clock rows are pushed: they arrive when a source says so, wait in the
-queue of an operator, and everything costs what was declared (`virtual/simulation.py`). What an operator does with a
-batch is the same in both.
+Operators are driven in two ways. In this process results are pulled: the stream with the oldest next rows is read next
+(`joins.py`, `plan_run.py`). Under the virtual clock rows are pushed: they arrive when a source sends them, wait in the
+queue of an operator, and everything takes the time that was declared (`virtual/simulation.py`). What an operator does
+with a batch is the same in both.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from thalweg.runtime.local.virtual.clock import Clock
 
 PORT = "in"
-"""The port of an operator that has one."""
+"""The name of the port of an operator that has only one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What follows from a mark."""
+    """What an operator passes on after a mark."""
 
     mark: int | None = None
-    """For whoever reads the operator; None: nothing new."""
+    """The mark for the readers of the operator; None if it has not changed."""
     rows: tuple[pa.RecordBatch, ...] = ()
-    """That were held until now. They come before the mark."""
+    """Rows that were held until now. They come before the mark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coming:
-    """To be put into an operator's queue: rows, or a mark."""
+    """Rows, or a mark, to put into an operator's queue."""
 
     operator: Operator
     port: str
@@ -48,42 +48,42 @@ class Coming:
 
 
 class Operator(ABC):
-    """One step; under the virtual clock, the work of one server."""
+    """One step of a pipeline. Under the virtual clock each operator has one server."""
 
     name: str
     reads: Mapping[str, str]
-    """By port: the source or operator whose rows come in there."""
+    """The source or operator that each port reads."""
 
     @abstractmethod
     def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> pa.Schema:
-        """Begin anew, with these columns by port; the columns of what comes out. `clock`: None: time is that of
-        work."""
+        """Start from scratch, with these columns by port. Return the schema of the output. If `clock` is None, the time
+        of work is measured."""
 
     @abstractmethod
     def serve(self, port: str, rows: Any) -> Iterator[Any]:
-        """What comes out with these rows. All of it must be taken before more is given."""
+        """Return the output for these rows. Consume all of it before passing more rows."""
 
     def mark(self, port: str, mark: int) -> Passed:
-        """Take a mark. An operator that holds nothing passes it on as it is."""
+        """Take a mark. An operator without state passes it on unchanged."""
         return Passed(mark)
 
     def entering(self, port: str, rows: Any, mark: int | None) -> Iterable[Coming]:
-        """What becomes of an arrival before it is queued. Costs nothing."""
+        """Return what is queued for an arrival. This costs no virtual time."""
         return [Coming(self, port, rows, mark)]
 
     def windows(self) -> tuple[int, int]:
-        """Rows and bytes it remembers."""
+        """Return the rows and bytes that the operator holds."""
         return 0, 0
 
     def late(self) -> int:
-        """Rows that came too late so far, and were left out."""
+        """Return the number of rows so far that came too late and were left out."""
         return 0
 
     def orders(self) -> Mapping[str, tuple[str, ...]]:
-        """In which order it tries things now, where it has a choice."""
+        """Return the current orders of predicates or probes, by port; empty if the operator has no choice."""
         return {}
 
 
 def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
-    """No rows, for the columns."""
+    """Return a batch without rows, for its columns."""
     return pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)

@@ -1,7 +1,7 @@
-"""The operators of a plan: what each kind of node does with a batch, whoever drives it.
+"""The operators of a plan: what each kind of node does with a batch, independent of what drives it.
 
-`operator_of` makes them. Filters and joins are those of `filters.py` and `joins.py`, groups those of `aggregates.py`;
-the others need nothing but the node and the user's functions.
+`operator_of` creates them. Filters and joins are those of `filters.py` and `joins.py`, groups those of `aggregates.py`.
+The others need only the node and the user's functions.
 """
 
 from __future__ import annotations
@@ -53,19 +53,19 @@ Columns = tuple[tuple[str, Expression], ...]
 
 @dataclass(frozen=True)
 class Making:
-    """What operators are made with, besides their nodes."""
+    """What operators are created with, apart from their nodes."""
 
     plan: QueryPlan
     functions: Mapping[str, UserFunction]
     redact: bool = False
     filter_loops: Callable[[Filter], tuple[FilterPlan, MakeFilterLoop]] | None = None
-    """The predicates of a filter, and what makes its loop; None: whoever drives the plan makes its adaptive parts. The
-    same for joins."""
+    """A function that returns the predicates of a filter, and the function that creates its loop. None if the driver of
+    the plan creates its adaptive parts. The same holds for `join_loops`."""
     join_loops: Callable[[WindowJoin], MakeJoinLoop] | None = None
 
 
 def operator_of(node: Node, making: Making) -> Operator:
-    """The operator of a node, which reads those of the nodes below."""
+    """Return the operator of a node. It reads the operators of the nodes below."""
     match node:
         case Scan():
             return Scanning(Branch.of(node))
@@ -90,15 +90,16 @@ def operator_of(node: Node, making: Making) -> Operator:
             return _grouping(node, making)
         case Output():
             return Projecting(node, making)
-    raise AssertionError(f"a {type(node).__name__} is not carried out in this process")
+    raise AssertionError(f"a {type(node).__name__} is not run in this process")
 
 
 def name_of(node: Node) -> str:
-    """Of a node's operator. The alias of a source may be the name of its stream, which sends the rows.
+    """Return the name of a node's operator. For a scan it is not just the alias, because the alias of a source may be
+    the name of its stream, which sends the rows.
 
-    >>> from thalweg.plan.query import Source
+    >>> from thalweg.plan.query import QuerySource
     >>> from thalweg.plan.relation import Relation
-    >>> scan = Scan(Source("s", Relation("stock", pa.schema({"price": pa.int64()}))))
+    >>> scan = Scan(QuerySource("s", Relation("stock", pa.schema({"price": pa.int64()}))))
     >>> name_of(scan), name_of(Filter(scan, ()))
     ('scan of s', 'filter of s')
     """
@@ -106,13 +107,14 @@ def name_of(node: Node) -> str:
 
 
 def through(operator: Operator, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What an operator of one port makes of batches, pulled."""
+    """Pull batches through an operator with one port."""
     for batch in batches:
         yield from operator.serve(PORT, batch)
 
 
 class Scanning(Operator):
-    """The columns of a source that are read. Views, of which Arrow gathers nothing, become what they show."""
+    """Returns the columns of a source that are read. Arrow cannot gather rows of view types, so they are converted to
+    plain types."""
 
     def __init__(self, branch: Branch) -> None:
         self.name, self.reads = f"scan of {branch.alias}", {PORT: branch.source.relation.name}
@@ -124,19 +126,19 @@ class Scanning(Operator):
     def set_up(
         self, schemas: Mapping[str, pa.Schema], clock: Clock | None = None, rng: np.random.Generator | None = None
     ) -> pa.Schema:
-        """Refuses columns of other types than were registered."""
+        """Check the columns, and return the schema of the output. Types must be those that were registered."""
         self._check(schemas[PORT])
         return plain_schema(self._read) if self._views else self._read
 
     def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """One batch."""
+        """Return the columns that are read from one batch."""
         if not rows.schema.equals(self._whole):
             self._check(rows.schema)
         selected = rows.select(self._columns)
         yield plain(selected, plain_schema(self._read)) if self._views else selected
 
     def _check(self, schema: pa.Schema) -> None:
-        """Those that are read are there, and of the types that were registered."""
+        """Raise `PlanError` if a column that is read is missing, or has another type than was registered."""
         for column in self._columns:
             if column not in schema.names or schema.field(column).type != self._whole.field(column).type:
                 has = schema.field(column).type if column in schema.names else "missing"
@@ -147,23 +149,24 @@ class Scanning(Operator):
 
 
 def tick_ns_of(branch: Branch) -> int:
-    """How long a tick of a stream's times is."""
+    """Return the length of a tick of a stream's times, in nanoseconds."""
     relation = branch.source.relation
     return TICK_NS[relation.schema.field(relation.time).type.unit]
 
 
 def lateness_ticks(branch: Branch, tick_ns: int | None = None) -> int:
-    """In ticks of the stream's times, or of that length."""
+    """Return the lateness in ticks of the stream's times, or in ticks of `tick_ns`."""
     return branch.source.relation.lateness_us * 1000 // (tick_ns or tick_ns_of(branch))
 
 
 def at_no_time(batch: pa.RecordBatch, column: str) -> pa.RecordBatch:
-    """With a column that holds the same moment in all rows, for a join in which no row can be late."""
+    """Add a column with the same time in all rows, for a join in which no row can be late."""
     return batch.append_column(column, pa.array(np.zeros(batch.num_rows, "datetime64[us]")))
 
 
 class _Evaluating(Operator):
-    """One batch for each, made from expressions. It has no state, and needs not be set up to be served."""
+    """Evaluates expressions, and returns one batch per input batch. It has no state, and `serve` works without
+    `set_up`."""
 
     def __init__(self, node: Compute | Filter | Fail | Output) -> None:
         self.name, self.reads = node.id, {PORT: name_of(node.input)}
@@ -172,12 +175,12 @@ class _Evaluating(Operator):
     def set_up(
         self, schemas: Mapping[str, pa.Schema], clock: Clock | None = None, rng: np.random.Generator | None = None
     ) -> pa.Schema:
-        """Nothing to begin."""
+        """Return the schema of the output. There is no state to set up."""
         return self._schema
 
 
 class Computing(_Evaluating):
-    """Rows with computed columns added."""
+    """Adds computed columns to rows."""
 
     def __init__(self, node: Compute, making: Making) -> None:
         super().__init__(node)
@@ -187,18 +190,18 @@ class Computing(_Evaluating):
     def set_up(
         self, schemas: Mapping[str, pa.Schema], clock: Clock | None = None, rng: np.random.Generator | None = None
     ) -> pa.Schema:
-        """Rows may bring columns that the node knows nothing of."""
+        """Return the schema of the output. Rows may have columns that the node does not know."""
         return pa.schema([*schemas[PORT], *self._added])
 
     def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """One batch."""
+        """Return one batch with the computed columns."""
         for name, evaluation in self._evaluations:
             rows = rows.append_column(name, evaluation(_columns(rows, joined=False), rows.num_rows))
         yield rows
 
 
 class Having(_Evaluating):
-    """The groups for which a condition is true."""
+    """Returns the groups for which a condition is true."""
 
     def __init__(self, node: Filter, making: Making) -> None:
         super().__init__(node)
@@ -206,25 +209,25 @@ class Having(_Evaluating):
         self._holds = Evaluation(condition.expression, making.functions)
 
     def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """One batch."""
+        """Return the groups of one batch for which the condition is true."""
         yield rows.filter(self._holds(_columns(rows, joined=False), rows.num_rows))
 
 
 class Failing(_Evaluating):
-    """Joined rows without the errors that they carry. Those that have some are left out if they are set aside, and else
-    fail the query."""
+    """Removes the columns of errors from joined rows. Rows with errors are left out if failed rows are set aside;
+    otherwise they fail the query."""
 
     def __init__(self, node: Fail, making: Making) -> None:
         super().__init__(node)
         self._names, self._sets_aside, self._redact = node.names, making.plan.sets_aside, making.redact
 
     def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """One batch."""
+        """Return one batch without the columns of errors."""
         yield passing(rows, self._names) if self._sets_aside else refuse_failed(rows, self._names, self._redact)
 
 
 class Projecting(_Evaluating):
-    """The columns of the result."""
+    """Computes the columns of the result."""
 
     def __init__(self, node: Output, making: Making) -> None:
         super().__init__(node)
@@ -232,7 +235,7 @@ class Projecting(_Evaluating):
         self._joined = join_of(node) is not None
 
     def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """One batch."""
+        """Return the columns of the result for one batch."""
         columns = _columns(rows, self._joined)
         arrays = [evaluation(columns, rows.num_rows) for _, evaluation in self._evaluations]
         yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)

@@ -1,6 +1,6 @@
-"""A plan carried out in this process: results are pulled through the operators of its nodes (`plan_operators.py`).
+"""Runs a plan in this process: results are pulled through the operators of its nodes (`plan_operators.py`).
 
-What adapts, filters and joins, is made by whoever runs the plan (`Adaptive`), who also reports what it counts.
+The caller creates the adaptive parts, filters and joins (`Adaptive`), and reports their counters.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from thalweg.runtime.watermark import Watermarks
 
 Batches = Iterator[pa.RecordBatch]
 Passing = Callable[[Batches], Batches]
-"""Gives a batch for each it is given."""
+"""A function that returns one batch for each input batch."""
 
 
 class Adaptive(Protocol):
-    """Makes the adaptive operators of a plan, and is given what the others count."""
+    """Creates the adaptive operators of a plan, and receives the counters of the others."""
 
     def filter(self, node: Filter, wanted: Wanted = Wanted.KEPT, column: str = ERRORS_COLUMN) -> Passing:
-        """The wanted rows; `column` is that of the errors, where rows that failed are wanted."""
+        """Return a function that returns the wanted rows. `column`: the column of errors, if failed rows are wanted."""
         ...
 
     def join(
@@ -56,16 +56,16 @@ class Adaptive(Protocol):
         *,
         late: bool = False,
     ) -> Batches:
-        """The joined rows, or those that come too late to be joined; `watermark` hears how far all streams have
-        come."""
+        """Return the joined rows, or those that are too late to be joined. `watermark` is called with the watermark of
+        the query."""
         ...
 
     def left_out(self, alias: str, rows: int) -> None:
-        """So many more rows of a stream came too late for its window of rows."""
+        """Count further rows of a stream that came too late for its window of rows."""
         ...
 
     def grouped(self, counts: GroupCounts) -> None:
-        """What the groups have counted so far."""
+        """Receive the counters of the groups so far."""
         ...
 
 
@@ -81,19 +81,19 @@ class LocalPlan:
         *,
         redact: bool = False,
     ) -> None:
-        """`data`: by alias."""
+        """Create a pass. `data`: functions that return the batches of each source, by alias."""
         self._root, self._data, self._adaptive, self._plan = plan.root, data, adaptive, plan
         self._making = Making(plan, functions, redact)
         self._watermark = _Watermark()
         self._late: list[tuple[str, pa.RecordBatch]] | None = None
-        """Rows that came too late for a window of rows, by stream; None: nobody asks for them."""
+        """Rows that came too late for a window of rows, by stream; None if they are not requested."""
 
     def batches(self) -> Batches:
-        """The results, as they are asked for; at least one batch, for the columns."""
+        """Return the results, which are computed on demand. There is at least one batch, for the columns."""
         return self._rows(self._root)
 
     def failed(self, column: str) -> Batches:
-        """The rows that are set aside, with a column of what was raised; at least one batch."""
+        """Return the rows that are set aside, with a column of errors. There is at least one batch."""
         node, columns = self._plan.result, list(failed_columns(self._plan))
         fields = [*(node.schema.field(name) for name in columns), pa.field(column, ERRORS_TYPE)]
         yield pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in fields], schema=pa.schema(fields))
@@ -113,22 +113,22 @@ class LocalPlan:
         return iter(())
 
     def late(self) -> Batches:
-        """The rows that come too late to be joined or grouped, or have no time; at least one batch."""
+        """Return the rows that are too late to be joined or grouped, or have no time. There is at least one batch."""
         schema, join = late_schema(self._plan), join_of(self._root)
         empty = [pa.nulls(0, kind) for kind in schema.types]
         yield pa.RecordBatch.from_arrays(empty, schema=schema)
         if isinstance(join, WindowJoin) and not is_timeless(join):
             self._late = []
             for batch in self._joined_rows(join, late=True):
-                yield from self._too_late(schema)
+                yield from self._late_for_windows(schema)
                 if batch.num_rows:
                     yield pa.RecordBatch.from_arrays(batch.select(schema.names).columns, schema=schema)
-            yield from self._too_late(schema)
+            yield from self._late_for_windows(schema)
         elif any(isinstance(node, Aggregate) for node in walk(self._root)):
             yield from self._late_for_groups(schema)
 
-    def _too_late(self, schema: pa.Schema) -> Batches:
-        """For windows of rows."""
+    def _late_for_windows(self, schema: pa.Schema) -> Batches:
+        """Return the rows that came too late for windows of rows."""
         found, self._late = self._late or [], []
         for alias, batch in found:
             own = {late_column(self._plan, alias, name): batch.column(name) for name in batch.schema.names}
@@ -137,7 +137,8 @@ class LocalPlan:
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def _late_for_groups(self, schema: pa.Schema) -> Batches:
-        """Of one stream: rows below the watermark at the start of their round, as groups judge them."""
+        """Return the rows of one stream that are late for its groups: below the watermark at the start of their round.
+        Rows without a time are also returned."""
         node = self._plan.result
         branch = Branch.of(node)
         time = branch.source.relation.time
@@ -171,11 +172,11 @@ class LocalPlan:
                 rows, rounds = self._source(node)
                 self._watermark.follow(Branch.of(node), rounds)
                 return rows
-        raise AssertionError(f"a {type(node).__name__} is not carried out in this process")
+        raise AssertionError(f"a {type(node).__name__} is not run in this process")
 
     def _source(self, node: Node) -> tuple[Batches, Rounds | None]:
-        """The rows of one source that pass, and, where late rows are judged, the rounds they come from, one batch for
-        each."""
+        """Return the rows of one source that pass, and, if late rows are detected, the rounds they come from, with one
+        batch per round."""
         branch = Branch.of(node)
         source, relation = branch.source, branch.source.relation
         found = self._read(branch)
@@ -205,7 +206,7 @@ class LocalPlan:
         return through(Scanning(branch), self._data[branch.alias]())
 
     def _filter(self, node: Filter) -> Passing:
-        """Of one source. Rows on which a condition raises are among those that pass if they are to be joined."""
+        """Return the filter of one source. Rows on which a condition raises pass if they will be joined."""
         if not node.errors:
             return self._adaptive.filter(node)
         return self._adaptive.filter(node, Wanted.CARRIED, node.errors)
@@ -218,10 +219,10 @@ class LocalPlan:
             rows[alias] = self._joinable(node, child, found)
             if read_in is not None:
                 rounds[alias] = read_in
-        return self._adaptive.join(node, rows, self._watermark.hear, rounds or None, late=late)
+        return self._adaptive.join(node, rows, self._watermark.set_joined, rounds or None, late=late)
 
     def _joinable(self, join: WindowJoin, node: Node, rows: Batches) -> Batches:
-        """With at least one batch, so that columns are known."""
+        """Return the rows of a join's input, with at least one batch, so that the columns are known."""
         source = Branch.of(node).source
         some, without_time = False, is_timeless(join) and source.relation.is_stream
         for batch in rows:
@@ -254,8 +255,8 @@ class LocalPlan:
         yield from grouped_batches(rows, operator, marks, self._watermark.now, count)
         if counted and counted[0].late > WORTH_A_WARNING * counted[0].rows:
             warnings.warn(
-                f"{counted[0].late:,} of {counted[0].rows:,} rows came after their windows were closed and are in "
-                "none: the stream is not in order, raise its lateness=",
+                f"{counted[0].late:,} of {counted[0].rows:,} rows came after their windows were closed and are in no "
+                "window: the stream is not in order; raise its lateness=",
                 stacklevel=2,
             )
 
@@ -270,25 +271,25 @@ class LocalPlan:
 
 
 class _Watermark:
-    """How far all streams have come, in ticks: of one stream found from its rounds, of joined rows reported by the
-    join."""
+    """The watermark of all streams, in ticks. For one stream it is computed from its rounds; for joined rows the join
+    reports it."""
 
     def __init__(self) -> None:
         self._joined: int | None = None
         self._marks: Watermarks | None = None
 
-    def hear(self, ticks: int | None) -> None:
-        """Of a join, at the end of a round."""
+    def set_joined(self, ticks: int | None) -> None:
+        """Set the watermark of a join, at the end of a round."""
         self._joined = ticks
 
     def follow(self, branch: Branch, rounds: Rounds | None) -> None:
-        """The rounds of the only stream."""
+        """Follow the rounds of the only stream."""
         if rounds is not None:
             self._stream, self._rounds, self._tick_ns = branch.alias, rounds, tick_ns_of(branch)
             self._marks = Watermarks({branch.alias: lateness_ticks(branch)})
 
     def now(self) -> int | None:
-        """At the end of the round that was read last; None: nothing is known."""
+        """Return the watermark at the end of the round that was read last; None if it is unknown."""
         if self._marks is None:
             return self._joined
         if self._rounds.latest_ns is not None:

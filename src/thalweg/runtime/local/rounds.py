@@ -1,8 +1,9 @@
 """The rounds in which this process reads a stream: batches of at most `ROUND_ROWS` rows.
 
-A row is late when its time is below the watermark at the start of its round (`runtime/watermark.py`). So whatever
-judges late rows in this process, a join, an aggregate or a window of rows, reads the same rounds. A round's times are
-taken before any condition drops rows of it: whether a row is late must not depend on where the optimizer puts a filter.
+A row is late if its time is below the watermark at the start of its round (`runtime/watermark.py`). So all operators
+that detect late rows in this process (joins, aggregates and windows of rows) read the same rounds. The times of a round
+are recorded before any condition drops rows, because whether a row is late must not depend on where the optimizer puts
+a filter.
 
 >>> batch = pa.record_batch({"t": pa.array([3, 9, None, 5], pa.timestamp("us"))})
 >>> rounds = Rounds("t")
@@ -22,11 +23,11 @@ import pyarrow.compute as pc
 from thalweg.plan.window import TICK_NS
 
 ROUND_ROWS = 10_000
-"""At most: state must be able to expire while a large batch is read."""
+"""The most rows of a round, so that state can expire while a large batch is read."""
 
 
 def in_rounds(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Each batch, large ones in slices."""
+    """Return the batches, with large ones cut into slices."""
     for batch in batches:
         if batch.num_rows <= ROUND_ROWS:
             yield batch
@@ -35,14 +36,14 @@ def in_rounds(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class Rounds:
-    """A stream in rounds, and the times of what has been read of it; `time` names a column of timestamps, `number` one
+    """A stream in rounds, and the times of the rows read so far. `time` names a column of timestamps, `number` a column
     that the stream does not have."""
 
     def __init__(self, time: str, number: str = "round") -> None:
         self._time, self._number = time, number
         self._times: list[tuple[int | None, int | None]] = []
         self.first_ns: int | None = None
-        """The least time of the round that was read last; None: it has none."""
+        """The smallest time of the round that was read last; None if it has no times."""
         self.latest_ns: int | None = None
         """The largest time of all rounds so far."""
 
@@ -51,8 +52,8 @@ class Rounds:
         batches: Iterable[pa.RecordBatch],
         passing: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]] = iter,
     ) -> Iterator[pa.RecordBatch]:
-        """The rows that pass, one batch for each round. `passing` gives a batch for each it is given, with some of its
-        rows, and is given whole batches: it is called less often than if they were cut before."""
+        """Return the rows that pass, one batch per round. `passing` returns one batch for each input batch, with some
+        of its rows. It gets whole batches, so it is called less often than if they were cut before."""
         for batch in passing(self._numbered(batches)):
             if self._number not in batch.schema.names:
                 self._begin(0)
@@ -66,7 +67,7 @@ class Rounds:
                 yield batch.slice(start, end - start)
 
     def _numbered(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """With the number of a row's round, where a batch is several."""
+        """Return the batches; if a batch is several rounds, with a column for the number of each row's round."""
         for batch in batches:
             times, rows = batch.column(self._time), batch.num_rows
             tick_ns = TICK_NS[times.type.unit]

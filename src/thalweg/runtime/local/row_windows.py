@@ -1,8 +1,8 @@
-"""Windows of rows in this process: every row learns the time from which on it is not among the last n any more.
+"""Windows of rows in this process: every row gets the time from which it is no longer among the last n rows.
 
-The last n rows at a time t are those by event time, ties by arrival, of all that are not later than t. A row is among
-them until its n-th successor comes: that row's time is its end, and a result of time t may have it while t is before
-that. A row is given on when that time is known, so n rows of the stream are held here.
+The last n rows at a time t are the latest n by event time (ties by arrival) of all rows that are not later than t. A
+row is among them until its n-th successor: the time of that row is its end, and a result of time t may contain the row
+if t is before the end. A row is passed on when its end is known, so n rows of the stream are held here.
 
 >>> times = pa.record_batch({"ts": pa.array([1, 5, 3, 7], pa.timestamp("us"))})
 >>> rows = list(with_ends([times], "ts", 2, lateness=2, column="end"))
@@ -31,12 +31,11 @@ def with_ends(
     count: int,
     lateness: int,
     column: str,
-    told: Callable[[pa.RecordBatch], None] | None = None,
+    on_late: Callable[[pa.RecordBatch], None] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Rows by event time, each with its end in `column`; null: it has none. Rows without a time are given on as they
-    are; rows later than the lateness allows have no place among the others and are left out, which is warned of;
-    `told` is given them."""
-    window = RowWindow(time, count, lateness, column, told)
+    """Return rows by event time, each with its end in `column`, or null if it has none. Rows without a time are passed
+    on unchanged. Rows later than the lateness allows are left out with a warning; `on_late` is called with them."""
+    window = RowWindow(time, count, lateness, column, on_late)
     for batch in in_rounds(batches):
         yield from window.follow(batch)
     yield from window.rest()
@@ -49,20 +48,20 @@ def with_ends(
 
 
 class RowWindow:
-    """As `with_ends`, round by round."""
+    """Does the same as `with_ends`, round by round."""
 
     def __init__(
-        self, time: str, count: int, lateness: int, column: str, told: Callable[[pa.RecordBatch], None] | None = None
+        self, time: str, count: int, lateness: int, column: str, on_late: Callable[[pa.RecordBatch], None] | None = None
     ) -> None:
-        self._time, self._column, self._told = time, column, told
+        self._time, self._column, self._on_late = time, column, on_late
         self._last = _Last(time, count, column)
         self._unsettled: pa.RecordBatch | None = None
         self._marks = Watermarks({time: lateness})
         self.late = 0
-        """Rows left out."""
+        """The number of rows left out."""
 
     def follow(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The rows whose ends are known with these."""
+        """Return the rows whose ends are known after these rows."""
         time, marks = self._time, self._marks
         known = batch.filter(pc.is_valid(batch.column(time)))
         if known.num_rows < batch.num_rows:
@@ -73,8 +72,8 @@ class RowWindow:
             in_time = ticks >= marks.query
             lost = len(ticks) - int(in_time.sum())
             self.late += lost
-            if lost and self._told is not None:
-                self._told(known.filter(pa.array(~in_time)))
+            if lost and self._on_late is not None:
+                self._on_late(known.filter(pa.array(~in_time)))
             known, ticks = known.filter(pa.array(in_time)), ticks[in_time]
         if not len(ticks):
             return
@@ -83,26 +82,26 @@ class RowWindow:
         assert marks.query is not None
         unsettled = self._unsettled
         unsettled = _in_order(known if unsettled is None else pa.concat_batches([unsettled, known]), time)
-        # what is not later than the watermark keeps its place: whatever comes, comes after it
+        # rows that are not later than the watermark keep their place, because all further rows come after them
         final = int(np.searchsorted(_ticks(unsettled, time), marks.query, side="right"))
         self._unsettled = unsettled.slice(final)
         yield from self._last.follow(unsettled.slice(0, final))
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """All others: no more rows will come."""
+        """Return all remaining rows, at the end of the stream."""
         if self._unsettled is not None:
             yield from self._last.follow(self._unsettled)
         yield from self._last.rest()
 
     @property
     def held(self) -> tuple[int, int]:
-        """Rows and bytes."""
+        """The rows and bytes that are held."""
         batches = [*self._last.rows, *([] if self._unsettled is None else [self._unsettled])]
         return sum(batch.num_rows for batch in batches), sum(batch.nbytes for batch in batches)
 
 
 class _Last:
-    """The last rows so far, in their order."""
+    """The last rows so far, in order."""
 
     def __init__(self, time: str, count: int, column: str) -> None:
         self._time, self._count, self._column = time, count, column
@@ -110,7 +109,7 @@ class _Last:
         self._held = 0
 
     def follow(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Rows come behind all others, and each takes the place of one, which is given on with its end."""
+        """Add rows after all others. Return the rows that they replace, with their ends."""
         if not batch.num_rows:
             return
         self.rows.append(batch)
@@ -129,14 +128,14 @@ class _Last:
             ends = ends.slice(given.num_rows)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """Those whose places nobody takes."""
+        """Return the rows that are not replaced; they have no end."""
         while self.rows:
             batch = self.rows.popleft()
             yield batch.append_column(self._column, pa.nulls(batch.num_rows, batch.schema.field(self._time).type))
 
 
 def _in_order(batch: pa.RecordBatch, time: str) -> pa.RecordBatch:
-    """By time; those of one time as they came."""
+    """Sort rows by time. Rows with the same time stay in the order in which they arrived."""
     ticks = _ticks(batch, time)
     if (ticks[1:] >= ticks[:-1]).all():
         return batch

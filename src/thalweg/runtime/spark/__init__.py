@@ -1,1 +1,1 @@
-"""The runtime on Spark, batch and streaming. The only room that imports pyspark."""
+"""The runtime on Spark, batch and streaming. It is the only package that imports pyspark."""

@@ -1,13 +1,13 @@
-"""Which predicate a worker was in when it died: a byte in a file that outlives the process.
+"""Records which predicate a worker is in, as a byte in a file that outlives the process.
 
-A segmentation fault, an out-of-memory kill or a time limit that had to end the process leaves no time for words. So a
-worker writes the number of the predicate into a mapped file of its host before each call (one store into memory: the
-kernel keeps it whatever becomes of the process), and removes the file with its task. What is left over tells of workers
-that were ended inside a task: the driver's report reads it where driver and worker share a host, and a last attempt of
-the task on that host. On another host nobody reads it.
+A worker that ends by a segmentation fault, an out-of-memory kill or a time limit cannot report anything. So a worker
+writes the number of the predicate to a memory-mapped file of its host before each call (one store to memory, which the
+kernel keeps whatever happens to the process), and removes the file when its task ends. Files that remain belong to
+workers that ended inside a task. They are read by the driver's report, if driver and worker share a host, and by the
+last attempt of the task on that host. On other hosts they are not read.
 
-Spark, too, ends workers inside a predicate, when a query is stopped or nobody wants the rest of a partition; the file
-cannot tell that apart.
+Spark also ends workers inside a predicate, when a query is stopped or the rest of a partition is not needed. The file
+does not distinguish this case.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from thalweg.errors import WorkerDiedError
 from thalweg.runtime.spark.host_file import HostFile, lives
 
 LEAST_DEATHS = 2
-"""Before a last attempt is given up: one may have been bad luck."""
+"""The number of deaths before the last attempt is given up; a single one may be a coincidence."""
 _BYTES = 512
 
 
@@ -40,14 +40,14 @@ class Death:
 
 
 class CallMark:
-    """A sentry that leaves word. A disk that is full is no reason to fail a query: then there is no word."""
+    """A sentry that records the current predicate in a file. If the disk is full, the query runs without the file."""
 
     def __init__(self, application: str, filters: str, stage: int, partition: int, attempt: int) -> None:
         pid = os.getpid()
         host = HostFile(application, f"{_prefix(filters)}{pid}-{stage}-{partition}-{attempt}")
         self._path = host.path.with_suffix(".call")
         self._map: mmap.mmap | bytearray = bytearray(_BYTES)
-        told = {
+        record = {
             "pid": pid, "host": socket.gethostname(), "stage": stage, "partition": partition, "attempt": attempt,
         }  # fmt: skip
         with contextlib.suppress(OSError):
@@ -56,25 +56,25 @@ class CallMark:
                 with os.fdopen(os.open(self._path, flags, 0o600), "r+b") as file:
                     file.truncate(_BYTES)
                     self._map = mmap.mmap(file.fileno(), _BYTES)
-                    text = json.dumps(told).encode()
+                    text = json.dumps(record).encode()
                     self._map[1 : 1 + len(text)] = text
 
     def enter(self, k: int) -> None:
-        """In predicate k from now on; of a chain longer than a byte can count, the last ones are not told apart."""
+        """Record that predicate k is called. From the 255th on, predicates share one number, because it is a byte."""
         self._map[0] = min(k + 1, 255)
 
     def leave(self) -> None:
-        """In none."""
+        """Record that no predicate is called."""
         self._map[0] = 0
 
     def remove(self) -> None:
-        """The task has ended, and the worker lives."""
+        """Remove the file, because the task has ended and the worker is alive."""
         with contextlib.suppress(OSError):
             self._path.unlink(missing_ok=True)
 
 
 def deaths(application: str, filters: str) -> list[Death]:
-    """Workers of this host that ended inside a predicate of this filter set."""
+    """Return the workers of this host that ended inside a predicate of this filter set."""
     host = HostFile(application, "")
     if not host.ours():
         return []
@@ -84,28 +84,28 @@ def deaths(application: str, filters: str) -> list[Death]:
     for path in sorted(folder.glob(f"{_prefix(filters)}*.call")):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             content = path.read_bytes()
-            told = json.loads(content[1:].rstrip(b"\0"))
-            if content[0] and told["host"] == here and not lives(told["pid"]):
+            record = json.loads(content[1:].rstrip(b"\0"))
+            if content[0] and record["host"] == here and not lives(record["pid"]):
                 found.append(
-                    Death(content[0] - 1, told["pid"], told["stage"], told["partition"], told["attempt"])
+                    Death(content[0] - 1, record["pid"], record["stage"], record["partition"], record["attempt"])
                 )  # fmt: skip
     return found
 
 
 def sentence(death: Death, names: Sequence[str]) -> str:
-    """For people."""
+    """Return a sentence about a death for the report."""
     name = names[death.predicate] if death.predicate < len(names) else f"number {death.predicate + 1}"
     return (
         f"Python worker {death.pid} ended inside predicate {name!r} (stage {death.stage}, partition "
-        f"{death.partition}): it crashed, was out of memory, was ended by the time limit, or Spark stopped its task."
+        f"{death.partition}): it crashed, ran out of memory, was ended by the time limit, or Spark stopped its task."
     )
 
 
 def give_up_if_it_always_dies(
     application: str, filters: str, names: Sequence[str], stage: int, partition: int, attempt: int, attempts: int
 ) -> None:
-    """Before the last attempt Spark allows: when all before it died in one predicate, say so, since a worker that dies
-    once more can say nothing."""
+    """Raise a WorkerDiedError before the last attempt that Spark allows, if all earlier attempts died in one predicate.
+    A worker that dies again could not report it."""
     if attempt + 1 < attempts or attempt < LEAST_DEATHS:
         return
     before = [d for d in deaths(application, filters) if (d.stage, d.partition) == (stage, partition)]
@@ -113,7 +113,7 @@ def give_up_if_it_always_dies(
         raise WorkerDiedError(
             f"{attempt} Python workers ended inside predicate {names[before[0].predicate]!r}, all of partition "
             f"{partition}, so it is not tried again: it crashes the interpreter, takes too much memory, or does not "
-            "end. Their stack traces are in the workers' standard error"
+            "end. The stack traces are in the standard error of the workers"
         )
 
 

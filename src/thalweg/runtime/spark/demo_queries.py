@@ -1,6 +1,6 @@
-"""What the demo asks of Spark itself: a session, a stream of files, the plain chain of UDFs, and queries to race.
+"""The Spark part of the demo: a session, a stream of files, the plain chain of UDFs, and the queries of the race.
 
-The plain chain is what PySpark's documentation teaches: one pandas UDF a predicate, one `.filter` after the other.
+The plain chain is what PySpark's documentation teaches: one pandas UDF per predicate, one `.filter` after the other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SCHEMA = "line string, service string, ip string, size bigint, payload string"
 
 
 def start_session(scratch: Path) -> SparkSession:
-    """A local Spark on two cores that listens only on this machine; what it logs goes into `scratch`."""
+    """Start a local Spark on two cores that listens only on this machine and logs to `scratch`."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = (
@@ -41,21 +41,21 @@ def start_session(scratch: Path) -> SparkSession:
         .config("spark.sql.shuffle.partitions", 2)
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
         .config("spark.local.dir", str(scratch / "local"))
-        .config("spark.executorEnv.TMPDIR", str(scratch))  # what workers leave for each other goes away too
+        .config("spark.executorEnv.TMPDIR", str(scratch))  # so that files that workers share are removed too
         .config("spark.driver.extraJavaOptions", f"-Djava.io.tmpdir={scratch}")
     )
     try:
         with _stderr_into(scratch / "spark.log"):
             return builder.getOrCreate()
     except PySparkRuntimeError as error:  # the JVM did not start
-        said = (scratch / "spark.log").read_text(errors="replace").strip().splitlines()
-        why = said[-1] if said else error
-        raise ThalwegError(f"Spark did not start ({why}): it needs Java 17 or newer; set JAVA_HOME to one") from error
+        log = (scratch / "spark.log").read_text(errors="replace").strip().splitlines()
+        why = log[-1] if log else error
+        raise ThalwegError(f"Spark did not start ({why}); it needs Java 17 or newer: set JAVA_HOME to one") from error
 
 
 @contextlib.contextmanager
 def _stderr_into(path: Path) -> Iterator[None]:
-    """The JVM and its Python workers inherit this process's stderr as it is when they start: let that be a file."""
+    """Redirect stderr to a file while the JVM starts: it and its Python workers inherit the stderr of this process."""
     path.parent.mkdir(parents=True, exist_ok=True)
     sys.stderr.flush()
     kept = os.dup(2)
@@ -69,13 +69,13 @@ def _stderr_into(path: Path) -> Iterator[None]:
 
 
 def log_stream(spark: SparkSession, folder: Path, files_a_batch: int) -> DataFrame:
-    """The Parquet files under a folder as they appear, so many a micro-batch."""
+    """Return a stream of the Parquet files in a folder, with this many files per micro-batch."""
     reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files_a_batch)
     return reader.option("recursiveFileLookup", True).parquet(str(folder))
 
 
 def plain_chain(predicates: Sequence[Predicate]) -> Callable[[DataFrame], DataFrame]:
-    """The same predicates in the same order as chained filters, each a pandas UDF."""
+    """Return the same predicates in the same order as chained filters, each a pandas UDF."""
 
     def apply(df: DataFrame) -> DataFrame:
         for predicate in predicates:
@@ -86,7 +86,7 @@ def plain_chain(predicates: Sequence[Predicate]) -> Callable[[DataFrame], DataFr
 
 
 def pandas_filter(predicate: Predicate) -> Any:
-    """One predicate as a pandas UDF, vectorised where the predicate is; missing values are false."""
+    """Return a predicate as a pandas UDF, vectorized if the predicate is; missing values are false."""
     func, setup, vectorized = predicate.func, predicate.setup, predicate.vectorized
 
     def keep(values: pd.Series) -> pd.Series:
@@ -106,9 +106,9 @@ class LogQuery:
     def __init__(
         self, df: DataFrame, name: str, checkpoint: Path, *, check: Callable[[], None], once: bool = False
     ) -> None:  # fmt: skip
-        """`once`: take what is there, and end. `check` is called while waiting and may raise."""
+        """Start the query. `once`: it ends after the existing files. `check` is called while waiting and may raise."""
         writer = df.writeStream.format("memory").queryName(name).option("checkpointLocation", str(checkpoint))
-        # idle between its turns a query lists its folder; ten times a second do not disturb the other's turn
+        # between its turns a query lists its folder; ten times per second does not disturb the other side
         timed = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="100 milliseconds")
         self._spark = df.sparkSession
         self._name = name
@@ -117,7 +117,7 @@ class LogQuery:
         self._latest = -1
 
     def wait_for_batch(self, timeout_s: float = 120.0) -> tuple[int, float]:
-        """Rows and seconds of the next micro-batch, from its trigger to its commit."""
+        """Return the rows and seconds of the next micro-batch, from its trigger to its commit."""
         until = time.monotonic() + timeout_s
         while time.monotonic() < until:
             self._check()
@@ -131,18 +131,18 @@ class LogQuery:
         raise ThalwegError(f"the query {self._name} finished no micro-batch in {timeout_s:.0f} s")
 
     def wait_for_end(self) -> list[tuple[int, float]]:
-        """Until a query that runs once is through; rows and seconds of its micro-batches."""
-        while not self._query.awaitTermination(0.2):  # type: ignore[arg-type]  # seconds, whole ones say its types
+        """Wait for the end of a query that runs once. Return the rows and seconds of its micro-batches."""
+        while not self._query.awaitTermination(0.2):  # type: ignore[arg-type]  # float works, its hint says int
             self._check()
         done = [progress for progress in self._query.recentProgress if progress.numInputRows]
         return [(progress.numInputRows, progress.durationMs["triggerExecution"] / 1e3) for progress in done]
 
     def kept(self) -> pa.Table:
-        """The rows that passed so far."""
+        """Return the rows that passed so far."""
         return self._spark.table(self._name).toArrow()
 
     def stop(self) -> None:
-        """End it and forget its rows; a session that is gone already is as good."""
+        """Stop the query and drop its rows. Nothing happens if the session has already ended."""
         with contextlib.suppress(PySparkException, OSError):
             self._query.stop()
             self._spark.catalog.dropTempView(self._name)

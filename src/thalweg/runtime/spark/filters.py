@@ -1,9 +1,9 @@
-"""A filter chain on a Spark DataFrame, batch or streaming.
+"""Applies a filter chain to a Spark DataFrame, batch or streaming.
 
-One iterator Arrow UDF reads only the columns the predicates need and returns one text a row (`verdict_column`), so that
-wide rows do not travel. It is null for rows that are dropped, which go at once. On a few rows it also holds what the
-task did; `observe` collects that and brings it to the driver, without accumulators, so also through Spark Connect. Then
-the rows that only carried it go, and the text.
+One iterator Arrow UDF reads only the columns that the predicates need and returns one text per row (`verdict_column`),
+so that wide rows are not sent to Python. The text is null for dropped rows, which are removed at once. On a few rows it
+also contains what the task did. `observe` collects this and brings it to the driver without accumulators, so it also
+works with Spark Connect. Then the rows that only carried it and the text are removed.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ def attach(
     filters: str,
     sink: Callable[[Record], None],
     native: NativeOrder,
-    asked: WantedRows = WantedRows(),  # noqa: B008 - frozen
+    wanted_rows: WantedRows = WantedRows(),  # noqa: B008 - frozen
 ) -> tuple[DataFrame, Fetch | None]:
-    """The filtered DataFrame and, for a batch one, what fetches what its first action observed."""
+    """Return the filtered DataFrame and, for a batch DataFrame, the fetch of what its first action observed."""
     names = [find_column(column, df.columns) for column in plan.columns]
     if not hasattr(F, "arrow_udf"):
         raise PlanError(
-            "this PySpark has no arrow_udf: Thalweg needs PySpark 4.1 or newer, pip install 'thalweg[spark]'"
+            "this PySpark has no arrow_udf; Thalweg needs PySpark 4.1 or newer: pip install 'thalweg[spark]'"
         )
     identity = uuid.uuid4().hex
-    wanted, errors_column = asked.wanted, asked.errors_column
+    wanted, errors_column = wanted_rows.wanted, wanted_rows.errors_column
     tagged = wanted is not Wanted.KEPT
     if plan.native:
-        df, fetch, tell_natives = filter_natively(df, plan, settings, native, identity, sink)
-        if not plan.predicates:  # no row travels
+        df, fetch, report_natives = filter_natively(df, plan, settings, native, identity, sink)
+        if not plan.predicates:  # no row is sent to Python
             if fetch is None:
-                tell_natives(f"{'stream' if df.isStreaming else 'batch'} {identity[:8]}", None)
-            if tagged:  # nor fails
+                report_natives(f"{'stream' if df.isStreaming else 'batch'} {identity[:8]}", None)
+            if tagged:  # and no row fails
                 df = df.withColumn(errors_column, F.lit(None).cast(verdict_column.ERRORS_TYPE))
             return df if wanted is not Wanted.FAILED else df.filter(F.lit(False)), fetch
     warn_of_another_python(df)
@@ -73,21 +73,21 @@ def attach(
     def filter_chain(columns: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         return run_task(task, columns)
 
-    # the annotations of a closure are text here, and PySpark wants the types
+    # annotations are strings here, but PySpark needs the types
     filter_chain.__annotations__ = {"columns": Iterator[tuple[pa.Array, ...]], "return": Iterator[pa.Array]}
-    # what the task did differs from call to call; and a deterministic UDF may be evaluated twice, once to filter by it
+    # the text differs from call to call, and a deterministic UDF may be evaluated twice, once for the filter
     udf: Any = F.arrow_udf(filter_chain, verdict_column.TYPE).asNondeterministic()
     metric = f"thalweg_{identity}"
     flag = f"__thalweg_{identity[:8]}"
     column = udf(*(F.col(f"`{name.replace('`', '``')}`") for name in names))
-    # dropped rows go before anything else is done with them: observing copies every row it sees
+    # dropped rows are removed first, because observing copies every row it sees
     evaluated = df.withColumn(flag, column).filter(F.col(flag).isNotNull())
     work = F.collect_list(verdict_column.work(F.col(flag), tagged)).alias("work")
 
-    def tell(run: str, batch: int | None, texts: list[str], name: str | None = None) -> None:
+    def report(run: str, batch: int | None, texts: list[str], name: str | None = None) -> None:
         kind = "batch" if batch is None else "stream"
         if plan.native:
-            tell_natives(run, batch)
+            report_natives(run, batch)
         for text in last_attempts(texts):
             for record in decode(
                 text, plan=plan, policy=settings.policy_name, run=run, kind=kind, batch=batch, query_name=name
@@ -95,7 +95,7 @@ def attach(
                 sink(record)
 
     unasked = settings.events is not None
-    observed, fetch = with_observed_work(evaluated, metric, work, tell, identity, unasked=unasked)
+    observed, fetch = with_observed_work(evaluated, metric, work, report, identity, unasked=unasked)
     out = observed.filter(verdict_column.wanted(F.col(flag), tagged))
     if tagged:
         out = out.withColumn(errors_column, verdict_column.errors(F.col(flag)))
@@ -103,12 +103,12 @@ def attach(
 
 
 def application_of(df: DataFrame) -> str:
-    """What the workers' files on a host are filed under."""
+    """Return the name under which the workers of an application store files on a host."""
     return df.sparkSession.conf.get("spark.app.id", None) or "application"
 
 
 def _attempts(df: DataFrame) -> int:
-    """How often Spark tries a task: in local mode once, unless the master says otherwise."""
+    """Return how often Spark tries a task: once in local mode, unless the master sets another number."""
     master = df.sparkSession.conf.get("spark.master", None) or ""
     if master.startswith("local"):
         return int(found[1]) if (found := re.search(r",\s*(\d+)\s*\]", master)) else 1

@@ -6,13 +6,13 @@ of the whole expression, and for that it treats both sides of AND and OR as alwa
 filters too unless whole-stage code generation compiles them conjunct by conjunct. The optimizer may also split and
 move the conjuncts (below a join, for instance).
 
-Of the arguments of `nanvl` only the first counts as always evaluated, and the optimizer has no rule that looks into it.
-So each later part is the second argument of a `nanvl` whose first is NaN, and the whole expression is inside another
-one, which keeps the optimizer from taking it apart. CASE and IF would count alike, but in filters the optimizer turns a
-CASE with one branch back into AND or OR. Every part is written, and evaluated, once.
+Spark treats only the first argument of `nanvl` as always evaluated, and no optimizer rule looks into `nanvl`. So each
+later part is the second argument of a `nanvl` whose first argument is NaN, and the whole expression is inside another
+`nanvl`, which keeps the optimizer from splitting it. CASE and IF are evaluated in the same way, but in filters the
+optimizer turns a CASE with one branch back into AND or OR. Every part is written, and evaluated, once.
 
-What it costs: a data source cannot take over a condition that is inside of a `nanvl`, and its conjuncts do not take
-part in the planning of joins. Use plain `&` and `|` where no part can raise.
+The cost: a condition inside a `nanvl` cannot be pushed down to a data source, and its conjuncts do not take part in the
+planning of joins. Use plain `&` and `|` if no part can raise.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from pyspark.sql import functions as F
 
 
 def all_true(parts: Sequence[Column]) -> Column:
-    """For filters: true where all parts are; a part is evaluated only where all before it are true.
+    """Return a filter condition that is true if all parts are; a part is evaluated only if all before it are true.
 
-    Where a part is NULL the result is false or NULL, so this is not AND under NOT or in a projection.
+    If a part is NULL, the result is false or NULL, so this is not AND under NOT or in a projection.
     """
     *guards, last = parts
     decided = [F.when(part, F.lit(None)).otherwise(F.lit(False)) for part in guards]
@@ -36,12 +36,12 @@ def all_true(parts: Sequence[Column]) -> Column:
 
 
 def all_of(parts: Sequence[Column]) -> Column:
-    """AND in three-valued logic: a part is evaluated only where none before it is false."""
+    """Return AND in three-valued logic; a part is evaluated only if none before it is false."""
     return _one_after_the_other(parts, Column.__and__)
 
 
 def any_of(parts: Sequence[Column]) -> Column:
-    """OR in three-valued logic: a part is evaluated only where none before it is true."""
+    """Return OR in three-valued logic; a part is evaluated only if none before it is true."""
     return _one_after_the_other(parts, Column.__or__)
 
 
@@ -51,5 +51,5 @@ def _one_after_the_other(parts: Sequence[Column], junction: Callable[[Column, Co
 
 
 def kept_whole(condition: Column) -> Column:
-    """The same truth, in an expression that Spark evaluates when its turn comes and does not take apart."""
+    """Return the same condition in an expression that Spark neither evaluates early nor splits."""
     return F.nanvl(F.lit(math.nan), condition.cast("double")).cast("boolean")

@@ -1,7 +1,7 @@
-"""A small file through which the workers of one host tell newcomers what they have learned.
+"""A small file through which the workers of one host share what they have learned with new workers.
 
-JSON, since a file in a shared folder must not be able to run code; written aside and renamed, so that a reader never
-sees half of one; in a folder only this user can enter.
+It is JSON, because a file in a shared folder must not be able to run code. It is written under another name and then
+renamed, so that a reader never sees half of it. Only this user can access its folder.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 OFTEN_S = 0.2
-"""At most one write in this time: newcomers are rare, and a write costs some 0.1 ms."""
+"""The minimum time between two writes: new workers are rare, and a write takes about 0.1 ms."""
 OLD_S = 24 * 3600.0
-"""Folders of applications untouched for a day are removed, unless their driver is known to live."""
+"""Folders of applications that did not change for one day are removed, unless their driver is known to be alive."""
 _DRIVER = "driver.json"
 
 
 class HostFile:
-    """What one query's workers on this host know."""
+    """The file with what the workers of one query on this host have learned."""
 
     def __init__(self, application: str, name: str, root: Path | None = None) -> None:
         self._folder = (root or _base()) / _plain(application)
@@ -35,7 +35,7 @@ class HostFile:
         self._written = 0.0
 
     def read(self) -> dict[str, Any] | None:
-        """What a sibling left; None when there is nothing, or nothing that can be used."""
+        """Return what another worker wrote; None if there is nothing, or nothing that can be used."""
         try:
             if not self.ours():
                 return None
@@ -45,7 +45,7 @@ class HostFile:
         return found if isinstance(found, dict) else None
 
     def offer(self, snapshot: Callable[[], dict[str, Any]]) -> None:
-        """Leave what is known, unless that was done a moment ago. A full disk is no reason to fail a query."""
+        """Write what is known, unless this was done a moment ago. A full disk does not fail the query."""
         now = time.monotonic()
         if now - self._written < OFTEN_S:
             return
@@ -56,8 +56,8 @@ class HostFile:
             _write(self.path, snapshot())
 
     def ready(self) -> bool:
-        """Make the folder where it is missing; whether it may be used. Nothing is made or removed in a folder that
-        somebody else could have put there."""
+        """Create the folder if it is missing. Return whether it may be used. Nothing is created or removed in a folder
+        that another user could have created."""
         base = self._folder.parent
         base.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _private(base):
@@ -68,7 +68,7 @@ class HostFile:
         return _private(self._folder)
 
     def ours(self) -> bool:
-        """Whether only this user can have put something there: the names are no secret, and the parent is shared."""
+        """Whether only this user can have written there: the names are not secret, and the parent folder is shared."""
         try:
             return _private(self._folder.parent) and _private(self._folder)
         except OSError:
@@ -76,8 +76,8 @@ class HostFile:
 
 
 def forget_at_exit(application: str) -> None:
-    """On the driver: its own host's folder goes away with it; when it is killed, the next driver there removes it.
-    Those of other hosts are removed after a day."""
+    """Remove the folder on the driver's host when the driver ends. If the driver is killed, the next driver there
+    removes it. The folders on other hosts are removed after one day."""
     if application not in _FORGOTTEN:
         _FORGOTTEN.add(application)
         folder = _base() / _plain(application)
@@ -89,7 +89,7 @@ def forget_at_exit(application: str) -> None:
 
 
 def lives(pid: int) -> bool:
-    """Whether a process of this host is there."""
+    """Whether a process of this host exists."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -108,18 +108,18 @@ def _remove(folder: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _write(path: Path, told: dict[str, Any]) -> None:
-    """Aside and renamed, readable by this user alone."""
+def _write(path: Path, content: dict[str, Any]) -> None:
+    """Write a file under another name and rename it; only this user can read it."""
     aside = path.with_suffix(f".{os.getpid()}")
     aside.unlink(missing_ok=True)
     handle = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_WRONLY, 0o600)
     with os.fdopen(handle, "w", encoding="utf-8") as out:
-        json.dump(told, out)
+        json.dump(content, out)
     aside.replace(path)
 
 
 def _private(folder: Path) -> bool:
-    """A real folder, no link, of this user alone."""
+    """Whether it is a real folder, not a link, that only this user can access."""
     found = os.lstat(folder)
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
 
@@ -129,7 +129,7 @@ def _base() -> Path:
 
 
 def _plain(name: str) -> str:
-    """A name that stays in its folder.
+    """Return a file name without separators, which cannot leave its folder.
 
     >>> _plain("app-1/2"), _plain("..")
     ('app-1_2', '__')
@@ -146,9 +146,9 @@ def _sweep(base: Path) -> None:
 
 
 def _driver_lives(folder: Path) -> bool | None:
-    """None: nobody here can tell."""
+    """Whether the driver is alive; None if that cannot be known here."""
     try:
-        told = json.loads((folder / _DRIVER).read_text(encoding="utf-8"))
-        return lives(told["pid"]) if told["host"] == socket.gethostname() else None
+        driver = json.loads((folder / _DRIVER).read_text(encoding="utf-8"))
+        return lives(driver["pid"]) if driver["host"] == socket.gethostname() else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -1,9 +1,10 @@
-"""Native predicates on a Spark DataFrame: filters of Spark's own, and flags of sampled rows in `observe`.
+"""Applies native predicates to a Spark DataFrame, as Spark filters, and samples rows with `observe`.
 
-Those that a source can take over are plain filters next to it: nothing stands between, so they are pushed down as ever.
-Behind them, where an order is to be learned, one row in a hundred is marked. A row goes on when it is marked or passes;
-only on those few `observe` counts which predicates drop a marked row (observing every row would cost as much as a
-regular expression). Then marked rows go that were dropped. Without anything to learn they are filters and nothing else.
+Predicates that a data source can evaluate are plain filters directly after it, so Spark pushes them down as usual.
+After them, if an order is to be learned, one row in a hundred is marked. A row is kept if it is marked or passes. Only
+on these few rows, `observe` counts which predicates drop a marked row (observing every row would be as expensive as a
+regular expression). Then the marked rows that were dropped are removed. If there is nothing to learn, native predicates
+are filters and nothing else.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from thalweg.runtime.spark.observed_work import Fetch, with_observed_work
 from thalweg.runtime.spark.stream_watch import of_query
 
 SHARE = 0.01
-"""Of the rows is sampled, where the policy does not say."""
+"""The share of the rows that is sampled, if the policy does not set it."""
 MOST_BINS = 1024
-"""Different outcomes counted exactly: of ten predicates every one; of more, the usual ones."""
+"""The number of distinct outcomes that are counted exactly: all for ten predicates, the common ones for more."""
 LEARN_SHARE, LEARN_ROWS = 0.01, 10_000
 
 Outcomes = dict[int, float]
@@ -42,34 +43,34 @@ def filter_natively(
     df: DataFrame, plan: FilterPlan, settings: FilterSettings, native: NativeOrder, identity: str,
     sink: Callable[[Record], None],
 ) -> tuple[DataFrame, Fetch | None, Callable[[str, int | None], None]]:  # fmt: skip
-    """The rows that pass, what fetches their sample (batch), and what tells of a run that takes no sample."""
+    """Return the rows that pass, the fetch of their sample (batch), and a function that reports runs without one."""
     for predicate in plan.native.predicates:
         _refuse_python(df, predicate)
     kind = "stream" if df.isStreaming else "batch"
     profile = settings.profile
     native.recall(settings.events)
     ordered = native.decide(adapts=profile is not None)
-    told: set[str] = set()
+    reported: set[str] = set()
 
-    def tell(outcomes: Outcomes, run: str, batch: int | None) -> None:
+    def report(outcomes: Outcomes, run: str, batch: int | None) -> None:
         query, start = of_query(run) if batch is not None else (None, None)
         of = NativeRun(run, kind, batch, settings.policy_name, plan.pipeline.names, query, start)
         sink(native.record(ordered, outcomes, of))
 
-    def tell_once(run: str, batch: int | None) -> None:
-        if run not in told:
-            told.add(run)
-            tell({}, run, batch)
+    def report_once(run: str, batch: int | None) -> None:
+        if run not in reported:
+            reported.add(run)
+            report({}, run, batch)
 
-    # a stream has this one chance, its plan stays; of batches that change nothing any more, some are enough
+    # a stream is sampled from its start or never, as its plan is fixed; batches that change nothing are sampled rarely
     sampled = ordered.sampled or (df.isStreaming and native.worth_sampling)
     if profile is None or not sampled:
-        return df.filter(_all(plan.native, ordered.order)), None, tell_once
+        return df.filter(_all(plan.native, ordered.order)), None, report_once
 
     def use(run: str, batch: int | None, texts: list[str], name: str | None = None) -> None:
         outcomes = _outcomes(texts)
         native.learn(outcomes)
-        tell(outcomes, run, batch)
+        report(outcomes, run, batch)
 
     free, learned = ordered.order[: len(plan.native.first)], ordered.order[len(plan.native.first) :]
     marked, outcome = f"__thalweg_marked_{identity[:8]}", f"__thalweg_outcome_{identity[:8]}"
@@ -89,9 +90,9 @@ def filter_natively(
 
 
 def learn(df: DataFrame, native: NativeOrder, share: float, rows: int) -> int:
-    """Evaluate the native predicates on a sample of finished data; how many rows that was."""
+    """Evaluate the native predicates on a sample of finished data. Return the number of rows in the sample."""
     if df.isStreaming:
-        raise PlanError("learn() takes finished data, not a stream: read some of its files, or a table, as a batch")
+        raise PlanError("learn() takes a batch DataFrame, not a stream; read some of its files, or a table, as a batch")
     if not native.worth_sampling:
         return 0
     plan = native.plan
@@ -104,17 +105,19 @@ def learn(df: DataFrame, native: NativeOrder, share: float, rows: int) -> int:
 
 
 def _evaluated_in_turn(predicate: NativePredicate) -> Column:
-    """The predicate where it is not a filter by itself: Spark would compute what occurs twice in a Column ahead of the
-    whole, although a part of the Column guards it."""
+    """Return the predicate for use inside a larger expression. If it can raise, it is kept whole: Spark would evaluate
+    a part that occurs twice in a Column first, although another part of the Column guards it."""
     column: Column = predicate.column
     return kept_whole(column) if predicate.raises else column
 
 
 def _all(plan: NativePlan, order: Sequence[int], sampled: bool = False) -> Column:
-    """True where these predicates are, evaluated in this order. `sampled`: rows that are not need not pass.
+    """Return a condition that is true if these predicates are, evaluated in this order. `sampled`: rows are sampled, so
+    the condition is part of a larger expression.
 
-    One with guards sees only rows on which they are true, whatever Spark computes ahead or moves. What a source can
-    take over is a plain conjunct as well, because only these are pushed down; it is cheap enough to be evaluated twice.
+    A predicate with guards sees only rows on which the guards are true, whatever Spark computes early or moves. A
+    predicate that a data source can evaluate is also a plain conjunct, because only these are pushed down; it is cheap
+    enough to be evaluated twice.
     """
     guards = any(plan.waits_for[k] for k in order)
     columns = [_evaluated_in_turn(p) if sampled or guards else p.column for p in plan.predicates]
@@ -129,7 +132,7 @@ def _all(plan: NativePlan, order: Sequence[int], sampled: bool = False) -> Colum
 
 
 def _outcome(plan: NativePlan) -> Column:
-    """Bit k where predicate k drops the row; it is evaluated only where its guards hold."""
+    """Return a number whose bit k is set if predicate k drops the row. It is evaluated only if its guards are true."""
     bits = F.lit(0.0)
     for k in plan.learned:
         guards = [_evaluated_in_turn(plan.predicates[g]) for g in plan.waits_for[k] if g in plan.learned]
@@ -139,7 +142,7 @@ def _outcome(plan: NativePlan) -> Column:
 
 
 def _outcomes(texts: Sequence[str | None]) -> Outcomes:
-    """From the bins of a histogram: partitions may repeat an outcome, and bins that were merged say nothing."""
+    """Return outcomes from the bins of a histogram. Partitions may repeat an outcome; merged bins are ignored."""
     found: Outcomes = {}
     for text in texts:
         for bin_ in json.loads(text) if text else ():
@@ -149,18 +152,18 @@ def _outcomes(texts: Sequence[str | None]) -> Outcomes:
 
 
 def _refuse_python(df: DataFrame, predicate: NativePredicate) -> None:
-    """A registered Python UDF has a name like any function; classic Spark can be asked what it is."""
+    """Raise a PlanError for a registered Python UDF, which looks like any function. Only classic Spark can check it."""
     if UNKNOWN not in kinds_of(predicate.uses) or not hasattr(df, "_jdf"):
         return
     condition = df.filter(predicate.column)._jdf.queryExecution().analyzed().condition()
     jvm: Any = df.sparkSession._jvm
     if condition.containsPattern(jvm.org.apache.spark.sql.catalyst.trees.TreePattern.PYTHON_UDF()):
         raise PlanError(
-            f"predicate {predicate.name!r} calls a Python UDF, which Spark runs in Python on every row: "
-            "give its function instead, tw.predicate(f, 'column')"
+            f"predicate {predicate.name!r} calls a Python UDF, which Spark runs in Python on every row; "
+            "use its function instead: tw.predicate(f, 'column')"
         )
     if not condition.deterministic():
         raise PlanError(
-            f"predicate {predicate.name!r} is not the same each time, and what it answers would depend on the order: "
-            "filter by it before or behind tw.filters"
+            f"predicate {predicate.name!r} is not deterministic, so the results would depend on the order; "
+            "filter by it before or after tw.filters"
         )

@@ -1,7 +1,7 @@
-"""What tasks report, collected by Spark's `observe` and given to a function on the driver.
+"""Collects what tasks report with Spark's `observe`, and passes it to a function on the driver.
 
-Of a stream it arrives with the progress of every micro-batch (`stream_watch`), of finished data with the first action,
-fetched without ever waiting for one (`Fetch`).
+For a stream it arrives with the progress of every micro-batch (`stream_watch`). For finished data it arrives with the
+first action, and is fetched without ever waiting for one (`Fetch`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ POLL_S = 0.2
 
 
 class Fetch:
-    """Takes what the first action observed, once."""
+    """Fetches once what the first action observed."""
 
     def __init__(self, observation: Observation, use: Callable[[list[str]], None]) -> None:
         self._observation = observation
@@ -31,10 +31,10 @@ class Fetch:
         self.ended = False
         """Whether the first action has ended."""
         self.observed = False
-        """Whether it left anything: an action that fails, or reads no rows, leaves nothing."""
+        """Whether it observed anything: an action that fails, or reads no rows, observes nothing."""
 
     def __call__(self) -> bool:
-        """Whether the first action has ended; what it observed is used before this returns."""
+        """Return whether the first action has ended. What it observed is used before this returns."""
         with self._lock:
             if not self.ended and (result := _result(self._observation)) is not None:
                 self.ended = True
@@ -45,19 +45,20 @@ class Fetch:
 
 
 def _result(observation: Observation) -> dict[str, Any] | None:
-    """None until an action has ended: `Observation.get` waits for one on classic Spark, and is empty on Connect."""
+    """Return what was observed; None until an action has ended. `Observation.get` would wait for one on classic Spark,
+    and is empty on Connect."""
     java = getattr(observation, "_jo", None)
     if java is not None:
         if not java.future().isCompleted():
             return None
         try:
             found: dict[str, Any] = observation.get
-        except Exception:  # an action that failed, or whose plan Spark found to be empty, has observed nothing
+        except Exception:  # an action that failed, or whose plan is empty, has observed nothing
             return {}
         return found
     try:
         return observation.get or None
-    except Exception:  # on Connect it raises what the action raised, which its caller has seen
+    except Exception:  # on Connect it raises the error of the action, which its caller has seen
         return {}
 
 
@@ -66,7 +67,8 @@ _STARTED = threading.Event()
 
 
 def fetch_without_being_asked(fetch: Fetch) -> None:
-    """When event records were asked for: nobody may ever call `report()`. One thread for all, and once more at exit."""
+    """Fetch in the background for event records, because `report()` may never be called. One thread serves all fetches,
+    and they are tried once more at exit."""
     _OUTSTANDING.append(fetch)
     if not _STARTED.is_set():
         _STARTED.set()
@@ -81,7 +83,7 @@ def _keep_fetching() -> None:
 
 
 def _fetch_all() -> None:
-    with contextlib.suppress(Exception):  # Spark was stopped: there is nobody left to ask
+    with contextlib.suppress(Exception):  # Spark was stopped
         for fetch in list(_OUTSTANDING):
             if fetch():
                 _OUTSTANDING.remove(fetch)
@@ -90,13 +92,13 @@ def _fetch_all() -> None:
 def with_observed_work(
     df: DataFrame, metric: str, work: Column, report: WorkSink, identity: str, *, unasked: bool
 ) -> tuple[DataFrame, Fetch | None]:
-    """`df`, whose column `work` (a list of texts) is observed, and, of finished data, what fetches it. `unasked`: it is
-    fetched even if nobody asks for a report, because event records are written."""
+    """Return `df` with its column `work` (a list of texts) observed and, for finished data, the fetch of it. `unasked`:
+    it is fetched even without a call of `report()`, because event records are written."""
     if df.isStreaming:
         watch(df.sparkSession, metric, report)
         return df.observe(metric, work), None
     observation = Observation(metric)
-    observed = df.observe(observation, work)  # before anybody asks it
+    observed = df.observe(observation, work)  # must precede the first use of the observation
     fetch = Fetch(observation, partial(report, f"batch {identity[:8]}", None))
     if unasked:
         fetch_without_being_asked(fetch)

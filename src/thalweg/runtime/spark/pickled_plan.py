@@ -1,9 +1,9 @@
-"""The predicates of a plan, and a policy of the user's own, as they travel to Spark's workers: pickled once, when they
-are applied to a DataFrame.
+"""Pickles the predicates of a plan, and a policy class of the user, once, when they are applied to a DataFrame.
 
-The values that the user's functions capture are read at that moment, by classic Spark and by Connect alike. The digest
-of the bytes tells a worker whether it holds these functions already. It does in nearly every task, which then unpickles
-nothing; where a captured value has changed, so have the bytes, and the functions of this task are used.
+The values that the user's functions capture are read at that moment, on classic Spark and on Connect alike. A worker
+compares the digest of the bytes to find out whether it already has these functions. In nearly every task it has, and
+unpickles nothing. If a captured value has changed, the bytes have changed too, and the functions of this task are
+used.
 
 >>> from thalweg.plan import predicate
 >>> threshold = 5
@@ -28,17 +28,17 @@ from thalweg.runtime.settings import AdaptSettings
 
 @dataclass(frozen=True, slots=True)
 class PickledPlan:
-    """Bytes, and what can be known of them without unpickling."""
+    """The pickled predicates, and what is known about them without unpickling."""
 
     data: bytes
     digest: str
     setups: Mapping[str, str]
-    """Digests of the `setup` functions, by predicate; those without one are missing."""
+    """The digests of the `setup` functions, by predicate; predicates without one are missing."""
     names: tuple[str, ...]
 
     @classmethod
     def of(cls, plan: FilterPlan) -> PickledPlan:
-        """Raise a PlanError that names the first predicate that cannot be pickled."""
+        """Pickle a plan. Raise a PlanError that names the first predicate that cannot be pickled."""
         try:
             data = pickled(plan.predicates)
         except Exception:
@@ -48,18 +48,18 @@ class PickledPlan:
         return cls(data, digest_of(data), setups, plan.pipeline.names)
 
     def open(self) -> FilterPlan:
-        """The plan with functions of its own: two calls share nothing."""
+        """Return the plan with its own functions; two calls share nothing."""
         return FilterPlan(cloudpickle.loads(self.data))
 
 
 def pickled(value: object) -> bytes:
-    """By value where no worker could import it."""
+    """Return the pickled value, by value if workers could not import it."""
     made: bytes = cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
     return made
 
 
 def digest_of(data: bytes) -> str:
-    """The same for the same bytes, in every process."""
+    """Return a digest that is the same for the same bytes in every process."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -71,23 +71,23 @@ def _refuse_unpicklable(predicates: tuple[Predicate, ...]) -> None:
                 pickled(value)
             except Exception as error:
                 raise PlanError(
-                    f"{what}predicate {each.name!r} cannot travel to Spark's workers: {type(error).__name__}: "
-                    f"{error}. It, or something it refers to, holds what belongs to this process (a lock, an open "
-                    "file, a connection, the SparkSession): make that in setup=, or import it in the function"
+                    f"{what}predicate {each.name!r} cannot be sent to Spark's workers: {type(error).__name__}: "
+                    f"{error}. It, or something it refers to, holds an object of this process (a lock, an open "
+                    "file, a connection, the SparkSession); create it in setup=, or import it in the function"
                 ) from error
 
 
 def policy_digest(settings: AdaptSettings) -> str:
-    """What tells a worker whether a class and its settings are those of the task before: each task unpickles a class of
-    its own. Empty for a policy of Thalweg's. Raise a PlanError if the class cannot travel."""
+    """Return a digest of a policy class and its settings, which a worker compares with that of the previous task: each
+    task unpickles its own class. Empty for a built-in policy. Raise a PlanError if the class cannot be pickled."""
     if isinstance(settings.policy, str):
         return ""
     try:
         return digest_of(pickled((settings.policy, settings.profile)))
     except Exception as error:
         raise PlanError(
-            f"policy {settings.policy_name!r} (class {settings.policy.__qualname__}) cannot travel to Spark's workers: "
-            f"{type(error).__name__}: {error}. The class, its settings, or something they refer to, holds what belongs "
-            "to this process (a lock, an open file, a connection, the SparkSession): make that in __init__, or put the "
-            "class into a module that the workers can import"
+            f"policy {settings.policy_name!r} (class {settings.policy.__qualname__}) cannot be sent to Spark's "
+            f"workers: {type(error).__name__}: {error}. The class, its settings, or something they refer to, holds an "
+            "object of this process (a lock, an open file, a connection, the SparkSession); create it in __init__, or "
+            "put the class into a module that the workers can import"
         ) from error

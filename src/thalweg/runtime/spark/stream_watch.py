@@ -1,4 +1,4 @@
-"""What streaming queries observed, as it arrives: one listener a session, told apart by metric names."""
+"""Receives what streaming queries observe, with one listener per session. Metric names identify filters and joins."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 
 class WorkSink(Protocol):
-    """Takes what tasks have left."""
+    """A function that receives what tasks have reported."""
 
     def __call__(self, run: str, batch: int | None, texts: list[str], name: str | None = None) -> None:
-        """Of a run (query id and run id), a micro-batch of it (None: finished data), and the query's name if it has
-        one."""
+        """Receive the texts of a run (query id and run id), its micro-batch (None for finished data), and the name of
+        the query, if it has one."""
         ...
 
 
 def run_name(query: str, start: str, metric: str) -> str:
-    """What a report calls one start of a streaming query with one filter set.
+    """Return the name that a report uses for one start of a streaming query with one filter set.
 
     >>> run_name("q", "r", "thalweg_0123456789abcdef")
     'q run r chain 89abcdef'
@@ -36,7 +36,7 @@ def run_name(query: str, start: str, metric: str) -> str:
 
 
 def of_query(run: str) -> tuple[str, str]:
-    """The query and the start of it that a run's name holds.
+    """Return the query and the start that the name of a run contains.
 
     >>> of_query("q run r chain 89abcdef")
     ('q', 'r')
@@ -47,21 +47,21 @@ def of_query(run: str) -> tuple[str, str]:
 
 class _Listener(StreamingQueryListener):
     def __init__(self) -> None:
-        self.told: dict[str, WorkSink] = {}
+        self.sinks: dict[str, WorkSink] = {}
         self._latest: dict[tuple[str, str], int] = {}  # by metric and start of a query
         self._lock = threading.Lock()
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802  (Spark's name)
-        """Nothing is observed yet."""
+        """Do nothing, because nothing is observed yet."""
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
-        """Nothing was observed."""
+        """Do nothing, because nothing was observed."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        """What it observed has been told."""
+        """Do nothing, because everything observed was already reported."""
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-        """A micro-batch is done, on Connect."""
+        """Report a finished micro-batch, on Connect."""
         progress = event.progress
         self.progressed(
             {
@@ -71,42 +71,43 @@ class _Listener(StreamingQueryListener):
         )  # fmt: skip
 
     def progressed(self, progress: Mapping[str, Any]) -> None:
-        """A micro-batch is done; as Spark tells of it in JSON."""
+        """Report a finished micro-batch, from the progress that Spark writes as JSON."""
         query, start, batch = progress["id"], progress["runId"], progress["batchId"]
         for metric, row in (progress.get("observedMetrics") or {}).items():
-            told = self.told.get(metric)
-            if told is None:
+            sink = self.sinks.get(metric)
+            if sink is None:
                 continue
-            # progress also comes without a new batch; a batch run again after a restart is told, and replaces the first
+            # progress may have no new batch; a batch that a restart runs again is reported, and replaces the first
             with self._lock:
                 if batch <= self._latest.get((metric, start), -1):
                     continue
                 self._latest[metric, start] = batch
-            told(run_name(query, start, metric), batch, list(row["work"] or ()), progress.get("name") or None)
+            sink(run_name(query, start, metric), batch, list(row["work"] or ()), progress.get("name") or None)
 
 
 class _JavaEvents:
-    """What the JVM calls on classic Spark. PySpark's own would make Python objects of all that an event holds, one call
-    into the JVM for each value, and look for a class in every jar: some 50 ms of a core for each micro-batch."""
+    """The object that the JVM calls on classic Spark. PySpark's own class would convert all values of an event to
+    Python, with one call to the JVM per value, and search a class in every jar: about 50 ms of a core per
+    micro-batch."""
 
     def __init__(self, listener: _Listener) -> None:
         self._listener = listener
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802  (Spark's name)
-        """Nothing is observed yet."""
+        """Do nothing, because nothing is observed yet."""
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
-        """Nothing was observed."""
+        """Do nothing, because nothing was observed."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        """What it observed has been told."""
+        """Do nothing, because everything observed was already reported."""
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-        """A micro-batch is done."""
+        """Report a finished micro-batch."""
         self._listener.progressed(json.loads(event.progress().json()))
 
     class Java:
-        """For Py4J."""
+        """The Java interface, for Py4J."""
 
         implements: ClassVar = ["org.apache.spark.sql.streaming.PythonStreamingQueryListener"]
 
@@ -115,8 +116,8 @@ _LISTENERS: WeakKeyDictionary[SparkSession, _Listener] = WeakKeyDictionary()
 _LOCK = threading.Lock()
 
 
-def watch(spark: SparkSession, metric: str, told: WorkSink) -> None:
-    """Tell `told` about every micro-batch that observed `metric`."""
+def watch(spark: SparkSession, metric: str, sink: WorkSink) -> None:
+    """Call `sink` for every micro-batch that observed `metric`."""
     with _LOCK:
         listener = _LISTENERS.get(spark)
         if listener is None:
@@ -125,14 +126,14 @@ def watch(spark: SparkSession, metric: str, told: WorkSink) -> None:
                 gateway = spark.sparkContext._gateway
                 ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
                 wrapper = gateway.jvm.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper  # type: ignore[union-attr]
-                listener._jlistenerobj = wrapper(_JavaEvents(listener))  # where PySpark keeps its own
+                listener._jlistenerobj = wrapper(_JavaEvents(listener))  # where PySpark keeps its own object
             spark.streams.addListener(listener)
             if hasattr(spark, "_jsparkSession"):
                 atexit.register(_forget, weakref.ref(spark), listener)
-            else:  # Connect hears events in a thread for which the interpreter waits before it calls `atexit`
+            else:  # Connect receives events in a thread that the interpreter joins before it calls `atexit`
                 ending = threading.Thread(target=_forget_at_the_end, args=(weakref.ref(spark), listener), daemon=True)
                 ending.start()
-    listener.told[metric] = told
+    listener.sinks[metric] = sink
 
 
 def _forget_at_the_end(spark: weakref.ref[SparkSession], listener: _Listener) -> None:
@@ -141,9 +142,9 @@ def _forget_at_the_end(spark: weakref.ref[SparkSession], listener: _Listener) ->
 
 
 def _forget(spark: weakref.ref[SparkSession], listener: _Listener) -> None:
-    """Before the interpreter ends: the JVM would log an error for each event it can no longer deliver."""
+    """Remove the listener before the interpreter ends; the JVM would log an error for each undelivered event."""
     session = spark()
     if session is not None:
-        # the JVM may be gone already, which is as good
+        # the JVM may have ended already
         with contextlib.suppress(Exception), warnings.catch_warnings(action="ignore"):
             session.streams.removeListener(listener)

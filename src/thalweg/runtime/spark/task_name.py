@@ -1,8 +1,8 @@
-"""Which task did a piece of work, and for which micro-batch: what must be known to count nothing twice.
+"""Identifies the task and the micro-batch of a piece of work, so that nothing is counted twice.
 
-A task that is run again (its executor was lost, and with it what it had shuffled) does the work of the same partition;
-a micro-batch that is run again after a restart does the work of the same query and batch. In both cases only the last
-time counts.
+A task that is run again (because its executor was lost with its shuffle output) does the work of the same partition. A
+micro-batch that is run again after a restart does the work of the same query and batch. In both cases only the last
+run counts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark import TaskContext
 
 
 def name_of(context: TaskContext | None) -> dict[str, Any]:
-    """Partition and attempt; and inside a streaming query, `foreachBatch` included, its id, start and batch."""
+    """Return the partition and the attempt; in a streaming query, also in `foreachBatch`, its id, start and batch."""
     if context is None:
         return {}
     name: dict[str, Any] = {"task": [context.partitionId(), context.taskAttemptId()]}
@@ -27,18 +27,18 @@ def name_of(context: TaskContext | None) -> dict[str, Any]:
 
 
 def last_attempts(texts: Iterable[str]) -> list[str]:
-    """The texts of one action or micro-batch but those of partitions that were later computed again.
+    """Return the texts of one action or micro-batch, without those of partitions that were later computed again.
 
-    Spark 4.3 does this itself (SPARK-58183); before, `observe` keeps what every attempt said. The stage says nothing:
-    what a lost executor had shuffled may be computed again by a stage of another number.
+    Spark 4.3 does this itself (SPARK-58183); before, `observe` keeps the texts of every attempt. The stage cannot be
+    used: lost shuffle output may be computed again by a stage with another number.
 
     >>> last_attempts(['{"task": [0, 7]}', '{"task": [1, 8]}', '{"task": [0, 9]}', '{"rows": 1}'])
     ['{"task": [1, 8]}', '{"task": [0, 9]}', '{"rows": 1}']
     """
-    told = [(text, json.loads(text).get("task")) for text in texts]
+    tasks = [(text, json.loads(text).get("task")) for text in texts]
     last: dict[int, int] = {}
-    for _, task in told:
+    for _, task in tasks:
         if task is not None:
             partition, attempt = task
             last[partition] = max(attempt, last.get(partition, -1))
-    return [text for text, task in told if task is None or last[task[0]] == task[1]]
+    return [text for text, task in tasks if task is None or last[task[0]] == task[1]]

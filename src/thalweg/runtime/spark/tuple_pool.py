@@ -1,9 +1,9 @@
-"""Where the workers of one host share profile tuples and costs: a file to which each appends, and which each reads on.
+"""A pool in which the workers of one host share profile tuples and costs: a file that each appends to and reads.
 
-Eight workers that profile at a rate each can afford fill a window eight times as fast when they pool what they see, and
-a filter that one of them has tried need not be tried by the others.
-Lines of JSON in a folder only this user can enter, appended in one write each; what is old, foreign or broken is passed
-over. Best effort: a full disk, or a line lost when the file is begun anew, costs some speed of adapting, nothing else.
+Eight workers that each profile at an affordable rate fill a window eight times as fast if they share what they see, and
+a filter that one of them has tried need not be tried by the others. The file has lines of JSON, each appended in one
+write, in a folder that only this user can access. Lines that are old, foreign or broken are ignored. The pool works on
+a best-effort basis: a full disk, or a line that is lost when the file is started again, only slows down adapting.
 
 Cost: about 20 µs to give, 5 µs to find that nothing is new.
 """
@@ -25,9 +25,9 @@ from thalweg.runtime.spark.host_file import HostFile
 from thalweg.stats.call_cost import MOST_NS
 
 FRESH_S = 30.0
-"""Older tuples are of data that may have moved since."""
+"""Tuples older than this are ignored, because the data may have changed since."""
 MOST_BYTES = 1 << 20
-"""Then the file is begun anew."""
+"""The size at which the file is started again."""
 
 KEYS = ("cost_ns", "fixed_ns", "error_ns", "most_rows")
 
@@ -35,7 +35,7 @@ Bits = NDArray[np.bool_]
 
 
 class TuplePool:
-    """One worker's view of the pool of a query."""
+    """The view that one worker has of the pool of a query."""
 
     def __init__(self, file: HostFile, worker: str, width: int, clock: Callable[[], float] = time.time) -> None:
         self._file = file
@@ -43,10 +43,10 @@ class TuplePool:
         self._worker = worker
         self._width = width
         self._clock = clock
-        self._inode, self._read = self._size()  # what is there already, the worker has from its siblings' snapshot
+        self._inode, self._read = self._size()  # the current content is in the snapshot that the worker started with
 
     def give(self, mark: str, tuples: Bits, fresh: bool, costs: Mapping[str, Any]) -> None:
-        """Let siblings have these; fresh: sampled since the giver's data moved."""
+        """Share tuples and costs with other workers. `fresh`: sampled since the data of this worker last changed."""
         shared = {
             "worker": self._worker, "at": self._clock(), "mark": mark, "rows": len(tuples), "fresh": fresh,
             "bits": np.packbits(tuples).tobytes().hex(), "costs": costs,
@@ -63,17 +63,17 @@ class TuplePool:
                 os.close(handle)
 
     def news(self) -> bool:
-        """Whether somebody gave something since the last `take`."""
+        """Whether there is something new since the last `take`."""
         return self._size() != (self._inode, self._read)
 
     def take(self, mark: str) -> Shared | None:
-        """What siblings gave under this mark since the last call; None when that is nothing."""
+        """Return what other workers shared with this mark since the last call; None if there is nothing."""
         inode, size = self._size()
-        if inode != self._inode or size < self._read:  # begun anew, perhaps under the same number
+        if inode != self._inode or size < self._read:  # started again, perhaps with the same inode
             self._inode, self._read = inode, 0
         if size == self._read:
             return None
-        if not self._file.ours():  # somebody else may have made the folder, and put anything there
+        if not self._file.ours():  # another user may have created the folder and written anything there
             self._read = size
             return None
         try:
@@ -82,7 +82,7 @@ class TuplePool:
                 text = lines.read()
         except OSError:
             return None
-        whole = text.rfind(b"\n") + 1  # a line that is being written is read the next time
+        whole = text.rfind(b"\n") + 1  # a line that is still being written is read next time
         self._read += whole
         found = [self._tuples(line, mark) for line in text[:whole].splitlines()]
         useful = [tuples for tuples in found if tuples is not None]
@@ -117,12 +117,12 @@ class TuplePool:
 
 
 def _checked(costs: Mapping[str, Any]) -> dict[str, list[float | None]]:
-    """Costs that can be worked with: lists of positive numbers, or None."""
+    """Return the valid costs: lists of positive numbers or None."""
     return {key: [None if ns is None else _positive(ns) for ns in costs[key]] for key in KEYS if key in costs}
 
 
 def _positive(ns: Any) -> float:
     number = float(ns)
     if not 0.0 <= number < MOST_NS:
-        raise ValueError(f"{ns} is no time")
+        raise ValueError(f"{ns} is not a valid time")
     return number

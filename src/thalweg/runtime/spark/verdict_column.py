@@ -1,9 +1,9 @@
-"""What travels back from the workers: one nullable text a row.
+"""The column that workers return: one nullable text per row.
 
-Null: the row is dropped; nearly every row, so nearly nothing travels. Otherwise one letter, `k` for kept, `d` for
-dropped and `f` for failed, and behind it what the task did, on the few rows that carry it. Between `f` and that stand
-the errors, as JSON, and a separator that JSON never holds. A text is half the work of a struct of a flag and a text:
-the JVM has one column to take over and to test for null.
+Null means that the row is dropped. This is the case for nearly every row, so almost no data is sent. Otherwise the text
+is one letter, `k` for kept, `d` for dropped and `f` for failed. On a few rows, what the task did follows at the end.
+After `f` come the errors as JSON, and a separator that JSON never contains. A text is half the work of a struct with a
+flag and a text, because the JVM receives and tests only one column.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KEPT, _NULL = pa.scalar(KEPT), pa.scalar(None, pa.string())
 
 
 def verdicts(keep: NDArray[np.bool_], work: str | None, failures: Sequence[FailedRow] = ()) -> pa.Array:
-    """The column of one batch; `work` travels on its first row, so it is lost when there is none."""
+    """Return the column of one batch. `work` is put on its first row, so it is lost if the batch has no rows."""
     texts = pc.if_else(pa.array(keep), _KEPT, _NULL)
     if failures:
         rows = pa.array([failure.row for failure in failures], pa.int64())
@@ -42,27 +42,27 @@ def verdicts(keep: NDArray[np.bool_], work: str | None, failures: Sequence[Faile
 
 
 def _errors(failure: FailedRow) -> str:
-    told = [{"predicate": name, "error": text} for name, text in failure.raised]
-    return FAILED + json.dumps(told, separators=(",", ":")) + _SEPARATOR
+    raised = [{"predicate": name, "error": text} for name, text in failure.raised]
+    return FAILED + json.dumps(raised, separators=(",", ":")) + _SEPARATOR
 
 
 def work(verdict: Column, tagged: bool = False) -> Column:
-    """What the task did, where the row carries it; else null. `tagged`: there may be rows that failed."""
-    behind = F.when(F.length(verdict) > 1, F.substring(verdict, 2, 1 << 30))
+    """Return what the task did, on rows that contain it; null on others. `tagged`: there may be rows that failed."""
+    after_letter = F.when(F.length(verdict) > 1, F.substring(verdict, 2, 1 << 30))
     if not tagged:
-        return behind
+        return after_letter
     text = F.substring_index(verdict, _SEPARATOR, -1)
-    return F.when(_failed(verdict), F.when(F.length(text) > 0, text)).otherwise(behind)
+    return F.when(_failed(verdict), F.when(F.length(text) > 0, text)).otherwise(after_letter)
 
 
 def wanted(verdict: Column, tagged: bool = False) -> Column:
-    """Whether the row comes out; of rows whose verdict is not null."""
+    """Return whether a row whose verdict is not null is in the result."""
     kept = F.startswith(verdict, F.lit(KEPT))
     return kept | _failed(verdict) if tagged else kept
 
 
 def errors(verdict: Column) -> Column:
-    """What was raised on a row that failed; null on others."""
+    """Return what was raised on a row that failed; null on others."""
     text = F.substring_index(F.substring(verdict, 2, 1 << 30), _SEPARATOR, 1)
     return F.when(_failed(verdict), F.from_json(text, ERRORS_TYPE))
 

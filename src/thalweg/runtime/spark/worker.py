@@ -1,15 +1,14 @@
-"""The part that runs in Spark's Python workers.
+"""The part of filters that runs in Spark's Python workers.
 
-A closure is unpickled for every task, so what was learned lives here, in a module of the worker process: workers are
-reused from task to task. Only what was learned is kept: the functions, the settings and the values of `setup` are
-always those of the task at hand (`pickled_plan` tells whether the worker holds them already).
+A closure is unpickled for every task, so what was learned is kept here, in a module of the worker process: workers are
+reused from task to task. Only what was learned is kept. The functions, the settings and the values of `setup` are
+always those of the current task (`pickled_plan` decides whether the worker already has them).
 
-What was learned is keyed by the DataFrame it belongs to (an identity made once a `transform`, so two filter sets and
-two applications never meet) and by the streaming query (so one DataFrame started twice does not mix). Inside
-`foreachBatch`, where every micro-batch is a new DataFrame, the filter set takes the DataFrame's place. A worker that
-has nothing yet starts from what its siblings left on this host, else from the order of the query's start: that of an
-earlier run, if `events=` names its records, or the written one. Workers of
-one host also share profile tuples (`tuple_pool`).
+What was learned is stored by DataFrame (with an identity per `transform`, so two filter sets and two applications never
+mix) and by streaming query (so one DataFrame that is started twice does not mix). Inside `foreachBatch`, where every
+micro-batch is a new DataFrame, it is stored by filter set instead. A new worker starts with what other workers on this
+host have stored, or else with the order of the start of the query: that of an earlier run, if `events=` names its
+records, or the written one. Workers of one host also share profile tuples (`tuple_pool`).
 """
 
 from __future__ import annotations
@@ -49,34 +48,34 @@ from thalweg.runtime.spark.verdict_column import verdicts
 from thalweg.runtime.spark.worker_heap import settle
 
 MOST_LOOPS = 64
-"""Queries a worker remembers; the one unused for longest is forgotten first."""
+"""The maximum number of queries that a worker remembers; the least recently used one is removed first."""
 MOST_SETUPS = 8
-"""Filter sets whose set-up values a worker holds: they may be models of gigabytes. The one unused for longest is
-forgotten first."""
+"""The maximum number of filter sets whose set-up values a worker holds, which may be models of gigabytes. The least
+recently used one is removed first."""
 
 
 @dataclass(frozen=True)
 class ChainTask:
-    """What travels to the workers: the plan with the user's functions, the settings, and who it belongs to."""
+    """What is sent to the workers: the plan with the user's functions, the settings, and the ids it belongs to."""
 
     plan: PickledPlan
     settings: FilterSettings
     filters: str
-    """The filter set, the same for every DataFrame it is applied to."""
+    """The id of the filter set, the same for every DataFrame it is applied to."""
     identity: str
-    """This application of it to a DataFrame."""
+    """The id of this application of it to a DataFrame."""
     application: str
     streaming: bool
     wanted: Wanted = Wanted.KEPT
     attempts: int = 1
     """How often Spark tries a task."""
     policy_digest: str = ""
-    """Of the policy, where it is a class of the user's own."""
+    """The digest of the policy, if it is a class of the user."""
     recalled: Recalled | None = None
-    """What the event records of an earlier run say; read by the driver, because the file is on its host."""
+    """What the event records of an earlier run contain; read by the driver, because the file is on its host."""
 
     def learns_as(self, query: str | None) -> str:
-        """What shares one policy's state."""
+        """Return the key under which the state of the policy is stored."""
         in_each_batch = query is not None and not self.streaming
         return f"{self.filters if in_each_batch else self.identity}-{query or 'batch'}"
 
@@ -86,19 +85,19 @@ class _Kept:
     loop: FilterLoop[pa.RecordBatch]
     file: HostFile
     digest: str
-    """Of the functions in the loop."""
+    """The digest of the functions in the loop."""
     learning: tuple[object, ...]
-    """What the loop was made with."""
+    """The settings that the loop was made with."""
 
 
 _KEPT: OrderedDict[str, _Kept] = OrderedDict()
 _SETUPS: OrderedDict[str, dict[str, tuple[str, Any]]] = OrderedDict()
-"""By filter set and predicate: what `setup` returned, and the digest of the function that did."""
+"""By filter set and predicate, what `setup` returned, and the digest of the function that returned it."""
 
 
 def run_task(task: ChainTask, batches: Iterator[Any]) -> Iterator[pa.Array]:
-    """Filter the batches of one task. Each result is held back until the next batch is there, so that the last one is
-    known and can carry the task's work; work is also sent after 1, 2, 4, 8... batches, for tasks that are cut short."""
+    """Filter the batches of one task. Each result is held back until the next batch arrives, so that the last one is
+    known and can contain what the task did. This is also sent after 1, 2, 4, 8... batches, for tasks that end early."""
     context = TaskContext.get()
     mark = _mark_for(task, context)
     try:
@@ -115,15 +114,15 @@ def _run(task: ChainTask, batches: Iterator[Any], context: TaskContext | None, m
     _watch(loop, task, mark)
     assert isinstance(loop.chain, FilterChain)
     columns_read = list(loop.chain.plan.columns)
-    loop.take_work()  # of an earlier task that was cut short: it belongs to nobody now
+    loop.take_work()  # of an earlier task that ended early; it is not reported
     worker = _worker()
-    told_for = name_of(context)
+    task_name = name_of(context)
     held: Callable[[str | None], pa.Array] | None = None
     for count, columns in enumerate(batches):
         arrays = columns if isinstance(columns, tuple) else (columns,)
-        empty = len(arrays[0]) == 0  # has no row that could carry work, if it should be the last
+        empty = len(arrays[0]) == 0  # if it is the last one, it has no row that could contain the work
         if held is not None:
-            yield held(encode(loop, worker, told_for) if empty or count & (count - 1) == 0 else None)
+            yield held(encode(loop, worker, task_name) if empty or count & (count - 1) == 0 else None)
             held = None
         if empty:
             yield verdicts(np.zeros(0, dtype=bool), None)
@@ -138,7 +137,7 @@ def _run(task: ChainTask, batches: Iterator[Any], context: TaskContext | None, m
         if loop.work.switches:
             file.offer(loop.snapshot)
     if held is not None:
-        yield held(encode(loop, worker, told_for))
+        yield held(encode(loop, worker, task_name))
     file.offer(loop.snapshot)
 
 
@@ -151,13 +150,13 @@ def _mark_for(task: ChainTask, context: TaskContext | None) -> CallMark:
     names = task.plan.names
     give_up_if_it_always_dies(task.application, task.filters, names, *which, attempts=task.attempts)
     if not faulthandler.is_enabled():
-        with contextlib.suppress(Exception):  # a standard error that is no file
+        with contextlib.suppress(Exception):  # standard error is not a file
             faulthandler.enable()  # a crash leaves its stack trace in the worker's standard error
     return CallMark(task.application, task.filters, *which)
 
 
 def _watch(loop: FilterLoop[pa.RecordBatch], task: ChainTask, mark: CallMark) -> None:
-    """Who is told of every call, and what becomes of rows that fail; a loop may outlive a change of settings."""
+    """Set what watches calls of predicates, and what happens to rows that fail. A loop may outlive these settings."""
     settings = task.settings
     assert isinstance(loop.chain, FilterChain)
     loop.dead_letter, loop.redact = settings.dead_letter, settings.redact
@@ -184,7 +183,7 @@ class _Both:
 
 
 def _kept_for(task: ChainTask, query: str | None) -> _Kept:
-    """What this worker has learned for such tasks, with the functions and settings of this one."""
+    """Return what this worker has learned for such tasks, with the functions and settings of this task."""
     key = task.learns_as(query)
     kept = _KEPT.get(key)
     if kept is None:
@@ -208,7 +207,7 @@ def _kept_for(task: ChainTask, query: str | None) -> _Kept:
 
 
 def _learning(task: ChainTask) -> tuple[object, ...]:
-    """The settings that a loop is made with; `_watch` sets the others for every task."""
+    """Return the settings that a loop is made with; `_watch` sets the others for every task."""
     settings = task.settings
     return settings.policy_name, task.policy_digest or settings.profile, settings.slice_rows, settings.seed
 
@@ -224,7 +223,7 @@ def _new_loop(
         try:
             loop.restore(learned)
         except (PlanError, KeyError, ValueError, TypeError, ArithmeticError):
-            # written by another version, or by another policy: it may be half restored, so begin anew
+            # written by another version or policy: it may be partly restored, so start again
             return _new_loop(task, chain, None)
     return loop
 
@@ -235,8 +234,8 @@ def _chain(task: ChainTask) -> FilterChain:
 
 
 def _setups(task: ChainTask, plan: FilterPlan) -> dict[str, Any]:
-    """What the `setup` functions return. Each is called once per worker, and again only where the function has
-    changed, by what it captures or otherwise."""
+    """Return the values of the `setup` functions. Each is called once per worker, and again only if the function or
+    what it captures has changed."""
     held = _SETUPS.setdefault(task.filters, {})
     _SETUPS.move_to_end(task.filters)
     while len(_SETUPS) > MOST_SETUPS:

@@ -1,8 +1,8 @@
-"""What lies on a Python worker's heap for good is taken out of its garbage collector's sight.
+"""Excludes long-lived objects of a Python worker from garbage collection.
 
-PySpark's workers collect all garbage after every task, which looks at every object there is: with numba, pandas and
-PyArrow loaded that takes some 80 ms of a core, tasks of a micro-batch are many, and hardly any of those objects ever
-goes. Frozen, they are still freed when nothing refers to them; only cycles among them are not.
+PySpark's workers run a full garbage collection after every task, which visits every object. With numba, pandas and
+PyArrow loaded, this takes about 80 ms of a core. A micro-batch has many tasks, and hardly any of these objects is ever
+freed. Frozen objects are still freed when nothing refers to them; only cycles among them are not.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ import gc
 import itertools
 
 ENOUGH_OBJECTS = 50_000
-"""Fewer are looked at in some milliseconds."""
+"""Fewer objects than this are visited in a few milliseconds."""
 MOST_TIMES = 10
-"""Modules come with the first tasks; should objects go on coming, they are not ours, and may have cycles."""
+"""The maximum number of times to freeze. The first tasks load the modules; later objects belong to the user, and may
+have cycles."""
 
 _times = itertools.count()
 
 
 def settle() -> bool:
-    """At the end of a task: freeze what there is if it is much. Says whether it was."""
+    """Freeze all objects at the end of a task if there are many. Return whether they were frozen."""
     if len(gc.get_objects()) < ENOUGH_OBJECTS or next(_times) >= MOST_TIMES:
         return False
     gc.collect()

@@ -1,5 +1,8 @@
-"""Which Python local workers run. Spark takes the `python3` it finds on PATH, which may not have the driver's packages,
-and fails with a page of Java around a ModuleNotFoundError."""
+"""Warns if local workers run another Python than the driver.
+
+Spark uses the `python3` it finds on PATH. If this one lacks the driver's packages, queries fail with a
+ModuleNotFoundError inside a long Java stack trace.
+"""
 
 from __future__ import annotations
 
@@ -16,41 +19,41 @@ ANSWERS_WITHIN_S = 5.0
 
 
 def warn_of_another_python(df: DataFrame) -> None:
-    """Once a process and Python. Elsewhere than in local mode the workers' environment is somebody else's business."""
+    """Warn once per process and Python. Outside of local mode, the environment of the workers is not checked."""
     if not hasattr(df, "_jdf") or not (df.sparkSession.conf.get("spark.master", None) or "").startswith("local"):
         return
-    told = another_python(df.sparkSession.sparkContext.pythonExec, sys.executable)
-    if told is not None and told not in _TOLD:
-        _TOLD.add(told)
-        warnings.warn(told, stacklevel=5)
+    warning = another_python(df.sparkSession.sparkContext.pythonExec, sys.executable)
+    if warning is not None and warning not in _WARNED:
+        _WARNED.add(warning)
+        warnings.warn(warning, stacklevel=5)
 
 
-_TOLD: set[str] = set()
+_WARNED: set[str] = set()
 
 
 def another_python(workers: str, ours: str) -> str | None:
-    """A sentence when the workers' command is not the driver's Python; None: it is."""
+    """Return a warning if the command of the workers is not the driver's Python; None if it is."""
     found = shutil.which(workers)
-    if found is not None and ours and _environment(ours) in (_environment(found), _environment(_asked(found))):
+    if found is not None and ours and _environment(ours) in (_environment(found), _environment(_own_path(found))):
         return None
     where = f"{workers!r}, which is {found}" if found is not None and found != workers else repr(workers)
     return (
         f"Spark's workers run {where}{'' if found else ' and cannot be found'}, not the driver's {ours}: they may lack "
-        f"its packages. Activate the driver's environment, or set PYSPARK_PYTHON={ours} before the session is made"
+        f"its packages. Activate the driver's environment, or set PYSPARK_PYTHON={ours} before creating the session"
     )
 
 
-def _asked(python: str) -> str:
-    """What it says it is: a version manager puts a script in the place of a Python."""
+def _own_path(python: str) -> str:
+    """Return the path that a Python reports for itself, because version managers replace a Python by a script."""
     try:
-        asked = [python, "-c", "import sys; print(sys.executable)"]
-        said = subprocess.run(asked, capture_output=True, text=True, timeout=ANSWERS_WITHIN_S, check=False).stdout
+        command = [python, "-c", "import sys; print(sys.executable)"]
+        output = subprocess.run(command, capture_output=True, text=True, timeout=ANSWERS_WITHIN_S, check=False).stdout
     except (OSError, subprocess.SubprocessError, ValueError):
         return python
-    return said.strip() or python
+    return output.strip() or python
 
 
 def _environment(python: str) -> tuple[str, str | None]:
-    """The interpreter behind the links, and the virtual environment the link stands in."""
+    """Return the interpreter that the links lead to, and the virtual environment of the link."""
     home = Path(os.path.abspath(python)).parent.parent
     return os.path.realpath(python), os.path.realpath(home) if (home / "pyvenv.cfg").exists() else None

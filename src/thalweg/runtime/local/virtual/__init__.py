@@ -1,4 +1,4 @@
-"""Simulated pipelines: sources that arrive as they are told to, operators at declared costs, under a virtual clock.
+"""Simulated pipelines: sources with declared arrivals and operators with declared costs, under a virtual clock.
 
 >>> import pyarrow as pa
 >>> from thalweg.runtime.local.virtual import Costs, MultiwayJoin, Source, poisson, simulate

@@ -1,7 +1,7 @@
-"""When the rows of a source arrive: Poisson, regular, replayed from recorded gaps, or scripted.
+"""The arrival times of the rows of a source: Poisson, regular, replayed from recorded gaps, or scripted.
 
-A process is a value: `instants(rng)` begins anew each time and gives instants in ticks, never decreasing. It may be
-infinite; a source ends with its rows or with its instants, whichever end first.
+A process is a value: `instants(rng)` starts again with each call and returns instants in ticks, never decreasing. It
+may be infinite; a source ends with its rows or with its instants, whichever end first.
 
 >>> import itertools, numpy as np
 >>> list(itertools.islice(regular(4).instants(np.random.default_rng()), 3))  # rates are per time unit
@@ -26,20 +26,20 @@ from thalweg.errors import PlanError
 from thalweg.runtime.local.virtual.ticks import UNIT
 
 AT_A_TIME = 1024
-"""Random numbers drawn together."""
+"""The number of random numbers drawn at a time."""
 
 
 class Arrivals(Protocol):
-    """Of one source."""
+    """The arrival times of one source."""
 
     def instants(self, rng: np.random.Generator) -> Iterator[int]:
-        """In ticks, from the beginning."""
+        """Return the instants of arrival in ticks, from the start."""
         ...
 
 
 @dataclass(frozen=True)
-class poisson:  # noqa: N801 - read as a word of what is asked for, not as a class
-    """Independent arrivals, `rate` a time unit on average: gaps are exponential, with mean 1 / rate."""
+class poisson:  # noqa: N801 - users call it like a function
+    """Independent arrivals, on average `rate` per time unit. Gaps are exponential, with mean 1 / rate."""
 
     rate: float
 
@@ -47,7 +47,7 @@ class poisson:  # noqa: N801 - read as a word of what is asked for, not as a cla
         _check_rate(self.rate)
 
     def instants(self, rng: np.random.Generator) -> Iterator[int]:
-        """Without end."""
+        """Return an infinite sequence of instants."""
         last = 0
         while True:
             gaps = np.rint(rng.exponential(UNIT / self.rate, AT_A_TIME)).astype(np.int64)
@@ -57,7 +57,7 @@ class poisson:  # noqa: N801 - read as a word of what is asked for, not as a cla
 
 @dataclass(frozen=True)
 class regular:  # noqa: N801
-    """One arrival every 1 / rate, the first after one such gap."""
+    """One arrival every 1 / rate time units, the first after one such gap."""
 
     rate: float
 
@@ -65,7 +65,7 @@ class regular:  # noqa: N801
         _check_rate(self.rate)
 
     def instants(self, rng: np.random.Generator) -> Iterator[int]:
-        """Without end; each is rounded by itself, so that rounding does not add up."""
+        """Return an infinite sequence of instants. Each is rounded separately, so rounding errors do not add up."""
         number = 0
         while True:
             number += 1
@@ -74,25 +74,25 @@ class regular:  # noqa: N801
 
 @dataclass(frozen=True)
 class scripted:  # noqa: N801
-    """Exactly these instants, in time units."""
+    """Arrivals at exactly these instants, in time units."""
 
     times: Sequence[float]
 
     def __post_init__(self) -> None:
         times = np.asarray(self.times, float)
         if times.ndim != 1 or not np.isfinite(times).all() or (times < 0).any() or (np.diff(times) < 0).any():
-            raise PlanError("scripted(times): must be finite numbers, 0 or more, none before the one it follows")
+            raise PlanError("scripted(times): must be finite numbers, 0 or more, in ascending order")
 
     def instants(self, rng: np.random.Generator) -> Iterator[int]:
-        """As many as there are."""
+        """Return the given instants."""
         return iter([round(time * UNIT) for time in self.times])
 
 
 @dataclass(frozen=True)
 class replayed:  # noqa: N801
-    """Recorded inter-arrival times, in time units: an array, or a file (Parquet, CSV with a header, .npy).
+    """Arrivals with recorded inter-arrival times, in time units: an array or a file (Parquet, CSV with header, .npy).
 
-    `column`: of the file, where it has several. `speed`: 2 plays everything twice as fast."""
+    `column`: the column of the file, if it has several. `speed`: 2 replays everything twice as fast."""
 
     gaps: str | os.PathLike[str] | Sequence[float] | NDArray[np.float64]
     column: str | None = None
@@ -107,16 +107,16 @@ class replayed:  # noqa: N801
         except PlanError:
             raise
         except (ValueError, TypeError, OSError) as error:  # Arrow's are among them
-            what = f"from {self.gaps}" if named else "of gaps"
-            raise PlanError(f"replayed: no numbers {what}: {error}") from None
+            what = f"{self.gaps} cannot be read as numbers" if named else "gaps are not numbers"
+            raise PlanError(f"replayed: {what}: {error}") from None
         if gaps.ndim != 1 or not np.isfinite(gaps).all() or (gaps < 0).any():
             what = f" in {self.gaps}" if named else ""
             raise PlanError(f"replayed(gaps): inter-arrival times{what} must be finite numbers, 0 or more")
-        # read once: what is wrong with a file is told at once, and it may change later
+        # read once and at once: errors in a file are reported here, and the file may change later
         object.__setattr__(self, "_instants", np.cumsum(np.rint(gaps * (UNIT / self.speed)).astype(np.int64)))
 
     def instants(self, rng: np.random.Generator) -> Iterator[int]:
-        """As many as there are gaps, the first after the first of them."""
+        """Return one instant per gap, the first after the first gap."""
         return iter(self._instants.tolist())
 
 
@@ -139,8 +139,8 @@ def _read(path: Path, column: str | None) -> NDArray[np.float64]:
 
         table = pyarrow.csv.read_csv(path)
     else:
-        raise PlanError(f"replayed: {path.name} is no .parquet, .csv or .npy file")
+        raise PlanError(f"replayed: {path.name} is not a .parquet, .csv or .npy file")
     if (column is None and table.num_columns != 1) or (column is not None and column not in table.column_names):
-        raise PlanError(f"replayed: which column of {path.name}? column= one of {', '.join(table.column_names)}")
+        raise PlanError(f"replayed: which column of {path.name}? Set column= to one of {', '.join(table.column_names)}")
     gaps: NDArray[np.float64] = table.column(column or 0).to_numpy().astype(float)
     return gaps

@@ -1,7 +1,7 @@
-"""The clocks a pipeline runs under: a virtual one, moved by declared costs, and that of the wall.
+"""The clocks of a pipeline: a virtual clock, moved by declared costs, and the wall clock.
 
-Both are called like `time.perf_counter_ns`, so loops, kernels and policies see declared costs where they would see
-measured ones. `begin` says when the work at hand starts, `advance` that it has taken so long.
+Both are called like `time.perf_counter_ns`, so loops, kernels and policies see declared costs instead of measured ones.
+`begin` sets the start of the next work, `advance` adds the time that it takes.
 
 >>> clock = VirtualClock()
 >>> clock.begin(100); clock.advance(7); clock()
@@ -16,26 +16,26 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Time in ticks, from 0 on."""
+    """The time in ticks, starting at 0."""
 
     real: bool
-    """Whether it goes on by itself."""
+    """Whether time passes without calls of `begin` and `advance`."""
 
     def __call__(self) -> int:
-        """Now."""
+        """Return the current time."""
         ...
 
     def begin(self, at: int) -> None:
-        """It is `at` now, or time to wait until it is."""
+        """Set the time to `at`, or wait until then."""
         ...
 
     def advance(self, by: int) -> None:
-        """Something took that long."""
+        """Let this much time pass."""
         ...
 
 
 class VirtualClock:
-    """Stands still unless it is moved."""
+    """A clock that moves only by calls of `begin` and `advance`."""
 
     real = False
 
@@ -46,18 +46,18 @@ class VirtualClock:
         return self._now
 
     def begin(self, at: int) -> None:
-        """It is `at` now."""
+        """Set the time to `at`."""
         self._now = at
 
     def advance(self, by: int) -> None:
-        """Something took that long."""
+        """Add this much time."""
         assert by >= 0, "time does not go back"
         self._now += by
 
 
 class WallClock:
-    """Real time since it was first looked at, a tick being a nanosecond. Declared costs are slept through, as papers
-    do that slow their operators down; without them work takes the time it takes."""
+    """The real time since the first call; a tick is a nanosecond. For declared costs the clock sleeps, as in papers
+    that slow down their operators. Without them, work takes its real time."""
 
     real = True
 
@@ -74,10 +74,10 @@ class WallClock:
         return now - self._origin
 
     def begin(self, at: int) -> None:
-        """Sleep until then."""
+        """Sleep until the time is `at`."""
         self.advance(at - self())
 
     def advance(self, by: int) -> None:
-        """Sleep that long."""
+        """Sleep for this much time."""
         if by > 0:
             self._sleep(by / 1e9)

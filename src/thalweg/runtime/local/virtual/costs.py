@@ -1,7 +1,7 @@
-"""What operators cost, in time units: the four words of rate-based, table 2, and three more.
+"""The costs of operators, in time units: the four costs of rate-based, table 2, and three more.
 
-A cost is a number of time units, text such as '5 ms', or a function of the time so far (in time units) that gives one,
-for costs that drift.
+A cost is a number of time units, text such as '5 ms', or a function of the time so far (in time units) that returns
+one, for costs that drift.
 
 >>> symmetric_hash = Costs(move=0.001, hash=0.002, probe=0.002)
 >>> price(symmetric_hash.hash)(0), price(lambda now: "1 ms" if now < 10 else "2 ms")(12 * UNIT)
@@ -23,27 +23,29 @@ from thalweg.runtime.local.virtual.ticks import UNIT, ticks
 
 Cost = Length | Callable[[float], Length]
 Price = Callable[[int], int]
-"""Ticks at an instant, in ticks."""
+"""A function that returns the cost at an instant. Both are in ticks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """What is not declared costs nothing."""
+    """The declared costs of an operator. Costs that are not declared are 0."""
 
     move: Cost = 0
-    """Of an arriving row: from the input buffer into memory."""
+    """Per arriving row: moving it from the input buffer into memory."""
     hash: Cost = 0
-    """Of an arriving row: into its own hash table."""
+    """Per arriving row: inserting it into its own hash table."""
     probe: Cost | Mapping[str, Cost] = 0
-    """Of a row: to look into another table. In joins of many streams a number a probe, or one by stream probed."""
+    """Per row and probe: looking it up in another table. In joins of many streams, one cost for all probes, or costs by
+    the stream that is probed."""
     comp: Cost = 0
-    """Of a row and each row of the other window: nested loops compare with all of them."""
+    """Per row and row of the other window: nested loops compare with all of them."""
     predicate: Cost | Mapping[str, Cost] = 0
-    """Of a row: to try a predicate (the C_sigma of rate-based, section 3.2). One for all, or by name."""
+    """Per row: evaluating a predicate (the C_sigma of rate-based, section 3.2). One cost for all predicates, or costs
+    by name."""
     handling: Cost = 0
-    """Of an arriving row, besides: what makes a predicate dear (the 5 ms of table 5)."""
+    """Per arriving row, in addition: what makes a predicate expensive (the 5 ms of table 5)."""
     result: Cost = 0
-    """Of a result: each appears when it is paid, one after the other."""
+    """Per result: results appear one after the other, each after this time."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -53,18 +55,18 @@ class Costs:
 
 
 def check_costs(costs: Any, what: str = "costs") -> Costs:
-    """Refuses anything else."""
+    """Return `costs` if they are `Costs`, otherwise raise `PlanError`."""
     if isinstance(costs, Costs):
         return costs
     words = {field.name for field in fields(Costs)}
     if isinstance(costs, Mapping) and costs and words.issuperset(costs):
         written = ", ".join(f"{word}={cost!r}" for word, cost in costs.items())
         raise PlanError(f"{what}={costs!r}: write Costs({written})")
-    raise PlanError(f"{what}={costs!r}: must be Costs(...), of {', '.join(field.name for field in fields(Costs))}")
+    raise PlanError(f"{what}={costs!r}: must be Costs(...) with {', '.join(field.name for field in fields(Costs))}")
 
 
 def price(cost: Cost, what: str = "cost") -> Price:
-    """Checked."""
+    """Check a cost, and return it as a function of time."""
     if callable(cost):
         drifting = cost
         return lambda now: ticks(drifting(now / UNIT), what)
@@ -73,10 +75,10 @@ def price(cost: Cost, what: str = "cost") -> Price:
 
 
 def prices(cost: Cost | Mapping[str, Cost], names: tuple[str, ...], what: str) -> tuple[Price, ...]:
-    """One a name; nothing where nothing is said."""
+    """Return one price per name; 0 for names without a declared cost."""
     if not isinstance(cost, Mapping):
         return (price(cost, what),) * len(names)
     for name in cost:
         if name not in names:
-            raise PlanError(f"{what}: {name!r} is none of {', '.join(names)}{nearest(str(name), names)}")
+            raise PlanError(f"{what}: {name!r} is not one of {', '.join(names)}{nearest(str(name), names)}")
     return tuple(price(cost.get(name, 0), what) for name in names)

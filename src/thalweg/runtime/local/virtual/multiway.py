@@ -28,7 +28,7 @@ from thalweg.runtime.settings import DEFAULT_POLICY
 
 
 class PricedProbeChain(ProbeChain):
-    """Probes take the time that was declared for them, in ordinary work and in profiling."""
+    """Probes that take their declared time, in regular processing and in profiling."""
 
     def __init__(
         self, tree: JoinTree, stores: Mapping[str, WindowStore], clock: Clock, prices: Sequence[Price]
@@ -37,7 +37,7 @@ class PricedProbeChain(ProbeChain):
         self._advance, self._prices = clock.advance, prices
 
     def probe(self, k: int, rows: ProbeRows, alive: NDArray[np.int64]) -> Bits:
-        """As ever, and paid."""
+        """Probe as usual, and advance the clock by the declared cost."""
         found = super().probe(k, rows, alive)
         self._advance(len(alive) * self._prices[k](self.clock()))
         return found
@@ -46,7 +46,7 @@ class PricedProbeChain(ProbeChain):
 def with_priced_probes(
     options: JoinOptions, aliases: tuple[str, ...], probe: Cost | Mapping[str, Cost]
 ) -> JoinOptions:  # fmt: skip
-    """Options of a loop whose probes cost what is declared, for one or by the stream probed."""
+    """Return the options of a loop with declared costs of probes: one cost for all, or costs by the stream probed."""
     declared = dict(zip(aliases, prices(probe, aliases, "probe"), strict=True))
 
     def chain(tree: JoinTree, stores: Mapping[str, WindowStore], clock: Callable[[], int]) -> ProbeChain:
@@ -57,12 +57,12 @@ def with_priced_probes(
 
 
 class MultiwayJoin(Priced):
-    """Arguments as of `tw.join`; every entry of the queue is a round. Windows and lateness may be numbers of time units
-    where times are timestamps, too.
+    """A windowed join of many streams as a simulated operator. The arguments are those of `tw.join`. Every entry of the
+    queue is a round. Windows and lateness may be numbers of time units, even if times are timestamps.
 
-    `costs`: an arriving row costs move, hash and handling, each probe of a window `probe` (by the stream probed),
-    each result `result`. `reads`: by stream, which source or operator it comes from; those of the same name where
-    nothing is said."""
+    `costs`: an arriving row costs `move`, `hash` and `handling`, each probe of a window `probe` (by the stream probed),
+    and each result `result`. `reads`: the source or operator of each stream; the default is the one with the same
+    name."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class MultiwayJoin(Priced):
 
     @property
     def loop(self) -> WindowedJoin:
-        """Of the join."""
+        """The loop of the join."""
         return self._joining.loop
 
     def _make(

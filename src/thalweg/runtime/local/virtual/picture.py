@@ -1,5 +1,7 @@
-"""The picture of a trace: results against time above, queue lengths below, and when orders changed. matplotlib is the
-extra `lab`."""
+"""The figure of a trace: results over time at the top, queue lengths below, and the times at which orders changed.
+
+It needs matplotlib, which is in the extra `lab`.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +21,17 @@ if TYPE_CHECKING:
     from thalweg.runtime.local.virtual.trace import Trace
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
-"""Of Okabe and Ito, which the colour-blind can tell apart."""
+"""The palette of Okabe and Ito, which colour-blind people can distinguish."""
 STYLES = ("-", "--", ":", "-.")
 STRETCHES = 1000
-"""Of time, that a queue is drawn in; more than the picture has columns."""
+"""The number of intervals of time in which a queue is drawn; more than the figure has columns of pixels."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
 def draw(trace: Trace, path: str | os.PathLike[str]) -> None:
-    """As PNG, the same bytes for the same trace."""
+    """Save the figure of a trace as PNG, with the same bytes for the same trace."""
     drawn = BytesIO()
     figure(trace).savefig(drawn, format="png", metadata={"Software": None})
     Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -37,13 +39,13 @@ def draw(trace: Trace, path: str | os.PathLike[str]) -> None:
 
 
 def figure(trace: Trace) -> Figure:
-    """Not yet written."""
+    """Return the figure of a trace, which is not saved to disk."""
     try:
         from matplotlib.figure import Figure
         from matplotlib.ticker import MaxNLocator
     except ModuleNotFoundError as error:
         raise ThalwegError(
-            f"traces are drawn by matplotlib ({error.name} is missing): pip install 'thalweg[lab]'"
+            f"plotting a trace needs matplotlib ({error.name} is missing): pip install 'thalweg[lab]'"
         ) from error
     canvas = Figure(figsize=(6.4, 4.8), dpi=100, layout="constrained")
     above, below = canvas.subplots(2, 1, sharex=True)
@@ -66,7 +68,7 @@ def figure(trace: Trace) -> Figure:
         for axes in (above, below):
             faint = {"color": looks[name]["color"], "linewidth": 0.8, "alpha": 0.6, "zorder": 0}
             axes.vlines(when, 0, 1, transform=axes.get_xaxis_transform(), **faint)
-        # also where lines lie too close to be told apart
+        # markers stay visible even if lines are too close to each other
         above.plot(when, [1.0] * len(when), "v", color=looks[name]["color"], markersize=5, clip_on=False,
                    transform=above.get_xaxis_transform(), label=f"{name}: order changed")  # fmt: skip
     above.set_ylabel("results so far", fontsize=9)
@@ -79,21 +81,21 @@ def figure(trace: Trace) -> Figure:
         axes.yaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10], integer=True))
         axes.yaxis.set_major_formatter("{x:,.0f}")
         axes.set_xlim(0, trace.end or 1)
-        axes.set_ylim(0, max(axes.get_ylim()[1], 1))  # whole numbers have no other ticks below 1
+        axes.set_ylim(0, max(axes.get_ylim()[1], 1))  # with whole numbers there are no ticks below 1
         if axes.lines:
             axes.legend(frameon=False, fontsize=8)
     return canvas
 
 
 def _thinned(times: Floats, lengths: Ints, end: float) -> tuple[Floats, Ints]:
-    """A queue's changes from 0 on, of which no more are left than can be seen: of each stretch of time the first, the
-    least, the most and the last, so that no peak is lost."""
+    """Reduce a queue's changes, starting at 0, to those that can be seen: the first, smallest, largest and last of each
+    interval of time, so that no peak is lost."""
     times, lengths = np.concatenate([[0.0], times]), np.concatenate([[0], lengths]).astype(np.int64)
     if len(times) <= 4 * STRETCHES or not end:
         return times, lengths
     stretch = np.minimum((times / end * STRETCHES).astype(np.int64), STRETCHES)
     first = np.flatnonzero(np.diff(stretch, prepend=-1))
     last = np.append(first[1:], len(times)) - 1
-    by_length = np.lexsort((lengths, stretch))  # stretches stay where they are
+    by_length = np.lexsort((lengths, stretch))  # intervals stay in order
     kept = np.unique(np.concatenate([first, last, by_length[first], by_length[last]]))
     return times[kept], lengths[kept]

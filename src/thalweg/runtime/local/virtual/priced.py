@@ -1,6 +1,6 @@
-"""An operator at declared costs: arrivals and results move its clock, and results appear when they are paid.
+"""An operator with declared costs: arrivals and results advance its clock, and each result appears after its cost.
 
-What happens within an operator, probes and predicates, is priced where it happens (`multiway.py`, `selection.py`).
+Probes and predicates within an operator advance the clock in `multiway.py` and `selection.py`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from thalweg.runtime.local.virtual.costs import Cost, Price, price
 
 
 class Priced(Operator):
-    """`arrival`: costs of each row that comes in; `result`: of each that comes out. Rows that a mark releases cost
-    nothing."""
+    """An operator with declared costs. `arrival`: the costs of each input row; `result`: the cost of each output row.
+    Rows that a mark releases cost nothing."""
 
     def __init__(self, operator: Operator, arrival: Sequence[Cost], result: Cost) -> None:
         self.operator, self.name, self.reads = operator, operator.name, operator.reads
@@ -29,46 +29,47 @@ class Priced(Operator):
         return f"{type(self.operator).__name__}({self.name!r}, reads {read})"
 
     def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> pa.Schema:
-        """Begin anew."""
+        """Set up the operator with this clock, and return the schema of the output."""
         assert clock is not None, "costs move a clock"
         self.clock = clock
         return self.operator.set_up(schemas, clock, rng)
 
     def serve(self, port: str, rows: Any) -> Iterator[Any]:
-        """Results, each at the clock's time. The clock then says when the operator is free again."""
+        """Return the results, each at the time of the clock. At the end, the clock has the time at which the operator
+        is free again."""
         for cost in self._arrival:
             self.clock.advance(rows.num_rows * cost(self.clock()))
         for out in self.operator.serve(port, rows):
             yield from one_by_one(out, self._result, self.clock)
 
     def mark(self, port: str, mark: int) -> Passed:
-        """At no cost."""
+        """Pass a mark to the operator, at no cost."""
         return self.operator.mark(port, mark)
 
     def entering(self, port: str, rows: Any, mark: int | None) -> Iterable[Coming]:
-        """At no cost."""
+        """Return what the operator queues for an arrival, at no cost."""
         return self.operator.entering(port, rows, mark)
 
     def windows(self) -> tuple[int, int]:
-        """Of the operator."""
+        """Return the rows and bytes that the operator holds."""
         return self.operator.windows()
 
     def late(self) -> int:
-        """Of the operator."""
+        """Return the number of late rows of the operator."""
         return self.operator.late()
 
     def orders(self) -> Mapping[str, tuple[str, ...]]:
-        """Of the operator."""
+        """Return the current orders of the operator."""
         return self.operator.orders()
 
 
 def size(rows: Any) -> int:
-    """Of a batch, or of what a tree of joins hands on."""
+    """Return the number of rows of a batch, or of partial rows in a tree of joins."""
     return int(rows.num_rows)
 
 
 def one_by_one(rows: Any, price: Price, clock: Clock) -> Iterator[Any]:
-    """Results as they appear: each when it is paid; all at once where they cost nothing."""
+    """Return results one by one, each after its cost has passed; all at once if they cost nothing."""
     if not price(clock()):
         if size(rows):
             yield rows

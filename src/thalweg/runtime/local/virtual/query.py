@@ -1,9 +1,9 @@
-"""The plan of a query as simulated operators: those that run it in this process, at declared costs.
+"""The plan of a query as simulated operators: the operators that run it in this process, with declared costs.
 
-Each node of the plan is an operator with a queue and a server of its own. A scan follows the times of its stream, and
-sends the stream's watermark behind every entry, through the queues of filters and computed columns to the join or the
-groups, as rounds do in this process (`rounds.py`): rows that a filter drops move the watermark too. Tables are read,
-filtered and held before time begins, at no cost.
+Each node of the plan is an operator with its own queue and server. A scan follows the times of its stream, and sends
+the stream's watermark after each entry, through the queues of filters and computed columns to the join or the groups.
+This corresponds to the rounds in this process (`rounds.py`): rows that a filter drops also move the watermark. Tables
+are read, filtered and stored before time starts, at no cost.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from thalweg.runtime.watermark import BEGINNING, END
 
 @dataclass(frozen=True)
 class PlanParts:
-    """What a plan's operators are made of."""
+    """The parts from which the operators of a plan are created."""
 
     plan: QueryPlan
     functions: Mapping[str, UserFunction]
@@ -64,14 +64,15 @@ class PlanParts:
     filter_settings: Callable[[Filter], FilterSettings]
     join_settings: JoinSettings
     tables: Mapping[str, Callable[[], Iterable[pa.RecordBatch]]]
-    """By alias: the rows of what is no stream."""
+    """Functions that return the rows of each table, by alias."""
     redact: bool = False
 
 
 def plan_operators(parts: PlanParts, costs: Costs | Mapping[str, Costs]) -> tuple[Operator, ...]:
-    """One for each node that streams come through, in the order in which rows meet them; the last gives the results.
+    """Return one operator per node that rows of streams pass, in the order in which they pass them. The last one
+    returns the results.
 
-    `costs`: for all operators but scans, or by name of operator."""
+    `costs`: one for all operators except scans, or by name of operator."""
     nodes = [node for node in walk_up(parts.plan.root) if any(s.relation.is_stream for s in sources_of(node))]
     declared = _declared(costs, nodes, parts)
     making = Making(
@@ -89,8 +90,9 @@ def plan_operators(parts: PlanParts, costs: Costs | Mapping[str, Costs]) -> tupl
 
 
 class StreamScan(Scanning):
-    """A stream as it arrives: the columns that are read, and the watermark behind every entry of the queue, where late
-    rows are judged. In windows of rows, a row is given on when the time is known at which it leaves them."""
+    """A stream as it arrives: returns the columns that are read, and, if late rows are detected, the watermark after
+    each entry of the queue. With a window of rows, a row is passed on when the time at which it leaves the window is
+    known."""
 
     def __init__(self, node: Scan, plan: QueryPlan) -> None:
         super().__init__(Branch.of(node))
@@ -99,13 +101,13 @@ class StreamScan(Scanning):
         self._source = source
         self._count = None if join is None else last_rows(join, source)
         self._no_time = no_time(source) if join is not None and is_timeless(join) else ""
-        # marks of all streams are in ticks of the finest time, which is that of joined rows
+        # marks of all streams are in ticks of the finest time, which is the time of joined rows
         self._tick_ns = TICK_NS[time_type(sources_of(plan.root)).unit]
 
     def set_up(
         self, schemas: Mapping[str, pa.Schema], clock: Clock | None = None, rng: np.random.Generator | None = None
     ) -> pa.Schema:
-        """Begin anew."""
+        """Start with an empty window, and return the schema of the output."""
         schema = super().set_up(schemas, clock, rng)
         self._latest_ns: int | None = None
         self._window: RowWindow | None = None
@@ -117,18 +119,18 @@ class StreamScan(Scanning):
         return schema.append(pa.field(self._no_time, pa.timestamp("us"))) if self._no_time else schema
 
     def entering(self, port: str, rows: Any, mark: int | None) -> Iterable[Coming]:
-        """The watermark follows when the rows have been served; until then it is not known."""
+        """Queue the rows, and a mark after them. The watermark is known only when the rows have been served."""
         yield Coming(self, port, rows, mark)
         if rows is not None and self.branch.judges_lateness:
             yield Coming(self, port, mark=BEGINNING)
 
     def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The rows that are given on."""
+        """Return the rows that are passed on."""
         for batch in super().serve(port, rows):
             yield from map(self._given, (batch,) if self._window is None else self._window.follow(batch))
 
     def mark(self, port: str, mark: int) -> Passed:
-        """Of what has been given on."""
+        """Return the watermark of the rows that have been passed on."""
         if mark == END:
             return Passed(END, () if self._window is None else tuple(map(self._given, self._window.rest())))
         if self._latest_ns is None:
@@ -145,32 +147,32 @@ class StreamScan(Scanning):
         return at_no_time(batch, self._no_time) if self._no_time else batch
 
     def windows(self) -> tuple[int, int]:
-        """Of a window of rows."""
+        """Return the rows and bytes of the window of rows."""
         return (0, 0) if self._window is None else self._window.held
 
     def late(self) -> int:
-        """Rows in no window of rows."""
+        """Return the number of rows that came too late for the window of rows."""
         return 0 if self._window is None else self._window.late
 
 
 class _Redacting(Priced):
-    """Errors hold no value of a row."""
+    """An operator whose errors contain no value of a row."""
 
     def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> pa.Schema:
-        """Begin anew."""
+        """Set up the operator, with redacted errors."""
         return called(lambda: super(_Redacting, self).set_up(schemas, clock, rng), True)
 
     def serve(self, port: str, rows: Any) -> Iterator[Any]:
-        """As ever."""
+        """Return the results, with redacted errors."""
         return redacted(super().serve(port, rows), True)
 
     def mark(self, port: str, mark: int) -> Passed:
-        """As ever."""
+        """Take a mark, with redacted errors."""
         return called(lambda: super(_Redacting, self).mark(port, mark), True)
 
 
 def _declared(costs: Costs | Mapping[str, Costs], nodes: list[Node], parts: PlanParts) -> Mapping[str, Costs]:
-    """By name of operator."""
+    """Return the costs by name of operator."""
     names = [name_of(node) for node in nodes]
     if isinstance(costs, Mapping) and (not costs or any(isinstance(own, Costs) for own in costs.values())):
         for name, own in costs.items():
@@ -186,7 +188,7 @@ def _declared(costs: Costs | Mapping[str, Costs], nodes: list[Node], parts: Plan
     filters = [node for node in nodes if isinstance(node, Filter) and subject(node) != "groups"]
     tried = {name_of(node): parts.predicates(node).pipeline.names for node in filters}
     by_predicate = all_of_them.predicate
-    prices(by_predicate, tuple(name for own in tried.values() for name in own), "predicate")  # refuses other names
+    prices(by_predicate, tuple(name for own in tried.values() for name in own), "predicate")  # raises for other names
     return {
         name: replace(all_of_them, predicate={p: by_predicate[p] for p in tried.get(name, ()) if p in by_predicate})
         for name in names
@@ -214,7 +216,7 @@ def _join_loops(node: WindowJoin, parts: PlanParts, costs: Costs) -> MakeJoinLoo
 
 
 def _table(top: Node, parts: PlanParts, rng: np.random.Generator) -> pa.Table:
-    """The rows of a table that take part, read now."""
+    """Read a table now, and return the rows that take part."""
 
     def loops(node: Filter) -> tuple[FilterPlan, MakeFilterLoop]:
         plan, settings = parts.predicates(node), parts.filter_settings(node)

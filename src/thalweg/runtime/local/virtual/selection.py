@@ -1,4 +1,4 @@
-"""A chain of filters as an operator: one predicate, or several under a policy."""
+"""A chain of filters as a simulated operator: one predicate, or several under a policy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from thalweg.runtime.settings import DEFAULT_POLICY
 
 
 class PricedFilterChain(FilterChain):
-    """Predicates take the time that was declared for them, in ordinary work and in profiling."""
+    """Predicates that take their declared time, in regular processing and in profiling."""
 
     def __init__(self, plan: FilterPlan, clock: Clock, prices: Sequence[Price]) -> None:
         super().__init__(plan, clock)
@@ -33,7 +33,8 @@ class PricedFilterChain(FilterChain):
         self._within = False
 
     def evaluate(self, k: int, columns: Columns, rows: Rows | None) -> tuple[Bits, Raised]:
-        """As ever, and paid: once a row, also where rows without a value are sorted out by a second call."""
+        """Evaluate as usual, and advance the clock by the declared cost, once per row. A nested call, which separates
+        rows without a value, does not count again."""
         outermost, self._within = not self._within, True
         try:
             return super().evaluate(k, columns, rows)
@@ -45,7 +46,7 @@ class PricedFilterChain(FilterChain):
 
 
 def priced_loops(plan: FilterPlan, options: LoopOptions, predicate: Cost | Mapping[str, Cost]) -> MakeLoop:
-    """Loops whose predicates cost what is declared, for one or by name."""
+    """Return a function that creates loops with declared costs of predicates: one cost for all, or costs by name."""
     declared = prices(predicate, plan.pipeline.names, "predicate")
 
     def make(clock: Clock | None, rng: np.random.Generator) -> FilterLoop[pa.RecordBatch]:
@@ -56,10 +57,10 @@ def priced_loops(plan: FilterPlan, options: LoopOptions, predicate: Cost | Mappi
 
 
 class Selection(Priced):
-    """Rows that pass all predicates.
+    """A simulated operator that returns the rows that pass all predicates.
 
-    `reads`: the source or operator they come from. `costs`: an arriving row costs move and handling, each predicate it
-    is tried by `predicate` (by name), each row that passes `result`. `policy` as of `tw.filter`."""
+    `reads`: the source or operator of its rows. `costs`: an arriving row costs `move` and `handling`, each predicate
+    evaluated on it `predicate` (by name), and each row that passes `result`. `policy` is as in `tw.filters`."""
 
     def __init__(
         self,
@@ -88,5 +89,5 @@ class Selection(Priced):
 
     @property
     def loop(self) -> FilterLoop[pa.RecordBatch]:
-        """Of the predicates."""
+        """The loop of the predicates."""
         return self._filtering.loop

@@ -1,17 +1,17 @@
-"""Runs a pipeline of operators over sources, event by event, under a virtual clock or that of the wall.
+"""Runs a pipeline of operators over sources, event by event, under a virtual clock or the wall clock.
 
-Answers: what comes out and when, how long queues get, what windows hold, at declared arrivals and declared costs.
-Guarantee: the rows that come out are those of the same operators run without a clock. The same sources, operators and
-seed give the same trace, to the byte, in any process: events of one instant come in the order in which they were made,
+Answers: the results and their times, the lengths of queues and the sizes of windows, for declared arrivals and costs.
+Guarantee: the results are those of the same operators run without a clock. The same sources, operators and seed give
+the same trace, to the byte, in any process: events of one instant are handled in the order in which they were created,
 and all randomness comes from the seed.
-Cost: some tens of microseconds an event besides the kernels, which see a row at a time; let rows arrive `at_once` where
-that is too slow.
+Cost: tens of microseconds per event, in addition to the kernels, which process one row at a time. If that is too slow,
+let several rows arrive `at_once`.
 
-By default every operator has a server of its own, as the operators of the rate-based paper had threads of their own
-(section 5.1): then the cost formulas hold for each alone. With `cpus=n` at most n serve at a time, and the entry that
-came to its queue first is served first.
+By default every operator has its own server, as each operator of the rate-based paper had its own thread (section 5.1).
+Then the cost formulas hold for each operator alone. With `cpus=n` at most n operators serve at a time, and the entry
+that entered its queue first is served first.
 
-Under the wall clock there is one server, this process: sources wait for their instants, work takes its time.
+Under the wall clock there is one server, this process: sources wait for their instants, and work takes its real time.
 
 >>> import pyarrow as pa
 >>> from thalweg.plan import predicate
@@ -63,35 +63,35 @@ def simulate(
     clock: Clock | None = None,
     keep: bool = True,
 ) -> Trace:
-    """Run until all is drained, or until a time.
+    """Simulate a pipeline until all rows are processed, or until a time.
 
-    `start`: where time begins; None: at the first arrival that a column tells, at 0 where there is none. Processes such
-    as `poisson` begin there; `until`, and all times that are recorded, are counted from there.
-    `every`: how often queues, windows and rates are recorded, besides at the end. `cpus`: None: a server for every
-    operator. `clock`: a `WallClock()` for real time; None: a virtual one. `keep`: the rows of results, besides their
-    number. Results are what operators give that nobody reads. Operators may be given one within another, such as a
-    tree of joins among others: `[tree_join(...), Selection(...)]`."""
+    `start`: the start of time. If None, it is the first arrival in a column of times, or 0 if there is no such column.
+    Processes such as `poisson` begin there; `until` and all recorded times are relative to it.
+    `every`: the interval at which queues, windows and rates are recorded, in addition to the end. `cpus`: the number of
+    servers; None for one server per operator. `clock`: a `WallClock()` for real time; None for a virtual clock. `keep`:
+    whether to keep the rows of results, in addition to their number. Results are the output of operators that no other
+    operator reads. Operators may be nested, such as a tree of joins in a list: `[tree_join(...), Selection(...)]`."""
     _check_sources(sources)
     listed = list(_flat(operators))
     if not listed:
-        raise PlanError("operators: there are none")
+        raise PlanError("operators: the list is empty; give at least one operator")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise PlanError(f"seed={seed!r}: must be a whole number, 0 or more")
     if cpus is not None and (isinstance(cpus, bool) or not isinstance(cpus, int) or cpus < 1):
-        raise PlanError(f"cpus={cpus!r}: must be a whole number, 1 or more, or None: a server for every operator")
+        raise PlanError(f"cpus={cpus!r}: must be a whole number, 1 or more, or None for one server per operator")
     interval = None if every is None else ticks(every, "every")
     if interval == 0:
-        raise PlanError(f"every={every!r}: must be longer than nothing")
+        raise PlanError(f"every={every!r}: must be longer than 0")
     begin = None if start is None else instant(start)
     end = None if until is None else ticks(until, "until")
-    return _Run(sources, listed, _Asked(begin, end, interval, cpus, seed, clock, keep)).trace()
+    return _Run(sources, listed, _Arguments(begin, end, interval, cpus, seed, clock, keep)).trace()
 
 
 _ARRIVAL, _OUTPUT, _DONE = range(3)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Arguments:
     """The arguments of `simulate`, with times in ticks."""
 
     start: int | None
@@ -104,10 +104,10 @@ class _Asked:
 
 
 class _Run:
-    def __init__(self, sources: Mapping[str, Source], operators: list[Operator], asked: _Asked) -> None:
-        self._until = asked.until
-        self._wall = asked.clock if asked.clock is not None and asked.clock.real else None
-        self._servers = 1 if self._wall else asked.cpus
+    def __init__(self, sources: Mapping[str, Source], operators: list[Operator], arguments: _Arguments) -> None:
+        self._until = arguments.until
+        self._wall = arguments.clock if arguments.clock is not None and arguments.clock.real else None
+        self._servers = 1 if self._wall else arguments.cpus
         self._serving = 0
         self._numbers = itertools.count()
         self._events: list[tuple[int, int, int, Any, Any]] = []
@@ -118,7 +118,7 @@ class _Run:
         for operator in _in_order(sources, operators):
             own = clocks[operator.name] = self._wall or VirtualClock()
             seen = {port: schemas[name] for port, name in operator.reads.items()}
-            schemas[operator.name] = operator.set_up(seen, own, _seeded(asked.seed, operator.name))
+            schemas[operator.name] = operator.set_up(seen, own, _seeded(arguments.seed, operator.name))
         for operator in operators:
             self._stations[operator.name] = Station(operator, clocks[operator.name])
         self._entrances: dict[str, list[tuple[Station, str]]] = {name: [] for name in sources}
@@ -126,18 +126,18 @@ class _Run:
             for port, name in station.operator.reads.items():
                 readers = self._entrances[name] if name in sources else self._stations[name].readers
                 readers.append((station, port))
-        self._start_at, self._arriving = _from_the_start(sources, asked.start, asked.seed)
-        self._recorder = Recorder(self._stations, schemas, self._start_at, asked.every, asked.keep)
+        self._start_at, self._arriving = _from_the_start(sources, arguments.start, arguments.seed)
+        self._recorder = Recorder(self._stations, schemas, self._start_at, arguments.every, arguments.keep)
 
     def trace(self) -> Trace:
-        """Run."""
+        """Run the simulation and return its trace."""
         for name in self._arriving:
             self._next_arrival(name)
         while self._events and (self._until is None or self._events[0][0] <= self._until):
             at, _, kind, whose, rows = heapq.heappop(self._events)
             if self._wall:
                 self._wall.begin(at)
-            self._now = at  # of the event: what came while an operator was at work came before it was done
+            self._now = at  # the event's time: rows that arrived while an operator worked came before it was done
             self._recorder.sample_before(self._now)
             if kind == _ARRIVAL:
                 for station, port in self._entrances[whose]:
@@ -199,7 +199,7 @@ class _Run:
             self._mark(station, port, mark)
 
     def _start(self) -> None:
-        """Serve what can be served now."""
+        """Start serving all entries that can be served now."""
         while self._servers is None or self._serving < self._servers:
             ready = [s for s in self._stations.values() if s.queue and s.serving is None]
             if not ready:
@@ -219,7 +219,7 @@ class _Run:
 
 
 def _seeded(seed: int, name: str) -> np.random.Generator:
-    # by name, so that one source more does not change what the others do
+    # seeded by name, so that a further source does not change the others
     return np.random.default_rng([seed, zlib.crc32(name.encode())])
 
 
@@ -244,7 +244,8 @@ def _flat(operators: Any) -> Iterator[Operator]:
             yield from _flat(one)
     else:
         raise PlanError(
-            f"operators: {operators!r} is none; give a Selection, a MultiwayJoin, a tree_join, or a list of them"
+            f"operators: {operators!r} is not an operator; give a Selection, a MultiwayJoin, a tree_join, or a list of "
+            "them"
         )
 
 
@@ -252,11 +253,11 @@ Arriving = Iterator[tuple[int, pa.RecordBatch]]
 
 
 def _from_the_start(sources: Mapping[str, Source], start: int | None, seed: int) -> tuple[int, Mapping[str, Arriving]]:
-    """Where time begins, in ticks, and what arrives from there on, by source."""
+    """Return the start of time, in ticks, and the arrivals from then on, by source."""
     kinds = {source.dated: name for name, source in sources.items() if source.dated}
-    if len(kinds) > 1:  # time would begin at the numbers, years before the others
+    if len(kinds) > 1:  # time would start at the numbers, years before the timestamps
         (kind, name), (other_kind, other) = kinds.items()
-        raise PlanError(f"arrivals: {name!r} goes by {kind}, {other!r} by {other_kind}; cast one of the columns")
+        raise PlanError(f"arrivals: {name!r} uses {kind}, {other!r} uses {other_kind}; cast one of the columns")
     arriving: dict[str, Arriving] = {}
     first: dict[str, int] = {}
     for name, source in sources.items():
@@ -269,7 +270,7 @@ def _from_the_start(sources: Mapping[str, Source], start: int | None, seed: int)
     begin = min(first.values(), default=0) if start is None else start
     for name, at in first.items():
         if at < begin:
-            raise PlanError(f"start={begin / UNIT:g}: the first row of {name!r} arrives before that, at {at / UNIT:g}")
+            raise PlanError(f"start={begin / UNIT:g}: the first row of {name!r} arrives earlier, at {at / UNIT:g}")
     for name, source in sources.items():
         if not source.dated:
             arriving[name] = source.arriving(_seeded(seed, name), begin)
@@ -277,22 +278,22 @@ def _from_the_start(sources: Mapping[str, Source], start: int | None, seed: int)
 
 
 def _in_order(sources: Mapping[str, Source], operators: list[Operator]) -> Iterator[Operator]:
-    """Each after those it reads; refuses what cannot be wired."""
+    """Return the operators, each after those it reads. Raise `PlanError` if they cannot be connected."""
     names = [*sources, *(operator.name for operator in operators)]
     for name in names:
         if names.count(name) > 1:
-            raise PlanError(f"two things are called {name!r}: a source, or an operator, must have another name")
+            raise PlanError(f"{name!r} is the name of several sources or operators; rename all but one")
     read = {name for operator in operators for name in operator.reads.values()}
     for name in read - set(names):
-        raise PlanError(f"an operator reads {name!r}, which is not there{nearest(name, names)}")
+        raise PlanError(f"an operator reads {name!r}, which does not exist{nearest(name, names)}")
     for name in sources:
         if name not in read:
-            raise PlanError(f"nobody reads the source {name!r}")
+            raise PlanError(f"no operator reads the source {name!r}")
     known, left = set(sources), list(operators)
     while left:
         ready = [operator for operator in left if known.issuperset(operator.reads.values())]
         if not ready:
-            raise PlanError(f"{', '.join(operator.name for operator in left)} read each other in a circle")
+            raise PlanError(f"{', '.join(operator.name for operator in left)} read each other in a cycle")
         yield from ready
         known.update(operator.name for operator in ready)
         left = [operator for operator in left if operator not in ready]

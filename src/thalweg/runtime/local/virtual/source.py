@@ -1,4 +1,4 @@
-"""Rows and when they arrive.
+"""The rows of a simulation, and the times at which they arrive.
 
 >>> from thalweg.runtime.local.virtual.arrivals import regular
 >>> source = Source(pa.table({"k": [7, 8, 9]}), regular(2), stamp="ts")
@@ -24,11 +24,11 @@ from thalweg.runtime.local.virtual.arrivals import Arrivals
 from thalweg.runtime.local.virtual.ticks import UNIT
 
 STAMP = pa.timestamp("ns")
-"""A tick counts as a nanosecond after 1970, so that windows can be told as lengths of time."""
+"""The type of stamps. A tick counts as a nanosecond after 1970, so that windows can be given as lengths of time."""
 
 
 class Source:
-    """A table, Arrow batches, or tuples or dicts with a schema. An iterator can be read once, anything else again."""
+    """A source of rows: a table, Arrow batches, or tuples or dicts with a schema. An iterator can be read only once."""
 
     def __init__(
         self,
@@ -39,10 +39,10 @@ class Source:
         at_once: int | None = 1,
         schema: pa.Schema | None = None,
     ) -> None:
-        """`arrivals`: a process, or the column that says when a row arrives (in time units, or as a timestamp).
-        `stamp`: a column, added or written over, for the instant of arrival, as the time of rows that have none of
-        their own. `at_once`: rows that arrive together; None: a batch as it is given. `schema`: of tuples and dicts;
-        batches bring theirs."""
+        """Create a source. `arrivals`: a process, or the column with the time at which a row arrives (in time units, or
+        as a timestamp). `stamp`: a column for the instant of arrival, which is added or overwritten; use it as the time
+        of rows that have no time. `at_once`: the number of rows that arrive together; None for whole batches. `schema`:
+        the schema of tuples and dicts; batches have their own."""
         if at_once is not None and (isinstance(at_once, bool) or not isinstance(at_once, int) or at_once < 1):
             raise PlanError(f"at_once={at_once!r}: must be a whole number of rows, 1 or more, or None")
         if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, (pa.Table, pa.RecordBatch, Iterable)):
@@ -54,7 +54,7 @@ class Source:
         elif schema is None:
             first, rows = _peek(rows)
             if not isinstance(first, pa.RecordBatch):
-                raise PlanError("a source of tuples, or of nothing at all, needs schema=pa.schema([...])")
+                raise PlanError("a source of tuples, or an empty source, needs schema=pa.schema([...])")
             schema = first.schema
         if isinstance(arrivals, str) and arrivals not in schema.names:
             raise PlanError(f"arrivals={arrivals!r}: no such column{nearest(arrivals, schema.names)}")
@@ -62,7 +62,7 @@ class Source:
             kind = schema.field(arrivals).type
             if not (pa.types.is_timestamp(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
                 raise PlanError(
-                    f"arrivals={arrivals!r}: the column is {kind}; a time is a timestamp or a number, cast it"
+                    f"arrivals={arrivals!r}: the column is {kind}, but a time must be a timestamp or a number; cast it"
                 )
         elif isinstance(arrivals, type) or not hasattr(arrivals, "instants"):
             raise PlanError(
@@ -81,13 +81,13 @@ class Source:
 
     @property
     def dated(self) -> str | None:
-        """What its rows say themselves when they arrive by, `timestamps` or `numbers`; None: they do not."""
+        """The kind of the column with times of arrival, `timestamps` or `numbers`; None if there is no such column."""
         if not isinstance(self.arrivals, str):
             return None
         return "timestamps" if pa.types.is_timestamp(self._given.field(self.arrivals).type) else "numbers"
 
     def arriving(self, rng: np.random.Generator, start: int = 0) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Instants in ticks, and the rows of each. A process begins at `start`; columns say what they say."""
+        """Return instants in ticks, and the rows of each. Processes begin at `start`; times in columns are absolute."""
         together: Iterable[tuple[int, pa.RecordBatch]]
         if isinstance(self.arrivals, str):
             column = self.arrivals
@@ -97,7 +97,7 @@ class Source:
         last: int | None = None
         for at, part in together:
             if last is not None and at < last:
-                raise PlanError(f"arrivals={self.arrivals!r}: a row arrives before the one it follows; sort the rows")
+                raise PlanError(f"arrivals={self.arrivals!r}: a row arrives before the previous one; sort the rows")
             last = at
             yield at, self._stamped(part, at)
 
@@ -115,7 +115,7 @@ class Source:
             if isinstance(row, pa.RecordBatch):
                 yield row
             elif isinstance(row, Mapping):
-                # no further ahead than what arrives together: whoever yields rows may pace itself
+                # read no further than the rows that arrive together, because a generator may pace its rows
                 yield pa.RecordBatch.from_pylist([row, *itertools.islice(rows, (self.at_once or 1) - 1)], schema)
             elif isinstance(row, Sequence) and not isinstance(row, (str, bytes)):
                 columns = zip(row, *itertools.islice(rows, (self.at_once or 1) - 1), strict=True)
@@ -134,7 +134,7 @@ class Source:
 
 
 def _peek(rows: Iterable[Any]) -> tuple[Any, Iterable[Any]]:
-    """The first, and all of them."""
+    """Return the first row, and an iterable of all rows."""
     if isinstance(rows, Sequence):
         return (rows[0] if rows else None), rows
     rest = iter(rows)
@@ -143,12 +143,12 @@ def _peek(rows: Iterable[Any]) -> tuple[Any, Iterable[Any]]:
 
 
 def _instant(times: pa.Array) -> int:
-    """Of rows that arrive together: when the last of them is there."""
+    """Return the instant of arrival of rows that arrive together: that of the last one."""
     if times.null_count:
         raise PlanError("arrivals=: a row has no time of arrival")
     if pa.types.is_timestamp(times.type):
         return int(times.cast(pa.int64()).to_numpy().max()) * TICK_NS[times.type.unit]
     largest = times.to_numpy().max()
     if not math.isfinite(largest):
-        raise PlanError(f"arrivals=: a row arrives at {largest}, which is no time")
+        raise PlanError(f"arrivals=: a row arrives at {largest}, which is not a time")
     return int(largest) * UNIT if pa.types.is_integer(times.type) else round(float(largest) * UNIT)

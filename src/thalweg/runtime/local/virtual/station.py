@@ -1,4 +1,4 @@
-"""An operator, its queue and its server, and what is counted about them.
+"""An operator with its queue and its server, and their counters.
 
 Mean queue lengths are exact integrals over time, not means of samples: they are compared with queueing theory.
 """
@@ -16,19 +16,19 @@ from thalweg.runtime.local.virtual.clock import Clock
 
 @dataclass(slots=True)
 class Entry:
-    """Of a queue: rows, when they came, and the marks that came behind them before other rows did."""
+    """An entry of a queue: rows, their time of arrival, and the marks that arrived after them and before other rows."""
 
     port: str
     rows: Any
     count: int
     came: int
     number: int
-    """In the order in which entries came to any queue."""
+    """The number of the entry, in the order in which entries arrived at any queue."""
     marks: list[tuple[str, int]] = field(default_factory=list)
 
 
 class Station:
-    """Times in ticks, counts in rows."""
+    """An operator with its queue and its server. Times are in ticks, counts in rows."""
 
     def __init__(self, operator: Operator, clock: Clock) -> None:
         self.operator, self.clock = operator, clock
@@ -36,27 +36,27 @@ class Station:
         self.queue: deque[Entry] = deque()
         self.serving: Entry | None = None
         self.waiting = self.most_waiting = 0
-        """In the queue, without those being served."""
+        """Rows in the queue, without those being served."""
         self.arrived = self.served = self.emitted = 0
         self.busy = 0
         self.waited = 0
-        """By all rows, from their coming to the start of their service."""
+        """The total time of all rows from arrival to the start of service."""
         self.began = 0
-        """To serve what is being served, or was last."""
+        """The start of the current or last service."""
         self._area = self._changed = 0
         self.queue_times, self.queue_lengths = array("q"), array("q")
-        """Whenever the length of the queue changed, what it was once all of that instant had happened."""
+        """The times at which the length of the queue changed, and its length after all events of that instant."""
         self.orders = dict(operator.orders())
 
     def put(self, entry: Entry, now: int) -> None:
-        """At the end of the queue."""
+        """Add an entry to the end of the queue."""
         self._change(now, entry.count)
         self.arrived += entry.count
         self.most_waiting = max(self.most_waiting, self.waiting)
         self.queue.append(entry)
 
     def take(self, now: int) -> Entry:
-        """The head of the queue; its service begins."""
+        """Take the head of the queue, and start its service."""
         self.serving = entry = self.queue.popleft()
         self._change(now, -entry.count)
         self.waited += (now - entry.came) * entry.count
@@ -64,7 +64,7 @@ class Station:
         return entry
 
     def finish(self, now: int) -> Entry:
-        """The service has ended."""
+        """End the current service, and return its entry."""
         entry, self.serving = self.serving, None
         assert entry is not None
         self.served += entry.count
@@ -72,16 +72,16 @@ class Station:
         return entry
 
     def last(self) -> Entry | None:
-        """What came last of what is still here."""
+        """Return the last entry in the queue, or the one being served; None if there is none."""
         return self.queue[-1] if self.queue else self.serving
 
     def mean_waiting(self, now: int) -> float:
-        """The mean length of the queue up to now."""
+        """Return the mean length of the queue up to now."""
         self._change(now, 0)
         return self._area / now if now else 0.0
 
     def busy_until(self, now: int) -> int:
-        """Including the service under way."""
+        """Return the time spent serving, including the current service."""
         return self.busy + (now - self.began if self.serving is not None else 0)
 
     def _change(self, now: int, by: int) -> None:

@@ -1,7 +1,7 @@
-"""Lengths of virtual time: numbers count time units, text says which; inside, time is whole ticks.
+"""Lengths of virtual time: numbers count time units, text has its own unit. Internally, time is in whole ticks.
 
-A tick is the billionth part of a time unit. The unit is the second where lengths are written as text, and whatever a
-paper counts in where they are numbers. Whole numbers add up without rounding, so the same events give the same trace.
+A tick is a billionth of a time unit. The unit is the second if lengths are written as text, and the unit of the paper
+if they are numbers. Whole numbers add up without rounding, so the same events give the same trace.
 
 >>> ticks(0.005), ticks("5 ms"), ticks(20)
 (5000000, 5000000, 20000000000)
@@ -16,11 +16,11 @@ from thalweg.errors import PlanError
 from thalweg.plan.window import Length, length_of
 
 UNIT = 10**9
-"""Ticks of a time unit."""
+"""The number of ticks per time unit."""
 
 
 def ticks(length: Length, what: str = "length") -> int:
-    """Whole ticks, the nearest."""
+    """Return a length in ticks, rounded to the nearest."""
     if isinstance(length, (str, timedelta)):
         return length_of(length, "ns", what)
     if isinstance(length, bool) or not isinstance(length, (int, float)) or not 0 <= length < math.inf:
@@ -29,7 +29,7 @@ def ticks(length: Length, what: str = "length") -> int:
 
 
 def instant(at: float | datetime, what: str = "start") -> int:
-    """Ticks since 0, which is 1970 where times are timestamps.
+    """Return the ticks since 0, which is 1970 if times are timestamps.
 
     >>> instant(1.5), instant(datetime(1970, 1, 1, 0, 1))
     (1500000000, 60000000000)

@@ -1,6 +1,6 @@
-"""What a simulation recorded: results against time, and queues, windows and rates of every operator.
+"""The trace of a simulation: results over time, and the queues, windows and rates of every operator.
 
-As tables, as JSON lines that are the same to the byte whenever the simulation is the same, and as a picture.
+It is available as tables, as JSON lines that are the same to the byte if the simulation is the same, and as a figure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from thalweg.runtime.local.virtual.ticks import UNIT
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One operator at one time. Times are in time units, counts in rows, since the start where nothing else is said."""
+    """The counters of one operator at one time. Times are in time units and counts in rows, since the start unless
+    stated otherwise."""
 
     time: float
     operator: str
@@ -29,17 +30,17 @@ class Sample:
     served: int
     emitted: int
     queue: int
-    """Waiting now, without what is being served."""
+    """Rows waiting now, without those being served."""
     most_queued: int
-    """So far, also if only for an instant: a row that finds the server idle counts until it is taken."""
+    """The most rows waiting so far, even for an instant: a row that finds the server idle counts until it is taken."""
     mean_queue: float
-    """Over all the time since the start."""
+    """The mean length of the queue since the start."""
     mean_wait: float
-    """Of rows whose service has begun, from their coming to that."""
+    """The mean time from arrival to the start of service, of rows whose service has started."""
     busy: float
-    """Time spent serving."""
+    """The time spent serving."""
     arrival_rate: float
-    """A time unit, since the sample before."""
+    """Arrivals per time unit since the previous sample."""
     output_rate: float
     window_rows: int
     window_bytes: int
@@ -48,7 +49,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Reordered:
-    """An operator changed the order in which it tries things."""
+    """A change of the order in which an operator evaluates predicates or probes."""
 
     time: float
     operator: str
@@ -64,7 +65,7 @@ _RESULTS = pa.schema([("time", pa.float64()), ("operator", pa.string()), ("rows"
 
 
 class Trace:
-    """Of one run."""
+    """The trace of one simulation."""
 
     def __init__(
         self,
@@ -77,18 +78,18 @@ class Trace:
         rows: Mapping[str, pa.Table] | None,
     ) -> None:
         self.start = start
-        """Where time began, in time units; all other times are counted from there. Where sources go by timestamps:
-        seconds after 1970."""
+        """The start of time, in time units; all other times are relative to it. If sources use timestamps, it is in
+        seconds since 1970."""
         self.end = end
-        """When it ended."""
+        """The end of the simulation."""
         self.reordered = tuple(reordered)
         self.queues = queues
-        """One row whenever the queue of an operator changed: how many rows wait from then on. One operator after the
-        other."""
+        """One row per change of the queue of an operator: the number of rows that wait from then on. Operators come one
+        after the other."""
         self._samples, self._results, self._rows = samples, results, rows
 
     def __repr__(self) -> str:
-        """The end, and what each operator had done by then."""
+        """Return the end of the simulation and the totals of each operator."""
         lines = [f"Trace: {self.count():,} results in {self.end:g} time units"]
         for name, last in self.final.items():
             lines.append(
@@ -99,39 +100,39 @@ class Trace:
 
     @property
     def samples(self) -> pa.Table:
-        """One row an operator and sample."""
+        """One row per operator and sample."""
         return pa.Table.from_pylist([asdict(sample) for sample in self._samples], _SAMPLES)
 
     @property
     def results(self) -> pa.Table:
-        """One row whenever results appeared: how many, and how many their operator has given so far."""
+        """One row per time at which results appeared: their number, and the number of the operator's results so far."""
         columns = zip(*self._results, strict=True) if self._results else [[]] * len(_RESULTS)
         return pa.table([pa.array(c, kind) for c, kind in zip(columns, _RESULTS.types, strict=True)], schema=_RESULTS)
 
     @property
     def final(self) -> Mapping[str, Sample]:
-        """By operator, at the end."""
+        """The last sample of each operator."""
         return {sample.operator: sample for sample in self._samples}
 
     def count(self, until: float | None = None, operator: str | None = None) -> int:
-        """Results up to and including that time; None: all."""
+        """Return the number of results up to and including this time; None for all."""
         return sum(
             rows for time, name, rows, _ in self._results
             if (until is None or time <= until) and operator in (None, name)
         )  # fmt: skip
 
     def rows(self, operator: str | None = None) -> pa.Table:
-        """The results themselves, in the order they appeared."""
+        """Return the rows of the results, in the order in which they appeared."""
         if self._rows is None:
-            raise PlanError("the rows of results were not kept: simulate(..., keep=True)")
+            raise PlanError("the rows of results were not kept: use simulate(..., keep=True)")
         if operator is None and len(self._rows) == 1:
             (operator,) = self._rows
         if operator is None or operator not in self._rows:
-            raise PlanError(f"rows({operator!r}): results come from {', '.join(self._rows)}")
+            raise PlanError(f"rows({operator!r}): results come from {', '.join(self._rows)}; name one of them")
         return self._rows[operator]
 
     def to_json_lines(self) -> bytes:
-        """Everything but the rows: one object a line, with its `kind`."""
+        """Return everything except the rows: one object per line, with its `kind`."""
         lines: list[Mapping[str, Any]] = [{"kind": "start", "time": self.start}, {"kind": "end", "time": self.end}]
         lines += [{"kind": "sample", **asdict(sample)} for sample in self._samples]
         lines += [{"kind": "order", **asdict(change)} for change in self.reordered]
@@ -140,14 +141,14 @@ class Trace:
         return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Results and queues against time, as a PNG. Needs the extra `lab`."""
+        """Plot results and queues over time to a PNG file. This needs the extra `lab`."""
         from thalweg.runtime.local.virtual.picture import draw
 
         draw(self, path)
 
 
 class Recorder:
-    """Writes down what a run does."""
+    """Records the events of a simulation."""
 
     def __init__(
         self, stations: Mapping[str, Station], schemas: Mapping[str, pa.Schema], start: int, every: int | None,
@@ -164,27 +165,27 @@ class Recorder:
         self._before = dict.fromkeys(stations, (0, 0, 0))  # time, arrived, emitted of the last sample
 
     def sample_before(self, now: int) -> None:
-        """All samples that are due before what happens now."""
+        """Take all samples that are due before `now`."""
         while self._next is not None and self._every is not None and self._next < now:
             self._sample(self._next)
             self._next += self._every
 
     def result(self, station: Station, rows: Any, at: int) -> None:
-        """Rows nobody reads."""
+        """Record results: rows that no other operator reads."""
         name = station.operator.name
         self._results.append((at / UNIT, name, rows.num_rows, station.emitted))
         if self._kept is not None:
             self._kept[name].append(rows)
 
     def orders(self, station: Station, at: int) -> None:
-        """Whether the operator has changed one."""
+        """Record changes of the operator's orders."""
         for port, order in station.operator.orders().items():
             if station.orders[port] != order:
                 station.orders[port] = order
                 self._reordered.append(Reordered(at / UNIT, station.operator.name, port, order))
 
     def trace(self, end: int) -> Trace:
-        """All of it."""
+        """Take the last samples, and return the trace."""
         self.sample_before(end)
         self._sample(end)
         rows = None

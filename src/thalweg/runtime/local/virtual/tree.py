@@ -1,11 +1,11 @@
-"""A tree of binary joins, each of them an operator with a queue and a server of its own.
+"""A tree of binary joins, each of them a simulated operator with its own queue and server.
 
-Rows are admitted when they arrive (late ones are counted there), then wait for the join their stream is a leaf of. The
-watermark travels behind the rows, through every queue, so a window forgets a row only when nothing that may need it can
-still be on its way.
+Rows are admitted when they arrive (late rows are counted then), and wait for the join at which their stream enters. The
+watermark follows the rows through every queue, so a window removes a row only when no row that may need it can still
+arrive.
 
-Costs of an arriving row (rate-based, table 3): move + hash + probe for the symmetric hash join; move + comp times the
-rows of the other window for nested loops. Handling and results cost what is declared for them, besides.
+The costs of an arriving row (rate-based, table 3) are move + hash + probe for the symmetric hash join, and move + comp
+times the rows of the other window for nested loops. The declared costs of handling and results are added.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from thalweg.plan.join_shape import Shape, check_shape, nodes_of, streams_of, to
 from thalweg.plan.window import Length
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_options import JoinOptions
-from thalweg.runtime.joins.tree_node import Node, Part
+from thalweg.runtime.joins.tree_node import Node, PartialRows
 from thalweg.runtime.local.operator import Coming, Operator, Passed
 from thalweg.runtime.local.virtual.clock import Clock
 from thalweg.runtime.local.virtual.costs import Costs, check_costs, price
@@ -48,8 +48,8 @@ def tree_join(
     methods: Mapping[Shape, str] | str = "hash",
     reads: Mapping[str, str] | None = None,
 ) -> tuple[Operator, ...]:
-    """The joins of a tree such as `(("a", "b"), "c")`, from the leaves up; the last is called `name`, the others after
-    their part of the tree.
+    """Return the joins of a tree such as `(("a", "b"), "c")`, from the leaves up. The last one has the name `name`; the
+    others are named after their part of the tree.
 
     `methods`: `hash` or `loops`. `costs`, `methods`: one for all joins, or by part of the tree."""
     plan = plan_of(on, window, time, lateness)
@@ -57,11 +57,11 @@ def tree_join(
     check_shape(shape, plan.graph)
     parts = list(nodes_of(shape))
     if not isinstance(costs, Mapping) or any(isinstance(part, str) for part in costs):
-        check_costs(costs)  # a join is a pair, so text is no part of a tree
+        check_costs(costs)  # a join is a pair, so a text is not a part of the tree
     for given in (costs, methods):
         for part in given if isinstance(given, Mapping) else ():
             if part not in parts:
-                raise PlanError(f"{part!r} is no part of the tree {to_text(shape)}")
+                raise PlanError(f"{part!r} is not a part of the tree {to_text(shape)}")
     tree = _Tree(plan, shape, methods, read_by(plan.graph.aliases, reads))
     for part in parts:
         own = (
@@ -69,25 +69,23 @@ def tree_join(
         )
         method = methods.get(part, "hash") if isinstance(methods, Mapping) else methods
         if method not in METHODS:
-            raise PlanError(
-                f"methods: {method!r}{nearest(str(method), METHODS)}; a join is one of {', '.join(METHODS)}"
-            )
+            raise PlanError(f"methods: {method!r}{nearest(str(method), METHODS)}; must be one of {', '.join(METHODS)}")
         tree.joins[part] = TreeNode(name if part == shape else to_text(part), part, tree, own, method)
     return tuple(tree.joins.values())
 
 
 def _pairs(shape: Any) -> Shape:
-    """Of names, or of other pairs; lists will do."""
+    """Return a shape as pairs of names or of other pairs. Lists are accepted."""
     if isinstance(shape, str):
         return shape
     if not isinstance(shape, (tuple, list)) or len(shape) != 2:
-        raise PlanError(f"shape: {shape!r} is no pair; write a tree of pairs such as (('a', 'b'), 'c')")
+        raise PlanError(f"shape: {shape!r} is not a pair; write a tree of pairs such as (('a', 'b'), 'c')")
     return _pairs(shape[0]), _pairs(shape[1])
 
 
 @dataclass
 class _Tree:
-    """What the joins of a tree have in common."""
+    """The state that the joins of a tree share."""
 
     plan: JoinPlan
     shape: Shape
@@ -97,14 +95,14 @@ class _Tree:
     schemas: dict[str, pa.Schema] = field(default_factory=dict)
 
     def leaf(self, alias: str) -> tuple[TreeNode, str]:
-        """The join a stream comes in at, and the side."""
+        """Return the join at which a stream enters, and the side."""
         for part, join in self.joins.items():
             if alias in part:
                 return join, LEFT if part[0] == alias else RIGHT
         raise AssertionError(alias)
 
     def bind(self) -> None:
-        """All columns are known."""
+        """Create the loop of the tree, when all columns are known."""
         binding, options, rng = bind(self.plan, self.schemas), JoinOptions("static"), np.random.default_rng(0)
         self.loop = make_join_loop(binding, options, rng=rng, shape=self.shape, methods=self.methods)
         self.mark = LONG_AGO
@@ -112,7 +110,7 @@ class _Tree:
             assert node.streams == streams_of(part), "both go from the leaves up"
 
     def moved(self) -> Iterator[Coming]:
-        """A round has ended; the watermark, where it moved, goes to every leaf."""
+        """End a round. If the watermark has advanced, return it as a mark for every leaf."""
         marks = self.loop.watermarks
         marks.end_round()
         if marks.query is not None and marks.query > self.mark:
@@ -123,7 +121,7 @@ class _Tree:
 
 
 class TreeNode(Operator):
-    """One join of a tree."""
+    """One join of a tree, as a simulated operator."""
 
     def __init__(self, name: str, part: tuple[Shape, Shape], tree: _Tree, costs: Costs, method: str) -> None:
         self.name, self._tree, self._part, self._method = name, tree, part, method
@@ -133,7 +131,7 @@ class TreeNode(Operator):
             for side, below in zip((LEFT, RIGHT), part, strict=True)
         }
         if isinstance(costs.probe, Mapping):
-            raise PlanError("probe: a join of two has one table to probe; give costs by part of the tree")
+            raise PlanError("probe: a join of two streams has one table to probe; give costs by part of the tree")
         words = (
             (costs.move, costs.handling, costs.hash, costs.probe) if method == "hash" else (costs.move, costs.handling)
         )
@@ -146,7 +144,7 @@ class TreeNode(Operator):
         return f"TreeNode({self.name!r}, {to_text(self._part)}, reads {left}, {right}, by {self._method})"
 
     def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> pa.Schema:
-        """Begin anew; the last join of the tree sets up what they have in common."""
+        """Start from scratch. The last join of the tree sets up the shared state."""
         assert clock is not None, "costs move a clock"
         self.clock = clock
         self._marks = {LEFT: LONG_AGO, RIGHT: LONG_AGO}
@@ -164,11 +162,11 @@ class TreeNode(Operator):
 
     @property
     def node(self) -> Node:
-        """The join itself."""
+        """The node of the loop that does the join."""
         return self._tree.loop.nodes[list(self._tree.joins).index(self._part)]
 
     def entering(self, port: str, rows: Any, mark: int | None) -> Iterable[Coming]:
-        """Rows of a stream are admitted, and its end is noticed, when they arrive."""
+        """Admit the rows of a stream, or record its end, when they arrive."""
         alias = self._alias.get(port)
         if alias is None:
             yield Coming(self, port, rows, mark)
@@ -183,8 +181,8 @@ class TreeNode(Operator):
                 yield Coming(self, port, part)
         yield from self._tree.moved()
 
-    def serve(self, port: str, rows: Part) -> Iterator[Any]:
-        """Pairs; at the root, results."""
+    def serve(self, port: str, rows: PartialRows) -> Iterator[Any]:
+        """Return pairs; at the root, results."""
         count, node = size(rows), self.node
         for cost in self._arrival:
             self.clock.advance(count * cost(self.clock()))
@@ -195,7 +193,7 @@ class TreeNode(Operator):
             yield from one_by_one(out, self._result, self.clock)
 
     def mark(self, port: str, mark: int) -> Passed:
-        """Forget what nothing needs any more."""
+        """Remove rows that can have no more partners."""
         before = min(self._marks.values())
         self._marks[port] = max(mark, self._marks[port])
         now = min(self._marks.values())
@@ -205,10 +203,10 @@ class TreeNode(Operator):
         return Passed(now if not self._is_root or now == END else None)
 
     def windows(self) -> tuple[int, int]:
-        """Of both sides."""
+        """Return the rows and bytes of the windows on both sides."""
         stores = self.node.join.stores.values()
         return sum(map(len, stores)), sum(store.nbytes for store in stores)
 
     def late(self) -> int:
-        """Of the streams that come in here."""
+        """Return the number of late rows of the streams that enter here."""
         return sum(self._tree.loop.counts[alias].late for alias in self._alias.values())

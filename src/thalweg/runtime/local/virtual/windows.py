@@ -1,7 +1,7 @@
-"""Windows and lateness of simulated joins: there, numbers count time units also where times are timestamps.
+"""Windows and lateness of simulated joins. Here plain numbers count time units, even if times are timestamps.
 
-Joins elsewhere refuse plain numbers for timestamps, which have no unit to count in. Here a time unit is
-their second.
+Other joins refuse plain numbers with timestamps, because the unit would be unclear. In a simulation a time unit is one
+second of the timestamps.
 
 >>> plan = JoinPlan.of("a.k = b.k", 0.5, "ts", "2 ms")
 >>> times = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("ms"))])
@@ -31,16 +31,17 @@ def plan_of(
     time: str | Mapping[str, str],
     lateness: Length | Mapping[str, Length],
 ) -> JoinPlan:
-    """As a user writes it; everything that is simulated arrives at some time, so there are no tables."""
+    """Return the plan of a simulated join, from the arguments of `tw.join`. Tables are refused, because all simulated
+    rows arrive at some time."""
     plan = JoinPlan.of(on, window, time, lateness)
     if plan.tables:
         table = plan.tables[0]
-        raise PlanError(f"window, time: nothing is said for {table}, and simulated joins take no tables; add {table!r}")
+        raise PlanError(f"window, time: {table} is missing, and simulated joins take no tables; add {table!r}")
     return plan
 
 
 def bind(plan: JoinPlan, schemas: Mapping[str, pa.Schema]) -> JoinBinding:
-    """A plan met with the columns of its streams."""
+    """Bind a plan to the columns of its streams."""
 
     def in_time(lengths: Mapping[str, Length], what: str) -> Mapping[str, Length]:
         found = dict(lengths)
@@ -52,14 +53,14 @@ def bind(plan: JoinPlan, schemas: Mapping[str, pa.Schema]) -> JoinBinding:
         return found
 
     timed = replace(plan, windows=in_time(plan.windows, "window"), lateness=in_time(plan.lateness, "lateness"))
-    return JoinBinding.of(timed, schemas, NO_SALT)  # entries that are looked at are counted, and the same every time
+    return JoinBinding.of(timed, schemas, NO_SALT)  # without salt, the count of index entries is reproducible
 
 
 def read_by(aliases: tuple[str, ...], reads: Mapping[str, str] | None) -> Mapping[str, str]:
-    """By stream of a join: what it reads, those of the same name where nothing is said."""
+    """Return the source or operator that each stream of a join reads. The default is the one with the same name."""
     if reads is not None and not isinstance(reads, Mapping):
         raise PlanError(f"reads={reads!r}: must be a mapping such as {{{aliases[0]!r}: 'name of a source'}}")
     for alias in reads or ():
         if alias not in aliases:
-            raise PlanError(f"reads: {alias!r} is none of {', '.join(aliases)}{nearest(str(alias), aliases)}")
+            raise PlanError(f"reads: {alias!r} is not one of {', '.join(aliases)}{nearest(str(alias), aliases)}")
     return {alias: (reads or {}).get(alias, alias) for alias in aliases}

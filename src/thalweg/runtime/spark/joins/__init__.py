@@ -1,4 +1,4 @@
-"""Windowed joins on Spark: `attach` puts one on DataFrames, streaming or finished; `lay_out` says how it would run."""
+"""Windowed joins on Spark: `attach` applies one to DataFrames, `lay_out` decides how it would run."""
 
 from thalweg.runtime.spark.joins.attach import attach, lay_out
 

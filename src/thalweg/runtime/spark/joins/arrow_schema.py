@@ -1,4 +1,4 @@
-"""The columns of a DataFrame as Arrow's types; times are in UTC within a join, whatever the zone of the session."""
+"""Arrow types of the columns of a DataFrame. Times are in UTC within a join, whatever the time zone of the session."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType, UserDefi
 from thalweg.errors import PlanError
 
 _ZONE = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
-"""Before 4.3 it is always UTC, and cannot be said."""
+"""Before Spark 4.3 the time zone is always UTC and cannot be set."""
 
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
-    """In the order of its columns; those that Arrow does not know are left out, since nobody may ask for them."""
+    """Return the schema, in the order of the columns. Types that Arrow lacks are left out; they may never be needed."""
     return pa.schema([(f.name, kind) for f in df.schema if (kind := _type(f.dataType)) is not None])
 
 
 def refuse_uncarried(alias: str, df: DataFrame, select: Iterable[str] | None, streaming: bool) -> None:
-    """Columns that results would have and that cannot be carried there; of others nothing is asked."""
+    """Raise a PlanError for a column that would be in the results and cannot be sent to Python."""
     for field in df.schema:
         ways = {f"{alias}.*", f"{alias}.{field.name}", f"{alias}_{field.name}"}
         if select is not None and not ways & {name.replace("`", "") for name in select}:
             continue
         kind = field.dataType.simpleString()
-        remedy = "leave it out by select=, or cast it to a string or a struct"
+        remedy = "leave it out with select=, or cast it to a string or a struct"
         if _type(field.dataType) is None:
-            raise PlanError(f"{alias}.{field.name} is {kind}, which Arrow does not carry: {remedy}")
+            raise PlanError(f"{alias}.{field.name} is {kind}, which Arrow does not support; {remedy}")
         if streaming and _opaque(field.dataType):
-            raise PlanError(f"{alias}.{field.name} is {kind}, which stateful operators of PySpark lose: {remedy}")
+            raise PlanError(f"{alias}.{field.name} is {kind}, which stateful operators of PySpark lose; {remedy}")
 
 
 def _type(kind: DataType) -> pa.DataType | None:
@@ -44,7 +44,7 @@ def _type(kind: DataType) -> pa.DataType | None:
 
 
 def _opaque(kind: DataType) -> bool:
-    """With a user's type or a variant somewhere in it."""
+    """Whether a type contains a user-defined type or a variant."""
     if isinstance(kind, UserDefinedType) or kind.typeName() == "variant":
         return True
     if isinstance(kind, StructType):

@@ -1,9 +1,9 @@
-"""Ids of buckets that Spark spreads evenly over its partitions.
+"""Bucket ids that Spark distributes evenly over its partitions.
 
 Spark hashes the grouping key to a partition, so buckets 0, 1, 2... may share a partition while others stay empty. The
-ids are the first whole numbers that fill as many partitions as there are buckets, one each: so also any multiple of
-them. They do not depend on the number of partitions, which the checkpoint knows, and not the one who starts a query
-from it. Every number of buckets has 0 among its ids, so that a checkpoint written with another number is found out.
+ids are the first whole numbers that fill as many partitions as there are buckets, one each; then they also fill any
+multiple of them evenly. They do not depend on the number of partitions, which only the checkpoint knows when a query is
+restarted. Every number of buckets has 0 among its ids, so that a checkpoint written with another number is detected.
 
 >>> bucket_ids(2), bucket_ids(4)
 ((0, 2), (0, 2, 6, 12))
@@ -16,12 +16,12 @@ from __future__ import annotations
 import itertools
 
 SEED = 42
-"""Spark's, for partitioning."""
+"""The seed that Spark uses for partitioning."""
 _WORD = 0xFFFFFFFF
 
 
 def bucket_ids(buckets: int) -> tuple[int, ...]:
-    """That many."""
+    """Return the ids for this number of buckets."""
     ids: dict[int, int] = {}
     for candidate in itertools.count():
         if len(ids) == buckets:
@@ -31,7 +31,7 @@ def bucket_ids(buckets: int) -> tuple[int, ...]:
 
 
 def partition_of(number: int, partitions: int) -> int:
-    """Where Spark puts rows grouped by this INT: MurmurHash3 (x86, 32 bits; Appleby, 2011) of it, modulo."""
+    """Return Spark's partition for rows grouped by this INT: MurmurHash3 (x86, 32 bits; Appleby, 2011), modulo."""
     signed = _murmur3(number)
     signed -= (signed & 0x80000000) << 1
     return signed % partitions

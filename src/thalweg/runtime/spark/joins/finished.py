@@ -1,7 +1,7 @@
-"""A join of finished DataFrames: a bucket's chunks by their first time, in one task.
+"""Joins finished DataFrames: one task joins the chunks of a bucket in the order of their first times.
 
-No row is late, since all are there. When a chunk is done, no row older than the first of the next chunk can come, and
-windows forget by that: where rows lie in order of time, a task holds the windows and no more.
+No row is late, because all rows are available. When a chunk is done, no row older than the first of the next chunk can
+follow, so windows remove older rows. If rows are in the order of time, a task holds only the windows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from thalweg.runtime.spark.task_name import name_of
 
 
 def join_finished(task: JoinTask, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Of packed rows, sorted by bucket and first time."""
+    """Join packed rows, which are sorted by bucket and first time."""
     return redacted(_joined(task, batches), task.settings.redact)
 
 
@@ -28,22 +28,22 @@ def _joined(task: JoinTask, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
     aliases = task.binding.plan.graph.aliases
     loop: WindowedJoin | None = None
     bucket = -1
-    told_for = name_of(TaskContext.get())
+    task_name = name_of(TaskContext.get())
     for row in _chunks(batches):
         if loop is None or row["bucket"] != bucket:
             if loop is not None:
-                yield from task.work(loop, bucket, told_for)
+                yield from task.work(loop, bucket, task_name)
             loop, bucket = task.loop(snapshots=False), row["bucket"]
         loop.expire(row["first"])
         alias = aliases[row["stream"]]
         yield from task.joined(loop, alias, unpacked(task.binding, alias, row["chunk"]))
         yield from task.lost(loop, bucket)
     if loop is not None:
-        yield from task.work(loop, bucket, told_for)
+        yield from task.work(loop, bucket, task_name)
 
 
 def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
-    """One at a time: they are large."""
+    """Yield one chunk at a time, because chunks are large."""
     for batch in batches:
         for number in range(batch.num_rows):
             row = {name: batch.column(name)[number] for name in ("bucket", "stream", "first", "chunk")}

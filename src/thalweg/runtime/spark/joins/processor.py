@@ -1,7 +1,7 @@
-"""A bucket of a join in Spark's state store, round by round: what runs in the Python workers of a streaming query.
+"""Joins the rows of a bucket round by round, in the Python workers of a streaming query, with Spark's state store.
 
-The state of a bucket is the head and the chunks of `join_state`. What was read once stays in this module as a warm
-copy, since closures are unpickled for every task and workers are reused.
+The state of a bucket is the head and the chunks of `join_state`. What was read once is kept in this module as a warm
+copy, because closures are unpickled for every task while workers are reused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from thalweg.errors import JoinLimitError
-from thalweg.plan.byte_size import size
+from thalweg.formatting import byte_size
 from thalweg.runtime.joins.join_packing import unpacked
 from thalweg.runtime.joins.join_state import KeptJoin, pieces
 from thalweg.runtime.memory_share import memory_share
@@ -31,66 +31,66 @@ from thalweg.runtime.watermark import BEGINNING, END
 
 VALUE = StructType([StructField("value", BinaryType())])
 KEY = StructType([StructField("stream", StringType()), StructField("number", LongType())])
-"""Not as text, which PySpark would send to the JVM to be parsed, for every task."""
+"""These are not strings, because PySpark would send a string to the JVM for parsing in every task."""
 
 
 class Place(NamedTuple):
-    """Whose windows they are."""
+    """The query, start, join and bucket that windows belong to."""
 
     query: str
     start: str
     join: str
-    """Put on DataFrames: a query may have several."""
+    """The id of the join; a query may have several joins."""
     bucket: int
 
 
 _WARM: OrderedDict[Place, KeptJoin] = OrderedDict()
-"""The one unused for longest goes first."""
+"""The copies that this worker holds; the least recently used one is removed first."""
 
 
 class SparkChunks:
-    """The state of the bucket whose rows are being handled, as a store of bytes."""
+    """The state of the bucket whose rows are being processed, as a store of bytes."""
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
         self._head = handle.getValueState("head", VALUE)
         self._chunks = handle.getMapState("chunks", KEY, VALUE)
 
     def head(self) -> bytes | None:
-        """None: nothing was ever written."""
+        """Return the head; None if it was never written."""
         found = self._head.get()
         return None if found is None else bytes(found[0])
 
     def set_head(self, data: bytes) -> None:
-        """Replaces it."""
+        """Replace the head of the state."""
         self._head.update((data,))
 
     def chunk(self, stream: str, number: int) -> bytes | None:
-        """None: it was removed."""
+        """Return a chunk; None if it was removed."""
         found = self._chunks.getValue((stream, number))
         return None if found is None else bytes(found[0])
 
     def add(self, stream: str, number: int, data: bytes) -> None:
-        """A number that was never used."""
+        """Add a chunk with a number that was never used."""
         self._chunks.updateValue((stream, number), (data,))
 
     def remove(self, stream: str, number: int) -> None:
-        """One that was added."""
+        """Remove a chunk that was added before."""
         self._chunks.removeKey((stream, number))
 
 
 class JoinProcessor(StatefulProcessor):
-    """Grouped by bucket."""
+    """The stateful operator of a join, for rows that are grouped by bucket."""
 
     def __init__(self, task: JoinTask) -> None:
         self._task = task
         self._store: SparkChunks | None = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Called for every task."""
+        """Open the state; Spark calls this for every task."""
         self._store = SparkChunks(handle)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802
-        """A round of one bucket."""
+        """Join the rows of one micro-batch in one bucket."""
         task, store = self._task, self._store
         assert store is not None
         bucket = int(key[0])
@@ -99,11 +99,11 @@ class JoinProcessor(StatefulProcessor):
         start = name.get("start")
         place = Place(name.get("query", ""), start or "", task.identity, bucket)
         query = f"{task.query}\n{spread_by(place.query)}"
-        # taken out while it works: a copy that was left half way is never used again
+        # removed while it is in use, so that a copy that a failed round has changed is never used again
         kept = KeptJoin.open(store, query, _WARM.pop(place, None), lambda: task.loop(snapshots=True))
-        # a stream that had no rows while the query did not run was not idle
+        # the time in which the query did not run does not make a stream idle
         active = dict(kept.head.active) if kept.head.start == start else {}
-        clock = Clock(timerValues.getCurrentProcessingTimeInMs(), timerValues.getCurrentWatermarkInMs())
+        clock = BatchTimes(timerValues.getCurrentProcessingTimeInMs(), timerValues.getCurrentWatermarkInMs())
         for out in redacted(run_round(task, kept, rows, clock, active), task.settings.redact):
             yield _frame(out)
         for out in task.lost(kept.loop, bucket):
@@ -115,55 +115,55 @@ class JoinProcessor(StatefulProcessor):
         settle()
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, because nothing is open."""
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
-    """Of a micro-batch, the same when it is run again."""
+class BatchTimes:
+    """The times of a micro-batch, which are the same if it is run again."""
 
     now_ms: int
     watermark_ms: int
-    """Spark's; 0: it has none yet."""
+    """Spark's watermark; 0 if there is none yet."""
 
 
 def run_round(
-    task: JoinTask, kept: KeptJoin, packed: Iterator[pd.DataFrame], clock: Clock, active: dict[str, int]
+    task: JoinTask, kept: KeptJoin, packed: Iterator[pd.DataFrame], clock: BatchTimes, active: dict[str, int]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one micro-batch that fell to one bucket. `active`: when rows of each stream last came."""
+    """Join the rows of one micro-batch in one bucket. `active`: when rows of each stream last arrived."""
     loop, aliases = kept.loop, task.binding.plan.graph.aliases
-    marks, loop.intake.told = loop.watermarks, True
+    marks, loop.intake.latest_is_given = loop.watermarks, True
     now_ms = clock.now_ms
     if task.max_ahead is not None:
         marks.bound = 1000 * now_ms + task.max_ahead
     for alias in task.followed:
-        # what is as old as Spark's watermark is late for Spark
+        # for Spark, a row as old as its watermark is late
         marks.give(alias, 1000 * (clock.watermark_ms + 1) if clock.watermark_ms > 0 else None)
     if task.followed:
-        loop.end_round()  # Spark's is of the rounds before this one, as ours are
+        loop.end_round()  # Spark's watermark is that of earlier rounds, as ours are
     came: dict[str, list[pa.RecordBatch]] = {}
     latest: dict[str, int] = {}
     brought, most = 0, loop.options.limits.max_bytes or END
     for frame in packed:
-        for stream, told, chunk in zip(frame["stream"], frame["latest"], frame["chunk"], strict=True):
+        for stream, last, chunk in zip(frame["stream"], frame["latest"], frame["chunk"], strict=True):
             alias = aliases[stream]
             if chunk is not None:
                 brought += len(chunk)
                 if brought > most:
                     raise JoinLimitError(
-                        f"a micro-batch brings one of {len(task.buckets)} buckets more than {size(most)}: read "
+                        f"a micro-batch has more than {byte_size(most)} for one of {len(task.buckets)} buckets; read "
                         "less at a time (maxFilesPerTrigger, maxBytesPerTrigger, maxOffsetsPerTrigger), spread the "
                         "join over more buckets=, or raise max_bytes="
                     )
                 came.setdefault(alias, []).append(unpacked(task.binding, alias, chunk))
-            if told > BEGINNING:
-                latest[alias] = max(int(told), latest.get(alias, int(told)))
+            if last > BEGINNING:
+                latest[alias] = max(int(last), latest.get(alias, int(last)))
     parts = [(loop.begins(alias, part), alias, part) for alias, batches in came.items() for part in pieces(batches)]
     for _, alias, part in sorted(parts, key=lambda part: part[0]):
         yield from task.joined(loop, alias, part)
-    marks.bound = None  # who told the latest times has looked whether to believe them
-    for alias, told in latest.items():
-        marks.seen(alias, told)
+    marks.bound = None  # the latest times were already checked where they were computed
+    for alias, last in latest.items():
+        marks.seen(alias, last)
     for alias in task.binding.plan.streams:
         if alias in latest or alias not in active:
             active[alias] = now_ms
@@ -173,8 +173,8 @@ def run_round(
 
 
 def _frame(batch: pa.RecordBatch) -> pd.DataFrame:
-    """Backed by the Arrow arrays themselves: PySpark takes them as they are. Through lists, maps and structs it
-    walks row by row, and knows no null but None there."""
+    """Return a DataFrame that is backed by the Arrow arrays, which PySpark takes as they are. PySpark converts lists,
+    maps and structs row by row, and accepts no null but None in them."""
     frame: pd.DataFrame = pa.Table.from_batches([batch]).to_pandas(types_mapper=pd.ArrowDtype)
     for field in batch.schema:
         if pa.types.is_nested(field.type):
@@ -185,7 +185,7 @@ def _frame(batch: pa.RecordBatch) -> pd.DataFrame:
 
 def _keep_warm(place: Place, kept: KeptJoin) -> None:
     for other in [p for p in _WARM if p.query == place.query and p.start != place.start]:
-        del _WARM[other]  # of a start of the query that has ended
+        del _WARM[other]  # belongs to an earlier start of the query, which has ended
     _WARM[place] = kept
     held = sum(copy.nbytes for copy in _WARM.values())
     while held > memory_share() and len(_WARM) > 1:

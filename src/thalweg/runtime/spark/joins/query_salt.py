@@ -1,8 +1,8 @@
-"""The salt that spreads the rows of a streaming query over its buckets: of the query's id.
+"""The salt that spreads the rows of a streaming query over its buckets, which is derived from the id of the query.
 
-Spark draws the id when a query is first started, and keeps it in the checkpoint. So the salt is another one in every
-checkpoint, and the same in all tasks of a query, whenever and wherever it is started again. The driver does not know
-the checkpoint when a join is put on DataFrames, but every task knows its query.
+Spark generates the id when a query is first started, and keeps it in the checkpoint. So every checkpoint has its own
+salt, which is the same in all tasks of a query, whenever and wherever it is restarted. The driver does not know the
+checkpoint when a join is applied to DataFrames, but every task knows its query.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from thalweg.runtime.spark.task_name import name_of
 
 
 def query_id() -> str:
-    """Of the streaming query that this task belongs to."""
+    """Return the id of the streaming query that this task belongs to."""
     query = name_of(TaskContext.get()).get("query")
     assert query is not None, "a task of a streaming query knows its query"
     return str(query)
 
 
 def salt_of_query() -> Salt:
-    """The same in all tasks of a query, from its first start on."""
+    """Return the salt, which is the same in all tasks of a query from its first start on."""
     return Salt.of(f"query {query_id()}")
 
 
 def spread_by(query: str) -> str:
-    """A line that the state of each bucket keeps: under another id, rows of one key would meet in another bucket."""
+    """Return a line for the state of each bucket: with another id, rows of a key would be in another bucket."""
     return f"rows spread by the id of query {query}"

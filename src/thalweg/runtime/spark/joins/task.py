@@ -1,4 +1,4 @@
-"""What travels to Spark's workers of one join put on DataFrames."""
+"""What is sent to Spark's workers for one join of DataFrames."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ from thalweg.runtime.joins.join_state import KeptJoin
 from thalweg.runtime.memory_share import memory_share
 
 FORMAT = "format 2"
-"""Of chunks, of hashes and of what buckets they lead to: what another number wrote cannot be used."""
+"""The format of chunks, of hashes and of the buckets they lead to. State of another format cannot be used."""
 WORK = "__thalweg_work"
-"""The column of the result that carries what was done, on rows of its own."""
+"""The column of the result that contains what was done, on separate rows."""
 
 
 @dataclass(frozen=True)
 class JoinTask:
-    """Plain values."""
+    """The description of a join for workers, as plain values."""
 
     binding: JoinBinding
     settings: JoinSettings
     buckets: tuple[int, ...]
-    """Ids."""
+    """The ids of the buckets."""
     partitioning: Partitioning
     identity: str
     tables: dict[str, bytes]
-    """As Arrow streams."""
+    """The tables as Arrow streams."""
     followed: tuple[str, ...] = ()
-    """Streams whose watermark is Spark's."""
+    """The streams that use their Spark watermark."""
     wanted: JoinRows = JoinRows.RESULTS
     max_ahead: int | None = None
-    """Ticks."""
+    """In ticks; None for no limit."""
     idle_after: int | None = None
-    """Milliseconds."""
+    """In milliseconds; None to wait indefinitely."""
 
     @cached_property
     def query(self) -> str:
-        """In words, a line for each thing: what a checkpoint must be of. Lateness, policy and limits may change."""
+        """The description that a checkpoint must match, one line per item. Lateness, policy and limits may change."""
         binding, plan = self.binding, self.binding.plan
         by = " = ".join(f"{alias}.{column}" for alias, column in self.partitioning.columns.items())
         lines = [FORMAT, f"on {' '.join(plan.on.split())}", f"buckets={len(self.buckets)} by {by}"]
@@ -61,11 +61,11 @@ class JoinTask:
             )
         lines += [f"{alias}: table" for alias in plan.tables]
         if self.wanted is JoinRows.LATE:
-            lines.append("late rows alone")  # its windows are empty, so no other query may go on with them
+            lines.append("late rows alone")  # its windows are empty, so no other query may continue with them
         return "\n".join(lines)
 
     def loop(self, *, snapshots: bool) -> WindowedJoin:
-        """A fresh one."""
+        """Return a new join loop."""
         settings = self.settings
         loop = make_join_loop(
             self.binding, settings.options(memory_share(), in_buckets=True, snapshots=snapshots),
@@ -78,28 +78,28 @@ class JoinTask:
                 _TABLES.popitem(last=False)
         if self.wanted is not JoinRows.RESULTS:
             loop.intake.set_aside = []
-        if snapshots:  # Spark's watermark of a stream begins in 1970, and it fails results that are not later
+        if snapshots:  # Spark's watermark starts in 1970, and Spark fails on results that are not later
             loop.watermarks.query = 1000
         return loop
 
     @cached_property
     def tagged(self) -> TaggedColumns | None:
-        """The columns of what comes out, if rows that are not joined are among it."""
+        """The columns of the output, if it contains rows that are not joined; None otherwise."""
         return None if self.wanted is JoinRows.RESULTS else TaggedColumns(self.binding, self.wanted)
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
-        """Streams and columns of what comes out."""
+        """The streams and columns of the output."""
         return self.binding.columns if self.tagged is None else self.tagged.columns
 
     @cached_property
     def output(self) -> pa.Schema:
-        """Of what comes out of the join, the work among it."""
+        """The schema of the output, including the column `WORK`."""
         fields = self.binding.output if self.tagged is None else self.tagged.schema
         return pa.schema([*fields, pa.field(WORK, pa.string())])
 
     def joined(self, loop: WindowedJoin, alias: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """What comes with these rows, with the columns of `output`; not the rows that are set aside."""
+        """Yield the results of these rows, with the columns of `output`, but not the rows that are set aside."""
         if self.wanted is JoinRows.LATE:
             loop.find_late(alias, rows)
             return
@@ -110,7 +110,7 @@ class JoinTask:
         return pa.RecordBatch.from_arrays([*batch.columns, pa.nulls(batch.num_rows, pa.string())], schema=self.output)
 
     def row(self, rows: int = 1, **columns: Any) -> pa.RecordBatch:
-        """Null but for these columns."""
+        """Return rows that are null except in these columns."""
         return pa.RecordBatch.from_arrays(
             [columns.get(field.name, pa.nulls(rows, field.type)) for field in self.output], schema=self.output
         )
@@ -118,9 +118,9 @@ class JoinTask:
     def work(
         self, loop: WindowedJoin, bucket: int, task: Mapping[str, Any], kept: KeptJoin | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """What was done since the last call, on a row of its own."""
+        """Yield what was done since the last call, as a separate row."""
         if bucket != self.buckets[0]:
-            for alias in self.partitioning.replicated:  # the first bucket counts the rows that all of them got
+            for alias in self.partitioning.replicated:  # only the first bucket counts the rows that all buckets have
                 loop.counts[alias].counted_elsewhere()
         extras: dict[str, dict[str, Any]] = {}
         for alias in loop.streams:
@@ -133,17 +133,17 @@ class JoinTask:
         yield self.row(**{WORK: pa.array([text])})
 
     def lost(self, loop: WindowedJoin, bucket: int) -> list[pa.RecordBatch]:
-        """The rows set aside since the last call."""
+        """Return the rows that were set aside since the last call."""
         if self.tagged is None:
             return []
         return [
             self._with_work(self.tagged.lost(part))
             for part in loop.intake.take_aside()
-            # every bucket had the rows of a replicated stream
+            # every bucket has the rows of a replicated stream
             if part.stream not in self.partitioning.replicated or bucket == self.buckets[0]
         ]
 
 
 _TABLES: OrderedDict[str, dict[str, WindowStore]] = OrderedDict()
-"""By the join put on DataFrames: what one bucket made of its tables serves the others of this process."""
+"""The indexed tables by join, which all buckets in this process share."""
 MOST_JOINS_WITH_TABLES = 4

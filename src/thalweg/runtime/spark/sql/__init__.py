@@ -1,1 +1,1 @@
-"""Parts of SQL queries that Spark's own operators do."""
+"""SQL queries on Spark: plans as DataFrames, checkpoints, and errors."""

@@ -1,15 +1,15 @@
-"""Aggregates over windows of time, by Spark's own operators. Finished data need no watermark.
+"""Aggregates over time windows with Spark's own operators. Finished data need no watermark.
 
-The windows and their groups are those of `kernels.window_groups`. Late rows are another matter. There, a row is late
-when its time is below the watermark, and it is then in no window. Spark looks at windows: it adds a row to those of its
-windows that end after the watermark and drops it from the others; and for this it takes the watermark of the
-micro-batch before, while windows are given out by that of the micro-batch itself. So a row that is late there may still
-be counted here, and a row that is in time is dropped by neither. Spark's watermark is besides a whole number of
-milliseconds, rounded so that it is behind ours, and begins at 1970. What Spark drops it tells in the progress of the
-query, as `numRowsDroppedByWatermark`; rows without a time it drops and tells nowhere.
+The windows and their groups are the same as in `kernels.window_groups`, but late rows differ. There, a row is late if
+its time is below the watermark, and it is then in no window. Spark looks at windows: it adds a row to those of its
+windows that end after the watermark and drops it from the others. For this it uses the watermark of the previous
+micro-batch, but it outputs windows by the watermark of the current one. So a row that is late there may still be
+counted here, and a row that is in time is dropped by neither. Also, Spark's watermark is a whole number of
+milliseconds, rounded so that it is never ahead of ours, and starts in 1970. Spark reports what it drops in the
+progress of the query, as `numRowsDroppedByWatermark`. It also drops rows without a time, and does not report them.
 
-Spark takes no watermark of TIMESTAMP_NTZ, and neither does it have windows of whole numbers: both are carried as the
-TIMESTAMP of as many microseconds since 1970, and come back as they were.
+Spark has no watermarks on TIMESTAMP_NTZ and no windows of whole numbers. Both are converted to the TIMESTAMP with the
+same number of microseconds since 1970, and converted back afterwards.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from pyspark.sql.types import DataType, IntegralType, TimestampNTZType, Timestam
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.group_spec import AggregateColumn, GroupSpec, key_name, result_name
 from thalweg.plan.query import WINDOW_END, WINDOW_START
-from thalweg.runtime.spark.joins.marked import quoted
+from thalweg.runtime.spark.joins.stream_watermarks import quoted
 from thalweg.runtime.spark.sql.requirements import no_distinct
 
 _TIME, _WINDOW = "__thalweg_time", "__thalweg_window"
 
 
 def aggregate(df: DataFrame, spec: GroupSpec, lateness_us: int = 0, watermarked: bool = False) -> DataFrame:
-    """The groups of the windows that the watermark has passed; of finished data, all. `watermarked`: the time carries a
-    watermark already, which is then the one that counts."""
+    """Return the groups of the windows that the watermark has passed; for finished data, all groups. `watermarked`: the
+    time already has a watermark, which is used."""
     kind = _time_type(df, spec)
     if df.isStreaming:
         _refuse_distinct(spec)
@@ -37,7 +37,7 @@ def aggregate(df: DataFrame, spec: GroupSpec, lateness_us: int = 0, watermarked:
     carried = time if watermarked or isinstance(kind, TimestampType) else _as_timestamp(time, kind)
     keys = [F.col(quoted(key)).alias(key_name(n)) for n, key in enumerate(spec.keys)]
     arguments = {a.column: F.col(quoted(a.column)) for a in spec.aggregates if a.column is not None}
-    # names of the input are the user's, and a key may be an argument or the time as well
+    # input names are chosen by the user, and a key may also be an argument or the time
     inner = {column: f"arg {n}" for n, column in enumerate(arguments)}
     rows = df.select(carried.alias(_TIME), *keys, *(arguments[column].alias(name) for column, name in inner.items()))
     if df.isStreaming and not watermarked:
@@ -47,7 +47,7 @@ def aggregate(df: DataFrame, spec: GroupSpec, lateness_us: int = 0, watermarked:
     ).alias(_WINDOW)
     names = [key_name(n) for n in range(len(spec.keys))]
     results = [_result(a, inner).alias(result_name(n)) for n, a in enumerate(spec.aggregates)]
-    # one at least, so that a query without any lists its groups
+    # at least one aggregate, so that a query without any still lists its groups
     groups = rows.groupBy(window, *map(quoted, names)).agg(*(results or [F.count(F.lit(1)).alias("count")]))
     back = (lambda bound: bound) if watermarked else (lambda bound: _from_timestamp(bound, kind))
     bounds = ((WINDOW_START, "start"), (WINDOW_END, "end"))
@@ -70,10 +70,10 @@ def _time_type(df: DataFrame, spec: GroupSpec) -> DataType:
     for column in spec.columns:
         if column not in df.columns:
             has = ", ".join(df.columns)
-            raise PlanError(f"there is no column {column!r}{nearest(column, df.columns)}; there are {has}")
+            raise PlanError(f"there is no column {column!r}{nearest(column, df.columns)}; the columns are {has}")
     kind = df.schema[spec.time].dataType
     if not isinstance(kind, TimestampType | TimestampNTZType | IntegralType):
-        raise PlanError(f"{spec.time} is {kind.simpleString()}; a time is a timestamp or a whole number, cast it")
+        raise PlanError(f"the time {spec.time} is {kind.simpleString()}; cast it to a timestamp or a whole number")
     return kind
 
 
@@ -84,8 +84,9 @@ def _refuse_distinct(spec: GroupSpec) -> None:
 
 
 def _as_timestamp(time: Column, kind: DataType) -> Column:
-    """Of as many microseconds since 1970. Spark's `timestampdiff` reads TIMESTAMP_NTZ in the zone of the session, where
-    hours are missing and others come twice; parts of a time are read as they stand."""
+    """Return the timestamp with the same number of microseconds since 1970. Spark's `timestampdiff` interprets
+    TIMESTAMP_NTZ in the time zone of the session, where some hours are missing and others occur twice; the parts of a
+    time are read unchanged."""
     if isinstance(kind, IntegralType):
         return F.timestamp_micros(time)
     day, hour, minute = F.unix_date(time.cast("date")), F.hour(time), F.minute(time)

@@ -1,4 +1,4 @@
-"""What conditions raised on rows before they were joined, in Spark's words: see `runtime/filters/outcome.py`."""
+"""Spark columns with the errors that conditions raised on rows before the join; see `runtime/filters/outcome.py`."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from pyspark.sql import functions as F
 from thalweg.errors import FailedRowError
 from thalweg.runtime.filters.failed_row import MOST_MESSAGE_CHARACTERS, REMEDY
 from thalweg.runtime.filters.outcome import NOT_DROPPED
-from thalweg.runtime.spark.joins.marked import quoted
+from thalweg.runtime.spark.joins.stream_watermarks import quoted
 from thalweg.runtime.spark.verdict_column import ERRORS_TYPE
 
 
 def as_text(df: DataFrame, column: str) -> DataFrame:
-    """A DataFrame whose column of errors is text."""
+    """Return a DataFrame whose column of errors is converted to text."""
     return df.withColumn(column, F.to_json(F.col(quoted(column))))
 
 
 def passing(df: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """The rows without errors in any of these columns, and without the columns."""
+    """Return the rows without errors in any of these columns, and drop the columns."""
     return df.filter(~_failed(columns)).drop(*columns)
 
 
 def refuse_failed(df: DataFrame, columns: Sequence[str], redact: bool) -> DataFrame:
-    """All rows, without the columns of errors. A row that has errors fails the query."""
+    """Return all rows without the columns of errors. A row that has errors fails the query."""
     raised = F.transform(
         _errors(columns),
         lambda each: F.concat(F.lit("predicate '"), each["predicate"], F.lit("' raised "), each["error"]),
     )
     others = [F.col(quoted(name)) for name in df.columns if name not in columns]
     values = F.lit("redacted") if redact else F.substring(F.to_json(F.struct(*others)), 1, MOST_MESSAGE_CHARACTERS)
-    # a line of its own, which begins as an error of a Python worker does: `failures` looks for it. In two parts, since
-    # the errors of streams quote the plan, which must not look like it
+    # a separate line, which starts like an error of a Python worker, because `failures` looks for it; in two parts,
+    # because the errors of streams quote the plan, which must not match
     package, _, name = f"{FailedRowError.__module__}.{FailedRowError.__name__}".partition(".")
     message = F.concat(
         F.lit(f"\n{package}."), F.lit(f"{name}: "), F.array_join(raised, "; "),
@@ -46,7 +46,7 @@ def refuse_failed(df: DataFrame, columns: Sequence[str], redact: bool) -> DataFr
 
 
 def failing(df: DataFrame, columns: Sequence[str], errors: str) -> DataFrame:
-    """The rows with errors in any of these columns, with all of them in the column `errors`."""
+    """Return the rows with errors in any of these columns, with all errors in the column `errors`."""
     if not columns:
         return df.withColumn(errors, F.lit(None).cast(ERRORS_TYPE)).filter(F.lit(False))
     return df.filter(_failed(columns)).withColumn(errors, _errors(columns)).drop(*columns)
@@ -57,6 +57,6 @@ def _failed(columns: Sequence[str]) -> Column:
 
 
 def _errors(columns: Sequence[str]) -> Column:
-    """All of a row, in one array."""
+    """Return all errors of a row in one array."""
     none = F.array().cast(ERRORS_TYPE)
     return F.concat(*(F.coalesce(F.from_json(F.col(quoted(column)), ERRORS_TYPE), none) for column in columns))

@@ -1,9 +1,9 @@
-"""Expressions of a query as Columns: built-in ones as Spark's functions, those with the user's functions as Arrow UDFs.
+"""Expressions of a query as Columns: built-in functions as Spark's functions, user functions as Arrow UDFs.
 
 No value or name is ever written into text that Spark parses: its parser replaces `${...}` by environment variables,
-system properties and configuration, and reads escapes as `spark.sql.parser.escapedStringLiterals` says. Where a part
-can raise, AND, OR and IN are written so that Spark evaluates no part behind what decides (`runtime.spark.guarded`);
-CASE and COALESCE keep that promise by themselves.
+system properties and configuration, and reads escapes as `spark.sql.parser.escapedStringLiterals` says. If a part can
+raise, AND, OR and IN are written so that Spark evaluates no part after the one that decides (`runtime.spark.guarded`).
+CASE and COALESCE already guarantee this.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from thalweg.plan.functions import can_raise
 from thalweg.plan.relation import UserFunction
 from thalweg.runtime.redaction import called
 from thalweg.runtime.spark.guarded import all_of, any_of, kept_whole
-from thalweg.runtime.spark.joins.marked import quoted
+from thalweg.runtime.spark.joins.stream_watermarks import quoted
 
 NameOf = Callable[[Ref], str]
 
@@ -61,21 +61,21 @@ _OPERATORS: dict[str, Callable[..., Column]] = {
 }  # fmt: skip
 _JUNCTIONS = {"and": all_of, "or": any_of}
 _NAMES = {"int_divide": "div"}
-"""Functions that Spark knows by another name."""
+"""Functions that have another name in Spark."""
 
 
 def column(
     expression: Expression, name_of: NameOf, functions: Mapping[str, UserFunction], *, redact: bool = False
 ) -> Column:
-    """An expression over a DataFrame whose columns `name_of` names. `redact`: errors of the user's functions hold no
-    value of a row."""
+    """Return an expression as a Column of a DataFrame whose columns `name_of` names. `redact`: errors of user functions
+    contain no values of rows."""
     if user_functions(expression):
         return _in_python(expression, name_of, functions, redact)
     return built_in(expression, name_of)
 
 
 def built_in(expression: Expression, name_of: NameOf) -> Column:
-    """An expression without user functions and aggregates."""
+    """Return an expression without user functions and aggregates as a Column."""
     if isinstance(expression, Ref):
         return F.col(quoted(name_of(expression)))
     if isinstance(expression, Bound):
@@ -97,13 +97,13 @@ def built_in(expression: Expression, name_of: NameOf) -> Column:
     if name in _OPERATORS:
         return _OPERATORS[name](*arguments)
     made = F.call_function(_NAMES.get(name, name), *arguments)
-    if name == "date_trunc" and expression.type.tz is None:  # Spark would give it the session's zone
+    if name == "date_trunc" and expression.type.tz is None:  # Spark would use the time zone of the session
         return made.cast(TimestampNTZType())
     return made
 
 
 def _parts(name: str, expression: Expression) -> Iterator[Expression]:
-    """The operands of a chain of ANDs, or of ORs, from left to right."""
+    """Yield the operands of a chain of ANDs, or of ORs, from left to right."""
     if isinstance(expression, Call) and expression.function == name:
         for argument in expression.arguments:
             yield from _parts(name, argument)
@@ -112,13 +112,13 @@ def _parts(name: str, expression: Expression) -> Iterator[Expression]:
 
 
 def _one_by_one(arguments: list[Column]) -> Column:
-    """IN whose options are evaluated until one is equal, and none where there is nothing to look for."""
+    """Return IN whose options are evaluated until one is equal; none is evaluated if the value is NULL."""
     value, *options = arguments
     return F.when(value.isNotNull(), kept_whole(any_of([value == option for option in options])))
 
 
 def _case(arguments: list[Column]) -> Column:
-    """Condition, value, condition, value, ..., otherwise."""
+    """Return CASE of the arguments condition, value, condition, value, ..., otherwise."""
     made: Any = F
     for condition, value in zip(arguments[:-1:2], arguments[1::2], strict=True):
         made = made.when(condition, value)
@@ -134,18 +134,18 @@ def _in_python(expression: Expression, name_of: NameOf, functions: Mapping[str, 
     def evaluate(*arrays: pa.Array) -> pa.Array:
         return called(lambda: evaluation(lambda ref: arrays[place[ref]], len(arrays[0])), redact)
 
-    # the annotations of a closure are text here, and PySpark wants the types
+    # annotations are strings here, but PySpark needs the types
     evaluate.__annotations__ = {"arrays": pa.Array, "return": pa.Array}
     evaluate.__name__ = "_".join(user_functions(expression))
     functions_of_spark: Any = F
     udf = functions_of_spark.arrow_udf(evaluate, spark_type(expression.type))
-    # of literals alone it still needs to know how many rows there are
+    # with literals only, it still needs the number of rows
     made: Column = udf(*([F.col(quoted(name_of(ref))) for ref in read] or [F.lit(0)]))
     return made
 
 
 def spark_type(kind: pa.DataType) -> DataType:
-    """The type as an object: the word TIMESTAMP means what `spark.sql.timestampType` says."""
+    """Return the type as an object, because the name TIMESTAMP depends on `spark.sql.timestampType`."""
     if is_.is_decimal(kind):
         return DecimalType(kind.precision, kind.scale)
     if is_.is_timestamp(kind):
@@ -156,7 +156,7 @@ def spark_type(kind: pa.DataType) -> DataType:
 
 
 def literal(value: Value) -> Column:
-    """A Column of this value, of exactly its type."""
+    """Return a Column of this value with exactly its type."""
     given, kind = value.value, value.type
     if given is None:
         return F.lit(None) if is_.is_null(kind) else F.lit(None).cast(spark_type(kind))
@@ -166,8 +166,9 @@ def literal(value: Value) -> Column:
 
 
 def _carried(given: object) -> int | float | str:
-    """What PySpark hands to the JVM as it is; the rest is text that Spark casts, when it plans, to the one value it
-    can mean. PySpark would read times in the zone of this process, and old dates in another calendar."""
+    """Return the value in a form that PySpark passes to the JVM unchanged. Other values become text, which Spark casts
+    without ambiguity during planning. PySpark would read times in the time zone of this process, and old dates in
+    another calendar."""
     if isinstance(given, datetime):
         return given.replace(tzinfo=None).isoformat(sep=" ") + ("" if given.tzinfo is None else "+00:00")
     if isinstance(given, Decimal):

@@ -1,4 +1,4 @@
-"""Why a query failed on Spark, in a sentence: what a worker told, or Spark's own first sentence, and what helps.
+"""Explains in one sentence why a query failed on Spark: the error of a worker, or Spark's first sentence and a remedy.
 
 >>> print(sentence_of("[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted\\n"
 ...                   "pyspark.errors.exceptions.base.PythonException: Traceback (most recent call last):\\n"
@@ -33,29 +33,30 @@ _SPARKS = re.compile(
 _REMEDIES = {
     "DIVIDE_BY_ZERO": "write x / nullif(y, 0)",
     "REMAINDER_BY_ZERO": "write x % nullif(y, 0)",
-    "CAST_INVALID_INPUT": "drop such rows by a condition that is written before it",
-    "CAST_OVERFLOW": "CAST it to a wider type, or drop such rows by a condition that is written before it",
-    "ARITHMETIC_OVERFLOW": "CAST one side to a wider type first, as BIGINT, DECIMAL or DOUBLE",
+    "CAST_INVALID_INPUT": "drop such rows with a condition that is written before it",
+    "CAST_OVERFLOW": "CAST it to a wider type, or drop such rows with a condition that is written before it",
+    "ARITHMETIC_OVERFLOW": "CAST one side to a wider type first, such as BIGINT, DECIMAL or DOUBLE",
     "PATH_ALREADY_EXISTS": "give a new path, or options={'mode': 'overwrite'}",
 }
 
 
 def run(work: Callable[[], T], redact: bool = False) -> T:
-    """What `work` gives; what Spark raises while a query runs is raised as ours. `redact`: see `query_error`."""
+    """Return what `work` returns. Raise errors of Spark while a query runs as a ThalwegError; see `query_error`."""
     try:
         return work()
     except ThalwegError:
         raise
     except Exception as error:
-        # py4j's own has a Java exception, which Connect is without
+        # py4j's errors have a Java exception; Connect has none
         if not isinstance(error, PySparkException) and not hasattr(error, "java_exception"):
             raise
         made = query_error(error, redact)
-    raise made  # not while Spark's is handled, or it would be kept as the context
+    raise made  # outside of the handler, so that Spark's error does not become the context
 
 
 def query_error(error: Exception, redact: bool = False) -> ThalwegError:
-    """Spark's error as ours. Spark's is its cause, unless values are redacted: its message may hold some."""
+    """Return an error of Spark as a QueryError. Spark's error is its cause, unless values are redacted: its message may
+    contain some."""
     if isinstance(error, ThalwegError):
         return error
     made = QueryError(sentence_of(str(error), redact))
@@ -65,19 +66,19 @@ def query_error(error: Exception, redact: bool = False) -> ThalwegError:
 
 
 def sentence_of(text: str, redact: bool = False) -> str:
-    """What a reader needs of an error's text. `redact`: of Spark's own errors only their names, since their messages
-    hold values; those of our workers are redacted there.
+    """Return the part of an error's text that a reader needs. `redact`: only the names of Spark's own errors, because
+    their messages contain values; the errors of our workers are already redacted.
 
     >>> sentence_of("[CAST_INVALID_INPUT] The value '4x' of the type STRING cannot be cast SQLSTATE", redact=True)
-    'CAST_INVALID_INPUT; drop such rows by a condition that is written before it'
+    'CAST_INVALID_INPUT; drop such rows with a condition that is written before it'
     """
     ours, found = _OURS.search(text), _SPARKS.search(text)
-    # what comes first is what happened: Spark's messages quote values, and a value may look like an error of ours
+    # the first match is the real error: Spark's messages quote values, and a value may look like one of our errors
     if ours is not None and (found is None or ours.start() < found.start()):
         return str(_OURS.findall(text)[-1]).strip()
     if found is None:
-        # py4j puts the name of its own call on a line before what Java says
-        said = re.sub(r"^An error occurred while calling \S+\s*:?\s*", "", text.strip()) or text.strip()
-        return "the query failed on Spark, whose message is redacted" if redact else said.split("\n", 1)[0]
+        # py4j puts the name of its call on a line before the message of Java
+        message = re.sub(r"^An error occurred while calling \S+\s*:?\s*", "", text.strip()) or text.strip()
+        return "the query failed on Spark; its message is redacted" if redact else message.split("\n", 1)[0]
     remedy = _REMEDIES.get(found[1].partition(".")[0])
     return (found[1] if redact else f"{found[1]}: {found[2].strip()}") + (f"; {remedy}" if remedy else "")

@@ -1,4 +1,4 @@
-"""The job that writes the results of finished data, which can be cancelled from another thread."""
+"""The Spark job that writes the results of finished data. Another thread can cancel it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from thalweg.runtime.spark.sql.failures import run
 
 
 class FinishedJob:
-    """`writer` is a DataFrameWriter."""
+    """A job that saves a DataFrameWriter to a path."""
 
     def __init__(self, spark: SparkSession, writer: Any, path: str | None, redact: bool) -> None:
         self._spark, self._writer, self._path, self._redact = spark, writer, path, redact
         self._tag = f"thalweg-{uuid.uuid4()}"
         self.cancelled = False
-        """Whether somebody asked for it; the job may have ended before."""
+        """Whether `cancel` was called; the job may have ended before."""
 
     def save(self) -> None:
-        """Until it is written. The tag is of this thread, which must not run anything else later."""
-        if hasattr(self._spark, "_jvm"):  # interruptTag() was seen to find no job there
+        """Write the results and wait. The tag belongs to this thread, which must not run anything else later."""
+        if hasattr(self._spark, "_jvm"):  # interruptTag() does not find the job there
             self._spark.sparkContext.addJobTag(self._tag)
             self._spark.sparkContext.setInterruptOnCancel(True)
         else:
@@ -29,7 +29,7 @@ class FinishedJob:
         run(lambda: self._writer.save(self._path), self._redact)
 
     def cancel(self) -> None:
-        """What has not begun cannot be cancelled: ask again."""
+        """Cancel the job. A job that has not started cannot be cancelled, so this may have to be called again."""
         self.cancelled = True
         if hasattr(self._spark, "_jvm"):
             self._spark.sparkContext.cancelJobsWithTag(self._tag)

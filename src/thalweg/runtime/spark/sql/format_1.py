@@ -1,6 +1,6 @@
-"""Checkpoints of format 1, which bound a query to a hash of its plan, its first order and its number of buckets.
+"""Checkpoints of format 1, which contain a hash of the plan of a query, its first order and its number of buckets.
 
-They say nothing about the class of columns that spreads rows over buckets: it was chosen without any sizes.
+They do not contain the class of columns that spreads rows over buckets, which was chosen without any sizes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from thalweg.plan.query_plan import QueryPlan
 
 
 def plan_hash(plan: QueryPlan) -> str:
-    """As format 1 wrote it."""
+    """Return the hash of a plan as format 1 wrote it."""
     join = plan.join
     held = {
         "query": plan.query.question,
@@ -38,7 +38,7 @@ def plan_hash(plan: QueryPlan) -> str:
 
 
 def state_of(found: Mapping[str, Any], plan: QueryPlan) -> PlanState:
-    """What a checkpoint of this plan holds, where the hashes are equal."""
+    """Return the state of a checkpoint of this plan, if the hashes are equal."""
     if plan.join is None:
         return plan.state
     unknown = replace(plan, estimates=PlanEstimates())

@@ -1,4 +1,4 @@
-"""What a checkpoint is bound to: a text file in its folder, written and read by Spark, wherever the checkpoint lies."""
+"""What a checkpoint belongs to: a text file in its folder, which Spark writes and reads wherever the checkpoint is."""
 
 from __future__ import annotations
 
@@ -21,54 +21,55 @@ READ = (1, FORMAT)
 
 @dataclass(frozen=True)
 class Pinned:
-    """A query, and how its plan stores rows. The order is a hint: it is compared with nothing."""
+    """A query, and how its plan stores rows. The order is a hint, and is not compared."""
 
     question: str
     text: str
     args: Mapping[str, str]
-    """Values of parameters."""
+    """The values of the parameters."""
     state: PlanState
     order: tuple[str, ...] = ()
-    """Sources of a join in the order it was begun with."""
+    """The sources of a join in the order it started with."""
 
     def to_json(self) -> str:
-        """As it is written."""
-        told = {"query": self.question, "text": self.text, "args": dict(self.args), "order": list(self.order)}
-        return json.dumps({"format": FORMAT, **told, "state": self.state.parts}, sort_keys=True)
+        """Return the text of the file."""
+        query = {"query": self.question, "text": self.text, "args": dict(self.args), "order": list(self.order)}
+        return json.dumps({"format": FORMAT, **query, "state": self.state.parts}, sort_keys=True)
 
     @classmethod
     def read(cls, found: Mapping[str, Any], plan: QueryPlan) -> Pinned:
-        """As any format wrote it. `plan`: one of the same question."""
+        """Read the content of any format. `plan` is a plan of the same query."""
         state = state_of(found, plan) if found["format"] == 1 else PlanState.read(found["state"])
         return cls(found["query"], found["text"], found["args"], state, tuple(found.get("order", ())))
 
 
 def pinned(spark: SparkSession, checkpoint: str, mine: Pinned, plan: QueryPlan) -> Pinned | None:
-    """What the checkpoint was begun with; None: it is new. Refuses one that another query began, or this query with a
-    plan whose state is of no use to `plan`."""
+    """Return what the checkpoint was created with; None if it is new. Raise a CheckpointError if it belongs to another
+    query, or to a plan of this query whose state `plan` cannot use."""
     lines = lines_of(spark, _path(checkpoint))
     if lines is None and lines_of(spark, f"{checkpoint.rstrip('/')}/offsets"):
         raise CheckpointError(
-            f"the checkpoint {checkpoint} was begun without a session, by a query of Spark's, and nothing tells which "
-            "one; give this query a checkpoint of its own"
+            f"the checkpoint {checkpoint} belongs to an unknown Spark query that was started without a session; give "
+            "this query its own checkpoint"
         )
     if not lines:
         return None
     found: dict[str, Any] = json.loads(lines[0])
     if found.get("format") not in READ:
         raise CheckpointError(
-            f"{checkpoint}: its plan has format {found.get('format')}, and this version reads {READ[0]} to {READ[-1]}"
+            f"the checkpoint {checkpoint} has format {found.get('format')}, but this version reads formats {READ[0]} "
+            f"to {READ[-1]}; use the version that created it, or give this query its own checkpoint"
         )
     if found.get("query") != mine.question:
         raise CheckpointError(
-            f"the checkpoint {checkpoint} was begun by another query, and its state is of no use to this one. It was:\n"
-            f"  {found.get('text')}{_told(found.get('args'))}\n"
-            "Give this query a checkpoint of its own, or start that one again"
+            f"the checkpoint {checkpoint} belongs to another query, whose state this one cannot use:\n"
+            f"  {found.get('text')}{_with_values(found.get('args'))}\n"
+            "Give this query its own checkpoint, or start the other one again"
         )
     if found["format"] == 1 and found["plan"] != plan_hash(plan):
-        raise _another_plan(checkpoint, ["conditions were evaluated elsewhere: an earlier version began it"])
+        raise _another_plan(checkpoint, ["an earlier version created it, and evaluated conditions in other places"])
     if found["format"] == 1 and any(scan.errors for scan in plan.scans):
-        raise _another_plan(checkpoint, ["its windows have no column for errors: an earlier version began it"])
+        raise _another_plan(checkpoint, ["an earlier version created it, without a column for errors in its windows"])
     try:
         begun = Pinned.read(found, plan)
     except CheckpointError as error:
@@ -80,26 +81,26 @@ def pinned(spark: SparkSession, checkpoint: str, mine: Pinned, plan: QueryPlan) 
 
 def _another_plan(checkpoint: str, differences: Sequence[str]) -> CheckpointError:
     return CheckpointError(
-        f"the checkpoint {checkpoint} was begun by this query with another plan, so its state holds other rows: "
+        f"the checkpoint {checkpoint} was created by this query with another plan, so its state has other rows: "
         f"{'; '.join(differences)}. Start the query as it was started then, with the same on_error= and with functions "
-        "declared safe= as they were, or give it a checkpoint of its own"
+        "declared safe= as they were, or give it its own checkpoint"
     )
 
 
-def _told(args: object) -> str:
-    """Values of parameters."""
+def _with_values(args: object) -> str:
+    """Return a line with the values of parameters; empty if there are none."""
     if not isinstance(args, dict) or not args:
         return ""
     return "\n  with " + ", ".join(f":{name} = {value}" for name, value in args.items())
 
 
 def pin(spark: SparkSession, checkpoint: str, mine: Pinned) -> None:
-    """Bind a new checkpoint."""
+    """Write the file of a new checkpoint."""
     _write(spark, checkpoint, [(mine.to_json(),)])
 
 
 def unpin(spark: SparkSession, checkpoint: str) -> None:
-    """It was not begun after all."""
+    """Empty the file, because the query did not start."""
     _write(spark, checkpoint, [])
 
 

@@ -1,8 +1,8 @@
-"""Folders of results and checkpoints, which are the same however their paths are written.
+"""Compares folders of results and checkpoints, independently of how their paths are written.
 
-Hadoop resolves a path as Spark does: a relative one by the working directory of the JVM, one without a scheme by the
-default file system. Links on the local disk are followed. On Connect only the text can be compared, since the server's
-working directory is not known: a relative path and an absolute one are taken to be different.
+Hadoop resolves a path as Spark does: a relative path with the working directory of the JVM, a path without a scheme
+with the default file system. Links on the local disk are followed. On Connect only the text can be compared, because
+the working directory of the server is not known: a relative and an absolute path are assumed to be different.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from thalweg.errors import PlanError
 
 
 def qualified(spark: SparkSession, path: str) -> str:
-    """One way to write a place."""
+    """Return a path in a unique form."""
     if not hasattr(spark, "_jvm"):
         return plain_path(path)
     place, files = _hadoop(spark, path)
@@ -30,7 +30,7 @@ def qualified(spark: SparkSession, path: str) -> str:
 
 
 def plain_path(path: str) -> str:
-    """What the text alone can tell.
+    """Return a path in the most unique form that its text allows.
 
     >>> plain_path("file:///a//b/"), plain_path("/a/c/../b"), plain_path("s3a://bucket//a/./")
     ('/a/b', '/a/b', 's3a://bucket/a')
@@ -41,35 +41,35 @@ def plain_path(path: str) -> str:
 
 
 def refuse_one_folder(spark: SparkSession, checkpoint: str, path: str) -> None:
-    """A checkpoint among the results would be read as results. A hidden folder there, as `_checkpoint`, is none of
-    them."""
+    """Raise a PlanError if a checkpoint is in the folder of the results, where it would be read as results. A hidden
+    folder there, such as `_checkpoint`, is allowed."""
     places = [qualified(spark, each) for each in (checkpoint, path)]
     of_checkpoint, of_results = (f"{place.rstrip('/')}/" for place in places)
     if of_checkpoint == of_results:
-        raise PlanError(f"checkpoint={checkpoint!r} is the folder of the results; give it one of its own")
+        raise PlanError(f"checkpoint={checkpoint!r} is the folder of the results; give it another folder")
     if of_results.startswith(of_checkpoint):
         raise PlanError(f"path={path!r} is inside the checkpoint {checkpoint!r}; give the results a folder elsewhere")
     if of_checkpoint.startswith(of_results) and not re.search(r"(^|/)[_.]", of_checkpoint[len(of_results) :]):
         raise PlanError(
-            f"checkpoint={checkpoint!r} is inside the folder of the results, whose readers would take it for data; "
+            f"checkpoint={checkpoint!r} is inside the folder of the results, where readers would take it for data; "
             "give it a folder elsewhere"
         )
 
 
 def query_at(spark: SparkSession, checkpoint: str) -> str | None:
-    """The name or id of the query that runs with that checkpoint, whoever started it: the checkpoint has the id of
-    its query, so no path is compared. None: there is none that this session of Spark can know of."""
+    """Return the name or id of the query that is running with this checkpoint, in any session. The checkpoint has
+    the id of its query, so no paths are compared. None if this Spark session knows of no such query."""
     lines = lines_of(spark, f"{checkpoint.rstrip('/')}/metadata")
     if not lines:
         return None
     try:
         identity = json.loads(lines[0])["id"]
     except (ValueError, KeyError, TypeError):
-        return None  # it is of no query; what is wrong with it is for Spark to say
+        return None  # not the checkpoint of a query; Spark reports what is wrong
     for query in spark.streams.active:
         if str(query.id) == identity:
             return query.name or identity
-    if hasattr(spark, "_jvm"):  # sessions of one application know each other's queries, since Spark would stop one
+    if hasattr(spark, "_jvm"):  # all sessions of the application, because Spark would stop their query
         jvm: Any = spark._jvm
         running = spark._jsparkSession.sharedState().activeStreamingQueries()
         other = running.get(jvm.java.util.UUID.fromString(identity))
@@ -79,7 +79,7 @@ def query_at(spark: SparkSession, checkpoint: str) -> str | None:
 
 
 def lines_of(spark: SparkSession, path: str) -> list[str] | None:
-    """Of a file, or of the files in a folder; None: there is none."""
+    """Return the lines of a file, or of the files in a folder; None if it does not exist."""
     if not hasattr(spark, "_jvm"):
         try:
             return [row[0] for row in spark.read.text(path).collect()]
@@ -87,7 +87,7 @@ def lines_of(spark: SparkSession, path: str) -> list[str] | None:
             if (error.getCondition() if hasattr(error, "getCondition") else error.getErrorClass()) == "PATH_NOT_FOUND":
                 return None
             raise
-    # without a job, and without Spark's reading of [ and { in a path as patterns
+    # without a Spark job, and without interpreting [ and { in a path as patterns
     jvm: Any = spark._jvm
     place, files = _hadoop(spark, path)
     if not files.exists(place):
@@ -104,7 +104,7 @@ def lines_of(spark: SparkSession, path: str) -> list[str] | None:
 
 
 def _hadoop(spark: SparkSession, path: str) -> tuple[Any, Any]:
-    """The path, and the file system it is on."""
+    """Return the path, and the file system it is on."""
     jvm: Any = spark._jvm
     place = jvm.org.apache.hadoop.fs.Path(path)
     return place, place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())

@@ -1,6 +1,6 @@
-"""A plan put on DataFrames: each kind of node adds Spark's own operators, or an adaptive filter or join.
+"""Applies a plan to DataFrames: each node becomes Spark operators, or an adaptive filter or join.
 
-What adapts is made by whoever runs the plan (`Adaptive`), who also reports what it counts.
+The caller makes the adaptive operators (`Adaptive`), and also reports what they count.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from thalweg.plan.query_plan import Branch, QueryPlan
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.rows_left_out import failed_columns, late_column, late_schema
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted
-from thalweg.runtime.spark.joins.marked import has_watermark, quoted, with_watermark
+from thalweg.runtime.spark.joins.stream_watermarks import has_watermark, quoted, with_watermark
 from thalweg.runtime.spark.sql.aggregates import aggregate
 from thalweg.runtime.spark.sql.carried_errors import as_text, failing, passing, refuse_failed
 from thalweg.runtime.spark.sql.columns import column
@@ -55,12 +55,12 @@ class Adaptive(Protocol):
         wanted: Wanted = Wanted.KEPT,
         column: str = ERRORS_COLUMN,
     ) -> DataFrame:
-        """The wanted rows; `native` makes a Column of a condition that Spark evaluates, `column` is that of the errors,
-        where rows that failed are wanted."""
+        """Return the wanted rows. `native` makes a Column of a condition that Spark evaluates. `column` is the column
+        of the errors, if rows that failed are wanted."""
         ...
 
     def join(self, node: WindowJoin, frames: Mapping[str, DataFrame], *, late: bool = False) -> DataFrame:
-        """The joined rows, or those that come too late to be joined."""
+        """Return the joined rows, or those that arrive too late to be joined."""
         ...
 
 
@@ -76,31 +76,31 @@ class SparkPlan:
         *,
         redact: bool,
     ) -> None:
-        """`data`: by alias."""
+        """Create it from a plan and its DataFrames by alias."""
         self._root, self._functions, self._data, self._adaptive = plan.root, functions, data, adaptive
         self._plan, self._redact = plan, redact
         self._joined = join_of(plan.root) is not None
         self._grouped_stream = plan.query.grouping is not None and len(plan.query.streams) == 1
 
     def dataframe(self) -> DataFrame:
-        """With Spark's own errors."""
+        """Return the results. Errors of Spark are raised as they are."""
         return self._rows(self._root)
 
     def failed(self, column: str) -> DataFrame:
-        """The rows that are set aside, with a column of what was raised."""
+        """Return the rows that are set aside, with a column of what was raised."""
         df = self._failed(column)
         return df.select(*(F.col(quoted(name)) for name in (*failed_columns(self._plan), column)))
 
     def late(self) -> DataFrame:
-        """The rows that come too late to be joined, or have no time."""
+        """Return the rows that arrive too late to be joined, or have no time."""
         schema, join = late_schema(self._plan), join_of(self._root)
         if isinstance(join, WindowJoin):
             df = self._adaptive.join(join, self._frames(join), late=True)
             return df.select(*(F.col(quoted(name)) for name in schema.names))
         if self._plan.query.grouping is not None and any(df.isStreaming for df in self._data.values()):
             raise PlanError(
-                "Spark itself drops the late rows of windows that are grouped, and only counts them "
-                "(numRowsDroppedByWatermark in lastProgress): late() gives those of joins of streams"
+                "late() returns only late rows of joins of streams; Spark itself drops those of grouped windows, and "
+                "only counts them (numRowsDroppedByWatermark in lastProgress)"
             )
         (stream,) = self._plan.query.streams
         names = {late_column(self._plan, stream.alias, name): name for name in self._plan.scan(stream.alias).columns}
@@ -114,7 +114,7 @@ class SparkPlan:
             case Filter():
                 return self._filtered(node, Wanted.FAILED, column)
             case Fail():
-                return failing(kept_in_place(self._rows(node.input)), node.names, column)
+                return failing(pushdown_barrier(self._rows(node.input)), node.names, column)
         return failing(self._rows(node), (), column)
 
     def _rows(self, node: Node) -> DataFrame:
@@ -130,12 +130,12 @@ class SparkPlan:
                 return join_tables(self._frames(node), node)
             case Filter() if subject(node) == "groups":
                 (condition,) = node.conditions
-                df = staying(self._rows(node.input), [condition.expression])
+                df = with_pushdown_barrier(self._rows(node.input), [condition.expression])
                 return df.filter(self._column(condition.expression, joined=False))
             case Filter():
                 return self._filtered(node)
             case Fail():
-                df = kept_in_place(self._rows(node.input))
+                df = pushdown_barrier(self._rows(node.input))
                 if self._plan.sets_aside:
                     return passing(df, node.names)
                 return refuse_failed(df, node.names, self._redact)
@@ -146,7 +146,7 @@ class SparkPlan:
                 for name, expression in node.columns:
                     df = df.withColumn(name, self._column(expression, joined=False))
                 return df
-        raise AssertionError(f"a {type(node).__name__} is not carried out by Spark")
+        raise AssertionError(f"Spark does not execute a {type(node).__name__}")
 
     def _frames(self, node: WindowJoin | TableJoin) -> dict[str, DataFrame]:
         return {Branch.of(child).alias: self._rows(child) for child in node.inputs}
@@ -166,9 +166,11 @@ class SparkPlan:
         return df
 
     def _marks_early(self, node: Scan) -> bool:
-        """The watermark of a stream that is grouped is declared before filters in Python, so that rows they drop move
-        it too; filters of Spark's own it pushes below. Times without a zone are marked when they are grouped; a
-        stream's own watermark is kept."""
+        """Whether the watermark of a grouped stream is set before the filters.
+
+        It is, so that rows that Python filters drop also advance it; Spark pushes its own filters below it. Times
+        without a time zone get their watermark when they are grouped. An existing watermark of a stream is kept.
+        """
         relation, df = node.source.relation, self._data[node.alias]
         if not self._grouped_stream or relation.time is None:
             return False
@@ -180,7 +182,7 @@ class SparkPlan:
     def _filtered(self, node: Filter, wanted: Wanted = Wanted.KEPT, errors: str = ERRORS_COLUMN) -> DataFrame:
         df, joined = self._rows(node.input), subject(node) == "joined rows"
         if isinstance(node.input, TableJoin):
-            df = staying(df, [condition.expression for condition in node.conditions])
+            df = with_pushdown_barrier(df, [condition.expression for condition in node.conditions])
 
         def native(condition: Condition) -> Column:
             return self._column(condition.expression, joined)
@@ -200,13 +202,13 @@ class SparkPlan:
         return aggregate(df, spec, stream.relation.lateness_us, watermarked=marked)
 
 
-def staying(df: DataFrame, conditions: Sequence[Expression]) -> DataFrame:
-    """Rows that are to be filtered by these conditions. One that can raise must see these rows and no others; Spark
-    would evaluate it before the join or the groups."""
-    return kept_in_place(df) if any(map(can_raise, conditions)) else df
+def with_pushdown_barrier(df: DataFrame, conditions: Sequence[Expression]) -> DataFrame:
+    """Return rows that will be filtered by these conditions. A condition that can raise must see these rows and no
+    others, but Spark would evaluate it before the join or the grouping."""
+    return pushdown_barrier(df) if any(map(can_raise, conditions)) else df
 
 
-def kept_in_place(df: DataFrame) -> DataFrame:
-    """The same rows; what is done with them is not done earlier. Spark evaluates filters as early as it can, also those
-    that raise, but moves nothing past what depends on the place of a row, and concludes nothing from it."""
+def pushdown_barrier(df: DataFrame) -> DataFrame:
+    """Return the same rows, with a filter past which Spark moves nothing. Spark evaluates filters as early as it can,
+    even if they raise, but it moves nothing past a condition on the partition of a row, and infers nothing from it."""
     return df.filter(F.spark_partition_id() >= 0)

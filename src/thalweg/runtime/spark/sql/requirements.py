@@ -1,4 +1,4 @@
-"""What a query needs of a Spark session, told before anything runs."""
+"""Checks what a query needs from a Spark session, before anything runs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from thalweg.plan.sql.source_text import SourceText
 _IN_A_ZONE = frozenset(
     {"year", "month", "day", "hour", "minute", "second", "date_trunc", "cast", "widen", "add", "subtract"}
 )
-"""What depends on the session's time zone, of a TIMESTAMP."""
+"""The functions of a TIMESTAMP that depend on the time zone of the session."""
 
 
 def demand(spark: SparkSession, plan: QueryPlan, streaming: Collection[str]) -> None:
-    """Refuse what would give other rows than elsewhere, or none. `streaming`: the sources whose DataFrames are."""
+    """Raise a PlanError for what would have other results than without Spark, or none. `streaming` are the sources with
+    streaming DataFrames."""
     text = SourceText(plan.query.text)
     if streaming:
         refuse_on_streams(plan)
@@ -30,13 +31,13 @@ def demand(spark: SparkSession, plan: QueryPlan, streaming: Collection[str]) -> 
             if source.alias not in streaming:
                 raise text.error(
                     source.offset,
-                    f"{source.alias} is a finished DataFrame and {next(iter(streaming))} a streaming one: Spark would "
-                    "take all its rows for a table's, whatever its window; read it by spark.readStream, or register "
-                    f"it by s.table({source.relation.name!r}, df) if its rows are to join with rows of any time",
+                    f"{source.alias} is a finished DataFrame, but {next(iter(streaming))} is a streaming one; Spark "
+                    "would use it as a table and ignore its window. Read it with spark.readStream, or register it with "
+                    f"s.table({source.relation.name!r}, df) if its rows should join with rows of any time",
                 )
     if (spark.conf.get("spark.sql.ansi.enabled", "true") or "true").lower() != "true":
         raise PlanError(
-            "spark.sql.ansi.enabled is false: an overflow would be a wrong number, and elsewhere it is an error; "
+            "spark.sql.ansi.enabled is false, so an overflow would give a wrong number instead of an error; "
             "spark.conf.set('spark.sql.ansi.enabled', True)"
         )
     zone = spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
@@ -44,10 +45,10 @@ def demand(spark: SparkSession, plan: QueryPlan, streaming: Collection[str]) -> 
         for expression in _expressions(plan):
             for part in walk(expression):
                 if isinstance(part, Call) and _reads_zone(part):
-                    # Spark reads every argument of date_trunc in the session's zone
+                    # Spark reads every argument of date_trunc in the time zone of the session
                     instead = "" if part.function == "date_trunc" else ", or use TIMESTAMP_NTZ"
                     raise PlanError(
-                        f"{part.function} would be evaluated in the time zone {zone}, and elsewhere in UTC; "
+                        f"{part.function} would be evaluated in the time zone {zone}, but without Spark in UTC; "
                         f"spark.conf.set('spark.sql.session.timeZone', 'UTC'){instead}"
                     )
     for scan in plan.scans:
@@ -55,13 +56,13 @@ def demand(spark: SparkSession, plan: QueryPlan, streaming: Collection[str]) -> 
         if window is not None and window.rows is not None and plan.join is not None:
             raise text.error(
                 scan.source.offset,
-                f"{scan.alias} {window}: on Spark the rows of a stream are in several places, and nobody knows the "
-                f"last {window.rows:,} of all; write a window of time, {scan.source.relation.name} [RANGE 1 MINUTE]",
+                f"{scan.alias} {window}: Spark distributes the rows of a stream, so the last {window.rows:,} of all "
+                f"are not known; use a time window, {scan.source.relation.name} [RANGE 1 MINUTE]",
             )
 
 
 def refuse_on_streams(plan: QueryPlan) -> None:
-    """What Spark does on finished data alone."""
+    """Raise a PlanError for what Spark supports only on finished data."""
     for aggregate in plan.query.grouping.aggregates if plan.query.grouping is not None else ():
         if aggregate.distinct:
             place = re.search(r"count\s*\(\s*DISTINCT\b", plan.query.text, re.IGNORECASE)
@@ -69,28 +70,28 @@ def refuse_on_streams(plan: QueryPlan) -> None:
 
 
 def no_distinct(aggregate: str) -> PlanError:
-    """Of a stream."""
+    """Return the error for a count of distinct values on a stream."""
     return PlanError(
-        f"{aggregate}: Spark counts no distinct values of a stream; group by the column in a query of its own and "
-        "count the rows of that, or run it on finished data"
+        f"{aggregate}: Spark cannot count distinct values of a stream; group by the column in a separate query and "
+        "count its rows, or run the query on finished data"
     )
 
 
 @contextmanager
 def spark_errors() -> Iterator[None]:
-    """What Spark refuses when a DataFrame is made, as our error; its own is the cause."""
+    """Raise errors of Spark while a DataFrame is made as a PlanError, with Spark's error as its cause."""
     try:
         yield
     except PySparkException as error:
         raise PlanError(f"Spark refuses this query: {str(error).splitlines()[0]}") from error
     except Exception as error:
-        if not hasattr(error, "java_exception"):  # what PySpark has no class for: py4j's, which Connect is without
+        if not hasattr(error, "java_exception"):  # an error of py4j, for which PySpark has no class; Connect has none
             raise
         raise PlanError(f"Spark refuses this query: {error.java_exception.getMessage()}") from error
 
 
 def _expressions(plan: QueryPlan) -> Iterator[Expression]:
-    """All that Spark evaluates."""
+    """Yield all expressions that Spark evaluates."""
     yield from plan.after_join
     yield from (output.expression for output in plan.query.outputs)
     if plan.query.grouping is not None and plan.query.grouping.having is not None:
@@ -102,7 +103,7 @@ def _expressions(plan: QueryPlan) -> Iterator[Expression]:
 
 
 def _reads_zone(part: Call) -> bool:
-    """`date_trunc` does so whatever it is given, and a date becomes a time by its zone."""
+    """Whether a call depends on the time zone. `date_trunc` always does, and converting a date to a time does too."""
     if part.function not in _IN_A_ZONE:
         return False
     return part.function == "date_trunc" or any(map(_zoned, (part, *part.arguments)))

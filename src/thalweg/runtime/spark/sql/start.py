@@ -1,4 +1,4 @@
-"""A query's results as a running query of Spark's, its plan pinned in the checkpoint."""
+"""Starts a query as a Spark streaming query, and pins its plan in the checkpoint."""
 
 from __future__ import annotations
 
@@ -27,33 +27,36 @@ class Start:
     """Where the results of a query go, and when."""
 
     kind: str
-    """Spark's name of the format."""
+    """The name of the format in Spark."""
     path: str | None
     options: Mapping[str, str]
     trigger: str | Mapping[str, Any] | None
     checkpoint: str | None
-    """None: Spark takes one for the time being."""
+    """The folder of the checkpoint; None if Spark uses a temporary one."""
     name: str | None
-    """Of the query."""
+    """The name of the query, if it has one."""
 
 
 def start_stream(
     spark: SparkSession,
     plan: QueryPlan,
     made: Callable[[QueryPlan, int | None], DataFrame],
-    asked: Query,
+    parsed: Query,
     args: Mapping[str, str],
     start: Start,
 ) -> StreamingQuery:
-    """`made` gives the DataFrame of a plan, joined in so many buckets. What the plan may choose freely about its state
-    is taken from the checkpoint. `asked`: the query as it was written, with the values of its parameters in `args`."""
+    """Start a query on Spark.
+
+    `made` returns the DataFrame of a plan, joined in a number of buckets. Choices of the plan that affect its state are
+    taken from the checkpoint. `parsed` is the query as written, with the values of its parameters in `args`.
+    """
     triggered = _trigger(start.trigger)
     options, place = dict(start.options), start.checkpoint
     begun, buckets = None, None
     if place is not None:
         buckets = _buckets(spark) if isinstance(plan.join, WindowJoin) else None
         order = () if plan.join is None else plan.join.order
-        mine = Pinned(asked.question, asked.text, args, PlanState.of(plan, buckets), order)
+        mine = Pinned(parsed.question, parsed.text, args, PlanState.of(plan, buckets), order)
         begun = pinned(spark, place, mine, plan)
         if begun is not None:
             plan, buckets = _as_begun(plan, begun), begun.state.buckets
@@ -64,7 +67,7 @@ def start_stream(
     if triggered:
         try:
             writer = writer.trigger(**triggered)
-        except Exception as error:  # PySpark's, Java's or Python's own
+        except Exception as error:  # an error of PySpark, Java or Python
             raise _wrong_trigger(start.trigger) from error
     if place is not None and begun is None:
         pin(spark, place, mine)
@@ -79,11 +82,11 @@ def start_stream(
 
 
 def _as_begun(plan: QueryPlan, begun: Pinned) -> QueryPlan:
-    """The plan with the choices that its checkpoint holds. The first order is among them, since the windows' indexes
-    are numbered by it; what policies have learned replaces it in any case."""
+    """Return the plan with the choices in its checkpoint. The first order is one of them, because it numbers the
+    indexes of the windows; policies replace it with what they have learned anyway."""
     if plan.join is None:
         return plan
-    why = "as its checkpoint was begun"
+    why = "as its checkpoint was created"
     join = with_order(plan.join, begun.order, why)
     if isinstance(join, WindowJoin):
         columns = begun.state.spread_by
@@ -100,26 +103,26 @@ def _buckets(spark: SparkSession) -> int:
 def checkpoint_of(
     spark: SparkSession, checkpoint: str | None, options: dict[str, str], path: str | None, name: str | None
 ) -> str | None:
-    """The folder, from the argument, the option, or Spark's configuration; None: Spark takes one for the time being."""
+    """Return the folder from the argument, the option, or Spark's configuration; None if Spark uses a temporary one."""
     given = next((options.pop(key) for key in list(options) if key.lower() == "checkpointlocation"), None)
     given = None if given is None else os.fspath(given)
     path = path or next((os.fspath(options[key]) for key in options if key.lower() == "path"), None)
     if None not in (checkpoint, given) and checkpoint != given:
         raise PlanError(
-            f"checkpoint={checkpoint!r} and the option checkpointLocation={given!r} differ; give one of them"
+            f"checkpoint={checkpoint!r} and the option checkpointLocation={given!r} differ; give only one of them"
         )
     root = spark.conf.get("spark.sql.streaming.checkpointLocation", None)
     place = checkpoint or given
     if place is None and root is not None and name is not None:
         place = f"{root.rstrip('/')}/{name}"  # where Spark puts it
     if place is None and path is not None and root is None:
-        raise PlanError("start(path=...) needs checkpoint=..., a folder of its own: with it a restart loses no row")
+        raise PlanError("start(path=...) needs checkpoint=..., a separate folder with which a restart loses no rows")
     if place is not None and path is not None:
         refuse_one_folder(spark, place, path)
     if place is not None and (other := query_at(spark, place)) is not None:
         raise PlanError(
-            f"the query {other} is running with the checkpoint {place}, and Spark would stop it: stop it first, or "
-            "give this one a checkpoint of its own"
+            f"the query {other} is running with the checkpoint {place}, and Spark would stop it; stop it first, or "
+            "give this query its own checkpoint"
         )
     return place
 
@@ -135,4 +138,4 @@ def _trigger(trigger: str | Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _wrong_trigger(trigger: object) -> PlanError:
-    return PlanError(f"trigger={trigger!r}: write '10 seconds', 'availableNow', or a dict as writeStream.trigger takes")
+    return PlanError(f"trigger={trigger!r}: use '10 seconds', 'availableNow', or a dict as for writeStream.trigger")

@@ -1,21 +1,21 @@
-"""What profiled rows, measured costs and ordinary work say about the cost of any order, and which order is cheapest.
+"""The expected cost of any order, from profiled rows, measured costs and ordinary work, and the cheapest order.
 
-Answers: the expected time per row of an order and what moving one filter would gain (`walk`), and an order of least
-expected cost (`cheapest`).
-How: a profiled row is one that some filter dropped; `passes[t, k]` is 1 where filter k lets row t pass, 0 where it
-drops it, and the probability that it passes where nobody looked. Rows that pass every filter cost the same in every
-order; `kept` is their share. At each position the share a filter drops is that of the profiled rows that get there,
-shrunk towards what it drops of all of them (independence) as if `PRIOR` rows more had got there: where few rows speak,
-what is not known about correlation is taken to be absent. A call costs its fixed part if a row gets there: in slices of
-L independent rows with the share r alive, 1 - exp(-rL) of the slices make one.
-Guarantee: `cheapest` is never worse than the order it is given, nor, when it is thorough, than Static Greedy's
+Answers: the expected time per row of an order and what moving one filter would gain (`walk`), and an order with the
+least expected cost (`cheapest`).
+How: a profiled row is one that some filter dropped; `passes[t, k]` is 1 if filter k lets row t pass, 0 if it drops it,
+and the probability that it passes if filter k was not evaluated on the row. Rows that pass every filter cost the same
+in every order; `kept` is their share. At each position the share that a filter drops is that of the profiled rows that
+get there, shrunk towards the share it drops of all of them (independence) as if `PRIOR` more rows had got there. If few
+rows get there, unknown correlation is thus assumed to be absent. A call costs its fixed part if a row gets there: in
+slices of L independent rows with the share r alive, 1 - exp(-rL) of the slices make one.
+Guarantee: `cheapest` is never worse than the order it is given, nor, if it is thorough, than Static Greedy's
 (a-greedy, section 4: at most 4 times the best for the same statistics, without prior, fixed costs and guards). It is
-Static Greedy's, improved by moving single filters forward, always the one that gains most; where that is not cheaper,
-the order it is given, improved in the same way.
-Cost: O(rows n^2) for a walk and for Static Greedy; up to n walks more where filters are moved.
+Static Greedy's order, improved by moving single filters forward, always the one that gains most. If that is not
+cheaper, it is the order it is given, improved in the same way.
+Cost: O(rows n^2) for a walk and for Static Greedy; up to n more walks if filters are moved.
 
 >>> bits = np.array([[0, 1], [0, 1], [1, 1], [1, 1]], bool)  # filter 1 drops all four rows, filter 0 two of them
->>> two = Outlook(~bits * 1.0, np.ones(4), 0.0, np.array([10.0, 10.0]), np.zeros(2), 1024, Pipeline(("a", "b")))
+>>> two = CostModel(~bits * 1.0, np.ones(4), 0.0, np.array([10.0, 10.0]), np.zeros(2), 1024, Pipeline(("a", "b")))
 >>> two.cheapest(two.walk((0, 1))).order
 (1, 0)
 """
@@ -34,57 +34,57 @@ from thalweg.plan.pipeline import Pipeline
 
 Numbers = NDArray[np.float64]
 LEAST_GAIN = 0.002
-"""Moves that save less than this share are not looked for."""
+"""Moves that save less than this share of the cost are ignored."""
 PRIOR = 2.0
-"""Profiled rows that speak for independence at every position."""
+"""The weight of independence at every position, in profiled rows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Walk:
-    """An order, position by position, and what would be gained by moving one of its filters forward."""
+    """The costs of an order, position by position, and what moving one of its filters forward would gain."""
 
     order: tuple[int, ...]
     reach: Numbers
-    """The share of all rows that gets to each position."""
+    """The share of all rows that reaches each position."""
     ns: Numbers
-    """What its filter costs there, per row of the input."""
+    """The cost of the filter at each position, per row of the input."""
     gains: Numbers
-    """`gains[i, j]`: what a row would cost less if the filter at position j stood at position i; negative infinity
-    where it cannot stand there."""
+    """`gains[i, j]`: how much less a row would cost if the filter at position j were at position i; negative infinity
+    if it cannot be there."""
     saved: Numbers
-    """The part of it that the others would cost less."""
+    """The part of `gains` by which the other filters would cost less."""
 
     @property
     def total_ns(self) -> float:
-        """What a row costs."""
+        """The expected cost of a row."""
         return float(self.ns.sum())
 
     def rest_ns(self) -> Numbers:
-        """What a row that gets to each position costs from there on."""
+        """Return for each position what a row that reaches it costs from there on."""
         rest: Numbers = self.ns[::-1].cumsum()[::-1] / np.maximum(self.reach, 1e-9)
         return rest
 
     def moved(self, to: int, of: int) -> tuple[int, ...]:
-        """The order with the filter at position `of` standing at position `to`."""
+        """Return the order with the filter at position `of` moved to position `to`."""
         return (*self.order[:to], self.order[of], *self.order[to:of], *self.order[of + 1 :])
 
 
 class _After(NamedTuple):
-    """What is left after some filters, and what they cost."""
+    """The rows that remain after some filters, and what these filters cost."""
 
     alive: Numbers
     share: float
     ns: float
 
 
-class Outlook:
-    """A table of profiled rows, and prices."""
+class CostModel:
+    """Computes the costs of orders from a table of profiled rows and the costs of filters."""
 
     def __init__(
         self, passes: Numbers, weights: Numbers, kept: float, costs: Numbers, fixed: Numbers, slice_rows: float,
         pipeline: Pipeline, runs: float = 1.0,
     ) -> None:  # fmt: skip
-        """`runs`: the share of a slice's rows that count as independent, where rows that are alike come together."""
+        """`runs`: the share of a slice's rows that count as independent; below 1 if similar rows arrive together."""
         self.passes = passes
         self.weights = weights
         self.kept = kept
@@ -96,10 +96,10 @@ class Outlook:
         total = float(weights.sum())
         self._of_all = PRIOR * (weights @ passes) / total if total else np.full(len(costs), PRIOR)
         n = len(costs)
-        self._behind = np.triu(np.ones((n, n), dtype=bool), 1)
+        self._after_position = np.triu(np.ones((n, n), dtype=bool), 1)
 
     def walk(self, order: Sequence[int]) -> Walk:
-        """What the order costs, and what its neighbours would."""
+        """Return what the order costs at each position, and what moving one of its filters forward would gain."""
         places = list(order)
         passes = self.passes[:, places]
         alive = np.empty_like(passes)
@@ -114,20 +114,21 @@ class Outlook:
         costs, fixed = self.costs[places], self.fixed[places]
         ns = self._price(costs, fixed, reach)
         less = ns[:, None] - self._price(costs[:, None], fixed[:, None], self.reach(share[:, None] * past))
-        saved = np.where(self._behind, less, 0.0)[::-1].cumsum(axis=0)[::-1]
+        saved = np.where(self._after_position, less, 0.0)[::-1].cumsum(axis=0)[::-1]
         gains = saved + ns - self._price(costs, fixed, reach[:, None])
-        gains[~self._behind] = -np.inf
+        gains[~self._after_position] = -np.inf
         if any(self.pipeline.guards):
             first = eligible_from(order, self.pipeline.guards)
             gains[np.arange(len(places))[:, None] < first] = -np.inf
         return Walk(tuple(order), reach, ns, gains, saved)
 
     def reach(self, share: Numbers) -> Numbers:
-        """The shares of all rows that are alive when these shares of the dropped ones are."""
+        """Return the shares of all rows that are alive if these shares of the dropped rows are."""
         return self.kept + (1.0 - self.kept) * share
 
     def price(self, k: int, reach: float, cost: float) -> float:
-        """What filter k costs, per row of the input, where this share of the rows gets to it, at this cost per row."""
+        """Return what filter k costs per row of the input, if this share of the rows reaches it, at this cost per
+        row."""
         return float(self._price(np.array(cost), self.fixed[k], np.array(reach)))
 
     def _price(self, costs: Numbers, fixed: Numbers, reach: Numbers) -> Numbers:
@@ -135,13 +136,16 @@ class Outlook:
         return price
 
     def calls(self, reach: Numbers) -> Numbers:
-        """Calls per row of the input, where these shares of the rows get to."""
+        """Return the calls per row of the input for filters that these shares of the rows reach."""
         calls: Numbers = np.expm1(reach * -self.units) / -self.slice_rows
         return calls
 
     def cheapest(self, walk: Walk, *, thorough: bool = True) -> Walk:
-        """An order of least expected cost, as far as it is looked for; the one given, if none is cheaper. Not
-        `thorough`: only if it gains something to move a single filter forward, which takes a fraction of the time."""
+        """Return the cheapest order that the search finds, or the one given if none is cheaper.
+
+        If not `thorough`, search only if moving a single filter forward gains something. This takes a fraction of the
+        time.
+        """
         if not thorough and float(walk.gains.max()) <= LEAST_GAIN * walk.total_ns:
             return walk
         greedy = self._improved(self.walk(self._greedy(walk.order)))
@@ -149,14 +153,14 @@ class Outlook:
         return found if found.total_ns < walk.total_ns else walk
 
     def most_gain(self, walk: Walk) -> float:
-        """At most this share of an order's cost can be saved by another one: rows that pass cost the same in each, and
-        others at least what the cheapest filter costs."""
+        """Return an upper bound for the share of an order's cost that another order can save: rows that pass cost the
+        same in every order, and others cost at least as much as the cheapest filter."""
         each = self._price(self.costs, self.fixed, np.ones(len(self.costs)))
         least = self.kept * float(each.sum()) + (1.0 - self.kept) * float(each.min())
         return 1.0 - least / max(walk.total_ns, 1e-9)
 
     def _improved(self, walk: Walk) -> Walk:
-        """The filter whose move gains most is moved, as long as one gains something."""
+        """Move the filter whose move gains most, as long as a move gains something."""
         for _ in range(len(walk.order)):
             to, of = divmod(int(walk.gains.argmax()), len(walk.order))
             if walk.gains[to, of] <= LEAST_GAIN * walk.total_ns:
@@ -168,7 +172,8 @@ class Outlook:
         return walk
 
     def _greedy(self, order: Sequence[int]) -> tuple[int, ...]:
-        """At each position what drops most per unit of time; a filter with its guards that do not stand yet."""
+        """Take at each position the filter that drops most per unit of time, together with its guards that have not
+        been placed yet."""
         alive, share = self.weights, 1.0
         placed: list[int] = []
         left = np.zeros(len(order), dtype=bool)
@@ -186,7 +191,7 @@ class Outlook:
                 if missing:
                     chains[k] = (*missing, k)
                     done = self._after(chains[k], after)
-                    # a guard that drops nothing is worth what it lets through to those it guards
+                    # a guard that drops nothing is worth what the filters it guards drop
                     rate[k] = (share - done.share) / max(done.ns, 1e-9)
             best = int(np.where(left, rate, -np.inf).argmax())
             for k in chains.get(best, [best]):
@@ -198,7 +203,7 @@ class Outlook:
         return tuple(placed)
 
     def _after(self, chain: tuple[int, ...], known: dict[tuple[int, ...], _After]) -> _After:
-        """What is left after filters, one after the other. `known`: what others began with."""
+        """Return what remains after a chain of filters. `known`: results for beginnings of chains."""
         length = next(i for i in range(len(chain), -1, -1) if chain[:i] in known)
         found = known[chain[:length]]
         for i in range(length, len(chain)):

@@ -1,4 +1,4 @@
-"""What an order is expected to cost, and the order of least cost, against brute force on the table of rows."""
+"""The expected cost of an order, and the cheapest order, compared with brute force on the table of rows."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.plan.pipelines import pipelines, valid_orders
-from thalweg.adapt.outlook import Outlook
+from thalweg.adapt.cost_model import CostModel
 from thalweg.cost.pipeline import best_order, order_cost
 from thalweg.plan import Pipeline
 
 ROWS = 4_000
-"""So many that the two rows which speak for independence at every position hardly count."""
+"""So many rows that the prior of two rows at every position hardly counts."""
 
 
 def table(rng: np.random.Generator, n: int, rows: int = ROWS) -> np.ndarray:
-    """Correlated filters: a few patterns, in shares of their own. Every row is dropped by one of them."""
+    """Draw rows of correlated filters: a few patterns with random shares. At least one filter drops each row."""
     patterns = rng.random((6, n)) < rng.uniform(0.2, 0.8, n)
     patterns[~patterns.any(axis=1), int(rng.integers(n))] = True
     dropped = patterns[rng.choice(6, rows, p=rng.dirichlet(np.ones(6)))]
@@ -27,13 +27,13 @@ def table(rng: np.random.Generator, n: int, rows: int = ROWS) -> np.ndarray:
     return np.where(flipped.any(axis=1)[:, None], flipped, dropped)
 
 
-def outlook(
+def cost_model(
     dropped: np.ndarray, costs: np.ndarray, pipeline: Pipeline, *, kept: float = 0.0, fixed: np.ndarray | None = None,
     slice_rows: float = 1024.0,
-) -> Outlook:  # fmt: skip
+) -> CostModel:  # fmt: skip
     none = np.zeros(dropped.shape[1])
     weights = np.ones(len(dropped))
-    return Outlook(~dropped * 1.0, weights, kept, costs, none if fixed is None else fixed, slice_rows, pipeline)
+    return CostModel(~dropped * 1.0, weights, kept, costs, none if fixed is None else fixed, slice_rows, pipeline)
 
 
 def draw(seed: int, pipeline: Pipeline) -> tuple[np.ndarray, np.ndarray]:
@@ -48,13 +48,13 @@ def plain(n: int) -> Pipeline:
 
 @settings(max_examples=25)
 @given(st.integers(0, 2**32), pipelines(least=2), st.data(), st.sampled_from([0.0, 0.3, 0.9]))
-def test_an_order_costs_what_it_costs_on_the_table(seed: int, pipeline: Pipeline, data, kept: float):
+def test_the_cost_of_an_order_is_that_of_the_table(seed: int, pipeline: Pipeline, data, kept: float):
     dropped, costs = draw(seed, pipeline)
     order = data.draw(valid_orders(pipeline))
-    walk = outlook(dropped, costs, pipeline, kept=kept).walk(order)
+    walk = cost_model(dropped, costs, pipeline, kept=kept).walk(order)
     alive = [float((~dropped[:, list(order[:i])].any(axis=1)).mean()) for i in range(len(order))]
     assert walk.reach == pytest.approx([kept + (1 - kept) * share for share in alive], abs=0.002)
-    # a row that passes everything costs what all filters cost
+    # a row that passes everything costs as much as all filters together
     expected = kept * costs.sum() + (1 - kept) * order_cost(order, dropped, costs.tolist())
     assert walk.total_ns == pytest.approx(expected, rel=0.02)
     rest = [float(walk.ns[i:].sum() / walk.reach[i]) for i in range(len(order))]
@@ -67,14 +67,14 @@ def test_a_gain_is_the_difference_between_two_orders(seed: int, pipeline: Pipeli
     dropped, costs = draw(seed, pipeline)
     n = len(pipeline)
     fixed = np.linspace(0, 300_000, n) if with_fixed else np.zeros(n)
-    look = outlook(dropped, costs, pipeline, fixed=fixed)
-    walk = look.walk(data.draw(valid_orders(pipeline)))
+    model = cost_model(dropped, costs, pipeline, fixed=fixed)
+    walk = model.walk(data.draw(valid_orders(pipeline)))
     for to in range(n):
         for of in range(n):
             allowed = to < of and pipeline.respects(walk.moved(to, of))
             assert np.isfinite(walk.gains[to, of]) == allowed
             if allowed:
-                other = look.walk(walk.moved(to, of))
+                other = model.walk(walk.moved(to, of))
                 difference = walk.total_ns - other.total_ns
                 assert walk.gains[to, of] == pytest.approx(difference, abs=0.02 * walk.total_ns)
 
@@ -85,23 +85,23 @@ def test_the_cheapest_is_never_worse_than_the_given_and_respects_guards(seed, pi
     dropped, costs = draw(seed, pipeline)
     few = dropped[: data.draw(st.sampled_from([0, 1, 7, 300]))]
     fixed = np.linspace(0, 300_000, len(pipeline)) if with_fixed else None
-    look = outlook(few, costs, pipeline, kept=0.1, fixed=fixed)
-    walk = look.walk(data.draw(valid_orders(pipeline)))
-    found = look.cheapest(walk, thorough=thorough)
+    model = cost_model(few, costs, pipeline, kept=0.1, fixed=fixed)
+    walk = model.walk(data.draw(valid_orders(pipeline)))
+    found = model.cheapest(walk, thorough=thorough)
     assert pipeline.respects(found.order)
     assert found.total_ns <= walk.total_ns
-    assert found.total_ns == pytest.approx(look.walk(found.order).total_ns)
+    assert found.total_ns == pytest.approx(model.walk(found.order).total_ns)
 
 
 def test_the_cheapest_is_nearly_always_the_best_and_never_far_from_it():
-    """By exhaustive search; theorem 4.1 of a-greedy says four times at most."""
+    """Compared with exhaustive search; theorem 4.1 of a-greedy says at most four times."""
     ratios = []
     for seed in range(120):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(2, 8))
         dropped, costs = draw(seed, plain(n))
-        look = outlook(dropped, costs, plain(n))
-        found = look.cheapest(look.walk(tuple(rng.permutation(n).tolist()))).order
+        model = cost_model(dropped, costs, plain(n))
+        found = model.cheapest(model.walk(tuple(rng.permutation(n).tolist()))).order
         ratios.append(order_cost(found, dropped, costs.tolist()) / best_order(dropped, costs.tolist())[1])
     assert max(ratios) <= 4.0
     assert sum(ratio > 1.05 for ratio in ratios) <= 6  # one in twenty
@@ -114,10 +114,10 @@ def test_with_fixed_costs_too_it_is_nearly_always_the_best_of_all_orders():
         rng = np.random.default_rng(seed)
         n = int(rng.integers(2, 6))
         dropped, costs = draw(seed, plain(n))
-        look = outlook(dropped[:500], costs, plain(n), fixed=rng.choice([0, 3e4, 1e6], n), slice_rows=256)
-        best = min(look.walk(order).total_ns for order in permutations(range(n)))
+        model = cost_model(dropped[:500], costs, plain(n), fixed=rng.choice([0, 3e4, 1e6], n), slice_rows=256)
+        best = min(model.walk(order).total_ns for order in permutations(range(n)))
         start = tuple(rng.permutation(n).tolist())
-        ratios.append(look.cheapest(look.walk(start)).total_ns / best)
+        ratios.append(model.cheapest(model.walk(start)).total_ns / best)
     assert min(ratios) > 0.999
     assert sum(ratio > 1.05 for ratio in ratios) <= 2
     assert max(ratios) <= 1.5
@@ -125,27 +125,27 @@ def test_with_fixed_costs_too_it_is_nearly_always_the_best_of_all_orders():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_calls_are_those_that_slices_of_independent_rows_make(seed: int):
-    """Rows alive by chance: a filter is called on a slice if one of its rows gets there."""
+    """Rows are alive at random: a filter is called on a slice if one of its rows gets there."""
     rng = np.random.default_rng(seed)
-    look = outlook(np.ones((4, 2), bool), np.ones(2), plain(2), slice_rows=64)
+    model = cost_model(np.ones((4, 2), bool), np.ones(2), plain(2), slice_rows=64)
     for share in (0.001, 0.01, 0.05, 0.5):
         alive = rng.random((20_000, 64)) < share
         per_row = alive.any(axis=1).mean() / 64
-        assert float(look.calls(np.array(share))) == pytest.approx(per_row, rel=0.1, abs=1e-4)
+        assert float(model.calls(np.array(share))) == pytest.approx(per_row, rel=0.1, abs=1e-4)
 
 
-def test_a_filter_with_a_large_fixed_cost_stands_where_it_is_not_called():
-    """Both drop everything: the one with an expensive call comes second, though its rows are cheaper."""
+def test_a_filter_with_a_large_fixed_cost_is_placed_where_it_is_not_called():
+    """Both drop everything: the one with an expensive call comes second, although its rows are cheaper."""
     dropped = np.ones((ROWS, 2), bool)
-    look = outlook(dropped, np.array([100.0, 1_000.0]), plain(2), fixed=np.array([1e6, 0.0]), slice_rows=256)
-    assert look.cheapest(look.walk((0, 1))).order == (1, 0)
+    model = cost_model(dropped, np.array([100.0, 1_000.0]), plain(2), fixed=np.array([1e6, 0.0]), slice_rows=256)
+    assert model.cheapest(model.walk((0, 1))).order == (1, 0)
 
 
-def test_one_row_does_not_outvote_what_filters_drop_of_all_rows():
-    """The first filter drops all rows but one. Of that one, what the others do says little about rows that get there:
-    they stand by what they drop of all rows."""
+def test_one_row_does_not_outweigh_what_filters_drop_of_all_rows():
+    """The first filter drops all rows but one. What the others do with that row says little about rows that get there,
+    so they are ordered by what they drop of all rows."""
     dropped = np.zeros((40, 3), bool)
     dropped[1:, 0] = dropped[::10, 1] = dropped[1:37, 2] = True
     assert dropped[0].tolist() == [False, True, False]
-    look = outlook(dropped, np.array([1.0, 100.0, 100.0]), plain(3))
-    assert look.cheapest(look.walk((0, 1, 2))).order == (0, 2, 1)
+    model = cost_model(dropped, np.array([1.0, 100.0, 100.0]), plain(3))
+    assert model.cheapest(model.walk((0, 1, 2))).order == (0, 2, 1)

@@ -1,16 +1,15 @@
-"""A section of a join's report as text for a terminal and as HTML for a notebook."""
+"""Formats a section of a join report as text for a terminal and as HTML for a notebook."""
 
 from __future__ import annotations
 
 import html
 import textwrap
 
-from thalweg.plan.byte_size import size
-from thalweg.plan.window import in_words
+from thalweg.formatting import byte_size, listed, plural, time_span
+from thalweg.report.filter_report_text import CELL, WIDTH
 from thalweg.report.join_section import JoinSection, StreamReport, TableReport
+from thalweg.report.run_sentences import TRIALS, compiling_lines, trial_lines, what_moved
 from thalweg.report.section import SwitchReport, query_words
-from thalweg.report.view import CELL, WIDTH
-from thalweg.report.words import TRIALS, compiling_lines, listed, many, trial_lines, what_moved
 
 NEAR = 0.1
 """A row with more than this share of `max_matches` is reported."""
@@ -25,7 +24,7 @@ _LEFT = (0, 4)
 
 
 def title(section: JoinSection) -> str:
-    """Which run the numbers are of."""
+    """Return the title, which says which run the numbers belong to."""
     run = section.run
     if section.kind == "stream":
         run = f"streaming query {query_words(run, section.query_name)}"
@@ -33,12 +32,12 @@ def title(section: JoinSection) -> str:
             run += f", micro-batches {section.first_batch} to {section.last_batch}"
     elif section.kind == "batch":
         run += ", the first action on this DataFrame (Spark observes only that one)"
-    where = f" in {many(section.buckets, 'bucket')}" if section.kind != "local" else ""
-    return f"{run}: {many(section.results, 'result')}{where}, policy {section.policy}"
+    where = f" in {plural(section.buckets, 'bucket')}" if section.kind != "local" else ""
+    return f"{run}: {plural(section.results, 'result')}{where}, policy {section.policy}"
 
 
 def in_one_line(section: JoinSection) -> str:
-    """One line, for an older run."""
+    """Return one line about an older run."""
     rows = ", ".join(f"{s.stream} {s.rows:,}" for s in section.streams.values())
     return f"{title(section)}; rows: {rows}"
 
@@ -56,8 +55,8 @@ def _table(section: JoinSection) -> list[tuple[str, ...]]:
     lines = [
         (
             s.stream, f"{s.rows:,}", f"{s.kept:,}", f"{s.results:,}", " > ".join(_probe(s, other) for other in s.order),
-            f"{s.window_rows:,}", f"{s.most_rows:,}", size(s.most_bytes),
-            *([size(s.state_bytes)] if stored else []),
+            f"{s.window_rows:,}", f"{s.most_rows:,}", byte_size(s.most_bytes),
+            *([byte_size(s.state_bytes)] if stored else []),
         )
         for s in section.streams.values()
     ]  # fmt: skip
@@ -65,7 +64,7 @@ def _table(section: JoinSection) -> list[tuple[str, ...]]:
 
 
 def facts(section: JoinSection) -> list[str]:
-    """Sentences about what the table does not show."""
+    """Return sentences about what the table does not show."""
     lines = [fact for stream in section.streams.values() for fact in _facts_of(stream, section.buckets)]
     lines += [_fact_of_table(table, section.kind) for table in section.tables.values()]
     lines += [_fact_of_inner(inner) for inner in section.inner.values()]
@@ -74,8 +73,8 @@ def facts(section: JoinSection) -> list[str]:
     chunks = sum(s.state_chunks for s in streams)
     if chunks:
         reloaded = sum(s.reloaded for s in streams)
-        back = f"; {many(reloaded, 'chunk')} read back, where a worker did not know the windows" if reloaded else ""
-        lines.append(f"{size(sum(s.state_bytes for s in streams))} of state in {many(chunks, 'chunk')}{back}")
+        back = f"; {plural(reloaded, 'chunk')} read back by workers that did not hold the windows" if reloaded else ""
+        lines.append(f"{byte_size(sum(s.state_bytes for s in streams))} of state in {plural(chunks, 'chunk')}{back}")
     total = sum(s.total_ns for s in streams) or 1
     shares = ", ".join(
         f"{name} {100 * sum(getattr(s, field_) for s in streams) / total:.1f} %"
@@ -83,71 +82,71 @@ def facts(section: JoinSection) -> list[str]:
     )
     lines += trial_lines(*(sum(getattr(s, name) for s in streams) for name in TRIALS))
     lines += compiling_lines(sum(s.compiling_ns for s in streams))
-    lines.append(f"{total / 1e9:.2f} s, of which {shares}; {many(section.all_switches, 'switch', 'switches')}")
+    lines.append(f"{total / 1e9:.2f} s, of which {shares}; {plural(section.all_switches, 'switch', 'switches')}")
     return lines + _standing_lines(section)
 
 
 def _standing_lines(section: JoinSection) -> list[str]:
-    """Why the orders have not changed; streams with the same reason share a line."""
-    said: dict[str, list[str]] = {}
+    """Return why the orders have not changed. Streams with the same reason share a line."""
+    reasons: dict[str, list[str]] = {}
     for stream in section.streams.values():
         if sentence := section.standing(stream):
-            said.setdefault(sentence, []).append(stream.stream)
-    if len(said) == 1 and len(*said.values()) == len(section.streams):
-        return [f"why the orders are kept: {sentence}" for sentence in said]
-    return [f"why the order of {listed(streams)} is kept: {sentence}" for sentence, streams in said.items()]
+            reasons.setdefault(sentence, []).append(stream.stream)
+    if len(reasons) == 1 and len(*reasons.values()) == len(section.streams):
+        return [f"why the orders are kept: {sentence}" for sentence in reasons]
+    return [f"why the order of {listed(streams)} is kept: {sentence}" for sentence, streams in reasons.items()]
 
 
 def _facts_of(s: StreamReport, buckets: int) -> list[str]:
     counted = [
-        (s.late, f"late, by up to {in_words(s.most_late, s.tick_ns)}, not joined"),
+        (s.late, f"late, by up to {time_span(s.most_late, s.tick_ns)}, not joined"),
         (s.no_time, "without a time, not joined"),
         (s.no_key, "with a key that equals nothing, not joined"),
         (s.filtered, "dropped by a condition on this stream"),
-        (s.ahead, "further in the future than is believed: joined, but the watermark did not follow"),
+        (s.ahead, "too far in the future (max_ahead=): joined, but the watermark did not advance to them"),
     ]
-    lines = [f"{s.stream}: {many(count, 'row')} {what}" for count, what in counted if count]
+    lines = [f"{s.stream}: {plural(count, 'row')} {what}" for count, what in counted if count]
     if s.replicated and buckets > 1:
         lines.append(
-            f"{s.stream}: held in each of {buckets} buckets, and so counted in its window; its rows are counted once"
+            f"{s.stream}: held in each of {buckets} buckets; its window counts every copy, its rows are counted once"
         )
     worker, rows = s.fullest
     if not s.replicated and s.window_rows >= SKEWED_ROWS and rows * len(s.buckets) > SKEWED * s.window_rows:
         lines.append(
-            f"{s.stream}: {worker} of {buckets} holds {100 * rows / s.window_rows:.0f} % of its window: a key is far "
-            "more common than others, or keys are few"
+            f"{s.stream}: {worker} of {buckets} holds {100 * rows / s.window_rows:.0f} % of its window: one key is "
+            "far more common than the others, or there are few keys"
         )
     if s.other_orders:
         lines.append(f"{s.stream}: the order of probes differs in {s.other_orders} of {len(s.buckets)} buckets")
     if s.most_matches > NEAR * s.limit:
         lines.append(
             f"{s.stream}: a row{f' ({s.hottest})' if s.hottest else ''} had {s.most_matches:,} matches by its keys; "
-            f"more than {s.limit:,} (max_matches) fail the join"
+            f"the join fails if there are more than {s.limit:,} (max_matches=)"
         )
     return lines
 
 
 def _fact_of_table(t: TableReport, kind: str) -> str:
-    where = " once by every worker" if kind != "local" else ""
-    held = f"{many(t.window_rows, 'row')} held{where}, {size(t.window_bytes)}"
+    where = " once per worker" if kind != "local" else ""
+    held = f"{plural(t.window_rows, 'row')} held{where}, {byte_size(t.window_bytes)}"
     left = [(t.no_key, "with a key that equals nothing"), (t.filtered, "dropped by a condition on this table")]
     return ", ".join([f"{t.table}: a table, {held}", *(f"{n:,} {what}" for n, what in left if n)])
 
 
 def _fact_of_inner(inner: StreamReport) -> str:
-    held = f"{inner.window_rows:,} held, at most {inner.most_rows:,} ({size(inner.most_bytes)})"
-    return f"{inner.stream}: an inner result, {many(inner.rows, 'row')}, {held}"
+    held = f"{inner.window_rows:,} held, at most {inner.most_rows:,} ({byte_size(inner.most_bytes)})"
+    return f"{inner.stream}: an inner result, {plural(inner.rows, 'row')}, {held}"
 
 
 def _furthest_behind(section: JoinSection) -> list[str]:
-    """For streaming queries, the stream that holds the watermark back."""
+    """Return, for streaming queries, which stream holds the watermark back."""
     if section.kind != "stream":
         return []
     marks = {s.stream: s.watermark for s in section.streams.values() if s.watermark is not None}
     if len(marks) < 2 or len(set(marks.values())) == 1:
         return []
     last, first = min(marks, key=marks.__getitem__), max(marks, key=marks.__getitem__)
-    by = in_words(marks[first] - marks[last], section.streams[last].tick_ns)
+    by = time_span(marks[first] - marks[last], section.streams[last].tick_ns)
     return [f"watermark: {last} is furthest behind, {by} behind {first}"]
 
 
@@ -158,7 +157,7 @@ def _switch_lines(section: JoinSection) -> list[str]:
 
 
 def _place(section: JoinSection, switch: SwitchReport) -> str:
-    """Where the switch was made. The name of a worker ends with the stream, as in `bucket 3 a`."""
+    """Return where the switch was made. The name of a worker ends with the stream, as in `bucket 3 a`."""
     stream = max((s for s in section.streams if switch.worker.endswith(f" {s}")), key=len, default="")
     worker = switch.worker.removesuffix(f" {stream}")
     place = stream if section.kind == "local" and stream else f"{stream} in {worker}" if stream else worker
@@ -166,15 +165,15 @@ def _place(section: JoinSection, switch: SwitchReport) -> str:
 
 
 def as_text(section: JoinSection) -> str:
-    """A table and the facts below it."""
+    """Return a table and the facts below it."""
     rows = _table(section)
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [title(section)]
     for row in rows:
         cells = [c.ljust(w) if i in _LEFT else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
         lines.append("  " + "  ".join(cells).rstrip())
-    for indent, said in ((2, facts(section)), (4, _switch_lines(section))):
-        for fact in said:
+    for indent, sentences in ((2, facts(section)), (4, _switch_lines(section))):
+        for fact in sentences:
             lines += textwrap.wrap(
                 fact, max(WIDTH, len(lines[1])), initial_indent=" " * indent, subsequent_indent=" " * (indent + 2),
                 break_on_hyphens=False,
@@ -183,7 +182,7 @@ def as_text(section: JoinSection) -> str:
 
 
 def as_html(section: JoinSection) -> str:
-    """With inline styles only, because notebooks keep those."""
+    """Return HTML with inline styles only, because notebooks keep those."""
 
     def line(row: tuple[str, ...], tag: str) -> str:
         cells = (
@@ -197,7 +196,7 @@ def as_html(section: JoinSection) -> str:
     sentences = "<br>".join(html.escape(fact) for fact in facts(section))
     switches = "".join(f"<li>{html.escape(text)}</li>" for text in _switch_lines(section))
     shown = " open" if len(section.switches) <= 3 else ""
-    count = many(section.all_switches, "switch", "switches")
+    count = plural(section.all_switches, "switch", "switches")
     return (
         f'<p>{html.escape(title(section))}</p><table style="border-collapse:collapse">{table}</table><p>{sentences}</p>'
         f"<details{shown}><summary>{count}</summary><ol>{switches}</ol></details>"

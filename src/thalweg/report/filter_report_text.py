@@ -1,18 +1,15 @@
-"""A section as text for a terminal and as HTML for a notebook."""
+"""Formats a section of a filter report as text for a terminal and as HTML for a notebook."""
 
 from __future__ import annotations
 
 import html
 import textwrap
 
+from thalweg.formatting import duration, percent_of, plural
+from thalweg.report.run_sentences import TRIALS, compiling_lines, trial_lines, what_moved
 from thalweg.report.section import Section
-from thalweg.report.words import TRIALS, compiling_lines, duration, many, trial_lines, what_moved
 
 WIDTH = 100
-
-
-def _percent(part: float, whole: float) -> str:
-    return f"{100.0 * part / whole:.1f} %" if whole else "-"
 
 
 _HEAD = ("#", "predicate", "rows seen", "pass", "cost/row", "profiled")
@@ -25,8 +22,8 @@ def _has_earlier_orders(section: Section) -> bool:
 
 
 def _table(section: Section) -> list[tuple[str, ...]]:
-    """The header and the rows. *rows seen* and *pass* are those of the order in force; the sums over all orders have a
-    column of their own if they differ."""
+    """Return the header and the rows. *rows seen* and *pass* are those of the order in force; if the sums over all
+    orders differ, they have a separate column."""
     sums = _has_earlier_orders(section)
     cells = []
     for p in section.predicates:
@@ -43,32 +40,32 @@ def _table(section: Section) -> list[tuple[str, ...]]:
 
 
 def _which_orders(section: Section) -> list[str]:
-    """A line that says which numbers are those of the order in force, if the sums over all orders differ."""
+    """Return a line that says which numbers are those of the order in force, if the sums over all orders differ."""
     if not _has_earlier_orders(section):
         return []
-    switches = f", over {many(section.switch_count, 'switch', 'switches')}" if section.switch_count else ""
-    rows = many(section.in_force.rows, "row")
-    return [f"rows seen, pass: the order in force, {rows}; the rest: since the start{switches}"]
+    switches = f", over {plural(section.switch_count, 'switch', 'switches')}" if section.switch_count else ""
+    rows = plural(section.in_force.rows, "row")
+    return [f"rows seen, pass: in the order in force, {rows}; other columns: since the start{switches}"]
 
 
 def _summary(section: Section) -> list[str]:
     saved = section.evaluations_of_all - section.evaluations
     times = ", ".join(
-        f"{name} {_percent(ns, section.total_ns)}"
+        f"{name} {percent_of(ns, section.total_ns)}"
         for name, ns in (
             ("processing", section.processing_ns),
             ("profiling", section.profiling_ns),
             ("re-optimizing", section.reoptimizing_ns),
         )
     )
-    failed = [f"a predicate raised on {many(section.failed, 'row')} that no other dropped"] if section.failed else []
+    failed = [f"a predicate raised on {plural(section.failed, 'row')} that no other dropped"] if section.failed else []
     return [
         *_which_orders(section),
-        f"kept {section.kept:,} of {section.rows:,} rows ({_percent(section.kept, section.rows)})",
+        f"kept {section.kept:,} of {section.rows:,} rows ({percent_of(section.kept, section.rows)})",
         *failed,
         f"{section.evaluations:,} evaluations; all predicates on all rows would be {section.evaluations_of_all:,} "
-        f"({_percent(saved, section.evaluations_of_all)} saved)",
-        f"{section.total_ns / 1e9:.2f} s in {many(len(section.workers), 'worker')}: {times}",
+        f"({percent_of(saved, section.evaluations_of_all)} saved)",
+        f"{section.total_ns / 1e9:.2f} s in {plural(len(section.workers), 'worker')}: {times}",
         *compiling_lines(section.compiling_ns),
         *trial_lines(*(getattr(section, name) for name in TRIALS)),
         *_other_orders(section),
@@ -84,7 +81,7 @@ def _other_orders(section: Section) -> list[str]:
         return []
     has = "has another one" if section.other_orders == 1 else "have others"
     return [
-        f"workers differ: the order is that of the worker that reported last; {section.other_orders} of "
+        f"workers use different orders: this one is from the worker that reported last; {section.other_orders} of "
         f"{section.latest_workers} {has}"
     ]
 
@@ -100,11 +97,11 @@ def _switch_lines(section: Section) -> list[str]:
 def _native_lines(section: Section) -> list[str]:
     if section.native is None:
         return []
-    return ["  in the JVM, before any row travels:", *("    " + line for line in section.native.lines())]
+    return ["  in the JVM, before rows are sent to Python:", *("    " + line for line in section.native.lines())]
 
 
 def as_text(section: Section) -> str:
-    """A table and the facts below it, about `WIDTH` columns wide."""
+    """Return a table and the facts below it, about `WIDTH` columns wide."""
     if not section.names:
         return "\n".join([f"policy {section.policy}; counted: {section.counted}", *_native_lines(section)])
     rows = _table(section)
@@ -121,7 +118,7 @@ def as_text(section: Section) -> str:
         lines += _wrapped(line, 2)
     shown = len(section.switches)
     latest = "" if not shown else ":" if shown == section.switch_count else f", the latest {shown}:"
-    lines.append(f"  {many(section.switch_count, 'switch', 'switches')}{latest}")
+    lines.append(f"  {plural(section.switch_count, 'switch', 'switches')}{latest}")
     for line in _switch_lines(section):
         lines += _wrapped(line, 4)
     for line in _standing_lines(section):
@@ -136,7 +133,7 @@ def _wrapped(line: str, indent: int) -> list[str]:
 
 
 def in_one_line(section: Section) -> str:
-    """One line, for an older run."""
+    """Return one line about an older run."""
     if not section.names and section.native is not None:
         return f"{section.run}: native predicates only; order {', '.join(section.native.order)}"
     order = f"; order {', '.join(section.order)}" if section.order else ""
@@ -148,8 +145,8 @@ _BAR = ";background:linear-gradient(to right,rgba(70,130,180,.35) {share:.0f}%,t
 
 
 def as_html(section: Section) -> str:
-    """With inline styles only, because notebooks keep those. The bar behind *rows seen* shows the share of the rows in
-    that order that reached the predicate."""
+    """Return HTML with inline styles only, because notebooks keep those. The bar in *rows seen* shows the share of the
+    rows in that order that reached the predicate."""
 
     def line(row: tuple[str, ...], tag: str, share: float | None = None) -> str:
         cells = []
@@ -167,7 +164,7 @@ def as_html(section: Section) -> str:
     facts = "<br>".join(html.escape(fact) for fact in [*_summary(section), *_standing_lines(section)])
     switches = "".join(f"<li>{html.escape(text)}</li>" for text in _switch_lines(section))
     shown = " open" if len(section.switches) <= 3 else ""
-    count = many(section.switch_count, "switch", "switches")
+    count = plural(section.switch_count, "switch", "switches")
     natives = "".join(f"<li>{html.escape(text)}</li>" for text in section.native.lines()) if section.native else ""
     in_jvm = f"<details open><summary>in the JVM</summary><ol>{natives}</ol></details>" if natives else ""
     head = f"<p><b>{html.escape(section.policy)}</b>: {html.escape(section.counted)}</p>{in_jvm}"

@@ -1,0 +1,170 @@
+"""Formats numbers, sizes and durations, in the same way in errors, explanations, reports and the demo.
+
+>>> byte_size(3_450_000_000), percent(1 / 3), duration(3_210.0), plural(1200, "row")
+('3.5 GB', '33.3 %', '3.2 µs', '1,200 rows')
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+_SIZES = (("kB", 10**3), ("MB", 10**6), ("GB", 10**9))
+_SHORT = (("ns", 1, 1000), ("µs", 10**3, 1000), ("ms", 10**6, 1000), ("s", 10**9, 120))
+"""A unit, its length in nanoseconds, and the count from which the next unit is used."""
+_LONG = (("min", "s", 10**9, 60, 60), ("h", "min", 60 * 10**9, 60, 24), ("d", "h", 3600 * 10**9, 24, math.inf))
+"""A unit, the next smaller unit, its length in nanoseconds, how many of these make one unit, and the limit as above."""
+_EXACT = (("d", 86_400 * 10**9), ("h", 3600 * 10**9), ("min", 60 * 10**9), ("s", 10**9), ("ms", 10**6), ("µs", 10**3),
+          ("ns", 1))  # fmt: skip
+
+
+def whole_number(value: float) -> str:
+    """Format a number without decimals, with separators.
+
+    >>> whole_number(1234567.8)
+    '1,234,568'
+    """
+    return f"{value:,.0f}"
+
+
+def few_digits(number: float) -> str:
+    """Format a number with three significant digits, but with all digits from 1,000 on.
+
+    >>> few_digits(0.28571), few_digits(14.2857), few_digits(86_400)
+    ('0.286', '14.3', '86,400')
+    """
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
+
+
+def percent(share: float) -> str:
+    """Format a share as a percentage with three significant digits.
+
+    >>> percent(1 / 3), percent(1), percent(0.0002)
+    ('33.3 %', '100 %', '0.02 %')
+    """
+    return f"{100 * share:.3g} %"
+
+
+def percent_of(part: float, whole: float) -> str:
+    """Format a part of a whole as a percentage with one decimal; a dash if the whole is 0.
+
+    >>> percent_of(1, 3), percent_of(0, 0)
+    ('33.3 %', '-')
+    """
+    return f"{100.0 * part / whole:.1f} %" if whole else "-"
+
+
+def rounded_percent(share: float | None) -> str:
+    """Format a share as a percentage for a narrow column: one decimal below 10 %, none above.
+
+    >>> rounded_percent(0.5), rounded_percent(0.0123), rounded_percent(0.0001), rounded_percent(None)
+    ('50 %', '1.2 %', '0.0 %', '-')
+    """
+    if share is None:
+        return "-"
+    return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
+
+
+def times(ratio: float) -> str:
+    """Format a ratio for a sentence.
+
+    >>> times(3.14159), times(250.0)
+    ('3.1 times', '250 times')
+    """
+    return f"{ratio:.0f} times" if ratio >= 10 else f"{ratio:.1f} times"
+
+
+def byte_size(count: int) -> str:
+    """Format a number of bytes in the unit that leaves one to three digits before the decimal point; more digits only
+    from 1,000 GB on.
+
+    >>> byte_size(1), byte_size(999), byte_size(1_000), byte_size(999_949), byte_size(999_950), byte_size(10**15)
+    ('1 byte', '999 bytes', '1.0 kB', '999.9 kB', '1.0 MB', '1,000,000.0 GB')
+    """
+    if count < 1000:
+        return f"{count} {'byte' if count == 1 else 'bytes'}"
+    unit, per = next((named for named in _SIZES if round(count / named[1], 1) < 1000), _SIZES[-1])
+    return f"{count / per:,.1f} {unit}"
+
+
+def plural(count: int, one: str, several: str = "") -> str:
+    """Format a count with its noun.
+
+    >>> plural(1, "switch", "switches"), plural(1200, "switch", "switches"), plural(0, "worker")
+    ('1 switch', '1,200 switches', '0 workers')
+    """
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join names for a sentence.
+
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])
+
+
+def duration(ns: float | None) -> str:
+    """Format a time per row, in ns, µs or ms.
+
+    >>> duration(4.9), duration(999.7), duration(3_210.0), duration(45e6), duration(None)
+    ('5 ns', '1.0 µs', '3.2 µs', '45.0 ms', 'unknown')
+    """
+    if ns is None:
+        return "unknown"
+    if round(ns) < 1_000:
+        return f"{ns:.0f} ns"
+    return f"{ns / 1e3:,.1f} µs" if ns < 999_950 else f"{ns / 1e6:,.1f} ms"
+
+
+def total_duration(ns: float) -> str:
+    """Format a total time, in ns, µs, ms or s.
+
+    >>> total_duration(400), total_duration(90_000), total_duration(400_000), total_duration(1_500_000_000)
+    ('400 ns', '90.0 µs', '0.4 ms', '1.50 s')
+    """
+    if ns < 100_000:
+        return duration(ns)
+    return f"{ns / 1e6:,.1f} ms" if ns < 1e9 else f"{ns / 1e9:,.2f} s"
+
+
+def time_span(ticks: int, tick_ns: int | None) -> str:
+    """Format a length of event time, rounded. `tick_ns` is None if the time column holds integers of unknown unit.
+
+    >>> time_span(0, 1), time_span(999_949, 1), time_span(999_950, 1), time_span(119_950, 10**6)
+    ('0 s', '999.9 µs', '1 ms', '2 min')
+    >>> time_span(86_399, 10**9), time_span(90_000_000, 10**6), time_span(1, None)
+    ('1 d', '1 d 1 h', '1 tick of time')
+    """
+    if tick_ns is None:
+        return f"{plural(ticks, 'tick')} of time"
+    ns = ticks * tick_ns
+    if not ns:
+        return "0 s"
+    for unit, unit_ns, end in _SHORT:
+        tenths = (10 * ns + unit_ns // 2) // unit_ns
+        if tenths < 10 * end:
+            return f"{tenths / 10:g} {unit}"
+    for unit, part, part_ns, parts, most in _LONG:
+        whole, rest = divmod((ns + part_ns // 2) // part_ns, parts)
+        text = f"{whole:,} {unit} {rest} {part}" if rest else f"{whole:,} {unit}"
+        if whole < most:
+            break
+    return text
+
+
+def exact_time_span(ticks: int, tick_ns: int | None) -> str:
+    """Format a length of event time without rounding, so that different lengths are written differently.
+
+    >>> exact_time_span(5_010_000, 1_000), exact_time_span(90_000, 10**6), exact_time_span(7, None)
+    ('5 s 10 ms', '1 min 30 s', '7 ticks of time')
+    """
+    if tick_ns is None or not ticks:
+        return time_span(ticks, tick_ns)
+    parts, rest = [], ticks * tick_ns
+    for unit, unit_ns in _EXACT:
+        count, rest = divmod(rest, unit_ns)
+        if count:
+            parts.append(f"{count:,} {unit}")
+    return " ".join(parts)
