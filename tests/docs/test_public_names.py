@@ -1,4 +1,4 @@
-"""Every name of Thalweg's that the documentation writes exists, and every error a user may catch is public."""
+"""Every Thalweg name in the documentation exists, and every error that a user may catch is public."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OBJECTS = {
     r"q\.([a-z]\w+)": tw.ContinuousQuery,
     r"j\.([a-z]\w+)": tw.Join,
 }
-"""What the pages call an object of each class."""
+"""How the pages name an object of each class."""
 
 
 def names(page: Path, pattern: str) -> set[str]:
@@ -31,18 +31,17 @@ def names(page: Path, pattern: str) -> set[str]:
 
 
 def known(cls: type) -> set[str]:
-    """Methods, properties and what is set when an object is made."""
+    """Return the methods and properties of a class, and the attributes that its constructor sets."""
     return set(dir(cls)) | set(re.findall(r"self\.([a-z]\w*)", inspect.getsource(cls)))
 
 
 EXCEPTION = r"\b([A-Z]\w*(?:Error|Exception|Warning))\b"
 OF_OTHERS = {"StackOverflowError"}
-"""Exceptions of Java that the pages warn of."""
+"""Java exceptions that the pages mention."""
 
 
 def unknown_exceptions(text: str) -> set[str]:
-    """Exceptions that a text names, in whatever form, and that a reader can import neither from Thalweg nor from
-    Python."""
+    """Return the exceptions that a text names and that a reader can import neither from Thalweg nor from Python."""
     named = set(re.findall(EXCEPTION, text)) - OF_OTHERS
     return {name for name in named if name not in tw.__all__ and not hasattr(builtins, name)}
 
@@ -65,7 +64,7 @@ def test_every_exception_in_a_public_docstring_exists():
 
 
 def test_every_error_is_public():
-    """Wherever it is defined: what a user may meet, a user can catch."""
+    """A user can catch every error that Thalweg raises, wherever it is defined."""
     for module in pkgutil.walk_packages(thalweg.__path__, "thalweg."):
         if not module.name.startswith("thalweg.lab"):  # its extra need not be installed
             importlib.import_module(module.name)

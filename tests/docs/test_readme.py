@@ -1,4 +1,4 @@
-"""The README's example runs as it stands and prints what the README says."""
+"""The README's examples run as written and print what the README says."""
 
 from __future__ import annotations
 
@@ -15,9 +15,17 @@ def test_the_example_prints_what_the_readme_says(spark, capsys):
     codes = re.findall(r"```python\n(.*?)```", text, flags=re.S)
     prints = re.findall(r"\nprints\n\n```\n(.*?)```", text, flags=re.S)
     assert len(codes) == len(prints) == 3
+    ran = []
     for code, printed in zip(codes, prints, strict=True):
-        exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
+        ran.append({"__name__": "__main__"})
+        exec(compile(code, "README.md", "exec"), ran[-1])
         assert capsys.readouterr().out == printed
+    shown = text[text.index("Example output") : text.index("## Joins of many streams")]
+    report = ran[0]["keep"].report()
+    assert report.sections[0].order[0] == "server_error"
+    assert f"1  {report.sections[0].order[0]} " in shown
+    assert f"kept {report.sections[0].kept} of 200,000 rows" in shown
+    assert str(report).splitlines()[1].split() == shown.split("```text\n")[1].splitlines()[1].split()
 
 
 @pytest.mark.parametrize("document", ["joins.md", "filters.md"])

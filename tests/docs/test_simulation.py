@@ -1,4 +1,4 @@
-"""The examples of the page on simulation run as they stand, one after the other, and print what the page says."""
+"""The examples of the page on simulation run as written, one after the other, and print what the page says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page on SQL: its examples run one after the other and print what it says; its tables tell what is."""
+"""The page on SQL: its examples run one after the other and print what it says; its tables are correct."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_every_function_is_on_the_page():
 
 
 def ours(session: tw.Session, expression: str) -> Any:
-    """Its value on the row, as the page tells it."""
+    """Return the value of an expression on the row, as the page writes it."""
     found = session.query(f"SELECT {expression} AS x FROM r").dataframe()
     table = found if isinstance(found, pa.Table) else found.toArrow()
     return f"`{table['x'][0].as_py()!r}`"
