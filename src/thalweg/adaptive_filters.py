@@ -80,8 +80,8 @@ def filters(
         the row and its values. ``"dead-letter"``: the row is set aside and counted; see :meth:`Filters.tagged` and
         :meth:`Filters.failed`.
     redact
-        If True, errors and rows that are set aside contain no values of rows and no exception messages, only the types
-        of the exceptions.
+        If True, errors contain no values of rows and no exception messages, only the types of the exceptions. This
+        includes the column of errors of rows that are set aside; their own columns keep their values.
     time_limit
         The number of seconds that a predicate may take for one slice of a few thousand rows. If it takes longer, the
         query fails with an error that names the predicate.
@@ -99,8 +99,9 @@ def filters(
 
     Notes
     -----
-    A setting that is not given is read from Spark's configuration (``spark.thalweg.policy``), then from the environment
-    (``THALWEG_POLICY``), and then has its default. It is read each time the filters are applied to data.
+    A setting that is not given, except `on_error`, is read from Spark's configuration (``spark.thalweg.policy``), then
+    from the environment (``THALWEG_POLICY``), and then has its default. It is read each time the filters are applied to
+    data.
 
     Examples
     --------

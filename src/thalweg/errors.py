@@ -42,7 +42,7 @@ class SqlError(PlanError):
 
 
 class PredicateError(ThalwegError, RuntimeError):
-    """Raised if the set-up of a predicate fails, or if a predicate does not return one bool per row."""
+    """Raised if the set-up of a predicate fails, or if a predicate does not return one truth value per row."""
 
 
 class WrongAnswerError(PredicateError):
@@ -88,7 +88,7 @@ class FunctionError(ExpressionError):
 
 
 class JoinLimitError(ThalwegError, RuntimeError):
-    """Raised if one row of a join has more results than `max_matches` allows."""
+    """Raised if a row of a join has more matches than `max_matches`, or the windows need more than `max_bytes`."""
 
 
 class SumOverflowError(ThalwegError, OverflowError):

@@ -33,7 +33,8 @@ def test_the_tree_has_every_predicate_with_who_evaluates_it():
     assert (source.name, source.details) == ("Input", ("reads text, x",))
     assert told.adapts == ("the order of the 3 predicates",)
     assert told.lines("Settings") == (
-        "a row that fails stops the query (on_error='raise')", "adapting takes at most 2 % of the time (budget=)",
+        "a row that fails stops the query (on_error='raise')",
+        "adapting takes at most 2 % of the time (budget=), plus up to 12.0 ms per worker at the start",
     )  # fmt: skip
     assert told.lines("Order") == ()
 
@@ -56,8 +57,8 @@ def test_settings_that_matter():
     assert told.lines("Settings") == (
         "rows that fail are set aside and counted; tagged() and failed() return them (on_error='dead-letter')",
         "the query fails if a predicate takes longer than 2.5 s for a slice (time_limit=)",
-        "adapting takes at most 10 % of the time (budget=)",
-        "errors and rows that are set aside contain no values of rows (redact=)",
+        "adapting takes at most 10 % of the time (budget=), plus up to 12.0 ms per worker at the start",
+        "errors, also those of rows that are set aside, contain no values of rows (redact=)",
         "event records are appended to run.jsonl (events=)",
     )
     assert not Path("run.jsonl").exists()

@@ -240,7 +240,7 @@ def test_what_was_counted_stands_beside_what_was_estimated() -> None:
     assert 0 < found < looked
     expected = (
         f"{estimated[0]}; counted: {TCP.num_rows} rows in, {kept} kept ({100 * kept / TCP.num_rows:.3g} %), "
-        f"{kept} rows to the join, {100 * found / looked:.3g} % of {looked} probes found one",
+        f"{kept} rows to the join, {100 * found / looked:.3g} % of {looked} probes found a row of it",
         f"{estimated[1]}; counted: {UDP.num_rows} rows to the join",
     )
     assert after.estimates == expected

@@ -72,10 +72,10 @@ WRONG: list[tuple[Use, str]] = [
     (lambda s: s.function("", len, returns="int"), "must be a non-empty string"),
     (lambda s: s.function(None, len, returns="int"), "must be a non-empty string"),
     (lambda s: s.function("f", 5, returns="int"), "5 is not callable; give a function"),
-    (lambda s: s.function("f", len, returns="integr"), "is not a supported type; use 'boolean'"),
-    (lambda s: s.function("f", len, returns=int), "is not a supported type; use 'boolean'"),
-    (lambda s: s.function("f", len, returns=pa.list_(pa.int32())), "is not a supported type; use 'boolean'"),
-    (lambda s: s.function("f", len, returns="array<int>"), "is not a supported type; use 'boolean'"),
+    (lambda s: s.function("f", len, returns="integr"), "is not a supported type; use for example"),
+    (lambda s: s.function("f", len, returns=int), "is not a supported type; use for example"),
+    (lambda s: s.function("f", len, returns=pa.list_(pa.int32())), "is not a supported type; use for example"),
+    (lambda s: s.function("f", len, returns="array<int>"), "is not a supported type; use for example"),
     (lambda s: s.function("f", len, returns="int", cost=-1), "must be a number of microseconds per row"),
     (lambda s: s.function("f", len, returns="int", cost="x"), "must be a number of microseconds per row"),
     (lambda s: s.function("f", len, returns="int", cost=True), "must be a number of microseconds per row"),
@@ -118,7 +118,7 @@ def test_functions_named_like_sqls_are_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["a b", "a.b", "f;g", "f(x), g", "f--", "5f"])
 def test_functions_are_named_by_words(name: str) -> None:
-    with pytest.raises(tw.PlanError, match="only letters, digits and _; choose another"):
+    with pytest.raises(tw.PlanError, match="only letters, digits and _, and must not begin with a digit"):
         tw.session().function(name, len, returns="int")
 
 

@@ -95,7 +95,7 @@ def test_a_handle_is_asked_as_spark_s_own(spark, tmp_path: Path):
         assert handle.exception() is None
         assert handle.awaitTermination(0.01) is False
         assert handle.lastProgress["numInputRows"] >= 0
-        with pytest.raises(tw.PlanError, match="'pairs' is running"):
+        with pytest.raises(tw.PlanError, match="'pairs' is already running"):
             s.query(JOIN, name="pairs").start(format="noop")
         wait_until(lambda: "2 results" in str(handle.report()), "the report of both results")
         assert "counted: 2 results" in str(handle.explain())
@@ -138,7 +138,7 @@ def test_finished_data_are_written_once(spark, tmp_path: Path):
 def test_rows_windows_are_refused_on_spark_with_the_remedy(spark, tmp_path: Path):
     streams = files(tmp_path, {"a": [rows([0])], "b": [rows([0])]})
     s = on_spark(spark, streams)
-    with pytest.raises(tw.SqlError, match=r"line 1, column 18: a \[ROWS 5\].*write a window of time"):
+    with pytest.raises(tw.SqlError, match=r"line 1, column 18: a \[ROWS 5\].*use a time window"):
         s.query("SELECT a.id FROM a [ROWS 5], b [RANGE 1 SECOND] WHERE a.k = b.k")
     with pytest.raises(tw.SqlError, match=r"line 1, column 8: count\(DISTINCT a.k\): .*finished data"):
         s.query("SELECT count(DISTINCT k) FROM a [RANGE 1 SECOND]")
@@ -250,7 +250,7 @@ def test_a_checkpoint_that_is_in_use_is_not_taken_from_a_query(spark, tmp_path: 
         ):
             with pytest.raises(tw.PlanError, match=r"the query one is running with the checkpoint"):
                 s.query("SELECT id FROM a", name="two").start(format="noop", checkpoint=same)
-        with pytest.raises(tw.PlanError, match="'ONE' is running"):
+        with pytest.raises(tw.PlanError, match="'ONE' is already running"):
             s.query("SELECT id FROM a", name="ONE").start(format="noop")
         assert first.isActive
     finally:
@@ -284,7 +284,7 @@ def test_what_spark_raises_in_a_run_is_an_error_of_ours(spark, tmp_path: Path):
     s.function("lines", _lines, "bigint")
     told = {
         "SELECT 1 / id AS x FROM a": r"^DIVIDE_BY_ZERO: Division by zero; write x / nullif\(y, 0\)$",
-        "SELECT inverse(id) AS x FROM a": r"^function 'inverse' raised ZeroDivisionError: .* condition in WHERE$",
+        "SELECT inverse(id) AS x FROM a": r"^function 'inverse' raised ZeroDivisionError: .* filter them out in WHERE$",
         "SELECT lines(id) AS x FROM a": r"(?s)^function 'lines' raised ValueError: one\n\ntwo.*given 0; .* in WHERE$",
         "SELECT CAST(concat('a. ', CAST(id AS STRING)) AS INT) AS x FROM a": r"^CAST_INVALID_INPUT: .*'a\. 0'.*; drop",
         "SELECT id FROM a WHERE inverse(id) > 0": r"^predicate 'inverse\(a.id\) > 0' raised ZeroDivisionError",

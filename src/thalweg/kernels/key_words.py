@@ -56,8 +56,8 @@ class KeyKind:
             if family != families[0]:
                 first, first_kind = columns[0]
                 raise PlanError(
-                    f"{first} is {first_kind} and {name} is {kind}, which cannot be compared; cast one of them to the "
-                    "type of the other"
+                    f"{first} is {first_kind} and {name} is {kind}, which cannot be compared; cast one of the columns "
+                    "in the data before the join, or write the join in SQL: s.query accepts CAST(...) = ..."
                 )
         family = families[0]
         assert family is not None

@@ -291,7 +291,7 @@ def _type_remedy(args: tuple[Expression, ...]) -> str:
         if all(can_cast(one.type, kind) for one in args):
             return f"CAST each of them AS {sql_name(kind)}"
     times = [a for a in args if is_.is_timestamp(a.type) or is_.is_date(a.type)]
-    if times and any(isinstance(a, Value) for a in args):
+    if len(times) > 1 and any(isinstance(a, Value) for a in times):
         return "write the time as plain text, '2026-01-31 12:30:00', which is read as the other type, in UTC"
     return "convert one of them before registering the stream, or with s.function(...)"
 
@@ -315,7 +315,10 @@ def _comparison(name: str, args: tuple[Expression, ...], refuse: Refuse) -> Call
     made = _to_common_type(name, args, refuse)
     if not (is_number(made[0].type) or is_.is_primitive(made[0].type) or is_.is_string(made[0].type)
             or is_.is_binary(made[0].type) or is_.is_null(made[0].type)):  # fmt: skip
-        refuse(f"{text_of(made[0])} is {made[0].type}, which cannot be compared; compare a part of it")
+        refuse(
+            f"{text_of(made[0])} is {made[0].type}, which cannot be compared; select a part of it before registering "
+            "the stream, or with s.function(...)"
+        )
     return call(name, made, pa.bool_())
 
 

@@ -89,7 +89,10 @@ class JoinGraph:
                 parts.append([alias, *self.tree(alias, whole=False).parents])
         if len(parts) > 1:
             text = " and ".join("{" + ", ".join(sorted(part)) + "}" for part in parts)
-            raise PlanError(f"on= does not connect all streams: {text} have no equality between them; add one")
+            raise PlanError(
+                f"on= does not connect all streams: no equality of two plain columns links {text}; add one (an "
+                "equality with CAST or an operator is only checked on joined rows)"
+            )
 
     @cached_property
     def column_of(self) -> tuple[Mapping[str, str], ...]:

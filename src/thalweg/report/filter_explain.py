@@ -9,8 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from thalweg.adapt.profiling_budget import LOAN_NS
 from thalweg.errors import PlanError
-from thalweg.formatting import percent
+from thalweg.formatting import percent, total_duration
 from thalweg.plan import FilterPlan, NativePredicate, Predicate, find_column
 from thalweg.plan.pipeline import Pipeline
 from thalweg.report.explanation import ADAPTS, Explanation, Paragraph
@@ -85,7 +86,7 @@ def explain_filters(
 def rows_and_kept(report: Report) -> str:
     """Return what filters have counted over all their runs; empty if they have counted nothing."""
     rows, kept, failed = (sum(getattr(s, name) for s in report.sections) for name in ("rows", "kept", "failed"))
-    raised = f", {failed:,} failed (one raised and none was false)" if failed else ""
+    raised = f", {failed:,} failed (a predicate raised and none was false)" if failed else ""
     return f"{rows:,} rows in, {kept:,} kept ({percent(kept / rows)}){raised}" if rows else ""
 
 
@@ -156,10 +157,13 @@ def _settings(settings: FilterSettings) -> Iterator[str]:
         yield f"the query fails if a predicate takes longer than {settings.time_limit:g} s for a slice (time_limit=)"
     budget = getattr(settings.profile, "budget", None)
     if budget is not None:
-        yield f"adapting takes at most {percent(budget)} of the time (budget=)"
+        yield (
+            f"adapting takes at most {percent(budget)} of the time (budget=), plus up to {total_duration(LOAN_NS)} per "
+            "worker at the start"
+        )
     yield from (f"{name}={value}" for name, value in settings.of_policy.items() if name != "budget")
     if settings.redact:
-        yield "errors and rows that are set aside contain no values of rows (redact=)"
+        yield "errors, also those of rows that are set aside, contain no values of rows (redact=)"
     if settings.events is not None:
         yield f"event records are appended to {settings.events} (events=)"
 

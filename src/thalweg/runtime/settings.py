@@ -78,8 +78,8 @@ class AdaptSettings:
     events: str | os.PathLike[str] | None = None
     """The file for event records (JSON lines), written by the driver."""
     redact: bool = False
-    """Whether errors, reports, event records and rows set aside contain no value of a row, and no message of an
-    exception, which may contain one. Only the types of exceptions are shown."""
+    """Whether errors (also those of rows set aside), reports and event records contain no value of a row, and no
+    message of an exception, which may contain one. Only the types of exceptions are shown."""
 
     def __post_init__(self) -> None:
         _ = self.profile

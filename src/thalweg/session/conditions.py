@@ -23,7 +23,7 @@ from thalweg.plan.relation import UserFunction
 from thalweg.plan.type_rules import plain_type
 
 Native = Callable[[Condition], Any]
-"""Makes a Spark Column of a condition."""
+"""Makes a Spark Column of a condition; None if all conditions are evaluated in this process."""
 
 
 @overload
@@ -39,7 +39,8 @@ def predicates(
 def predicates(
     node: Filter, functions: Mapping[str, UserFunction], native: Native | None = None
 ) -> Sequence[Predicate | NativePredicate]:
-    """Return one predicate per condition of a filter. `native` makes the Columns of those that run in the JVM."""
+    """Return one predicate per condition of a filter. `native` makes the Columns of those that run in the JVM, all of
+    them before the others."""
     conditions, joined = node.conditions, subject(node) == "joined rows"
     # any existing column, for conditions that read none
     anything = Ref("", node.schema.names[0], plain_type(node.schema.types[0]))

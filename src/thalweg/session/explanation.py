@@ -259,4 +259,4 @@ def _of_stream(report: JoinReport, alias: str) -> str:
             if other == alias:
                 looked, found = looked + evaluated, found + passed
     counts = f"{rows:,} rows to the join" + (f", {late:,} of them late" if late else "")
-    return counts + (f", {percent(found / looked)} of {looked:,} probes found one" if looked else "")
+    return counts + (f", {percent(found / looked)} of {looked:,} probes found a row of it" if looked else "")

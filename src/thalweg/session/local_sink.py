@@ -55,7 +55,7 @@ class LocalSink:
         if options:
             raise PlanError(f"options={dict(options)!r}: a session without Spark takes no options; remove them")
         if kind not in ("parquet", "csv", "noop"):
-            raise PlanError(f"format={kind!r} needs Spark; a session without Spark writes 'parquet', 'csv' or 'noop'")
+            raise PlanError(f"format={kind!r}: a session without Spark writes only 'parquet', 'csv' or 'noop'")
         if kind == "noop":
             return cls(None, kind, schema, None)
         if path is None:

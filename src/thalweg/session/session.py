@@ -203,7 +203,10 @@ class Session:
             if not isinstance(value, bool):
                 raise PlanError(f"function {name!r}: {word}={value!r} must be True or False")
         if not key.isidentifier():
-            raise PlanError(f"function {name!r}: a name may contain only letters, digits and _; choose another name")
+            raise PlanError(
+                f"function {name!r}: a name may contain only letters, digits and _, and must not begin with a digit; "
+                "choose another name"
+            )
         try:
             known = type(sqlglot.parse_one(f"{name}(x)", dialect="spark")).__name__ != "Anonymous"
         except sqlglot.errors.SqlglotError:
@@ -215,7 +218,8 @@ class Session:
         kind = type_of(returns)
         if kind is None:
             raise PlanError(
-                f"function {name!r}: returns={returns!r} is not a supported type; use 'boolean', 'double' or 'string'"
+                f"function {name!r}: returns={returns!r} is not a supported type; use for example 'boolean', 'double' "
+                "or 'string'"
             )
         number = isinstance(cost, int | float) and not isinstance(cost, bool)
         if cost is not None and not (number and 0 <= cost < math.inf):

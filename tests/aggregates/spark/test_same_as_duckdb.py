@@ -179,7 +179,7 @@ def test_what_is_refused(spark, tmp_path: Path):
     assert aggregate(files.finished(spark), spec).toArrow()["agg 0"].to_pylist() == [1]
     with pytest.raises(PlanError, match="no column 'y'"):
         aggregate(files.stream(spark), replace(spec, keys=("y",)))
-    with pytest.raises(PlanError, match="x is string; a time is a timestamp or a whole number"):
+    with pytest.raises(PlanError, match="the time x is string; cast it to a timestamp or a whole number"):
         aggregate(files.stream(spark), replace(spec, time="x"))
 
 

@@ -200,7 +200,9 @@ def _grouping(
             )
         if pa.types.is_nested(key.type):
             clauses.source.refuse(
-                node, f"{text_of(key)} is {key.type}, which GROUP BY does not support; group by a part of it"
+                node,
+                f"{text_of(key)} is {key.type}, which GROUP BY does not support; select a part of it before "
+                "registering the stream, or with s.function(...)",
             )
         if key not in keys:
             keys.append(key)

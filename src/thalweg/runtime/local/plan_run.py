@@ -255,7 +255,7 @@ class LocalPlan:
         yield from grouped_batches(rows, operator, marks, self._watermark.now, count)
         if counted and counted[0].late > WORTH_A_WARNING * counted[0].rows:
             warnings.warn(
-                f"{counted[0].late:,} of {counted[0].rows:,} rows came after their windows were closed and are in no "
+                f"{counted[0].late:,} of {counted[0].rows:,} rows were late, below the watermark, and are in no "
                 "window: the stream is not in order; raise its lateness=",
                 stacklevel=2,
             )
