@@ -25,6 +25,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.errors import ExpressionError, PredicateError, WrongAnswerError
+from thalweg.formatting import plural
 from thalweg.plan.predicate import is_column
 
 Bits = NDArray[np.bool_]
@@ -204,6 +205,7 @@ def as_mask(result: Any, rows: int, name: str) -> Bits:
         )
     if len(mask) != rows:
         raise PredicateError(
-            f"predicate {name!r} got {rows} rows and returned {len(mask)} values; it must return one per row"
+            f"predicate {name!r} got {plural(rows, 'row')} and returned {plural(len(mask), 'value')}; it must "
+            "return one per row"
         )
     return mask

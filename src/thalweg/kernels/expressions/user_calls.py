@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.errors import FunctionError, WrongAnswerError
+from thalweg.formatting import plural
 from thalweg.kernels.user_frame import raised_at
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.type_rules import is_number, plain_type, sql_name
@@ -38,7 +39,7 @@ def call_user(
         made = _array_of(function, result)
         if len(made) != rows:
             raise WrongAnswerError(
-                f"function {function.name!r} got {rows} rows and returned {len(made)} values; "
+                f"function {function.name!r} got {plural(rows, 'row')} and returned {plural(len(made), 'value')}; "
                 "it must return one per row"
             )
     else:
