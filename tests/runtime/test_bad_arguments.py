@@ -117,7 +117,7 @@ def test_an_events_file_that_cannot_be_written_is_reported_before_a_row_is_read(
 
 @pytest.mark.parametrize(
     ("answer", "words"),
-    [(lambda s: pa.array([True]), ["2 rows", "1 values"]), (lambda s: s, ["string", "booleans"])],
+    [(lambda s: pa.array([True]), ["2 rows", "1 value;"]), (lambda s: s, ["string", "booleans"])],
 )
 def test_a_vectorized_predicate_with_a_wrong_answer_is_named(answer: Any, words: list[str]):
     keep = tw.filters(tw.predicate(answer, "line", name="odd", vectorized=True))
