@@ -86,7 +86,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.sql.streaming.stateStore.providerClass",
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
         )
-        .config(  # the default starts a program for every file of a checkpoint: as joins.md says; tests/where has it
+        .config(  # the default starts a program for every file of a checkpoint: see joins.md; `deployments` has it
             "spark.sql.streaming.checkpointFileManagerClass",
             "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
         )

@@ -1,7 +1,7 @@
 """`make test-long`: the tests that are too long for `make test`, in a run that can be interrupted and continued.
 
 - A test marked `long` runs in test-long only. It has a short sample in `make test`: other parameters of the same test,
-  or the test that the mark names: `@pytest.mark.long(sample="test_one_kill")`, or `sample="tests/where/x.py::test_y"`.
+  or the test that the mark names: `@pytest.mark.long(sample="test_one_kill")`, or `sample="tests/plan/x.py::test_y"`.
 - A Hypothesis test with `@examples(25, long=2_000)` runs in both, with so many cases.
 
 With `--long` pytest selects both kinds. What passes is written to a file with a digest of the code, so that the next

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 import thalweg as tw
-from tests.sql.corpus_query import all_queries
-from tests.sql.corpus_streams import register
+from tests.session.corpus_query import all_queries
+from tests.session.corpus_streams import register
 
 LIMIT_MS = 20.0
 _TIME = pa.timestamp("us")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.adapt.seen import seen
-from tests.runtime.virtual_stream import VirtualStream, least
+from tests.adapt.virtual_stream import VirtualStream, least
 from thalweg.adapt.drift_alarm import LEAST_MOVES, Regimes
 from thalweg.adapt.profiling_budget import ProfilingBudget
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.runtime.drawn_chain import DrawnChain
-from tests.runtime.slice_log import watch_slices
-from tests.runtime.virtual_stream import UNIT_NS, VirtualStream
+from tests.adapt.drawn_chain import DrawnChain
+from tests.adapt.slice_log import watch_slices
+from tests.adapt.virtual_stream import UNIT_NS, VirtualStream
 from thalweg.adapt.slice_length import FIRST_ROWS, SLIP_NS, URGENT_NS, SliceLength
 
 

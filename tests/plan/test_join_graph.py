@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.joins.generated import graphs
+from tests.runtime.joins.generated import graphs
 from thalweg.errors import PlanError
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_plan import JoinPlan

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.joins.generated import Case, cases, graphs
+from tests.runtime.joins.generated import Case, cases, graphs
 from thalweg.errors import PlanError
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_plan import JoinPlan

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.sql.planned import catalog, declared
+from tests.optimizer.planned import catalog, declared
 from thalweg.errors import CheckpointError
 from thalweg.optimizer import optimize
 from thalweg.plan.plan_state import PlanState

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import thalweg as tw
-from tests.runtime.outcomes import Outcomes
+from tests.runtime.filters.outcomes import Outcomes
 from tests.runtime.spark.waiting import wait_until
 from thalweg.plan import Pipeline
 

@@ -1,0 +1,139 @@
+"""Work is encoded as text and decoded to event records."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.kernels.watched import Watched
+from tests.runtime.filters.scripted import Scripted
+from thalweg.adapt import make_policy
+from thalweg.events import Observed, Switched, VerdictGiven, from_json, to_json
+from thalweg.plan import Pipeline
+from thalweg.runtime.filters.filter_loop import FilterLoop
+from thalweg.runtime.filters.work_record import MOST_SWITCHES, decode, encode
+
+PIPELINE = Pipeline(("a", "b", "c"))
+
+
+def restless_loop(rows: int, slice_rows: int) -> tuple[Watched, FilterLoop]:
+    rng = np.random.default_rng(1)
+    watched = Watched(rng.random((rows, 3)) < 0.5, PIPELINE, [2, 4, 8])
+    loop = FilterLoop(watched.chain, Scripted(PIPELINE, 1, p=0.5, restless=1.0), rng, slice_rows=slice_rows)
+    loop.process(watched.batch(range(rows)))
+    return watched, loop
+
+
+def records(loop: FilterLoop, watched: Watched) -> list:
+    text = encode(loop, "host/1")
+    return decode(text, plan=watched.plan, policy="scripted", run="r", kind="stream", batch=3)
+
+
+def test_the_record_is_the_work():
+    watched, loop = restless_loop(100, slice_rows=10)
+    work = loop.work
+    *switches, seen = records(loop, watched)
+    assert isinstance(seen, Observed)
+    assert (seen.run, seen.kind, seen.batch, seen.worker, seen.policy) == ("r", "stream", 3, "host/1", "scripted")
+    assert seen.predicates == ("a", "b", "c")
+    assert seen.order == tuple(PIPELINE.label(loop.order))
+    for name in ("evaluated", "passed", "busy_ns", "profiled", "profile_busy_ns", "profile_errors", "raised",
+                 "evaluated_in_force", "passed_in_force"):  # fmt: skip
+        assert list(getattr(seen, name)) == getattr(work, name)
+    for name in ("rows", "kept", "failed", "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns"):
+        assert getattr(seen, name) == getattr(work, name)
+    assert seen.cost_ns == pytest.approx(loop.cost_ns(), abs=0.05)
+    assert seen.fixed_ns == pytest.approx([cost.fixed_ns for cost in loop.costs], abs=0.5)
+    assert (seen.switched, seen.rows_in_force) == (True, work.rows_in_force)
+    assert seen.omitted_switches == 0
+    assert len(work.switches) > 3
+    verdicts = [record for record in switches if isinstance(record, VerdictGiven)]
+    applied = [record for record in switches if isinstance(record, Switched)]
+    for switch, verdict, then in zip(work.switches, verdicts, applied, strict=True):
+        assert verdict.at_row == then.at_row == switch.at
+        assert verdict.before == tuple(PIPELINE.label(switch.before))
+        assert verdict.after == then.order == tuple(PIPELINE.label(switch.after))
+        assert verdict.reason == switch.reason
+
+
+def test_trials_and_why_an_order_is_kept_travel_with_the_work():
+    watched, loop = restless_loop(20, slice_rows=10)
+    work = loop.work
+    work.trials, work.trial_rows, work.trial_ns, work.trial_loss_ns = 3, 4096, 2_100_000, 400_000
+    loop.policy.standing, work.compiling_ns = "nothing better found", 7
+    seen = records(loop, watched)[-1]
+    assert (seen.trials, seen.trial_rows, seen.trial_ns, seen.trial_loss_ns) == (3, 4096, 2_100_000, 400_000)
+    assert (seen.standing, seen.compiling_ns) == ("nothing better found", 7)
+    assert from_json(to_json(seen)) == seen
+    loop.policy.standing = ""
+    (idle,) = records(loop, watched)
+    assert (idle.trials, idle.trial_loss_ns, idle.standing, idle.switched, idle.rows_in_force) == (0, 0, "", False, 0)
+
+
+@pytest.mark.parametrize("restless", [0.0, 0.1, 1.0])
+def test_what_the_order_in_force_did_is_counted_from_the_last_switch(restless: float):
+    rng = np.random.default_rng(2)
+    watched = Watched(rng.random((400, 3)) < 0.5, PIPELINE)
+    loop = FilterLoop(watched.chain, Scripted(PIPELINE, 5, p=0.3, restless=restless), rng, slice_rows=10)
+    for start in range(0, 400, 80):
+        before = len(watched.passes)
+        loop.process(watched.batch(range(start, start + 80)))
+        work = loop.work
+        *_, seen = records(loop, watched)
+        at = {switch.at for switch in work.switches}
+        since = max(at, default=start)
+        rows = [row for slice_, _ in watched.passes[before:] for row in slice_ if row >= since]
+        assert seen.rows_in_force == len(rows)
+        alive = rows
+        for k in (PIPELINE.names.index(name) for name in seen.order):
+            left = [row for row in alive if not watched.drops[row, k]]
+            assert (seen.evaluated_in_force[k], seen.passed_in_force[k]) == (len(alive), len(left))
+            alive = left
+        assert seen.switched == bool(at)
+
+
+def test_rows_of_a_trial_are_counted_but_not_in_the_rates_of_the_order_in_force():
+    watched = Watched([[True, False, False]] * 20, PIPELINE)
+    policy = make_policy("static", PIPELINE, None, np.random.default_rng(1))
+    loop = FilterLoop(watched.chain, policy, np.random.default_rng(1), slice_rows=10)
+    columns = watched.chain.columns(watched.batch(range(20)))
+    for start, order, trial in ((0, (0, 1, 2), False), (10, (1, 2, 0), True)):
+        loop.ledger.count(watched.chain.run(columns.slice(start, 10), order), 10, order, trial=trial)
+    work = loop.work
+    assert (work.rows, work.evaluated, work.passed) == (20, [20, 10, 10], [0, 10, 10])
+    assert (work.rows_in_force, work.evaluated_in_force, work.passed_in_force) == (10, [10, 0, 0], [0, 0, 0])
+
+
+def test_every_record_survives_json():
+    watched, loop = restless_loop(100, slice_rows=10)
+    for record in records(loop, watched):
+        assert from_json(to_json(record)) == record
+
+
+def test_a_policy_that_thrashes_does_not_flood_the_driver():
+    watched, loop = restless_loop(600, slice_rows=1)
+    made = len(loop.work.switches)
+    assert made > MOST_SWITCHES
+    *switches, seen = records(loop, watched)
+    assert len(switches) == 2 * MOST_SWITCHES
+    assert seen.omitted_switches == made - MOST_SWITCHES
+
+
+def test_work_is_taken_by_encoding_it():
+    watched, loop = restless_loop(10, slice_rows=10)
+    encode(loop, "w")
+    assert json.loads(encode(loop, "w"))["rows"] == 0
+    assert loop.work.rows == 0
+    assert watched.calls
+
+
+def test_an_unknown_cost_is_null():
+    watched = Watched([[True, False, False]] * 20, PIPELINE)
+    policy = make_policy("static", PIPELINE, None, np.random.default_rng(1))
+    loop = FilterLoop(watched.chain, policy, np.random.default_rng(1), slice_rows=10)
+    loop.process(watched.batch(range(20)))
+    (seen,) = records(loop, watched)
+    assert seen.cost_ns == (round(loop.costs[0].per_row_ns, 1), None, None)
+    assert 0 < seen.cost_ns[0] <= 1

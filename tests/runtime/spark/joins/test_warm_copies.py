@@ -1,0 +1,155 @@
+"""What a worker holds between rounds, without Spark: a processor over states in dicts, in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from tests.runtime.joins.dict_chunks import DictChunks
+from thalweg.errors import CheckpointError
+from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.partitioning import Partitioning
+from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_packing import Packing
+from thalweg.runtime.joins.join_settings import JoinSettings
+from thalweg.runtime.spark.joins import processor
+from thalweg.runtime.spark.joins.processor import JoinProcessor
+from thalweg.runtime.spark.joins.task import WORK, JoinTask
+
+SCHEMA = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us")), ("id", pa.int64())])
+
+
+class Timers:
+    """What a micro-batch says of time."""
+
+    def getCurrentProcessingTimeInMs(self) -> int:  # noqa: N802
+        return 0
+
+    def getCurrentWatermarkInMs(self) -> int:  # noqa: N802
+        return 0
+
+
+@dataclass
+class Worker:
+    """A bucket whose state is kept when a round is."""
+
+    task: JoinTask
+    state: DictChunks = field(default_factory=DictChunks)
+
+    def round(self, **ids: list[int]) -> Iterator[tuple[int, int]]:
+        """The results of rows of one time, as they come; the state is kept at the end."""
+        packed = []
+        for alias, numbers in ids.items():
+            rows = pa.record_batch(
+                [[1] * len(numbers), pa.array([10**15] * len(numbers), SCHEMA.types[1]), numbers], SCHEMA
+            )
+            packed += [batch.to_pandas() for batch in Packing(self.task.binding, alias, 0, (0,)).pack([rows])]
+        attempt = self.state.copy()
+        worker = JoinProcessor(self.task)
+        worker._store = attempt  # type: ignore[assignment]
+        for frame in worker.handleInputRows((0,), iter(packed), Timers()):
+            results = frame[frame[WORK].isna()]
+            yield from zip(results["a_id"].tolist(), results["b_id"].tolist(), strict=True)
+        self.state = attempt
+
+
+@pytest.fixture
+def task() -> Iterator[JoinTask]:
+    processor._WARM.clear()
+    plan = JoinPlan.of("a.k = b.k", "10 seconds", "ts", "0 seconds")
+    binding = JoinBinding.of(plan, {"a": SCHEMA, "b": SCHEMA})
+    yield JoinTask(binding, JoinSettings(policy="static"), (0,), Partitioning.of(plan.graph), "join", {})
+    processor._WARM.clear()
+
+
+def test_a_copy_is_warm_in_the_next_round(task: JoinTask):
+    worker = Worker(task)
+    assert list(worker.round(a=[1])) == []
+    assert list(worker.round(b=[2])) == [(1, 2)]
+    assert worker.state.reads == 0
+
+
+def test_a_round_that_is_left_half_way_leaves_nothing(task: JoinTask):
+    """Its rows are in the copy, and the state knows nothing of them: run again, they must be joined once."""
+    worker = Worker(task)
+    list(worker.round(a=[1]))
+    half = worker.round(b=[2], a=[3])
+    assert next(half)
+    half.close()
+    assert sorted(worker.round(b=[2], a=[3])) == [(1, 2), (3, 2)]
+    assert sorted(worker.round(b=[4])) == [(1, 4), (3, 4)]
+
+
+def test_a_round_whose_state_was_not_kept_leaves_nothing(task: JoinTask):
+    worker = Worker(task)
+    list(worker.round(a=[1]))
+    before = worker.state.copy()
+    assert list(worker.round(b=[2])) == [(1, 2)]
+    worker.state = before  # the task was lost after the worker had done its part
+    assert list(worker.round(b=[2])) == [(1, 2)]
+    assert list(worker.round(a=[3])) == [(3, 2)]
+
+
+def test_a_worker_that_fails_at_the_state_store_leaves_nothing(task: JoinTask, monkeypatch: pytest.MonkeyPatch):
+    worker = Worker(task)
+    list(worker.round(a=[1]))
+    with monkeypatch.context() as patch:
+        patch.setattr(DictChunks, "add", lambda *_: (_ for _ in ()).throw(OSError("no space left")))
+        with pytest.raises(OSError, match="no space left"):
+            list(worker.round(b=[2]))
+    assert list(worker.round(b=[2])) == [(1, 2)]
+    assert list(worker.round(a=[3])) == [(3, 2)]
+
+
+def test_two_queries_of_one_join_do_not_share_copies(task: JoinTask):
+    """Also not where their rounds alternate in one worker, which sees only their states."""
+    one, other = Worker(task), Worker(task)
+    list(one.round(a=[1]))
+    list(other.round(a=[7]))
+    assert list(one.round(b=[2])) == [(1, 2)]
+    assert list(other.round(b=[8])) == [(7, 8)]
+
+
+def test_copies_that_are_too_large_together_go_the_oldest_first(task: JoinTask, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(processor, "memory_share", lambda: 1)
+    first, second = Worker(replace(task, identity="first")), Worker(replace(task, identity="second"))
+    list(first.round(a=[1]))
+    list(second.round(a=[1]))
+    assert [place.join for place in processor._WARM] == ["second"]
+    assert list(first.round(b=[2])) == [(1, 2)]  # read back
+    assert first.state.reads == 1
+
+
+def test_the_state_of_another_join_is_refused(task: JoinTask):
+    worker = Worker(task)
+    list(worker.round(a=[1]))
+    plan = JoinPlan.of("a.k = b.k", "20 seconds", "ts", "0 seconds")
+    worker.task = replace(task, binding=JoinBinding.of(plan, {"a": SCHEMA, "b": SCHEMA}), identity="changed")
+    with pytest.raises(CheckpointError, match=r"it had 'a: window of 10 s, .*now there is"):
+        list(worker.round(b=[2]))
+
+
+def test_what_a_worker_gives_is_backed_by_arrow(task: JoinTask):
+    frame = processor._frame(task.row())
+    assert all(isinstance(kind, pd.ArrowDtype) for kind in frame.dtypes)
+    assert isinstance(frame, pd.DataFrame)
+    value: Any = frame["a_id"].iloc[0]
+    assert value is pd.NA
+
+
+def test_the_state_of_a_query_of_another_id_is_refused(task: JoinTask, monkeypatch: pytest.MonkeyPatch):
+    """Its rows were spread over buckets by a salt of that id: rows of one key would not meet."""
+    worker = Worker(task)
+    monkeypatch.setattr(processor, "name_of", lambda context: {"query": "one", "start": "first"})
+    list(worker.round(a=[1]))
+    assert list(worker.round(b=[2])) == [(1, 2)]
+    monkeypatch.setattr(processor, "name_of", lambda context: {"query": "other", "start": "second"})
+    with pytest.raises(
+        CheckpointError, match=r"it had 'rows spread by the id of query one'; now there is .*query other"
+    ):
+        list(worker.round(b=[3]))

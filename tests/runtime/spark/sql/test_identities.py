@@ -1,0 +1,152 @@
+"""What a checkpoint is bound to, and what a restart takes from it: the question, the state, and never a fingerprint."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import thalweg as tw
+from tests.runtime.spark.sql.three_streams import BY_K, BY_M, CHAIN, RATES, ThreeStreams
+from thalweg.plan.nodes import walk
+
+OTHER_ORDER = {
+    name: {"statistics": {**RATES[name]["statistics"], "distinct": {"k": values, "m": values}}}
+    for name, values in (("a", 2), ("b", 50), ("c", 4000))
+}
+"""Rates that spread rows by the other class, and values that put another stream first."""
+BEGUN_BY_FORMAT_1 = (
+    '{"args": {}, "buckets": 2, "format": 1, "order": ["a", "b", "c"], "plan": "467f471534ad7176", '
+    '"query": "e5eeb10a98aa25cd", "text": "SELECT a.id AS a, b.id AS b, c.id AS c FROM a, b, c '
+    'WHERE a.k = b.k AND b.m = c.m WINDOW 5 SECONDS"}'
+)
+"""As the version before state had parts wrote it for `CHAIN`."""
+
+
+class Restarted:
+    """The chain, started again and again into one folder."""
+
+    def __init__(self, spark: Any, folder: Path) -> None:
+        self.spark, self.folder, self.streams = spark, folder, ThreeStreams(folder / "in")
+        self.run = {"path": str(folder / "out"), "checkpoint": str(folder / "checkpoint"), "trigger": "availableNow"}
+
+    def query(self, text: str = CHAIN, policy: str | None = None, **given: Any) -> tw.ContinuousQuery:
+        return self.streams.session(self.spark, **given).query(text, policy=policy)
+
+    def go_on(self, query: tw.ContinuousQuery) -> Any:
+        """To the end of what is there; all rows so far are DuckDB's. The join that ran."""
+        handle = query.start(**self.run)
+        handle.awaitTermination()
+        found = sorted(tuple(row.values()) for row in pq.read_table(self.folder / "out").to_pylist())
+        expected = self.streams.expected()
+        assert found == expected
+        assert len(expected) > 100
+        return handle
+
+    def pinned(self) -> Path:
+        (found,) = (self.folder / "checkpoint" / "thalweg").glob("part-*.txt")
+        return found
+
+
+def test_a_restart_with_other_statistics_and_another_policy_keeps_what_spreads_rows(spark, tmp_path: Path):
+    chain = Restarted(spark, tmp_path)
+    first = chain.query()
+    assert first.plan.join.spread_by.columns == BY_K
+    chain.go_on(first)
+    chain.streams.add()
+    second = chain.query(policy="sweep", **OTHER_ORDER)
+    assert second.plan.join.spread_by.columns == BY_M, "what is declared now asks for the other class"
+    assert second.plan.join.order != first.plan.join.order
+    spark.conf.set("spark.sql.shuffle.partitions", 1)  # another machine: a new query would have one bucket
+    try:
+        told = str(chain.go_on(second).explain())
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", 2)
+    assert "spread over buckets by a.k = b.k; c is replicated to every bucket: as its checkpoint was created" in told
+    assert "first order a, b, c: as its checkpoint was created" in told
+    chain.streams.add()
+    assert "(static)" in str(chain.go_on(chain.query(policy="static")).explain())
+
+
+@pytest.mark.long(sample="test_a_restart_with_other_statistics_and_another_policy_keeps_what_spreads_rows")
+def test_a_class_chosen_by_rates_is_kept_when_they_are_no_longer_declared(spark, tmp_path: Path):
+    chain = Restarted(spark, tmp_path)
+    told = str(chain.go_on(chain.query(**RATES)).explain())
+    assert (
+        "rows are spread over buckets by b.m = c.m; a is replicated to every bucket: "
+        "streams with such a column have 902 of 903 rows per second, more than for any other"
+    ) in told
+    chain.streams.add()
+    again = chain.query()
+    assert again.plan.join.spread_by.columns == BY_K
+    assert "spread over buckets by b.m = c.m; a is replicated" in str(chain.go_on(again).explain())
+
+
+def test_a_checkpoint_that_tells_no_class_was_spread_without_sizes(spark, tmp_path: Path):
+    chain = Restarted(spark, tmp_path)
+    chain.go_on(chain.query())
+    assert json.loads(chain.pinned().read_text())["query"] == json.loads(BEGUN_BY_FORMAT_1)["query"]
+    (chain.pinned().parent / f".{chain.pinned().name}.crc").unlink()
+    chain.pinned().write_text(BEGUN_BY_FORMAT_1 + "\n")
+    chain.streams.add()
+    assert "spread over buckets by a.k = b.k" in str(chain.go_on(chain.query(**OTHER_ORDER)).explain())
+    changed = json.loads(BEGUN_BY_FORMAT_1) | {"plan": "0123456789abcdef"}
+    chain.pinned().write_text(json.dumps(changed))
+    with pytest.raises(tw.CheckpointError, match=r"another plan.*evaluated conditions in other places"):
+        chain.query().start(**chain.run)
+    chain.pinned().write_text(json.dumps(changed | {"format": 3}))
+    with pytest.raises(tw.CheckpointError, match=r"format 3, but this version reads formats 1 to 2"):
+        chain.query().start(**chain.run)
+
+
+def test_another_condition_is_another_question_and_another_plan_says_what_differs(spark, tmp_path: Path):
+    chain = Restarted(spark, tmp_path)
+    text = CHAIN.replace("AND b.m", "AND odd(a.id) AND b.m")
+
+    def asked(text: str, *, safe: bool) -> tw.ContinuousQuery:
+        s = chain.streams.session(spark)
+        s.function("odd", _odd, "boolean", safe=safe)
+        return s.query(text)
+
+    asked(text, safe=True).start(**chain.run).awaitTermination()
+    with pytest.raises(tw.CheckpointError, match="belongs to another query"):
+        asked(text.replace("odd(a.id)", "odd(a.id) AND a.id > 3"), safe=True).start(**chain.run)
+    with pytest.raises(
+        tw.CheckpointError,
+        match=r"with another plan.*its windows stored id int64 of a; the plan now stores id int64, carried errors "
+        r"string\. Start the query as it was started then, with the same on_error= and with functions declared",
+    ):
+        asked(text, safe=False).start(**chain.run)
+    found = json.loads(chain.pinned().read_text())
+    found["state"]["errors"] = ["a part of the future"]
+    (chain.pinned().parent / f".{chain.pinned().name}.crc").unlink()
+    chain.pinned().write_text(json.dumps(found))
+    with pytest.raises(tw.CheckpointError, match=r"cannot be used: .*does not know \(errors\): a later version"):
+        asked(text, safe=True).start(**chain.run)
+
+
+def _odd(number: int) -> bool:
+    return number % 2 == 1
+
+
+def test_a_checkpoint_holds_the_question_and_no_fingerprint_of_a_node(spark, tmp_path: Path):
+    chain = Restarted(spark, tmp_path)
+    query = chain.query()
+    chain.go_on(query)
+    held = b"".join(map(content, filter(Path.is_file, (tmp_path / "checkpoint").rglob("*"))))
+    assert query.plan.query.question.encode() in held
+    found = [query.plan.fingerprint_of(node, query._functions).encode() for node in walk(query.plan.root)]
+    assert len(found) == 5
+    assert not [each for each in found if each in held]
+
+
+def content(path: Path) -> bytes:
+    """Of a file, and of what is packed in it."""
+    if not zipfile.is_zipfile(path):
+        return path.read_bytes()
+    with zipfile.ZipFile(path) as packed:
+        return b"".join(map(packed.read, packed.namelist()))
