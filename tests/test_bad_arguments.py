@@ -48,7 +48,7 @@ def test_an_unknown_column_is_reported_before_anything_is_called():
 
 
 @pytest.mark.parametrize("data", [TABLE, TABLE.to_batches()[0]])
-def test_an_unknown_column_is_reported_at_once_if_the_columns_are_known(data: Any):
+def test_an_unknown_column_is_reported_early_if_possible(data: Any):
     keep = tw.filters(tw.predicate(len, "lines"))
     assert "'lines'" in said(lambda: keep.over(data))
 
@@ -70,7 +70,7 @@ def test_data_that_is_not_arrow_is_refused_by_type(data: Any):
     assert "over() takes Arrow record batches or a table" in message
 
 
-def test_data_that_is_not_a_spark_dataframe_is_refused_with_a_hint_for_arrow():
+def test_data_that_is_no_dataframe_is_refused_with_a_hint():
     message = said(lambda: tw.filters(tw.predicate(len, "line"))(TABLE))
     assert "Table" in message
     assert ".over(" in message
@@ -87,12 +87,12 @@ def test_data_that_is_not_a_spark_dataframe_is_refused_with_a_hint_for_arrow():
         ({"policy": "static", "p": 0.5}, ["'static'", "leave out p"]),
     ],
 )
-def test_invalid_settings_are_reported_when_the_filters_are_created(options: dict[str, Any], words: list[str]):
+def test_invalid_settings_are_reported_at_creation(options: dict[str, Any], words: list[str]):
     message = said(lambda: tw.filters(tw.predicate(len, "line"), **options))
     assert [word for word in words if word not in message] == []
 
 
-def test_invalid_settings_of_the_environment_are_reported_when_the_filters_are_used(monkeypatch: pytest.MonkeyPatch):
+def test_invalid_settings_of_the_environment_are_reported_at_use(monkeypatch: pytest.MonkeyPatch):
     """Not before: Spark's configuration may say something else."""
     monkeypatch.setenv("THALWEG_POLICY", "greedy")
     keep = tw.filters(tw.predicate(len, "line"))
@@ -104,7 +104,7 @@ def test_a_function_instead_of_a_predicate():
 
 
 @pytest.mark.parametrize("place", ["a directory", "below a file"])
-def test_an_events_file_that_cannot_be_written_is_reported_before_a_row_is_read(place: str, tmp_path):
+def test_an_events_file_that_cannot_be_written_is_reported_early(place: str, tmp_path):
     (tmp_path / "file").write_text("")
     path = tmp_path if place == "a directory" else tmp_path / "file" / "events.jsonl"
     untouched = Untouched()
@@ -163,12 +163,12 @@ def test_predicates_in_a_list_are_to_be_unpacked():
         assert "tw.filters(*predicates)" in said(lambda given=given: tw.filters(given))  # type: ignore[arg-type]
 
 
-def test_a_field_of_a_struct_is_distinguished_from_a_missing_column():
+def test_a_field_of_a_struct_is_not_a_missing_column():
     table = pa.table({"s": [{"a": 1}]})
     assert "name the struct 's'" in said(lambda: tw.filters(tw.predicate(lambda a: a, "s.a", name="p")).over(table))
 
 
 @pytest.mark.parametrize("data", ["a.parquet", {"line": ["a"]}, [TABLE], [1], pd.DataFrame({"line": ["a"]})], ids=repr)
-def test_data_that_is_not_arrow_is_refused_before_the_first_row_is_asked_for(data: Any):
+def test_data_that_is_not_arrow_is_refused_before_any_row(data: Any):
     message = said(lambda: tw.filters(tw.predicate(len, "line")).over(data))
     assert ("pa.Table.from_pandas(df)" in message) == isinstance(data, pd.DataFrame)

@@ -134,7 +134,7 @@ def remembered(keep: tw.Filters) -> int:
     return FilterSettings.in_force(keep._given).profile.profile_window
 
 
-def test_the_old_argument_of_filters_warns_once_and_does_the_same():
+def test_the_old_argument_of_filters_warns_once():
     with pytest.warns(DeprecationWarning, match="^window= is deprecated: use profile_window=$") as caught:
         old = tw.filters(EVEN, LARGE, window=7)
     assert [each.filename for each in caught] == [__file__]

@@ -28,7 +28,7 @@ def runs(draw: st.DrawFn):
 
 
 @given(runs())
-def test_the_relaxed_invariant_holds_and_the_view_is_the_windows_after_every_update(run):
+def test_the_relaxed_invariant_holds_after_every_update(run):
     pipeline, settings, updates = run
     policy, window = AGreedy(pipeline, settings), deque(maxlen=settings.profile_window)
     for tuples, costs in updates:
@@ -86,7 +86,7 @@ def test_correlation_is_taken_into_account():
     assert verdict.order == (0, 2, 1)
 
 
-def test_a_filter_that_must_not_be_profiled_moves_only_by_what_it_was_observed_to_drop():
+def test_an_unprofiled_filter_moves_by_its_observed_drops():
     pipeline = Pipeline(("a", "b"), profiled=(True, False))
     policy = AGreedy(pipeline, ProfileSettings(p=1.0, profile_window=100))
     # rows that a dropped: b was not evaluated on them, so its bit is not set
@@ -97,7 +97,7 @@ def test_a_filter_that_must_not_be_profiled_moves_only_by_what_it_was_observed_t
     assert verdict.order == (1, 0)
 
 
-def test_the_reason_names_both_filters_their_costs_and_their_ratio():
+def test_the_reason_names_both_filters_and_their_ratio():
     policy = AGreedy(Pipeline(("a", "regex")), ProfileSettings(p=1.0, profile_window=100))
     verdict = policy.update(seen(2, [(True, True)] * 10 + [(False, True)] * 10, [1000.0, 250.0]))
     assert verdict is not None

@@ -143,7 +143,7 @@ def test_a_change_only_profiling_can_see_is_found():
     assert stream.loop.order[0] == n - 1
 
 
-def test_the_cheapest_way_of_profiling_is_taken_where_all_of_it_would_cost_too_much():
+def test_the_cheapest_way_of_profiling_is_taken():
     """A first filter that drops nearly everything makes rows cheap; seven expensive ones after it make profile tuples
     expensive."""
     rng = np.random.default_rng(8)
@@ -202,7 +202,7 @@ def test_a_sibling_with_other_data_is_not_listened_to(tmp_path: Path):
     assert streams[1].loop.order[0] == 3
 
 
-def test_a_guard_that_drops_nothing_does_not_hold_back_what_it_guards():
+def test_a_guard_that_drops_nothing_holds_nothing_back():
     """The null check of every example: ranked by itself it would come last, and with it what it guards."""
     rng = np.random.default_rng(10)
     rows = 300_000
@@ -237,9 +237,7 @@ def test_a_clock_too_coarse_to_see_anything_ends_in_calm():
 
 
 @pytest.mark.parametrize(("slice_rows", "rows", "passes"), [(None, 4_000_000, 7), (64, 400_000, 3)])
-def test_by_the_real_clock_too_adapting_stays_near_its_budget_on_predicates_that_cost_next_to_nothing(
-    slice_rows, rows, passes
-):
+def test_adapting_stays_near_its_budget_by_the_real_clock(slice_rows, rows, passes):
     """Nothing can be gained there, so nothing may be spent. Twice the budget, for the first tuples and because the
     machine is not ours alone; in slices of 64 rows, where every look is expensive, five times. The median of some
     passes counts."""

@@ -68,7 +68,7 @@ def test_the_budget_holds_for_profiling_deciding_and_trials(budget: float):
     assert trials > 0
 
 
-def test_a_cheap_filter_at_the_rear_that_looks_expensive_on_few_rows_is_moved_to_the_front():
+def test_a_cheap_filter_that_looks_expensive_moves_to_the_front():
     """200 µs per call and 60 ns per row: on the handful of rows that get to the rear, 20 µs per row; on a slice, next
     to nothing. The others hide it: they drop nearly everything before it."""
     passed = independent(1, 300_000, 0.1, 0.3, 0.3, 0.05)
@@ -124,7 +124,7 @@ def chains_with_a_trial() -> Iterator[tuple[int, DrawnChain, Tried]]:
             yield seed, chain, tried[0]
 
 
-def test_a_filter_that_must_not_be_profiled_is_never_the_candidate():
+def test_an_unprofiled_filter_is_never_the_candidate():
     """The filter that is tried first is hidden in a second run of the same chain: others are tried then, or none."""
     others = 0
     for seed, chain, first in chains_with_a_trial():
@@ -144,7 +144,7 @@ def test_a_filter_that_must_not_be_profiled_is_never_the_candidate():
     [(2.0, 20.0), (20.0, 2.0), (6.0, 60.0), (60.0, 6.0)],
 )
 @pytest.mark.parametrize("noise", [0.0, 0.05])
-def test_a_filter_that_becomes_ten_times_more_or_less_expensive_is_followed(before: float, after: float, noise: float):
+def test_a_tenfold_change_of_a_cost_is_followed(before: float, after: float, noise: float):
     """F0 is first before or after the change, depending on its cost, and last otherwise."""
     stream = VirtualStream((before, 10.0, 12.0), "auto", 3, noise=noise, fixed_ns=(20_000,) * 3)
     stream.process(independent(3, 150_000, 0.4, 0.4, 0.4))
@@ -183,7 +183,7 @@ def test_costs_that_depend_on_the_values(factor: float, seed: int):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_filter_that_is_thousands_of_times_as_expensive_on_some_rows_visits_the_front_on_few(seed: int):
+def test_a_very_expensive_filter_is_in_front_on_few_rows(seed: int):
     """F1 takes 200 ns per row, and a millisecond on the tenth of the rows that F0 drops. By what it costs after F0 it
     belongs in front; each visit there is short."""
     passed = independent(seed, 300_000, 0.9, 0.1)
@@ -198,7 +198,7 @@ def test_a_filter_that_is_thousands_of_times_as_expensive_on_some_rows_visits_th
     assert stream.spent_ns <= best + 600 * 1e6 / 10 * 5  # some hundred rows at the front, five times
 
 
-def test_a_filter_that_must_not_be_profiled_stays_after_the_filter_that_drops_every_row():
+def test_an_unprofiled_filter_stays_after_one_that_drops_all():
     """Nothing is known of it, neither what it drops nor what it costs: a look-up that is paid for, say."""
     for lookup in range(1, 4):
         passed = independent(lookup, 50_000, 0.0, 0.5, 0.5, 0.5)
@@ -228,7 +228,7 @@ def test_a_filter_that_never_drops_ends_last(written: int):
 
 
 @pytest.mark.parametrize("cheap", [True, False])
-def test_after_a_filter_that_always_drops_others_are_hardly_evaluated(cheap: bool):
+def test_filters_after_one_that_drops_all_are_rarely_evaluated(cheap: bool):
     passed = independent(9, 200_000, 0.5, 0.5, 0.0)
     stream = VirtualStream((4.0, 4.0, 1.0 if cheap else 6.0), "auto", 9)
     assert not stream.process(passed).any()
@@ -250,7 +250,7 @@ def test_slices_of_one_row():
     assert adapting_ns(work) <= 0.02 * work.total_ns + LOAN_NS + WARM * JUDGE_NS
 
 
-def test_the_reason_for_keeping_the_order_is_reported_from_the_first_row_on():
+def test_the_reason_for_the_order_is_reported_from_the_start():
     chain = DrawnChain.of(5)
     stream = chain.stream(5)
     assert stream.policy.standing.startswith("not enough seen yet")
@@ -263,7 +263,7 @@ def test_the_reason_for_keeping_the_order_is_reported_from_the_first_row_on():
     assert all("\n" not in sentence and sentence for sentence in said)
 
 
-def test_an_order_that_is_the_best_says_that_nothing_better_was_found():
+def test_the_best_order_says_that_nothing_better_was_found():
     stream = VirtualStream((1.0, 4.0, 40.0), "auto", 11)
     passed = independent(11, 100_000, 0.3, 0.5, 0.7)
     assert stream.policy.standing.startswith("not enough seen yet")
@@ -279,7 +279,7 @@ def test_without_a_dropped_row_not_enough_is_ever_seen():
     assert stream.loop.order == (0, 1)
 
 
-def test_a_snapshot_is_json_and_another_worker_goes_on_in_its_order_with_its_costs():
+def test_another_worker_continues_from_a_json_snapshot():
     chain = DrawnChain.of(6)
     first = chain.stream(6, noise=0.05)
     first.process(chain.passed)
@@ -295,7 +295,7 @@ def test_a_snapshot_is_json_and_another_worker_goes_on_in_its_order_with_its_cos
     assert second.spent_ns <= 1.05 * chain.best_ns
 
 
-def test_it_begins_in_the_order_of_an_earlier_run_and_leaves_it_if_it_is_wrong():
+def test_the_order_of_an_earlier_run_is_left_if_it_is_wrong():
     passed = independent(13, 100_000, 0.2, 0.5, 0.8)
     right, wrong = (VirtualStream((4.0,) * 3, "auto", 13) for _ in range(2))
     for stream, order in ((right, (0, 1, 2)), (wrong, (2, 1, 0))):
@@ -335,7 +335,7 @@ def test_guards_hold_in_trials():
 
 
 @pytest.mark.parametrize("guarded", [False, True])
-def test_a_cheap_filter_at_the_rear_comes_forward_only_as_far_as_its_guard(guarded: bool):
+def test_a_cheap_filter_comes_forward_only_up_to_its_guard(guarded: bool):
     passed = independent(14, 200_000, 0.1, 0.3, 0.9, 0.05)
     units = (8.0, 8.0, 8.0, 60 / UNIT_NS)
     stream = VirtualStream(units, "auto", 14, fixed_ns=(0, 0, 0, 200_000), after={3: "F0"} if guarded else None)

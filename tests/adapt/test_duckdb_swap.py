@@ -50,7 +50,7 @@ def test_a_swap_that_made_it_faster_stays():
 
 
 @pytest.mark.parametrize("ns", [10, 11])
-def test_a_swap_that_did_not_help_is_undone_and_half_as_likely_next_time(ns: int):
+def test_a_swap_that_did_not_help_is_undone_and_less_likely(ns: int):
     policy = fresh(0)
     slices(policy, WARM_UP + EXECUTE, 10)
     assert slices(policy, OBSERVE - 1, ns) == []
@@ -58,7 +58,7 @@ def test_a_swap_that_did_not_help_is_undone_and_half_as_likely_next_time(ns: int
     assert policy.likelihood == [CERTAIN // 2, CERTAIN]
 
 
-def test_a_pair_that_does_not_help_is_tried_less_often_but_never_given_up():
+def test_a_pair_that_does_not_help_is_never_given_up():
     policy = fresh(*[0] * 8)  # the luckiest draw each time
     slices(policy, WARM_UP, 10)
     likelihoods = []
@@ -78,7 +78,7 @@ def test_a_pair_that_helps_again_is_certain_again():
     assert policy.order == (1, 0, 2)
 
 
-def test_without_luck_there_is_no_trial_and_the_reference_is_measured_again():
+def test_without_a_trial_the_reference_is_measured_again():
     policy = fresh(0, 50, 0)
     slices(policy, WARM_UP + EXECUTE + OBSERVE, 10)  # likelihood of the first pair is now 50, so luck 50 is not enough
     assert slices(policy, EXECUTE, 10) == []
@@ -125,7 +125,7 @@ def test_one_filter_is_left_alone():
     assert slices(policy, 200, 10) == []
 
 
-def test_a_restore_during_a_trial_does_not_undo_a_swap_that_was_not_made():
+def test_a_restore_during_a_trial_undoes_no_other_swap():
     pipeline = Pipeline(("a", "b", "c"), guards=((), (), (1,)))
     policy = DuckdbSwap(pipeline, None, Draws(0))  # type: ignore[arg-type]
     slices(policy, WARM_UP + EXECUTE, 10)

@@ -56,7 +56,7 @@ def test_it_passes_assert_policy(name: str):
     assert_policy(POLICIES[name], examples=1, seed=7, leaves_out=LEAVES_OUT.get(name, ()))
 
 
-def test_a_snapshot_of_another_version_is_refused_before_anything_changes():
+def test_a_snapshot_of_another_version_is_refused_unchanged():
     pipeline = Pipeline(("a", "b", "c"))
     policy, other = (example_of("auto", 0).fresh(pipeline, seed) for seed in (1, 3))
     checks._push(other, 40)

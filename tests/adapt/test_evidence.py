@@ -60,7 +60,7 @@ def test_nothing_is_ever_certain():
     assert 1.0 - HEDGE <= passes.max() < 1.0
 
 
-def test_a_filter_that_was_not_evaluated_drops_what_it_drops_at_its_position():
+def test_a_filter_not_evaluated_drops_as_at_its_position():
     """The third filter was evaluated on no profiled row; in ordinary work it drops nine in ten."""
     found, rows = evidence(), rows_of(2, 200, 0.4, 0.4, 0.0)
     known = np.tile([True, True, False], (len(rows), 1))
@@ -69,14 +69,14 @@ def test_a_filter_that_was_not_evaluated_drops_what_it_drops_at_its_position():
     assert found.table(ORDER, old=False).passes[:, 2] == pytest.approx(0.1, abs=0.03)
 
 
-def test_a_filter_that_must_not_be_profiled_drops_what_it_drops_at_its_position():
+def test_an_unprofiled_filter_drops_as_at_its_position():
     found, rows = evidence(profiled=(True, True, False)), rows_of(3, 200, 0.4, 0.4, 0.0)
     found.add(rows, np.tile([True, True, False], (len(rows), 1)))
     found.count(seen(3, evaluated=[40, 20, 10], passed=[20, 10, 1]), ORDER)
     assert found.table(ORDER, old=False).passes[:, 2] == pytest.approx(0.1, abs=0.1)
 
 
-def test_profiled_rows_are_weighted_by_the_counts_of_ordinary_work():
+def test_profiled_rows_are_weighted_by_counts_of_regular_work():
     """The first filter dropped half of the profiled rows and the second the other half; of all dropped rows, the first
     dropped three in four."""
     found = evidence()
@@ -113,7 +113,7 @@ def test_an_update_without_rows_changes_nothing():
     assert (found.kept, found.runs) == before
 
 
-def test_when_the_data_has_moved_a_few_new_rows_outweigh_many_old_ones():
+def test_after_a_drift_a_few_new_rows_outweigh_many_old_ones():
     found = evidence()
     old, new = np.tile([True, False, False], (400, 1)), np.tile([False, False, True], (60, 1))
     found.add(old, None)
@@ -145,7 +145,7 @@ def test_a_worker_without_rows_uses_those_of_siblings():
 
 
 @pytest.mark.parametrize("together", [1, 64])
-def test_runs_of_similar_rows_are_detected_by_the_calls_they_save(together: int):
+def test_runs_of_similar_rows_are_detected_by_saved_calls(together: int):
     """One row in a hundred reaches the second filter; alone, or 64 in a row. Slices have 128 rows."""
     rng = np.random.default_rng(8)
     found = evidence()

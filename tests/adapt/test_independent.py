@@ -83,7 +83,7 @@ def test_a_violation_moves_nothing_before_it():
     assert verdict.order == (0, 1, 3, 2)
 
 
-def test_equal_filters_keep_the_order_they_have_and_not_the_written_one():
+def test_equal_filters_keep_the_current_order():
     policy = Independent(Pipeline(tuple("abcd")), ProfileSettings(p=1.0, profile_window=100, alpha=0.9))
     assert policy.update(seen(4, tuples_that_drop(20, 50, 30, 40))).order == (1, 3, 2, 0)
     # now a and c drop the same: c stays before a when d goes to the front

@@ -69,7 +69,7 @@ def test_too_few_drops_decide_nothing(tuples: int, moves: bool):
     assert (policy.update(seen(2, [(False, True)] * tuples)) is not None) == moves
 
 
-def test_pairs_that_do_not_touch_swap_in_one_update_and_each_has_a_reason():
+def test_separate_pairs_swap_in_one_update_each_with_a_reason():
     policy = LocalSwaps(Pipeline(("a", "b", "c", "d")), ProfileSettings(p=1.0, profile_window=500))
     verdict = policy.update(seen(4, [(False, True, False, False)] * 40 + [(False, False, False, True)] * 40))
     assert verdict is not None

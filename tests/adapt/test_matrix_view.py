@@ -18,7 +18,7 @@ def runs(draw: st.DrawFn):
 
 
 @given(runs())
-def test_what_is_added_and_subtracted_is_what_the_definition_counts(run):
+def test_incremental_counts_are_those_of_the_definition(run):
     order, batches, capacity = run
     n = len(order)
     view, window = MatrixView(order), deque()

@@ -23,7 +23,7 @@ def extra(
     return found.extra_ns(order, reach or ALL, COSTS, rows_seen)
 
 
-def test_the_cost_depends_on_the_set_of_filters_before_and_not_on_their_order():
+def test_the_cost_depends_on_the_set_of_filters_before_it():
     """Filter 2 costs 500 ns per row after 0 and 1, and 10 elsewhere."""
     found = measured((0, 1, 2), [10.0, 10.0, 500.0])
     assert extra(found, (0, 1, 2)) == extra(found, (1, 0, 2)) == pytest.approx(490.0)
@@ -63,7 +63,7 @@ def test_a_measurement_is_valid_only_for_a_while():
     assert extra(found, (0, 1, 2), rows_seen=1_000_000) == 0.0
 
 
-def test_when_it_is_measured_again_after_that_only_the_new_cost_counts():
+def test_after_a_new_measurement_only_the_new_cost_counts():
     """The filter has become cheaper in the meantime, or more expensive."""
     for ns, expected in ((10.0, 0.0), (5_000.0, 4_990.0)):
         found = measured((0, 1, 2), [10.0, 10.0, 500.0], rows_seen=1_000)

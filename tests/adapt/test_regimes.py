@@ -30,7 +30,7 @@ def regimes(every: int, moves: int) -> Regimes:
     return found
 
 
-def test_data_that_moves_all_the_time_is_volatile_and_data_that_stays_is_not():
+def test_only_data_that_keeps_moving_is_volatile():
     assert regimes(100, 10).volatile(1_001, profiling_budget())
     assert not regimes(10_000_000, 10).volatile(100_000_001, profiling_budget())
 
@@ -70,7 +70,7 @@ def test_unknown_costs_do_not_make_data_volatile():
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("every", [150, 1_000])
-def test_data_that_alternates_costs_about_as_much_as_the_best_fixed_order(every: int, seed: int):
+def test_alternating_data_costs_about_the_best_fixed_order(every: int, seed: int):
     """The data alternates between two kinds of rows: F0 drops one of them, F1 the other, and F2 some of both."""
     rng = np.random.default_rng(seed)
     rows = 240_000

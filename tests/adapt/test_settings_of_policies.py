@@ -20,7 +20,7 @@ def refusal(*args: Any, **given: Any) -> str:
     return str(caught.value)
 
 
-def test_the_error_for_an_unknown_policy_names_the_nearest_and_lists_all():
+def test_the_error_for_an_unknown_policy_suggests_and_lists():
     message = refusal("sweeep")
     assert "'sweeep'" in message
     assert "did you mean 'sweep'" in message
@@ -59,7 +59,7 @@ def test_given_settings_replace_only_their_own_defaults(name: str):
 
 @pytest.mark.parametrize("name", ["static", "duckdb-swap", "velox-rank"])
 @pytest.mark.parametrize("given", [{"p": 0.1}, {"profile_window": 5}, {"alpha": 0.5}, {"p": 0.1, "alpha": 0.5}])
-def test_profiling_settings_of_a_policy_that_does_not_profile_are_refused(name: str, given: dict[str, Any]):
+def test_profiling_settings_are_refused_without_profiling(name: str, given: dict[str, Any]):
     message = refusal(name, **given)
     assert repr(name) in message
     assert all(key in message for key in given)
@@ -82,7 +82,7 @@ def test_profiling_settings_of_a_policy_that_does_not_profile_are_refused(name: 
         ({"alpha": "low"}, "above 0"),
     ],
 )
-def test_the_error_for_a_bad_number_has_its_value_and_what_is_allowed(given: dict[str, Any], word: str):
+def test_the_error_for_a_bad_number_has_the_value_and_the_range(given: dict[str, Any], word: str):
     message = refusal("a-greedy", **given)
     ((key, value),) = given.items()
     assert f"{key}={value!r}" in message

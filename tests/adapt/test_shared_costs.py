@@ -44,7 +44,7 @@ def test_workers_that_share_work_less_than_workers_that_do_not():
     assert spent[True] < 0.97 * spent[False]
 
 
-def test_a_worker_that_has_called_nothing_yet_knows_what_siblings_found():
+def test_a_new_worker_knows_the_costs_that_siblings_found():
     costs = {"cost_ns": [2_000.0, 60.0], "fixed_ns": [0, 200_000], "error_ns": [20.0, 1.0]}
     pool = MemoryPool([Gift(1, NOTHING, False, costs)], 0)
     stream = VirtualStream((8.0, 60 / UNIT_NS), "auto", 1, pool=pool, fixed_ns=(0, 200_000))
@@ -76,7 +76,7 @@ def test_a_well_known_cost_is_not_replaced_by_a_less_certain_one(error: float | 
     assert siblings_say(stream, pool, 50_000.0, error) == pytest.approx(2_000.0, rel=0.1)
 
 
-def test_a_cost_that_a_sibling_knows_is_no_verdict_calls_here_correct_it():
+def test_own_calls_correct_the_cost_from_a_sibling():
     """A sibling's machine may be slower: its cost is taken over, and after a few calls this worker's own counts."""
     stream, pool = warm_stream()
     siblings_say(stream, pool, 20_000.0, 0.0)
@@ -133,7 +133,7 @@ def test_what_one_worker_has_tried_the_others_need_not_try():
     assert spent[True] < spent[False]
 
 
-def test_a_trial_of_a_filter_whose_cost_was_taken_over_has_more_than_a_row():
+def test_a_trial_with_a_shared_cost_has_more_than_one_row():
     lost = {}
     for seed in range(300, 312):
         chain = DrawnChain.of(seed, least=8, most_rows=40_000)

@@ -27,7 +27,7 @@ def test_the_first_slice_has_a_handful_of_rows():
 
 
 @pytest.mark.parametrize("row_ns", [1e4, 1e5, 1e6])
-def test_while_nothing_is_known_no_slice_takes_much_longer_than_all_before_it(row_ns: float):
+def test_no_first_slice_is_much_longer_than_all_before(row_ns: float):
     """A slice of a thousand rows of a millisecond each would take a second in an order that was never checked."""
     stream = VirtualStream((row_ns / UNIT_NS, 8.0, 8.0), "auto", 1)
     slices = watch_slices(stream)
@@ -54,7 +54,7 @@ def test_slices_are_long_if_calls_have_a_fixed_cost():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_when_ten_times_as_many_rows_get_to_an_expensive_filter_the_slice_is_still_short(seed: int):
+def test_a_slice_stays_short_when_an_expensive_filter_gets_more(seed: int):
     """F0 drops 99 rows in 100, and later 90: the first slice of the new data was chosen before the change could be
     known."""
     stream = VirtualStream((1.0, 240.0), "auto", seed)
@@ -64,7 +64,7 @@ def test_when_ten_times_as_many_rows_get_to_an_expensive_filter_the_slice_is_sti
     assert max(one.ns for one in slices) <= 1.5 * SLIP_NS
 
 
-def test_when_the_data_moves_slices_are_short_again_and_grow_back():
+def test_after_a_drift_slices_are_short_and_grow_back():
     stream = VirtualStream((8.0, 8.0, 8.0), "auto", 3)
     slices = watch_slices(stream)
     stream.process(rows_of(3, 200_000, 0.1, 0.5, 0.9))

@@ -26,7 +26,7 @@ def known_to_sweep(bits: tuple[bool, ...], policy: Sweep) -> tuple[bool, ...]:
 
 
 @given(pipelines(least=2, hidden=False), st.data())
-def test_a_stage_ends_with_its_tuples_or_with_a_violation_and_the_next_position_follows(pipeline: Pipeline, data):
+def test_a_stage_ends_with_its_tuples_or_with_a_violation(pipeline: Pipeline, data):
     n = len(pipeline)
     policy = Sweep(pipeline, ProfileSettings(p=1.0, profile_window=data.draw(st.integers(1, 60)), alpha=0.9))
     stage: list[tuple[bool, ...]] = []

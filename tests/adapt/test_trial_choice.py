@@ -82,7 +82,7 @@ def test_a_filter_that_may_cost_much_less_than_it_seems_is_tried():
         Rear(drops=0.0),  # it would gain nothing there
     ],
 )
-def test_without_uncertainty_or_gain_there_is_no_trial_and_no_reason(nothing_to_try: Rear):
+def test_without_uncertainty_or_gain_there_is_no_trial(nothing_to_try: Rear):
     assert nothing_to_try.choose() == (None, "")
 
 
@@ -94,7 +94,7 @@ def test_a_filter_is_tried_again_after_twice_as_many_rows():
 @pytest.mark.parametrize(
     "profiling_budget", [budget_after(10**9, lost_ns=16 * 10**6), budget_after(10**9, lost_ns=10**9)]
 )
-def test_when_trials_have_used_up_their_share_the_reason_is_the_budget(
+def test_when_trials_used_up_their_share_the_reason_says_so(
     profiling_budget: ProfilingBudget,
 ):
     trial, why_not = Rear().choose(profiling_budget)
@@ -102,7 +102,7 @@ def test_when_trials_have_used_up_their_share_the_reason_is_the_budget(
     assert why_not.startswith("held back by the budget: a trial of F1 may save up to")
 
 
-def test_a_trial_that_would_show_too_little_for_its_cost_is_held_back():
+def test_a_trial_that_would_show_too_little_is_held_back():
     """To show more than its largest call, it would need more rows than the batch has or the budget allows."""
     for rear, batch_rows, rows_seen in (
         (Rear(most_rows=4_000), 3_000.0, 100_000),

@@ -49,7 +49,7 @@ def test_what_a_trial_truly_loses_is_booked(noise: float):
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.05])
-def test_at_any_time_trials_have_lost_no_more_than_their_part_of_the_budget(noise: float):
+def test_trials_never_lose_more_than_their_share_of_the_budget(noise: float):
     """By the true costs, apart from one call whose fixed cost could not be known."""
     for seed in CHAINS:
         trials, _, chain = trials_of(seed, noise)
@@ -60,7 +60,7 @@ def test_at_any_time_trials_have_lost_no_more_than_their_part_of_the_budget(nois
             assert max(true, booked) <= may + float(chain.fixed_ns.max()), f"chain {seed}"
 
 
-def test_no_filter_is_tried_again_before_twice_as_many_rows_have_been_seen():
+def test_a_filter_is_tried_again_only_after_twice_the_rows():
     again = 0
     for seed in CHAINS:
         last: dict[int, Tried] = {}
@@ -113,7 +113,7 @@ def test_the_order_chosen_keeps_the_bound_on_the_regret():
 
 
 @pytest.mark.parametrize("row_ns", [1e6, 1e5])
-def test_a_filter_of_a_millisecond_per_row_costs_some_rows_not_a_thousand(row_ns: float):
+def test_a_trial_of_an_expensive_filter_has_few_rows(row_ns: float):
     """It drops nearly everything, so if it were cheap it should be first; its cost is unknown before it is called."""
     passed = np.random.default_rng(1).random((40_000, 3)) < (0.3, 0.5, 0.02)
     units = (8.0, 8.0, row_ns / UNIT_NS)

@@ -34,7 +34,7 @@ OURS = (Setting("auto"), Setting("a-greedy"))
 TINY = partial(Item, local=OURS, spark=OURS, others=(Setting("velox-rank"),))
 
 
-def test_quick_run_in_this_process_tells_every_scenario_and_target(
+def test_a_quick_run_reports_every_scenario_and_target(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(kdd_checks.FOLDER, raising=False)
@@ -142,7 +142,7 @@ def test_filters_of_a_group_follow_the_rule_of_80_percent() -> None:
         assert (a == b).mean() == pytest.approx(0.8, abs=0.01)
 
 
-def test_drift_changes_every_group_at_every_phase_and_favours_none() -> None:
+def test_drift_changes_every_group_and_favours_none() -> None:
     changes = scenarios.balanced(np.random.default_rng(3), (0.2, 0.4, 0.6, 0.8), 2)
     assert len(changes) == 8
     assert all(x != y for a, b in pairwise(changes) for x, y in zip(a, b, strict=True))
@@ -150,7 +150,7 @@ def test_drift_changes_every_group_at_every_phase_and_favours_none() -> None:
     assert {tuple(sorted(column)) for column in zip(*changes, strict=True)} == {twice_each}
 
 
-def test_work_is_proportional_to_its_steps_and_does_not_change_the_answer() -> None:
+def test_work_is_proportional_to_its_steps() -> None:
     bits = np.array([0b00, 0b01, 0b10, 0b11], dtype=np.int64)
     assert [burn(bits, 1, steps).tolist() for steps in (0, 7)] == [[False, False, True, True]] * 2
     assert calibrate(clock=iter(range(0, 10**12, 20_000 * 200 * 5)).__next__, tries=3) == 50.0
@@ -197,7 +197,7 @@ def test_on_spark_hindsight_knows_the_order_of_each_phase(spark: SparkSession, t
     spark_variants.warm_up([found["hindsight"]], scenario.expected)
 
 
-def test_evaluations_derived_for_code_by_hand_are_those_that_happen(spark: SparkSession, tmp_path: Path) -> None:
+def test_evaluations_of_code_by_hand_are_those_that_happen(spark: SparkSession, tmp_path: Path) -> None:
     from bench import spark_variants
 
     counters = [spark.sparkContext.accumulator(0) for _ in range(2)]

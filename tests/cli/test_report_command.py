@@ -72,7 +72,7 @@ def test_a_foreign_line_is_left_out_with_its_number(events: Path, tmp_path: Path
     assert "1 part could not be read and is left out (line 3); the first: not an event record: 'hello'" in told.stderr
 
 
-def test_a_file_whose_writer_was_killed_is_reported_as_far_as_it_goes(events: Path, tmp_path: Path) -> None:
+def test_a_file_of_a_killed_writer_is_reported(events: Path, tmp_path: Path) -> None:
     cut = tmp_path / "cut.jsonl"
     cut.write_text(events.read_text() + events.read_text()[:20])
     whole, told = (CliRunner().invoke(app, ["report", str(path)]) for path in (events, cut))
@@ -119,7 +119,7 @@ def test_help_needs_no_pyspark_and_the_demo_says_what_to_install() -> None:
     assert tried.stderr == "This needs PySpark (pyspark is missing): pip install 'thalweg[spark]'\n"
 
 
-def test_a_terminal_that_knows_no_micro_sign_gets_the_report_all_the_same(events: Path) -> None:
+def test_a_terminal_without_a_micro_sign_gets_the_report(events: Path) -> None:
     command = [sys.executable, "-c", "from thalweg.cli import app; app()", "report", str(events)]
     done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False)
     assert done.returncode == 0, done.stderr

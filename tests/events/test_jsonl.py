@@ -47,7 +47,7 @@ def test_blank_lines_are_skipped(tmp_path: Path):
     assert list(read(path)) == [SWITCHED]
 
 
-def test_a_line_cut_off_by_a_kill_is_skipped_and_the_next_writer_begins_a_new_one(tmp_path: Path):
+def test_a_line_cut_off_by_a_kill_is_skipped(tmp_path: Path):
     path = tmp_path / "events.jsonl"
     line = to_json(SWITCHED)
     for length in range(1, len(line)):

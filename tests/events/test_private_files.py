@@ -70,7 +70,7 @@ def test_what_is_there_keeps_its_mode_and_a_link_is_followed(tmp_path: Path):
     assert link.is_symlink()
 
 
-def test_a_file_that_was_removed_is_private_when_it_is_made_again(tmp_path: Path):
+def test_a_removed_file_is_private_when_it_is_made_again(tmp_path: Path):
     file = tmp_path / "run.jsonl"
     keep = tw.filters(tw.predicate(lambda n: n > 1, "n", name="more"), events=file)
     results = keep.over(pa.table({"n": [1, 2, 3]}))

@@ -54,7 +54,7 @@ def test_a_row_is_evaluated_until_a_filter_drops_it(case):
 
 
 @given(chains(), st.data())
-def test_a_sampled_row_is_evaluated_by_what_is_asked_and_its_guards_allow(case, data):
+def test_a_sampled_row_is_evaluated_only_as_guards_allow(case, data):
     watched, order = case
     drops, n = watched.drops, len(order)
     places = fate(drops, order)
@@ -98,7 +98,7 @@ def chain_of(*predicates) -> FilterChain:
     return FilterChain(FilterPlan(predicates), lambda: 0)
 
 
-def test_profiling_never_raises_and_what_raised_counts_as_not_dropping():
+def test_profiling_never_raises_and_errors_drop_nothing():
     watched = Watched([[True]] * 3, Pipeline(("always",)))
     chain = chain_of(*watched.plan.predicates, predicate(picky, "row"))
     columns = chain.columns(watched.batch([1, 2, 3]))
@@ -111,7 +111,7 @@ def test_profiling_never_raises_and_what_raised_counts_as_not_dropping():
     assert calm.dropped.tolist() == [[True, True], [True, False]]
 
 
-def test_a_predicate_is_not_profiled_on_rows_on_which_its_guard_raised():
+def test_no_profiling_on_rows_on_which_the_guard_raised():
     watched = Watched([[True]] * 3, Pipeline(("always",)))
     saw: list[int] = []
     chain = chain_of(

@@ -80,7 +80,7 @@ def test_chosen_keys_in_a_tree_of_joins(kind: str):
     assert loop.nodes[0].join.looked < ENTRIES_PER_ROW * COUNT
 
 
-def test_the_salt_is_another_one_in_every_pass_unless_there_is_a_seed():
+def test_every_pass_has_its_own_salt_unless_there_is_a_seed():
     """The number of entries compared depends on the salt, so it is the same if the salt is."""
     rows_of = table(pa.array(np.random.default_rng(1).integers(0, 2**40, COUNT)))
 
@@ -142,7 +142,7 @@ def _of_duckdb(kind: pa.DataType) -> pa.DataType:
     return pa.string() if "string" in str(kind) else pa.binary()
 
 
-def test_surrogates_that_no_text_may_hold_are_bytes_that_a_key_may():
+def test_surrogates_are_valid_bytes_of_a_key():
     """Arrow does not check that text is UTF-8: the bytes of a lone surrogate are a key like any other."""
     lone = [b"\xed\xa0\x80", b"\xed\xa0\x81", b"\xed\xb0\x80"]
     keys = pa.Array.from_buffers(pa.string(), 3, pa.array(lone, pa.binary()).buffers())

@@ -10,7 +10,7 @@ from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan
 
 
-def test_row_functions_that_share_a_column_see_its_values_on_growing_sets_of_rows():
+def test_row_functions_that_share_a_column_see_its_values():
     shown: dict[str, list[str]] = {"second": [], "third": []}
 
     def watching(name):

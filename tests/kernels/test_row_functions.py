@@ -126,7 +126,7 @@ def test_a_function_is_called_once_per_row_even_if_it_raises():
     ],
     ids=["text that is not UTF-8", "the year 31 billion"],
 )
-def test_rows_without_a_python_value_are_unknown_and_the_others_are_not(array: pa.Array):
+def test_only_rows_without_a_python_value_are_unknown(array: pa.Array):
     rows = rows_of(x=array, i=[0, 1, 2])
     calls: list[int] = []
     look = predicate(lambda x, i: calls.append(i) or i != 2, "x", "i", name="look")
@@ -175,7 +175,7 @@ def test_values_are_pythons_own(kind: str):
 
 
 @pytest.mark.parametrize("kind", VALUES)
-def test_two_functions_of_one_column_see_the_same_values_each_on_its_rows(kind: str):
+def test_two_functions_of_one_column_see_the_same_values(kind: str):
     first: list[Any] = []
     second: list[Any] = []
     third: list[Any] = []
@@ -192,7 +192,7 @@ def test_two_functions_of_one_column_see_the_same_values_each_on_its_rows(kind: 
     assert second == third == values[2:]
 
 
-def test_in_profiling_too_every_function_sees_its_rows_own_values():
+def test_in_profiling_functions_see_the_values_of_their_rows():
     """Rows are sampled at different positions: a later function is called on rows that earlier ones never saw."""
     seen: list[tuple[int, str]] = []
     chain = FilterChain(
@@ -251,7 +251,7 @@ def test_one_column_may_be_read_twice_by_one_function():
     assert kept(rows_of(x=[1, 2]), predicate(lambda a, b: a is b or a == b, "x", "x", name="p")) == [0, 1]
 
 
-def test_no_predicate_pays_for_what_pyarrow_imports_at_its_first_conversion():
+def test_no_predicate_is_charged_for_imports_of_pyarrow():
     # not built from Python values, which would already import pandas: workers get their batches from Spark
     lines = (
         "import sys, pyarrow as pa; from thalweg.kernels import FilterChain; from thalweg.plan import FilterPlan",

@@ -92,7 +92,7 @@ def test_it_gets_arrow_arrays_of_the_rows_still_alive():
 
 
 @pytest.mark.parametrize("bad", [[], [0], [99], [31, 32, 64], list(range(100))], ids=str)
-def test_a_predicate_that_raises_is_called_again_until_its_rows_are_known(bad: list[int]):
+def test_a_raising_predicate_is_called_until_its_rows_are_known(bad: list[int]):
     calls: list[int] = []
 
     def picky(x: pa.Array) -> pa.Array:

@@ -258,7 +258,7 @@ def test_an_empty_store_gives_its_memory_back():
     assert store.nbytes <= 2 * needed(window_store.LEAST)
 
 
-def test_a_snapshot_grows_with_what_is_new_and_shrinks_with_what_expired():
+def test_a_snapshot_has_what_is_new_and_not_what_expired():
     store = WindowStore(FIELDS, [KEY], window=WINDOW, snapshots=True)
     run(store, np.arange(0, 50_000), mark=0)
     first = store.changes()
@@ -274,7 +274,7 @@ def test_a_snapshot_grows_with_what_is_new_and_shrinks_with_what_expired():
     assert store.changes() == Changes({}, ())
 
 
-def test_a_row_that_came_and_went_between_two_snapshots_is_in_none():
+def test_a_row_between_two_snapshots_is_in_neither():
     store = WindowStore(FIELDS, [KEY], window=10, snapshots=True)
     run(store, np.arange(0, 5), mark=100)
     assert store.changes() == Changes({}, ())
@@ -289,7 +289,7 @@ def test_snapshots_are_the_same_bytes_for_the_same_rows():
     assert made[0] == made[1]
 
 
-def test_a_burst_after_a_row_far_in_the_future_is_forgotten_when_its_window_has_passed():
+def test_a_burst_after_a_row_in_the_future_is_forgotten():
     store = WindowStore(pa.schema([("k", pa.int64())]), [(0,)], window=10)
 
     def insert(times: np.ndarray) -> None:

@@ -21,13 +21,13 @@ LINES = (Series("up", [1, 2, 3], [1, 2, 4]), Series("down", [1, 2], [2, 1]))
 FIGURE = Figure("figure-1", "two | lines", "x", "y", LINES)
 
 
-def test_no_name_selects_all_experiments_and_a_paper_selects_its_own():
+def test_experiments_are_selected_by_paper_or_all():
     assert chosen([]) == list(known())
     assert chosen(["a-greedy"]) == [f"a-greedy/{name}" for name in PAPERS["a-greedy"].experiments]
     assert chosen(["a-greedy/figure-9"]) == ["a-greedy/figure-9"]
 
 
-def test_the_error_for_an_unknown_experiment_lists_all_experiments():
+def test_the_error_for_an_unknown_experiment_lists_all():
     with pytest.raises(PlanError) as caught:
         main(["a-greedy/figure-8"], quick=True)
     assert "'a-greedy/figure-8'" in str(caught.value)
@@ -57,7 +57,7 @@ def paper(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     return numbers
 
 
-def test_a_claim_of_the_prose_that_does_not_hold_is_a_finding_not_a_failure(paper, capsys):
+def test_a_claim_that_does_not_hold_is_a_finding(paper, capsys):
     assert main(["toy"], quick=True) == 0
     printed = capsys.readouterr().out
     assert all(word in printed for word in ("a claim", "2 n", "it grows", "1.0 [times] | more", "no", "we are small"))

@@ -128,7 +128,7 @@ def edges(plan: QueryPlan) -> dict[tuple[str, str], float | None]:
     }
 
 
-def test_a_row_finds_as_many_partners_as_the_column_it_looks_by_says() -> None:
+def test_partners_are_estimated_by_the_column_of_the_lookup() -> None:
     """In a chain, rows of p look in q by a, and rows of r by b; DuckDB counts them in even data."""
     known = declared(
         p={"rows_per_second": 5, "distinct": {"a": 10}}, q=WIDE, r={"rows_per_second": 300, "distinct": {"b": 3000}}
@@ -357,7 +357,7 @@ def test_rows_that_are_set_aside_are_found_by_the_chain() -> None:
     assert [c.where for c in scan.conditions] == ["arrow", "jvm"]
 
 
-def test_before_a_join_spark_evaluates_what_can_raise_only_if_it_is_written_first() -> None:
+def test_spark_evaluates_raising_parts_early_only_if_first() -> None:
     assert places(JOINED + "1 / p.a > 0.5 AND p.a = q.a", "spark") == [("1.0 / p.a > 0.5", "jvm")]
     assert places(JOINED + "p.a = q.a AND 1 / p.a > 0.5", "spark") == [("1.0 / p.a > 0.5", "arrow")]
 

@@ -90,7 +90,7 @@ def test_fold_reaches_outputs_but_not_the_keys_of_groups() -> None:
     assert grouped.outputs[0].expression == grouped.grouping.keys[0]
 
 
-def test_what_raises_raises_when_a_row_meets_it_and_not_when_the_query_is_made() -> None:
+def test_what_raises_does_so_on_a_row_and_not_in_planning() -> None:
     s = tw.session()
     s.stream("p", pa.table({"ts": at(0, 1), "a": [1, 2]}), time="ts")
     never = s.query("SELECT a FROM p WHERE a > 5 AND a > 1 DIV 0")
@@ -353,7 +353,7 @@ def test_residuals(condition: str, residuals: list[str], stays: list[str]) -> No
 
 
 @pytest.mark.parametrize("text", ["p.b < q.b AND p.a + 1 = q.a", "p.a + 1 = q.a AND p.b < q.b"])
-def test_an_equality_that_can_raise_is_a_key_if_nothing_else_connects(text: str) -> None:
+def test_a_raising_equality_is_a_key_if_nothing_else_connects(text: str) -> None:
     assert keys(joined(text)) == [(("p", "computed 0"), ("q", "a"))]
     for other in (f"{text} AND p.b = q.b", f"p.b = q.b AND {text}"):
         plan = joined(other)

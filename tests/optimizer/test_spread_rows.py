@@ -60,7 +60,7 @@ def test_who_has_no_buckets_has_no_class() -> None:
     assert not isinstance(planned("SELECT p.a FROM p, t WHERE p.a = t.a").join, WindowJoin)
 
 
-def test_the_join_that_runs_has_the_class_and_the_trees_of_the_plan() -> None:
+def test_the_join_has_the_class_and_the_trees_of_the_plan() -> None:
     join = join_of(planned(CHAIN.format(""), rates(1, 1, 900)))
     made = window_join_plan(join)
     assert made.spread_by == BY_B
@@ -83,7 +83,7 @@ def test_a_tree_that_cannot_be_probed_is_refused(parents) -> None:
         join_graph(replace(join, probe_trees=(("p", parents),)))
 
 
-def test_a_class_that_is_given_is_found_again_unless_its_streams_are_tables() -> None:
+def test_a_given_class_is_kept_unless_its_streams_are_tables() -> None:
     graph = join_graph(join_of(planned(CHAIN.format(""))))
     for columns, replicated in ((BY_A, ("r",)), (BY_B, ("p",))):
         by = Partitioning.by(graph, columns)

@@ -26,7 +26,7 @@ def test_a_name_that_matches_two_columns_is_ambiguous():
     assert "size" not in str(caught.value)
 
 
-def test_the_error_for_an_unknown_column_suggests_the_nearest_and_lists_all():
+def test_the_error_for_an_unknown_column_suggests_and_lists():
     with pytest.raises(PlanError) as caught:
         find_column("lines", ["line", "size"])
     assert "'lines'" in str(caught.value)

@@ -100,14 +100,14 @@ def test_a_covariance_has_the_same_effect_as_in_draws(correlation: float):
     assert a.times(b, covariance).value == 600 + covariance
 
 
-def test_an_estimate_minus_itself_is_zero_if_the_covariance_is_given():
+def test_an_estimate_minus_itself_is_zero_given_the_covariance():
     a = Estimate(30, "sampled", 4)
     assert a.minus(a, covariance=4) == Estimate(0, "sampled", 0)
     assert (a - a).variance == 8  # two quantities with the same distribution
     assert a.within(0, 90).over(a.within(0, 90), covariance=4) == Estimate(1, "sampled", 0, low=0)
 
 
-def test_the_square_of_a_normal_quantity_has_its_mean_and_variance():
+def test_mean_and_variance_of_the_square_of_a_normal_quantity():
     """Also if the variance is not small compared with the mean. A square is skewed, so the interval is not checked."""
     a, draw = normal(2, 1)
     squares, found = draw(np.random.default_rng(6)) ** 2, a.times(a, covariance=1)
@@ -136,7 +136,7 @@ def test_an_interval_without_bounds_is_normal():
 # what is not known
 
 
-def test_an_unknown_variance_stays_unknown_and_the_interval_is_the_bounds():
+def test_with_unknown_variance_the_interval_is_the_bounds():
     a, b = Estimate(4, "declared", low=1, high=8), Estimate(2, "sampled", 0.1, low=1, high=4)
     assert a.interval(0.9) == (1, 8)
     for made, bounds in ((a + b, (2, 12)), (a - b, (-3, 7)), (a * b, (1, 32)), (a / b, (0.25, 8)),
@@ -188,7 +188,7 @@ def test_exact_values_stay_exact():
     assert Estimate(6, "counted", 0, low=0) / Estimate(2, "counted", 0, low=0) == Estimate(3, "counted", 0, low=0)
 
 
-def test_a_quotient_has_no_upper_bound_if_the_denominator_may_be_near_zero():
+def test_a_quotient_by_nearly_zero_has_no_upper_bound():
     rows = Estimate(10, "sampled", 1, low=0, high=20)
     assert (rows / Estimate(2, "sampled", 0.04, low=0, high=4)).interval(0.9)[1] < 8
     found = rows / Estimate(2, "declared", low=0, high=4)
@@ -199,7 +199,7 @@ def test_a_quotient_has_no_upper_bound_if_the_denominator_may_be_near_zero():
     assert (found.low, found.high) == UNBOUNDED
 
 
-def test_a_quotient_is_unbounded_if_the_denominator_may_have_either_sign():
+def test_a_quotient_by_either_sign_is_unbounded():
     found = Estimate(10, "sampled", 1, 8, 12, as_of=3) / Estimate(2, "sampled", 0.01, low=-1, high=4, as_of=2)
     assert found == Estimate(5, "sampled", None, as_of=2)
     assert found.interval(0.9) == UNBOUNDED

@@ -64,7 +64,7 @@ def test_the_error_for_an_unknown_guard_lists_all_names():
         [named("a", "c"), named("b", "a"), named("c", "b")],
     ],
 )
-def test_a_cycle_of_guards_is_refused_with_its_members_and_the_remedy(predicates: list[Any]):
+def test_a_cycle_of_guards_is_refused_with_the_remedy(predicates: list[Any]):
     said = refusal(*predicates)
     assert "wait for each other" in said
     assert all(p.name in said for p in predicates)

@@ -58,7 +58,7 @@ def test_several_columns_per_edge_are_one_key():
     assert set(graph.keys_of("b")) == {(0, 1), (2,)}
 
 
-def test_two_columns_of_a_stream_in_one_class_are_compared_within_its_rows():
+def test_two_columns_of_a_stream_in_one_class_are_compared():
     graph = graph_of("a.k = b.k AND a.m = b.k AND a.n = a.k")
     assert graph.column_of == ({"a": "k", "b": "k"},)
     assert graph.within == (("a", "k", "m"), ("a", "k", "n"))

@@ -32,7 +32,7 @@ def native(text: str, name: str, *after: str) -> NativePredicate:
     return predicate(Column(text), name=name, after=after)
 
 
-def test_a_plain_column_is_a_native_predicate_named_after_its_text():
+def test_a_plain_column_is_a_native_predicate_with_a_name():
     made = plan(Column(SIZE), predicate(always, "x"), Column(SIZE), Column(PAYLOAD))
     assert made.native.names == ("size > 1024", "size > 1024 (2)", "payload is not null")
     assert [p.name for p in made.predicates] == ["always"]
@@ -59,7 +59,7 @@ def test_a_native_predicate_after_a_python_one_is_refused():
     )
 
 
-def test_names_are_unique_across_both_kinds_and_every_after_exists():
+def test_names_are_unique_across_kinds_and_every_after_exists():
     assert "two predicates are named 'always'" in refusal(predicate(always, "x"), native(SIZE, "always"))
     assert "did you mean 'has'" in refusal(native(PAYLOAD, "has"), predicate(always, "x", after="hass"))
     assert "did you mean 'has'" in refusal(native(PAYLOAD, "has"), native(SIZE, "large", "hass"))
@@ -103,7 +103,7 @@ def test_what_a_data_source_can_evaluate_comes_after_its_guard():
     assert made.waits_for == ((), (0,), (0, 1))
 
 
-def test_a_predicate_that_can_fail_waits_for_all_written_before_it():
+def test_a_predicate_that_can_fail_comes_after_all_before_it():
     made = plan(native(RLIKE, "a"), native(CAST, "b"), native(JSON, "c")).native
     assert made.pipeline.guards == ((), (0,), ())
     turned = plan(native(CAST, "b"), native(RLIKE, "a", "b")).native

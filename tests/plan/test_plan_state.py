@@ -86,7 +86,7 @@ def test_a_difference_is_named(change: dict[str, object], sentences: str) -> Non
     assert bool(found) == bool(sentences)
 
 
-def test_a_missing_part_has_its_default_and_an_unknown_part_is_refused() -> None:
+def test_missing_parts_have_defaults_and_unknown_are_refused() -> None:
     parts = json.loads(json.dumps(planned().state.parts))
     assert PlanState.read(parts) == planned().state
     del parts["buckets"]
@@ -113,7 +113,7 @@ def test_question_and_state_are_the_same_in_every_process() -> None:
         assert json.loads(there.stdout) == here
 
 
-def test_another_question_has_another_hash_and_another_spelling_has_the_same() -> None:
+def test_the_hash_of_a_question_ignores_its_spelling() -> None:
     assert asked(TEXT.lower().replace(" and ", "\n AND ")).question == asked().question
     others = [
         TEXT.replace("5 SECONDS", "6 SECONDS"), TEXT.replace("q.b = r.b", "q.a = r.a"), TEXT.replace("(3, 1", "(3, 4"),

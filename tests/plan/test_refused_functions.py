@@ -69,7 +69,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("vectorized", [False, True])
 @pytest.mark.parametrize(("func", "why"), REFUSED)
-def test_functions_that_give_no_value_are_refused_when_the_predicate_is_made(func, why, vectorized):
+def test_functions_that_give_no_value_are_refused_at_once(func, why, vectorized):
     with pytest.raises(tw.PlanError, match=f"^predicate 'p' {why}: a call returns"):
         tw.predicate(func, "id", name="p", vectorized=vectorized)
 
@@ -154,7 +154,7 @@ RETURNED = {
 @pytest.mark.parametrize("on_error", ["raise", "dead-letter"])
 @pytest.mark.parametrize("first", [0, 50])
 @pytest.mark.parametrize("what", RETURNED)
-def test_what_is_no_truth_value_is_refused_also_where_the_first_rows_are_well(what, first, on_error):
+def test_what_is_no_truth_value_is_refused_also_in_later_rows(what, first, on_error):
     made, message = RETURNED[what]
     keep = tw.filters(tw.predicate(lambda x: made() if x >= first else None, "id", name="p"), on_error=on_error)
     with warnings.catch_warnings():

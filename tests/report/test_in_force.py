@@ -39,7 +39,7 @@ def test_after_a_switch_rates_are_those_of_the_order_in_force():
     assert row.split()[:6] == ["1", "b", "100", "30.0", "%", "1,000"]
 
 
-def test_where_all_rows_went_through_one_order_nothing_is_said_twice():
+def test_with_one_order_nothing_is_said_twice():
     whole = observed(rows_in_force=1000, evaluated_in_force=(200, 1000), passed_in_force=(100, 200))
     for text in (str(fold([whole])), fold([whole])._repr_html_()):
         assert "in all orders" not in text
@@ -77,7 +77,7 @@ def reports(draw: st.DrawFn) -> list[Observed]:
 
 
 @given(reports())
-def test_what_counts_is_what_each_worker_did_since_its_last_switch(told: list[Observed]):
+def test_work_since_the_last_switch_of_each_worker_counts(told: list[Observed]):
     present = told[-1].order
     expected = [0] * 5
     for worker in {record.worker for record in told}:
@@ -93,7 +93,7 @@ def test_what_counts_is_what_each_worker_did_since_its_last_switch(told: list[Ob
     assert [now.rows, *now.evaluated, *now.passed] == expected
 
 
-def test_old_micro_batches_that_are_only_remembered_as_a_sum_count_too():
+def test_old_micro_batches_kept_as_a_sum_count_too():
     batches = 3 * LATEST_BATCHES
     counters = {"rows_in_force": 10, "evaluated_in_force": (10, 4), "passed_in_force": (4, 1)}
     told = [observed(kind="stream", batch=k, switched=k == 5, **counters) for k in range(batches)]
@@ -143,7 +143,7 @@ def test_a_run_tells_the_rates_after_its_last_switch(tmp_path: Path):
     assert fold(read(tmp_path / "events.jsonl")) == keep.report()
 
 
-def test_a_join_tells_the_rates_of_the_order_that_most_buckets_have():
+def test_a_join_reports_the_rates_of_the_most_common_order():
     tally = JoinTally()
     now = {"order": ("c", "b"), "switched": True, "rows_in_force": 10, "evaluated_in_force": (2, 10),
            "passed_in_force": (1, 2)}  # fmt: skip

@@ -53,7 +53,7 @@ def streams(draw: st.DrawFn) -> list[JoinObserved]:
 
 @settings(max_examples=25)
 @given(streams())
-def test_buckets_and_micro_batches_are_summed_and_of_now_the_latest_of_each_bucket_counts(records: list[JoinObserved]):
+def test_buckets_are_summed_and_the_latest_state_counts(records: list[JoinObserved]):
     (section,) = report_of(*records).sections
     assert (section.first_batch, section.last_batch) == (0, records[-1].batch)
     assert section.results == sum(r.results for r in records)
@@ -133,7 +133,7 @@ def test_the_text_names_what_a_person_asks_for():
     assert "b: held in each" not in text
 
 
-def test_lengths_of_time_are_reported_in_its_units_where_these_are_known():
+def test_lengths_of_time_are_reported_in_known_units():
     late, late_again = {"late": 3, "most_late": 93_719_920}, {"late": 1, "most_late": 5}
     told = [
         joined(RUN, "a", watermark=7_380_000_000, tick_ns=1_000),
@@ -169,7 +169,7 @@ def test_a_bucket_that_holds_far_more_than_its_share_is_reported():
     assert "far more common" not in str(report_of(*replicated))
 
 
-def test_a_table_is_reported_by_every_bucket_and_summed_over_none():
+def test_a_table_is_reported_by_every_bucket_and_not_summed():
     """A new worker reads it again."""
     table = {
         "stream": "c", "table": True, "others": (), "order": (), "evaluated": (), "passed": (), "profiled": (),
@@ -215,7 +215,7 @@ def restarts(draw: st.DrawFn) -> list[tuple[int, int]]:
 
 
 @given(restarts())
-def test_a_micro_batch_that_was_run_again_counts_once_as_it_was_the_last_time(happened: list[tuple[int, int]]):
+def test_a_replayed_micro_batch_counts_once(happened: list[tuple[int, int]]):
     records, last = [], {}
     for number, (start, batch) in enumerate(happened):
         records += told(start, batch, 100 + number)
@@ -231,7 +231,7 @@ def test_a_micro_batch_that_was_run_again_counts_once_as_it_was_the_last_time(ha
         assert [s.reason for s in section.switches] == [str(counted[batch]) for batch in sorted(counted)]
 
 
-def test_a_record_of_an_earlier_start_that_comes_late_takes_nothing_away():
+def test_a_late_record_of_an_earlier_start_takes_nothing_away():
     report = report_of(*told(0, 0, 10), *told(1, 1, 20), *told(0, 1, 30))
     assert [(s.streams["a"].rows, s.all_switches) for s in report.sections] == [(20, 1), (40, 1)]
 
@@ -325,7 +325,7 @@ def test_each_tally_leaves_the_records_of_the_other(mixed: Path):
     assert [section.results for section in report_of(*records).sections] == [140, 280]
 
 
-def test_a_file_is_read_without_what_an_earlier_start_said_of_a_batch(tmp_path: Path):
+def test_a_file_is_read_without_batches_of_an_earlier_start(tmp_path: Path):
     lines = JsonLines(tmp_path / "events.jsonl")
     written = [*told(0, 0, 10), *told(0, 1, 20), *told(1, 1, 30)]
     for record in written:

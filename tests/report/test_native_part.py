@@ -40,7 +40,7 @@ def test_it_can_be_shown_in_every_form_and_sums_what_was_sampled(records: list[R
 
 
 @given(st.permutations([native(), observed(kind="batch")]))
-def test_natives_and_the_chain_of_a_run_are_one_section_whichever_comes_first(records: list[Record]):
+def test_natives_and_the_chain_of_a_run_are_one_section(records: list[Record]):
     (section,) = fold(records).sections
     assert section.counted.startswith("1,000 rows that passed the native predicates of the first action")
     told = section.to_dict()["native"]

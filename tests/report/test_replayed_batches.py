@@ -70,14 +70,14 @@ def test_what_is_remembered_apart_is_bounded_and_the_sum_is_not():
     assert [section.rows for section in report.sections] == [10 * (3 * LATEST_BATCHES - 1), 7]
 
 
-def test_a_record_of_an_earlier_start_that_comes_late_takes_nothing_away():
+def test_a_late_record_of_an_earlier_start_takes_nothing_away():
     tally = Tally()
     for record in [*told("q", 0, "c", 0, 10), *told("q", 1, "c", 1, 20), *told("q", 0, "c", 1, 30)]:
         tally.add(record)
     assert [(section.rows, section.switch_count) for section in tally.report().sections] == [(10, 1), (20, 1)]
 
 
-def test_verdicts_whose_observation_never_comes_are_forgotten_in_the_end():
+def test_verdicts_without_an_observation_are_forgotten():
     tally = Tally()
     for start in range(1_000):
         tally.add(told("q", start, "c", 0, 10)[0])

@@ -275,14 +275,14 @@ def test_workers_whose_latest_orders_differ_are_reported():
         )
 
 
-def test_workers_of_earlier_micro_batches_are_not_asked_for_their_order():
+def test_workers_of_earlier_micro_batches_have_no_say():
     """They may have ended long ago."""
     gone = observed(kind="stream", batch=1, worker="u", order=("a", "b"))
     (section,) = fold([gone, observed(kind="stream", batch=2)]).sections
     assert (section.other_orders, section.latest_workers) == (0, 1)
 
 
-def test_of_many_runs_the_latest_are_shown_in_full_and_those_left_out_are_counted():
+def test_the_latest_runs_are_shown_and_the_others_counted():
     report = fold(observed(f"run {k}") for k in range(MOST_SECTIONS + 3))
     assert report.left_out == report.to_dict()["left_out"] == 3
     for text in (str(report), report._repr_html_()):

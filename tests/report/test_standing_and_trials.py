@@ -68,7 +68,7 @@ def test_the_worker_that_reported_last_is_heard():
     assert fold(stream).sections[0].standing == "second"
 
 
-def test_right_after_a_switch_only_the_policy_says_why_the_order_is_kept():
+def test_right_after_a_switch_only_the_policy_gives_a_reason():
     just, long_ago = observed(switched=True, rows_in_force=10), observed(switched=True, rows_in_force=900)
     assert fold([verdict(), just]).sections[0].standing == ""
     assert "why the order is kept" not in str(fold([verdict(), just]))
@@ -104,7 +104,7 @@ def test_joins_say_it_by_stream():
     assert "why the order" not in forms(join_report(joined(), join_verdict()))[0]
 
 
-def test_trials_are_reported_if_there_were_any_and_are_no_switches():
+def test_trials_are_reported_and_are_no_switches():
     trials = {"trials": 1, "trial_rows": 2048, "trial_ns": 1_050_000, "trial_loss_ns": 200_000}
     sentence = "2 trials on 4,096 rows took 2.1 ms, 0.4 ms more than the order in force would have"
     for calm, tried in (
@@ -123,7 +123,7 @@ def test_trials_are_reported_if_there_were_any_and_are_no_switches():
     assert {name: stream[name] for name in trials} == trials
 
 
-def test_compiling_is_reported_if_noticeable_and_is_no_part_of_the_time():
+def test_compiling_is_reported_apart_if_noticeable():
     noticed = "another 12.40 s for numba to compile or load functions at their first call"
     for quiet, loud in (
         (fold([observed(compiling_ns=3_000_000)]), fold([observed(compiling_ns=12_400_000_000)])),

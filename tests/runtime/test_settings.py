@@ -42,7 +42,7 @@ def value(settings: FilterSettings, name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_the_argument_then_spark_then_the_environment_then_the_default(name: str, monkeypatch: pytest.MonkeyPatch):
+def test_arguments_then_spark_then_environment_then_default(name: str, monkeypatch: pytest.MonkeyPatch):
     argument, spark, environment = VALUES[name]
     assert value(resolve({}), name) == value(FilterSettings(), name)
     monkeypatch.setenv(f"THALWEG_{name.upper()}", environment[0])
@@ -119,7 +119,7 @@ def test_a_bad_argument_is_named_with_its_value(given: dict[str, Any]):
 
 
 @pytest.mark.parametrize("policy", [name for name, p in POLICIES.items() if p.defaults is None])
-def test_a_global_p_does_not_affect_a_policy_that_does_not_profile(policy: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_global_p_does_not_affect_policies_without_profiling(policy: str, monkeypatch: pytest.MonkeyPatch):
     """The setting applies only if the policy profiles; a user who asks for the control policy gets it."""
     monkeypatch.setenv("THALWEG_P", "0.02")
     assert resolve({"policy": policy}).profile is None
@@ -186,7 +186,7 @@ def test_an_unknown_variable_causes_one_warning(monkeypatch: pytest.MonkeyPatch)
         tw.filters(tw.predicate(len, "x")).over(data)
 
 
-def test_a_policy_set_outside_overrides_profiling_settings_in_code():
+def test_an_outside_policy_overrides_profiling_settings_in_code():
     """An operator switches adapting off without touching code."""
     settings = resolve({"p": 0.02, "budget": 0.1}, {"spark.thalweg.policy": "static"}.get)
     assert (settings.policy, settings.of_policy) == ("static", {})

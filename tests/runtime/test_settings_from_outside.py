@@ -299,7 +299,7 @@ def test_a_bad_value_names_its_place_for_every_kind(name: str, text: str, monkey
             answer(kind)
 
 
-def test_a_bad_value_in_the_configuration_is_named_when_a_query_is_made(spark: Any, conf: Any):
+def test_a_bad_value_in_the_configuration_is_named(spark: Any, conf: Any):
     conf("policy", "greedy")
     with pytest.raises(tw.PlanError, match=r"^spark\.thalweg\.policy='greedy': "):
         a_session(spark).query(FILTERED)
@@ -341,7 +341,7 @@ def test_unknown_names_are_warned_of_by_joins_and_queries(kind: str, monkeypatch
         answer(kind)
 
 
-def test_unknown_names_are_warned_of_also_when_they_are_set_later(spark: Any, conf: Any):
+def test_unknown_names_that_are_set_later_cause_a_warning(spark: Any, conf: Any):
     answer("filters", spark)
     for name, kind in (("polcy", "filters"), ("policyy", "join")):
         conf(name, "static")

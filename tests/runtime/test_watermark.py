@@ -36,7 +36,7 @@ def test_a_round_counts_when_it_has_ended():
     assert (marks.streams, marks.query) == ({"a": 95, "b": 400}, 95)
 
 
-def test_a_stream_that_has_ended_does_not_hold_the_watermark_back():
+def test_an_ended_stream_does_not_hold_the_watermark_back():
     marks = Watermarks({"a": 5, "b": 7})
     marks.seen("a", 100)
     marks.ended("b")
@@ -55,9 +55,7 @@ TIMES = st.integers(-(2**63), 2**63 - 1)
     lateness=st.dictionaries(st.sampled_from("abc"), st.integers(0, 50), min_size=1),
     rounds=st.lists(st.lists(st.tuples(st.sampled_from("abc"), TIMES), max_size=4), max_size=8),
 )
-def test_it_is_the_least_of_the_largest_times_and_never_goes_back(
-    lateness: dict[str, int], rounds: list[list[tuple[str, int]]]
-):
+def test_it_is_the_least_of_the_largest_times(lateness: dict[str, int], rounds: list[list[tuple[str, int]]]):
     marks = Watermarks(lateness)
     times: dict[str, list[int]] = {stream: [] for stream in lateness}
     before = None
@@ -128,7 +126,7 @@ def test_exactly_the_late_rows_are_missing(
     assert sorted(found) == expected_ids(tables, ticks, ON, windows)
 
 
-def test_rows_are_forgotten_when_the_watermark_has_passed_their_window():
+def test_rows_are_forgotten_after_their_window():
     binding = JoinBinding.of(JoinPlan.of("a.k = b.k", {"a": 10, "b": 20}, "t", {"a": 5, "b": 0}),
                              dict.fromkeys("ab", SCHEMA))  # fmt: skip
     loop = JoinLoop(binding, JoinOptions("static"), lambda: 0, np.random.default_rng(0))

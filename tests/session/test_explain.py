@@ -256,7 +256,7 @@ def test_what_may_adapt_is_told() -> None:
     assert query("joined groups").explain().adapts == ("nothing: only one order is possible",)
 
 
-def test_the_logical_plan_is_as_written_and_the_physical_as_planned() -> None:
+def test_the_logical_and_the_physical_plan() -> None:
     told = small_session().query("SELECT size FROM tcp WHERE size > 2 + 3 AND size > 7 AND 1 = 1").explain()
     assert operators(told.logical) == ["Select", "Where", "Stream"]
     assert details(told.logical) == ["size", "tcp.size > 2 + 3", "tcp.size > 7", "1 = 1", "tcp"]

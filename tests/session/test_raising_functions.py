@@ -181,7 +181,7 @@ def _by_hand(rows: dict[str, list[dict[str, Any]]], conditions: list[str]) -> tu
 
 
 @pytest.mark.parametrize("conditions", EQUALITIES, ids=" AND ".join)
-def test_an_equality_that_can_raise_is_a_condition_like_any_other(conditions: list[str]):
+def test_a_raising_equality_is_a_condition_like_any_other(conditions: list[str]):
     tables = {
         "a": pa.table({"ts": pa.array([0, 1, 2, 3], pa.timestamp("s")), "k": [1, 1, 2, 2], "x": [0, 2, 5, 0],
                        "id": [0, 1, 2, 3]}),
@@ -201,7 +201,7 @@ def test_an_equality_that_can_raise_is_a_condition_like_any_other(conditions: li
         assert Counter((row["a_id"], row["b_id"]) for row in found) == failing
 
 
-def test_an_equality_that_can_raise_connects_what_nothing_else_does():
+def test_a_raising_equality_connects_what_nothing_else_does():
     s = tw.session()
     for name, x in (("a", [0, 2]), ("b", [5, 5])):
         s.stream(name, pa.table({"ts": pa.array([0, 1], pa.timestamp("s")), "x": x}), time="ts")

@@ -176,7 +176,7 @@ def test_a_table_of_a_reader_is_read_at_once_and_stays() -> None:
     assert query.dataframe().num_rows == query.dataframe().num_rows == 5
 
 
-def test_registering_again_replaces_and_made_queries_keep_what_they_had() -> None:
+def test_registering_again_does_not_change_existing_queries() -> None:
     s = small_session()
     before = s.query("SELECT size FROM tcp")
     s.stream("TCP", UDP, time="ts")

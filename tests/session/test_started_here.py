@@ -64,7 +64,7 @@ def test_a_run_in_this_process_stops_between_batches(tmp_path: Path):
     assert 0 < handle.lastProgress["numOutputRows"] < 1000
 
 
-def test_what_goes_wrong_in_this_process_is_raised_where_it_is_waited_for(tmp_path: Path):
+def test_errors_in_this_process_are_raised_when_waiting(tmp_path: Path):
     handle = local().query("SELECT 1 / id AS x FROM a").start(path=str(tmp_path / "out"))
     with pytest.raises(tw.ExpressionError, match="division by zero"):
         handle.awaitTermination()

@@ -96,7 +96,7 @@ def test_a_function_that_raises_is_told_with_what_it_was_given(text: str):
     assert isinstance(e.value.__cause__, ZeroDivisionError)
 
 
-def test_a_condition_that_raises_tells_its_row_and_not_the_functions_wrapping():
+def test_the_error_of_a_condition_names_its_row():
     s = tw.session()
     s.stream("a", table([0, 1], k=[3, 0]), time="ts")
     s.function("f", lambda k: 6 // k, returns="bigint")
@@ -181,7 +181,7 @@ def test_parameters_may_be_lists_in_in():
 
 
 @pytest.mark.parametrize("answer", [1, "yes", 0.5])
-def test_a_function_that_is_no_boolean_is_refused_wherever_it_stands(answer):
+def test_a_function_that_is_no_boolean_is_refused_anywhere(answer):
     s = tw.session()
     s.stream("a", table([0, 1], k=[1, 2]), time="ts")
     s.function("f", lambda k: answer, returns="boolean")
@@ -201,7 +201,7 @@ def test_a_function_may_not_know(answers):
 
 
 @pytest.mark.parametrize("kind", [pa.dictionary(pa.int8(), pa.string()), pa.string_view(), pa.large_string()])
-def test_a_vectorized_function_gets_plain_columns_wherever_it_stands(kind: pa.DataType):
+def test_a_vectorized_function_gets_plain_columns_anywhere(kind: pa.DataType):
     import pyarrow.compute as pc
 
     s = tw.session()

@@ -42,7 +42,7 @@ def test_one_call_shows_only_what_a_call_of_its_size_costs():
 
 
 @pytest.mark.parametrize("rows", [4, 16, 1000])
-def test_calls_of_one_size_do_not_separate_the_parts_and_the_error_is_large(rows: int):
+def test_calls_of_one_size_do_not_separate_the_parts(rows: int):
     """At the rear of a chain calls are small, and their fixed part may be all of the time or nothing."""
     ns = 40_000 + 100 * rows
     cost = after([(rows, ns)] * 100)
@@ -65,7 +65,7 @@ def test_calls_of_different_sizes_separate_the_two_parts(per_row: float, fixed: 
     assert cost.most_ns >= per_row * 0.9
 
 
-def test_one_large_call_shows_whether_rows_or_calls_were_expensive():
+def test_one_large_call_separates_costs_of_rows_and_calls():
     """What a trial is for: a filter that saw four rows per call is called on a thousand."""
     small = timed([4] * 100, 100, 50_000)
     cost = after([*small, *timed([1000] * 2, 100, 50_000)])
@@ -75,7 +75,7 @@ def test_one_large_call_shows_whether_rows_or_calls_were_expensive():
     assert slow.per_row_ns == pytest.approx(12_600, rel=0.05)
 
 
-def test_tiny_calls_do_not_make_a_cheap_filter_look_certainly_expensive():
+def test_tiny_calls_do_not_make_a_cheap_filter_look_expensive():
     """The same filter at the front (a thousand rows per call) and at the end (four rows, and now and then a sample)."""
     rng = np.random.default_rng(2)
     end = after(timed([64 if i % 10 == 9 else int(rng.integers(1, 8)) for i in range(200)], 100, 50_000))

@@ -29,7 +29,7 @@ def insertions(draw: st.DrawFn) -> tuple[int, int, list[list[tuple[bool, ...]]]]
 
 
 @given(insertions())
-def test_it_holds_the_latest_tuples_and_gives_back_those_that_left(case):
+def test_it_holds_the_latest_tuples_and_returns_those_that_left(case):
     width, capacity, batches = case
     window, expected = ProfileWindow(capacity, width), deque(maxlen=capacity)
     for batch in batches:

@@ -14,7 +14,7 @@ times = st.tuples(st.integers(1, 16_384), st.integers(0, 10**10), st.integers(0,
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_interrupted_calls_of_a_busy_predicate_are_charged_their_cpu_time(sizes: list[int]):
+def test_interrupted_calls_are_charged_their_cpu_time(sizes: list[int]):
     """This holds even if four of any nine calls are interrupted."""
     rng = np.random.default_rng(1)
     wait = UsualWait()
@@ -27,7 +27,7 @@ def test_interrupted_calls_of_a_busy_predicate_are_charged_their_cpu_time(sizes:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_if_every_fifth_call_is_interrupted_hardly_any_is_charged_its_wall_clock_time(seed: int):
+def test_frequent_interruptions_are_rarely_charged(seed: int):
     rng = np.random.default_rng(seed)
     wait = UsualWait()
     as_the_wall = interrupted = 0
@@ -70,7 +70,7 @@ def test_the_first_calls_are_charged_their_wall_clock_time():
 
 
 @given(st.lists(times, max_size=40))
-def test_a_call_is_charged_between_its_cpu_time_and_its_wall_clock_time(calls: list[tuple[int, int, int]]):
+def test_a_call_is_charged_between_cpu_and_wall_clock_time(calls: list[tuple[int, int, int]]):
     wait = UsualWait()
     for rows, wall, cpu in calls:
         assert min(cpu, wall) <= wait.counted(rows, wall, cpu) <= wall

@@ -28,7 +28,7 @@ def shares(phase: int) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("phase", [0, 1])
-def test_the_same_seed_makes_the_same_lines_and_another_seed_others(phase: int) -> None:
+def test_the_lines_depend_on_the_seed_only(phase: int) -> None:
     table = make_lines(500, seed=1, phase=phase)
     assert table.equals(make_lines(500, seed=1, phase=phase))
     assert not table.equals(make_lines(500, seed=2, phase=phase))

@@ -79,7 +79,7 @@ def test_wrong_results_name_the_function(
         asked(UserFunction("odd", func, returns, vectorized), X)
 
 
-def test_whole_numbers_are_accepted_as_other_types_if_nothing_is_lost() -> None:
+def test_whole_numbers_are_converted_if_nothing_is_lost() -> None:
     assert asked(UserFunction("f", lambda x: x or 0.5, pa.float32()), X) == [1.0, 0.5, -3.0, 4.0]
     assert asked(UserFunction("g", lambda x: 2.0, pa.int32()), X) == [2] * 4
     assert asked(UserFunction("h", lambda x: None, pa.timestamp("us")), X) == [None] * 4

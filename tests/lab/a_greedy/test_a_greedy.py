@@ -81,7 +81,7 @@ def test_page_and_pictures(outcomes: dict[str, Outcome], tmp_path: Path):
     assert written == page(PAPER, read(tmp_path / "a-greedy" / "findings.json"))
 
 
-def test_what_is_published_is_a_full_run_of_everything_and_says_why():
+def test_what_is_published_is_a_full_run_and_says_why():
     docs = Path(__file__).parents[3] / "docs" / "lab"
     records = read(docs / "a-greedy" / "findings.json")
     assert list(records) == list(PAPER.experiments)

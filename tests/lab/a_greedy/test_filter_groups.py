@@ -54,7 +54,7 @@ def test_the_joint_distribution_is_that_of_the_draws():
         assert dropped[code].tolist() == [code >> k & 1 == 0 for k in range(3)]
 
 
-def test_a_selectivity_that_cannot_be_positively_correlated_is_refused():
+def test_an_impossible_correlation_is_refused():
     with pytest.raises(ValueError, match="agree on more"):
         patterns(2, 0.05)
 

@@ -48,7 +48,7 @@ def test_the_virtual_clock_moves_only_when_spent():
     assert clock() == 70
 
 
-def test_the_processors_clock_is_virtual_until_started_and_never_goes_back():
+def test_the_processor_clock_is_virtual_until_started():
     clock = ProcessorClock()
     clock.spend(10**9, since=clock())
     assert clock() == 10**9

@@ -88,7 +88,7 @@ def test_a_number_of_thousands_of_digits_is_shown_in_part() -> None:
     ],
     ids=["surrogate", "before year 1", "digits", "list", "mapping", "object", "bytes", "complex", "length"],
 )
-def test_a_parameter_that_is_no_literal_is_refused_where_it_stands(given: object) -> None:
+def test_a_parameter_that_is_no_literal_is_refused(given: object) -> None:
     with pytest.raises(tw.SqlError, match=r"; (pass|write) ") as told:
         SESSION.query("SELECT size FROM tcp WHERE size = :a", args={"a": given})
     assert (told.value.line, told.value.column) == (1, 28)  # sqlglot places a parameter by its condition

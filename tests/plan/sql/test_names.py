@@ -160,7 +160,7 @@ def test_two_columns_of_one_name_are_refused(columns: str) -> None:
         SESSION.query(f"SELECT {columns} FROM tcp")
 
 
-def test_joined_columns_of_one_name_are_refused_before_anything_runs() -> None:
+def test_joined_columns_of_one_name_are_refused() -> None:
     s = tw.session()
     s.stream("x", pa.table({"ts": at(0), "k": [1], "b_size": [10]}), time="ts")
     s.stream("y", pa.table({"ts": at(0), "k": [1], "size": [100], "time": [1]}), time="ts")

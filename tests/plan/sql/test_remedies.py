@@ -90,7 +90,7 @@ def test_the_statement_is_accepted_with_its_remedy(wrong: str, right: str) -> No
     SESSION.query(right, args={name: value for name, value in args.items() if re.search(rf":{name}\b", right)})
 
 
-def test_functions_that_an_error_suggests_can_be_registered_and_called() -> None:
+def test_suggested_functions_can_be_registered_and_called() -> None:
     asked = set()
     for line in refused():
         with pytest.raises(tw.SqlError) as caught:

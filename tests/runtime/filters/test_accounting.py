@@ -124,7 +124,7 @@ class Thoughtful(Scripted):
 
 @pytest.mark.parametrize("p", [0.0, 1.0])
 @pytest.mark.parametrize("slice_rows", [1, 8, 31])
-def test_a_policy_is_shown_all_work_once_and_its_own_time_is_apart(p: float, slice_rows: int):
+def test_a_policy_sees_all_work_once_without_its_own_time(p: float, slice_rows: int):
     rng = np.random.default_rng(9)
     drops = rng.random((200, 3)) < 0.5
     drops[-1] = True  # the last slice is shown too

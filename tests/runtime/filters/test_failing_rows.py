@@ -44,9 +44,7 @@ def cut(rows: int, cuts: set[int]) -> list[pa.RecordBatch]:
     slice_rows=slices,
     cuts=st.sets(st.integers(0, 40), max_size=4),
 )
-def test_any_schedule_of_switches_gives_the_survivors_and_failures_of_evaluating_everything(
-    case: Outcomes, seed, p, restless, slice_rows, cuts
-):
+def test_any_schedule_of_switches_against_brute_force(case: Outcomes, seed, p, restless, slice_rows, cuts):
     policy = Scripted(case.pipeline, seed, p, restless)
     chain = FilterChain(case.plan, lambda: 0)
     loop = FilterLoop(chain, policy, np.random.default_rng(seed), slice_rows, dead_letter=True)
@@ -126,7 +124,7 @@ def filters(**options):
     )
 
 
-def test_the_error_names_every_predicate_that_raised_the_row_its_values_and_the_remedy():
+def test_the_error_names_predicates_row_values_and_remedy():
     rows = ROWS.slice(2, 1)
     with pytest.raises(tw.FailedRowError) as caught:
         list(filters().over(rows))
@@ -139,7 +137,7 @@ def test_the_error_names_every_predicate_that_raised_the_row_its_values_and_the_
     assert caught.value.__cause__.__traceback__ is not None, "where in the predicate it was raised"
 
 
-def test_a_row_that_another_predicate_drops_fails_nothing_and_is_counted():
+def test_a_row_dropped_by_another_predicate_fails_nothing():
     keep = tw.filters(tw.predicate(parse, "text"), tw.predicate(not_fourth, "id"), policy="static")
     assert [b.num_rows for b in keep.over(ROWS.take([0, 3, 4, 5]))] == [2]
     (section,) = keep.report().sections
@@ -211,7 +209,7 @@ def test_what_a_guard_that_raises_guards_is_not_called():
 
 
 @pytest.mark.parametrize("raises_first", [True, False], ids=["raised in work", "raised in profiling"])
-def test_what_a_guard_that_raises_guards_is_not_called_to_learn_something_either(raises_first):
+def test_profiling_calls_nothing_after_a_guard_that_raises(raises_first):
     """Row 1: the guard raises; another predicate, before or after it, drops the row; then the row is profiled."""
     called = []
     guard = tw.predicate(lambda i: 1 / (i - 1), "id", name="guard")

@@ -30,7 +30,7 @@ def test_slices_cover_the_rows_and_differ_by_one_at_most(rows: int, slice_rows: 
     assert len(slices) == -(-rows // slice_rows)
 
 
-def test_slices_grow_while_the_order_stands_and_shrink_when_it_changes():
+def test_slices_grow_until_the_order_changes():
     pipeline = Pipeline(("a", "b"))
     calm = np.tile([True, False], (400_000, 1))
     watched = Watched(np.concatenate([calm, ~calm[:100_000]]), pipeline, vectorized=True)
@@ -96,7 +96,7 @@ def test_what_was_learned_outlives_a_batch_and_travels():
     assert other.order == (1, 0)
 
 
-def test_rows_that_wait_when_it_is_restored_are_not_read_in_the_new_order():
+def test_rows_waiting_at_a_restore_are_not_read_in_the_new_order():
     pipeline = Pipeline(("x", "guard", "guarded"), guards=((), (), (1,)))
     # eight rows that the guard drops; eight sampled rows are looked at together
     watched = Watched([[False, True, False]] * 16, pipeline)
@@ -127,7 +127,7 @@ def test_sampled_rows_wait_across_batches_with_their_own_values():
 
 
 @pytest.mark.parametrize("slices", [3, 40])
-def test_a_dear_filter_moves_behind_a_cheap_one_that_drops_as_much(slices: int):
+def test_an_expensive_filter_moves_after_an_equal_cheap_one(slices: int):
     """Costs come from the clock: the filters drop equally many rows, and one costs a hundred times as much."""
     pipeline = Pipeline(("expensive", "cheap"))
     rng = np.random.default_rng(2)
@@ -152,7 +152,7 @@ def test_times_are_not_negative_when_a_predicate_fails_half_way():
     assert work.total_ns - work.profiling_ns - work.reoptimizing_ns >= 0
 
 
-def test_a_call_that_raised_in_profiling_says_nothing_about_the_cost():
+def test_a_call_that_raised_in_profiling_has_no_cost():
     """Otherwise a filter that fails at once on rows others drop would look free, move to the front, and fail the query.
     Batches of two sizes, so that the cost per row can be distinguished from that of a call."""
     now = 0

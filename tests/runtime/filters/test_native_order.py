@@ -37,7 +37,7 @@ def test_a_policy_that_does_not_learn_keeps_the_written_order():
     assert (ordered.order, ordered.before) == ((0, 1, 2), (0, 1, 2))
 
 
-def test_the_one_that_drops_most_per_cost_comes_first_and_the_reason_says_so():
+def test_the_one_that_drops_most_per_cost_comes_first():
     order = NativeOrder(natives(REGEX, REGEX, JSON))
     order.learn({0b010: 90.0, 0b101: 10.0})
     ordered = order.decide(adapts=True)
@@ -71,7 +71,7 @@ def test_what_is_new_outweighs_what_is_old():
 
 
 @given(st.dictionaries(st.integers(0, 31), st.integers(1, 500), min_size=1))
-def test_guards_hold_and_the_order_is_never_clearly_worse_than_the_kinds(outcomes: dict[int, int]):
+def test_guards_hold_and_the_order_is_not_worse_than_by_kind(outcomes: dict[int, int]):
     plan = natives(REGEX, JSON, "like(t, 'x')", REGEX, ">(CAST(t AS INT), 5)", after={0: "b"})
     order = NativeOrder(plan)
     first = order.decide(adapts=True).order
@@ -109,7 +109,7 @@ def test_rows_are_sampled_only_where_two_could_change_places(texts: list[str], a
     assert NativeOrder(natives(*texts, after=after)).worth_sampling is worth
 
 
-def test_a_record_counts_where_guards_held_and_is_recalled_once_by_the_same_expressions(tmp_path: Path):
+def test_a_record_is_recalled_once_by_the_same_expressions(tmp_path: Path):
     plan = natives(REGEX, JSON, ">(size, 1)", after={1: "a"})
     order = NativeOrder(plan)
     of = NativeRun("r", "batch", None, "a-greedy", ("f",))

@@ -104,7 +104,7 @@ def test_sweep_evaluates_one_filter_a_stage(pipeline, rows, seed, slice_rows):
         assert len({k for row in rows_ for k in calls_by_row[row][2]}) <= 1
 
 
-def test_sweep_looks_at_its_position_on_every_row_dropped_before_it():
+def test_sweep_evaluates_its_position_on_rows_dropped_before():
     pipeline = Pipeline(("a", "b", "c"))
     policy = make_policy("sweep", pipeline, ProfileSettings(p=1.0, profile_window=4), np.random.default_rng(1))
     drops = [[True, False, False], [False, True, False], [False, False, True]] * 4
@@ -130,9 +130,7 @@ def test_the_others_evaluate_nothing(name, pipeline, rows, seed, slice_rows):
 @given(
     pipelines(least=2), st.integers(0, 200), st.integers(0, 2**32), st.sampled_from([1, 31, 100, 1024]), st.booleans()
 )
-def test_no_filter_sees_a_row_its_guard_drops_and_none_is_profiled_against_its_will(
-    name, pipeline, rows, seed, slice_rows, by_array
-):
+def test_profiling_respects_guards_and_profile_false(name, pipeline, rows, seed, slice_rows, by_array):
     watched, _ = run(name, pipeline, rows, seed, slice_rows, by_array=by_array)
     for call in watched.calls:
         assert call.work or pipeline.profiled[call.filter]

@@ -59,7 +59,7 @@ def first_call(calls: Calls) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize("again", ["the same filter set", "another one", "written in another order"])
-def test_a_second_run_starts_in_the_learned_order_from_its_first_slice(again: str, tmp_path: Path):
+def test_a_second_run_starts_in_the_learned_order(again: str, tmp_path: Path):
     calls = Calls()
     keep = calls.filters(tmp_path / "events.jsonl")
     assert run(keep) == ANSWER
@@ -86,7 +86,7 @@ def test_without_the_file_every_run_learns_from_zero(tmp_path: Path):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_every_policy_begins_there_but_for_the_one_that_keeps_its_order(policy: str, tmp_path: Path):
+def test_every_policy_except_static_starts_there(policy: str, tmp_path: Path):
     calls = Calls()
     run(calls.filters(tmp_path / "events.jsonl"))
     calls.calls.clear()
@@ -128,7 +128,7 @@ def test_guards_hold_whatever_the_file_says(tmp_path: Path):
     assert all(rows <= SLICE // 2 for name, rows in calls.calls if name == "rare")
 
 
-def test_costs_are_those_of_the_earlier_run_until_calls_are_known_here(tmp_path: Path):
+def test_costs_are_those_of_the_earlier_run_at_first(tmp_path: Path):
     path = tmp_path / "events.jsonl"
     path.write_text(to_json(observed(cost_ns=(250.0, 9.5), fixed_ns=(None, 4000.0))) + "\n")
     pipeline = Pipeline(("b", "a"))

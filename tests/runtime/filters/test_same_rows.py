@@ -88,7 +88,7 @@ def cut_into_batches(rows: list[dict[str, Any]], cuts: set[int]) -> list[pa.Reco
 
 @settings(max_examples=200)
 @given(rows=rows_strategy(), chosen=plans(), data=st.data())
-def test_a_chain_that_switches_at_random_keeps_the_rows_every_predicate_is_true_of(rows, chosen, data):
+def test_a_chain_that_switches_at_random_keeps_the_right_rows(rows, chosen, data):
     plan = FilterPlan(tuple(p for p, _ in chosen))
     policy = Scripted(
         plan.pipeline,

@@ -127,7 +127,7 @@ def test_a_vectorized_predicate_cannot_swallow_the_limit_either(hangs):
     assert time.monotonic() - begun < FOREVER_S / 4
 
 
-def test_an_array_function_that_swallows_the_limit_itself_is_late_all_the_same():
+def test_an_array_function_that_swallows_the_limit_is_late():
     def swallows_it(ids):
         with contextlib.suppress(BaseException):
             time.sleep(FOREVER_S)
@@ -138,7 +138,7 @@ def test_an_array_function_that_swallows_the_limit_itself_is_late_all_the_same()
         list(keep.over(ROWS))
 
 
-def test_rows_before_a_limit_that_was_swallowed_are_not_given_out():
+def test_rows_before_a_swallowed_limit_are_not_returned():
     keep = tw.filters(tw.predicate(swallows_everything, "id"), time_limit=0.2, slice_rows=1000)
     kept = keep.over(ROWS.to_batches(max_chunksize=1000))
     assert [next(kept).num_rows, next(kept).num_rows] == [1000, 1000]
@@ -146,7 +146,7 @@ def test_rows_before_a_limit_that_was_swallowed_are_not_given_out():
         next(kept)
 
 
-def test_a_limit_swallowed_while_profiling_fails_nothing_and_is_counted():
+def test_a_limit_swallowed_while_profiling_is_only_counted():
     def swallows_it(i):
         with contextlib.suppress(BaseException):
             time.sleep(FOREVER_S)
@@ -185,7 +185,7 @@ def test_a_hang_in_profiling_fails_nothing():
     assert {p.name: p.profile_errors for p in keep.report().sections[0].predicates} == {"drops_all": 0, "slow": 3}
 
 
-def test_outside_the_main_thread_the_error_is_raised_when_the_call_returns():
+def test_outside_the_main_thread_the_error_comes_on_return():
     keep = tw.filters(tw.predicate(lambda i: time.sleep(0.3) or True, "id", name="slow"), time_limit=0.1)
     caught: list[BaseException] = []
 

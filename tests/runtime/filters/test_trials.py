@@ -27,7 +27,7 @@ def cut(rows: int, data) -> list[np.ndarray]:
 
 @settings(max_examples=80)
 @given(outcomes(), SLICES, st.integers(0, 2**32), st.sampled_from([0.0, 0.5, 1.0]), st.booleans(), st.data())
-def test_trials_change_neither_the_rows_nor_their_order_nor_which_fail(table, slice_rows, seed, p, lasting, data):
+def test_trials_change_no_row_no_order_and_no_failure(table, slice_rows, seed, p, lasting, data):
     table_: Outcomes = table
     policy = Scripted(table_.pipeline, seed, p, restless=0.3, trials=0.5, lasting=lasting)
     chain = FilterChain(table_.plan, lambda: 0)
@@ -61,9 +61,7 @@ def run(
 
 @settings(max_examples=60)
 @given(pipelines(least=2), st.integers(0, 2**32), SLICES, st.sampled_from([0.03, 0.2, 1.0]), st.booleans(), st.data())
-def test_with_trials_and_switches_no_filter_sees_a_row_twice_or_one_its_guard_drops(
-    pipeline, seed, slice_rows, p, lasting, data
-):
+def test_trials_and_switches_respect_guards_and_show_rows_once(pipeline, seed, slice_rows, p, lasting, data):
     watched, loop = run(pipeline, seed, slice_rows, p, lasting, data)
     pairs = [(call.filter, row) for call in watched.calls for row in call.rows]
     assert len(pairs) == len(set(pairs))
@@ -81,7 +79,7 @@ def test_with_trials_and_switches_no_filter_sees_a_row_twice_or_one_its_guard_dr
 
 
 @pytest.mark.parametrize("lasting", [False, True])
-def test_rows_sampled_before_a_trial_are_read_in_the_order_they_were_dropped_in(lasting: bool):
+def test_rows_sampled_before_a_trial_are_read_in_their_order(lasting: bool):
     """Few are sampled per slice, so that they wait while a trial is run and the order changes after it."""
     pipeline = Pipeline(("a", "b", "c", "d"))
     for seed in range(40):
@@ -123,7 +121,7 @@ class TriesOnce(Scripted):
         (10 * 500.0, 0),  # nothing is gained by a trial, either
     ],
 )
-def test_the_loss_of_a_trial_is_what_it_took_longer_and_at_most_its_candidates_calls(expected_ns: float, lost: int):
+def test_the_loss_of_a_trial_is_the_time_it_took_longer(expected_ns: float, lost: int):
     drops = np.tile([True, False], (60, 1))
     watched = Watched(drops, Pipeline(("a", "b")), [5, 100])
     policy = TriesOnce(watched.pipeline, Trial((1, 0), 10, 1, expected_ns))
@@ -142,7 +140,7 @@ def test_the_loss_of_a_trial_is_what_it_took_longer_and_at_most_its_candidates_c
 
 
 @pytest.mark.parametrize(("rows", "slice_rows", "took"), [(10, None, 10), (10, 4, 4), (36, None, 20)])
-def test_a_trial_is_no_longer_than_asked_for_than_a_slice_and_than_what_is_left(rows, slice_rows, took):
+def test_a_trial_is_limited_by_request_slice_and_batch(rows, slice_rows, took):
     watched = Watched(np.tile([True, False], (40, 1)), Pipeline(("a", "b")))
     policy = TriesOnce(watched.pipeline, Trial((1, 0), rows, 1, 1.0))
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(1), slice_rows=slice_rows)
@@ -152,7 +150,7 @@ def test_a_trial_is_no_longer_than_asked_for_than_a_slice_and_than_what_is_left(
 
 
 @pytest.mark.parametrize("rows", [41, 500])
-def test_a_trial_that_has_less_than_half_of_its_rows_left_is_run_on_the_next_batch(rows: int):
+def test_a_trial_with_too_few_rows_runs_on_the_next_batch(rows: int):
     watched = Watched(np.tile([True, False], (40, 1)), Pipeline(("a", "b")))
     loop = FilterLoop(watched.chain, TriesOnce(watched.pipeline, Trial((1, 0), rows, 1, 1.0)), np.random.default_rng(1))
     loop.process(watched.batch(range(40)))

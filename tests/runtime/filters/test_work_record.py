@@ -73,7 +73,7 @@ def test_trials_and_why_an_order_is_kept_travel_with_the_work():
 
 
 @pytest.mark.parametrize("restless", [0.0, 0.1, 1.0])
-def test_what_the_order_in_force_did_is_counted_from_the_last_switch(restless: float):
+def test_work_of_the_order_in_force_counts_from_the_last_switch(restless: float):
     rng = np.random.default_rng(2)
     watched = Watched(rng.random((400, 3)) < 0.5, PIPELINE)
     loop = FilterLoop(watched.chain, Scripted(PIPELINE, 5, p=0.3, restless=restless), rng, slice_rows=10)
@@ -94,7 +94,7 @@ def test_what_the_order_in_force_did_is_counted_from_the_last_switch(restless: f
         assert seen.switched == bool(at)
 
 
-def test_rows_of_a_trial_are_counted_but_not_in_the_rates_of_the_order_in_force():
+def test_rows_of_a_trial_are_not_in_the_rates_in_force():
     watched = Watched([[True, False, False]] * 20, PIPELINE)
     policy = make_policy("static", PIPELINE, None, np.random.default_rng(1))
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(1), slice_rows=10)

@@ -181,7 +181,7 @@ def test_an_invalid_length_is_reported_before_there_is_data(name: str, length: A
     )
 
 
-def test_an_invalid_length_of_one_stream_is_reported_before_there_is_data():
+def test_an_invalid_length_of_one_stream_is_reported_early():
     refused(lambda: tw.join("a.k = b.k", {"a": 1, "b": "x"}, "t"), "window of b='x'", "a number and a unit")
     refused(lambda: tw.join("a.k = b.k", 1, "t", {"a": None, "b": 1}), "lateness of a=None", "a length of time")
 
@@ -310,7 +310,7 @@ def test_batches_that_differ_in_their_columns():
     refused(lambda: joined(a=batches), "the batches of a differ", "k string", "k int64", "cast")
 
 
-def test_errors_about_tables_are_reported_before_a_result_is_requested():
+def test_errors_about_tables_are_reported_early():
     join = tw.join(on="a.k = b.k", window=1, time="t", lateness=0)
     refused(lambda: join.over(a=column(pa.float32()), b=ROWS), "cannot be a join key")
 

@@ -63,7 +63,7 @@ def test_small_whole_numbers_do_not_overflow():
     assert sorted(table["a_u"].to_pylist()) == sorted([0, 1, 2, 200] * B.num_rows)
 
 
-def test_a_condition_on_one_stream_is_applied_before_its_rows_take_a_place():
+def test_a_condition_on_one_stream_is_applied_before_storing():
     hot = pa.table({"k": [1] * 2_000, "t": np.arange(2_000), "x": np.arange(2_000)})
     join = tw.join(on="a.k = b.k AND a.x < 3", window=5_000, time="t", max_matches=3)
     assert sum(batch.num_rows for batch in join.over(a=hot, b=hot)) == 3 * 2_000
@@ -72,7 +72,7 @@ def test_a_condition_on_one_stream_is_applied_before_its_rows_take_a_place():
     assert "a: 1,997 rows dropped by a condition on this stream" in str(join.report())
 
 
-def test_values_that_cannot_be_compared_are_reported_before_any_row_is_read():
+def test_values_that_cannot_be_compared_are_reported_early():
     with pytest.raises(tw.PlanError, match=r"a\.i is int64, b\.s is string"):
         tw.join(on="a.k = b.k AND a.i < b.s", window="1 minute", time="t").over(a=A, b=A)  # not even asked for a batch
 
@@ -186,7 +186,7 @@ def test_text_that_is_no_number_is_an_error_of_its_row():
         list(join.over(a=A, b=B))
 
 
-def test_a_condition_does_not_raise_on_rows_that_one_before_it_drops():
+def test_no_condition_raises_on_rows_that_one_before_it_drops():
     on = "a.k = b.k AND a.i < b.k + 100 AND a.i * 10000000000000000 < b.k"
     found = pa.Table.from_batches(tw.join(on=on, window="1 minute", time="t").over(a=A, b=B))
     wanted = expected({"a": A, "b": B}, "a.k = b.k AND a.i < b.k + 100 AND a.i::HUGEINT * 10000000000000000 < b.k",
@@ -204,7 +204,7 @@ def test_a_condition_on_one_stream_waits_for_what_is_before_it(guard: str):
     assert [row["a_k"] for batch in join.over(a=a, b=b) for row in batch.to_pylist()] == [1]
 
 
-def test_a_condition_does_not_raise_on_rows_whose_keys_only_collide(monkeypatch: pytest.MonkeyPatch):
+def test_no_condition_raises_on_rows_whose_keys_collide(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(keyed_hash, "hash_texts", lambda offsets, data, one, other, out: out.fill(0))
     a = pa.table({"k": ["x", "y"], "t": [1, 1], "v": [1, 2**62]})
     b = pa.table({"k": ["x", "z"], "t": [1, 1], "v": [5, 5]})

@@ -194,7 +194,7 @@ def test_a_stream_that_knows_enough_follows_nobody():
     assert loop.pool.found("b") is None, "once"
 
 
-def test_a_snapshot_brings_back_what_streams_learned_from_each_other():
+def test_a_snapshot_restores_what_streams_share():
     loop = star()
     drive(loop, 60_000)
     again = star(seed=9)
@@ -226,7 +226,7 @@ def test_other_policies_share_nothing(policy):
     assert all(loop.pool.found(alias) is None for alias in loop.loops)
 
 
-def test_an_order_that_the_trees_of_a_follower_do_not_allow_is_not_followed():
+def test_a_follower_ignores_orders_its_trees_do_not_allow():
     """From a, d is reached directly; from c by way of b, which therefore must be found first."""
     graph = JoinPlan.of("a.k = d.k AND a.n = b.n AND b.j = d.j AND c.j = a.j", 9, "t", 0).graph
     chosen = (("a", (("d", "a"), ("b", "a"), ("c", "a"))), ("c", (("a", "c"), ("b", "a"), ("d", "b"))))

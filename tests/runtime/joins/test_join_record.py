@@ -161,7 +161,7 @@ def test_rows_further_in_the_future_than_is_believed_are_told():
     assert [record.ahead for record in seen.values()] == [2, 0, 0]
 
 
-def test_a_watermark_of_nothing_seen_and_one_of_a_stream_that_has_ended_are_none():
+def test_watermarks_of_empty_and_ended_streams_are_none():
     loop = loop_that_worked(0)
     seen = by_stream(decode(encode(loop, worker="w"), policy="p", run="r", kind="stream", batch=0))
     assert [record.watermark for record in seen.values()] == [None] * 3

@@ -179,7 +179,7 @@ def step(store: DictChunks, warm: KeptJoin | None, binding: JoinBinding, rows: R
     return kept, [(row["a_id"], row["b_id"]) for batch in out for row in batch.to_pylist()]
 
 
-def test_a_process_that_starts_when_chunks_are_gone_uses_no_number_again():
+def test_a_process_started_later_reuses_no_chunk_number():
     """Rows that cannot be joined move the watermark, and so do those of other buckets; windows run empty. Others, whose
     copies are older, read on from the number at which they were."""
     binding, store = two_streams(), DictChunks()
@@ -194,7 +194,7 @@ def test_a_process_that_starts_when_chunks_are_gone_uses_no_number_again():
 
 
 @pytest.mark.parametrize("lag", [1, ANCESTORS - 1, ANCESTORS, ANCESTORS + 1, 2 * ANCESTORS])
-def test_a_copy_that_lags_reads_new_chunks_and_one_that_lags_far_reads_everything(lag: int):
+def test_a_lagging_copy_reads_new_chunks_or_everything(lag: int):
     binding, store = two_streams(), DictChunks()
     old, _ = step(store, None, binding, [("a", rows_of([n], [0])) for n in range(5)])
     other: KeptJoin | None = None
@@ -207,7 +207,7 @@ def test_a_copy_that_lags_reads_new_chunks_and_one_that_lags_far_reads_everythin
     assert again.reloaded["a"] == store.reads
 
 
-def test_a_round_writes_what_is_new_and_reads_nothing_and_state_stays_bounded():
+def test_a_round_writes_only_new_rows_and_state_stays_bounded():
     binding, store = two_streams(), DictChunks()
     kept: KeptJoin | None = None
     sizes = []
@@ -248,7 +248,7 @@ def test_orders_that_were_learned_are_those_of_a_new_process():
     assert sorted(other.loop.loops["a"].order) == [0, 1]  # another policy takes what it can use
 
 
-def test_a_policy_of_the_users_own_goes_on_from_a_checkpoint_and_another_begins_anew():
+def test_only_the_same_own_policy_continues_from_a_checkpoint():
     """This also holds for the old name of a policy, which a checkpoint of an older version contains."""
     schema = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("id", pa.int64())])
     binding = JoinBinding.of(JoinPlan.of("a.k = b.k AND a.k = c.k", 10, "t", 0), dict.fromkeys("abc", schema))

@@ -165,7 +165,7 @@ def test_the_drawn_streams_have_late_rows_and_rows_in_time():
 
 @examples(25, long=1_000)
 @given(seed=st.integers(0, 2**32), lateness=st.sampled_from([0, 20]))
-def test_with_rounds_lateness_is_that_of_all_rows_and_the_watermark_is_told(seed: int, lateness: int):
+def test_with_rounds_late_rows_and_watermark_are_those_of_all(seed: int, lateness: int):
     """Odd rows are dropped before the join: they still move the watermark, and are not returned."""
     streams = {alias: [b for b in batches if b] or [[Row(0, 1, 0)]] for alias, batches in drawn(seed, 30, "ab").items()}
     by_alias = dict.fromkeys("ab", lateness)

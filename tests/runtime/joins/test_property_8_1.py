@@ -60,7 +60,7 @@ def test_the_keys_of_these_tests_share_no_bucket():
     assert len(buckets) == len(KEYS)
 
 
-def test_rows_with_one_partner_in_each_window_cost_the_same_in_every_order():
+def test_one_partner_in_each_window_costs_the_same_in_any_order():
     rows = list(itertools.product(KEYS, KEYS, KEYS))
     costs = set()
     for order in ORDERS:
@@ -82,7 +82,7 @@ def test_rows_that_pass_cost_the_same_in_every_order(counts: tuple[int, int, int
         assert probe(loop, [(1, 1, 1)] * 10) == (3 * 10, sum(counts) * 10, prod(counts) * 10)
 
 
-def test_a_row_that_is_dropped_costs_no_enumeration_and_nothing_behind_the_window_that_drops_it():
+def test_a_dropped_row_costs_nothing_after_the_dropping_window():
     partners = {"b": {1: 500}, "c": {1: 300}, "d": {2: 1}}
     for order in ORDERS:
         loop = star(order)
@@ -92,7 +92,7 @@ def test_a_row_that_is_dropped_costs_no_enumeration_and_nothing_behind_the_windo
         assert probe(loop, [(1, 1, 1)] * 7) == (7 * before_d, 0, 0)
 
 
-def test_a_row_whose_partners_are_all_out_of_its_window_is_dropped_after_a_look_at_each():
+def test_a_row_with_expired_partners_compares_each_once():
     for order in ORDERS:
         loop = star(order)
         fill(loop, {"b": {1: 9}, "c": {1: 1}, "d": {1: 1}})
@@ -100,7 +100,7 @@ def test_a_row_whose_partners_are_all_out_of_its_window_is_dropped_after_a_look_
         assert dropping == ({"b": 9, "c": 1, "d": 1}[order[0]], 0, 0)
 
 
-def test_a_row_of_an_outer_stream_costs_no_enumeration_when_the_path_through_the_centre_drops_it():
+def test_an_outer_row_dropped_by_the_path_costs_no_enumeration():
     loop = star(("b", "c", "d"))
     fill(loop, {"c": {1: 400}, "d": {1: 400}})
     list(loop.process("a", pa.record_batch({"x": [1] * 50, "y": [1] * 50, "z": [2] * 50, "t": [0] * 50})))

@@ -194,7 +194,7 @@ def test_keys_whose_hashes_collide_are_not_equal(case: Case, seed: int, data: st
 
 
 @pytest.mark.parametrize("select", [None, ["a.id", "b.id", "c.id"]])
-def test_a_tree_compares_the_words_of_keys_that_it_alone_combines(select: list[str] | None):
+def test_a_tree_compares_words_of_keys_that_only_it_combines(select: list[str] | None):
     """Around a triangle a multiway join has no key of two columns; the upper node of a tree has one."""
     on = "a.x = b.x AND b.y = c.y AND c.z = a.z"
     rng = np.random.default_rng(2)

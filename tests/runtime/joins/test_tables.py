@@ -72,7 +72,7 @@ def test_a_condition_on_a_table_alone_and_what_the_report_says():
     assert "1 with a key that equals nothing, 1 dropped by a condition on this table" in " ".join(str(report).split())
 
 
-def test_batches_of_a_table_may_differ_in_what_they_know_of_nulls_but_not_in_their_columns():
+def test_batches_of_a_table_may_differ_in_nullability_only():
     join = tw.join(on="a.k = b.k", window={"a": 1}, time="t", select=["b.v"])
     a = pa.table({"k": [1, 2], "t": [1, 2]})
     sure = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.string())])

@@ -76,7 +76,7 @@ def test_no_value_of_a_row_is_shown_where_that_is_not_allowed(shape: Shape | Non
     assert not re.search("4711|815", str(error.value))
 
 
-def test_results_of_one_row_are_limited_over_all_parts_in_which_they_come():
+def test_results_of_one_row_are_limited_over_all_parts():
     """The results of 400 by 400 rows, tens of thousands at a time."""
     for limit, fails in ((160_000, False), (159_999, True)):
         loop = loop_of((("a", "b"), "c"), JoinLimits(max_matches=limit))
@@ -114,7 +114,7 @@ def test_inner_results_count_towards_the_memory_and_are_named(shape: Shape):
     assert "order with smaller inner results" in text
 
 
-def test_a_tree_says_how_to_spread_it_only_where_there_are_buckets():
+def test_a_tree_suggests_spreading_only_if_there_are_buckets():
     for in_buckets in (False, True):
         loop = loop_of((("a", "b"), "c"), JoinLimits(max_bytes=100, in_buckets=in_buckets))
         with pytest.raises(JoinLimitError) as error:

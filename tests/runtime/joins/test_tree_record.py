@@ -76,7 +76,7 @@ def test_streams_and_tables_are_counted_as_by_a_multiway_join():
     }  # fmt: skip
 
 
-def test_probes_and_inner_results_are_those_of_comparing_everything():
+def test_probes_and_inner_results_against_brute_force():
     seen = observed(worked(TREE))
     # b comes when only a is there: its rows find the table, and nothing of c
     with_table = [b for b in ROWS["b"] if b[0] in (1, 2, 3)]

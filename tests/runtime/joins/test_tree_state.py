@@ -244,7 +244,7 @@ def test_what_a_multiway_join_has_learned_survives_a_tree():
     assert learned
 
 
-def test_a_tree_whose_inner_results_do_not_fit_refuses_the_windows_of_another_form():
+def test_a_tree_that_does_not_fit_refuses_other_windows():
     """The windows of 600 rows each are small; what a and b make together is not."""
     binding, store = chain(), DictChunks()
     kept = KeptJoin.open(store, QUERY, None, lambda: loop_of(binding, None, {}))

@@ -160,7 +160,7 @@ def test_a_row_function_gets_the_values(name: str):
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_vectorized_predicate_gets_the_values_in_one_type_wherever_it_stands(name: str):
+def test_a_vectorized_predicate_gets_one_type_at_any_position(name: str):
     column = COLUMNS[name]
     values = column.to_pylist()
     seen: list[Any] = []

@@ -96,7 +96,7 @@ def test_text_that_is_no_utf_8_fails_its_row_alone(spark):
 @pytest.mark.parametrize(
     ("thing", "why"), [(threading.Lock(), "_thread.lock"), (socket.socket(), "socket")], ids=["lock", "socket"]
 )
-def test_a_predicate_that_cannot_travel_is_named_before_anything_runs(spark, thing, why):
+def test_a_predicate_that_cannot_be_pickled_is_named_early(spark, thing, why):
     good = tw.predicate(lambda i: True, "id", name="good")
     keep = tw.filters(good, tw.predicate(lambda i: thing is None, "id", name="holds_it"))
     with pytest.raises(tw.PlanError, match=rf"^predicate 'holds_it' cannot be sent .*{why}.*setup=") as caught:

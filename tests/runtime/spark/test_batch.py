@@ -72,7 +72,7 @@ def test_the_rows_are_those_of_evaluating_everything(table, policy):
     assert sum(p.profile_errors for p in section.predicates) == 0, "a guarded predicate saw what its guard refuses"
 
 
-def test_only_the_columns_read_travel_and_the_result_has_the_columns_of_the_input(table, capsys):
+def test_only_the_columns_that_are_read_go_to_workers(table, capsys):
     _, df = table
     wide = df.select("*", *(F.lit(f"payload {i}").alias(f"c{i}") for i in range(5)))
     out = wide.transform(tw.filters(tw.predicate(even, "n"), tw.predicate(short, "text", vectorized=True)))
@@ -205,7 +205,7 @@ def test_columns_with_odd_names_and_other_case(spark):
     assert sorted(row[0] for row in df.transform(keep).collect()) == [4, 6, 8]
 
 
-def test_a_predicate_that_raises_or_returns_the_wrong_thing_is_named(spark):
+def test_a_predicate_that_raises_or_returns_nonsense_is_named(spark):
     cases = {
         "raises_zero": (lambda n: 1 / 0, False, "predicate 'raises_zero' raised ZeroDivisionError"),
         "short_answer": (lambda c: pa.array([True]), True, "predicate 'short_answer' got .* rows and returned 1"),

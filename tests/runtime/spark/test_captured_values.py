@@ -84,7 +84,7 @@ class Changing:
         self._change(value)
 
 
-def test_each_micro_batch_uses_the_values_captured_when_it_was_filtered(spark, tmp_path: Path):
+def test_each_micro_batch_uses_the_values_captured_for_it(spark, tmp_path: Path):
     from pyspark.sql import functions as F
 
     for number in range(len(THRESHOLDS)):
@@ -162,7 +162,7 @@ def counted(loads: Path, value: int) -> Any:
     return load
 
 
-def test_a_setup_runs_again_only_where_what_it_captures_has_changed(a_worker, tmp_path: Path):
+def test_a_setup_runs_again_only_if_its_values_changed(a_worker, tmp_path: Path):
     loads = tmp_path / "loads"
 
     def kept_with(setup_value: int, other: int, identity: str) -> int:
@@ -224,7 +224,7 @@ def test_what_was_learned_outlives_other_functions(a_worker):
     assert loop.rows_seen == 15_000
 
 
-def test_a_guard_that_changed_hides_rows_from_what_it_guards_also_in_profiling(a_worker, tmp_path: Path):
+def test_a_changed_guard_hides_rows_also_in_profiling(a_worker, tmp_path: Path):
     """Sampled rows wait from task to task: what the guard of an earlier task let through, this one's may not."""
     shown = tmp_path / "shown"
     shown.touch()
@@ -272,7 +272,7 @@ def above_too(least: int) -> tw.Predicate:
     return tw.predicate(lambda x: x >= least, "id", name="above_too")
 
 
-def test_an_order_learned_outlives_a_change_of_its_policys_settings(a_worker):
+def test_a_learned_order_outlives_a_change_of_settings(a_worker):
     def task_of(p: float) -> ChainTask:
         all_pass = tw.predicate(lambda x: x >= 0, "id", name="all_pass")
         return a_task(all_pass, above(4900), policy="a-greedy", p=p)
@@ -283,7 +283,7 @@ def test_an_order_learned_outlives_a_change_of_its_policys_settings(a_worker):
     assert kept_loop().order == (1, 0)
 
 
-def test_a_task_with_functions_the_worker_has_costs_no_more_than_before(a_worker):
+def test_a_task_with_known_functions_costs_no_more(a_worker):
     """A large captured value is neither unpickled nor hashed again. The best of many: the machine may be busy."""
     heavy = bytes(20_000_000)
     task = a_task(tw.predicate(lambda x: x < len(heavy), "id", name="heavy"))

@@ -39,7 +39,7 @@ def test_it_is_not_written_all_the_time(tmp_path: Path):
     assert len(asked) == 1
 
 
-def test_a_folder_that_others_can_enter_is_neither_read_nor_written(tmp_path: Path):
+def test_a_folder_that_others_can_enter_is_not_used(tmp_path: Path):
     root = tmp_path / "root"
     (root / "app").mkdir(parents=True)
     (root / "app" / "query.json").write_text(json.dumps({"order": [9]}))
@@ -71,7 +71,7 @@ def test_what_cannot_be_used_is_nothing(tmp_path: Path, content: str):
     assert file.read() is None
 
 
-def test_a_base_that_is_a_link_is_left_alone_with_all_that_is_in_it(tmp_path: Path):
+def test_a_base_that_is_a_link_is_left_alone(tmp_path: Path):
     home = tmp_path / "home"
     old = home / "documents"
     old.mkdir(parents=True)
@@ -86,7 +86,7 @@ def test_a_base_that_is_a_link_is_left_alone_with_all_that_is_in_it(tmp_path: Pa
     assert [path.name for path in home.iterdir()] == ["documents"]
 
 
-def test_folders_of_drivers_that_are_gone_are_removed_by_the_next(tmp_path, monkeypatch):
+def test_folders_of_ended_drivers_are_removed_by_the_next(tmp_path, monkeypatch):
     """A driver that was killed cannot do it itself."""
     monkeypatch.setattr(host_file, "_base", lambda: tmp_path / "root")
     monkeypatch.setattr(host_file.atexit, "register", lambda *what, **options: None)

@@ -56,7 +56,7 @@ def test_the_rows_are_those_of_another_engine_in_every_order(lines, seed: int):
     assert df.transform(keep).columns == df.columns
 
 
-def test_natives_come_before_python_and_python_sees_only_what_they_pass(lines, capsys):
+def test_natives_come_before_python(lines, capsys):
     data, df, *_ = lines
     keep = tw.filters(
         tw.predicate(lambda p: p.startswith("{"), "payload", name="braces", after="payload is not null"),
@@ -93,7 +93,7 @@ def test_natives_alone_need_no_python(lines, capsys):
 
 
 @pytest.mark.parametrize("dear", [1, 2, 3])
-def test_what_parquet_can_take_over_is_pushed_down_sampled_or_not(lines, spark, capsys, dear: int):
+def test_what_parquet_can_evaluate_is_pushed_down(lines, spark, capsys, dear: int):
     _, _, files, _ = lines
     patterns = [F.col("line").rlike(p) for p in (" 500", "7", "[13]")][:dear]
     out = files.transform(tw.filters(*patterns, F.col("size") > 300, F.col("payload").startswith("{")))
@@ -226,7 +226,7 @@ def finish(query) -> None:
         query.stop()
 
 
-def test_inside_for_each_batch_the_order_follows_from_micro_batch_to_micro_batch(spark, tmp_path: Path):
+def test_inside_for_each_batch_the_order_is_carried_over(spark, tmp_path: Path):
     keep = dear_first(p=0.5)
     kept: list[int] = []
 

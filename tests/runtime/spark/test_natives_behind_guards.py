@@ -105,7 +105,7 @@ def test_a_stream(spark, tmp_path: Path, df):
     assert by_chain(spark.read.parquet(str(tmp_path / "out")).collect(), 3) == expected
 
 
-def test_a_sample_counts_a_guarded_predicate_where_its_guards_hold(df):
+def test_a_sample_counts_a_predicate_where_its_guards_hold(df):
     """So the report's shares are of those rows, and nothing else is evaluated."""
     keep = tw.filters(
         tw.predicate(F.expr("coalesce(x, 1) <> 0"), name="guard"),
@@ -123,7 +123,7 @@ def test_a_sample_counts_a_guarded_predicate_where_its_guards_hold(df):
 
 
 @pytest.mark.parametrize("policy", [{"p": 1.0}, {}])
-def test_a_column_with_its_own_guard_is_as_safe_as_in_a_filter(spark, policy: dict[str, float]):
+def test_a_column_with_its_own_guard_is_safe(spark, policy: dict[str, float]):
     """Also where rows are sampled, and whatever Spark computes once because it occurs twice."""
     df = spark.createDataFrame(
         [(n, n % 4, "good" if n % 8 else "bad") for n in range(400)], "id int, x int, kind string"

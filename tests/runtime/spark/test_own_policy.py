@@ -92,7 +92,7 @@ def test_queries_run_under_it_in_the_workers(spark: Any):
     [{"lock": threading.Lock()}, {"defaults": ForwardSettings(patience=threading.Lock())}],
     ids=["class", "settings"],
 )
-def test_a_class_that_cannot_travel_is_refused_when_the_dataframe_is_made(spark: Any, more: dict[str, Any]):
+def test_a_class_that_cannot_be_pickled_is_refused_early(spark: Any, more: dict[str, Any]):
     policy = of_a_notebook(**more)
     s = tw.session(spark)
     s.stream("numbers", numbers(spark).selectExpr("id", "timestamp_seconds(id) AS t"), time="t")
@@ -136,7 +136,7 @@ def run(task: bytes) -> Any:
     return kept.loop
 
 
-def test_what_it_has_learned_outlives_its_task_and_a_change_of_the_class(a_worker: None):
+def test_what_was_learned_outlives_task_and_class_changes(a_worker: None):
     """Only another class, or other settings, make another policy."""
     policy = of_a_notebook()
     calmer = type("Notebook", (policy,), {"defaults": ForwardSettings(patience=1000)})

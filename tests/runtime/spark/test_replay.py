@@ -91,7 +91,7 @@ def test_a_replayed_batch_counts_once(spark, tmp_path: Path, same: bool):
         assert totals(second.report())[0] == 2 * ROWS, "the restarted one knows what it did itself"
 
 
-def test_a_file_sink_knows_what_it_has_and_the_replayed_batch_keeps_its_count(spark, tmp_path: Path):
+def test_a_replayed_batch_of_a_file_sink_keeps_its_count(spark, tmp_path: Path):
     for number in range(2):
         add_file(tmp_path / "in", number, number * ROWS, ROWS)
     events = tmp_path / "events.jsonl"

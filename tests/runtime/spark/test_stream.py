@@ -120,7 +120,7 @@ def test_one_dataframe_started_twice_and_two_chains_do_not_mix(spark, tmp_path: 
     assert len({s.run for s in keep.report().sections}) == 3
 
 
-def test_chains_of_one_query_that_write_to_one_file_are_told_apart(spark, tmp_path: Path):
+def test_chains_that_write_to_one_file_are_distinguished(spark, tmp_path: Path):
     from thalweg.events import read
     from thalweg.report import fold
 
@@ -143,7 +143,7 @@ def test_chains_of_one_query_that_write_to_one_file_are_told_apart(spark, tmp_pa
     assert sorted((s.rows, s.kept) for s in one.report().sections) == [(200, 200), (6_000, 3_000)]
 
 
-def test_a_stream_stopped_anywhere_and_a_batch_replayed_give_the_same_rows(spark, tmp_path: Path):
+def test_a_stop_and_a_replayed_batch_give_the_same_rows(spark, tmp_path: Path):
     seen = tmp_path / "seen"
     seen.mkdir()
     keep = chain(seen, p=0.3, profile_window=40)
@@ -202,7 +202,7 @@ def test_new_workers_begin_with_what_their_siblings_learned(spark, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_workers_replaced_after_a_long_trigger_interval_begin_with_what_was_learned(spark, tmp_path: Path):
+def test_replaced_workers_begin_with_what_was_learned(spark, tmp_path: Path):
     """Spark itself ends Python workers that were idle for a minute, which no setting shortens: it looks every ten
     seconds, and is told here that the minute is over."""
 

@@ -47,7 +47,7 @@ def test_marks_and_queries_do_not_mix(folder: Path):
     assert elsewhere.take("sweep (0, 1, 2) 1") is None
 
 
-def test_a_newcomer_does_not_read_the_past_and_nobody_reads_what_is_old(folder: Path):
+def test_neither_the_past_nor_old_tuples_are_read(folder: Path):
     one = worker(folder, "one")
     one.give("all", BITS, fresh=False, costs={})
     assert worker(folder, "two").take("all") is None
@@ -56,7 +56,7 @@ def test_a_newcomer_does_not_read_the_past_and_nobody_reads_what_is_old(folder: 
     assert late.take("all") is None
 
 
-def test_broken_lines_are_passed_over_and_half_a_line_is_waited_for(folder: Path):
+def test_broken_lines_are_skipped_and_partial_lines_awaited(folder: Path):
     one, two = worker(folder, "one"), worker(folder, "two")
     one.give("all", BITS, fresh=False, costs={})
     (file,) = folder.rglob("*.tuples")
@@ -68,7 +68,7 @@ def test_broken_lines_are_passed_over_and_half_a_line_is_waited_for(folder: Path
     assert bits.tolist() == BITS.tolist()
 
 
-def test_a_line_that_promises_more_rows_than_it_has_is_passed_over(folder: Path):
+def test_a_line_with_fewer_rows_than_announced_is_skipped(folder: Path):
     one, two = worker(folder, "one"), worker(folder, "two")
     one.give("all", BITS, fresh=False, costs={})
     (file,) = folder.rglob("*.tuples")

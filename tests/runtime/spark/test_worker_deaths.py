@@ -45,7 +45,7 @@ def dies(folder: Path, predicate: int | str, stage: int = 4, partition: int = 1,
         return process.pid
 
 
-def test_a_process_killed_in_a_call_leaves_word_of_it_and_others_do_not(here: Path):
+def test_only_a_process_killed_in_a_call_leaves_a_mark(here: Path):
     pid = dies(here, 2)
     dies(here, "-", attempt=1)
     alive = CallMark("app", "filters", 4, 2, 0)
@@ -62,7 +62,7 @@ def test_a_process_killed_in_a_call_leaves_word_of_it_and_others_do_not(here: Pa
     assert len(list(here.rglob("*.call"))) == files - 1
 
 
-def test_the_last_attempt_of_a_task_whose_workers_always_die_says_in_what(here: Path):
+def test_the_last_attempt_of_a_dying_task_names_the_predicate(here: Path):
     which = {"application": "app", "filters": "filters", "names": ["a", "b"], "stage": 4, "partition": 1}
     dies(here, 1, attempt=0)
     dies(here, 1, attempt=1)
@@ -77,7 +77,7 @@ def test_the_last_attempt_of_a_task_whose_workers_always_die_says_in_what(here: 
     give_up_if_it_always_dies(**{**which, "stage": 9}, attempt=1, attempts=2)  # once may have been bad luck
 
 
-def test_where_no_file_can_be_made_nothing_is_told_and_nothing_fails(monkeypatch, tmp_path: Path):
+def test_without_a_file_nothing_is_reported_and_nothing_fails(monkeypatch, tmp_path: Path):
     (tmp_path / "file").touch()
     monkeypatch.setattr(host_file, "_base", lambda: tmp_path / "file")
     mark = CallMark("app", "filters", 0, 0, 0)
@@ -91,7 +91,7 @@ def even(i):
     return i % 2 == 0
 
 
-def test_a_worker_that_is_killed_is_in_the_report_with_its_predicate(spark):
+def test_a_killed_worker_is_reported_with_its_predicate(spark):
     def killed(i):
         if i == 500:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -29,7 +29,7 @@ def thawed() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("thawed")
-def test_much_is_frozen_little_is_not_and_what_nobody_needs_is_freed() -> None:
+def test_only_a_large_heap_is_frozen_and_garbage_is_freed() -> None:
     assert not worker_heap.settle()
     things = [Thing() for _ in range(worker_heap.ENOUGH_OBJECTS)]
     assert any(isinstance(thing, Thing) for thing in gc.get_objects())

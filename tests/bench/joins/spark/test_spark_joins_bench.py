@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.slow
-def test_a_quick_run_tells_variants_and_targets_and_makes_tables(
+def test_a_quick_run_has_variants_targets_and_tables(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command.main(["--quick", "--scenario", SMALL], spark) == 0
@@ -57,8 +57,8 @@ def test_a_quick_run_tells_variants_and_targets_and_makes_tables(
 
 
 @pytest.mark.slow
-@pytest.mark.long(sample="test_spark_s_own_join_of_a_star_is_checked_batch_by_batch")
-def test_spark_s_own_join_of_a_chain_writes_the_rows_that_duckdb_gives(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.long(sample="test_the_star_joined_by_spark_is_checked_by_batch")
+def test_the_chain_joined_by_spark_gives_the_rows_of_duckdb(spark: SparkSession, tmp_path: Path) -> None:
     """As Parquet files: what `observe` counts on the way to a sink that keeps nothing is what would arrive."""
     import duckdb
 
@@ -81,7 +81,7 @@ def test_spark_s_own_join_of_a_chain_writes_the_rows_that_duckdb_gives(spark: Sp
 
 
 @pytest.mark.slow
-def test_spark_s_own_join_of_a_star_is_checked_batch_by_batch(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_star_joined_by_spark_is_checked_by_batch(spark: SparkSession, tmp_path: Path) -> None:
     files = StreamFiles(star(200), 3, tmp_path)
     ran = VARIANTS[SPARK].run(spark, files)
     known = expected(files)
@@ -138,7 +138,7 @@ def _mixed(ids: list[int]) -> int:
     return sum(weight * value for weight, value in zip(weights, ids, strict=False)) % (2**31 - 1)
 
 
-def test_the_share_of_a_star_s_rows_that_find_a_partner_is_that_of_the_window() -> None:
+def test_the_share_of_star_rows_with_a_partner() -> None:
     rows = 20_000
     scenario = star(rows)
     keys = {alias: scenario.table(alias, 1).column("k").to_numpy() for alias in SHARES}

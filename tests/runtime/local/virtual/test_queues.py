@@ -23,7 +23,7 @@ def keeps(share: float, count: int) -> tw.Predicate:
 
 
 @pytest.mark.parametrize("load", [0.5, pytest.param(0.7, marks=pytest.mark.long)])
-def test_poisson_arrivals_at_a_fixed_cost_wait_as_queueing_theory_says(load):
+def test_poisson_arrivals_wait_as_queueing_theory_says(load):
     """Six runs together: the mean of one strays by a twentieth at these loads."""
     count, runs = 8_000, []
     for seed in range(6):
@@ -81,7 +81,7 @@ def two(rates: tuple[float, float], keys: int, count: int) -> dict[str, Source]:
     }
 
 
-def test_results_of_a_symmetric_hash_join_grow_with_the_square_of_time():
+def test_results_of_a_hash_join_grow_with_the_square_of_time():
     """Section 3.3: f r_l r_r t^2 results of what has arrived by t, if no row expires."""
     rates, keys = (40.0, 60.0), 200
     costs = Costs(move="1 ms", hash="1 ms", probe="1 ms")
@@ -101,7 +101,7 @@ def test_an_overloaded_hash_join_gives_what_its_service_allows():
     assert trace.count() == pytest.approx(rates[0] * rates[1] * (100 / load) ** 2 / keys, rel=0.12)
 
 
-def test_arrivals_cost_nested_loops_as_much_as_the_other_window_holds():
+def test_an_arrival_costs_nested_loops_the_other_window():
     """Table 3: move + |S| comp. Rows come far apart, so each is served alone and its cost shows in the busy time."""
     move, comp, count = 0.5, 0.01, 30
     tables = {alias: pa.table({"k": np.zeros(count, int)}) for alias in "lr"}

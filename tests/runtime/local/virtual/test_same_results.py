@@ -83,7 +83,7 @@ def test_bushy_trees_with_a_slow_branch(shape):
     assert all(sample.window_rows == 0 for sample in trace.final.values())  # all streams have ended
 
 
-def test_rows_with_times_of_their_own_that_come_late_are_counted():
+def test_late_rows_with_their_own_times_are_counted():
     given = {"a": pa.table({"k": [1, 1, 1], "t": [10, 30, 12]}), "b": pa.table({"k": [1, 1, 1], "t": [11, 31, 31]})}
     sources = {alias: Source(table, regular(1)) for alias, table in given.items()}
     on, found = "a.k = b.k", {}
@@ -117,7 +117,7 @@ def test_filters_below_a_join_and_one_source_read_twice():
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 @pytest.mark.parametrize("make", [MultiwayJoin, lambda name, *more: tree_join(name, ("a", "b"), *more)])
-def test_numbers_count_time_units_also_where_times_are_timestamps(make, unit):
+def test_numbers_are_time_units_also_with_timestamps(make, unit):
     given = {alias: pa.table({"k": table.column("k"), "t": table.column("n")}) for alias, table in tables().items()}
     given.pop("c")
     timed = {
@@ -148,7 +148,7 @@ def test_a_tree_of_joins_among_other_operators():
     assert rows(trace.rows()) == rows(kept)
 
 
-def test_tuples_dicts_batches_and_rows_that_come_together_are_the_same_rows():
+def test_tuples_dicts_and_batches_are_the_same_rows():
     schema = pa.schema([("k", pa.int64()), ("t", pa.int64())])
     pairs = [(n % 4, n) for n in range(40)]
     dicts = [dict(zip(schema.names, pair, strict=True)) for pair in pairs]

@@ -97,7 +97,7 @@ def timed(seconds: list[int], **columns: list[int]) -> pa.Table:
     return pa.table({"ts": [NOON + timedelta(seconds=s) for s in seconds], **columns})
 
 
-def test_late_rows_are_left_out_although_a_filter_drops_the_row_that_makes_them_late():
+def test_rows_are_late_also_after_dropped_rows():
     """The watermark follows a stream's rows, not what a filter leaves of them."""
     rows = timed([1, 20, 3], n=[1, -1, 1])
     s = tw.session()
@@ -120,7 +120,7 @@ def test_late_rows_of_a_join_are_left_out():
     assert trace.final["join"].late == 1
 
 
-def test_costs_are_paid_by_the_operators_that_they_are_declared_for():
+def test_costs_are_paid_by_their_operators():
     rows = timed(list(range(10)), k=[n % 2 for n in range(10)])
     s = tw.session()
     s.stream("clicks", rows, time="ts")
@@ -202,7 +202,7 @@ def test_sources_with_other_columns_are_refused():
         simulate({"a": source}, q.operators())
 
 
-def test_no_value_of_a_row_is_in_an_error_where_that_is_asked_for():
+def test_no_value_of_a_row_is_in_an_error_with_redact():
     s = tw.session()
     rows = pa.table({"ts": [NOON], "text": ["secret"]})
     s.stream("a", rows, time="ts")

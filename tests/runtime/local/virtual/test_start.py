@@ -42,7 +42,7 @@ def test_an_explicit_start(start):
     assert (trace.end, trace.final["x"].arrival_rate) == (20, 5 / 20)
 
 
-def test_processes_begin_where_recorded_times_do_and_stamp_that_time():
+def test_processes_begin_at_the_first_recorded_time():
     sources = {"a": Source(RECORDED, "ts"), "b": Source(RECORDED.select(["n"]), regular(1), stamp="ts")}
     trace = simulate(sources, MultiwayJoin("join", "a.n = b.n", "1 hour", "ts"))
     stamps = trace.rows().column("b_ts").cast(pa.timestamp("us")).to_pylist()
@@ -50,7 +50,7 @@ def test_processes_begin_where_recorded_times_do_and_stamp_that_time():
     assert found == {n: NEW_YEAR + timedelta(seconds=n + 1) for n in range(5)}
 
 
-def test_the_earliest_of_several_sources_counts_and_numbers_do_too():
+def test_the_earliest_of_several_sources_counts():
     numbers = {
         name: Source(pa.table({"n": [at, at + 3], "t": [at, at + 3]}), "t") for name, at in (("a", 105), ("b", 100))
     }
@@ -58,7 +58,7 @@ def test_the_earliest_of_several_sources_counts_and_numbers_do_too():
     assert (trace.start, trace.end) == (100, 8)
 
 
-def test_without_a_column_of_times_time_begins_at_zero_or_at_the_start():
+def test_without_a_time_column_time_begins_at_zero():
     source = Source(RECORDED.select(["n"]), poisson(1), stamp="ts")
     plain, later = (simulate({"s": source}, all_of("s"), seed=4, start=start) for start in (None, NEW_YEAR))
     assert plain.start == 0

@@ -64,7 +64,7 @@ def test_declared_costs_give_the_trace_of_one_virtual_cpu():
     assert virtual.final["join"].most_queued > 5
 
 
-def test_when_work_takes_longer_than_the_gaps_rows_wait_and_none_is_lost():
+def test_rows_wait_for_slow_work_and_none_is_lost():
     tables = {alias: pa.table({"k": [n % 3 for n in range(30)], "t": list(range(30))}) for alias in "ab"}
     sources = {alias: Source(table, regular(1000)) for alias, table in tables.items()}
     wall = Wall(look_ns=200_000)  # every look at the clock takes a fifth of the gap between arrivals

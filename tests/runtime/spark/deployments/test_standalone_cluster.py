@@ -112,7 +112,7 @@ def test_lost_workers_and_executors_change_nothing(image: Image):
 
 
 @pytest.mark.slow
-def test_a_join_that_loses_workers_and_an_executor_with_its_state(image: Image):
+def test_a_join_that_loses_workers_and_an_executor(image: Image):
     told = image.told["join"]
     assert told["killed"] == [f"{batch}.killed" for batch in lost_join_workers.KILLS[image.which]]
     expected = expected_results(image.folder / "join" / "in")

@@ -43,7 +43,7 @@ def by_hand() -> tuple[list[tuple[int, int]], dict[str, list[int]], dict[str, li
     return joined, late, no_time
 
 
-def test_late_rows_and_rows_without_time_are_counted_and_set_aside(spark, tmp_path: Path):
+def test_late_rows_and_rows_without_time_are_set_aside(spark, tmp_path: Path):
     joined, late, no_time = by_hand()
     # the marks are 8 and 14: 8 and 14 are in time, 7.999999 and 12 are late
     assert late == {"a": [4, 7, 8, 9], "b": [8, 9]}
@@ -120,7 +120,7 @@ def test_late_rows_alone_are_those_beside_results(spark, tmp_path: Path):
     assert pa.Table.from_batches(here).column_names == finished.column_names
 
 
-def test_one_stream_and_a_table_lose_the_same_rows_here_and_on_spark(spark, tmp_path: Path):
+def test_a_stream_and_a_table_lose_the_same_rows_as_here(spark, tmp_path: Path):
     """With one stream, micro-batches are the rounds of this process. The table is not read for late rows."""
     r = random.Random(5)
     batches, number, latest, late, no_time = [], 0, float("-inf"), [], []

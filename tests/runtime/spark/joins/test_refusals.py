@@ -70,7 +70,7 @@ def test_a_watermark_on_a_column_that_is_gone(spark, pair):
     simple()(a=named, b=pair["b"].withColumn("EventTimeWatermark", F.lit(1)))
 
 
-def test_finished_data_with_times_beside_streams_is_taken_as_a_table_and_told_once(spark, pair):
+def test_finished_data_beside_streams_is_taken_as_a_table(spark, pair):
     finished = spark.range(3).select(F.current_timestamp().alias("ts"), F.col("id").alias("k"))
     join = simple(on="a.k = b.k AND a.k = c.k", window={"a": "5 seconds", "b": "5 seconds"})
     with pytest.warns(

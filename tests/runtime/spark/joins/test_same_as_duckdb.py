@@ -84,7 +84,7 @@ def in_order(rng: np.random.Generator, rows: int, names: str) -> pa.Table:
     return pa.table({**columns, "t": pa.array(times).cast(UTC), "id": np.arange(rows)})
 
 
-def test_streams_in_order_lose_nothing_however_their_files_align(spark, tmp_path: Path):
+def test_streams_in_order_lose_nothing_in_any_files(spark, tmp_path: Path):
     """All of `a` comes in the first micro-batch, when `b` has only begun and of `c` there is nothing."""
     rng = np.random.default_rng(5)
     tables = {"a": in_order(rng, 900, "k"), "b": in_order(rng, 700, "km"), "c": in_order(rng, 800, "m")}

@@ -61,7 +61,7 @@ def test_comparisons_with_literals_of_every_type_are_pushed(
     assert all(each in found for each in expected), found
 
 
-def test_a_cheap_condition_goes_first_and_one_that_can_raise_stays(session: tw.Session):
+def test_cheap_conditions_go_first_and_raising_ones_stay(session: tw.Session):
     q = session.query("SELECT id FROM a WHERE lower(kind) = 'good' AND id > 90 AND 10 DIV id < 2 AND x < 99")
     assert q.dataframe().count() == len([n for n in range(91, 99) if n % 2])
     (order,) = [section.native.order for _, report in q.report().parts for section in report.sections]

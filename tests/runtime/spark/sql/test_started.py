@@ -66,7 +66,7 @@ def test_a_checkpoint_of_a_query_without_a_session_is_refused(spark, tmp_path: P
         query.start(**run)
 
 
-def test_checkpoints_where_spark_s_configuration_puts_them_are_bound_too(spark, tmp_path: Path):
+def test_checkpoints_of_the_spark_configuration_are_bound_too(spark, tmp_path: Path):
     streams = files(tmp_path, {"a": [rows([0, 3])]})
     s = on_spark(spark, streams)
     run = {"path": str(tmp_path / "out"), "trigger": "availableNow"}
@@ -171,7 +171,7 @@ def test_a_start_that_fails_leaves_the_checkpoint_free(spark, tmp_path: Path):
     assert found(tmp_path / "out") == [(1,), (2,)]
 
 
-def test_what_changes_the_state_is_refused_and_what_does_not_is_not(spark, tmp_path: Path):
+def test_only_what_changes_the_state_is_refused(spark, tmp_path: Path):
     """Rows on which a function raises that is not declared safe are kept with what it raised."""
     streams = files(tmp_path, {"a": [rows([0, 3])], "b": [rows([1])]})
     run = {"format": "noop", "checkpoint": str(tmp_path / "checkpoint"), "trigger": "availableNow"}
@@ -224,7 +224,7 @@ def _inc(number: int) -> int:
     return number + 1
 
 
-def test_finished_data_beside_a_stream_are_refused_where_a_window_would_be_lost(spark, tmp_path: Path):
+def test_finished_data_are_refused_if_a_window_would_be_lost(spark, tmp_path: Path):
     streams = files(tmp_path, {"a": [rows([0])], "b": [rows([0])]})
     s = tw.session(spark)
     s.stream("a", streams["a"].stream(spark), time="ts")
@@ -334,7 +334,7 @@ def test_a_result_without_rows_can_be_asked_about(spark, tmp_path: Path):
     assert str(q.report())
 
 
-def test_filters_that_cannot_change_places_are_not_called_adaptive(spark, tmp_path: Path):
+def test_filters_in_a_fixed_order_are_not_called_adaptive(spark, tmp_path: Path):
     s = tw.session(spark)
     s.stream("a", files(tmp_path, {"a": [rows([0])]})["a"].finished(spark), time="ts")
     s.function("odd", lambda k: k % 2 == 1, "boolean", safe=True)

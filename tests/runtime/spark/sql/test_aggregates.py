@@ -80,7 +80,7 @@ def _types(schema: pa.Schema | pa.Table) -> list[tuple[str, str]]:
     [(NTZ, ZONES[1]), (UTC, ZONES[1]), (UTC, ZONES[2]), (pa.int64(), ZONES[1])],
     ids=["ntz", "instants", "half hours", "numbers"],
 )
-def test_windows_of_seven_minutes_in_a_zone_whose_hours_come_twice(
+def test_windows_of_seven_minutes_when_hours_occur_twice(
     spark, zone, tmp_path: Path, kind: pa.DataType, zone_name: str
 ):
     """They begin at multiples of seven minutes since 1970 in UTC; 60 is not a multiple of seven."""
