@@ -7,7 +7,13 @@
 from __future__ import annotations
 
 import math
+import re
+import textwrap
 from collections.abc import Sequence
+
+WIDTH = 100
+"""Columns of reports and explanations."""
+_NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|min|h|d|bytes?|kB|MB|GB)(?!\w))")
 
 _SIZES = (("kB", 10**3), ("MB", 10**6), ("GB", 10**9))
 _SHORT = (("ns", 1, 1000), ("µs", 10**3, 1000), ("ms", 10**6, 1000), ("s", 10**9, 120))
@@ -94,6 +100,20 @@ def plural(count: int, one: str, several: str = "") -> str:
     ('1 switch', '1,200 switches', '0 workers')
     """
     return f"{count:,} {one if count == 1 else several or one + 's'}"
+
+
+def wrapped(line: str, indent: int, *, further: int = 2, width: int = WIDTH) -> list[str]:
+    """Break a line into lines of at most `width` columns; a number stays with its unit. Continued lines are indented
+    by `further` more columns.
+
+    >>> wrapped("a drops 20 % at 30 ns per row", 2, width=14)
+    ['  a drops 20 %', '    at 30 ns', '    per row']
+    """
+    together = _NUMBER_AND_UNIT.sub("\N{NO-BREAK SPACE}", line)
+    lines = textwrap.wrap(
+        together, width, initial_indent=" " * indent, subsequent_indent=" " * (indent + further), break_on_hyphens=False
+    )
+    return [text.replace("\N{NO-BREAK SPACE}", " ") for text in lines]
 
 
 def listed(names: Sequence[str]) -> str:

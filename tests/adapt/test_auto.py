@@ -92,7 +92,9 @@ def test_a_switch_says_what_moved_and_what_it_gains():
     assert any("of the rows that reach it instead of" in reason for reason in reasons)
     for reason in reasons:
         assert re.search(
-            r"F\d before F\d: a row is expected to take .* instead of .*, based on [\d,]+ profiled rows$", reason
+            r"(F\d) before (F\d): of the rows that get there, \1 drops [\d.]+ % at .* per row and \2 [\d.]+ % at "
+            r".* per row; a row is expected to take .* instead of .*, based on [\d,]+ profiled rows$",
+            reason,
         )
 
 

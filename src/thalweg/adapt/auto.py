@@ -49,8 +49,11 @@ thrashing avoidance is not, because a change costs nothing.
 >>> bits = np.tile(np.array([[0, 1], [1, 1], [0, 1]], bool), (20, 1))  # `small` drops all, `even` a third
 >>> nothing = np.zeros(2, np.int64)
 >>> verdict = policy.update(Observation(nothing, nothing, nothing, np.full(2, 100.0), bits))
->>> verdict.order, verdict.reason
-((1, 0), 'small before even: a row is expected to take 101 ns instead of 167 ns, based on 60 profiled rows')
+>>> verdict.order
+(1, 0)
+>>> print(verdict.reason)
+small before even: of the rows that get there, small drops 100 % at 100 ns per row and even 33 % at 100 ns per row; \
+a row is expected to take 101 ns instead of 167 ns, based on 60 profiled rows
 """
 
 from __future__ import annotations
@@ -83,9 +86,10 @@ from thalweg.adapt.policy import (
 from thalweg.adapt.positional_costs import PositionalCosts
 from thalweg.adapt.profiling_budget import PooledBudget, ProfilingBudget
 from thalweg.adapt.slice_length import FIRST_ROWS, MOST_ROWS, SliceLength
+from thalweg.adapt.switch_reason import KnownFilters, switch_reason
 from thalweg.adapt.trial_choice import choose_trial, in_doubt
 from thalweg.errors import PlanError
-from thalweg.formatting import duration
+from thalweg.formatting import percent, plural
 from thalweg.plan.pipeline import Pipeline
 
 START, BURST = 192, 128
@@ -167,6 +171,7 @@ class Auto:
         self._trial: Trial | None = None
         self._weights: list[float] | None = None
         self._taken_fixed: Numbers | None = None  # the fixed costs of calls when the order was taken
+        self._chosen_by: KnownFilters | None = None  # what was known when the order was chosen, or better since
         self._late_ns = NEVER
         self._joined = False  # this is the policy of one stream of a join
         self._guided = False  # the order of another policy can be used here
@@ -284,15 +289,18 @@ class Auto:
         walk = cost_model.walk(self.order)
         thorough = self.moved is not None or self._decisions <= THOROUGH or self._decisions % THOROUGH == 0
         found = self._unless_too_expensive(cost_model, walk, cost_model.cheapest(walk, thorough=thorough))
+        known = KnownFilters.of(cost_model, self._known())
         verdict, careful = None, False
         if found.total_ns < walk.total_ns * (1.0 - LEAST_GAIN):
-            verdict = Verdict(found.order, self._reason(walk, found))
+            verdict = Verdict(found.order, switch_reason(cost_model, walk, found, known, self._chosen_by, self.moved))
             careful = self._cost_may_differ(found.order)
             self._take(found.order)
             self._taken_fixed = cost_model.fixed
             walk = found
         elif self._confirmed >= START:
             self._confirmed, self._calm = 0, max(self._calm / 2.0, CALMEST)
+        if verdict is not None or self._chosen_by is None or known.profiled > self._chosen_by.profiled:
+            self._chosen_by = known
         self.profiling_budget.lend(cost_model.most_gain(walk))
         self._try(cost_model, walk, more)
         self._aim(cost_model, walk, more)
@@ -336,15 +344,6 @@ class Auto:
         self.alarm.reset()
         self.evidence.switched()
 
-    def _reason(self, old: Walk, new: Walk) -> str:
-        place = next(i for i, (was, now) in enumerate(zip(old.order, new.order, strict=True)) if was != now)
-        first, second = self.pipeline.names[new.order[place]], self.pipeline.names[old.order[place]]
-        text = (
-            f"{first} before {second}: a row is expected to take {duration(new.total_ns)} instead of "
-            f"{duration(old.total_ns)}, based on {self._known():,} profiled rows"
-        )
-        return f"{self.moved}; {text}" if self.moved else text
-
     def _known(self) -> int:
         return len(self.evidence.window) + len(self.evidence.siblings)
 
@@ -363,6 +362,9 @@ class Auto:
             self.standing = f"not enough seen yet: {known} dropped rows have been profiled"
         else:
             better = f"no other order is expected to save {100 * LEAST_GAIN:.0f} %, based on {known:,} profiled rows"
+            if self._wanted() > 0:
+                budget = percent(self.profiling_budget.budget)
+                better += f"; more are being profiled, as fast as the budget of {budget} allows"
             self.standing = why_not or f"nothing better found: {better}"
 
     def _aim(self, cost_model: CostModel, walk: Walk, more: Costs | None) -> None:
@@ -470,12 +472,16 @@ class Auto:
                 "learning starts again"
             )
         self.order = order
-        self.standing = "the order comes from another worker: nothing has been decided here yet"
         self.evidence.restore(snapshot["window"])
+        if len(self.pipeline) > 1:
+            known = plural(len(self.evidence.window), "profiled row")
+            self.standing = (
+                f"another worker chose this order, based on {known}; this worker has not reconsidered it yet"
+            )
         self.evidence.switched()
         self.profiling_budget.restore(snapshot["price_ns"])
         self.alarm.reset()
-        self.moved = self._trial = self._weights = self._decided_costs = None
+        self.moved = self._trial = self._weights = self._decided_costs = self._chosen_by = None
         self.slices.goal = min(max(int(snapshot["slice_rows"]), 1), MOST_ROWS)
         if len(self.evidence.window):
             self.slices.rows = self.slices.goal

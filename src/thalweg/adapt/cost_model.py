@@ -122,6 +122,18 @@ class CostModel:
             gains[np.arange(len(places))[:, None] < first] = -np.inf
         return Walk(tuple(order), reach, ns, gains, saved)
 
+    @property
+    def drops(self) -> Numbers:
+        """The share of the profiled rows that each filter drops."""
+        drops: Numbers = 1.0 - self._of_all / PRIOR
+        return drops
+
+    def drops_after(self, filters: Sequence[int]) -> Numbers:
+        """Return the share that each filter drops of the profiled rows that these filters let pass."""
+        alive = self.weights * self.passes[:, list(filters)].prod(axis=1)
+        drops: Numbers = 1.0 - (alive @ self.passes + self._of_all) / (float(alive.sum()) + PRIOR)
+        return drops
+
     def reach(self, share: Numbers) -> Numbers:
         """Return the shares of all rows that are alive if these shares of the dropped rows are."""
         return self.kept + (1.0 - self.kept) * share

@@ -17,13 +17,12 @@ from __future__ import annotations
 
 import html
 import os
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from thalweg.errors import PlanError, nearest
-from thalweg.report.filter_report_text import WIDTH
+from thalweg.formatting import wrapped
 from thalweg.report.plan_tree import Node, as_graphviz, as_html, as_mermaid, as_text
 
 ESTIMATES, ADAPTS, NOTES, RESULT = "Estimates", "May adapt while it runs", "Notes", "Result"
@@ -60,7 +59,9 @@ class Paragraph:
     """Whether its lines are sentences, which are wrapped to the width of a terminal when printed."""
 
     def __str__(self) -> str:
-        lines = [each for line in self.lines for each in (_wrapped(line) if self.wrapped else [f"  {line}"])]
+        lines = [
+            each for line in self.lines for each in (wrapped(line, 2, further=4) if self.wrapped else [f"  {line}"])
+        ]
         return "\n".join([self.title, *lines])
 
     def as_html(self) -> str:
@@ -170,10 +171,6 @@ class Explanation:
     def _page(self) -> str:
         """Return it as a complete HTML page."""
         return _PAGE.format(title=html.escape(self.of), body=self._repr_html_())
-
-
-def _wrapped(line: str) -> list[str]:
-    return textwrap.wrap(line, WIDTH, initial_indent="  ", subsequent_indent=" " * 6, break_on_hyphens=False)
 
 
 def _why(file: Path, error: OSError | ValueError) -> str:

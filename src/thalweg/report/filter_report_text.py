@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import html
-import textwrap
 
-from thalweg.formatting import duration, percent_of, plural
+from thalweg.formatting import duration, percent_of, plural, wrapped
 from thalweg.report.run_sentences import TRIALS, compiling_lines, trial_lines, what_moved
 from thalweg.report.section import Section
-
-WIDTH = 100
-
 
 _HEAD = ("#", "predicate", "rows seen", "pass", "cost/row", "profiled")
 _SUM = "in all orders"
@@ -115,21 +111,15 @@ def as_text(section: Section) -> str:
     ]
     lines = [f"policy {section.policy}; counted: {section.counted}", *_native_lines(section), *table]
     for line in _summary(section):
-        lines += _wrapped(line, 2)
+        lines += wrapped(line, 2)
     shown = len(section.switches)
     latest = "" if not shown else ":" if shown == section.switch_count else f", the latest {shown}:"
     lines.append(f"  {plural(section.switch_count, 'switch', 'switches')}{latest}")
     for line in _switch_lines(section):
-        lines += _wrapped(line, 4)
+        lines += wrapped(line, 4)
     for line in _standing_lines(section):
-        lines += _wrapped(line, 2)
+        lines += wrapped(line, 2)
     return "\n".join(lines)
-
-
-def _wrapped(line: str, indent: int) -> list[str]:
-    return textwrap.wrap(
-        line, WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2), break_on_hyphens=False
-    )
 
 
 def in_one_line(section: Section) -> str:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 import numpy as np
 
-from thalweg.formatting import byte_size, listed, plural, time_span
+from thalweg.formatting import WIDTH, byte_size, listed, plural, time_span, wrapped
 from thalweg.plan.join_graph import JoinTree
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.window import Length, length_of
 from thalweg.report.explanation import ADAPTS, NOTES, Explanation, Paragraph
-from thalweg.report.filter_report_text import WIDTH
 from thalweg.report.join_sentences import probes
 from thalweg.report.plan_tree import Node
 from thalweg.runtime.joins.join_binding import JoinBinding
@@ -82,7 +80,7 @@ def _tree(plan: JoinPlan, settings: JoinSettings, descriptions: Mapping[str, str
     tables = [alias for alias in aliases if alias not in descriptions]
     both = " and ".join([plural(len(descriptions), "stream"), *([plural(len(tables), "table")] if tables else [])])
     kind = "probed in the written order" if settings.policy_name == "static" else "adaptive"
-    on = textwrap.wrap(f"on {plan.on}", WIDTH - 4, break_on_hyphens=False)
+    on = wrapped(f"on {plan.on}", 0, further=0, width=WIDTH - 4)
     inputs = tuple(
         Node("Stream", (f"{alias}: {descriptions[alias]}",))
         if alias in descriptions

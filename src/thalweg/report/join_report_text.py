@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import html
-import textwrap
 
-from thalweg.formatting import byte_size, listed, plural, time_span
-from thalweg.report.filter_report_text import CELL, WIDTH
+from thalweg.formatting import WIDTH, byte_size, listed, plural, time_span, wrapped
+from thalweg.report.filter_report_text import CELL
 from thalweg.report.join_section import JoinSection, StreamReport, TableReport
 from thalweg.report.run_sentences import TRIALS, compiling_lines, trial_lines, what_moved
 from thalweg.report.section import SwitchReport, query_words
@@ -174,10 +173,7 @@ def as_text(section: JoinSection) -> str:
         lines.append("  " + "  ".join(cells).rstrip())
     for indent, sentences in ((2, facts(section)), (4, _switch_lines(section))):
         for fact in sentences:
-            lines += textwrap.wrap(
-                fact, max(WIDTH, len(lines[1])), initial_indent=" " * indent, subsequent_indent=" " * (indent + 2),
-                break_on_hyphens=False,
-            )  # fmt: skip
+            lines += wrapped(fact, indent, width=max(WIDTH, len(lines[1])))
     return "\n".join(lines)
 
 
