@@ -7,7 +7,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.runtime.virtual_stream import VirtualStream
+from tests.adapt.virtual_stream import VirtualStream
 
 
 def reasons(stream: VirtualStream) -> list[str]:
