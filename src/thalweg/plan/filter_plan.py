@@ -69,6 +69,25 @@ class FilterPlan:
         """Every column that a predicate reads, once, in the order of first use."""
         return tuple(dict.fromkeys(c for p in self.predicates for c in p.columns))
 
+    def columns_in(self, names: list[str]) -> list[str]:
+        """Return `columns` as they are spelled in data with these names. An error names the predicates that read the
+        column.
+
+        >>> from thalweg.plan import predicate
+        >>> FilterPlan.of((predicate(str.isdigit, "cod"),)).columns_in(["code", "size"])
+        Traceback (most recent call last):
+        thalweg.errors.PlanError: predicate 'isdigit': there is no column 'cod' (did you mean 'code'?); there are code, size
+        """  # noqa: E501
+        found = []
+        for column in self.columns:
+            try:
+                found.append(find_column(column, names))
+            except PlanError as error:
+                readers = [repr(p.name) for p in self.predicates if column in p.columns]
+                several = "predicates" if len(readers) > 1 else "predicate"
+                raise error.within(f"{several} {', '.join(readers)}") from None
+        return found
+
     @cached_property
     def fingerprint(self) -> str:
         """A hash of the structure, the same in every process and on every machine."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 from thalweg.adapt.profiling_budget import LOAN_NS
 from thalweg.errors import PlanError
 from thalweg.formatting import percent, total_duration
-from thalweg.plan import FilterPlan, NativePredicate, Predicate, find_column
+from thalweg.plan import FilterPlan, NativePredicate, Predicate
 from thalweg.plan.pipeline import Pipeline
 from thalweg.report.explanation import ADAPTS, Explanation, Paragraph
 from thalweg.report.plan_tree import Node
@@ -47,8 +47,7 @@ class FilterInput:
             found = cls(IN_THIS_PROCESS, tuple(data.schema.names))
         else:
             raise PlanError(f"explain() takes a Spark DataFrame or an Arrow table, not {type(data).__name__}")
-        for column in plan.columns:
-            find_column(column, list(found.columns or ()))
+        plan.columns_in(list(found.columns or ()))
         return found
 
 
