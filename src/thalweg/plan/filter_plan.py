@@ -23,6 +23,8 @@ class FilterPlan:
     """The Python predicates, which run in the workers."""
     native: NativePlan = field(default_factory=NativePlan)
     """The native predicates, which run earlier, in Spark. They cannot be sent to workers."""
+    of_query: bool = False
+    """Whether the predicates are the conditions of a SQL query, for errors: they suggest what the user can write."""
 
     @classmethod
     def of(cls, arguments: tuple[Any, ...]) -> FilterPlan:
