@@ -20,6 +20,7 @@ import pyarrow as pa
 from thalweg.errors import PlanError, nearest
 from thalweg.events import Record
 from thalweg.formatting import time_span
+from thalweg.kernels.compiling import announced
 from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.runtime.filters.work_record import RecordOrigin
@@ -167,7 +168,8 @@ def _joined(
         if join_pass.wanted is not JoinRows.RESULTS:
             _ = TaggedColumns(binding, join_pass.wanted).columns  # raises before tables are read
         tables = {a: _held(join_pass, a, waiting.pop(a, None), sources.pop(a), schemas[a]) for a in plan.tables}
-        return make_join_loop(binding, settings.options(memory_of_process() // 2), rng=rng, tables=tables)
+        with announced():
+            return make_join_loop(binding, settings.options(memory_of_process() // 2), rng=rng, tables=tables)
 
     operator = Joining(made, join_pass.wanted, marked=rounds is not None)
     output = operator.set_up({a: schemas[a] for a in plan.graph.aliases}, None, np.random.default_rng(settings.seed))

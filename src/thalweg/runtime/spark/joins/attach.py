@@ -22,6 +22,7 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType
 from thalweg.errors import PlanError, nearest
 from thalweg.events import Record
 from thalweg.formatting import byte_size
+from thalweg.kernels.compiling import announce, is_compiled
 from thalweg.kernels.salt import Salt
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_select import EVENT_TIME
@@ -114,6 +115,8 @@ def attach(
     plan = binding.plan
     any_df = next(iter(frames.values()))
     warn_of_another_python(any_df)
+    if _master(any_df.sparkSession).startswith("local") and not is_compiled():  # otherwise on other machines
+        announce()
     if layout.streaming:
         warn_of_tables_with_times(plan, frames)
     ahead, idle = (
@@ -229,13 +232,16 @@ def parallelism(spark: SparkSession) -> int:
 
     if (parallelism := configured("default.parallelism")) is not None:
         return parallelism
-    master = spark.conf.get("spark.master", None) or ""
-    if found := re.match(r"local(?:\[(\d+|\*))?", master):
+    if found := re.match(r"local(?:\[(\d+|\*))?", _master(spark)):
         return {None: 1, "*": os.cpu_count() or 1}.get(found[1]) or int(found[1])
     executors, cores = configured("executor.instances"), configured("executor.cores")
     if executors is not None and cores is not None:
         return executors * cores
     return configured("cores.max") or PARALLELISM
+
+
+def _master(spark: SparkSession) -> str:
+    return spark.conf.get("spark.master", None) or ""
 
 
 def _sizes(frames: Mapping[str, DataFrame]) -> Mapping[str, int] | None:
