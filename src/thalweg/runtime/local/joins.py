@@ -24,7 +24,7 @@ from thalweg.kernels.compiling import announced
 from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.runtime.filters.work_record import RecordOrigin
-from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_binding import JoinBinding, warn_of_tables_with_times
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns
 from thalweg.runtime.joins.join_protocol import WindowedJoin
@@ -165,6 +165,7 @@ def _joined(
 
     def made(schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> WindowedJoin:
         binding = JoinBinding.of(plan, schemas, Salt.of_seed(settings.seed))
+        warn_of_tables_with_times(plan, {alias: schema.names for alias, schema in schemas.items()}, plan.tables)
         if join_pass.wanted is not JoinRows.RESULTS:
             _ = TaggedColumns(binding, join_pass.wanted).columns  # raises before tables are read
         tables = {a: _held(join_pass, a, waiting.pop(a, None), sources.pop(a), schemas[a]) for a in plan.tables}

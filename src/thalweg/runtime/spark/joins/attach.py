@@ -28,7 +28,7 @@ from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_select import EVENT_TIME
 from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.window import length_of
-from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_binding import JoinBinding, warn_of_tables_with_times
 from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_packing import DAY_US, NOW, Packing
 from thalweg.runtime.joins.join_record import decode
@@ -42,7 +42,6 @@ from thalweg.runtime.spark.joins.query_salt import salt_of_query
 from thalweg.runtime.spark.joins.requirements import demand
 from thalweg.runtime.spark.joins.stream_watermarks import has_watermark, quoted, with_packed_watermark
 from thalweg.runtime.spark.joins.task import WORK, JoinTask
-from thalweg.runtime.spark.joins.timed_table import warn_of_tables_with_times
 from thalweg.runtime.spark.observed_work import Fetch, with_observed_work
 from thalweg.runtime.spark.pickled_plan import policy_digest
 from thalweg.runtime.spark.task_name import last_attempts
@@ -112,13 +111,12 @@ def attach(
     layout = lay_out(plan, settings, frames)
     policy_digest(settings)  # refuses a class that cannot be pickled
     binding = layout.binding
-    plan = binding.plan
+    left_out, plan = plan.tables, binding.plan
     any_df = next(iter(frames.values()))
     warn_of_another_python(any_df)
     if _master(any_df.sparkSession).startswith("local") and not is_compiled():  # otherwise on other machines
         announce()
-    if layout.streaming:
-        warn_of_tables_with_times(plan, frames)
+    warn_of_tables_with_times(plan, {alias: df.columns for alias, df in frames.items()}, left_out)
     ahead, idle = (
         None if length is None else length_of(length, unit)
         for length, unit in ((settings.max_ahead, "us"), (settings.idle_after, "ms"))
