@@ -103,7 +103,8 @@ class LocalRun:
         part = LocalPart(JoinTally(), self.listener)
         self.parts.add(node.id, part)
         wanted = JoinRows.LATE if late else JoinRows.RESULTS
-        return join_batches(JoinPass(plan, settings, *part.begin(settings), wanted, watermark, rounds), rows)
+        begun = JoinPass(plan, settings, *part.begin(settings), wanted, watermark, rounds, of_query=True)
+        return join_batches(begun, rows)
 
     def left_out(self, alias: str, rows: int) -> None:
         """Count rows that were too late for their window of rows, for the report."""
