@@ -51,7 +51,7 @@ $(OLDEST)/pyspark: | $(INSTALLED)
 		pyspark==$(OLDEST_SPARK) && mv $(OLDEST).part $(OLDEST) || echo "setup: the download failed; continuing without it" >&2
 
 compiled: $(INSTALLED) ## compile the loops of joins; the result is cached beside the package
-	@$(BIN)/python -c 'from thalweg.kernels.warm_up import warm_up; warm_up()'
+	@$(BIN)/python -m thalweg.kernels.warm_up
 
 check: $(INSTALLED) ## lint, format, types, import contracts
 	@$(BIN)/ruff check

@@ -227,7 +227,7 @@ class Join(Applied):
         return joined
 
     def explain(self, /, **streams: Any) -> Explanation:
-        """Describe how Spark DataFrames will be joined. Nothing runs.
+        """Describe how Spark DataFrames will be joined and, if the join has run, what was counted. Nothing runs.
 
         The explanation shows how rows are partitioned, which streams are replicated, and what is held. Without
         DataFrames it shows what is known already: conditions, windows, and which windows new rows probe first.
@@ -248,7 +248,7 @@ class Join(Applied):
         Join
         """
         if not streams:
-            return explain_plan(self._plan, JoinSettings.in_force(self._given))
+            return explain_plan(self._plan, JoinSettings.in_force(self._given), self.report())
         from thalweg.runtime.spark.joins import lay_out
 
         settings = JoinSettings.in_force(self._given, _session_of(streams))
@@ -257,7 +257,7 @@ class Join(Applied):
             placed.binding, placed.partitioning, len(placed.buckets), placed.partitions, placed.streaming,
             placed.followed, {alias: tuple(df.columns) for alias, df in streams.items()},
         )  # fmt: skip
-        return explain_layout(layout, settings)
+        return explain_layout(layout, settings, self.report())
 
     def over_with_watermark(
         self,

@@ -9,13 +9,11 @@ written with an old name are read without a warning, because the names in them c
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from thalweg.errors import PlanError
+from thalweg.errors import PlanError, warn_user
 
 Kind = Literal["policy", "argument", "setting", "attribute", "method", "class"]
 """What was renamed: a policy; an argument of a function; a setting in Spark's configuration and in the environment; an
@@ -115,9 +113,5 @@ def renamed_class(module: str, old: str) -> str:
 
 
 def warn_deprecated(old: str, new: str) -> None:
-    """Issue a DeprecationWarning for the first caller outside of Thalweg and PySpark, so that Python shows the line
-    that a user can change."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("thalweg", "pyspark"):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(f"{old} is deprecated: use {new}", DeprecationWarning, stacklevel=level)
+    """Issue a DeprecationWarning for the line of the user's code that has the old name."""
+    warn_user(f"{old} is deprecated: use {new}", DeprecationWarning)

@@ -1,8 +1,13 @@
-"""The errors that Thalweg raises. Each message says what is wrong, with the name and the value, and what to do."""
+"""The errors that Thalweg raises. Each message says what is wrong, with the name and the value, and what to do.
+
+`warn_user` issues its warnings, `nearest` suggests names.
+"""
 
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Self
 
@@ -105,6 +110,15 @@ class CheckpointError(ThalwegError, RuntimeError):
 
 class WorkerDiedError(PredicateError):
     """Raised if the Python workers that ran this task before died in a predicate."""
+
+
+def warn_user(sentence: str, category: type[Warning] = UserWarning) -> None:
+    """Issue a warning for the first caller outside of Thalweg and PySpark, so that Python shows the line that a user
+    can change."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("thalweg", "pyspark"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(sentence, category, stacklevel=level)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

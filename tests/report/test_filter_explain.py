@@ -45,7 +45,7 @@ def test_what_was_counted_is_reported_over_all_passes():
         assert sum(batch.num_rows for batch in keep.over(ROWS)) == 15
     told = keep.explain()
     assert told.physical.details[0] == "in the written order (policy static)"
-    assert told.physical.details[-1] == "counted: 80 rows in, 30 kept (37.5 %)"
+    assert told.physical.details[-1] == "counted: 80 rows in, 30 kept (37.5 %), summed over 2 runs"
     assert told.adapts == ("nothing: policy static never changes an order",)
     assert told.lines("Order") == ("in the latest run: even, large",)
 

@@ -75,7 +75,7 @@ def test_a_query_fails_only_if_a_result_would(seed: int):
         return
     with pytest.raises(tw.FailedRowError) as error:
         asked.dataframe()
-    named = frozenset(re.findall(r"predicate '([^']+)' raised", str(error.value)))
+    named = frozenset(re.findall(r"condition '([^']+)' raised", str(error.value)))
     assert named in {texts for *_, texts in query.failing}, "all that raised on one row, and no others"
 
 
@@ -226,5 +226,5 @@ def test_a_started_stream_says_what_was_raised(spark, tmp_path: Path):
         .query(query.text)
         .start(path=str(tmp_path / "out"), checkpoint=str(tmp_path / "checkpoint"), trigger="availableNow")
     )
-    with pytest.raises(tw.QueryError, match=r"^predicate '[^']+' raised (ZeroDivisionError|OverflowError): it is"):
+    with pytest.raises(tw.QueryError, match=r"^condition '[^']+' raised (ZeroDivisionError|OverflowError): it is"):
         handle.awaitTermination()

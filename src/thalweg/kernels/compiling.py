@@ -15,13 +15,22 @@ Cost: one more Python call per reading of the clock.
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 _EVENT = "numba:compiler_lock"
 """Numba compiles and loads under this lock, and reports when a thread requests it and when it has released it."""
+
+NOTICE = (
+    "thalweg: compiling the loops of joins, which takes up to a minute. This happens once per installation; the result "
+    "is cached. To compile in advance: python -m thalweg.kernels.warm_up"
+)
+_SAID: set[str] = set()
 
 
 class _Compiling:
@@ -101,3 +110,45 @@ def watch_compiling(only_if_loaded: bool = False) -> None:
 def compiled_by(clock: Callable[[], int]) -> int:
     """Return the nanoseconds of compiling that a clock has left out; 0 for other clocks, such as virtual ones."""
     return clock.compiled_ns() if isinstance(clock, WorkingClock) else 0
+
+
+@contextmanager
+def announced() -> Iterator[None]:
+    """Print `NOTICE` if numba compiles something in this context. Loading from its cache is not announced. Only code
+    that runs in the user's process uses this, so that workers of Spark print nothing."""
+    from numba.core import event
+
+    class Announcing(event.Listener):
+        def on_start(self, event: object) -> None:
+            announce()
+
+        def on_end(self, event: object) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Announcing()):
+        yield
+
+
+def announce() -> None:
+    """Say once per process that loops are compiled: to the logger `thalweg`, or to a terminal or notebook if the logger
+    is not configured to show it."""
+    if NOTICE in _SAID:
+        return
+    _SAID.add(NOTICE)
+    log = logging.getLogger("thalweg")
+    if log.isEnabledFor(logging.INFO):
+        log.info(NOTICE)
+    elif sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules):
+        print(NOTICE, file=sys.stderr, flush=True)
+
+
+def is_compiled() -> bool:
+    """Whether the loops of joins have been compiled on this machine, by this user. Numba's cache is beside the package,
+    or elsewhere if that folder cannot be written to; only then is numba imported to find it."""
+    files = "probing.find_partners-*.nbi"
+    if any((Path(__file__).parent / "__pycache__").glob(files)):
+        return True
+    from thalweg.kernels.probing import find_partners
+
+    stats = getattr(find_partners, "stats", None)  # there is none if numba is turned off
+    return stats is None or any(Path(stats.cache_path).glob(files))

@@ -1,7 +1,8 @@
 """Load the compiled loops of joins before anything is timed.
 
 Numba compiles a function at its first call, or loads what it compiled in another process. This takes some tenths of a
-second, which should not be charged to a probe or a budget.
+second, which should not be charged to a probe or a budget. After an installation there is nothing to load, and it takes
+up to a minute; `python -m thalweg.kernels.warm_up` does it in advance.
 """
 
 from __future__ import annotations
@@ -61,3 +62,7 @@ def _join_three_rows(writeable: bool) -> None:
     assert len(made) == 1
     stores["b"].take(0, np.zeros(1, np.int64))
     KeyKind.of([("", pa.string())]).words(pa.array(["a"]))
+
+
+if __name__ == "__main__":
+    warm_up()

@@ -23,6 +23,8 @@ class FilterPlan:
     """The Python predicates, which run in the workers."""
     native: NativePlan = field(default_factory=NativePlan)
     """The native predicates, which run earlier, in Spark. They cannot be sent to workers."""
+    of_query: bool = False
+    """Whether the predicates are the conditions of a SQL query, for errors: they suggest what the user can write."""
 
     @classmethod
     def of(cls, arguments: tuple[Any, ...]) -> FilterPlan:
@@ -68,6 +70,25 @@ class FilterPlan:
     def columns(self) -> tuple[str, ...]:
         """Every column that a predicate reads, once, in the order of first use."""
         return tuple(dict.fromkeys(c for p in self.predicates for c in p.columns))
+
+    def columns_in(self, names: list[str]) -> list[str]:
+        """Return `columns` as they are spelled in data with these names. An error names the predicates that read the
+        column.
+
+        >>> from thalweg.plan import predicate
+        >>> FilterPlan.of((predicate(str.isdigit, "cod"),)).columns_in(["code", "size"])
+        Traceback (most recent call last):
+        thalweg.errors.PlanError: predicate 'isdigit': there is no column 'cod' (did you mean 'code'?); there are code, size
+        """  # noqa: E501
+        found = []
+        for column in self.columns:
+            try:
+                found.append(find_column(column, names))
+            except PlanError as error:
+                readers = [repr(p.name) for p in self.predicates if column in p.columns]
+                several = "predicates" if len(readers) > 1 else "predicate"
+                raise error.within(f"{several} {', '.join(readers)}") from None
+        return found
 
     @cached_property
     def fingerprint(self) -> str:

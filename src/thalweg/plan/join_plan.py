@@ -116,8 +116,8 @@ class JoinPlan:
                 raise PlanError(f"{alias!r} is not a stream in on={self.on!r}{nearest(str(alias), self.graph.aliases)}")
             if alias in self.named:
                 raise PlanError(
-                    f"{alias} cannot be a table, because {self.named[alias]} names it and a table has no time: "
-                    f"remove {alias} from {self.named[alias]}"
+                    f"{alias} cannot be a table, because {self.named[alias]} names it, but it is finished data in a "
+                    f"join with streams: remove {alias} from {self.named[alias]}, or read it with spark.readStream"
                 )
             tables.add(alias)
         streams = tuple(alias for alias in self.graph.aliases if alias not in tables)

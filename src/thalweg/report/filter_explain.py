@@ -12,11 +12,12 @@ import pyarrow as pa
 from thalweg.adapt.profiling_budget import LOAN_NS
 from thalweg.errors import PlanError
 from thalweg.formatting import percent, total_duration
-from thalweg.plan import FilterPlan, NativePredicate, Predicate, find_column
+from thalweg.plan import FilterPlan, NativePredicate, Predicate
 from thalweg.plan.pipeline import Pipeline
 from thalweg.report.explanation import ADAPTS, Explanation, Paragraph
 from thalweg.report.plan_tree import Node
 from thalweg.report.report import Report
+from thalweg.report.run_report import in_runs
 from thalweg.runtime.local.filters import refuse_native
 from thalweg.runtime.settings import FilterSettings
 
@@ -47,8 +48,7 @@ class FilterInput:
             found = cls(IN_THIS_PROCESS, tuple(data.schema.names))
         else:
             raise PlanError(f"explain() takes a Spark DataFrame or an Arrow table, not {type(data).__name__}")
-        for column in plan.columns:
-            find_column(column, list(found.columns or ()))
+        plan.columns_in(list(found.columns or ()))
         return found
 
 
@@ -87,7 +87,7 @@ def rows_and_kept(report: Report) -> str:
     """Return what filters have counted over all their runs; empty if they have counted nothing."""
     rows, kept, failed = (sum(getattr(s, name) for s in report.sections) for name in ("rows", "kept", "failed"))
     raised = f", {failed:,} failed (a predicate raised and none was false)" if failed else ""
-    return f"{rows:,} rows in, {kept:,} kept ({percent(kept / rows)}){raised}" if rows else ""
+    return f"{rows:,} rows in, {kept:,} kept ({percent(kept / rows)}){raised}{in_runs(report)}" if rows else ""
 
 
 def _how(plan: FilterPlan, settings: FilterSettings) -> str:

@@ -1,4 +1,7 @@
-"""Explains what a join will do: what is probed first and, on Spark, where rows go and what is held."""
+"""Explains what a join will do: what is probed first and, on Spark, where rows go and what is held.
+
+If it has run, the explanation also has what was counted.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,20 @@ from datetime import timedelta
 
 import numpy as np
 
-from thalweg.formatting import WIDTH, byte_size, listed, plural, time_span, wrapped
+from thalweg.formatting import WIDTH, byte_size, listed, percent, plural, time_span, wrapped
 from thalweg.plan.join_graph import JoinTree
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.window import Length, length_of
 from thalweg.report.explanation import ADAPTS, NOTES, Explanation, Paragraph
+from thalweg.report.join_report import JoinReport
 from thalweg.report.join_sentences import probes
 from thalweg.report.plan_tree import Node
+from thalweg.report.run_report import in_runs
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_settings import JoinSettings
+
+NOTHING_RAN = JoinReport(())
 
 
 @dataclass(frozen=True)
@@ -36,8 +43,8 @@ class JoinLayout:
     """The columns of the DataFrames. Those that are not read are named."""
 
 
-def explain_layout(layout: JoinLayout, settings: JoinSettings) -> Explanation:
-    """Explain how a join will run on Spark."""
+def explain_layout(layout: JoinLayout, settings: JoinSettings, report: JoinReport = NOTHING_RAN) -> Explanation:
+    """Explain how a join will run on Spark. `report` has what was counted so far."""
     plan, streaming = layout.binding.plan, layout.streaming
     graph = plan.graph
     where = "a Spark stream" if streaming else "Spark, on finished data"
@@ -51,11 +58,13 @@ def explain_layout(layout: JoinLayout, settings: JoinSettings) -> Explanation:
         Paragraph("Limits", tuple(_limits(settings, streaming)), wrapped=True),
         Paragraph(ADAPTS, (_adapts(settings, len(graph.aliases), "separately in each bucket"),), wrapped=True),
     )
-    return Explanation(_title(plan), where, ((f"Plan, for {where}", _tree(plan, settings, descriptions)),), paragraphs)
+    return Explanation(
+        _title(plan), where, ((f"Plan, for {where}", _tree(plan, settings, descriptions, report)),), paragraphs
+    )
 
 
-def explain_plan(plan: JoinPlan, settings: JoinSettings) -> Explanation:
-    """Explain what is known about a join that has no data yet."""
+def explain_plan(plan: JoinPlan, settings: JoinSettings, report: JoinReport = NOTHING_RAN) -> Explanation:
+    """Explain what is known about a join without its data. `report` has what was counted so far."""
     descriptions = {alias: _stream(plan, alias) for alias in plan.streams}
     example = ", ".join(f"{alias}=df" for alias in plan.graph.aliases[:2]) + ", ..." * (len(plan.graph.aliases) > 2)
     paragraphs = (
@@ -67,27 +76,52 @@ def explain_plan(plan: JoinPlan, settings: JoinSettings) -> Explanation:
             wrapped=True,
         ),
     )
-    return Explanation(_title(plan), "", (("Plan", _tree(plan, settings, descriptions)),), paragraphs)
+    return Explanation(_title(plan), "", (("Plan", _tree(plan, settings, descriptions, report)),), paragraphs)
+
+
+def counted_results(report: JoinReport) -> str:
+    """Return how many results a join has given in all its runs; there is at least one."""
+    return f"{sum(section.results for section in report.sections):,} results{in_runs(report)}"
+
+
+def counted_rows(report: JoinReport, alias: str) -> str:
+    """Return how many rows a stream had, and how many rows of other streams found a partner among them."""
+    streams = [stream for section in report.sections for stream in section.streams.values()]
+    rows = sum(stream.rows for stream in streams if stream.stream == alias)
+    late = sum(stream.late for stream in streams if stream.stream == alias)
+    looked = found = 0
+    for stream in streams:
+        for other, evaluated, passed in zip(stream.others, stream.evaluated, stream.passed, strict=True):
+            if other == alias:
+                looked, found = looked + evaluated, found + passed
+    counts = f"{rows:,} rows to the join" + (f", {late:,} of them late" if late else "")
+    return counts + (f", {percent(found / looked)} of {looked:,} probes found a row of it" if looked else "")
 
 
 def _title(plan: JoinPlan) -> str:
     return f"Join of {listed(plan.graph.aliases)}"
 
 
-def _tree(plan: JoinPlan, settings: JoinSettings, descriptions: Mapping[str, str]) -> Node:
-    """Return the plan. `descriptions` has one entry per stream; the other aliases are tables."""
+def _tree(plan: JoinPlan, settings: JoinSettings, descriptions: Mapping[str, str], report: JoinReport) -> Node:
+    """Return the plan, with what was counted. `descriptions` has one entry per stream; other aliases are tables."""
     aliases = plan.graph.aliases
     tables = [alias for alias in aliases if alias not in descriptions]
     both = " and ".join([plural(len(descriptions), "stream"), *([plural(len(tables), "table")] if tables else [])])
     kind = "probed in the written order" if settings.policy_name == "static" else "adaptive"
     on = wrapped(f"on {plan.on}", 0, further=0, width=WIDTH - 4)
+    results = [f"counted: {counted_results(report)}"] if report.sections else []
+    rows = {
+        alias: [f"counted: {counted_rows(report, alias)}"]
+        for section in report.sections
+        for alias in section.streams
+    }  # fmt: skip
     inputs = tuple(
-        Node("Stream", (f"{alias}: {descriptions[alias]}",))
+        Node("Stream", (f"{alias}: {descriptions[alias]}", *rows.get(alias, [])))
         if alias in descriptions
         else Node("Table", (f"{alias}: without time or window",))
         for alias in aliases
     )
-    return Node("Join", (f"of {both}, {kind}, over windows ({settings.policy_name})", *on), inputs)
+    return Node("Join", (f"of {both}, {kind}, over windows ({settings.policy_name})", *on, *results), inputs)
 
 
 def _order(plan: JoinPlan, settings: JoinSettings, streams: Sequence[str]) -> Paragraph:

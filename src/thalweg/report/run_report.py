@@ -102,3 +102,18 @@ class RunReport(Generic[S]):
         parts += [self._html(section) for section in self.sections[-SHOWN_IN_FULL:]]
         parts += [f"<p>{html.escape(line)}</p>" for line in self._after()]
         return "".join(parts)
+
+
+def in_runs(report: RunReport[Any]) -> str:
+    """Return over which runs an explanation sums its counts; empty if there is one run.
+
+    >>> in_runs(RunReport(("first", "second"))), in_runs(RunReport(("only",)))
+    (', summed over 2 runs', '')
+    >>> in_runs(RunReport(("second", "third"), left_out=1))
+    ', summed over the latest 2 runs of 3'
+    """
+    runs = len(report.sections)
+    if report.left_out:
+        latest = f"summed over the latest {runs} runs" if runs > 1 else "in the latest run"
+        return f", {latest} of {runs + report.left_out:,}"
+    return f", summed over {runs} runs" if runs > 1 else ""

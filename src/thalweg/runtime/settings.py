@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-from thalweg.adapt import SETTINGS, Chosen, Settings, check_policy, policy_name, takes
+from thalweg.adapt import POLICIES, SETTINGS, Chosen, Settings, check_policy, policy_name, takes
 from thalweg.deprecated import current_policy, old_names, refuse_both, warn_deprecated
-from thalweg.errors import PlanError, nearest
+from thalweg.errors import PlanError, nearest, warn_user
 
 
 def _boolean(text: str) -> bool:
@@ -25,6 +24,11 @@ def _boolean(text: str) -> bool:
 
 def _word(text: str) -> str:
     return text.strip().lower()
+
+
+def _nowhere(key: str) -> str | None:
+    """Look up a key where no configuration is."""
+    return None
 
 
 FROM_OUTSIDE: dict[str, Callable[[str], Any]] = {
@@ -119,21 +123,25 @@ class AdaptSettings:
     @classmethod
     def in_force(cls, given: Mapping[str, Any], spark: Any = None, *, look: bool = True) -> Self:
         """Return the settings that apply now: the arguments, then the configuration of the Spark session if there is
-        one, then the environment. If `look` is true, warn once about each name that looks like a setting but is none.
+        one, then the environment. If `look` is true, warn once about each name that looks like a setting but is none,
+        and about each setting of a policy that the policy in force does not take.
         """
         if look:
             _warn_of_unknown_settings(spark)
-        return cls.resolve(given) if spark is None else cls.resolve(given, _configuration(spark))
+        conf = _nowhere if spark is None else _configuration(spark)
+        return cls.resolve(given, conf, ignored=_warn_of_ignored if look else None)
 
     @classmethod
     def resolve(
         cls,
         given: Mapping[str, Any],
-        conf: Callable[[str], str | None] = lambda key: None,
+        conf: Callable[[str], str | None] = _nowhere,
         environ: Mapping[str, str] = os.environ,
+        ignored: Callable[[str, str, Chosen], None] | None = None,
     ) -> Self:
         """Return the settings from the arguments that are not None, then Spark's configuration, then the environment.
-        Only the value that wins is parsed and checked.
+        Only the value that wins is parsed and checked. `ignored` is called for each setting from outside the code that
+        the policy does not take, with its name, its place and value, and the policy.
 
         >>> spark = {"spark.thalweg.policy": "static", "spark.thalweg.p": "0.02"}
         >>> settings = FilterSettings.resolve({"policy": "sweep", "p": None}, spark.get)
@@ -167,12 +175,17 @@ class AdaptSettings:
             here = arguments if "policy" not in sources else set()
             wanted = {*takes(values.get("policy", DEFAULT_POLICY)), *here}
             of_policy = {name: values.pop(name) for name in SETTINGS if name in values}
+            left_out = [name for name in of_policy if name not in wanted and name in sources]
             of_policy = {name: value for name, value in of_policy.items() if name in wanted}
-            return cls(**values, of_policy=of_policy)
+            made = cls(**values, of_policy=of_policy)
         except PlanError as error:
             # the message starts with the setting and its value; if it was set outside the code, name the place
             about = next((name for name in names if str(error).startswith(f"{name}=")), "policy")
             raise PlanError(f"{sources[about]}: {error}" if about in sources else str(error)) from None
+        if ignored is not None:
+            for name in left_out:
+                ignored(name, sources[name], made.policy)
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,4 +312,16 @@ def _warn_of_unknown_settings(spark: Any) -> None:
     for sentence in unknown_settings(keys):
         if sentence not in _WARNED:
             _WARNED.add(sentence)
-            warnings.warn(sentence, stacklevel=5)
+            warn_user(sentence)
+
+
+def _warn_of_ignored(name: str, where: str, policy: Chosen) -> None:
+    """Warn once per process about a setting that a policy does not take. It is no error, so that an operator can choose
+    a policy for a job whose environment has settings of another."""
+    sentence = (
+        f"{where} is ignored, because policy {policy_name(policy)!r} does not take {name}; unset it, or choose a "
+        f"policy that takes it: {', '.join(each for each in POLICIES if name in takes(each))}"
+    )
+    if sentence not in _WARNED:
+        _WARNED.add(sentence)
+        warn_user(sentence)

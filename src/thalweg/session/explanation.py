@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from thalweg.formatting import percent
 from thalweg.plan.expression import Expression, UserCall, text_of, walk
 from thalweg.plan.nodes import Aggregate, Compute, Fail, Filter, Product, Scan, TableJoin, WindowJoin, subject, walk_up
 from thalweg.plan.nodes import Node as PlanNode
@@ -16,6 +15,7 @@ from thalweg.report import Explanation, JoinReport, Report
 from thalweg.report.estimate_sentences import cost_sentence, kept_sentence, rate_sentence, source_sentence
 from thalweg.report.explanation import ADAPTS, ESTIMATES, NOTES, RESULT, Paragraph
 from thalweg.report.filter_explain import rows_and_kept
+from thalweg.report.join_explain import counted_results, counted_rows
 from thalweg.report.join_sentences import operator_sentence, probe_sentences, spread_sentence
 from thalweg.report.plan_tree import Node
 from thalweg.session.parts import QueryReport, of_groups
@@ -240,23 +240,8 @@ def _counted(report: QueryReport) -> dict[str, str]:
         if isinstance(each, Report) and (counted := rows_and_kept(each)):
             found[name] = counted
         elif isinstance(each, JoinReport) and each.sections:
-            results = sum(s.results for s in each.sections)
-            found[name] = f"{results:,} results"
-            found |= {alias: _of_stream(each, alias) for alias in each.sections[0].streams}
+            found[name] = counted_results(each)
+            found |= {alias: counted_rows(each, alias) for alias in each.sections[0].streams}
     if report.groups:
         found["groups"] = of_groups(report.groups[-1])
     return found
-
-
-def _of_stream(report: JoinReport, alias: str) -> str:
-    """Return how many rows a stream had, and how many rows of other streams found a partner among them."""
-    streams = [stream for section in report.sections for stream in section.streams.values()]
-    rows = sum(stream.rows for stream in streams if stream.stream == alias)
-    late = sum(stream.late for stream in streams if stream.stream == alias)
-    looked = found = 0
-    for stream in streams:
-        for other, evaluated, passed in zip(stream.others, stream.evaluated, stream.passed, strict=True):
-            if other == alias:
-                looked, found = looked + evaluated, found + passed
-    counts = f"{rows:,} rows to the join" + (f", {late:,} of them late" if late else "")
-    return counts + (f", {percent(found / looked)} of {looked:,} probes found a row of it" if looked else "")

@@ -66,7 +66,7 @@ class LocalRun:
         from thalweg.runtime.local.virtual.query import PlanParts, plan_operators
 
         def filter_plan(node: Filter) -> FilterPlan:
-            return FilterPlan(tuple(predicates(node, self.functions)))
+            return FilterPlan(tuple(predicates(node, self.functions)), of_query=True)
 
         def filter_settings(node: Filter) -> FilterSettings:
             return self.settings.of_filter(self.plan, node)
@@ -79,7 +79,7 @@ class LocalRun:
 
     def filter(self, node: Filter, wanted: Wanted = Wanted.KEPT, column: str = ERRORS_COLUMN) -> Passing:
         """Return a filter of the plan as an adaptive chain."""
-        plan = FilterPlan(tuple(predicates(node, self.functions)))
+        plan = FilterPlan(tuple(predicates(node, self.functions)), of_query=True)
         settings = self.settings.of_filter(self.plan, node)
         part = LocalPart(Tally(), self.listener)
         self.parts.add(node.id, part)
@@ -103,7 +103,8 @@ class LocalRun:
         part = LocalPart(JoinTally(), self.listener)
         self.parts.add(node.id, part)
         wanted = JoinRows.LATE if late else JoinRows.RESULTS
-        return join_batches(JoinPass(plan, settings, *part.begin(settings), wanted, watermark, rounds), rows)
+        begun = JoinPass(plan, settings, *part.begin(settings), wanted, watermark, rounds, of_query=True)
+        return join_batches(begun, rows)
 
     def left_out(self, alias: str, rows: int) -> None:
         """Count rows that were too late for their window of rows, for the report."""

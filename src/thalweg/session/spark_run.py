@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from thalweg.adaptive_filters import Filters
@@ -73,7 +73,7 @@ class SparkRun:
         column: str = ERRORS_COLUMN,
     ) -> Any:
         """Apply a filter of the plan as an adaptive chain."""
-        plan = FilterPlan.of(tuple(predicates(node, self.functions, native)))
+        plan = replace(FilterPlan.of(tuple(predicates(node, self.functions, native))), of_query=True)
         made = Filters(plan, self.settings.given_to_filter(self.plan, node))
         made.listeners.append(self.listener)
         self.parts.add(node.id, made)

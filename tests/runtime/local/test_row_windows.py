@@ -81,5 +81,5 @@ def test_rows_that_are_too_late_are_told():
     batches = [batch for table in (stream([1, 9, 10], [7] * 3), stream([2], [7])) for batch in table.to_batches()]
     s.stream("a", batches, time="ts")
     s.stream("b", stream([10], [7]), time="ts")
-    with pytest.warns(UserWarning, match=r"1 rows came later than the lateness"):
+    with pytest.warns(UserWarning, match=r"1 of 4 rows of a came later than the lateness of a"):
         s.query("SELECT a.id AS a FROM a [ROWS 1], b [NOW] WHERE a.k = b.k").dataframe()

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 from thalweg.errors import SqlError, nearest
 from thalweg.plan.functions import FUNCTIONS
-from thalweg.plan.sql.source_text import SourceText, conjuncts, offset_of, shown, tokens_of
+from thalweg.plan.sql.source_text import SourceText, conjuncts, offset_of, tokens_of
 from thalweg.plan.sql.windows import Windows, find_windows
 
 if TYPE_CHECKING:
     from sqlglot.errors import SqlglotError
     from sqlglot.expressions import Expr as SqlNode
+    from sqlglot.tokenizer_core import Token
 
 _TYPES = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "string", "boolean", "date",
           "timestamp", "timestamp_ntz", "timestamp_ltz", "binary")  # fmt: skip
@@ -65,8 +66,22 @@ _REMEDIES = {
     "symmetric": "BETWEEN SYMMETRIC is not supported; write x BETWEEN low AND high",
     "unnest": "IN takes a list of values; write x IN (1, 2)",
 }
-_BEGINS = {"distinct": "DISTINCT", "limit": "LIMIT", "order": "ORDER", "locks": "FOR", "all": "GROUP"}
-"""Words that give the position of a clause, if no part of the clause has one."""
+_BEGINS: dict[str, tuple[str, ...]] = {
+    "distinct": ("DISTINCT",), "limit": ("LIMIT", "FETCH"), "offset": ("OFFSET",), "order": ("ORDER",),
+    "sort": ("SORT",), "cluster": ("CLUSTER",), "distribute": ("DISTRIBUTE",), "with_": ("WITH",), "with": ("WITH",),
+    "qualify": ("QUALIFY",), "laterals": ("LATERAL",), "into": ("INTO",),
+    "sample": ("TABLESAMPLE",), "pivots": ("PIVOT", "UNPIVOT"), "locks": ("FOR",),
+    "version": ("VERSION", "TIMESTAMP", "FOR"), "when": ("AT", "BEFORE"), "kind": ("AS",),
+    "except_": ("EXCEPT", "EXCLUDE"), "replace": ("REPLACE",), "rename": ("RENAME",), "grouping_sets": ("GROUPING",),
+    "cube": ("CUBE",), "rollup": ("ROLLUP",), "all": ("GROUP",), "totals": ("TOTALS",),
+    "connect": ("START", "CONNECT"), "hints": ("WITH",), "symmetric": ("SYMMETRIC",),
+}  # fmt: skip
+"""The words with which clauses begin, by sqlglot's names of the clauses."""
+_JOIN_WORDS = ("JOIN", "LEFT", "RIGHT", "FULL", "OUTER", "INNER", "CROSS", "SEMI", "ANTI", "NATURAL", "ASOF",
+               "STRAIGHT_JOIN", "LATERAL")  # fmt: skip
+_SET_WORDS = ("UNION", "EXCEPT", "MINUS", "INTERSECT")
+_STATEMENTS = {"EXPLAIN": "remove EXPLAIN, and write q.explain()"}
+"""What to write instead of a statement, by its first word."""
 _INNER_JOIN = "write JOIN ... ON, or a comma and WHERE"
 
 
@@ -98,7 +113,7 @@ def read_clauses(text: str) -> Clauses:
     if select.args.get("from_") is None:
         source.refuse(select, "FROM is missing, but a query reads at least one stream; write SELECT ... FROM s")
     if not select.expressions:
-        source.refuse(select, "nothing is selected; write the columns, or *")
+        source.refuse_clause(select.args["from_"], ("FROM",), "nothing is selected; write the columns, or *")
     tables, on = [select.args["from_"].this], []
     for join in select.args.get("joins") or ():
         tables.append(_joined(source, join))
@@ -131,15 +146,13 @@ def refuse_unknown_parts(source: SourceText, node: SqlNode, known: set[str], wha
         sentence = _REMEDIES.get(key, f"{word} with {unknown} is not supported; remove it")
         if key == "hint":  # sqlglot parses a hint separately, and its positions are relative to the hint
             raise source.error(source.text.find("/*+"), sentence)
-        if key in _BEGINS and not any("start" in p.meta for p in (place.walk() if place is part else ())):
-            raise source.error(_place_of(source, _BEGINS[key]), sentence)
+        if key == "with_" and not any(token.text.upper() == "WITH" for token in tokens_of(source)):
+            raise source.error(source.text.find("|>"), "|> is not supported here; write SELECT ... FROM s ... instead")
+        if key in _BEGINS and place is part:
+            source.refuse_clause(place, _BEGINS[key], sentence)
+        if key in _BEGINS:
+            raise source.error(source.word_before(len(source.text), _BEGINS[key]), sentence)
         source.refuse(place, sentence)
-
-
-def _place_of(source: SourceText, word: str) -> int:
-    """Return the offset of the last occurrence of a word."""
-    places = [token.start for token in tokens_of(source) if token.text.upper().split(" ")[0] == word]
-    return max(places, default=0)
 
 
 def _parsed(source: SourceText, text: str) -> SqlNode:
@@ -160,18 +173,32 @@ def _parsed(source: SourceText, text: str) -> SqlNode:
     if not statements:
         raise source.error(0, "the query is empty; write SELECT ... FROM s")
     if len(statements) > 1:
-        source.refuse(statements[1], "only one query is allowed, and this is the second; remove it")
+        place = source.word_before(offset_of(statements[1]), (";",))
+        after = next((token.start for token in tokens_of(source) if token.start > place), place)
+        raise source.error(after, "only one query is allowed, and this is the second; remove it")
     (select,) = statements
     while isinstance(select, exp.Subquery) and {k for k, v in select.args.items() if v} == {"this"}:
         select = select.this
     if not isinstance(select, exp.Select):
-        if isinstance(select, exp.SetOperation):
-            source.refuse(
-                select, "UNION, EXCEPT and INTERSECT are not supported; combine the data before registering it"
-            )
-        word = type(select).__name__.upper() if not isinstance(select, exp.Command) else str(select.this).upper()
-        source.refuse(select, f"{word} is not a query; write SELECT ... FROM s")
+        raise _no_select(source, select)
     return select
+
+
+def _no_select(source: SourceText, statement: SqlNode) -> SqlError:
+    """Return the error for a statement that is no SELECT. It begins with the word that the user wrote first."""
+    from sqlglot import exp
+
+    if isinstance(statement, exp.SetOperation):
+        place = source.word_before(offset_of(statement.expression), _SET_WORDS)
+        word = next(token.text.upper() for token in tokens_of(source) if token.start == place)
+        return source.error(place, f"{word} is not supported; combine the data before registering it")
+    first = tokens_of(source)[0]
+    if first.text == "(":
+        return source.error(first.start, "a query in parentheses takes no alias and no clauses; remove the parentheses")
+    if not isinstance(statement, exp.Condition):
+        remedy = _STATEMENTS.get(first.text.upper(), "write SELECT ... FROM s")
+        return source.error(first.start, f"{first.text.upper()} is not a query; {remedy}")
+    return source.error(first.start, f"{source.written(statement)} is not a query; write SELECT ... FROM s")
 
 
 def _unreadable(source: SourceText, error: SqlglotError) -> SqlError:
@@ -202,14 +229,25 @@ def _unreadable(source: SourceText, error: SqlglotError) -> SqlError:
 def _joined(source: SourceText, join: SqlNode) -> SqlNode:
     side, kind, method = (str(join.args.get(key) or "").upper() for key in ("side", "kind", "method"))
     if side or method or kind not in ("", "INNER", "CROSS"):
-        word = " ".join(w for w in (method, side, kind) if w)
-        source.refuse(join, f"{word} JOIN is not supported, only inner joins of streams are; {_INNER_JOIN}")
+        place, word = _join_words(source, join)
+        raise source.error(place, f"{word} is not supported, only inner joins of streams are; {_INNER_JOIN}")
     if join.args.get("using"):
-        column = join.args["using"][0].name
-        source.refuse(join.args["using"][0], f"USING is not supported; write ON a.{column} = b.{column}")
+        using = join.args["using"][0]
+        source.refuse_clause(using, ("USING",), f"USING is not supported; write ON a.{using.name} = b.{using.name}")
     refuse_unknown_parts(source, join, {"this", "on", "kind"}, "JOIN")
     joined: SqlNode = join.this
     return joined
+
+
+def _join_words(source: SourceText, join: SqlNode) -> tuple[int, str]:
+    """Return the offset of the words of a join, such as LEFT JOIN, and the words."""
+    words: list[Token] = []
+    for token in reversed([token for token in tokens_of(source) if token.start < offset_of(join.this)]):
+        if token.text.upper() in _JOIN_WORDS:
+            words.insert(0, token)
+        elif words:
+            break
+    return words[0].start, " ".join(word.text.upper() for word in words)
 
 
 def _check_table(source: SourceText, table: SqlNode) -> None:
@@ -221,7 +259,9 @@ def _check_table(source: SourceText, table: SqlNode) -> None:
         source.refuse(table, "FROM takes names of streams and tables; register other data: s.table(name, data)")
     for key in ("db", "catalog"):
         if table.args.get(key) is not None:
-            source.refuse(table, f"{shown(table)} is a qualified name, which is not supported; register a plain name")
+            source.refuse(
+                table, f"{source.written(table)} is a qualified name, which is not supported; register a plain name"
+            )
     refuse_unknown_parts(source, table, {"this", "alias"}, "FROM")
     alias = table.args.get("alias")
     if alias is not None:

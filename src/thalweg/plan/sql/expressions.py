@@ -19,13 +19,14 @@ from thalweg.plan.functions import conversion, typed
 from thalweg.plan.literals import is_number_text, number, time_of, value_of
 from thalweg.plan.relation import UserFunction, cannot_take
 from thalweg.plan.sql.clauses import refuse_unknown_parts
-from thalweg.plan.sql.source_text import SourceText, offset_of, shown
+from thalweg.plan.sql.source_text import SourceText, shown
 from thalweg.plan.sql.vocabulary import (
     COMPARISONS,
     IGNORED,
     NAMES,
     NONDETERMINISTIC,
     OPERATORS,
+    OTHER_NAMES,
     PREDICATES,
     REMEDIES,
     SIMPLE,
@@ -87,14 +88,15 @@ class ExpressionReader:
             return self._aggregate(node)
         if isinstance(node, exp.Func) and name not in REMEDIES:
             word = self._written(node)
-            self._refuse_nondeterministic(node, word)
-            self._refuse(
-                node,
-                f"the function {word} is not supported; register your own under another name: "
-                f"s.function('my_{word}', ...)",
-            )
+            self._refuse_nondeterministic(node, word or _own_name(node).lower())
+            if word and word != "cast":  # not an operator, such as COLLATE
+                self._refuse(
+                    node,
+                    f"the function {word} is not supported; register your own under another name: "
+                    f"s.function('my_{word}', ...)",
+                )
         remedy = REMEDIES.get(name, "compute it before registering the stream, or with s.function(...)")
-        self._refuse(node, f"{shown(node)} is not supported; {remedy}")
+        self._refuse(node, f"{self.source.written(node)} is not supported; {remedy}")
 
     def boolean(self, node: SqlNode, where: str) -> Expression:
         """Return the expression of a node that must be a condition."""
@@ -113,7 +115,9 @@ class ExpressionReader:
         if type(node).__name__ == "NullSafeEQ" and right == "Paren":
             right = type(node.expression.this).__name__  # sqlglot adds these itself, so they may not be in the text
         if right in PREDICATES or (left in PREDICATES and left not in COMPARISONS):
-            self._refuse(node, f"{shown(node)} is ambiguous; write the inner comparison first and in parentheses")
+            self._refuse(
+                node, f"{self.source.written(node)} is ambiguous; write the inner comparison first and in parentheses"
+            )
 
     def _typed(self, node: SqlNode, function: str, parts: list[SqlNode]) -> Call:
         return typed(function, [self.read(part) for part in parts], lambda why: self._refuse(node, why))
@@ -133,9 +137,10 @@ class ExpressionReader:
             )  # fmt: skip
 
     def _written(self, node: SqlNode) -> str:
-        """Return the name of a function as the text has it: sqlglot uses its own name for many functions."""
-        found = re.match(r"(\w+)\s*\(", self.source.text[offset_of(node) :])
-        return (found[1] if found else _own_name(node)).lower()
+        """Return the name of a function as the text has it, in small letters: sqlglot uses its own name for many
+        functions. Empty if it is written as an operator or without parentheses."""
+        found = re.match(r"(\w+)\s*\(", self.source.text[self.source.begin_of(node) :])
+        return found[1].lower() if found else ""
 
     def _refuse(self, node: SqlNode, sentence: str) -> NoReturn:
         self.source.refuse(node, sentence)
@@ -373,6 +378,8 @@ class ExpressionReader:
                 f"{name} is allowed only in GROUP BY, by itself; write window_start and window_end for the bounds of "
                 "a window",
             )
+        if found is None and name.lower() in OTHER_NAMES:
+            self._refuse(node, f"there is no function {name!r}; write {OTHER_NAMES[name.lower()]}")
         if found is None:
             known = [*NAMES, *(function.name for function in self.functions.values())]
             self._refuse(

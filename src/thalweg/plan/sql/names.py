@@ -14,7 +14,7 @@ import pyarrow as pa
 from thalweg.errors import nearest
 from thalweg.plan.expression import Bound, Expression, Ref
 from thalweg.plan.query import WINDOW_END, WINDOW_START, QuerySource
-from thalweg.plan.sql.source_text import SourceText, shown
+from thalweg.plan.sql.source_text import SourceText
 from thalweg.plan.type_rules import plain_type
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Names:
         if type(node.this).__name__ == "Star":
             self.text.refuse(node, "* is allowed only by itself in SELECT and in count(*); write a column")
         if node.args.get("db") is not None or node.args.get("catalog") is not None:
-            self.text.refuse(node, f"{shown(node)} has too many parts; write stream.column")
+            self.text.refuse(node, f"{self.text.written(node)} has too many parts; write stream.column")
         if table := node.text("table"):
             return self._of(node, self.alias(node, table), node.name)
         written = node.name.lower()

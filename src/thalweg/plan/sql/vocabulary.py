@@ -60,6 +60,8 @@ NONDETERMINISTIC = {
     ),
 }
 """Functions that return a different value on each call, and a further remedy to suggest."""
+OTHER_NAMES = {"mean": "avg(x)", "average": "avg(x)", "isnull": "x IS NULL", "isnotnull": "x IS NOT NULL"}
+"""What to write instead of functions of Spark or other engines that exist here under another name."""
 NAMES = tuple(
     sorted({*FUNCTIONS, "concat", "coalesce", "greatest", "least", "if", "nullif", "nvl", "ifnull", *AGGREGATES}
            - {"and", "or", "not", "negate", "like", "rlike"})

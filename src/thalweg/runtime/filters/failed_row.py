@@ -17,8 +17,13 @@ MOST_CHARACTERS = 200
 MOST_MESSAGE_CHARACTERS = 1000
 """The most characters of an exception's message; some messages contain the whole input."""
 REMEDY = (
-    "Return False for such rows, add a predicate or condition that is false for them, or set them aside with "
-    'on_error="dead-letter" (in tw.filters, after= keeps a predicate from being called on rows that another drops).'
+    "Return False for such rows, add a predicate that is false for them (after= keeps this one from being called on "
+    'them), or set them aside with tw.filters(..., on_error="dead-letter"); keep.failed(df), or keep.failed_over(...) '
+    "for Arrow data, returns them."
+)
+REMEDY_IN_SQL = (
+    "Make the condition false for such rows, add a condition to WHERE that is false for them, or set them aside with "
+    's.query(..., on_error="dead-letter"); q.failed() returns them.'
 )
 WRONG_KIND = (TypeError, AttributeError)
 """The exceptions of a function that expects a value and is called with an array."""
@@ -71,14 +76,16 @@ def failed_row_error(
     redact: bool,
 ) -> FailedRowError:
     """Return the error that the query fails with. `where` names the row, `columns` are those of its slice."""
-    what = "; ".join(f"predicate {plan.predicates[k].name!r} raised {_text_and_place(e, redact)}" for k, e in raised)
+    word, remedy = ("condition", REMEDY_IN_SQL) if plan.of_query else ("predicate", REMEDY)
+    what = "; ".join(f"{word} {plan.predicates[k].name!r} raised {_text_and_place(e, redact)}" for k, e in raised)
     read = dict.fromkeys(c for k, _ in raised for c in plan.predicates[k].columns)
     values = "redacted" if redact else ", ".join(f"{c}={_value(columns, c, row)}" for c in read)
     by_array = [
         plan.predicates[k].name for k, e in raised if plan.predicates[k].vectorized and isinstance(e, WRONG_KIND)
     ]
-    remedy = f"{BY_ARRAY.format(name=by_array[0])} {REMEDY}" if by_array else REMEDY
-    return FailedRowError(f"{what}. This is {where}, which no predicate drops; values: {values}. {remedy}")
+    if by_array and not plan.of_query:
+        remedy = f"{BY_ARRAY.format(name=by_array[0])} {remedy}"
+    return FailedRowError(f"{what}. This is {where}, which no {word} drops; values: {values}. {remedy}")
 
 
 def _text_and_place(error: Exception, redact: bool) -> str:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from thalweg.errors import FailedRowError, PlanError
 from thalweg.kernels.columns import filter_rows
-from thalweg.runtime.filters.failed_row import MOST_CHARACTERS, REMEDY, FailedRow, cut
+from thalweg.runtime.filters.failed_row import MOST_CHARACTERS, REMEDY_IN_SQL, FailedRow, cut
 from thalweg.runtime.settings import FilterSettings
 
 ERRORS_COLUMN = "thalweg_errors"
@@ -112,9 +112,9 @@ def refuse_failed(batch: pa.RecordBatch, columns: Sequence[str], redact: bool) -
     if failed is None:
         return batch.drop_columns(list(columns))
     (row,) = failing(batch.slice(int(failed.argmax()), 1), columns, "errors").to_pylist()
-    what = "; ".join(f"predicate {each['predicate']!r} raised {each['error']}" for each in row.pop("errors"))
+    what = "; ".join(f"condition {each['predicate']!r} raised {each['error']}" for each in row.pop("errors"))
     values = ", ".join(f"{name}={cut(repr(value), MOST_CHARACTERS)}" for name, value in row.items())
-    raise FailedRowError(f"{what}. {NOT_DROPPED}; values: {'redacted' if redact else values}. {REMEDY}")
+    raise FailedRowError(f"{what}. {NOT_DROPPED}; values: {'redacted' if redact else values}. {REMEDY_IN_SQL}")
 
 
 def failing(batch: pa.RecordBatch, columns: Sequence[str], errors: str) -> pa.RecordBatch:

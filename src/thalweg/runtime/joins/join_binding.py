@@ -5,7 +5,7 @@ Everything a user can get wrong about columns is reported here, before any row i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from functools import cached_property, partial
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thalweg.errors import ExpressionError, PlanError, nearest
+from thalweg.errors import ExpressionError, PlanError, nearest, warn_user
 from thalweg.kernels.columns import can_be_gathered, plain, plain_schema
 from thalweg.kernels.key_words import KeyKind, same
 from thalweg.kernels.salt import Salt
@@ -290,6 +290,29 @@ def _equal(one: pa.Array, other: pa.Array) -> Bits:
     rows = pa.array(known.nonzero()[0])
     bits[known] = same(kind.canonical(one).take(rows), kind.canonical(other).take(rows))
     return bits
+
+
+def warn_of_tables_with_times(plan: JoinPlan, columns: Mapping[str, Sequence[str]], left_out: Sequence[str]) -> None:
+    """Warn once per process about a table that has the column which `time` names for all streams: it may have been
+    intended as a stream. A table that a dict of times leaves out is intended as one. `columns`: those of each source.
+    `left_out`: the tables that the dict of windows leaves out; others are finished data in a join with Spark streams.
+    """
+    for alias in plan.tables:
+        if plan.one_time not in columns[alias] or (plan.on, alias) in _WARNED:
+            continue
+        _WARNED.add((plan.on, alias))
+        if alias in left_out:
+            why, way = "is missing from window=", f"add {alias!r}: ... to window="
+        else:
+            why = "is finished data in a join with streams"
+            way = "read it with spark.readStream and give it a window"
+        warn_user(
+            f"{alias} {why}, so it is used as a table: its rows join with rows of any time, although it has the column "
+            f"{plan.one_time}. If it is a stream, {way}; if it is a table, make time= a dict without {alias}"
+        )
+
+
+_WARNED: set[tuple[str, str]] = set()
 
 
 def shown(value: pa.Scalar) -> str:

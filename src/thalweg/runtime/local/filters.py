@@ -13,7 +13,7 @@ from thalweg.errors import PlanError
 from thalweg.events import Record
 from thalweg.kernels import FilterChain
 from thalweg.kernels.compiling import WorkingClock
-from thalweg.plan import FilterPlan, find_column
+from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.filter_loop import FilterLoop, LoopOptions, make_filter_loop
 from thalweg.runtime.filters.outcome import (
     ERRORS_COLUMN,
@@ -65,7 +65,7 @@ class Filtering(Operator):
 
     def _find(self, schema: pa.Schema) -> None:
         wanted = self._wanted
-        self._schema, self._found = schema, _found(self._plan, schema)
+        self._schema, self._found = schema, self._plan.columns_in(schema.names)
         if wanted.wanted is not Wanted.KEPT:
             refuse_taken(wanted.errors_column, schema.names)
 
@@ -110,7 +110,7 @@ def filter_batches(
     before the first batch."""
     check_wanted(wanted, settings, column, ())
     if isinstance(batches, (pa.Table, pa.RecordBatch)):
-        _found(plan, batches.schema)
+        plan.columns_in(batches.schema.names)
         check_wanted(wanted, settings, column, batches.schema.names)
         batches = batches.to_batches() if isinstance(batches, pa.Table) else [batches]
     elif not isinstance(batches, Iterable) or isinstance(batches, (str, bytes, Mapping)) or _of_pandas(batches):
@@ -173,7 +173,3 @@ def _refuse(thing: object) -> NoReturn:
     library = type(thing).__module__.partition(".")[0]
     whose = "" if library == "builtins" else f"{library}'s "
     raise PlanError(f"{TAKES}, not {whose}{type(thing).__name__}{way}")
-
-
-def _found(plan: FilterPlan, schema: pa.Schema) -> list[str]:
-    return [find_column(column, schema.names) for column in plan.columns]

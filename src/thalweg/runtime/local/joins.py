@@ -8,7 +8,6 @@ those.
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,13 +16,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from thalweg.errors import PlanError, nearest
+from thalweg.errors import PlanError, nearest, warn_user
 from thalweg.events import Record
 from thalweg.formatting import time_span
+from thalweg.kernels.compiling import announced
 from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.runtime.filters.work_record import RecordOrigin
-from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_binding import JoinBinding, warn_of_tables_with_times
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns
 from thalweg.runtime.joins.join_protocol import WindowedJoin
@@ -31,6 +31,7 @@ from thalweg.runtime.joins.join_record import records_of
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.local.operator import Operator, Passed, empty_batch
 from thalweg.runtime.local.rounds import Rounds, in_rounds
+from thalweg.runtime.local.row_windows import IN_SQL
 from thalweg.runtime.memory_share import memory_of_process
 from thalweg.runtime.redaction import redacted
 from thalweg.runtime.watermark import BEGINNING, END
@@ -133,6 +134,8 @@ class JoinPass:
     rounds: Mapping[str, Rounds] | None = None
     """The rounds that the streams' rows come from, with one batch per round, if conditions have dropped some rows. None
     if the rows have all the times."""
+    of_query: bool = False
+    """Whether this is the join of a SQL query, for warnings: they suggest what the user can write."""
 
 
 def join_batches(join_pass: JoinPass, streams: Mapping[str, ArrowSource]) -> Iterator[pa.RecordBatch]:
@@ -164,10 +167,12 @@ def _joined(
 
     def made(schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> WindowedJoin:
         binding = JoinBinding.of(plan, schemas, Salt.of_seed(settings.seed))
+        warn_of_tables_with_times(plan, {alias: schema.names for alias, schema in schemas.items()}, plan.tables)
         if join_pass.wanted is not JoinRows.RESULTS:
             _ = TaggedColumns(binding, join_pass.wanted).columns  # raises before tables are read
         tables = {a: _held(join_pass, a, waiting.pop(a, None), sources.pop(a), schemas[a]) for a in plan.tables}
-        return make_join_loop(binding, settings.options(memory_of_process() // 2), rng=rng, tables=tables)
+        with announced():
+            return make_join_loop(binding, settings.options(memory_of_process() // 2), rng=rng, tables=tables)
 
     operator = Joining(made, join_pass.wanted, marked=rounds is not None)
     output = operator.set_up({a: schemas[a] for a in plan.graph.aliases}, None, np.random.default_rng(settings.seed))
@@ -221,8 +226,8 @@ def _joined(
         lost.add(loop)
         report()
     if join_pass.wanted is JoinRows.RESULTS:  # otherwise the late rows are returned
-        for sentence in lost.sentences():
-            warnings.warn(sentence, stacklevel=2)
+        for sentence in lost.sentences(join_pass.of_query):
+            warn_user(sentence)
 
 
 def _checked(plan: JoinPlan, streams: Mapping[str, ArrowSource]) -> dict[str, pa.Schema]:
@@ -313,13 +318,14 @@ class _Lost:
             self._late[alias] += counts.late
             self._by[alias] = time_span(counts.most_late, loop.binding.tick_ns)
 
-    def sentences(self) -> Iterator[str]:
+    def sentences(self, of_query: bool) -> Iterator[str]:
         """Return a warning for each stream that lost too many rows."""
+        in_join = "the stream is not in order; raise its lateness=. j.late_over(...) returns these rows"
         for alias, late in self._late.items():
             if late > WORTH_A_WARNING * self._rows[alias]:
                 yield (
                     f"{late:,} of {self._rows[alias]:,} rows of {alias} were late and not joined, by up to "
-                    f"{self._by[alias]}: the stream is not in order; raise its lateness="
+                    f"{self._by[alias]}: {IN_SQL if of_query else in_join}"
                 )
 
 

@@ -5,19 +5,35 @@ The caller creates the adaptive parts, filters and joins (`Adaptive`), and repor
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thalweg.errors import warn_user
+from thalweg.formatting import time_span
 from thalweg.plan.join_plan import end_of, is_timeless, last_rows, no_time
 from thalweg.plan.join_select import LOST
-from thalweg.plan.nodes import Aggregate, Compute, Fail, Filter, Node, Output, Scan, WindowJoin, join_of, subject, walk
+from thalweg.plan.nodes import (
+    Aggregate,
+    Compute,
+    Fail,
+    Filter,
+    Node,
+    Output,
+    Scan,
+    WindowJoin,
+    join_of,
+    sources_of,
+    subject,
+    walk,
+)
+from thalweg.plan.query import time_type
 from thalweg.plan.query_plan import Branch, QueryPlan
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.rows_left_out import failed_columns, late_column, late_schema
+from thalweg.plan.window import TICK_NS
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN, ERRORS_TYPE, Wanted, failing
 from thalweg.runtime.local.aggregates import GroupCounts, Grouping, grouped_batches
 from thalweg.runtime.local.joins import WORTH_A_WARNING
@@ -32,7 +48,7 @@ from thalweg.runtime.local.plan_operators import (
     tick_ns_of,
 )
 from thalweg.runtime.local.rounds import Rounds
-from thalweg.runtime.local.row_windows import with_ends
+from thalweg.runtime.local.row_windows import IN_SQL, with_ends
 from thalweg.runtime.watermark import Watermarks
 
 Batches = Iterator[pa.RecordBatch]
@@ -190,7 +206,8 @@ class LocalPlan:
                 if self._late is not None:
                     self._late.append((source.alias, rows))
 
-            found = with_ends(found, relation.time, count, lateness_ticks(branch), end_of(source), late)
+            ticks = lateness_ticks(branch)
+            found = with_ends(found, relation.time, count, ticks, end_of(source), late, source.alias)
         below = node.input if isinstance(node, Compute) else node
         kept: Passing = self._filter(below) if isinstance(below, Filter) else iter
         rounds = None
@@ -254,10 +271,13 @@ class LocalPlan:
         marks = Watermarks({operator.spec.time: 0})
         yield from grouped_batches(rows, operator, marks, self._watermark.now, count)
         if counted and counted[0].late > WORTH_A_WARNING * counted[0].rows:
-            warnings.warn(
-                f"{counted[0].late:,} of {counted[0].rows:,} rows were late, below the watermark, and are in no "
-                "window: the stream is not in order; raise its lateness=",
-                stacklevel=2,
+            sources = sources_of(node)
+            aliases = [source.alias for source in sources if source.relation.is_stream]
+            what = f"rows of {aliases[0]}" if len(aliases) == 1 else f"joined rows of {' and '.join(aliases)}"
+            by = time_span(counted[0].most_late, TICK_NS[time_type(sources).unit])
+            warn_user(
+                f"{counted[0].late:,} of {counted[0].rows:,} {what} were late and are in no window, by up to {by}: "
+                f"{IN_SQL}"
             )
 
     def _projected(self, node: Output, rows: Batches) -> Batches:

@@ -12,7 +12,6 @@ if t is before the end. A row is passed on when its end is known, so n rows of t
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
@@ -21,8 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from thalweg.errors import warn_user
+from thalweg.formatting import plural
 from thalweg.runtime.local.rounds import in_rounds
 from thalweg.runtime.watermark import Watermarks
+
+IN_SQL = "the stream is not in order; raise lateness= of s.stream(...). q.late() returns these rows"
+"""What to do about late rows of a query."""
 
 
 def with_ends(
@@ -32,18 +36,19 @@ def with_ends(
     lateness: int,
     column: str,
     on_late: Callable[[pa.RecordBatch], None] | None = None,
+    stream: str = "the stream",
 ) -> Iterator[pa.RecordBatch]:
     """Return rows by event time, each with its end in `column`, or null if it has none. Rows without a time are passed
     on unchanged. Rows later than the lateness allows are left out with a warning; `on_late` is called with them."""
-    window = RowWindow(time, count, lateness, column, on_late)
+    window, rows = RowWindow(time, count, lateness, column, on_late), 0
     for batch in in_rounds(batches):
+        rows += batch.num_rows
         yield from window.follow(batch)
     yield from window.rest()
     if window.late:
-        warnings.warn(
-            f"{window.late:,} rows came later than the lateness of their stream allows and are in no window of rows: "
-            "raise its lateness=",
-            stacklevel=2,
+        warn_user(
+            f"{window.late:,} of {plural(rows, 'row')} of {stream} came later than the lateness of {stream} allows and "
+            f"are in no window of rows: {IN_SQL}"
         )
 
 

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from thalweg.errors import PlanError
 from thalweg.events import Record
-from thalweg.plan import FilterPlan, find_column
+from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.native_order import NativeOrder
 from thalweg.runtime.filters.outcome import Wanted, WantedRows
 from thalweg.runtime.filters.recalled import recalled
@@ -45,7 +45,7 @@ def attach(
     wanted_rows: WantedRows = WantedRows(),  # noqa: B008 - frozen
 ) -> tuple[DataFrame, Fetch | None]:
     """Return the filtered DataFrame and, for a batch DataFrame, the fetch of what its first action observed."""
-    names = [find_column(column, df.columns) for column in plan.columns]
+    names = plan.columns_in(df.columns)
     if not hasattr(F, "arrow_udf"):
         raise PlanError(
             "this PySpark has no arrow_udf; Thalweg needs PySpark 4.1 or newer: pip install 'thalweg[spark]'"

@@ -35,6 +35,7 @@ class PickledPlan:
     setups: Mapping[str, str]
     """The digests of the `setup` functions, by predicate; predicates without one are missing."""
     names: tuple[str, ...]
+    of_query: bool = False
 
     @classmethod
     def of(cls, plan: FilterPlan) -> PickledPlan:
@@ -45,11 +46,11 @@ class PickledPlan:
             _refuse_unpicklable(plan.predicates)
             raise
         setups = {p.name: digest_of(pickled(p.setup)) for p in plan.predicates if p.setup is not None}
-        return cls(data, digest_of(data), setups, plan.pipeline.names)
+        return cls(data, digest_of(data), setups, plan.pipeline.names, plan.of_query)
 
     def open(self) -> FilterPlan:
         """Return the plan with its own functions; two calls share nothing."""
-        return FilterPlan(cloudpickle.loads(self.data))
+        return FilterPlan(cloudpickle.loads(self.data), of_query=self.of_query)
 
 
 def pickled(value: object) -> bytes:

@@ -287,7 +287,7 @@ def test_what_spark_raises_in_a_run_is_an_error_of_ours(spark, tmp_path: Path):
         "SELECT inverse(id) AS x FROM a": r"^function 'inverse' raised ZeroDivisionError: .* filter them out in WHERE$",
         "SELECT lines(id) AS x FROM a": r"(?s)^function 'lines' raised ValueError: one\n\ntwo.*given 0; .* in WHERE$",
         "SELECT CAST(concat('a. ', CAST(id AS STRING)) AS INT) AS x FROM a": r"^CAST_INVALID_INPUT: .*'a\. 0'.*; drop",
-        "SELECT id FROM a WHERE inverse(id) > 0": r"^predicate 'inverse\(a.id\) > 0' raised ZeroDivisionError",
+        "SELECT id FROM a WHERE inverse(id) > 0": r"^condition 'inverse\(a.id\) > 0' raised ZeroDivisionError",
     }
     for text, words in told.items():
         handle = s.query(text).start(format="noop", trigger="availableNow")

@@ -22,12 +22,13 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType
 from thalweg.errors import PlanError, nearest
 from thalweg.events import Record
 from thalweg.formatting import byte_size
+from thalweg.kernels.compiling import announce, is_compiled
 from thalweg.kernels.salt import Salt
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_select import EVENT_TIME
 from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.window import length_of
-from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_binding import JoinBinding, warn_of_tables_with_times
 from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_packing import DAY_US, NOW, Packing
 from thalweg.runtime.joins.join_record import decode
@@ -41,7 +42,6 @@ from thalweg.runtime.spark.joins.query_salt import salt_of_query
 from thalweg.runtime.spark.joins.requirements import demand
 from thalweg.runtime.spark.joins.stream_watermarks import has_watermark, quoted, with_packed_watermark
 from thalweg.runtime.spark.joins.task import WORK, JoinTask
-from thalweg.runtime.spark.joins.timed_table import warn_of_tables_with_times
 from thalweg.runtime.spark.observed_work import Fetch, with_observed_work
 from thalweg.runtime.spark.pickled_plan import policy_digest
 from thalweg.runtime.spark.task_name import last_attempts
@@ -111,11 +111,12 @@ def attach(
     layout = lay_out(plan, settings, frames)
     policy_digest(settings)  # refuses a class that cannot be pickled
     binding = layout.binding
-    plan = binding.plan
+    left_out, plan = plan.tables, binding.plan
     any_df = next(iter(frames.values()))
     warn_of_another_python(any_df)
-    if layout.streaming:
-        warn_of_tables_with_times(plan, frames)
+    if _master(any_df.sparkSession).startswith("local") and not is_compiled():  # otherwise on other machines
+        announce()
+    warn_of_tables_with_times(plan, {alias: df.columns for alias, df in frames.items()}, left_out)
     ahead, idle = (
         None if length is None else length_of(length, unit)
         for length, unit in ((settings.max_ahead, "us"), (settings.idle_after, "ms"))
@@ -229,13 +230,16 @@ def parallelism(spark: SparkSession) -> int:
 
     if (parallelism := configured("default.parallelism")) is not None:
         return parallelism
-    master = spark.conf.get("spark.master", None) or ""
-    if found := re.match(r"local(?:\[(\d+|\*))?", master):
+    if found := re.match(r"local(?:\[(\d+|\*))?", _master(spark)):
         return {None: 1, "*": os.cpu_count() or 1}.get(found[1]) or int(found[1])
     executors, cores = configured("executor.instances"), configured("executor.cores")
     if executors is not None and cores is not None:
         return executors * cores
     return configured("cores.max") or PARALLELISM
+
+
+def _master(spark: SparkSession) -> str:
+    return spark.conf.get("spark.master", None) or ""
 
 
 def _sizes(frames: Mapping[str, DataFrame]) -> Mapping[str, int] | None:

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from thalweg.errors import FailedRowError
-from thalweg.runtime.filters.failed_row import MOST_MESSAGE_CHARACTERS, REMEDY
+from thalweg.runtime.filters.failed_row import MOST_MESSAGE_CHARACTERS, REMEDY_IN_SQL
 from thalweg.runtime.filters.outcome import NOT_DROPPED
 from thalweg.runtime.spark.joins.stream_watermarks import quoted
 from thalweg.runtime.spark.verdict_column import ERRORS_TYPE
@@ -29,7 +29,7 @@ def refuse_failed(df: DataFrame, columns: Sequence[str], redact: bool) -> DataFr
     """Return all rows without the columns of errors. A row that has errors fails the query."""
     raised = F.transform(
         _errors(columns),
-        lambda each: F.concat(F.lit("predicate '"), each["predicate"], F.lit("' raised "), each["error"]),
+        lambda each: F.concat(F.lit("condition '"), each["predicate"], F.lit("' raised "), each["error"]),
     )
     others = [F.col(quoted(name)) for name in df.columns if name not in columns]
     values = F.lit("redacted") if redact else F.substring(F.to_json(F.struct(*others)), 1, MOST_MESSAGE_CHARACTERS)
@@ -39,7 +39,7 @@ def refuse_failed(df: DataFrame, columns: Sequence[str], redact: bool) -> DataFr
     message = F.concat(
         F.lit(f"\n{package}."), F.lit(f"{name}: "), F.array_join(raised, "; "),
         F.lit(f". {NOT_DROPPED}; values: "),
-        values, F.lit(f". {REMEDY}"),
+        values, F.lit(f". {REMEDY_IN_SQL}"),
     )  # fmt: skip
     fails = F.when(_failed(columns), F.raise_error(message).cast("boolean")).otherwise(F.lit(True))
     return df.filter(fails).drop(*columns)
