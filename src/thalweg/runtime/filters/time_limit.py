@@ -4,8 +4,9 @@ The operating system's timer sends a signal when the limit has passed, and the s
 predicate. That ends Python code, sleeping, waiting for input, and the regular expressions of `re`, which check for
 signals while they search. It does not end a C function that never checks for signals. In a Spark worker (`kills`) such
 a call is ended together with its process, by `faulthandler`'s timer, which does not need the interpreter lock. This
-happens one to two limits late, because the timer is a thread and is not restarted for every call. In a user's process
-the error is raised when the call returns. The same holds outside the main thread, where Python runs no signal handlers.
+happens between one and two limits after the call began, plus `GRACE_S`, because the timer is a thread and is not
+restarted for every call. In a user's process the error is raised when the call returns. The same holds outside the main
+thread, where Python runs no signal handlers.
 
 A call that took too long has failed, even if it catches the exception raised inside it: a bare `except:` or a `return`
 in `finally` swallows it, and `leave` raises it again. As long as the call continues (if a function of one row swallows
