@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -34,12 +35,12 @@ def said(action: Any) -> str:
     return str(caught.value)
 
 
-def test_every_plan_error_is_a_value_error_and_a_thalweg_error():
+def test_every_plan_error_is_a_value_error_and_a_thalweg_error() -> None:
     assert issubclass(tw.PlanError, (tw.ThalwegError, ValueError))
     assert issubclass(tw.PredicateError, (tw.ThalwegError, RuntimeError))
 
 
-def test_an_unknown_column_is_reported_before_anything_is_called():
+def test_an_unknown_column_is_reported_before_anything_is_called() -> None:
     untouched = Untouched()
     keep = tw.filters(tw.predicate(untouched.test, "lines", name="p", setup=untouched.setup))
     message = said(lambda: list(keep.over(TABLE)))
@@ -48,29 +49,29 @@ def test_an_unknown_column_is_reported_before_anything_is_called():
 
 
 @pytest.mark.parametrize("data", [TABLE, TABLE.to_batches()[0]])
-def test_an_unknown_column_is_reported_early_if_possible(data: Any):
+def test_an_unknown_column_is_reported_early_if_possible(data: Any) -> None:
     keep = tw.filters(tw.predicate(len, "lines"))
     assert "'lines'" in said(lambda: keep.over(data))
 
 
-def test_an_unknown_column_in_a_later_batch_is_reported():
+def test_an_unknown_column_in_a_later_batch_is_reported() -> None:
     keep = tw.filters(tw.predicate(len, "line"))
     batches = [TABLE.to_batches()[0], pa.RecordBatch.from_pydict({"other": [1]})]
     assert "'line'" in said(lambda: list(keep.over(batches)))
 
 
-def test_two_columns_with_the_same_name_are_refused():
+def test_two_columns_with_the_same_name_are_refused() -> None:
     twice = pa.RecordBatch.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["line", "line"])
     assert "'line'" in said(lambda: list(tw.filters(tw.predicate(len, "line")).over(twice)))
 
 
 @pytest.mark.parametrize("data", [5, None, "line", [1], [{"line": "a"}], {"line": ["a"]}], ids=repr)
-def test_data_that_is_not_arrow_is_refused_by_type(data: Any):
+def test_data_that_is_not_arrow_is_refused_by_type(data: Any) -> None:
     message = said(lambda: list(tw.filters(tw.predicate(len, "line")).over(data)))
     assert "over() takes Arrow record batches or a table" in message
 
 
-def test_data_that_is_no_dataframe_is_refused_with_a_hint():
+def test_data_that_is_no_dataframe_is_refused_with_a_hint() -> None:
     message = said(lambda: tw.filters(tw.predicate(len, "line"))(TABLE))
     assert "Table" in message
     assert ".over(" in message
@@ -87,24 +88,24 @@ def test_data_that_is_no_dataframe_is_refused_with_a_hint():
         ({"policy": "static", "p": 0.5}, ["'static'", "leave out p"]),
     ],
 )
-def test_invalid_settings_are_reported_at_creation(options: dict[str, Any], words: list[str]):
+def test_invalid_settings_are_reported_at_creation(options: dict[str, Any], words: list[str]) -> None:
     message = said(lambda: tw.filters(tw.predicate(len, "line"), **options))
     assert [word for word in words if word not in message] == []
 
 
-def test_invalid_settings_of_the_environment_are_reported_at_use(monkeypatch: pytest.MonkeyPatch):
+def test_invalid_settings_of_the_environment_are_reported_at_use(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not before: Spark's configuration may say something else."""
     monkeypatch.setenv("THALWEG_POLICY", "greedy")
     keep = tw.filters(tw.predicate(len, "line"))
     assert "THALWEG_POLICY='greedy'" in said(lambda: keep.over(TABLE))
 
 
-def test_a_function_instead_of_a_predicate():
+def test_a_function_instead_of_a_predicate() -> None:
     assert "tw.predicate(" in said(lambda: tw.filters(len))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("place", ["a directory", "below a file"])
-def test_an_events_file_that_cannot_be_written_is_reported_early(place: str, tmp_path):
+def test_an_events_file_that_cannot_be_written_is_reported_early(place: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     path = tmp_path if place == "a directory" else tmp_path / "file" / "events.jsonl"
     untouched = Untouched()
@@ -119,13 +120,13 @@ def test_an_events_file_that_cannot_be_written_is_reported_early(place: str, tmp
     ("answer", "words"),
     [(lambda s: pa.array([True]), ["2 rows", "1 value;"]), (lambda s: s, ["string", "booleans"])],
 )
-def test_a_vectorized_predicate_with_a_wrong_answer_is_named(answer: Any, words: list[str]):
+def test_a_vectorized_predicate_with_a_wrong_answer_is_named(answer: Any, words: list[str]) -> None:
     keep = tw.filters(tw.predicate(answer, "line", name="odd", vectorized=True))
     message = said(lambda: list(keep.over(TABLE)))
     assert [word for word in ["'odd'", *words] if word not in message] == []
 
 
-def test_a_predicate_that_raises_is_named_with_the_remedy():
+def test_a_predicate_that_raises_is_named_with_the_remedy() -> None:
     keep = tw.filters(tw.predicate(int, "line", name="parse"))
     message = said(lambda: list(keep.over(TABLE)))
     assert all(word in message for word in ("'parse'", "ValueError", "line", "after="))
@@ -142,7 +143,7 @@ def test_the_message_names_the_users_own_line():
     assert f"raised JSONDecodeError {at}" in said(lambda: list(redacted.over(TABLE)))
 
 
-def test_the_message_of_a_setup_names_the_users_own_line():
+def test_the_message_of_a_setup_names_the_users_own_line() -> None:
     def load() -> None:
         raise OSError("no such model")
 
@@ -150,25 +151,25 @@ def test_the_message_of_a_setup_names_the_users_own_line():
     assert f"(test_bad_arguments.py:{load.__code__.co_firstlineno + 1} in load)" in said(lambda: list(keep.over(TABLE)))
 
 
-def test_a_row_function_called_with_arrays_is_told_why():
+def test_a_row_function_called_with_arrays_is_told_why() -> None:
     returns, raises = (lambda line: line == "a"), (lambda line: line.startswith("a"))
     for func in (returns, raises):
         keep = tw.filters(tw.predicate(func, "line", name="p", vectorized=True))
         assert "leave out vectorized=True" in said(lambda keep=keep: list(keep.over(TABLE)))
 
 
-def test_predicates_in_a_list_are_to_be_unpacked():
+def test_predicates_in_a_list_are_to_be_unpacked() -> None:
     some = [tw.predicate(len, "line")]
     for given in (some, iter(some)):
         assert "tw.filters(*predicates)" in said(lambda given=given: tw.filters(given))  # type: ignore[arg-type]
 
 
-def test_a_field_of_a_struct_is_not_a_missing_column():
+def test_a_field_of_a_struct_is_not_a_missing_column() -> None:
     table = pa.table({"s": [{"a": 1}]})
     assert "name the struct 's'" in said(lambda: tw.filters(tw.predicate(lambda a: a, "s.a", name="p")).over(table))
 
 
 @pytest.mark.parametrize("data", ["a.parquet", {"line": ["a"]}, [TABLE], [1], pd.DataFrame({"line": ["a"]})], ids=repr)
-def test_data_that_is_not_arrow_is_refused_before_any_row(data: Any):
+def test_data_that_is_not_arrow_is_refused_before_any_row(data: Any) -> None:
     message = said(lambda: tw.filters(tw.predicate(len, "line")).over(data))
     assert ("pa.Table.from_pandas(df)" in message) == isinstance(data, pd.DataFrame)

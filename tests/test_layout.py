@@ -25,7 +25,7 @@ def is_tested_code(folder: PurePosixPath) -> bool:
     return any(place.is_dir() for place in places)
 
 
-def test_every_folder_is_that_of_the_code_it_tests():
+def test_every_folder_is_that_of_the_code_it_tests() -> None:
     found = folders_with_code()
     assert {PurePosixPath("adapt"), PurePosixPath("bench/joins/spark"), *WITHOUT_COUNTERPART} <= found
     assert sorted(folder for folder in found - {*WITHOUT_COUNTERPART} if not is_tested_code(folder)) == []

@@ -50,7 +50,7 @@ DOORS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_the_old_policy_name_warns_once_and_does_the_same(door: str):
+def test_the_old_policy_name_warns_once_and_does_the_same(door: str) -> None:
     with pytest.warns(DeprecationWarning, match=re.escape(OLD_POLICY)) as caught:
         old = DOORS[door]("written")
     assert len(caught) == 1
@@ -60,7 +60,7 @@ def test_the_old_policy_name_warns_once_and_does_the_same(door: str):
     assert old == new if isinstance(old, list) else repr(old) == repr(new)
 
 
-def test_a_report_shows_the_new_name():
+def test_a_report_shows_the_new_name() -> None:
     with pytest.warns(DeprecationWarning, match="deprecated"):
         keep = tw.filters(EVEN, LARGE, policy="written")
     with warnings.catch_warnings(action="error"):  # said when it was made
@@ -68,7 +68,7 @@ def test_a_report_shows_the_new_name():
     assert keep.report().sections[0].policy == "static"
 
 
-def test_an_old_policy_name_from_the_environment(monkeypatch: pytest.MonkeyPatch):
+def test_an_old_policy_name_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THALWEG_POLICY", "Written")
     keep = tw.filters(EVEN, LARGE)
     with pytest.warns(DeprecationWarning, match="THALWEG_POLICY='written' is deprecated: use THALWEG_POLICY='static'"):
@@ -76,7 +76,7 @@ def test_an_old_policy_name_from_the_environment(monkeypatch: pytest.MonkeyPatch
     assert keep.report().sections[0].policy == "static"
 
 
-def test_an_old_policy_name_from_spark(spark: Any):
+def test_an_old_policy_name_from_spark(spark: Any) -> None:
     spark.conf.set("spark.thalweg.policy", "written")
     keep = tw.filters(EVEN, LARGE)
     try:
@@ -89,7 +89,7 @@ def test_an_old_policy_name_from_spark(spark: Any):
     assert keep.report().sections[0].policy == "static"
 
 
-def test_an_event_file_with_the_old_name_is_read_silently(tmp_path: Path):
+def test_an_event_file_with_the_old_name_is_read_silently(tmp_path: Path) -> None:
     """Its records do not count as learned, as before, and reports show the new name."""
     path = tmp_path / "events.jsonl"
     list(tw.filters(EVEN, LARGE, policy="static", events=path).over(ROWS))
@@ -104,12 +104,12 @@ def test_an_event_file_with_the_old_name_is_read_silently(tmp_path: Path):
     assert "policy written" not in shown.output
 
 
-def test_a_policy_in_a_record_must_still_be_a_text():
+def test_a_policy_in_a_record_must_still_be_a_text() -> None:
     with pytest.raises(tw.ThalwegError, match="not an event record"):
         from_json(json.dumps({"event": "observed", "run": "r", "policy": ["written"]}))
 
 
-def test_a_snapshot_with_the_old_name_is_taken_silently():
+def test_a_snapshot_with_the_old_name_is_taken_silently() -> None:
     policy = make_policy("static", Pipeline(("a", "b", "c")), None, None)
     with warnings.catch_warnings(action="error"):
         policy.restore({"policy": "written", "order": [2, 0, 1]})
@@ -118,7 +118,7 @@ def test_a_snapshot_with_the_old_name_is_taken_silently():
         policy.restore({"policy": "sweep", "order": [2, 0, 1]})
 
 
-def test_the_command_line_shows_the_warning():
+def test_the_command_line_shows_the_warning() -> None:
     """In a process of its own, where Python hides such warnings; the race itself is left out."""
     code = (
         "import sys; sys.argv = ['thalweg', 'demo', '--policy', 'written']; from thalweg.cli.demo import run_race; "
@@ -134,7 +134,7 @@ def remembered(keep: tw.Filters) -> int:
     return FilterSettings.in_force(keep._given).profile.profile_window
 
 
-def test_the_old_argument_of_filters_warns_once():
+def test_the_old_argument_of_filters_warns_once() -> None:
     with pytest.warns(DeprecationWarning, match="^window= is deprecated: use profile_window=$") as caught:
         old = tw.filters(EVEN, LARGE, window=7)
     assert [each.filename for each in caught] == [__file__]
@@ -145,7 +145,7 @@ def test_the_old_argument_of_filters_warns_once():
         tw.join("a.k = b.k", window="5 seconds", time="t")  # another thing
 
 
-def test_a_wrong_value_is_named_by_the_new_name():
+def test_a_wrong_value_is_named_by_the_new_name() -> None:
     with (
         pytest.warns(DeprecationWarning, match="profile_window="),
         pytest.raises(tw.PlanError, match="profile_window=-5"),
@@ -153,12 +153,12 @@ def test_a_wrong_value_is_named_by_the_new_name():
         tw.filters(EVEN, LARGE, window=-5)
 
 
-def test_both_names_of_one_argument_are_refused():
+def test_both_names_of_one_argument_are_refused() -> None:
     with pytest.raises(tw.PlanError, match=r"window= and profile_window= are both set.*: remove window="):
         tw.filters(EVEN, LARGE, window=7, profile_window=7)
 
 
-def test_the_old_name_of_a_setting_in_the_environment(monkeypatch: pytest.MonkeyPatch):
+def test_the_old_name_of_a_setting_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THALWEG_WINDOW", "7")
     keep = tw.filters(EVEN, LARGE)
     with pytest.warns(DeprecationWarning, match="^THALWEG_WINDOW is deprecated: use THALWEG_PROFILE_WINDOW$") as caught:
@@ -178,7 +178,7 @@ def test_the_old_name_of_a_setting_in_the_environment(monkeypatch: pytest.Monkey
         keep.over(ROWS)
 
 
-def test_the_old_name_of_a_setting_in_sparks_configuration():
+def test_the_old_name_of_a_setting_in_sparks_configuration() -> None:
     conf = {"spark.thalweg.window": "7"}
     with pytest.warns(DeprecationWarning, match="spark.thalweg.window is deprecated: use spark.thalweg.profile_window"):
         assert FilterSettings.resolve({}, conf.get).profile.profile_window == 7
@@ -195,7 +195,7 @@ def test_the_old_name_of_a_setting_in_sparks_configuration():
     assert unknown_settings(["spark.thalweg.window"], {"THALWEG_WINDOW": "7"}) == []
 
 
-def test_the_identities_of_a_plan_by_their_old_names():
+def test_the_identities_of_a_plan_by_their_old_names() -> None:
     one, same, other = (session().query(f"SELECT k FROM numbers WHERE k > {least}").plan for least in (1, 1, 2))
     with pytest.warns(DeprecationWarning, match=r"^query\.fingerprint is deprecated: use query\.question$") as caught:
         assert one.query.fingerprint == one.query.question
@@ -204,7 +204,7 @@ def test_the_identities_of_a_plan_by_their_old_names():
         assert one.fingerprint == same.fingerprint != other.fingerprint
 
 
-def test_the_old_names_of_methods_warn_and_do_the_same():
+def test_the_old_names_of_methods_warn_and_do_the_same() -> None:
     fails = tw.predicate(lambda x: 1 / (x - 3) < 0, "x", name="fails")
     keep = tw.filters(fails, on_error="dead-letter")
     with pytest.warns(
@@ -218,7 +218,7 @@ def test_the_old_names_of_methods_warn_and_do_the_same():
     assert [row["x"] for batch in new for row in batch.to_pylist()] == [3]
 
 
-def test_the_old_name_of_failed_on_spark(spark: Any):
+def test_the_old_name_of_failed_on_spark(spark: Any) -> None:
     fails = tw.predicate(lambda x: 1 / (x - 3) < 0, "id", name="fails")
     keep = tw.filters(fails, on_error="dead-letter")
     with pytest.warns(DeprecationWarning, match=r"^Filters\.errors\(\) is deprecated: use Filters\.failed") as caught:
@@ -229,7 +229,7 @@ def test_the_old_name_of_failed_on_spark(spark: Any):
     assert [row.id for row in old.collect()] == [row.id for row in new.collect()] == [3]
 
 
-def test_classes_of_policies_by_their_old_names():
+def test_classes_of_policies_by_their_old_names() -> None:
     adapt = importlib.import_module("thalweg.adapt")
     for old, new in (("Seen", "Observation"), ("Wants", "ProfilingRequest")):
         with pytest.warns(DeprecationWarning, match=f"thalweg.adapt.{old} is deprecated: use thalweg.adapt.{new}"):
@@ -238,7 +238,7 @@ def test_classes_of_policies_by_their_old_names():
         _ = adapt.Heard
 
 
-def test_the_page_has_the_table():
+def test_the_page_has_the_table() -> None:
     page = (ROOT / "docs" / "settings.md").read_text("utf-8")
     rows = page.partition("## Old names")[2].partition("\n## ")[0]
     for each in RENAMED:
@@ -248,7 +248,7 @@ def test_the_page_has_the_table():
         assert f"{names.format(each.new)}" in rows
 
 
-def test_the_table_is_consistent():
+def test_the_table_is_consistent() -> None:
     for each in RENAMED:
         assert current_name(each.kind, each.old) == each.new
         assert each.old in old_names(each.kind, each.new)

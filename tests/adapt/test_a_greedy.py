@@ -28,7 +28,7 @@ def runs(draw: st.DrawFn):
 
 
 @given(runs())
-def test_the_relaxed_invariant_holds_after_every_update(run):
+def test_the_relaxed_invariant_holds_after_every_update(run) -> None:
     pipeline, settings, updates = run
     policy, window = AGreedy(pipeline, settings), deque(maxlen=settings.profile_window)
     for tuples, costs in updates:
@@ -50,7 +50,7 @@ def test_the_relaxed_invariant_holds_after_every_update(run):
 
 
 @given(runs())
-def test_filters_before_the_first_violation_stay(run):
+def test_filters_before_the_first_violation_stay(run) -> None:
     pipeline, settings, updates = run
     policy, window = AGreedy(pipeline, settings), deque(maxlen=settings.profile_window)
     for tuples, costs in updates:
@@ -62,7 +62,7 @@ def test_filters_before_the_first_violation_stay(run):
         assert policy.order[:first] == before[:first]
 
 
-def test_a_cost_alone_can_move_a_filter():
+def test_a_cost_alone_can_move_a_filter() -> None:
     policy = AGreedy(Pipeline(("expensive", "cheap")), ProfileSettings(p=1.0, profile_window=10))
     assert policy.update(seen(2, [(True, True)] * 5, [1.0, 1.0])) is None
     verdict = policy.update(seen(2, [], [10.0, 1.0]))
@@ -71,13 +71,13 @@ def test_a_cost_alone_can_move_a_filter():
 
 
 @pytest.mark.parametrize(("first", "second", "moves"), [(9, 10, False), (90, 100, False), (89, 100, True)])
-def test_alpha_is_the_share_below_which_a_filter_gives_way(first: int, second: int, moves: bool):
+def test_alpha_is_the_share_below_which_a_filter_gives_way(first: int, second: int, moves: bool) -> None:
     tuples = [(True, False)] * first + [(False, True)] * second
     policy = AGreedy(Pipeline(("a", "b")), ProfileSettings(p=1.0, profile_window=1000, alpha=0.9))
     assert (policy.update(seen(2, tuples)) is not None) == moves
 
 
-def test_correlation_is_taken_into_account():
+def test_correlation_is_taken_into_account() -> None:
     # b drops more than c, but nothing that a does not drop already
     tuples = [(True, True, False)] * 60 + [(False, False, True)] * 40
     policy = AGreedy(Pipeline(("a", "b", "c")), ProfileSettings(p=1.0, profile_window=100))
@@ -86,7 +86,7 @@ def test_correlation_is_taken_into_account():
     assert verdict.order == (0, 2, 1)
 
 
-def test_an_unprofiled_filter_moves_by_its_observed_drops():
+def test_an_unprofiled_filter_moves_by_its_observed_drops() -> None:
     pipeline = Pipeline(("a", "b"), profiled=(True, False))
     policy = AGreedy(pipeline, ProfileSettings(p=1.0, profile_window=100))
     # rows that a dropped: b was not evaluated on them, so its bit is not set
@@ -97,7 +97,7 @@ def test_an_unprofiled_filter_moves_by_its_observed_drops():
     assert verdict.order == (1, 0)
 
 
-def test_the_reason_names_both_filters_and_their_ratio():
+def test_the_reason_names_both_filters_and_their_ratio() -> None:
     policy = AGreedy(Pipeline(("a", "regex")), ProfileSettings(p=1.0, profile_window=100))
     verdict = policy.update(seen(2, [(True, True)] * 10 + [(False, True)] * 10, [1000.0, 250.0]))
     assert verdict is not None
@@ -107,12 +107,12 @@ def test_the_reason_names_both_filters_and_their_ratio():
     assert verdict.reason == expected
 
 
-def test_the_reason_says_that_a_filter_drops_nothing():
+def test_the_reason_says_that_a_filter_drops_nothing() -> None:
     policy = AGreedy(Pipeline(("a", "b")), ProfileSettings(p=1.0, profile_window=100))
     verdict = policy.update(seen(2, [(False, True)] * 3))
     assert verdict is not None
     assert verdict.reason.endswith("b (1 ns per row) drops 3 of the sampled rows, a (1 ns per row) drops none")
 
 
-def test_the_defaults_are_those_of_table_1():
+def test_the_defaults_are_those_of_table_1() -> None:
     assert AGreedy(Pipeline(("a",))).settings == ProfileSettings(p=0.01, profile_window=1000, alpha=0.9)

@@ -29,7 +29,7 @@ def drifting(rng: np.random.Generator, rows: int) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("units", [DEAR_FIRST, CHEAP_FIRST])
-def test_it_comes_near_the_best_order_when_nothing_moves(units, seed):
+def test_it_comes_near_the_best_order_when_nothing_moves(units, seed: int) -> None:
     passed = correlated(np.random.default_rng(seed), 500_000, (0.5,) * 4)
     stream = VirtualStream(units, "auto", seed)
     kept = stream.process(passed)
@@ -39,7 +39,7 @@ def test_it_comes_near_the_best_order_when_nothing_moves(units, seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_it_follows_drift_within_its_budget(seed):
+def test_it_follows_drift_within_its_budget(seed: int) -> None:
     phases = drifting(np.random.default_rng(seed), 300_000)
     stream = VirtualStream(DEAR_FIRST, "auto", seed)
     for passed in phases:
@@ -49,7 +49,7 @@ def test_it_follows_drift_within_its_budget(seed):
 
 
 @pytest.mark.parametrize("budget", [0.005, 0.02, 0.1])
-def test_the_budget_holds_whatever_it_is(budget):
+def test_the_budget_holds_whatever_it_is(budget: float) -> None:
     rng = np.random.default_rng(5)
     phases = drifting(rng, 150_000)
     stream = VirtualStream(DEAR_FIRST, "auto", 5, budget=budget)
@@ -63,7 +63,7 @@ def test_the_budget_holds_whatever_it_is(budget):
     assert rest.profile_tuples > 0
 
 
-def test_calm_data_is_left_alone_and_costs_less_and_less():
+def test_calm_data_is_left_alone_and_costs_less_and_less() -> None:
     rng = np.random.default_rng(1)
     shares = (0.35, 0.45, 0.55, 0.65) * 2
     passed = np.stack([rng.random(400_000) < share for share in shares], axis=1)  # independent, in the best order
@@ -83,7 +83,7 @@ def test_calm_data_is_left_alone_and_costs_less_and_less():
         assert adapting_ns(work) < 0.01 * work.total_ns  # half of the budget
 
 
-def test_a_switch_says_what_moved_and_what_it_gains():
+def test_a_switch_says_what_moved_and_what_it_gains() -> None:
     rng = np.random.default_rng(2)
     stream = VirtualStream(CHEAP_FIRST, "auto", 2)
     for shares in ((0.2, 0.8, 0.5, 0.5), (0.8, 0.2, 0.5, 0.5)):
@@ -98,7 +98,7 @@ def test_a_switch_says_what_moved_and_what_it_gains():
         )
 
 
-def test_it_spends_more_when_the_data_moves():
+def test_it_spends_more_when_the_data_moves() -> None:
     rng = np.random.default_rng(2)
     before, after = (correlated(rng, 200_000, s) for s in ((0.2, 0.4, 0.6, 0.8), (0.8, 0.6, 0.4, 0.2)))
     stream = VirtualStream(DEAR_FIRST, "auto", 2)
@@ -112,7 +112,7 @@ def test_it_spends_more_when_the_data_moves():
     assert work.profile_tuples / 30_000 > 2 * calm / 200_000
 
 
-def test_it_profiles_nothing_that_may_not_be_profiled():
+def test_it_profiles_nothing_that_may_not_be_profiled() -> None:
     passed = correlated(np.random.default_rng(4), 200_000, (0.5,) * 4)
     stream = VirtualStream(DEAR_FIRST, "auto", 4, unprofiled=(0, 5))
     kept = stream.process(passed)
@@ -145,7 +145,7 @@ def test_a_change_only_profiling_can_see_is_found():
     assert stream.loop.order[0] == n - 1
 
 
-def test_the_cheapest_way_of_profiling_is_taken():
+def test_the_cheapest_way_of_profiling_is_taken() -> None:
     """A first filter that drops nearly everything makes rows cheap; seven expensive ones after it make profile tuples
     expensive."""
     rng = np.random.default_rng(8)
@@ -167,7 +167,7 @@ def test_the_cheapest_way_of_profiling_is_taken():
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_eight_workers_that_share_adapt_nearly_as_fast_as_one(seed, tmp_path: Path):
+def test_eight_workers_that_share_adapt_nearly_as_fast_as_one(seed: int, tmp_path: Path):
     tmp_path.chmod(0o700)
     passed = correlated(np.random.default_rng(seed), 480_000, (0.5,) * 4)
     parts = [passed[i : i + 4_000] for i in range(0, len(passed), 4_000)]
@@ -187,7 +187,7 @@ def test_eight_workers_that_share_adapt_nearly_as_fast_as_one(seed, tmp_path: Pa
     assert together < apart
 
 
-def test_a_sibling_with_other_data_is_not_listened_to(tmp_path: Path):
+def test_a_sibling_with_other_data_is_not_listened_to(tmp_path: Path) -> None:
     """Two workers read different parts of the input: each keeps the order that is best for its own."""
     tmp_path.chmod(0o700)
     rng = np.random.default_rng(9)
@@ -204,7 +204,7 @@ def test_a_sibling_with_other_data_is_not_listened_to(tmp_path: Path):
     assert streams[1].loop.order[0] == 3
 
 
-def test_a_guard_that_drops_nothing_holds_nothing_back():
+def test_a_guard_that_drops_nothing_holds_nothing_back() -> None:
     """The null check of every example: ranked by itself it would come last, and with it what it guards."""
     rng = np.random.default_rng(10)
     rows = 300_000
@@ -215,7 +215,7 @@ def test_a_guard_that_drops_nothing_holds_nothing_back():
     assert stream.loop.order[:2] == (2, 3)
 
 
-def test_a_worker_that_takes_over_pays_nothing_twice():
+def test_a_worker_that_takes_over_pays_nothing_twice() -> None:
     """Spark replaces idle workers: each new one that profiled at will would break the budget for good."""
     passed = correlated(np.random.default_rng(11), 200_000, (0.5,) * 4)
     first = VirtualStream(DEAR_FIRST, "auto", 11)
@@ -231,7 +231,7 @@ def test_a_worker_that_takes_over_pays_nothing_twice():
     assert adapting <= 0.02 * total
 
 
-def test_a_clock_too_coarse_to_see_anything_ends_in_calm():
+def test_a_clock_too_coarse_to_see_anything_ends_in_calm() -> None:
     passed = correlated(np.random.default_rng(12), 200_000, (0.5,) * 4)
     stream = VirtualStream((0,) * 8, "auto", 12, priced=False)
     assert (stream.process(passed) == passed.all(axis=1)).all()
@@ -239,7 +239,7 @@ def test_a_clock_too_coarse_to_see_anything_ends_in_calm():
 
 
 @pytest.mark.parametrize(("slice_rows", "rows", "passes"), [(None, 4_000_000, 7), (64, 400_000, 3)])
-def test_adapting_stays_near_its_budget_by_the_real_clock(slice_rows, rows, passes):
+def test_adapting_stays_near_its_budget_by_the_real_clock(slice_rows, rows: int, passes: int) -> None:
     """Nothing can be gained there, so nothing may be spent. Twice the budget, for the first tuples and because the
     machine is not ours alone; in slices of 64 rows, where every look is expensive, five times. The median of some
     passes counts."""

@@ -37,7 +37,7 @@ def allowed_ns(chain: DrawnChain, budget: float, total_ns: int) -> float:
     return budget * total_ns + LOAN_NS + first
 
 
-def test_regret_and_budget_on_chains_it_was_not_tuned_for():
+def test_regret_and_budget_on_chains_it_was_not_tuned_for() -> None:
     """The best order costs 64 ms to 1.2 s. What is lost is lost while nothing is known: calls of up to a millisecond on
     slices of a few rows."""
     ratios = []
@@ -56,7 +56,7 @@ def test_regret_and_budget_on_chains_it_was_not_tuned_for():
 
 
 @pytest.mark.parametrize("budget", [0.005, 0.1])
-def test_the_budget_holds_for_profiling_deciding_and_trials(budget: float):
+def test_the_budget_holds_for_profiling_deciding_and_trials(budget: float) -> None:
     trials = 0
     for seed in range(100, 112):
         chain = DrawnChain.of(seed)
@@ -68,7 +68,7 @@ def test_the_budget_holds_for_profiling_deciding_and_trials(budget: float):
     assert trials > 0
 
 
-def test_a_cheap_filter_that_looks_expensive_moves_to_the_front():
+def test_a_cheap_filter_that_looks_expensive_moves_to_the_front() -> None:
     """200 µs per call and 60 ns per row: on the handful of rows that get to the rear, 20 µs per row; on a slice, next
     to nothing. The others hide it: they drop nearly everything before it."""
     passed = independent(1, 300_000, 0.1, 0.3, 0.3, 0.05)
@@ -85,7 +85,7 @@ def test_a_cheap_filter_that_looks_expensive_moves_to_the_front():
     assert adapting_ns(work) <= 0.02 * work.total_ns + LOAN_NS
 
 
-def test_some_chain_needs_a_trial_and_gets_one():
+def test_some_chain_needs_a_trial_and_gets_one() -> None:
     """A trial is a slice with the candidate further forward, booked as such; order and rows do not change."""
     tried = 0
     for seed in range(12):
@@ -124,7 +124,7 @@ def chains_with_a_trial() -> Iterator[tuple[int, DrawnChain, Tried]]:
             yield seed, chain, tried[0]
 
 
-def test_an_unprofiled_filter_is_never_the_candidate():
+def test_an_unprofiled_filter_is_never_the_candidate() -> None:
     """The filter that is tried first is hidden in a second run of the same chain: others are tried then, or none."""
     others = 0
     for seed, chain, first in chains_with_a_trial():
@@ -144,7 +144,7 @@ def test_an_unprofiled_filter_is_never_the_candidate():
     [(2.0, 20.0), (20.0, 2.0), (6.0, 60.0), (60.0, 6.0)],
 )
 @pytest.mark.parametrize("noise", [0.0, 0.05])
-def test_a_tenfold_change_of_a_cost_is_followed(before: float, after: float, noise: float):
+def test_a_tenfold_change_of_a_cost_is_followed(before: float, after: float, noise: float) -> None:
     """F0 is first before or after the change, depending on its cost, and last otherwise."""
     stream = VirtualStream((before, 10.0, 12.0), "auto", 3, noise=noise, fixed_ns=(20_000,) * 3)
     stream.process(independent(3, 150_000, 0.4, 0.4, 0.4))
@@ -198,7 +198,7 @@ def test_a_very_expensive_filter_is_in_front_on_few_rows(seed: int):
     assert stream.spent_ns <= best + 600 * 1e6 / 10 * 5  # some hundred rows at the front, five times
 
 
-def test_an_unprofiled_filter_stays_after_one_that_drops_all():
+def test_an_unprofiled_filter_stays_after_one_that_drops_all() -> None:
     """Nothing is known of it, neither what it drops nor what it costs: a look-up that is paid for, say."""
     for lookup in range(1, 4):
         passed = independent(lookup, 50_000, 0.0, 0.5, 0.5, 0.5)
@@ -207,7 +207,7 @@ def test_an_unprofiled_filter_stays_after_one_that_drops_all():
         assert stream.loop.work.evaluated[lookup] == 0
 
 
-def test_filters_that_are_all_alike_are_as_good_in_any_order():
+def test_filters_that_are_all_alike_are_as_good_in_any_order() -> None:
     """Chance may prefer one order to another, but hardly does: nothing is lost by it, and switches are few."""
     passed = independent(7, 500_000, *(0.5,) * 6)
     stream = VirtualStream((4.0,) * 6, "auto", 7)
@@ -219,7 +219,7 @@ def test_filters_that_are_all_alike_are_as_good_in_any_order():
 
 
 @pytest.mark.parametrize("written", [0, 3])
-def test_a_filter_that_never_drops_ends_last(written: int):
+def test_a_filter_that_never_drops_ends_last(written: int) -> None:
     shares = [0.5, 0.5, 0.5]
     shares.insert(written, 1.0)
     stream = VirtualStream((4.0,) * 4, "auto", 8)
@@ -228,7 +228,7 @@ def test_a_filter_that_never_drops_ends_last(written: int):
 
 
 @pytest.mark.parametrize("cheap", [True, False])
-def test_filters_after_one_that_drops_all_are_rarely_evaluated(cheap: bool):
+def test_filters_after_one_that_drops_all_are_rarely_evaluated(cheap: bool) -> None:
     passed = independent(9, 200_000, 0.5, 0.5, 0.0)
     stream = VirtualStream((4.0, 4.0, 1.0 if cheap else 6.0), "auto", 9)
     assert not stream.process(passed).any()
@@ -238,7 +238,7 @@ def test_filters_after_one_that_drops_all_are_rarely_evaluated(cheap: bool):
     assert work.evaluated[0] + work.evaluated[1] <= 0.04 * len(passed)
 
 
-def test_slices_of_one_row():
+def test_slices_of_one_row() -> None:
     """Every slice is a call of each filter that its row gets to. The order is found, the answer is right, and the
     budget holds though every look costs as much as many rows."""
     passed = independent(10, 6_000, 0.9, 0.2, 0.5)
@@ -250,7 +250,7 @@ def test_slices_of_one_row():
     assert adapting_ns(work) <= 0.02 * work.total_ns + LOAN_NS + WARM * JUDGE_NS
 
 
-def test_the_reason_for_the_order_is_reported_from_the_start():
+def test_the_reason_for_the_order_is_reported_from_the_start() -> None:
     chain = DrawnChain.of(5)
     stream = chain.stream(5)
     assert stream.policy.standing.startswith("not enough seen yet")
@@ -263,7 +263,7 @@ def test_the_reason_for_the_order_is_reported_from_the_start():
     assert all("\n" not in sentence and sentence for sentence in said)
 
 
-def test_the_best_order_says_that_nothing_better_was_found():
+def test_the_best_order_says_that_nothing_better_was_found() -> None:
     stream = VirtualStream((1.0, 4.0, 40.0), "auto", 11)
     passed = independent(11, 100_000, 0.3, 0.5, 0.7)
     assert stream.policy.standing.startswith("not enough seen yet")
@@ -272,14 +272,14 @@ def test_the_best_order_says_that_nothing_better_was_found():
     assert stream.policy.standing.startswith("nothing better found")
 
 
-def test_without_a_dropped_row_not_enough_is_ever_seen():
+def test_without_a_dropped_row_not_enough_is_ever_seen() -> None:
     stream = VirtualStream((1.0, 4.0), "auto", 12)
     stream.process(np.ones((50_000, 2), bool))
     assert stream.policy.standing.startswith("not enough seen yet")
     assert stream.loop.order == (0, 1)
 
 
-def test_another_worker_continues_from_a_json_snapshot():
+def test_another_worker_continues_from_a_json_snapshot() -> None:
     chain = DrawnChain.of(6)
     first = chain.stream(6, noise=0.05)
     first.process(chain.passed)
@@ -295,7 +295,7 @@ def test_another_worker_continues_from_a_json_snapshot():
     assert second.spent_ns <= 1.05 * chain.best_ns
 
 
-def test_the_order_of_an_earlier_run_is_left_if_it_is_wrong():
+def test_the_order_of_an_earlier_run_is_left_if_it_is_wrong() -> None:
     passed = independent(13, 100_000, 0.2, 0.5, 0.8)
     right, wrong = (VirtualStream((4.0,) * 3, "auto", 13) for _ in range(2))
     for stream, order in ((right, (0, 1, 2)), (wrong, (2, 1, 0))):
@@ -309,7 +309,7 @@ def test_the_order_of_an_earlier_run_is_left_if_it_is_wrong():
         assert stream.loop.order == (0, 1, 2)
 
 
-def test_with_a_noisy_neighbour_the_mean_work_is_that_without():
+def test_with_a_noisy_neighbour_the_mean_work_is_that_without() -> None:
     """Half of the calls take twice as long, in bursts; the thread's own time says so."""
     alone, disturbed = [], []
     for seed in range(200, 216):
@@ -321,7 +321,7 @@ def test_with_a_noisy_neighbour_the_mean_work_is_that_without():
     assert float(np.mean(disturbed)) <= 1.05 * float(np.mean(alone))
 
 
-def test_guards_hold_in_trials():
+def test_guards_hold_in_trials() -> None:
     """The filter that is tried first gets the first filter of the order as its guard, in a second run."""
     guarded = 0
     for seed, chain, first in chains_with_a_trial():
@@ -335,7 +335,7 @@ def test_guards_hold_in_trials():
 
 
 @pytest.mark.parametrize("guarded", [False, True])
-def test_a_cheap_filter_comes_forward_only_up_to_its_guard(guarded: bool):
+def test_a_cheap_filter_comes_forward_only_up_to_its_guard(guarded: bool) -> None:
     passed = independent(14, 200_000, 0.1, 0.3, 0.9, 0.05)
     units = (8.0, 8.0, 8.0, 60 / UNIT_NS)
     stream = VirtualStream(units, "auto", 14, fixed_ns=(0, 0, 0, 200_000), after={3: "F0"} if guarded else None)

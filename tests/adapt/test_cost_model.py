@@ -48,7 +48,7 @@ def plain(n: int) -> Pipeline:
 
 @settings(max_examples=25)
 @given(st.integers(0, 2**32), pipelines(least=2), st.data(), st.sampled_from([0.0, 0.3, 0.9]))
-def test_the_cost_of_an_order_is_that_of_the_table(seed: int, pipeline: Pipeline, data, kept: float):
+def test_the_cost_of_an_order_is_that_of_the_table(seed: int, pipeline: Pipeline, data, kept: float) -> None:
     dropped, costs = draw(seed, pipeline)
     order = data.draw(valid_orders(pipeline))
     walk = cost_model(dropped, costs, pipeline, kept=kept).walk(order)
@@ -63,7 +63,7 @@ def test_the_cost_of_an_order_is_that_of_the_table(seed: int, pipeline: Pipeline
 
 @settings(max_examples=25)
 @given(st.integers(0, 2**32), pipelines(least=2), st.data(), st.booleans())
-def test_a_gain_is_the_difference_between_two_orders(seed: int, pipeline: Pipeline, data, with_fixed: bool):
+def test_a_gain_is_the_difference_between_two_orders(seed: int, pipeline: Pipeline, data, with_fixed: bool) -> None:
     dropped, costs = draw(seed, pipeline)
     n = len(pipeline)
     fixed = np.linspace(0, 300_000, n) if with_fixed else np.zeros(n)
@@ -81,7 +81,7 @@ def test_a_gain_is_the_difference_between_two_orders(seed: int, pipeline: Pipeli
 
 @settings(max_examples=40)
 @given(st.integers(0, 2**32), pipelines(least=2), st.data(), st.booleans(), st.booleans())
-def test_the_cheapest_order_respects_guards_and_is_never_worse(seed, pipeline, data, with_fixed, thorough):
+def test_the_cheapest_order_respects_guards_and_is_never_worse(seed: int, pipeline, data, with_fixed, thorough) -> None:
     dropped, costs = draw(seed, pipeline)
     few = dropped[: data.draw(st.sampled_from([0, 1, 7, 300]))]
     fixed = np.linspace(0, 300_000, len(pipeline)) if with_fixed else None
@@ -93,7 +93,7 @@ def test_the_cheapest_order_respects_guards_and_is_never_worse(seed, pipeline, d
     assert found.total_ns == pytest.approx(model.walk(found.order).total_ns)
 
 
-def test_the_cheapest_order_is_nearly_always_the_best():
+def test_the_cheapest_order_is_nearly_always_the_best() -> None:
     """Compared with exhaustive search; theorem 4.1 of a-greedy says at most four times."""
     ratios = []
     for seed in range(120):
@@ -108,7 +108,7 @@ def test_the_cheapest_order_is_nearly_always_the_best():
     assert float(np.mean(ratios)) <= 1.01
 
 
-def test_with_fixed_costs_too_it_is_nearly_always_the_best():
+def test_with_fixed_costs_too_it_is_nearly_always_the_best() -> None:
     ratios = []
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -124,7 +124,7 @@ def test_with_fixed_costs_too_it_is_nearly_always_the_best():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_calls_are_those_that_slices_of_independent_rows_make(seed: int):
+def test_calls_are_those_that_slices_of_independent_rows_make(seed: int) -> None:
     """Rows are alive at random: a filter is called on a slice if one of its rows gets there."""
     rng = np.random.default_rng(seed)
     model = cost_model(np.ones((4, 2), bool), np.ones(2), plain(2), slice_rows=64)
@@ -134,14 +134,14 @@ def test_calls_are_those_that_slices_of_independent_rows_make(seed: int):
         assert float(model.calls(np.array(share))) == pytest.approx(per_row, rel=0.1, abs=1e-4)
 
 
-def test_a_large_fixed_cost_is_placed_where_it_is_not_paid():
+def test_a_large_fixed_cost_is_placed_where_it_is_not_paid() -> None:
     """Both drop everything: the one with an expensive call comes second, although its rows are cheaper."""
     dropped = np.ones((ROWS, 2), bool)
     model = cost_model(dropped, np.array([100.0, 1_000.0]), plain(2), fixed=np.array([1e6, 0.0]), slice_rows=256)
     assert model.cheapest(model.walk((0, 1))).order == (1, 0)
 
 
-def test_one_row_does_not_outweigh_what_filters_drop_of_all_rows():
+def test_one_row_does_not_outweigh_what_filters_drop_of_all_rows() -> None:
     """The first filter drops all rows but one. What the others do with that row says little about rows that get there,
     so they are ordered by what they drop of all rows."""
     dropped = np.zeros((40, 3), bool)

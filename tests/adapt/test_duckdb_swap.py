@@ -33,14 +33,14 @@ def fresh(*draws: int, names: str = "abc", guards=()) -> DuckdbSwap:
     return DuckdbSwap(Pipeline(tuple(names), guards), None, Draws(*draws))  # type: ignore[arg-type]
 
 
-def test_the_first_trial_comes_after_warm_up_and_reference():
+def test_the_first_trial_comes_after_warm_up_and_reference() -> None:
     policy = fresh(100)
     assert slices(policy, WARM_UP + EXECUTE - 1, 10) == []
     assert slices(policy, 1, 10) == [(0, 2, 1)]
     assert policy.rng.asked == [2 * CERTAIN]
 
 
-def test_a_swap_that_made_it_faster_stays():
+def test_a_swap_that_made_it_faster_stays() -> None:
     policy = fresh(0, 199)
     slices(policy, WARM_UP + EXECUTE, 10)
     assert policy.order == (1, 0, 2)
@@ -50,7 +50,7 @@ def test_a_swap_that_made_it_faster_stays():
 
 
 @pytest.mark.parametrize("ns", [10, 11])
-def test_a_swap_that_did_not_help_is_undone_and_less_likely(ns: int):
+def test_a_swap_that_did_not_help_is_undone_and_less_likely(ns: int) -> None:
     policy = fresh(0)
     slices(policy, WARM_UP + EXECUTE, 10)
     assert slices(policy, OBSERVE - 1, ns) == []
@@ -58,7 +58,7 @@ def test_a_swap_that_did_not_help_is_undone_and_less_likely(ns: int):
     assert policy.likelihood == [CERTAIN // 2, CERTAIN]
 
 
-def test_a_pair_that_does_not_help_is_never_given_up():
+def test_a_pair_that_does_not_help_is_never_given_up() -> None:
     policy = fresh(*[0] * 8)  # the luckiest draw each time
     slices(policy, WARM_UP, 10)
     likelihoods = []
@@ -68,7 +68,7 @@ def test_a_pair_that_does_not_help_is_never_given_up():
     assert likelihoods == [50, 25, 12, 6, 3, 1, 1, 1]
 
 
-def test_a_pair_that_helps_again_is_certain_again():
+def test_a_pair_that_helps_again_is_certain_again() -> None:
     policy = fresh(0, 0)
     slices(policy, WARM_UP + EXECUTE + OBSERVE, 10)
     assert policy.likelihood[0] == 50
@@ -78,7 +78,7 @@ def test_a_pair_that_helps_again_is_certain_again():
     assert policy.order == (1, 0, 2)
 
 
-def test_without_a_trial_the_reference_is_measured_again():
+def test_without_a_trial_the_reference_is_measured_again() -> None:
     policy = fresh(0, 50, 0)
     slices(policy, WARM_UP + EXECUTE + OBSERVE, 10)  # likelihood of the first pair is now 50, so luck 50 is not enough
     assert slices(policy, EXECUTE, 10) == []
@@ -88,7 +88,7 @@ def test_without_a_trial_the_reference_is_measured_again():
     assert policy.order == (0, 1, 2)
 
 
-def test_warm_up_does_not_count():
+def test_warm_up_does_not_count() -> None:
     policy = fresh(0)
     slices(policy, WARM_UP, 1_000_000)
     slices(policy, EXECUTE, 10)
@@ -96,13 +96,13 @@ def test_warm_up_does_not_count():
     assert policy.order == (0, 1, 2)
 
 
-def test_a_filter_does_not_pass_its_guard():
+def test_a_filter_does_not_pass_its_guard() -> None:
     policy = fresh(0, 0, guards=((), (0,), ()))
     slices(policy, WARM_UP + 2 * EXECUTE, 10)
     assert policy.order == (0, 1, 2)
 
 
-def test_all_of_a_slice_counts_not_one_filter():
+def test_all_of_a_slice_counts_not_one_filter() -> None:
     policy = fresh(0)
     slices(policy, WARM_UP, 10)
     for _ in range(EXECUTE):
@@ -112,7 +112,7 @@ def test_all_of_a_slice_counts_not_one_filter():
     assert policy.order == (1, 0, 2)
 
 
-def test_the_reasons_say_what_was_tried_and_why_it_was_undone():
+def test_the_reasons_say_what_was_tried_and_why_it_was_undone() -> None:
     policy = fresh(0)
     verdicts = [policy.update(seen(3, busy_ns=[ns, 0, 0])) for ns in [10] * 25 + [12] * 10]
     first, second = (verdict for verdict in verdicts if verdict is not None)
@@ -120,12 +120,12 @@ def test_the_reasons_say_what_was_tried_and_why_it_was_undone():
     assert second.reason == "a before b, swapped back: 12 ns per slice was not below 10 ns"
 
 
-def test_one_filter_is_left_alone():
+def test_one_filter_is_left_alone() -> None:
     policy = DuckdbSwap(Pipeline(("a",)), None, np.random.default_rng(1))
     assert slices(policy, 200, 10) == []
 
 
-def test_a_restore_during_a_trial_undoes_no_other_swap():
+def test_a_restore_during_a_trial_undoes_no_other_swap() -> None:
     pipeline = Pipeline(("a", "b", "c"), guards=((), (), (1,)))
     policy = DuckdbSwap(pipeline, None, Draws(0))  # type: ignore[arg-type]
     slices(policy, WARM_UP + EXECUTE, 10)

@@ -27,20 +27,20 @@ def example_of(name: str, seed: int) -> checks.Example:
 
 
 @each_policy
-def test_a_policy_is_registered_by_its_own_name(name: str):
+def test_a_policy_is_registered_by_its_own_name(name: str) -> None:
     assert POLICIES[name].name == name
     assert check_policy(name) == POLICIES[name].defaults
 
 
 @each_policy
 @pytest.mark.parametrize("check", checks.ONCE, ids=lambda check: check.__name__)
-def test_what_is_checked_once(name: str, check: checks.Check):
+def test_what_is_checked_once(name: str, check: checks.Check) -> None:
     check(example_of(name, 0))
 
 
 @each_policy
 @pytest.mark.parametrize("check", [*checks.MANY, *checks.FEW], ids=lambda check: check.__name__)
-def test_what_is_checked_on_drawn_examples(name: str, check: checks.Check):
+def test_what_is_checked_on_drawn_examples(name: str, check: checks.Check) -> None:
     few = check in checks.FEW or (check in OF_TRIALS and name != "auto")
 
     @settings(max_examples=FEW_EXAMPLES if few else EXAMPLES)
@@ -52,11 +52,11 @@ def test_what_is_checked_on_drawn_examples(name: str, check: checks.Check):
 
 
 @each_policy
-def test_it_passes_assert_policy(name: str):
+def test_it_passes_assert_policy(name: str) -> None:
     assert_policy(POLICIES[name], examples=1, seed=7, leaves_out=LEAVES_OUT.get(name, ()))
 
 
-def test_a_snapshot_of_another_version_is_refused_unchanged():
+def test_a_snapshot_of_another_version_is_refused_unchanged() -> None:
     pipeline = Pipeline(("a", "b", "c"))
     policy, other = (example_of("auto", 0).fresh(pipeline, seed) for seed in (1, 3))
     checks._push(other, 40)
@@ -68,7 +68,7 @@ def test_a_snapshot_of_another_version_is_refused_unchanged():
     assert policy.snapshot() == before
 
 
-def test_a_loop_runs_built_in_policies_without_a_wrapper():
+def test_a_loop_runs_built_in_policies_without_a_wrapper() -> None:
     for name, cls in POLICIES.items():
         assert type(make_policy(name, Pipeline(("a", "b")), check_policy(name), None)) is cls
         assert type(make_policy(cls, Pipeline(("a", "b")), check_policy(cls), None)) is cls

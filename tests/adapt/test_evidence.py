@@ -37,7 +37,7 @@ def drop_shares(found: Evidence, *, old: bool = False) -> np.ndarray:
     return 1.0 - (table.weights @ table.passes) / table.weights.sum()
 
 
-def test_without_evidence_a_filter_drops_about_half():
+def test_without_evidence_a_filter_drops_about_half() -> None:
     found = evidence()
     found.add(ALL[:, :3] & False, ~ALL)
     table = found.table(ORDER, old=False)
@@ -45,13 +45,13 @@ def test_without_evidence_a_filter_drops_about_half():
     assert found.kept == 0.0
 
 
-def test_profiled_rows_show_what_each_filter_drops():
+def test_profiled_rows_show_what_each_filter_drops() -> None:
     found, rows = evidence(), rows_of(1, 300, 0.2, 0.5, 0.8)
     found.add(rows, None)
     assert drop_shares(found) == pytest.approx(rows.mean(axis=0), abs=HEDGE)
 
 
-def test_nothing_is_ever_certain():
+def test_nothing_is_ever_certain() -> None:
     """A filter that dropped every profiled row may let some pass, and one that dropped none may drop some."""
     found = evidence()
     found.add(np.tile([True, False, False], (400, 1)), None)
@@ -60,7 +60,7 @@ def test_nothing_is_ever_certain():
     assert 1.0 - HEDGE <= passes.max() < 1.0
 
 
-def test_a_filter_not_evaluated_drops_as_at_its_position():
+def test_a_filter_not_evaluated_drops_as_at_its_position() -> None:
     """The third filter was evaluated on no profiled row; in ordinary work it drops nine in ten."""
     found, rows = evidence(), rows_of(2, 200, 0.4, 0.4, 0.0)
     known = np.tile([True, True, False], (len(rows), 1))
@@ -69,14 +69,14 @@ def test_a_filter_not_evaluated_drops_as_at_its_position():
     assert found.table(ORDER, old=False).passes[:, 2] == pytest.approx(0.1, abs=0.03)
 
 
-def test_an_unprofiled_filter_drops_as_at_its_position():
+def test_an_unprofiled_filter_drops_as_at_its_position() -> None:
     found, rows = evidence(profiled=(True, True, False)), rows_of(3, 200, 0.4, 0.4, 0.0)
     found.add(rows, np.tile([True, True, False], (len(rows), 1)))
     found.count(seen(3, evaluated=[40, 20, 10], passed=[20, 10, 1]), ORDER)
     assert found.table(ORDER, old=False).passes[:, 2] == pytest.approx(0.1, abs=0.1)
 
 
-def test_profiled_rows_are_weighted_by_counts_of_regular_work():
+def test_profiled_rows_are_weighted_by_counts_of_regular_work() -> None:
     """The first filter dropped half of the profiled rows and the second the other half; of all dropped rows, the first
     dropped three in four."""
     found = evidence()
@@ -90,7 +90,7 @@ def test_profiled_rows_are_weighted_by_counts_of_regular_work():
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.3, 0.3), (1.0, 0.999)])
-def test_what_passes_everything_is_counted_and_never_all_of_it(share: float, expected: float):
+def test_what_passes_everything_is_counted_and_never_all_of_it(share: float, expected: float) -> None:
     found = evidence()
     for _ in range(10):
         rows = int(10_000 * share)
@@ -98,14 +98,14 @@ def test_what_passes_everything_is_counted_and_never_all_of_it(share: float, exp
     assert found.kept == pytest.approx(expected)
 
 
-def test_what_passes_follows_the_data():
+def test_what_passes_follows_the_data() -> None:
     found = evidence()
     for kept in [9_000] * 10 + [1_000] * 10:
         found.count(seen(3, evaluated=[10_000, kept, kept], passed=[kept] * 3), ORDER)
     assert found.kept == pytest.approx(0.1, abs=0.02)
 
 
-def test_an_update_without_rows_changes_nothing():
+def test_an_update_without_rows_changes_nothing() -> None:
     found = evidence()
     work(found, rows_of(4, 1_000, 0.5, 0.5, 0.5))
     before = found.kept, found.runs
@@ -113,7 +113,7 @@ def test_an_update_without_rows_changes_nothing():
     assert (found.kept, found.runs) == before
 
 
-def test_after_a_drift_a_few_new_rows_outweigh_many_old_ones():
+def test_after_a_drift_a_few_new_rows_outweigh_many_old_ones() -> None:
     found = evidence()
     old, new = np.tile([True, False, False], (400, 1)), np.tile([False, False, True], (60, 1))
     found.add(old, None)
@@ -130,7 +130,7 @@ def test_after_a_drift_a_few_new_rows_outweigh_many_old_ones():
 
 
 @pytest.mark.parametrize("alike", [True, False])
-def test_siblings_rows_count_if_they_look_like_the_workers_own(alike: bool):
+def test_siblings_rows_count_if_they_look_like_the_workers_own(alike: bool) -> None:
     found = evidence()
     mine, theirs = rows_of(5, 100, 0.2, 0.5, 0.8), rows_of(6, 400, *((0.2, 0.5, 0.8) if alike else (0.8, 0.5, 0.2)))
     found.add(mine, None)
@@ -138,14 +138,14 @@ def test_siblings_rows_count_if_they_look_like_the_workers_own(alike: bool):
     assert len(found.table(ORDER, old=False).passes) == (500 if alike else 100)
 
 
-def test_a_worker_without_rows_uses_those_of_siblings():
+def test_a_worker_without_rows_uses_those_of_siblings() -> None:
     found, theirs = evidence(), rows_of(7, 200, 0.2, 0.5, 0.8)
     found.add_siblings(np.concatenate([theirs, np.ones_like(theirs)], axis=1))
     assert drop_shares(found) == pytest.approx(theirs.mean(axis=0), abs=HEDGE)
 
 
 @pytest.mark.parametrize("together", [1, 64])
-def test_runs_of_similar_rows_are_detected_by_saved_calls(together: int):
+def test_runs_of_similar_rows_are_detected_by_saved_calls(together: int) -> None:
     """One row in a hundred reaches the second filter; alone, or 64 in a row. Slices have 128 rows."""
     rng = np.random.default_rng(8)
     found = evidence()
@@ -167,7 +167,7 @@ def test_runs_of_similar_rows_are_detected_by_saved_calls(together: int):
         assert found.runs < 0.2
 
 
-def test_another_worker_continues_from_the_profiled_rows():
+def test_another_worker_continues_from_the_profiled_rows() -> None:
     found, other = evidence(), evidence()
     found.add(rows_of(9, 200, 0.2, 0.5, 0.8), None)
     other.add(rows_of(10, 200, 0.8, 0.5, 0.2), None)

@@ -47,11 +47,11 @@ def probes(order: tuple[str, ...]) -> int:
 
 
 @pytest.mark.parametrize(("order", "count"), [(O1, 20), (O2, 18), (O3, 16)])
-def test_example_2_counts_probes(order: tuple[str, ...], count: int):
+def test_example_2_counts_probes(order: tuple[str, ...], count: int) -> None:
     assert probes(order) == count
 
 
-def test_example_2_third_order_is_optimal():
+def test_example_2_third_order_is_optimal() -> None:
     assert min(probes(order) for order in itertools.permutations(NAMES)) == probes(O3)
 
 
@@ -92,7 +92,7 @@ def loop_of(policy: str, plan: FilterPlan, *, window: int, alpha: float, slice_r
     return FilterLoop(chain, chosen, np.random.default_rng(1), slice_rows=slice_rows)
 
 
-def test_examples_3_to_5_window_matrix_and_correction():
+def test_examples_3_to_5_window_matrix_and_correction() -> None:
     loop = loop_of("a-greedy", set_filters(SETS), window=6, alpha=1.0, slice_rows=1)
     policy = loop.policy
     assert isinstance(policy, AGreedy)
@@ -158,7 +158,7 @@ def example_6(n: int, odd_one_at: int) -> FilterPlan:
 
 @pytest.mark.parametrize("slice_rows", [1, 100])
 @pytest.mark.parametrize("n", [2, 3, 5, 8, 12])
-def test_example_6_independent_against_a_greedy(n: int, slice_rows: int):
+def test_example_6_independent_against_a_greedy(n: int, slice_rows: int) -> None:
     # no value passes all filters, so that a window of 1000 holds ten rounds
     rounds, plan = [HIGH_AND_LOW] * 20, example_6(n, n - 1)
     independent = loop_of("independent", plan, window=1000, alpha=0.9, slice_rows=slice_rows)
@@ -171,7 +171,7 @@ def test_example_6_independent_against_a_greedy(n: int, slice_rows: int):
 @pytest.mark.parametrize(
     ("policy", "expected"), [("independent", 0.49 * 5 + 0.51), ("a-greedy", 1.49), ("sweep", 1.49)]
 )
-def test_example_6_from_any_written_order(policy: str, expected: float, odd_one_at: int):
+def test_example_6_from_any_written_order(policy: str, expected: float, odd_one_at: int) -> None:
     # The odd one drops 49 of 100 and the others 51, which is within alpha = 0.9: written first, Independent would leave
     # it there. The claim is of the invariant itself, alpha = 1.
     loop = loop_of(policy, example_6(5, odd_one_at), window=200, alpha=1.0, slice_rows=100)
@@ -211,7 +211,7 @@ def example_7(n: int) -> FilterPlan:
         *(pytest.param(1, n, marks=pytest.mark.long) for n in (10, 20)),
     ],
 )
-def test_example_7_local_swaps_sticks_where_a_greedy_does_not(n: int, slice_rows: int):
+def test_example_7_local_swaps_sticks_where_a_greedy_does_not(n: int, slice_rows: int) -> None:
     measured = {}
     for policy in ("local-swaps", "a-greedy"):
         plan = example_7(n)

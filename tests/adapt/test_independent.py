@@ -25,7 +25,7 @@ def runs(draw: st.DrawFn):
     return pipeline, settings, draw(st.lists(st.tuples(profile_tuples(n), costs_of(n)), min_size=1, max_size=8))
 
 
-def wrong_pairs(order, window, costs, alpha, guards, slack=0.0):
+def wrong_pairs(order, window, costs, alpha, guards, slack: float = 0.0):
     """Return the positions that should be reordered by their unconditional drops per unit of time."""
     rate = [sum(bits[k] for bits in window) / costs[k] for k in range(len(order))]
     return [
@@ -37,7 +37,7 @@ def wrong_pairs(order, window, costs, alpha, guards, slack=0.0):
 
 
 @given(runs())
-def test_the_relaxed_invariant_holds_after_every_update(run):
+def test_the_relaxed_invariant_holds_after_every_update(run) -> None:
     pipeline, settings, updates = run
     policy, window = Independent(pipeline, settings), deque(maxlen=settings.profile_window)
     for tuples, costs in updates:
@@ -53,7 +53,7 @@ def test_the_relaxed_invariant_holds_after_every_update(run):
             assert wrong_pairs(before, window, costs, settings.alpha, pipeline.guards, -SLACK) != []
 
 
-def test_it_does_not_see_correlation():
+def test_it_does_not_see_correlation() -> None:
     # the case of A-Greedy's test: b drops nothing that a does not drop already, and still comes before c
     tuples = [(True, True, False)] * 60 + [(False, False, True)] * 40
     policy = Independent(Pipeline(("c", "a", "b")), ProfileSettings(p=1.0, profile_window=100))
@@ -68,7 +68,7 @@ def tuples_that_drop(*counts: int) -> list[tuple[bool, ...]]:
     return [tuple(n < count for count in counts) for n in range(100)]
 
 
-def test_a_violation_moves_only_what_figure_5_reaches():
+def test_a_violation_moves_only_what_figure_5_reaches() -> None:
     # the third and fourth are within alpha of each other, and the violation at position 1 does not reach them
     policy = Independent(Pipeline(tuple("abcd")), ProfileSettings(p=1.0, profile_window=100, alpha=0.9))
     verdict = policy.update(seen(4, tuples_that_drop(50, 90, 40, 41)))
@@ -76,14 +76,14 @@ def test_a_violation_moves_only_what_figure_5_reaches():
     assert verdict.order == (1, 0, 2, 3)
 
 
-def test_a_violation_moves_nothing_before_it():
+def test_a_violation_moves_nothing_before_it() -> None:
     policy = Independent(Pipeline(tuple("abcd")), ProfileSettings(p=1.0, profile_window=100, alpha=0.9))
     verdict = policy.update(seen(4, tuples_that_drop(90, 91, 10, 40)))
     assert verdict is not None
     assert verdict.order == (0, 1, 3, 2)
 
 
-def test_equal_filters_keep_the_current_order():
+def test_equal_filters_keep_the_current_order() -> None:
     policy = Independent(Pipeline(tuple("abcd")), ProfileSettings(p=1.0, profile_window=100, alpha=0.9))
     assert policy.update(seen(4, tuples_that_drop(20, 50, 30, 40))).order == (1, 3, 2, 0)
     # now a and c drop the same: c stays before a when d goes to the front
@@ -91,5 +91,5 @@ def test_equal_filters_keep_the_current_order():
     assert verdict.order == (3, 1, 2, 0)
 
 
-def test_the_defaults_are_those_of_table_1():
+def test_the_defaults_are_those_of_table_1() -> None:
     assert Independent(Pipeline(("a",))).settings == ProfileSettings(p=0.005, profile_window=1000, alpha=0.9)

@@ -31,7 +31,7 @@ def rows_dropped(rows: int) -> np.ndarray:
 
 
 @pytest.mark.timeout(30)
-def test_auto_decides_in_a_bounded_time():
+def test_auto_decides_in_a_bounded_time() -> None:
     pipeline = layers()
     policy = make_policy("auto", pipeline, None, np.random.default_rng(1))
     dropped = rows_dropped(256)
@@ -44,14 +44,14 @@ def test_auto_decides_in_a_bounded_time():
 
 
 @pytest.mark.timeout(30)
-def test_the_greedy_order_is_found_in_a_bounded_time():
+def test_the_greedy_order_is_found_in_a_bounded_time() -> None:
     pipeline = layers()
     begun = time.process_time()
     assert pipeline.respects(greedy_order(rows_dropped(256), [1.0] * N, pipeline=pipeline))
     assert time.process_time() - begun < SECONDS
 
 
-def test_guards_of_guards_come_first_each_once():
+def test_guards_of_guards_come_first_each_once() -> None:
     """For a small chain in any written order, the order is valid and begins with the layers that are needed."""
     guards = ((2, 3), (2, 3), (), (), (0, 1), (0, 1))
     pipeline = Pipeline(tuple("abcdef"), guards)

@@ -25,7 +25,7 @@ def known_to_neighbours(bits: tuple[bool, ...], policy: LocalSwaps) -> tuple[boo
 
 
 @given(pipelines(hidden=False), st.data())
-def test_neighbours_swap_exactly_where_the_invariant_is_violated(pipeline: Pipeline, data):
+def test_neighbours_swap_exactly_where_the_invariant_is_violated(pipeline: Pipeline, data) -> None:
     n = len(pipeline)
     settings = ProfileSettings(p=1.0, profile_window=data.draw(st.sampled_from([5, 40, 200])), alpha=0.9)
     policy, window = LocalSwaps(pipeline, settings), deque(maxlen=settings.profile_window)
@@ -64,12 +64,12 @@ def test_neighbours_swap_exactly_where_the_invariant_is_violated(pipeline: Pipel
 
 
 @pytest.mark.parametrize(("tuples", "moves"), [(ENOUGH - 1, False), (ENOUGH, True)])
-def test_too_few_drops_decide_nothing(tuples: int, moves: bool):
+def test_too_few_drops_decide_nothing(tuples: int, moves: bool) -> None:
     policy = LocalSwaps(Pipeline(("a", "b")), ProfileSettings(p=1.0, profile_window=500))
     assert (policy.update(seen(2, [(False, True)] * tuples)) is not None) == moves
 
 
-def test_separate_pairs_swap_in_one_update_each_with_a_reason():
+def test_separate_pairs_swap_in_one_update_each_with_a_reason() -> None:
     policy = LocalSwaps(Pipeline(("a", "b", "c", "d")), ProfileSettings(p=1.0, profile_window=500))
     verdict = policy.update(seen(4, [(False, True, False, False)] * 40 + [(False, False, False, True)] * 40))
     assert verdict is not None
@@ -78,10 +78,10 @@ def test_separate_pairs_swap_in_one_update_each_with_a_reason():
     assert "position 3, d" in verdict.reason
 
 
-def test_a_filter_does_not_pass_its_guard():
+def test_a_filter_does_not_pass_its_guard() -> None:
     policy = LocalSwaps(Pipeline(("a", "b"), guards=((), (0,))), ProfileSettings(p=1.0, profile_window=500))
     assert policy.update(seen(2, [(False, True)] * 100)) is None
 
 
-def test_the_defaults_are_those_of_table_1():
+def test_the_defaults_are_those_of_table_1() -> None:
     assert LocalSwaps(Pipeline(("a",))).settings == ProfileSettings(p=0.01, profile_window=1000, alpha=0.9)

@@ -18,7 +18,7 @@ def runs(draw: st.DrawFn):
 
 
 @given(runs())
-def test_incremental_counts_are_those_of_the_definition(run):
+def test_incremental_counts_are_those_of_the_definition(run) -> None:
     order, batches, capacity = run
     n = len(order)
     view, window = MatrixView(order), deque()

@@ -37,7 +37,7 @@ def cost(order: tuple[int, ...], drops: np.ndarray, costs: list[int]) -> int:
 
 @settings(max_examples=150)
 @given(stable_streams(), st.sampled_from([0.3, 0.5, 0.9, 1.0]), st.sampled_from([1, 5, 31]))
-def test_a_greedy_is_within_four_over_alpha_of_the_best_order(stream, alpha: float, slice_rows: int):
+def test_a_greedy_is_within_four_over_alpha_of_the_best_order(stream, alpha: float, slice_rows: int) -> None:
     drops, costs = stream
     n = drops.shape[1]
     pipeline = Pipeline(tuple(f"f{k}" for k in range(n)))

@@ -41,7 +41,7 @@ def chain() -> tuple[tw.Predicate, ...]:
 KEPT = [x for x in ROWS.column("x").to_pylist() if x > 0 and 500 // x < 100 and x % 3 == 0]
 
 
-def test_filters_run_with_it_and_report_its_name(tmp_path: Path):
+def test_filters_run_with_it_and_report_its_name(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     keep = tw.filters(*chain(), policy=Forward, events=path, seed=1)
     assert [x for batch in keep.over(ROWS) for x in batch.column("x").to_pylist()] == KEPT
@@ -70,7 +70,7 @@ def test_joins_run_with_one_policy_per_stream():
     assert {section.policy for section in report.sections} == {"forward"}
 
 
-def test_queries_run_with_it_and_explain_shows_its_name():
+def test_queries_run_with_it_and_explain_shows_its_name() -> None:
     s = tw.session()
     times = pa.array(range(5_000), pa.timestamp("us"))
     s.stream("numbers", ROWS.append_column("t", times), time="t")
@@ -82,12 +82,12 @@ def test_queries_run_with_it_and_explain_shows_its_name():
     assert q.plan.policy == "forward"
 
 
-def test_simulations_take_it():
+def test_simulations_take_it() -> None:
     assert "'forward'" in repr(Selection("s", "a", *chain(), policy=Forward, p=0.1))
     assert "'forward'" in repr(MultiwayJoin("j", "a.k = b.k", 5, "t", policy=Forward))
 
 
-def test_its_settings_are_the_fields_of_its_defaults():
+def test_its_settings_are_the_fields_of_its_defaults() -> None:
     assert takes(Forward) == ("p", "patience")
     assert check_policy(Forward) == ForwardSettings()
     assert check_policy(Forward, p=0.1, patience=9) == ForwardSettings(0.1, 9)
@@ -111,7 +111,7 @@ def test_its_settings_are_the_fields_of_its_defaults():
         tw.filters(*chain(), policy=Plain, p=0.5)
 
 
-def test_without_a_name_it_is_shown_by_the_name_of_its_class():
+def test_without_a_name_it_is_shown_by_the_name_of_its_class() -> None:
     class Mine(Forward):
         name = None
 
@@ -121,13 +121,13 @@ def test_without_a_name_it_is_shown_by_the_name_of_its_class():
     assert keep.report().sections[0].policy == "Mine"
 
 
-def test_a_built_in_policy_may_be_passed_as_a_class():
+def test_a_built_in_policy_may_be_passed_as_a_class() -> None:
     keep = tw.filters(*chain(), policy=Auto, budget=0.1)
     list(keep.over(ROWS))
     assert keep.report().sections[0].policy == "auto"
 
 
-def test_a_report_does_not_say_that_it_never_profiled():
+def test_a_report_does_not_say_that_it_never_profiled() -> None:
     """It is unknown whether it profiles. For a built-in policy that does not, the report does not mention missing rows
     either."""
     assert derived("forward", 3, 100, 0) == "nothing better found"
@@ -162,7 +162,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_cannot_be_a_policy_is_refused_when_it_is_passed(what: str):
+def test_what_cannot_be_a_policy_is_refused_when_it_is_passed(what: str) -> None:
     given, message = REFUSED[what]
     s = tw.session()
     s.stream("numbers", ROWS.append_column("t", pa.array(range(5_000), pa.timestamp("us"))), time="t")
@@ -175,7 +175,7 @@ def test_what_cannot_be_a_policy_is_refused_when_it_is_passed(what: str):
             door()
 
 
-def test_the_environment_accepts_only_names(monkeypatch: pytest.MonkeyPatch):
+def test_the_environment_accepts_only_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THALWEG_POLICY", "tests.adapt.forward.Forward")
     with pytest.raises(
         tw.PlanError, match=r"^THALWEG_POLICY='tests.adapt.forward.Forward': .*pass your own class as policy= in code"
@@ -229,14 +229,14 @@ IN_THE_LOOP = {
 
 
 @pytest.mark.parametrize("what", IN_THE_LOOP)
-def test_a_wrong_answer_fails_the_query_and_changes_no_row(what: str):
+def test_a_wrong_answer_fails_the_query_and_changes_no_row(what: str) -> None:
     policy, message = IN_THE_LOOP[what]
     keep = tw.filters(*chain(), policy=policy, slice_rows=100)
     with pytest.raises(tw.PlanError, match=rf"policy 'broken' .*{message}.*assert_policy\(Broken\)"):
         list(keep.over(ROWS))
 
 
-def test_an_object_without_order_or_standing_is_refused_by_name():
+def test_an_object_without_order_or_standing_is_refused_by_name() -> None:
     class Empty(Forward):
         name = "empty"
 
@@ -248,7 +248,7 @@ def test_an_object_without_order_or_standing_is_refused_by_name():
         make_policy(del_standing, THREE, None, None)
 
 
-def test_a_snapshot_it_cannot_restore_raises_a_plan_error():
+def test_a_snapshot_it_cannot_restore_raises_a_plan_error() -> None:
     def fails(self: Any, snapshot: Any) -> None:
         raise AttributeError("of an older version")
 
@@ -257,7 +257,7 @@ def test_a_snapshot_it_cannot_restore_raises_a_plan_error():
         policy.restore(policy.snapshot())
 
 
-def test_its_snapshot_may_have_any_keys():
+def test_its_snapshot_may_have_any_keys() -> None:
     """A loop adds costs to a snapshot under separate names."""
 
     class Clashing(Forward):
@@ -276,7 +276,7 @@ def test_its_snapshot_may_have_any_keys():
     assert two.order == (2, 0, 1)
 
 
-def test_a_good_policy_passes():
+def test_a_good_policy_passes() -> None:
     with warnings.catch_warnings(action="error"):
         assert_policy(Forward, examples=10)
 
@@ -353,7 +353,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize("what", FOUND)
-def test_mistakes_are_reported_with_the_check_and_the_seed(what: str):
+def test_mistakes_are_reported_with_the_check_and_the_seed(what: str) -> None:
     policy, message = FOUND[what]
     with pytest.raises(AssertionError) as caught:
         assert_policy(policy, examples=30)
@@ -361,7 +361,7 @@ def test_mistakes_are_reported_with_the_check_and_the_seed(what: str):
     assert re.search(r"\(check \w+, seed=\d+\)$", str(caught.value))
 
 
-def test_an_error_can_be_reproduced_by_its_seed():
+def test_an_error_can_be_reproduced_by_its_seed() -> None:
     with pytest.raises(AssertionError) as caught:
         assert_policy(FOUND["names nothing"][0], examples=30)
     seed = int(str(caught.value).rpartition("seed=")[2].rstrip(")"))
@@ -369,12 +369,12 @@ def test_an_error_can_be_reproduced_by_its_seed():
         assert_policy(FOUND["names nothing"][0], examples=1, seed=seed)
 
 
-def test_what_a_snapshot_leaves_out_must_be_known():
+def test_what_a_snapshot_leaves_out_must_be_known() -> None:
     with pytest.raises(tw.PlanError, match="'trials'"):
         assert_policy(Forward, leaves_out=["trials"])
 
 
-def test_a_new_setting_of_a_policy_needs_no_line_elsewhere(monkeypatch: pytest.MonkeyPatch):
+def test_a_new_setting_of_a_policy_needs_no_line_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a built-in policy had one more setting, it would be read from the environment, checked and passed on."""
     from thalweg.adapt import registry
     from thalweg.runtime import settings

@@ -23,47 +23,47 @@ def extra(
     return found.extra_ns(order, reach or ALL, COSTS, rows_seen)
 
 
-def test_the_cost_depends_on_the_set_of_filters_before_it():
+def test_the_cost_depends_on_the_set_of_filters_before_it() -> None:
     """Filter 2 costs 500 ns per row after 0 and 1, and 10 elsewhere."""
     found = measured((0, 1, 2), [10.0, 10.0, 500.0])
     assert extra(found, (0, 1, 2)) == extra(found, (1, 0, 2)) == pytest.approx(490.0)
     assert extra(found, (2, 0, 1)) == extra(found, (0, 2, 1)) == extra(found, (1, 2, 0)) == 0.0
 
 
-def test_it_costs_more_only_on_the_rows_that_get_there():
+def test_it_costs_more_only_on_the_rows_that_get_there() -> None:
     found = measured((0, 1, 2), [10.0, 10.0, 500.0])
     assert extra(found, (0, 1, 2), reach=[1.0, 0.5, 0.1]) == pytest.approx(49.0)
 
 
 @pytest.mark.parametrize("per_row", [5.0, 10.0, 20.0])
-def test_costs_that_are_about_as_expected_or_lower_do_not_count(per_row: float):
+def test_costs_that_are_about_as_expected_or_lower_do_not_count(per_row: float) -> None:
     assert extra(measured((0, 1, 2), [10.0, 10.0, per_row]), (0, 1, 2)) == 0.0
 
 
-def test_one_measurement_is_not_enough():
+def test_one_measurement_is_not_enough() -> None:
     assert extra(measured((0, 1, 2), [10.0, 10.0, 500.0], times=1), (0, 1, 2)) == 0.0
 
 
-def test_an_interrupted_call_does_not_count():
+def test_an_interrupted_call_does_not_count() -> None:
     found = measured((0, 1, 2), [10.0, 10.0, 10_000.0], times=3)
     found.record((0, 1, 2), [1_000] * 3, [10_000] * 3, 1_000)
     assert extra(found, (0, 1, 2)) == 0.0
 
 
-def test_a_handful_of_rows_does_not_count():
+def test_a_handful_of_rows_does_not_count() -> None:
     found = PositionalCosts()
     for _ in range(5):
         found.record((0, 1, 2), [1_000, 1_000, 3], [10_000, 10_000, 100_000], 1_000)
     assert extra(found, (0, 1, 2)) == 0.0
 
 
-def test_a_measurement_is_valid_only_for_a_while():
+def test_a_measurement_is_valid_only_for_a_while() -> None:
     found = measured((0, 1, 2), [10.0, 10.0, 500.0], rows_seen=1_000)
     assert extra(found, (0, 1, 2), rows_seen=2_000) > 0.0
     assert extra(found, (0, 1, 2), rows_seen=1_000_000) == 0.0
 
 
-def test_after_a_new_measurement_only_the_new_cost_counts():
+def test_after_a_new_measurement_only_the_new_cost_counts() -> None:
     """The filter has become cheaper in the meantime, or more expensive."""
     for ns, expected in ((10.0, 0.0), (5_000.0, 4_990.0)):
         found = measured((0, 1, 2), [10.0, 10.0, 500.0], rows_seen=1_000)
@@ -72,18 +72,18 @@ def test_after_a_new_measurement_only_the_new_cost_counts():
         assert extra(found, (0, 1, 2), rows_seen=1_000_001) == pytest.approx(expected)
 
 
-def test_when_the_data_moves_it_is_forgotten():
+def test_when_the_data_moves_it_is_forgotten() -> None:
     found = measured((0, 1, 2), [10.0, 10.0, 500.0])
     found.clear()
     assert extra(found, (0, 1, 2)) == 0.0
 
 
-def test_a_clock_that_goes_back_is_no_gain():
+def test_a_clock_that_goes_back_is_no_gain() -> None:
     found = measured((0, 1, 2), [10.0, 10.0, -500.0])
     assert extra(found, (0, 1, 2)) == 0.0
 
 
-def test_memory_stops_growing():
+def test_memory_stops_growing() -> None:
     """Sixteen filters can come after half a million combinations of a filter and a set."""
     n = 16
     found = PositionalCosts()

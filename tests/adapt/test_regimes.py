@@ -30,22 +30,22 @@ def regimes(every: int, moves: int) -> Regimes:
     return found
 
 
-def test_only_data_that_keeps_moving_is_volatile():
+def test_only_data_that_keeps_moving_is_volatile() -> None:
     assert regimes(100, 10).volatile(1_001, profiling_budget())
     assert not regimes(10_000_000, 10).volatile(100_000_001, profiling_budget())
 
 
-def test_a_few_moves_do_not_make_data_volatile():
+def test_a_few_moves_do_not_make_data_volatile() -> None:
     assert not regimes(100, LEAST_MOVES - 1).volatile(1_000, profiling_budget())
 
 
-def test_data_that_stops_moving_is_followed_again():
+def test_data_that_stops_moving_is_followed_again() -> None:
     found = regimes(100, 10)
     assert found.volatile(2_000, profiling_budget())
     assert not found.volatile(100_000_000, profiling_budget())
 
 
-def test_recent_moves_count_more_than_old_ones():
+def test_recent_moves_count_more_than_old_ones() -> None:
     found = regimes(100, 20)
     rows = 2_000
     for _ in range(8):
@@ -54,7 +54,7 @@ def test_recent_moves_count_more_than_old_ones():
     assert not found.volatile(rows, profiling_budget())
 
 
-def test_two_moves_at_the_same_row_are_no_error():
+def test_two_moves_at_the_same_row_are_no_error() -> None:
     found = Regimes()
     for _ in range(6):
         found.move(0)
@@ -62,7 +62,7 @@ def test_two_moves_at_the_same_row_are_no_error():
     assert found.moved_at == 0
 
 
-def test_unknown_costs_do_not_make_data_volatile():
+def test_unknown_costs_do_not_make_data_volatile() -> None:
     """Nothing has been accounted for: nan is not a reason to give up."""
     assert math.isnan(ProfilingBudget(0.02).row_ns)
     assert not regimes(10_000_000, 10).volatile(100_000_001, ProfilingBudget(0.02))
@@ -70,7 +70,7 @@ def test_unknown_costs_do_not_make_data_volatile():
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("every", [150, 1_000])
-def test_alternating_data_costs_about_the_best_fixed_order(every: int, seed: int):
+def test_alternating_data_costs_about_the_best_fixed_order(every: int, seed: int) -> None:
     """The data alternates between two kinds of rows: F0 drops one of them, F1 the other, and F2 some of both."""
     rng = np.random.default_rng(seed)
     rows = 240_000
@@ -84,7 +84,7 @@ def test_alternating_data_costs_about_the_best_fixed_order(every: int, seed: int
     assert len([switch for switch in stream.loop.work.switches if switch.at > rows // 2]) <= 12
 
 
-def test_data_that_stays_for_a_while_is_followed():
+def test_data_that_stays_for_a_while_is_followed() -> None:
     rng = np.random.default_rng(3)
     phases = [rng.random((60_000, 3)) < ((0.05, 0.95, 0.9) if i % 2 else (0.95, 0.05, 0.9)) for i in range(8)]
     units = (8.0, 8.0, 8.0)

@@ -20,7 +20,7 @@ def refusal(*args: Any, **given: Any) -> str:
     return str(caught.value)
 
 
-def test_the_error_for_an_unknown_policy_suggests_and_lists():
+def test_the_error_for_an_unknown_policy_suggests_and_lists() -> None:
     message = refusal("sweeep")
     assert "'sweeep'" in message
     assert "did you mean 'sweep'" in message
@@ -28,16 +28,16 @@ def test_the_error_for_an_unknown_policy_suggests_and_lists():
 
 
 @pytest.mark.parametrize("name", [7, "", None, ["a-greedy"]])
-def test_a_value_that_is_not_a_name_is_refused_the_same_way(name: Any):
+def test_a_value_that_is_not_a_name_is_refused_the_same_way(name: Any) -> None:
     assert repr(name) in refusal(name)
 
 
-def test_the_four_of_the_paper_profile_and_the_others_do_not():
+def test_the_four_of_the_paper_profile_and_the_others_do_not() -> None:
     assert PROFILING == ["a-greedy", "sweep", "independent", "local-swaps"]
     assert set(POLICIES) - set(PROFILING) == {"auto", "static", "duckdb-swap", "velox-rank"}
 
 
-def test_auto_takes_a_budget_and_nothing_else():
+def test_auto_takes_a_budget_and_nothing_else() -> None:
     assert check_policy("auto") == BudgetSettings(0.02)
     assert check_policy("auto", budget=0.1) == BudgetSettings(0.1)
     assert "leave out p, profile_window" in refusal("auto", p=0.1, profile_window=5)
@@ -45,12 +45,12 @@ def test_auto_takes_a_budget_and_nothing_else():
 
 
 @pytest.mark.parametrize("budget", [0.0, -0.1, 0.6, "much", True])
-def test_an_invalid_budget_is_refused_with_its_value(budget: Any):
+def test_an_invalid_budget_is_refused_with_its_value(budget: Any) -> None:
     assert f"budget={budget!r}" in refusal("auto", budget=budget)
 
 
 @pytest.mark.parametrize("name", PROFILING)
-def test_given_settings_replace_only_their_own_defaults(name: str):
+def test_given_settings_replace_only_their_own_defaults(name: str) -> None:
     defaults = POLICIES[name].defaults
     assert check_policy(name, p=0.3) == ProfileSettings(0.3, defaults.profile_window, defaults.alpha)
     assert check_policy(name, profile_window=7) == ProfileSettings(defaults.p, 7, defaults.alpha)
@@ -59,7 +59,7 @@ def test_given_settings_replace_only_their_own_defaults(name: str):
 
 @pytest.mark.parametrize("name", ["static", "duckdb-swap", "velox-rank"])
 @pytest.mark.parametrize("given", [{"p": 0.1}, {"profile_window": 5}, {"alpha": 0.5}, {"p": 0.1, "alpha": 0.5}])
-def test_profiling_settings_are_refused_without_profiling(name: str, given: dict[str, Any]):
+def test_profiling_settings_are_refused_without_profiling(name: str, given: dict[str, Any]) -> None:
     message = refusal(name, **given)
     assert repr(name) in message
     assert all(key in message for key in given)
@@ -82,7 +82,7 @@ def test_profiling_settings_are_refused_without_profiling(name: str, given: dict
         ({"alpha": "low"}, "above 0"),
     ],
 )
-def test_the_error_for_a_bad_number_has_the_value_and_the_range(given: dict[str, Any], word: str):
+def test_the_error_for_a_bad_number_has_the_value_and_the_range(given: dict[str, Any], word: str) -> None:
     message = refusal("a-greedy", **given)
     ((key, value),) = given.items()
     assert f"{key}={value!r}" in message
@@ -90,7 +90,7 @@ def test_the_error_for_a_bad_number_has_the_value_and_the_range(given: dict[str,
 
 
 @pytest.mark.parametrize("budget", [5e-324, 1e-305, 1e-9])
-def test_a_tiny_budget_works(budget: float):
+def test_a_tiny_budget_works(budget: float) -> None:
     keep = tw.filters(
         tw.predicate(lambda x: x % 2 == 0, "x", name="even"), tw.predicate(lambda x: x > 50, "x", name="large"),
         policy="auto", budget=budget,

@@ -31,7 +31,7 @@ def run_workers(chain: DrawnChain, seed: int, *, shared: bool) -> list[VirtualSt
     return streams
 
 
-def test_workers_that_share_work_less_than_workers_that_do_not():
+def test_workers_that_share_work_less_than_workers_that_do_not() -> None:
     spent, trials = {}, 0
     for shared in (False, True):
         streams = []
@@ -44,7 +44,7 @@ def test_workers_that_share_work_less_than_workers_that_do_not():
     assert spent[True] < 0.97 * spent[False]
 
 
-def test_a_new_worker_knows_the_costs_that_siblings_found():
+def test_a_new_worker_knows_the_costs_that_siblings_found() -> None:
     costs = {"cost_ns": [2_000.0, 60.0], "fixed_ns": [0, 200_000], "error_ns": [20.0, 1.0]}
     pool = MemoryPool([Gift(1, NOTHING, False, costs)], 0)
     stream = VirtualStream((8.0, 60 / UNIT_NS), "auto", 1, pool=pool, fixed_ns=(0, 200_000))
@@ -71,12 +71,12 @@ def warm_stream() -> tuple[VirtualStream, MemoryPool]:
 
 
 @pytest.mark.parametrize("error", [None, 1_000.0, 1e6])
-def test_a_well_known_cost_is_not_replaced_by_a_less_certain_one(error: float | None):
+def test_a_well_known_cost_is_not_replaced_by_a_less_certain_one(error: float | None) -> None:
     stream, pool = warm_stream()
     assert siblings_say(stream, pool, 50_000.0, error) == pytest.approx(2_000.0, rel=0.1)
 
 
-def test_own_calls_correct_the_cost_from_a_sibling():
+def test_own_calls_correct_the_cost_from_a_sibling() -> None:
     """A sibling's machine may be slower: its cost is taken over, and after a few calls this worker's own counts."""
     stream, pool = warm_stream()
     siblings_say(stream, pool, 20_000.0, 0.0)
@@ -85,7 +85,7 @@ def test_own_calls_correct_the_cost_from_a_sibling():
     assert stream.loop.cost_ns()[1] == pytest.approx(2_000.0, rel=0.2)
 
 
-def test_costs_that_siblings_do_not_know_are_passed_over():
+def test_costs_that_siblings_do_not_know_are_passed_over() -> None:
     costs = {"cost_ns": [None, None], "fixed_ns": [None, None], "error_ns": [None, None]}
     pool = MemoryPool([Gift(1, NOTHING, False, costs), Gift(2, NOTHING, False, {})], 0)
     stream = VirtualStream((8.0, 8.0), "auto", 5, pool=pool)
@@ -94,7 +94,7 @@ def test_costs_that_siblings_do_not_know_are_passed_over():
     assert not any(math.isnan(ns) for ns in stream.loop.cost_ns())
 
 
-def test_what_a_trial_found_is_given_at_once():
+def test_what_a_trial_found_is_given_at_once() -> None:
     """Before anything else is shared: the gift that follows a trial knows its candidate."""
     given = 0
     for seed in range(300, 312):
@@ -117,7 +117,7 @@ def test_what_a_trial_found_is_given_at_once():
     assert given > 0
 
 
-def test_what_one_worker_has_tried_the_others_need_not_try():
+def test_what_one_worker_has_tried_the_others_need_not_try() -> None:
     """Over some chains: fewer trials than if each tried for itself, less lost by them, and no more work."""
     trials, losses, spent = {}, {}, {}
     for shared in (False, True):
@@ -133,7 +133,7 @@ def test_what_one_worker_has_tried_the_others_need_not_try():
     assert spent[True] < spent[False]
 
 
-def test_a_trial_with_a_shared_cost_has_more_than_one_row():
+def test_a_trial_with_a_shared_cost_has_more_than_one_row() -> None:
     lost = {}
     for seed in range(300, 312):
         chain = DrawnChain.of(seed, least=8, most_rows=40_000)

@@ -16,7 +16,7 @@ def rows_of(seed: int, rows: int, *shares: float) -> np.ndarray:
     return np.random.default_rng(seed).random((rows, len(shares))) < shares
 
 
-def test_the_first_slice_has_a_handful_of_rows():
+def test_the_first_slice_has_a_handful_of_rows() -> None:
     for seed in range(10):
         chain = DrawnChain.of(seed, most_rows=5_000)
         stream = chain.stream(seed)
@@ -27,7 +27,7 @@ def test_the_first_slice_has_a_handful_of_rows():
 
 
 @pytest.mark.parametrize("row_ns", [1e4, 1e5, 1e6])
-def test_no_first_slice_is_much_longer_than_all_before(row_ns: float):
+def test_no_first_slice_is_much_longer_than_all_before(row_ns: float) -> None:
     """A slice of a thousand rows of a millisecond each would take a second in an order that was never checked."""
     stream = VirtualStream((row_ns / UNIT_NS, 8.0, 8.0), "auto", 1)
     slices = watch_slices(stream)
@@ -37,7 +37,7 @@ def test_no_first_slice_is_much_longer_than_all_before(row_ns: float):
         assert one.ns <= 2.5 * one.begun_ns + URGENT_NS
 
 
-def test_slices_are_long_if_calls_have_a_fixed_cost():
+def test_slices_are_long_if_calls_have_a_fixed_cost() -> None:
     """With a millisecond per call and rows that cost almost nothing, nearly the whole batch is one slice. Calls that
     cost nothing do not need that."""
     passed = rows_of(2, 200_000, 0.5, 0.5)
@@ -54,7 +54,7 @@ def test_slices_are_long_if_calls_have_a_fixed_cost():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_slice_stays_short_when_an_expensive_filter_gets_more(seed: int):
+def test_a_slice_stays_short_when_an_expensive_filter_gets_more(seed: int) -> None:
     """F0 drops 99 rows in 100, and later 90: the first slice of the new data was chosen before the change could be
     known."""
     stream = VirtualStream((1.0, 240.0), "auto", seed)
@@ -64,7 +64,7 @@ def test_a_slice_stays_short_when_an_expensive_filter_gets_more(seed: int):
     assert max(one.ns for one in slices) <= 1.5 * SLIP_NS
 
 
-def test_after_a_drift_slices_are_short_and_grow_back():
+def test_after_a_drift_slices_are_short_and_grow_back() -> None:
     stream = VirtualStream((8.0, 8.0, 8.0), "auto", 3)
     slices = watch_slices(stream)
     stream.process(rows_of(3, 200_000, 0.1, 0.5, 0.9))
@@ -78,7 +78,7 @@ def test_after_a_drift_slices_are_short_and_grow_back():
     assert float(np.median([one.rows for one in slices[-10:]])) >= 0.5 * settled
 
 
-def test_an_alarm_never_makes_slices_longer():
+def test_an_alarm_never_makes_slices_longer() -> None:
     length = SliceLength()
     length.urge(0.0, 1.0)
     assert length.rows <= FIRST_ROWS
@@ -87,7 +87,7 @@ def test_an_alarm_never_makes_slices_longer():
     assert 1 <= length.rows <= 64
 
 
-def test_one_filter_gets_the_longest_slices_at_once():
+def test_one_filter_gets_the_longest_slices_at_once() -> None:
     """There is nothing to order, so there is no reason to begin carefully."""
     stream = VirtualStream((1.0,), "auto", 1)
     slices = watch_slices(stream)

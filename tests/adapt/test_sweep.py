@@ -26,7 +26,7 @@ def known_to_sweep(bits: tuple[bool, ...], policy: Sweep) -> tuple[bool, ...]:
 
 
 @given(pipelines(least=2, hidden=False), st.data())
-def test_a_stage_ends_with_its_tuples_or_with_a_violation(pipeline: Pipeline, data):
+def test_a_stage_ends_with_its_tuples_or_with_a_violation(pipeline: Pipeline, data) -> None:
     n = len(pipeline)
     policy = Sweep(pipeline, ProfileSettings(p=1.0, profile_window=data.draw(st.integers(1, 60)), alpha=0.9))
     stage: list[tuple[bool, ...]] = []
@@ -59,7 +59,7 @@ def test_a_stage_ends_with_its_tuples_or_with_a_violation(pipeline: Pipeline, da
             assert policy.j == j
 
 
-def test_positions_2_to_n_take_turns():
+def test_positions_2_to_n_take_turns() -> None:
     policy = Sweep(Pipeline(("a", "b", "c", "d")), ProfileSettings(p=1.0, profile_window=2))
     turns = []
     for _ in range(7):
@@ -69,14 +69,14 @@ def test_positions_2_to_n_take_turns():
 
 
 @pytest.mark.parametrize(("tuples", "moves"), [(ENOUGH - 1, False), (ENOUGH, True)])
-def test_too_few_drops_decide_nothing(tuples: int, moves: bool):
+def test_too_few_drops_decide_nothing(tuples: int, moves: bool) -> None:
     policy = Sweep(Pipeline(("a", "b")), ProfileSettings(p=1.0, profile_window=500))
     verdict = policy.update(seen(2, [(False, True)] * tuples))
     assert (verdict is not None) == moves
 
 
 @given(pipelines(least=2, most=6, guarded=False, hidden=False), st.data())
-def test_on_a_stable_stream_it_converges_to_the_greedy_invariant(pipeline: Pipeline, data):
+def test_on_a_stable_stream_it_converges_to_the_greedy_invariant(pipeline: Pipeline, data) -> None:
     n = len(pipeline)
     alpha = data.draw(st.sampled_from([0.5, 0.9]))
     patterns = data.draw(st.lists(st.tuples(*[st.booleans()] * n).filter(any), min_size=1, max_size=12))
@@ -95,11 +95,11 @@ def test_on_a_stable_stream_it_converges_to_the_greedy_invariant(pipeline: Pipel
     assert all(sorted(a) == sorted(b) for a, b in pairwise(orders))
 
 
-def test_the_defaults_are_those_of_table_1():
+def test_the_defaults_are_those_of_table_1() -> None:
     assert Sweep(Pipeline(("a",))).settings == ProfileSettings(p=0.01, profile_window=500, alpha=0.9)
 
 
-def test_the_rear_of_a_chain_is_corrected_too():
+def test_the_rear_of_a_chain_is_corrected_too() -> None:
     """Few rows get there: a stage sees about eight drops of its pair. An expensive filter must not stay because there
     are no more."""
     policy, rng = Sweep(Pipeline(tuple("abcdefgh"))), np.random.default_rng(5)

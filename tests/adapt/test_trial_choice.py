@@ -65,7 +65,7 @@ class Rear:
         )  # fmt: skip
 
 
-def test_a_filter_that_may_cost_much_less_than_it_seems_is_tried():
+def test_a_filter_that_may_cost_much_less_than_it_seems_is_tried() -> None:
     trial, why_not = Rear().choose()
     assert trial is not None
     assert (trial.order, trial.candidate, why_not) == ((1, 0), 1, "")
@@ -82,11 +82,11 @@ def test_a_filter_that_may_cost_much_less_than_it_seems_is_tried():
         Rear(drops=0.0),  # it would gain nothing there
     ],
 )
-def test_without_uncertainty_or_gain_there_is_no_trial(nothing_to_try: Rear):
+def test_without_uncertainty_or_gain_there_is_no_trial(nothing_to_try: Rear) -> None:
     assert nothing_to_try.choose() == (None, "")
 
 
-def test_a_filter_is_tried_again_after_twice_as_many_rows():
+def test_a_filter_is_tried_again_after_twice_as_many_rows() -> None:
     assert Rear().choose(rows_seen=199_999, tried=100_000)[0] is None
     assert Rear().choose(rows_seen=200_000, tried=100_000)[0] is not None
 
@@ -96,13 +96,13 @@ def test_a_filter_is_tried_again_after_twice_as_many_rows():
 )
 def test_when_trials_used_up_their_share_the_reason_says_so(
     profiling_budget: ProfilingBudget,
-):
+) -> None:
     trial, why_not = Rear().choose(profiling_budget)
     assert trial is None
     assert why_not.startswith("held back by the budget: a trial of F1 may save up to")
 
 
-def test_a_trial_that_would_show_too_little_is_held_back():
+def test_a_trial_that_would_show_too_little_is_held_back() -> None:
     """To show more than its largest call, it would need more rows than the batch has or the budget allows."""
     for rear, batch_rows, rows_seen in (
         (Rear(most_rows=4_000), 3_000.0, 100_000),
@@ -113,7 +113,7 @@ def test_a_trial_that_would_show_too_little_is_held_back():
         assert why_not.startswith("held back: measuring F1")
 
 
-def test_it_begins_with_few_rows_and_takes_more_as_more_is_known():
+def test_it_begins_with_few_rows_and_takes_more_as_more_is_known() -> None:
     """Each trial makes the largest call larger: the next has more rows than that, until a batch is reached."""
     most_rows, sizes = 8, []
     for step in range(6):
@@ -128,7 +128,7 @@ def test_it_begins_with_few_rows_and_takes_more_as_more_is_known():
     assert sizes == sorted(sizes)
 
 
-def test_the_more_a_row_may_cost_the_fewer_rows_are_tried():
+def test_the_more_a_row_may_cost_the_fewer_rows_are_tried() -> None:
     sizes = [Rear(most=most, most_rows=1).choose(rows_seen=20_000)[0] for most in (1e3, 1e5, 1e6, 1e7)]
     rows = [0 if trial is None else trial.rows for trial in sizes]
     assert rows == sorted(rows, reverse=True)
@@ -150,7 +150,7 @@ def drawn(seed: int) -> tuple[CostModel, Walk, Costs, ProfilingBudget, np.ndarra
     return model, model.walk(tuple(range(n))), bounds, profiling_budget, dropped, rng
 
 
-def test_no_more_is_tried_than_it_may_save_and_than_may_be_spent():
+def test_no_more_is_tried_than_it_may_save_and_than_may_be_spent() -> None:
     """Compared with brute force on the table: the rows that reach the candidate only because of the trial, at the upper
     bound of their cost; and what the order with the candidate in front would save, at the lower bound."""
     trials = 0

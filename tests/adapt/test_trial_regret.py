@@ -33,7 +33,7 @@ def trials_of(seed: int, noise: float) -> tuple[tuple[Tried, ...], VirtualStream
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.05])
-def test_what_a_trial_truly_loses_is_booked(noise: float):
+def test_what_a_trial_truly_loses_is_booked(noise: float) -> None:
     """A chain's trials may lose one call more than is booked: whether a call is made in a slice at all is chance. Over
     all chains that evens out."""
     true_ns = booked_ns = 0.0
@@ -49,7 +49,7 @@ def test_what_a_trial_truly_loses_is_booked(noise: float):
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.05])
-def test_trials_never_lose_more_than_their_share_of_the_budget(noise: float):
+def test_trials_never_lose_more_than_their_share_of_the_budget(noise: float) -> None:
     """By the true costs, apart from one call whose fixed cost could not be known."""
     for seed in CHAINS:
         trials, _, chain = trials_of(seed, noise)
@@ -60,7 +60,7 @@ def test_trials_never_lose_more_than_their_share_of_the_budget(noise: float):
             assert max(true, booked) <= may + float(chain.fixed_ns.max()), f"chain {seed}"
 
 
-def test_a_filter_is_tried_again_only_after_twice_the_rows():
+def test_a_filter_is_tried_again_only_after_twice_the_rows() -> None:
     again = 0
     for seed in CHAINS:
         last: dict[int, Tried] = {}
@@ -73,7 +73,7 @@ def test_a_filter_is_tried_again_only_after_twice_the_rows():
     assert again > 0
 
 
-def test_trials_lead_to_better_orders():
+def test_trials_lead_to_better_orders() -> None:
     """Some filters that were tried are moved forward and stay there; others are not, and the order is kept."""
     moved = kept = 0
     for seed in CHAINS:
@@ -88,7 +88,7 @@ def test_trials_lead_to_better_orders():
     assert kept > 0
 
 
-def test_the_order_chosen_keeps_the_bound_on_the_regret():
+def test_the_order_chosen_keeps_the_bound_on_the_regret() -> None:
     """Data and costs that do not change, independent rows, no guards, no fixed costs: after every batch, the bound that
     `thalweg.adapt.auto` states for the profiled rows it has, at one in a hundred."""
     checked = 0
@@ -113,7 +113,7 @@ def test_the_order_chosen_keeps_the_bound_on_the_regret():
 
 
 @pytest.mark.parametrize("row_ns", [1e6, 1e5])
-def test_a_trial_of_an_expensive_filter_has_few_rows(row_ns: float):
+def test_a_trial_of_an_expensive_filter_has_few_rows(row_ns: float) -> None:
     """It drops nearly everything, so if it were cheap it should be first; its cost is unknown before it is called."""
     passed = np.random.default_rng(1).random((40_000, 3)) < (0.3, 0.5, 0.02)
     units = (8.0, 8.0, row_ns / UNIT_NS)

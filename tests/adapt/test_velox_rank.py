@@ -12,7 +12,7 @@ from thalweg.plan import Pipeline
 
 
 @given(pipelines(), st.data())
-def test_it_is_sorted_by_time_per_dropped_row_since_the_start(pipeline: Pipeline, data):
+def test_it_is_sorted_by_time_per_dropped_row_since_the_start(pipeline: Pipeline, data) -> None:
     n = len(pipeline)
     policy = VeloxRank(pipeline)
     time, drops = [0] * n, [0] * n
@@ -30,7 +30,7 @@ def test_it_is_sorted_by_time_per_dropped_row_since_the_start(pipeline: Pipeline
         assert (verdict is None) == (policy.order == before)
 
 
-def test_old_rows_weigh_as_much_as_new_ones():
+def test_old_rows_weigh_as_much_as_new_ones() -> None:
     policy = VeloxRank(Pipeline(("a", "b")))
     policy.update(seen(2, evaluated=[1000, 500], passed=[500, 499], busy_ns=[1000, 5000]))
     assert policy.order == (0, 1)
@@ -39,7 +39,7 @@ def test_old_rows_weigh_as_much_as_new_ones():
     assert policy.order == (0, 1)
 
 
-def test_the_reason_gives_both_times():
+def test_the_reason_gives_both_times() -> None:
     verdict = VeloxRank(Pipeline(("a", "b"))).update(seen(2, evaluated=[100, 50], passed=[50, 5], busy_ns=[9000, 450]))
     assert verdict is not None
     assert verdict.reason == "b takes 10 ns per dropped row, a takes 180 ns"

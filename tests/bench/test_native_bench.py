@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
+from pyspark.sql import SparkSession
 
 pytest.importorskip("numba")
 
 from bench import native
 
 
-def test_quick_run(spark, capsys: pytest.CaptureFixture[str]):
+def test_quick_run(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
     assert native.main(["--quick"], spark) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
     assert lines[0]["order"][:2] == ["recent", "error"]

@@ -7,6 +7,7 @@ import sys
 import threading
 
 import pytest
+from pyspark.sql import SparkSession
 
 from bench import walk
 
@@ -17,7 +18,7 @@ def test_in_this_process(name: str) -> None:
     assert len(found) <= walk.LIMITS[name], "\n".join(found)
 
 
-def test_on_the_driver_of_spark(spark) -> None:
+def test_on_the_driver_of_spark(spark: SparkSession) -> None:
     found = walk.driver(spark)
     assert len(found) <= walk.LIMITS[walk.DRIVER], "\n".join(found)
 
@@ -48,7 +49,9 @@ def test_calls_in_other_threads_count() -> None:
     assert list(seen) == ["plan/filter_plan.py"]
 
 
-def test_a_walk_that_is_too_long_fails_the_command(monkeypatch, capsys) -> None:
+def test_a_walk_that_is_too_long_fails_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert walk.main(["filter", "--list"]) == 0
     printed = capsys.readouterr().out
     assert "files, at most" in printed

@@ -49,7 +49,7 @@ def valid(pipeline: Pipeline) -> list[tuple[int, ...]]:
 
 
 @given(cases())
-def test_the_cost_of_an_order_is_that_of_running_every_tuple(case):
+def test_the_cost_of_an_order_is_that_of_running_every_tuple(case) -> None:
     pipeline, dropped, times, weights = case
     for order in valid(pipeline)[:10]:
         expected = float(plain_cost(order, dropped, times, weights))
@@ -59,7 +59,7 @@ def test_the_cost_of_an_order_is_that_of_running_every_tuple(case):
 
 
 @given(cases())
-def test_equation_1_is_the_cost_over_the_table(case):
+def test_equation_1_is_the_cost_over_the_table(case) -> None:
     pipeline, dropped, times, weights = case
     order = pipeline.start
     drops, alive = [], list(zip(dropped.tolist(), weights, strict=True))
@@ -72,7 +72,7 @@ def test_equation_1_is_the_cost_over_the_table(case):
 
 
 @given(cases())
-def test_the_best_order_is_the_best_of_all_permutations(case):
+def test_the_best_order_is_the_best_of_all_permutations(case) -> None:
     pipeline, dropped, times, weights = case
     order, cost = best_order(dropped, times, np.array(weights, float), pipeline)
     assert order in valid(pipeline)
@@ -82,7 +82,7 @@ def test_the_best_order_is_the_best_of_all_permutations(case):
 
 
 @given(cases())
-def test_without_a_pipeline_every_order_is_allowed(case):
+def test_without_a_pipeline_every_order_is_allowed(case) -> None:
     _, dropped, times, _ = case
     n = dropped.shape[1]
     ones = [1] * len(dropped)
@@ -115,7 +115,7 @@ def test_the_best_order_with_fixed_costs_is_the_best_of_all(case, data):
     assert cost == pytest.approx(float(best))
 
 
-def test_more_slices_than_are_processed_together():
+def test_more_slices_than_are_processed_together() -> None:
     rng = np.random.default_rng(5)
     dropped = rng.random((1000, 3)) < [0.3, 0.6, 0.9]
     starts = np.unique(np.append(0, rng.integers(0, 1000, 300)))
@@ -126,18 +126,18 @@ def test_more_slices_than_are_processed_together():
 
 
 @given(cases())
-def test_the_greedy_order_puts_guards_first(case):
+def test_the_greedy_order_puts_guards_first(case) -> None:
     pipeline, dropped, times, weights = case
     assert greedy_order(dropped, times, np.array(weights, float), pipeline) in valid(pipeline)
 
 
-def test_a_guard_is_worth_what_it_guards():
+def test_a_guard_is_worth_what_it_guards() -> None:
     dropped = np.array([[0, 0, 1], [0, 0, 1], [1, 0, 1], [0, 0, 0]], bool)
     assert greedy_order(dropped, [10.0, 1.0, 1.0], pipeline=Pipeline(("a", "b", "c"), ((), (), (1,)))) == (1, 2, 0)
 
 
 @given(cases())
-def test_the_greedy_order_satisfies_the_greedy_invariant(case):
+def test_the_greedy_order_satisfies_the_greedy_invariant(case) -> None:
     pipeline, dropped, times, weights = case
     pipeline = Pipeline(pipeline.names)  # the paper's invariant is for filters without guards
     order = greedy_order(dropped, times, np.array(weights, float), pipeline)
@@ -153,7 +153,7 @@ def test_the_greedy_order_satisfies_the_greedy_invariant(case):
 
 
 @given(cases(most=6))
-def test_the_greedy_order_is_within_four_times_the_best(case):
+def test_the_greedy_order_is_within_four_times_the_best(case) -> None:
     # theorem 4.1 is for filters without guards
     _, dropped, times, weights = case
     order = greedy_order(dropped, times, np.array(weights, float))
@@ -161,7 +161,7 @@ def test_the_greedy_order_is_within_four_times_the_best(case):
     assert order_cost(order, dropped, times, np.array(weights, float)) <= 4 * best * (1 + 1e-9)
 
 
-def test_greedy_is_not_always_best():
+def test_greedy_is_not_always_best() -> None:
     # so the bound above is not trivial: the first drops 7 of 12 and is taken first, the others together drop all 12
     dropped = np.array([[1, 1, 0]] * 3 + [[0, 1, 0]] * 3 + [[1, 0, 1]] * 4 + [[0, 0, 1]] * 2, bool)
     assert greedy_order(dropped, [1, 1, 1]) == (0, 1, 2)
@@ -169,7 +169,7 @@ def test_greedy_is_not_always_best():
     assert best_order(dropped, [1, 1, 1])[1] == pytest.approx(18 / 12)
 
 
-def test_a_table_without_tuples_costs_nothing():
+def test_a_table_without_tuples_costs_nothing() -> None:
     nothing = np.zeros((0, 3), dtype=bool)
     assert order_cost((0, 1, 2), nothing, [1, 1, 1]) == 0.0
     assert best_order(nothing, [1, 1, 1])[1] == 0.0

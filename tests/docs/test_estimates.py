@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from thalweg.plan.estimate import ORIGINS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "estimates.md").read_text(encoding="utf-8")
 
 
-def test_the_example_prints_what_the_page_says(capsys):
+def test_the_example_prints_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
     (example,) = re.findall(r"```python\n(.*?)```\n\nprints\n\n```\n(.*?)```", TEXT, flags=re.S)
     exec(compile(example[0], "estimates.md", "exec"), {})
     assert capsys.readouterr().out == example[1]
 
 
-def test_the_page_has_every_origin_strongest_first():
+def test_the_page_has_every_origin_strongest_first() -> None:
     section = TEXT.split("## Origins")[1].split("##")[0]
     assert tuple(re.findall(r"^\| `(\w+)` \|", section, flags=re.M)) == ORIGINS

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -33,30 +34,30 @@ def run_examples(text: str, capsys: pytest.CaptureFixture[str]) -> int:
     return len(examples)
 
 
-def test_the_quick_start_without_spark(capsys):
+def test_the_quick_start_without_spark(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_examples(text_of("quick-start").partition(ON_SPARK)[0], capsys) == 3
 
 
-def test_the_quick_start_on_spark(spark, capsys):
+def test_the_quick_start_on_spark(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_examples(text_of("quick-start"), capsys) == 6
 
 
-def test_the_page_on_errors(capsys):
+def test_the_page_on_errors(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_examples(text_of("errors"), capsys) == 2
 
 
-def test_the_page_on_policies(capsys):
+def test_the_page_on_policies(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_examples(text_of("policies"), capsys) == 1
 
 
 @pytest.mark.parametrize("page", GUIDES)
-def test_a_guide_begins_with_its_readers_and_the_glossary(page):
+def test_a_guide_begins_with_its_readers_and_the_glossary(page) -> None:
     opening = text_of(page).splitlines()[2:5]
     assert opening[0].startswith("For ")
     assert "(glossary.md)" in "\n".join(opening)
 
 
-def test_the_glossary_is_alphabetical_and_links_to_the_guides():
+def test_the_glossary_is_alphabetical_and_links_to_the_guides() -> None:
     entries = re.split(r"^## ", text_of("glossary"), flags=re.M)[1:]
     terms = [entry.partition("\n")[0] for entry in entries]
     assert terms == sorted(set(terms))
@@ -71,7 +72,7 @@ def headings(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_to_a_heading_leads_to_one(page):
+def test_every_link_to_a_heading_leads_to_one(page) -> None:
     for file, anchor in re.findall(r"\]\(([\w./-]*\.md)?#([\w-]+)\)", page.read_text(encoding="utf-8")):
         target = page.parent / file if file else page
         assert anchor in headings(target), f"{page.name} links to {file}#{anchor}"

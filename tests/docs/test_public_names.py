@@ -47,14 +47,14 @@ def unknown_exceptions(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_name_in_the_documentation_exists(page: Path):
+def test_every_name_in_the_documentation_exists(page: Path) -> None:
     assert {name for name in names(page, r"\btw\.(\w+)") if name not in tw.__all__} == set()
     assert unknown_exceptions(page.read_text(encoding="utf-8")) == set()
     for written, cls in OBJECTS.items():
         assert names(page, rf"(?<![\w./-]){written}") - known(cls) == set(), f"of an object of {cls.__name__}"
 
 
-def test_every_exception_in_a_public_docstring_exists():
+def test_every_exception_in_a_public_docstring_exists() -> None:
     assert unknown_exceptions("a `NobodysError`, or TimeLimitError") == {"NobodysError"}
     for name in tw.__all__:
         public = getattr(tw, name)
@@ -63,7 +63,7 @@ def test_every_exception_in_a_public_docstring_exists():
             assert unknown_exceptions(inspect.getdoc(each) or "") == set(), name
 
 
-def test_every_error_is_public():
+def test_every_error_is_public() -> None:
     """A user can catch every error that Thalweg raises, wherever it is defined."""
     for module in pkgutil.walk_packages(thalweg.__path__, "thalweg."):
         if not module.name.startswith("thalweg.lab"):  # its extra need not be installed

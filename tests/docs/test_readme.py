@@ -6,11 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_example_prints_what_the_readme_says(spark, capsys):
+def test_the_example_prints_what_the_readme_says(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     codes = re.findall(r"```python\n(.*?)```", text, flags=re.S)
     prints = re.findall(r"\nprints\n\n```\n(.*?)```", text, flags=re.S)
@@ -29,7 +30,7 @@ def test_the_example_prints_what_the_readme_says(spark, capsys):
 
 
 @pytest.mark.parametrize("document", ["joins.md", "filters.md"])
-def test_the_guides_examples_run_and_print_what_they_say(document, capsys):
+def test_the_guides_examples_run_and_print_what_they_say(document: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = (ROOT / "docs" / document).read_text(encoding="utf-8")
     # a block that is only shown must not reach into one that prints
     examples = re.findall(r"```python\n((?:(?!```).)*)```\n\nprints\n\n```\n(.*?)```", text, flags=re.S)
@@ -39,7 +40,7 @@ def test_the_guides_examples_run_and_print_what_they_say(document, capsys):
         assert capsys.readouterr().out == printed
 
 
-def test_every_path_the_documents_name_exists():
+def test_every_path_the_documents_name_exists() -> None:
     for document in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
         text = document.read_text(encoding="utf-8")
         for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text):

@@ -23,14 +23,14 @@ def documented(page: str) -> set[str]:
     return set(re.findall(r"^\.\. auto(?:class|function):: (\w+)$", text, flags=re.M))
 
 
-def test_the_navigation_lists_every_page_once():
+def test_the_navigation_lists_every_page_once() -> None:
     navigation = ["index", *listed("index.md"), *listed("api.md")]
     pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")}
     assert len(navigation) == len(set(navigation))
     assert set(navigation) == pages
 
 
-def test_the_reference_lists_every_public_name():
+def test_the_reference_lists_every_public_name() -> None:
     names = [documented(f"{page}.md") for page in listed("api.md")]
     everything = set().union(*names)
     assert set(thalweg.__all__) - everything == set()

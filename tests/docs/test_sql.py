@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from thalweg.plan.sql.vocabulary import NAMES
@@ -31,7 +32,7 @@ ROW = pa.table(
 DIFFERENCES = re.findall(r"^\| `([^|]+)` \| (`[^|]+`|an error) \| `([^|]+)` \|$", TEXT, flags=re.M)
 
 
-def test_the_examples_print_what_the_page_says(spark, capsys):
+def test_the_examples_print_what_the_page_says(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
     examples = re.findall(r"```python\n(.*?)```\n\nprints\n\n```(?:mermaid)?\n(.*?)```", TEXT, flags=re.S)
     assert len(examples) == TEXT.count("```python") == 8  # none without its output
     names: dict[str, object] = {"__name__": "__main__"}
@@ -40,7 +41,7 @@ def test_the_examples_print_what_the_page_says(spark, capsys):
         assert capsys.readouterr().out == printed
 
 
-def test_every_function_is_on_the_page():
+def test_every_function_is_on_the_page() -> None:
     table = TEXT[TEXT.index("## Functions") : TEXT.index("Patterns of LIKE")]
     assert [name for name in NAMES if f"`{name}`" not in table] == []
 
@@ -53,7 +54,7 @@ def ours(session: tw.Session, expression: str) -> Any:
 
 
 @pytest.mark.parametrize(("expression", "here", "there"), DIFFERENCES)
-def test_duckdb_differs_as_the_page_says(expression, here, there):
+def test_duckdb_differs_as_the_page_says(expression, here, there) -> None:
     session = tw.session()
     session.stream("r", ROW, time="ts")
     if here == "an error":
@@ -66,7 +67,7 @@ def test_duckdb_differs_as_the_page_says(expression, here, there):
         assert repr(connection.sql(f"SELECT {expression} FROM r").fetchall()[0][0]) == there
 
 
-def test_spark_is_as_the_page_says(spark):
+def test_spark_is_as_the_page_says(spark: SparkSession) -> None:
     assert len(DIFFERENCES) == 10
     session = tw.session(spark)
     session.stream("r", spark.createDataFrame(ROW), time="ts")

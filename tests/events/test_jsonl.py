@@ -16,7 +16,7 @@ from thalweg.events import JsonLines, Observed, Record, Switched, VerdictGiven, 
 
 
 @given(records_of_a_run() | native_records())
-def test_a_record_is_one_line_and_comes_back_equal(records: list[Record]):
+def test_a_record_is_one_line_and_comes_back_equal(records: list[Record]) -> None:
     for record in records:
         line = to_json(record)
         assert "\n" not in line
@@ -27,7 +27,9 @@ def test_a_record_is_one_line_and_comes_back_equal(records: list[Record]):
 
 @settings(max_examples=20)
 @given(records=records_of_a_run())
-def test_a_file_gives_back_what_was_written_in_order(records: list[Record], tmp_path_factory):
+def test_a_file_gives_back_what_was_written_in_order(
+    records: list[Record], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     path = tmp_path_factory.mktemp("events") / "deeper" / "events.jsonl"
     lines = JsonLines(path)
     for record in records:
@@ -41,13 +43,13 @@ def test_a_file_gives_back_what_was_written_in_order(records: list[Record], tmp_
 SWITCHED = Switched("r", 3, "w", 10, ("b", "a"))
 
 
-def test_blank_lines_are_skipped(tmp_path: Path):
+def test_blank_lines_are_skipped(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text(f"\n{to_json(SWITCHED)}\n\n", encoding="utf-8")
     assert list(read(path)) == [SWITCHED]
 
 
-def test_a_line_cut_off_by_a_kill_is_skipped(tmp_path: Path):
+def test_a_line_cut_off_by_a_kill_is_skipped(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     line = to_json(SWITCHED)
     for length in range(1, len(line)):
@@ -57,7 +59,7 @@ def test_a_line_cut_off_by_a_kill_is_skipped(tmp_path: Path):
         assert list(read(path)) == [SWITCHED, SWITCHED]
 
 
-def test_a_line_that_lacks_only_its_end_counts(tmp_path: Path):
+def test_a_line_that_lacks_only_its_end_counts(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text(to_json(SWITCHED), encoding="utf-8")
     JsonLines(path).write(SWITCHED)
@@ -88,12 +90,12 @@ def test_only_the_last_run_of_a_repeated_micro_batch_is_read(tmp_path: Path):
     assert list(read(path)) == [*written[:2], *written[4:8], *written[8:]]
 
 
-def test_fields_of_a_later_version_are_left_out():
+def test_fields_of_a_later_version_are_left_out() -> None:
     values = {**json.loads(to_json(SWITCHED)), "weather": "fine"}
     assert from_json(json.dumps(values)) == SWITCHED
 
 
-def test_a_field_with_a_default_may_be_missing():
+def test_a_field_with_a_default_may_be_missing() -> None:
     optional = {f.name for f in dataclasses.fields(Observed) if f.default is not dataclasses.MISSING}
     assert optional == {
         "omitted_switches", "query", "start", "failed", "raised", "query_name", "fixed_ns", "switched",
@@ -103,7 +105,7 @@ def test_a_field_with_a_default_may_be_missing():
 
 
 @pytest.mark.parametrize("line", ['{"event": "weather", "run": "r"}', "{}", '{"event": null}'])
-def test_a_line_of_another_kind_is_refused_with_its_beginning(line: str):
+def test_a_line_of_another_kind_is_refused_with_its_beginning(line: str) -> None:
     with pytest.raises(ThalwegError, match="not an event record") as caught:
         from_json(line)
     assert line[:40] in str(caught.value)
@@ -111,7 +113,7 @@ def test_a_line_of_another_kind_is_refused_with_its_beginning(line: str):
 
 @settings(max_examples=5)
 @given(records=records_of_a_run())
-def test_a_negative_trial_loss_is_refused(records: list[Record]):
+def test_a_negative_trial_loss_is_refused(records: list[Record]) -> None:
     line = to_json(dataclasses.replace(records[-1], trial_loss_ns=-1))  # a measured loss is at least 0
     with pytest.raises(ThalwegError, match="trial_loss_ns is -1"):
         from_json(line)
@@ -119,7 +121,7 @@ def test_a_negative_trial_loss_is_refused(records: list[Record]):
 
 @settings(max_examples=5)
 @given(records=records_of_a_run())
-def test_a_cost_too_large_for_a_float_is_no_record(records: list[Record]):
+def test_a_cost_too_large_for_a_float_is_no_record(records: list[Record]) -> None:
     line = json.loads(to_json(records[-1]))
     line["cost_ns"] = [10**400, *line["cost_ns"][1:]]
     with pytest.raises(ThalwegError, match="cost_ns"):
@@ -127,17 +129,17 @@ def test_a_cost_too_large_for_a_float_is_no_record(records: list[Record]):
 
 
 @pytest.mark.parametrize("line", ["[1, 2]", "7", "not json", '{"event": "switched", "run": "r"}', '{"event": "swit'])
-def test_a_line_that_is_not_a_record_is_refused_the_same_way(line: str):
+def test_a_line_that_is_not_a_record_is_refused_the_same_way(line: str) -> None:
     with pytest.raises(ThalwegError, match="not an event record"):
         from_json(line)
 
 
-def test_a_number_that_json_does_not_have_is_our_mistake():
+def test_a_number_that_json_does_not_have_is_our_mistake() -> None:
     with pytest.raises(ValueError, match="JSON"):
         to_json(VerdictGiven("r", None, "w", "p", float("nan"), (), (), ""))  # type: ignore[arg-type]
 
 
-def test_several_threads_may_write(tmp_path: Path):
+def test_several_threads_may_write(tmp_path: Path) -> None:
     lines = JsonLines(tmp_path / "events.jsonl")
 
     def write(worker: int) -> None:
@@ -154,7 +156,7 @@ def test_several_threads_may_write(tmp_path: Path):
     assert {(r.worker, r.at_row) for r in back} == {(f"w{k}", at) for k in range(4) for at in range(50)}
 
 
-def test_a_place_that_cannot_be_written_is_named_with_the_remedy(tmp_path: Path):
+def test_a_place_that_cannot_be_written_is_named_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ThalwegError, match=r"events=") as caught:
         JsonLines(tmp_path / "file" / "events.jsonl")

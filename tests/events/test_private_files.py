@@ -48,19 +48,19 @@ def run_with_events(file: Path) -> None:
     list(keep.over(pa.table({"n": [1, 2, 3]})))
 
 
-def test_an_event_file_and_its_folders_are_private(tmp_path: Path):
+def test_an_event_file_and_its_folders_are_private(tmp_path: Path) -> None:
     run_with_events(tmp_path / "one" / "two" / "run.jsonl")
     assert modes(tmp_path) == {"one": "0o700", "one/two": "0o700", "one/two/run.jsonl": "0o600"}
 
 
-def test_an_event_file_of_a_join_is_private(tmp_path: Path):
+def test_an_event_file_of_a_join_is_private(tmp_path: Path) -> None:
     join = tw.join("a.k = b.k", window=1, time="t", events=tmp_path / "run.jsonl")
     table = pa.table({"k": [1], "t": [1]})
     list(join.over(a=table, b=table))
     assert modes(tmp_path) == {"run.jsonl": "0o600"}
 
 
-def test_what_is_there_keeps_its_mode_and_a_link_is_followed(tmp_path: Path):
+def test_what_is_there_keeps_its_mode_and_a_link_is_followed(tmp_path: Path) -> None:
     shared, link = tmp_path / "shared.jsonl", tmp_path / "link.jsonl"
     shared.touch(0o640)
     link.symlink_to(shared)
@@ -70,7 +70,7 @@ def test_what_is_there_keeps_its_mode_and_a_link_is_followed(tmp_path: Path):
     assert link.is_symlink()
 
 
-def test_a_removed_file_is_private_when_it_is_made_again(tmp_path: Path):
+def test_a_removed_file_is_private_when_it_is_made_again(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     keep = tw.filters(tw.predicate(lambda n: n > 1, "n", name="more"), events=file)
     results = keep.over(pa.table({"n": [1, 2, 3]}))
@@ -79,7 +79,7 @@ def test_a_removed_file_is_private_when_it_is_made_again(tmp_path: Path):
     assert modes(tmp_path) == {"run.jsonl": "0o600"}
 
 
-def test_what_workers_leave_on_a_host_is_private(temp: Path, monkeypatch: pytest.MonkeyPatch):
+def test_what_workers_leave_on_a_host_is_private(temp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_file, "_FORGOTTEN", set())
     forget_at_exit("app")
     file = HostFile("app", "query")
@@ -94,7 +94,7 @@ def test_what_workers_leave_on_a_host_is_private(temp: Path, monkeypatch: pytest
     assert f"{base}/app/driver.json" in found
 
 
-def test_nothing_is_read_from_a_folder_that_others_may_fill(temp: Path, monkeypatch: pytest.MonkeyPatch):
+def test_nothing_is_read_from_a_folder_that_others_may_fill(temp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Names are not secret: another user may have created the folder before."""
     file = HostFile("app", "query")
     giver, taker = TuplePool(file, "one", 2), TuplePool(file, "two", 2)
@@ -112,7 +112,7 @@ def test_nothing_is_read_from_a_folder_that_others_may_fill(temp: Path, monkeypa
     assert file.read() is None
 
 
-def test_a_link_in_place_of_the_pool_is_not_followed(temp: Path):
+def test_a_link_in_place_of_the_pool_is_not_followed(temp: Path) -> None:
     file = HostFile("app", "query")
     giver, taker = TuplePool(file, "one", 2), TuplePool(file, "two", 2)
     giver.give("mark", BITS, fresh=True, costs={})

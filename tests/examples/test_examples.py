@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(path.parent.name for path in (ROOT / "examples").glob("*/run.py"))
@@ -114,21 +115,21 @@ def without_bits(table: pa.Table) -> Counter[tuple[Any, ...]]:
     return rows(table.drop_columns(["bits"]))
 
 
-def test_stocks_news_research_locally():
+def test_stocks_news_research_locally() -> None:
     run = example("stocks-news-research")
     expected = stocks(run)
     assert expected
     assert rows(run.main()) == expected
 
 
-def test_network_monitoring_locally():
+def test_network_monitoring_locally() -> None:
     run = example("network-monitoring")
     expected = routers(run)
     assert len(expected) > 20
     assert rows(run.main()) == expected
 
 
-def test_packet_trace_locally():
+def test_packet_trace_locally() -> None:
     run = example("packet-trace")
     one, two = run.main()
     assert rows(one) == selected(run)
@@ -137,7 +138,7 @@ def test_packet_trace_locally():
     assert two.num_rows > 100
 
 
-def test_log_filtering_locally():
+def test_log_filtering_locally() -> None:
     run = example("log-filtering")
     expected = secrets(run, run.make_lines())
     found = run.main()
@@ -147,7 +148,7 @@ def test_log_filtering_locally():
         assert row["bits"] == pytest.approx(run.most_entropy(row["content"]), abs=0.005 + 1e-9)
 
 
-def test_log_filtering_reads_real_lines():
+def test_log_filtering_reads_real_lines() -> None:
     file = Path(os.environ.get("THALWEG_DATA", ROOT.parent / "shared" / "data")) / "loghub_2k" / "lines.parquet"
     if not file.exists():
         pytest.skip(f"{file} is not there: its licence keeps it out of this repository; THALWEG_DATA names the folder")
@@ -159,7 +160,7 @@ def test_log_filtering_reads_real_lines():
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_readme_shows_what_is_printed(name, capsys):
+def test_the_readme_shows_what_is_printed(name, capsys: pytest.CaptureFixture[str]) -> None:
     """What is measured is left out: the report."""
     readme = (ROOT / "examples" / name / "README.md").read_text(encoding="utf-8")
     example(name).main()
@@ -171,7 +172,7 @@ def test_the_readme_shows_what_is_printed(name, capsys):
 
 
 @pytest.mark.slow
-def test_stocks_news_research_on_spark(spark):
+def test_stocks_news_research_on_spark(spark: SparkSession) -> None:
     run = example("stocks-news-research")
     began = time.monotonic()
     assert rows(run.main(spark)) == stocks(run)
@@ -179,7 +180,7 @@ def test_stocks_news_research_on_spark(spark):
 
 
 @pytest.mark.long(sample="test_stocks_news_research_on_spark")
-def test_network_monitoring_on_spark(spark):
+def test_network_monitoring_on_spark(spark: SparkSession) -> None:
     """A stream that stops leaves the windows open which the watermark has not passed; it is the least of the latest
     times, or that of the micro-batch before."""
     run = example("network-monitoring")
@@ -197,7 +198,7 @@ def test_network_monitoring_on_spark(spark):
 
 
 @pytest.mark.slow
-def test_log_filtering_on_spark(spark):
+def test_log_filtering_on_spark(spark: SparkSession) -> None:
     run = example("log-filtering")
     began = time.monotonic()
     assert without_bits(run.main(spark)) == secrets(run, run.make_lines())

@@ -37,7 +37,7 @@ def new_function():
     return smallest
 
 
-def test_the_clock_stops_while_numba_compiles():
+def test_the_clock_stops_while_numba_compiles() -> None:
     watch_compiling()
     clock, function = WorkingClock(), new_function()
     begun, worked, compiled = time.perf_counter_ns(), clock(), compiled_by(clock)
@@ -49,7 +49,7 @@ def test_the_clock_stops_while_numba_compiles():
     assert wall <= work + compiling + 50_000_000, "nothing is lost"
 
 
-def test_the_clock_never_goes_back_in_any_thread():
+def test_the_clock_never_goes_back_in_any_thread() -> None:
     watch_compiling()
     clock, went_back, done = WorkingClock(), [], threading.Event()
 
@@ -114,7 +114,7 @@ def run(loop: JoinLoop) -> None:
             pass
 
 
-def test_sampled_rows_are_probed_by_the_loops_that_are_warm():
+def test_sampled_rows_are_probed_by_the_loops_that_are_warm() -> None:
     """A copy of rows with another memory layout would be another type, and would be compiled while profiling."""
     from thalweg.kernels.probing import find_partners, move
 
@@ -130,7 +130,7 @@ def test_sampled_rows_are_probed_by_the_loops_that_are_warm():
     assert taken.starts.flags.c_contiguous
 
 
-def test_a_join_counts_compiling_separately():
+def test_a_join_counts_compiling_separately() -> None:
     function = new_function()
 
     class Compiles(ProbeChain):

@@ -39,7 +39,7 @@ def seen_by(watched: Watched) -> dict[int, list[int]]:
 
 
 @given(chains())
-def test_a_row_is_evaluated_until_a_filter_drops_it(case):
+def test_a_row_is_evaluated_until_a_filter_drops_it(case) -> None:
     watched, order = case
     drops = watched.drops
     done = watched.chain.run(watched.chain.columns(watched.batch(range(len(drops)))), order)
@@ -54,7 +54,7 @@ def test_a_row_is_evaluated_until_a_filter_drops_it(case):
 
 
 @given(chains(), st.data())
-def test_a_sampled_row_is_evaluated_only_as_guards_allow(case, data):
+def test_a_sampled_row_is_evaluated_only_as_guards_allow(case, data) -> None:
     watched, order = case
     drops, n = watched.drops, len(order)
     places = fate(drops, order)
@@ -82,7 +82,7 @@ def test_a_sampled_row_is_evaluated_only_as_guards_allow(case, data):
     assert profile.errors == [0] * n
 
 
-def test_no_filter_is_called_without_rows():
+def test_no_filter_is_called_without_rows() -> None:
     watched = Watched([[True, False], [True, False]])
     watched.chain.run(watched.chain.columns(watched.batch([0, 1])), (0, 1))
     assert [call.filter for call in watched.calls] == [0]
@@ -98,7 +98,7 @@ def chain_of(*predicates) -> FilterChain:
     return FilterChain(FilterPlan(predicates), lambda: 0)
 
 
-def test_profiling_never_raises_and_errors_drop_nothing():
+def test_profiling_never_raises_and_errors_drop_nothing() -> None:
     watched = Watched([[True]] * 3, Pipeline(("always",)))
     chain = chain_of(*watched.plan.predicates, predicate(picky, "row"))
     columns = chain.columns(watched.batch([1, 2, 3]))
@@ -111,7 +111,7 @@ def test_profiling_never_raises_and_errors_drop_nothing():
     assert calm.dropped.tolist() == [[True, True], [True, False]]
 
 
-def test_no_profiling_on_rows_on_which_the_guard_raised():
+def test_no_profiling_on_rows_on_which_the_guard_raised() -> None:
     watched = Watched([[True]] * 3, Pipeline(("always",)))
     saw: list[int] = []
     chain = chain_of(

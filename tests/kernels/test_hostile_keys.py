@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.kernels import crafted
@@ -50,7 +51,7 @@ def table(keys: pa.Array, **more: pa.Array) -> pa.Table:
 
 
 @pytest.mark.parametrize("kind", KEYS)
-def test_chosen_keys_cost_what_others_cost(kind: str):
+def test_chosen_keys_cost_what_others_cost(kind: str) -> None:
     rows_of = table(KEYS[kind](COUNT))
     join = tw.join("a.k = b.k", COUNT, "t", policy="static", max_matches=2, seed=7)
     found = pa.Table.from_batches(join.over(a=rows_of, b=rows_of))
@@ -61,7 +62,7 @@ def test_chosen_keys_cost_what_others_cost(kind: str):
     assert sum(stream.looked for stream in streams.values()) < ENTRIES_PER_ROW * 2 * COUNT
 
 
-def test_chosen_keys_of_two_columns():
+def test_chosen_keys_of_two_columns() -> None:
     one, other = crafted.pairs(COUNT)
     rows_of = table(one, m=other)
     join = tw.join("a.k = b.k AND a.m = b.m", COUNT, "t", policy="static", max_matches=2, seed=7)
@@ -70,7 +71,7 @@ def test_chosen_keys_of_two_columns():
 
 
 @pytest.mark.parametrize("kind", ["texts", "whole numbers"])
-def test_chosen_keys_in_a_tree_of_joins(kind: str):
+def test_chosen_keys_in_a_tree_of_joins(kind: str) -> None:
     rows_of = table(KEYS[kind](COUNT))
     plan = JoinPlan.of("a.k = b.k", COUNT, "t", 0)
     binding = JoinBinding.of(plan, {"a": rows_of.schema, "b": rows_of.schema}, Salt.of("a tree"))
@@ -122,7 +123,7 @@ NASTY = [
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary()])
-def test_long_empty_and_nasty_keys_are_those_of_duckdb(kind: pa.DataType):
+def test_long_empty_and_nasty_keys_are_those_of_duckdb(kind: pa.DataType) -> None:
     values = [text.encode() for text in NASTY] if pa.types.is_binary(kind) or "binary" in str(kind) else NASTY
     keys, backwards = pa.array(values, kind), pa.array(values[::-1], kind)
     made = {
@@ -142,7 +143,7 @@ def _of_duckdb(kind: pa.DataType) -> pa.DataType:
     return pa.string() if "string" in str(kind) else pa.binary()
 
 
-def test_surrogates_are_valid_bytes_of_a_key():
+def test_surrogates_are_valid_bytes_of_a_key() -> None:
     """Arrow does not check that text is UTF-8: the bytes of a lone surrogate are a key like any other."""
     lone = [b"\xed\xa0\x80", b"\xed\xa0\x81", b"\xed\xb0\x80"]
     keys = pa.Array.from_buffers(pa.string(), 3, pa.array(lone, pa.binary()).buffers())
@@ -151,7 +152,7 @@ def test_surrogates_are_valid_bytes_of_a_key():
     assert [found["a_t"].to_pylist(), found["b_t"].to_pylist()] == [[0, 1, 2]] * 2
 
 
-def test_the_hash_is_that_of_python():
+def test_the_hash_is_that_of_python() -> None:
     """SipHash-1-3, with which Python hashes bytes; its salt is zero if PYTHONHASHSEED is."""
     rng = np.random.default_rng(5)
     keys = [rng.bytes(length) for length in range(1, 60) for _ in range(5)]
@@ -167,7 +168,7 @@ def test_the_hash_is_that_of_python():
     assert out.tolist() == list(map(int, completed.stdout.split()))
 
 
-def test_two_words_together_are_their_sixteen_bytes():
+def test_two_words_together_are_their_sixteen_bytes() -> None:
     words = np.array([1, -5, 2**62], np.int64), np.array([7, 0, -1], np.int64)
     both = np.stack(words, axis=1).tobytes()
     out, salt = np.empty(3, np.int64), Salt.drawn()
@@ -177,7 +178,7 @@ def test_two_words_together_are_their_sixteen_bytes():
     assert hashes.tolist() == out.tolist()
 
 
-def test_keys_that_were_of_one_bucket_are_spread():
+def test_keys_that_were_of_one_bucket_are_spread() -> None:
     keys = KeyKind.of([("k", pa.int64())]).words(crafted.for_one_bucket(4000, 8))[0]
     order, ends = spread(keys, 8, Salt.drawn())
     assert np.diff([0, *ends]).max() < 700
@@ -185,7 +186,7 @@ def test_keys_that_were_of_one_bucket_are_spread():
     assert order.tolist() != again.tolist()
 
 
-def test_chosen_keys_on_spark_are_spread_also_after_a_restart(spark, tmp_path: Path):
+def test_chosen_keys_on_spark_are_spread_also_after_a_restart(spark: SparkSession, tmp_path: Path) -> None:
     """The buckets of a checkpoint keep their salt: rows from before and after a restart are joined."""
     keys = crafted.for_one_bucket(400, 2)
     streams = {alias: Files(tmp_path / alias, stream_rows([0], [1]).schema) for alias in "ab"}

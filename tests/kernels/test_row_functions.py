@@ -29,7 +29,7 @@ def rows_of(**columns: Any) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(columns)
 
 
-def test_what_is_truthy_is_true():
+def test_what_is_truthy_is_true() -> None:
     truthy = {
         0: re.match("a", "abc"), 1: None, 2: np.True_, 3: np.False_, 4: 0, 5: 1, 6: "", 7: "no", 8: [], 9: [0],
         10: 0.0, 11: float("nan"), 12: Decimal(0), 13: np.int64(0), 14: np.float64(2), 15: {}, 16: object(),
@@ -41,7 +41,7 @@ def test_what_is_truthy_is_true():
         assert kept(rows_of(x=[x]), predicate(truthy.get, "x")) == [0] * (x in expected)
 
 
-def test_a_regular_expressions_match_is_an_answer():
+def test_a_regular_expressions_match_is_an_answer() -> None:
     assert kept(rows_of(s=["ab", "b", "xa"]), predicate(re.compile("a").match, "s", name="a")) == [0]
 
 
@@ -52,7 +52,7 @@ def raised_on(batch: pa.RecordBatch, *predicates: Any) -> dict[int, list[tuple[i
     return {row: [(k, repr(e)) for k, e in done.unknown.raised_on(row)] for row in done.failed.tolist()}
 
 
-def test_a_result_without_a_truth_value_is_unknown():
+def test_a_result_without_a_truth_value_is_unknown() -> None:
     class Neither:
         def __bool__(self) -> bool:
             raise TypeError("neither true nor false")
@@ -74,7 +74,7 @@ def test_a_result_without_a_truth_value_is_unknown():
     ],
     ids=lambda answer: type(answer).__name__,
 )
-def test_an_array_or_an_arrow_scalar_is_not_an_answer_for_a_row(answer: Any):
+def test_an_array_or_an_arrow_scalar_is_not_an_answer_for_a_row(answer: Any) -> None:
     """Before pyarrow 21 a false Arrow scalar counted as true, so that every row was kept."""
     for values in ([1, 2], [0, 1]):  # the first row may raise
         with pytest.raises(PredicateError, match=r"'p' returned .* did you forget vectorized=True\?") as caught:
@@ -82,19 +82,19 @@ def test_an_array_or_an_arrow_scalar_is_not_an_answer_for_a_row(answer: Any):
         assert caught.type is PredicateError
 
 
-def test_a_function_of_columns_is_refused():
+def test_a_function_of_columns_is_refused() -> None:
     with pytest.raises(PredicateError, match="a function of Columns"):
         kept(rows_of(x=[1]), predicate(lambda x: FakeColumn("x"), "x", name="p"))
 
 
-def test_an_error_of_ours_that_the_function_raises_is_of_its_row():
+def test_an_error_of_ours_that_the_function_raises_is_of_its_row() -> None:
     def refuses(x: int) -> bool:
         raise PredicateError("mine")
 
     assert raised_on(rows_of(x=[1]), predicate(refuses, "x")) == {0: [(0, "PredicateError('mine')")]}
 
 
-def test_running_out_of_something_inside_is_an_error_not_the_end():
+def test_running_out_of_something_inside_is_an_error_not_the_end() -> None:
     empty: Any = iter(())
     rows = rows_of(x=[1, 2, 3])
     runs_out = predicate(lambda x: x == 2 or next(empty), "x", name="runs_out")
@@ -126,7 +126,7 @@ def test_a_function_is_called_once_per_row_even_if_it_raises():
     ],
     ids=["text that is not UTF-8", "the year 31 billion"],
 )
-def test_only_rows_without_a_python_value_are_unknown(array: pa.Array):
+def test_only_rows_without_a_python_value_are_unknown(array: pa.Array) -> None:
     rows = rows_of(x=array, i=[0, 1, 2])
     calls: list[int] = []
     look = predicate(lambda x, i: calls.append(i) or i != 2, "x", "i", name="look")
@@ -136,7 +136,7 @@ def test_only_rows_without_a_python_value_are_unknown(array: pa.Array):
     assert kept(rows, predicate(lambda i: i != 1, "i", name="first"), look) == [0]
 
 
-def test_nulls_arrive_as_none():
+def test_nulls_arrive_as_none() -> None:
     seen: list[Any] = []
     batch = rows_of(x=pa.array([1, None]), s=pa.array([None, "b"]), f=pa.array([None, 0.5]))
     kept(batch, predicate(lambda *row: seen.append(row) or True, "x", "s", "f", name="look"))
@@ -167,7 +167,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("kind", VALUES)
-def test_values_are_pythons_own(kind: str):
+def test_values_are_pythons_own(kind: str) -> None:
     seen: list[Any] = []
     kept(rows_of(x=VALUES[kind]), predicate(lambda x: seen.append(x) or True, "x", name="look"))
     assert seen == VALUES[kind].to_pylist()
@@ -175,7 +175,7 @@ def test_values_are_pythons_own(kind: str):
 
 
 @pytest.mark.parametrize("kind", VALUES)
-def test_two_functions_of_one_column_see_the_same_values(kind: str):
+def test_two_functions_of_one_column_see_the_same_values(kind: str) -> None:
     first: list[Any] = []
     second: list[Any] = []
     third: list[Any] = []
@@ -192,7 +192,7 @@ def test_two_functions_of_one_column_see_the_same_values(kind: str):
     assert second == third == values[2:]
 
 
-def test_in_profiling_functions_see_the_values_of_their_rows():
+def test_in_profiling_functions_see_the_values_of_their_rows() -> None:
     """Rows are sampled at different positions: a later function is called on rows that earlier ones never saw."""
     seen: list[tuple[int, str]] = []
     chain = FilterChain(
@@ -229,11 +229,11 @@ def test_setup_is_called_once_and_its_value_comes_first():
     assert made == ["model"]
 
 
-def test_a_setup_may_have_none_as_its_value():
+def test_a_setup_may_have_none_as_its_value() -> None:
     assert kept(rows_of(x=[1]), predicate(lambda none, x: none is None, "x", name="p", setup=lambda: None)) == [0]
 
 
-def test_a_setup_that_raises_is_named():
+def test_a_setup_that_raises_is_named() -> None:
     def setup() -> None:
         raise OSError("no such model")
 
@@ -242,16 +242,16 @@ def test_a_setup_that_raises_is_named():
 
 
 @pytest.mark.parametrize("name", ["a.b", "a b", "`a`", "größe", "x"])
-def test_odd_column_names(name: str):
+def test_odd_column_names(name: str) -> None:
     batch = pa.RecordBatch.from_arrays([pa.array([1, 2]), pa.array([3, 4])], names=["other", name])
     assert kept(batch, predicate(lambda v: v == 4, name, name="p")) == [1]
 
 
-def test_one_column_may_be_read_twice_by_one_function():
+def test_one_column_may_be_read_twice_by_one_function() -> None:
     assert kept(rows_of(x=[1, 2]), predicate(lambda a, b: a is b or a == b, "x", "x", name="p")) == [0, 1]
 
 
-def test_no_predicate_is_charged_for_imports_of_pyarrow():
+def test_no_predicate_is_charged_for_imports_of_pyarrow() -> None:
     # not built from Python values, which would already import pandas: workers get their batches from Spark
     lines = (
         "import sys, pyarrow as pa; from thalweg.kernels import FilterChain; from thalweg.plan import FilterPlan",

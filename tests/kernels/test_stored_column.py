@@ -14,7 +14,7 @@ from thalweg.kernels.stored_column import ArrowColumn
 
 @settings(max_examples=150, deadline=None)
 @given(seed=st.integers(0, 2**32), nulls_first=st.integers(0, 12))
-def test_texts_with_many_nulls(seed: int, nulls_first: int):
+def test_texts_with_many_nulls(seed: int, nulls_first: int) -> None:
     r = random.Random(seed)
     column, held = ArrowColumn(pa.string()), {}
     low = high = r.choice([0, 7])
@@ -37,7 +37,7 @@ def test_texts_with_many_nulls(seed: int, nulls_first: int):
         assert column.take(np.array(asked, np.int64)).to_pylist() == [held[row] for row in asked]
 
 
-def test_nulls_take_no_memory():
+def test_nulls_take_no_memory() -> None:
     column = ArrowColumn(pa.string())
     column.append(pa.nulls(10_000, pa.string()), 0)
     assert column.nbytes == 0

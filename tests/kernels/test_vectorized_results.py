@@ -36,17 +36,17 @@ def kept(answer: Any, batch: pa.RecordBatch = ROWS) -> list[int]:
     ],
     ids=lambda answer: type(answer).__name__,
 )
-def test_an_array_of_booleans_is_an_answer_and_null_is_false(answer: Any):
+def test_an_array_of_booleans_is_an_answer_and_null_is_false(answer: Any) -> None:
     assert kept(answer) == [0, 2]
 
 
-def test_a_comparison_with_null_is_null_and_so_false():
+def test_a_comparison_with_null_is_null_and_so_false() -> None:
     for func, rows in ((lambda x: pc.greater(x, 1), [2]), (lambda x: pc.invert(pc.greater(x, 1)), [0])):
         chain = FilterChain(FilterPlan((predicate(func, "x", name="p", vectorized=True),)), lambda: 0)
         assert chain.run(chain.columns(ROWS), (0,)).kept.tolist() == rows
 
 
-def test_all_nulls_keep_nothing():
+def test_all_nulls_keep_nothing() -> None:
     assert kept(pa.nulls(3, pa.bool_())) == []
 
 
@@ -69,7 +69,7 @@ def test_all_nulls_keep_nothing():
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, list) else None,
 )
-def test_anything_else_is_refused_with_its_type_or_length(answer: Any, words: list[str]):
+def test_anything_else_is_refused_with_its_type_or_length(answer: Any, words: list[str]) -> None:
     with pytest.raises(PredicateError) as caught:
         kept(answer)
     assert [word for word in words if word not in str(caught.value)] == []

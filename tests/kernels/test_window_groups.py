@@ -19,7 +19,7 @@ AT_ONCE = st.sampled_from([1, 5, 1 << 20])
 
 @examples(80, long=5_000)
 @given(case=cases(), at_once=AT_ONCE)
-def test_each_window_is_emitted_once_and_as_soon_as_possible(case: Case, at_once: int):
+def test_each_window_is_emitted_once_and_as_soon_as_possible(case: Case, at_once: int) -> None:
     expected = case.expected()
     groups = WindowGroups(case.spec, case.table.schema)
     out: list[pa.Table] = []
@@ -49,7 +49,7 @@ def test_each_window_is_emitted_once_and_as_soon_as_possible(case: Case, at_once
 
 @examples(60, long=5_000)
 @given(case=cases(ordered=False), lateness=st.sampled_from([0, 5, 100]), at_once=AT_ONCE)
-def test_late_rows_are_counted_and_in_no_window(case: Case, lateness: int, at_once: int):
+def test_late_rows_are_counted_and_in_no_window(case: Case, lateness: int, at_once: int) -> None:
     groups = WindowGroups(case.spec, case.table.schema)
     out: list[pa.Table] = []
     in_time: list[bool] = []

@@ -97,7 +97,7 @@ OTHERS = st.tuples(st.sampled_from(["snapshot", "restart", "probe"]), st.integer
 )
 def test_any_operations_against_a_list_of_rows(
     operations: list[tuple[str, int, int]], payload: tuple[pa.DataType, Any], window: int | None, seed: int
-):
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             window_store, "LEAST", 8
@@ -164,7 +164,7 @@ def check(store: WindowStore, model: Model, probes: int) -> None:
 @pytest.mark.parametrize(
     ("kind", "make"), STORED, ids=lambda value: str(value) if isinstance(value, pa.DataType) else ""
 )
-def test_any_payload_is_taken_as_it_came(kind: pa.DataType, make: Any):
+def test_any_payload_is_taken_as_it_came(kind: pa.DataType, make: Any) -> None:
     """Through a store that grows, turns over and shrinks."""
     model = Model(kind, make, 300, seed=3)
     store = model.store()
@@ -182,7 +182,7 @@ def test_any_payload_is_taken_as_it_came(kind: pa.DataType, make: Any):
     assert set(model.alive()) <= set(ids)
 
 
-def test_a_window_is_inclusive():
+def test_a_window_is_inclusive() -> None:
     store = WindowStore(pa.schema([("k", pa.int64())]), [KEY], window=10)
     store.insert(pa.record_batch({"k": [1]}), {KEY: np.array([1])}, np.array([100]))
     assert store.expire(110) == 0
@@ -209,7 +209,7 @@ def run(store: WindowStore, times: np.ndarray, mark: int | None = None) -> None:
 
 
 @pytest.mark.parametrize("kind", ["in order", "mild disorder", "one row far in the future"])
-def test_after_a_long_stream_a_store_is_as_large_as_its_window(kind: str):
+def test_after_a_long_stream_a_store_is_as_large_as_its_window(kind: str) -> None:
     rng = np.random.default_rng(1)
     store = WindowStore(FIELDS, [KEY], window=WINDOW)
     if kind == "one row far in the future":
@@ -231,7 +231,7 @@ def test_after_a_long_stream_a_store_is_as_large_as_its_window(kind: str):
     assert most_bytes <= 4 * needed(alive + BATCH)
 
 
-def test_after_a_burst_a_store_is_as_large_as_its_window_again():
+def test_after_a_burst_a_store_is_as_large_as_its_window_again() -> None:
     """Also when a row far in the future keeps the place of expired ones."""
     store = WindowStore(FIELDS, [KEY], window=WINDOW)
     for first in range(0, 100):
@@ -248,7 +248,7 @@ def test_after_a_burst_a_store_is_as_large_as_its_window_again():
             assert store.nbytes <= 4 * needed(WINDOW + BATCH)
 
 
-def test_an_empty_store_gives_its_memory_back():
+def test_an_empty_store_gives_its_memory_back() -> None:
     store = WindowStore(FIELDS, [KEY], window=WINDOW)
     for first in range(0, 200_000, BATCH):
         run(store, np.arange(first, first + BATCH), mark=0)
@@ -258,7 +258,7 @@ def test_an_empty_store_gives_its_memory_back():
     assert store.nbytes <= 2 * needed(window_store.LEAST)
 
 
-def test_a_snapshot_has_what_is_new_and_not_what_expired():
+def test_a_snapshot_has_what_is_new_and_not_what_expired() -> None:
     store = WindowStore(FIELDS, [KEY], window=WINDOW, snapshots=True)
     run(store, np.arange(0, 50_000), mark=0)
     first = store.changes()
@@ -274,13 +274,13 @@ def test_a_snapshot_has_what_is_new_and_not_what_expired():
     assert store.changes() == Changes({}, ())
 
 
-def test_a_row_between_two_snapshots_is_in_neither():
+def test_a_row_between_two_snapshots_is_in_neither() -> None:
     store = WindowStore(FIELDS, [KEY], window=10, snapshots=True)
     run(store, np.arange(0, 5), mark=100)
     assert store.changes() == Changes({}, ())
 
 
-def test_snapshots_are_the_same_bytes_for_the_same_rows():
+def test_snapshots_are_the_same_bytes_for_the_same_rows() -> None:
     made = []
     for _ in range(2):
         store = WindowStore(FIELDS, [KEY], window=10, snapshots=True)
@@ -289,7 +289,7 @@ def test_snapshots_are_the_same_bytes_for_the_same_rows():
     assert made[0] == made[1]
 
 
-def test_a_burst_after_a_row_in_the_future_is_forgotten():
+def test_a_burst_after_a_row_in_the_future_is_forgotten() -> None:
     store = WindowStore(pa.schema([("k", pa.int64())]), [(0,)], window=10)
 
     def insert(times: np.ndarray) -> None:
@@ -304,7 +304,7 @@ def test_a_burst_after_a_row_in_the_future_is_forgotten():
     assert store.nbytes < 1_000_000
 
 
-def test_ends_beyond_the_largest_time_survive_a_snapshot():
+def test_ends_beyond_the_largest_time_survive_a_snapshot() -> None:
     last = 2**63 - 5
     store = WindowStore(pa.schema([("k", pa.int64())]), [(0,)], window=10, snapshots=True)
     store.insert(pa.record_batch({"k": [1]}), {(0,): np.array([1])}, np.array([last]))
@@ -314,7 +314,7 @@ def test_ends_beyond_the_largest_time_survive_a_snapshot():
     assert len(again) == 1
 
 
-def test_many_small_chunks_are_added_and_removed_one_by_one():
+def test_many_small_chunks_are_added_and_removed_one_by_one() -> None:
     store = WindowStore(pa.schema([("k", pa.int64())]), [(0,)], window=10**6, snapshots=True)
     batch, key = pa.record_batch({"k": [1]}), {(0,): np.array([1])}
     for time in range(3_000):

@@ -21,13 +21,13 @@ LINES = (Series("up", [1, 2, 3], [1, 2, 4]), Series("down", [1, 2], [2, 1]))
 FIGURE = Figure("figure-1", "two | lines", "x", "y", LINES)
 
 
-def test_experiments_are_selected_by_paper_or_all():
+def test_experiments_are_selected_by_paper_or_all() -> None:
     assert chosen([]) == list(known())
     assert chosen(["a-greedy"]) == [f"a-greedy/{name}" for name in PAPERS["a-greedy"].experiments]
     assert chosen(["a-greedy/figure-9"]) == ["a-greedy/figure-9"]
 
 
-def test_the_error_for_an_unknown_experiment_lists_all():
+def test_the_error_for_an_unknown_experiment_lists_all() -> None:
     with pytest.raises(PlanError) as caught:
         main(["a-greedy/figure-8"], quick=True)
     assert "'a-greedy/figure-8'" in str(caught.value)
@@ -57,19 +57,19 @@ def paper(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     return numbers
 
 
-def test_a_claim_that_does_not_hold_is_a_finding(paper, capsys):
+def test_a_claim_that_does_not_hold_is_a_finding(paper, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["toy"], quick=True) == 0
     printed = capsys.readouterr().out
     assert all(word in printed for word in ("a claim", "2 n", "it grows", "1.0 [times] | more", "no", "we are small"))
 
 
-def test_one_that_must_hold_fails_the_command(paper, capsys):
+def test_one_that_must_hold_fails_the_command(paper, capsys: pytest.CaptureFixture[str]) -> None:
     paper["first"] = 3.0
     assert main(["toy"], quick=True) == 1
     assert "NO" in capsys.readouterr().out
 
 
-def test_the_page_holds_claims_verdicts_reasons_and_figures(paper, tmp_path: Path):
+def test_the_page_holds_claims_verdicts_reasons_and_figures(paper, tmp_path: Path) -> None:
     main(["toy"], quick=True, out=tmp_path)
     page = (tmp_path / "toy.md").read_text()
     assert "1 of 2 claims hold here" in page
@@ -81,7 +81,7 @@ def test_the_page_holds_claims_verdicts_reasons_and_figures(paper, tmp_path: Pat
     assert size_of_png(tmp_path / "toy" / "figure-1.png") == (640, 380)
 
 
-def test_one_experiment_run_again_leaves_the_others_on_the_page(paper, tmp_path: Path):
+def test_one_experiment_run_again_leaves_the_others_on_the_page(paper, tmp_path: Path) -> None:
     main(["toy"], quick=True, out=tmp_path)
     paper["second"] = 5.0
     main(["toy/second"], quick=False, out=tmp_path)
@@ -92,14 +92,14 @@ def test_one_experiment_run_again_leaves_the_others_on_the_page(paper, tmp_path:
     assert page.index("## first") < page.index("## second")
 
 
-def test_a_record_of_something_else_is_refused(paper, tmp_path: Path):
+def test_a_record_of_something_else_is_refused(paper, tmp_path: Path) -> None:
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy" / "findings.json").write_text(json.dumps({"first": 1}))
     with pytest.raises(ThalwegError, match=r"findings\.json is not a file that `thalweg lab` wrote"):
         main(["toy"], quick=True, out=tmp_path)
 
 
-def test_the_command_line(paper, tmp_path: Path):
+def test_the_command_line(paper, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["lab", "toy/first", "--quick", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert "toy/first: the first" in done.output
@@ -107,13 +107,13 @@ def test_the_command_line(paper, tmp_path: Path):
     assert CliRunner().invoke(app, ["lab", "toy/frist"]).exit_code == 2
 
 
-def test_no_progress_bar_is_drawn_without_a_terminal(paper):
+def test_no_progress_bar_is_drawn_without_a_terminal(paper) -> None:
     done = CliRunner().invoke(app, ["lab", "toy", "--quick"])
     assert "experiments" not in done.output
     assert "\x1b" not in done.output
 
 
-def test_without_matplotlib_the_error_names_the_extra(paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_without_matplotlib_the_error_names_the_extra(paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     done = CliRunner().invoke(app, ["lab", "toy", "--quick", "--out", str(tmp_path)])
     assert done.exit_code == 1
@@ -122,7 +122,7 @@ def test_without_matplotlib_the_error_names_the_extra(paper, tmp_path: Path, mon
     assert "a claim" not in done.output  # the error comes before anything is measured
 
 
-def test_figures_of_every_kind_are_drawn(tmp_path: Path):
+def test_figures_of_every_kind_are_drawn(tmp_path: Path) -> None:
     x = [float(i) for i in range(100)]
     figures = [
         FIGURE,
@@ -138,7 +138,7 @@ def test_figures_of_every_kind_are_drawn(tmp_path: Path):
         assert size_of_png(path) == (640, 380)
 
 
-def test_run_yields_each_experiment_as_soon_as_it_is_finished(paper):
+def test_run_yields_each_experiment_as_soon_as_it_is_finished(paper) -> None:
     ran = run(["toy"], quick=True)
     assert next(ran).name == "toy/first"
     assert next(ran).experiment.title == "2"

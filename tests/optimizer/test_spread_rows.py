@@ -49,7 +49,7 @@ def rates(p: float | None, q: float | None, r: float | None) -> Knowledge:
         (NOTHING_KNOWN, "", BY_A, ("r",)),
     ],
 )
-def test_the_fewest_rows_are_replicated(known, where, columns, replicated) -> None:
+def test_the_fewest_rows_are_replicated(known, where: str, columns, replicated) -> None:
     by = join_of(planned(CHAIN.format(where), known)).spread_by
     assert by is not None
     assert (by.columns, by.replicated) == (columns, replicated)

@@ -15,7 +15,7 @@ from thalweg.plan.java_pattern import surely_compiles
         r"\p{L}+", "a(?=b)", "(a|b)?", "line\nbreak", "[-+]?[0-9]", r"[\s,;]+", "x{2,}",
     ],
 )  # fmt: skip
-def test_ordinary_patterns_surely_compile(pattern: str):
+def test_ordinary_patterns_surely_compile(pattern: str) -> None:
     assert surely_compiles(pattern)
 
 
@@ -28,5 +28,5 @@ def test_ordinary_patterns_surely_compile(pattern: str):
         "((a|b){20}){20}", "a" * 2_001, "(" * 30 + ")" * 30, "(?=a)*", "a{9999}",
     ],
 )  # fmt: skip
-def test_invalid_and_uncertain_patterns_do_not_surely_compile(pattern: str):
+def test_invalid_and_uncertain_patterns_do_not_surely_compile(pattern: str) -> None:
     assert not surely_compiles(pattern)

@@ -19,19 +19,19 @@ def graph_of(on: str) -> JoinGraph:
     return JoinPlan.of(on, 1, "t", 0).graph
 
 
-def test_columns_that_are_equal_through_others_are_one_class():
+def test_columns_that_are_equal_through_others_are_one_class() -> None:
     graph = graph_of("a.k = b.m AND b.m = c.n")
     assert graph.column_of == ({"a": "k", "b": "m", "c": "n"},)
     assert graph.tree("a").parents == {"b": "a", "c": "a"}
     assert graph.tree("c").parents == {"a": "c", "b": "c"}
 
 
-def test_classes_that_are_connected_later_are_merged():
+def test_classes_that_are_connected_later_are_merged() -> None:
     graph = graph_of("a.k = b.k AND c.k = d.k AND b.k = c.k")
     assert [set(members) for members in graph.column_of] == [set("abcd")]
 
 
-def test_a_star_a_chain_and_the_precedence_of_windows():
+def test_a_star_a_chain_and_the_precedence_of_windows() -> None:
     star = graph_of("a.x = b.x AND a.y = c.y AND a.z = d.z")
     assert star.tree("a").parents == dict.fromkeys("bcd", "a")
     assert star.tree("a").pipeline().guards == ((), (), ())
@@ -42,7 +42,7 @@ def test_a_star_a_chain_and_the_precedence_of_windows():
     assert chain.tree("b").pipeline().guards == ((), (), (1,))  # of a, c and d: d after c
 
 
-def test_a_cycle_leaves_a_class_to_be_checked():
+def test_a_cycle_leaves_a_class_to_be_checked() -> None:
     graph = graph_of("a.x = b.x AND b.y = c.y AND c.z = a.z")
     tree = graph.tree("a")
     assert tree.parents == {"b": "a", "c": "a"}
@@ -51,28 +51,28 @@ def test_a_cycle_leaves_a_class_to_be_checked():
     assert set(graph.keys_of("b")) == {(0,), (1,)}
 
 
-def test_several_columns_per_edge_are_one_key():
+def test_several_columns_per_edge_are_one_key() -> None:
     graph = graph_of("a.x = b.x AND a.y = b.y AND b.z = c.z")
     assert graph.shared("a", "b") == (0, 1)
     assert graph.keys_of("a") == ((0, 1),)
     assert set(graph.keys_of("b")) == {(0, 1), (2,)}
 
 
-def test_two_columns_of_a_stream_in_one_class_are_compared():
+def test_two_columns_of_a_stream_in_one_class_are_compared() -> None:
     graph = graph_of("a.k = b.k AND a.m = b.k AND a.n = a.k")
     assert graph.column_of == ({"a": "k", "b": "k"},)
     assert graph.within == (("a", "k", "m"), ("a", "k", "n"))
     assert graph_of("a.k = b.k AND a.n = a.n").within == (("a", "n", "n"),)
 
 
-def test_the_error_names_every_part_of_an_unconnected_graph():
+def test_the_error_names_every_part_of_an_unconnected_graph() -> None:
     with pytest.raises(PlanError, match=r"no equality .* links \{a, b\} and \{c, d\} and \{e\}; add one"):
         JoinGraph.of([("a", "k", "b", "k"), ("c", "k", "d", "k")], ["a", "b", "c", "d", "e"])
 
 
 @settings(max_examples=200)
 @given(drawn=graphs(), order=st.randoms(use_true_random=False))
-def test_trees_of_any_graph(drawn: tuple[list[str], list[tuple[str, str, int]]], order):
+def test_trees_of_any_graph(drawn: tuple[list[str], list[tuple[str, str, int]]], order) -> None:
     """Each stream is below one with which it shares its key, as near to the root as the graph allows. Every class is
     part of the key of an edge, or left to be checked."""
     aliases, edges = drawn
@@ -127,7 +127,7 @@ def distances(graph: JoinGraph, root: str) -> dict[str, int]:
     return found
 
 
-def test_shapes_of_trees():
+def test_shapes_of_trees() -> None:
     graph = graph_of("a.x = b.x AND b.y = c.y AND c.z = d.z")
     check_shape(left_deep(["a", "b", "c", "d"]), graph)
     check_shape((("a", "b"), ("c", "d")), graph)

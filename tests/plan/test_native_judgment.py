@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.connect import functions as of_connect
 
@@ -27,7 +28,7 @@ def raises(column: Any) -> bool:
     return may_raise(native_predicate(column).uses)
 
 
-def test_java_compiles_what_is_held_to_compile(spark):
+def test_java_compiles_what_is_held_to_compile(spark: SparkSession) -> None:
     compile_ = spark._jvm.java.util.regex.Pattern.compile
     r = random.Random(14)
     drawn = {"".join(r.choice(PIECES) for _ in range(r.randint(1, 8))) for _ in range(10_000)}
@@ -38,7 +39,7 @@ def test_java_compiles_what_is_held_to_compile(spark):
 
 
 @pytest.mark.parametrize("functions", [F, of_connect], ids=["classic", "connect"])
-def test_names_and_literals_hide_nothing(spark, functions):
+def test_names_and_literals_hide_nothing(spark: SparkSession, functions) -> None:
     """They are in the tree of a Column as they are, and its text is not looked at."""
     col, lit = functions.col, functions.lit
     for text in [*TEXTS[::2], "rlike(", "it's", "a, 'b'", "')", "lower(x)", "1 / x", "x', 'y"]:
@@ -59,7 +60,7 @@ def test_names_and_literals_hide_nothing(spark, functions):
 
 
 @pytest.mark.parametrize("functions", [F, of_connect], ids=["classic", "connect"])
-def test_patterns_and_places_are_judged_by_their_literals(spark, functions):
+def test_patterns_and_places_are_judged_by_their_literals(spark: SparkSession, functions) -> None:
     s, p = functions.col("s"), functions.col("p")
     assert not any(map(raises, [
         s.rlike(r" 5\d\d "), s.like("%a\\%"), s.ilike("a%"), functions.split(s, ",") == p, s.substr(1, 2) == "a",
@@ -90,7 +91,7 @@ TEXT_ARGUMENTS = ["p", "p", "'a'", "'('", "'%'", "'a+'", "'[a-z]'", "r'\\d'", "r
 WHOLE_ARGUMENTS = ["1", "-3", "0", "2147483647", "3000000000", "l"]
 
 
-def test_what_is_held_safe_does_not_raise(spark):
+def test_what_is_held_safe_does_not_raise(spark: SparkSession) -> None:
     """Over texts that break what is only almost right; of the same calls others do."""
     r = random.Random(3)
     texts = [*TEXTS, "(", "[a", "a{", "*", "$.a[", "http://%zz"]

@@ -32,26 +32,26 @@ def native(text: str, name: str, *after: str) -> NativePredicate:
     return predicate(Column(text), name=name, after=after)
 
 
-def test_a_plain_column_is_a_native_predicate_with_a_name():
+def test_a_plain_column_is_a_native_predicate_with_a_name() -> None:
     made = plan(Column(SIZE), predicate(always, "x"), Column(SIZE), Column(PAYLOAD))
     assert made.native.names == ("size > 1024", "size > 1024 (2)", "payload is not null")
     assert [p.name for p in made.predicates] == ["always"]
 
 
-def test_a_generated_name_changes_if_a_given_name_is_the_same():
+def test_a_generated_name_changes_if_a_given_name_is_the_same() -> None:
     assert plan(Column(SIZE), native(PAYLOAD, "size > 1024")).native.names == ("size > 1024 (2)", "size > 1024")
 
 
-def test_a_long_expression_gets_a_short_name():
+def test_a_long_expression_gets_a_short_name() -> None:
     assert len(short_name(f"rlike(line, '{'x' * 100}')")) == 48
 
 
-def test_a_native_guard_of_a_python_predicate_is_removed():
+def test_a_native_guard_of_a_python_predicate_is_removed() -> None:
     made = plan(native(PAYLOAD, "has"), predicate(always, "x", after=["has", "b"]), predicate(always, "y", name="b"))
     assert made.predicates[0].after == ("b",)
 
 
-def test_a_native_predicate_after_a_python_one_is_refused():
+def test_a_native_predicate_after_a_python_one_is_refused() -> None:
     said = refusal(predicate(always, "x"), native(SIZE, "large", "always"))
     assert said == (
         "native predicate 'large' cannot come after 'always', which is a Python predicate and runs later, "
@@ -59,14 +59,14 @@ def test_a_native_predicate_after_a_python_one_is_refused():
     )
 
 
-def test_names_are_unique_across_kinds_and_every_after_exists():
+def test_names_are_unique_across_kinds_and_every_after_exists() -> None:
     assert "two predicates are named 'always'" in refusal(predicate(always, "x"), native(SIZE, "always"))
     assert "did you mean 'has'" in refusal(native(PAYLOAD, "has"), predicate(always, "x", after="hass"))
     assert "did you mean 'has'" in refusal(native(PAYLOAD, "has"), native(SIZE, "large", "hass"))
     assert "wait for each other" in refusal(native(PAYLOAD, "a", "b"), native(SIZE, "b", "a"))
 
 
-def test_options_of_python_functions_are_refused():
+def test_options_of_python_functions_are_refused() -> None:
     for wrong in ({"vectorized": True}, {"setup": dict}, {"profile": False}):
         with pytest.raises(PlanError, match="'large' is a Spark expression, which takes only name= and after="):
             predicate(Column(SIZE), name="large", **wrong)  # type: ignore[call-overload]
@@ -79,31 +79,31 @@ def test_options_of_python_functions_are_refused():
 @pytest.mark.parametrize(
     "text", ["f(columnnodeexpression(UnresolvedAttribute(x)))", "<lambda>(x)", "and(>(a, 1), <lambda>(x))"]
 )
-def test_a_python_udf_is_refused(text: str):
+def test_a_python_udf_is_refused(text: str) -> None:
     assert "is a Python UDF" in refusal(Column(text))
 
 
-def test_a_literal_that_looks_like_a_udf_is_accepted():
+def test_a_literal_that_looks_like_a_udf_is_accepted() -> None:
     assert plan(Column("contains(line, '<lambda>(x)')")).native
 
 
-def test_random_expressions_are_refused():
+def test_random_expressions_are_refused() -> None:
     assert "calls rand()" in refusal(Column("<(rand(5), 0.5)"))
 
 
-def test_what_a_data_source_can_evaluate_comes_first():
+def test_what_a_data_source_can_evaluate_comes_first() -> None:
     made = plan(Column(RLIKE), Column(SIZE), Column(JSON), Column(PAYLOAD)).native
     assert made.first == (1, 3)
     assert made.learned == (0, 2)
 
 
-def test_what_a_data_source_can_evaluate_comes_after_its_guard():
+def test_what_a_data_source_can_evaluate_comes_after_its_guard() -> None:
     made = plan(native(RLIKE, "looks"), native(SIZE, "large", "looks"), native(PAYLOAD, "has", "large")).native
     assert (made.first, made.learned) == ((), (0, 1, 2))
     assert made.waits_for == ((), (0,), (0, 1))
 
 
-def test_a_predicate_that_can_fail_comes_after_all_before_it():
+def test_a_predicate_that_can_fail_comes_after_all_before_it() -> None:
     made = plan(native(RLIKE, "a"), native(CAST, "b"), native(JSON, "c")).native
     assert made.pipeline.guards == ((), (0,), ())
     turned = plan(native(CAST, "b"), native(RLIKE, "a", "b")).native
@@ -118,15 +118,15 @@ def test_a_predicate_that_can_fail_comes_after_all_before_it():
         (CAST, True), (">(/(a, b), 1)", True), (">(arr[0], 1)", True), ("mine(a)", True), ("a > 1 and b / 2 > 3", True),
     ],
 )  # fmt: skip
-def test_what_can_fail_on_a_row(text: str, can: bool):
+def test_what_can_fail_on_a_row(text: str, can: bool) -> None:
     assert may_raise([*uses_in(text)]) is can
 
 
-def test_words_inside_literals_do_not_count():
+def test_words_inside_literals_do_not_count() -> None:
     assert [use.word for use in uses_in("rlike(t, 'cast(x) + get_json_object(y)')")] == ["rlike"]
 
 
-def test_the_fingerprint_covers_names_texts_and_guards():
+def test_the_fingerprint_covers_names_texts_and_guards() -> None:
     one = plan(native(SIZE, "a"), native(PAYLOAD, "b")).native
     assert one.fingerprint == plan(native(SIZE, "a"), native(PAYLOAD, "b")).native.fingerprint
     others = [
@@ -137,7 +137,7 @@ def test_the_fingerprint_covers_names_texts_and_guards():
     assert one.fingerprint not in {other.native.fingerprint for other in others}
 
 
-def test_native_predicates_are_refused_without_spark():
+def test_native_predicates_are_refused_without_spark() -> None:
     keep = filters(Column(SIZE), predicate(always, "x"))
     assert repr(keep) == "tw.filters(size > 1024, always)"
     with pytest.raises(PlanError, match="native predicates need Spark: size > 1024"):

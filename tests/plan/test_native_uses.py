@@ -24,7 +24,7 @@ def judged(text: str) -> bool:
         "a between 1 and 2",
     ],
 )  # fmt: skip
-def test_what_cannot_fail(text: str):
+def test_what_cannot_fail(text: str) -> None:
     assert not judged(text)
 
 
@@ -53,11 +53,11 @@ def test_what_cannot_fail(text: str):
         "a is distinct from b", "a = r'\\' and 1 / b > '1'", "a = 'x''y' and 1 / b > 1",
     ],
 )  # fmt: skip
-def test_what_can_fail_or_is_not_understood(text: str):
+def test_what_can_fail_or_is_not_understood(text: str) -> None:
     assert judged(text)
 
 
-def test_what_a_data_source_can_evaluate_is_found_in_sql_too():
+def test_what_a_data_source_can_evaluate_is_found_in_sql_too() -> None:
     for text in ("a > 1 and b is not null", "a == 'x' or startswith(`b c`, 'y')", "ts >= date '2026-01-01'"):
         assert can_be_pushed([*uses_in(text)])
     for text in ("lower(a) = 'x'", "a like 'x%'", "a = 1 -- 2"):

@@ -127,7 +127,7 @@ def rows(query: ContinuousQuery) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_fingerprint_depends_on_meaning_and_not_on_spelling(seed):
+def test_a_fingerprint_depends_on_meaning_and_not_on_spelling(seed: int) -> None:
     rng = np.random.default_rng(seed)
     session = registered(tw.session(), rng)
     asked = drawn(rng)
@@ -139,7 +139,7 @@ def test_a_fingerprint_depends_on_meaning_and_not_on_spelling(seed):
             assert of(session.query(written(changed, rng))) != of(one), changed
 
 
-def test_random_queries_with_one_fingerprint_give_the_same_rows():
+def test_random_queries_with_one_fingerprint_give_the_same_rows() -> None:
     rng = np.random.default_rng(7)
     session = registered(tw.session(), rng)
     found: dict[str, list[str]] = {}
@@ -169,7 +169,7 @@ def test_two_closures_of_one_factory_differ():
     assert of(second) != of(again), "the stream was registered again"
 
 
-def test_a_condition_that_can_raise_counts_with_those_before_it():
+def test_a_condition_that_can_raise_counts_with_those_before_it() -> None:
     session = registered(tw.session(), np.random.default_rng(1))
     one, other, unlike = (
         session.query(f"SELECT x FROM a WHERE {where}")
@@ -180,7 +180,7 @@ def test_a_condition_that_can_raise_counts_with_those_before_it():
 
 
 @pytest.mark.parametrize("joined", ["", ", b WHERE a.x = b.x AND"])
-def test_the_treatment_of_failed_rows_is_part_of_the_fingerprint(joined: str):
+def test_the_treatment_of_failed_rows_is_part_of_the_fingerprint(joined: str) -> None:
     session = registered(tw.session(), np.random.default_rng(1))
     text = f"SELECT a.x FROM a{joined or ' WHERE'} risky(a.y)" + " WINDOW 5 SECONDS" * bool(joined)
     session.function("risky", lambda y: 1 / (y - 2) < 5, "boolean")
@@ -191,7 +191,7 @@ def test_the_treatment_of_failed_rows_is_part_of_the_fingerprint(joined: str):
     assert rows(other)
 
 
-def test_equal_parts_of_queries_have_the_same_fingerprint():
+def test_equal_parts_of_queries_have_the_same_fingerprint() -> None:
     session = registered(tw.session(), np.random.default_rng(1))
     one = session.query("SELECT p.x FROM a AS p WHERE p.y > 1")
     other = session.query("SELECT q.x AS renamed FROM a AS q WHERE q.y > 1")
@@ -199,7 +199,7 @@ def test_equal_parts_of_queries_have_the_same_fingerprint():
     assert fingerprint(one.plan.root.input, {}) == fingerprint(other.plan.root.input, {})
 
 
-def test_ids_are_unique_and_schemas_match_the_rows():
+def test_ids_are_unique_and_schemas_match_the_rows() -> None:
     session = registered(tw.session(), np.random.default_rng(1))
     text = (
         "SELECT p.x, q.y FROM a AS p [RANGE 5 SECONDS], b AS q [RANGE 5 SECONDS] "

@@ -17,19 +17,19 @@ def graph_of(on: str) -> JoinGraph:
     return JoinPlan.of(on, 1, "t", 0).graph
 
 
-def test_one_class_covers_a_star_of_equal_keys():
+def test_one_class_covers_a_star_of_equal_keys() -> None:
     by = Partitioning.of(graph_of("a.k = b.m AND a.k = c.n"))
     assert (by.key, by.columns, by.replicated, by.broadcast) == (0, {"a": "k", "b": "m", "c": "n"}, (), ())
     assert by.reason == "the only columns that must be equal"
 
 
-def test_the_class_with_the_most_streams_is_chosen():
+def test_the_class_with_the_most_streams_is_chosen() -> None:
     by = Partitioning.of(graph_of("a.x = b.x AND b.y = c.y AND c.y = d.y"))
     assert (by.columns, by.replicated) == ({"b": "y", "c": "y", "d": "y"}, ("a",))
     assert by.reason == "3 of 4 streams have such a column, more than for any other"
 
 
-def test_the_first_written_of_equal_classes_is_chosen():
+def test_the_first_written_of_equal_classes_is_chosen() -> None:
     chain = Partitioning.of(graph_of("a.x = b.x AND b.y = c.y AND c.z = d.z"))
     assert (chain.columns, chain.replicated) == ({"a": "x", "b": "x"}, ("c", "d"))
     assert chain.reason == "2 of 4 streams have such a column, as many as for others, and it is written first"
@@ -41,12 +41,12 @@ def test_the_first_written_of_equal_classes_is_chosen():
     assert both.reason == "all streams have such a column, and it is the first written of those"
 
 
-def test_classes_that_are_merged_later_keep_the_first_position():
+def test_classes_that_are_merged_later_keep_the_first_position() -> None:
     graph = graph_of("a.k = b.k AND b.m = c.m AND d.k = e.k AND b.k = d.k")
     assert [set(members) for members in graph.column_of] == [set("abde"), set("bc")]
 
 
-def test_sizes_count_if_they_are_known_for_all_streams():
+def test_sizes_count_if_they_are_known_for_all_streams() -> None:
     graph = graph_of("a.x = b.x AND b.y = c.y AND c.y = d.y")
     large = {"a": 10**6, "b": 5, "c": 10, "d": 10}
     by = Partitioning.of(graph, sizes=large)
@@ -59,7 +59,7 @@ def test_sizes_count_if_they_are_known_for_all_streams():
     assert Partitioning.of(graph, sizes=dict.fromkeys("abcd", 0)).columns == Partitioning.of(graph).columns
 
 
-def test_tables_are_broadcast_and_cover_nothing():
+def test_tables_are_broadcast_and_cover_nothing() -> None:
     graph = graph_of("a.x = b.x AND b.y = c.y AND c.y = d.y")
     by = Partitioning.of(graph, ["d", "c"])
     assert (by.columns, by.replicated, by.broadcast) == ({"a": "x", "b": "x"}, (), ("c", "d"))
@@ -71,7 +71,7 @@ def test_tables_are_broadcast_and_cover_nothing():
 
 
 @given(drawn=graphs(), data=st.data())
-def test_no_other_class_covers_more(drawn: tuple[list[str], list[tuple[str, str, int]]], data: st.DataObject):
+def test_no_other_class_covers_more(drawn: tuple[list[str], list[tuple[str, str, int]]], data: st.DataObject) -> None:
     aliases, edges = drawn
     graph = JoinGraph.of([(one, f"k{c}", other, f"k{c}") for one, other, c in edges], aliases)
     tables = data.draw(st.lists(st.sampled_from(aliases), unique=True, max_size=len(aliases) - 1))
@@ -90,7 +90,7 @@ def test_no_other_class_covers_more(drawn: tuple[list[str], list[tuple[str, str,
 
 @settings(max_examples=60)
 @given(case=cases(), buckets=st.integers(1, 5), seed=st.integers(0, 2**32))
-def test_the_rows_of_a_result_are_in_one_bucket(case: Case, buckets: int, seed: int):
+def test_the_rows_of_a_result_are_in_one_bucket(case: Case, buckets: int, seed: int) -> None:
     """Whichever function spreads the keys, the results are those of DuckDB."""
     binding = case.binding
     by = Partitioning.of(binding.plan.graph, binding.plan.tables)

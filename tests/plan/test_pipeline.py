@@ -12,7 +12,7 @@ from thalweg.plan import Pipeline
 
 
 @given(pipelines(most=5))
-def test_the_start_is_the_first_valid_order_by_the_written_order(pipeline: Pipeline):
+def test_the_start_is_the_first_valid_order_by_the_written_order(pipeline: Pipeline) -> None:
     # lexicographically smallest of all permutations that put guards first: brute force
     n = len(pipeline)
     valid = [
@@ -24,7 +24,7 @@ def test_the_start_is_the_first_valid_order_by_the_written_order(pipeline: Pipel
 
 
 @given(pipelines(most=5), st.randoms(use_true_random=False))
-def test_an_order_is_respected_if_every_guard_comes_first(pipeline: Pipeline, random):
+def test_an_order_is_respected_if_every_guard_comes_first(pipeline: Pipeline, random) -> None:
     n = len(pipeline)
     order = list(range(n))
     random.shuffle(order)
@@ -34,14 +34,14 @@ def test_an_order_is_respected_if_every_guard_comes_first(pipeline: Pipeline, ra
 
 
 @pytest.mark.parametrize("order", [(), (0,), (0, 0), (0, 1, 2), (1, 2)])
-def test_an_order_that_is_not_a_permutation_is_not_respected(order: tuple[int, ...]):
+def test_an_order_that_is_not_a_permutation_is_not_respected(order: tuple[int, ...]) -> None:
     assert not Pipeline(("a", "b")).respects(order)
 
 
-def test_a_cycle_is_refused():
+def test_a_cycle_is_refused() -> None:
     with pytest.raises(PlanError, match="a, b"):
         _ = Pipeline(("a", "b"), guards=((1,), (0,))).start
 
 
-def test_label_returns_names_in_the_given_order():
+def test_label_returns_names_in_the_given_order() -> None:
     assert Pipeline(("a", "b", "c")).label((2, 0, 1)) == ["c", "a", "b"]

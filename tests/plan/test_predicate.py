@@ -27,15 +27,15 @@ class Model:
         (Model(), "Model"),
     ],
 )
-def test_a_predicate_has_the_name_of_its_function(func: Any, name: str):
+def test_a_predicate_has_the_name_of_its_function(func: Any, name: str) -> None:
     assert predicate(func, "line").name == name
 
 
-def test_a_given_name_is_used():
+def test_a_given_name_is_used() -> None:
     assert predicate(is_suspicious, "line", name="attack").name == "attack"
 
 
-def test_after_takes_one_name_or_several():
+def test_after_takes_one_name_or_several() -> None:
     assert predicate(is_suspicious, "line", after="not_null").after == ("not_null",)
     assert predicate(is_suspicious, "line", after=["a", "b"]).after == ("a", "b")
     assert predicate(is_suspicious, "line", after=(g for g in "ab")).after == ("a", "b")
@@ -62,13 +62,13 @@ def test_after_takes_one_name_or_several():
 )
 def test_a_bad_argument_is_named_with_its_value_and_the_remedy(
     args: tuple[Any, ...], options: dict[str, Any], words: list[str]
-):
+) -> None:
     with pytest.raises(PlanError) as caught:
         predicate(*args, **options)
     assert [word for word in words if word not in str(caught.value)] == []
 
 
-def test_a_spark_column_is_refused_like_any_other_object():
+def test_a_spark_column_is_refused_like_any_other_object() -> None:
     class Column:
         def __repr__(self) -> str:
             return "Column<'line'>"
@@ -77,7 +77,7 @@ def test_a_spark_column_is_refused_like_any_other_object():
         predicate(is_suspicious, Column())  # type: ignore[arg-type]
 
 
-def test_after_takes_predicates_and_functions():
+def test_after_takes_predicates_and_functions() -> None:
     guard = predicate(is_suspicious, "line", name="attack")
     assert predicate(len, "line", after=guard).after == ("attack",)
     assert predicate(len, "line", after=[guard, is_suspicious, "c"]).after == ("attack", "is_suspicious", "c")
@@ -102,6 +102,6 @@ def test_a_spark_udf_is_refused_with_the_remedy():
         predicate(udf, "line")
 
 
-def test_a_predicate_cannot_be_applied_by_itself():
+def test_a_predicate_cannot_be_applied_by_itself() -> None:
     with pytest.raises(PlanError, match=r"df\.transform\(tw\.filters\("):
         predicate(is_suspicious, "line")(object())

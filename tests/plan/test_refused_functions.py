@@ -69,24 +69,24 @@ REFUSED = [
 
 @pytest.mark.parametrize("vectorized", [False, True])
 @pytest.mark.parametrize(("func", "why"), REFUSED)
-def test_functions_that_give_no_value_are_refused_at_once(func, why, vectorized):
+def test_functions_that_give_no_value_are_refused_at_once(func, why, vectorized: bool) -> None:
     with pytest.raises(tw.PlanError, match=f"^predicate 'p' {why}: a call returns"):
         tw.predicate(func, "id", name="p", vectorized=vectorized)
 
 
 @pytest.mark.parametrize(("func", "why"), REFUSED)
-def test_so_are_setups(func, why):
+def test_so_are_setups(func, why) -> None:
     with pytest.raises(tw.PlanError, match=f"^predicate 'p': its setup {why}: a call returns"):
         tw.predicate(lambda model, x: True, "id", name="p", setup=func)
 
 
 @pytest.mark.parametrize(("func", "why"), REFUSED)
-def test_so_are_functions_of_queries(func, why):
+def test_so_are_functions_of_queries(func, why) -> None:
     with pytest.raises(tw.PlanError, match=f"^function 'looks_up' {why}: a call returns"):
         tw.session().function("looks_up", func, "boolean")
 
 
-def test_a_class_whose_objects_are_always_true_is_refused():
+def test_a_class_whose_objects_are_always_true_is_refused() -> None:
     with pytest.raises(tw.PlanError, match=r"^predicate 'Checker' is a class: .* always true\. Pass a function"):
         tw.predicate(Checker, "id")
 
@@ -118,11 +118,11 @@ async def below_ten(x: int) -> bool:
         lambda x: {"a": tw} if x < 10 else None, lambda x: tw.filters if x < 10 else None, lambda x: float(x < 10),
     ],
 )  # fmt: skip
-def test_what_is_true_in_python_counts_as_true(func):
+def test_what_is_true_in_python_counts_as_true(func) -> None:
     assert kept(func) == list(range(10))
 
 
-def test_a_class_is_a_good_setup():
+def test_a_class_is_a_good_setup() -> None:
     assert kept(lambda checker, x: checker.value is None and x < 10, setup=Checker) == list(range(10))
 
 
@@ -154,7 +154,7 @@ RETURNED = {
 @pytest.mark.parametrize("on_error", ["raise", "dead-letter"])
 @pytest.mark.parametrize("first", [0, 50])
 @pytest.mark.parametrize("what", RETURNED)
-def test_what_is_no_truth_value_is_refused_also_in_later_rows(what, first, on_error):
+def test_what_is_no_truth_value_is_refused_also_in_later_rows(what, first: int, on_error: str) -> None:
     made, message = RETURNED[what]
     keep = tw.filters(tw.predicate(lambda x: made() if x >= first else None, "id", name="p"), on_error=on_error)
     with warnings.catch_warnings():
@@ -163,12 +163,12 @@ def test_what_is_no_truth_value_is_refused_also_in_later_rows(what, first, on_er
             list(keep.over(TABLE))
 
 
-def test_a_setup_that_returns_a_coroutine_is_refused():
+def test_a_setup_that_returns_a_coroutine_is_refused() -> None:
     with pytest.raises(tw.PredicateError, match="setup of predicate 'p' returned a coroutine"):
         kept(lambda model, x: True, setup=lambda: coroutine())
 
 
-def test_a_truth_that_raises_is_unknown_on_its_row_alone():
+def test_a_truth_that_raises_is_unknown_on_its_row_alone() -> None:
     class Doubtful:
         def __init__(self, x: int) -> None:
             self.x = x

@@ -37,12 +37,12 @@ from thalweg.plan.window import TICK_NS, UNITS_NS, length_of
         (0, None, 0),
     ],
 )
-def test_lengths_in_ticks(length: object, unit: str | None, ticks: int):
+def test_lengths_in_ticks(length: object, unit: str | None, ticks: int) -> None:
     assert length_of(length, unit) == ticks  # type: ignore[arg-type]
 
 
 @given(number=st.integers(0, 10_000), word=st.sampled_from(sorted(UNITS_NS)), unit=st.sampled_from(sorted(TICK_NS)))
-def test_any_unit_converts_to_any_other(number: int, word: str, unit: str):
+def test_any_unit_converts_to_any_other(number: int, word: str, unit: str) -> None:
     ticks = number * UNITS_NS[word] // TICK_NS[unit]
     if ticks >= 2**61:  # some 73 years of nanoseconds
         assert "longer than the time column can represent" in str(ticks_or_error(f"{number} {word}", unit))
@@ -55,7 +55,7 @@ _ONE_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h"
 
 
 @given(ticks=st.integers(0, 10**4) | st.integers(0, 2**63), unit=st.sampled_from(sorted(TICK_NS)))
-def test_a_shown_length_is_as_exact_as_its_last_unit(ticks: int, unit: str):
+def test_a_shown_length_is_as_exact_as_its_last_unit(ticks: int, unit: str) -> None:
     """Parsed back in the test: exact to a tenth of a short unit, or to one of the smaller of two units."""
     ns, words = ticks * TICK_NS[unit], time_span(ticks, TICK_NS[unit]).replace("µ", "u").replace(",", "").split()
     back = sum(round(10 * float(number)) * _ONE_NS[name] // 10 for number, name in zip(*[iter(words)] * 2, strict=True))
@@ -82,7 +82,7 @@ def test_a_shown_length_is_as_exact_as_its_last_unit(ticks: int, unit: str):
         (6_541, None, "6,541 ticks of time"),
     ],
 )
-def test_lengths_in_words(ticks: int, tick_ns: int | None, words: str):
+def test_lengths_in_words(ticks: int, tick_ns: int | None, words: str) -> None:
     assert time_span(ticks, tick_ns) == words
 
 
@@ -95,13 +95,13 @@ def ticks_or_error(length: object, unit: str | None) -> int | str:
 
 
 @given(text=st.text(max_size=20), unit=st.sampled_from([None, *TICK_NS]))
-def test_any_text_is_a_length_or_a_clear_error(text: str, unit: str | None):
+def test_any_text_is_a_length_or_a_clear_error(text: str, unit: str | None) -> None:
     answer = ticks_or_error(text, unit)
     assert repr(text) in answer if isinstance(answer, str) else answer >= 0
 
 
 @given(number=st.floats() | st.integers())
-def test_any_number_is_a_length_or_a_clear_error(number: float):
+def test_any_number_is_a_length_or_a_clear_error(number: float) -> None:
     answer = ticks_or_error(number, None)
     assert repr(number) in answer if isinstance(answer, str) else answer == number >= 0
     assert all(repr(number) in str(ticks_or_error(number, unit)) for unit in TICK_NS)

@@ -60,7 +60,7 @@ class Page(HTMLParser):
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_every_door_returns_one_kind_of_object(door: str):
+def test_every_door_returns_one_kind_of_object(door: str) -> None:
     told = DOORS[door]()
     assert type(told) is tw.Explanation
     assert str(told) == repr(told)
@@ -70,7 +70,7 @@ def test_every_door_returns_one_kind_of_object(door: str):
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_a_saved_file_holds_what_its_suffix_says(door: str, tmp_path: Path):
+def test_a_saved_file_holds_what_its_suffix_says(door: str, tmp_path: Path) -> None:
     told = DOORS[door]()
     shown = {".txt": str(told), ".dot": told.to_graphviz(), ".mmd": told.to_mermaid()}
     for suffix, text in shown.items():
@@ -82,7 +82,7 @@ def test_a_saved_file_holds_what_its_suffix_says(door: str, tmp_path: Path):
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_a_saved_page_is_whole_and_runs_nothing(door: str, tmp_path: Path):
+def test_a_saved_page_is_whole_and_runs_nothing(door: str, tmp_path: Path) -> None:
     told = DOORS[door]()
     told.save(tmp_path / "plan.html")
     text = (tmp_path / "plan.html").read_bytes().decode("utf-8")
@@ -102,7 +102,7 @@ def test_a_saved_page_is_whole_and_runs_nothing(door: str, tmp_path: Path):
     assert told.of.replace("\ud800", "\\ud800") in page.text
 
 
-def test_saving_replaces_what_is_there(tmp_path: Path):
+def test_saving_replaces_what_is_there(tmp_path: Path) -> None:
     path = tmp_path / "plan.txt"
     path.write_text("x" * 100_000, "utf-8")
     a_query().save(path)
@@ -122,7 +122,7 @@ def test_saving_replaces_what_is_there(tmp_path: Path):
         ("file.txt/plan.txt", "cannot be written"),
     ],
 )
-def test_a_path_that_cannot_be_written_is_refused_with_a_remedy(tmp_path: Path, name: str, said: str):
+def test_a_path_that_cannot_be_written_is_refused_with_a_remedy(tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / "folder.txt").mkdir()
     (tmp_path / "file.txt").write_text("")
     before = sorted(tmp_path.iterdir())
@@ -131,7 +131,7 @@ def test_a_path_that_cannot_be_written_is_refused_with_a_remedy(tmp_path: Path, 
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_the_title_of_a_page_names_what_is_explained(tmp_path: Path):
+def test_the_title_of_a_page_names_what_is_explained(tmp_path: Path) -> None:
     assert [DOORS[door]().of for door in ("filters", "join", "query")] == [
         "Filters bool",
         "Join of a and b",
@@ -139,7 +139,7 @@ def test_the_title_of_a_page_names_what_is_explained(tmp_path: Path):
     ]
 
 
-def test_sentences_are_wrapped_and_other_lines_are_not():
+def test_sentences_are_wrapped_and_other_lines_are_not() -> None:
     long = "word " * 40
     text = str(
         Explanation("", "", (("Plan", Node("Input")),), (Paragraph("One", (long,)), Paragraph("Two", (long,), True)))
@@ -150,7 +150,7 @@ def test_sentences_are_wrapped_and_other_lines_are_not():
     assert two.split() == long.split()
 
 
-def test_a_paragraph_without_lines_is_not_shown():
+def test_a_paragraph_without_lines_is_not_shown() -> None:
     told = Explanation("", "", (("Plan", Node("Input")),), (Paragraph("Notes", ()),))
     assert str(told) == "Plan\nInput"
     assert "Notes" not in told._repr_html_()

@@ -17,7 +17,7 @@ LARGE = tw.predicate(lambda x: pc.greater(x, 9), "x", name="large", vectorized=T
 SHORT = tw.predicate(lambda t, x: len(t) < x, "text", "x", name="short", after="even", profile=False)
 
 
-def test_the_tree_has_every_predicate_with_who_evaluates_it():
+def test_the_tree_has_every_predicate_with_who_evaluates_it() -> None:
     told = tw.filters(SHORT, EVEN, LARGE).explain()
     assert told.where == ""
     assert told.plans[0][0] == "Plan"
@@ -39,7 +39,7 @@ def test_the_tree_has_every_predicate_with_who_evaluates_it():
     assert told.lines("Order") == ()
 
 
-def test_what_was_counted_is_reported_over_all_passes():
+def test_what_was_counted_is_reported_over_all_passes() -> None:
     keep = tw.filters(EVEN, LARGE, policy="static")
     for _ in range(2):
         assert sum(batch.num_rows for batch in keep.over(ROWS)) == 15
@@ -50,7 +50,7 @@ def test_what_was_counted_is_reported_over_all_passes():
     assert told.lines("Order") == ("in the latest run: even, large",)
 
 
-def test_settings_that_matter():
+def test_settings_that_matter() -> None:
     told = tw.filters(
         EVEN, LARGE, on_error="dead-letter", time_limit=2.5, budget=0.1, redact=True, events="run.jsonl"
     ).explain()
@@ -67,7 +67,7 @@ def test_settings_that_matter():
     assert told.physical.details[0] == "adaptive (a-greedy)"
 
 
-def test_guards_that_leave_one_order():
+def test_guards_that_leave_one_order() -> None:
     chain = [tw.predicate(bool, "x", name="a"), tw.predicate(bool, "x", name="b", after="a"),
              tw.predicate(bool, "x", name="c", after="b")]  # fmt: skip
     assert tw.filters(*chain).explain().adapts == ("nothing: only one order is possible",)
@@ -78,7 +78,7 @@ def test_guards_that_leave_one_order():
     assert one.adapts == ("nothing: only one order is possible",)
 
 
-def test_a_new_start_begins_with_the_order_of_an_earlier_run(tmp_path: Path):
+def test_a_new_start_begins_with_the_order_of_an_earlier_run(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     slow = tw.predicate(lambda x: sum(range(2_000)) + x > 0, "x", name="slow")
     never = tw.predicate(lambda x: x > 10**6, "x", name="never")
@@ -91,7 +91,7 @@ def test_a_new_start_begins_with_the_order_of_an_earlier_run(tmp_path: Path):
     assert [detail.partition(":")[0] for detail in again[1:]] == ["never", "slow"]
 
 
-def test_data_are_checked():
+def test_data_are_checked() -> None:
     keep = tw.filters(EVEN, SHORT)
     told = keep.explain(ROWS)
     assert told.where == "this process"
@@ -104,7 +104,7 @@ def test_data_are_checked():
     assert not keep.report().sections
 
 
-def test_on_spark(spark: Any):
+def test_on_spark(spark: Any) -> None:
     from pyspark.sql import functions as F
 
     df = spark.range(100).selectExpr("id AS x", "CAST(id AS STRING) AS text", "1 AS more")

@@ -20,7 +20,7 @@ from thalweg.report import JoinTally, fold
 from thalweg.report.tally import LATEST_BATCHES
 
 
-def test_after_a_switch_rates_are_those_of_the_order_in_force():
+def test_after_a_switch_rates_are_those_of_the_order_in_force() -> None:
     after = observed(
         order=("b", "a"), switched=True, rows_in_force=100, evaluated_in_force=(30, 100), passed_in_force=(27, 30)
     )
@@ -39,14 +39,14 @@ def test_after_a_switch_rates_are_those_of_the_order_in_force():
     assert row.split()[:6] == ["1", "b", "100", "30.0", "%", "1,000"]
 
 
-def test_with_one_order_nothing_is_said_twice():
+def test_with_one_order_nothing_is_said_twice() -> None:
     whole = observed(rows_in_force=1000, evaluated_in_force=(200, 1000), passed_in_force=(100, 200))
     for text in (str(fold([whole])), fold([whole])._repr_html_()):
         assert "in all orders" not in text
         assert "since the start" not in text
 
 
-def test_records_of_older_versions_count_whole():
+def test_records_of_older_versions_count_whole() -> None:
     """They do not say what was before a switch and what was after it."""
     line = json.loads(to_json(observed()))
     new = {"rows_in_force", "evaluated_in_force", "passed_in_force", "switched", "fixed_ns", "standing", "trials",
@@ -77,7 +77,7 @@ def reports(draw: st.DrawFn) -> list[Observed]:
 
 
 @given(reports())
-def test_work_since_the_last_switch_of_each_worker_counts(told: list[Observed]):
+def test_work_since_the_last_switch_of_each_worker_counts(told: list[Observed]) -> None:
     present = told[-1].order
     expected = [0] * 5
     for worker in {record.worker for record in told}:
@@ -93,14 +93,14 @@ def test_work_since_the_last_switch_of_each_worker_counts(told: list[Observed]):
     assert [now.rows, *now.evaluated, *now.passed] == expected
 
 
-def test_old_micro_batches_kept_as_a_sum_count_too():
+def test_old_micro_batches_kept_as_a_sum_count_too() -> None:
     batches = 3 * LATEST_BATCHES
     counters = {"rows_in_force": 10, "evaluated_in_force": (10, 4), "passed_in_force": (4, 1)}
     told = [observed(kind="stream", batch=k, switched=k == 5, **counters) for k in range(batches)]
     assert fold(told).sections[0].in_force.rows == 10 * (batches - 5)
 
 
-def test_a_worker_that_goes_back_to_an_order_begins_again():
+def test_a_worker_that_goes_back_to_an_order_begins_again() -> None:
     counters = {"rows_in_force": 10, "evaluated_in_force": (10, 4), "passed_in_force": (4, 1)}
     there, back = observed(**counters), observed(order=("a", "b"), switched=True, **counters)
     (section,) = fold([there, there, back, replace(there, switched=True)]).sections
@@ -143,7 +143,7 @@ def test_a_run_tells_the_rates_after_its_last_switch(tmp_path: Path):
     assert fold(read(tmp_path / "events.jsonl")) == keep.report()
 
 
-def test_a_join_reports_the_rates_of_the_most_common_order():
+def test_a_join_reports_the_rates_of_the_most_common_order() -> None:
     tally = JoinTally()
     now = {"order": ("c", "b"), "switched": True, "rows_in_force": 10, "evaluated_in_force": (2, 10),
            "passed_in_force": (1, 2)}  # fmt: skip

@@ -45,7 +45,7 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_a_star():
+def test_a_star() -> None:
     text = explained(
         STAR + " AND orders.price < payments.amount AND orders.region = 3",
         {"orders": "1 minute", "payments": "30 seconds", "parcels": "30 seconds"},
@@ -76,7 +76,7 @@ def test_a_star():
     assert "cycle" not in text
 
 
-def test_a_chain_tells_what_replicating_costs():
+def test_a_chain_tells_what_replicating_costs() -> None:
     text = explained(CHAIN, buckets=8, partitions=3)
     assert [f"Stream {alias}: window 10 seconds, time ts, in order" in text for alias in "abcd"] == [True] * 4
     assert "spread over buckets by a.x and b.x" in text
@@ -89,7 +89,7 @@ def test_a_chain_tells_what_replicating_costs():
     assert "with one bucket this costs nothing" in words(explained(CHAIN, buckets=1))
 
 
-def test_a_cycle_leaves_a_comparison_for_the_end():
+def test_a_cycle_leaves_a_comparison_for_the_end() -> None:
     text = explained(CYCLE, buckets=2, idle_after="1 minute")
     assert (
         "c has no such column and is replicated: every row of c is sent to each of 2 buckets and held there"
@@ -102,7 +102,7 @@ def test_a_cycle_leaves_a_comparison_for_the_end():
     assert "cycle" not in explained("a.k = b.k AND b.k = c.k AND c.k = a.k")  # one class, which every probe looks at
 
 
-def test_finished_data_has_no_late_rows_and_no_checkpoint():
+def test_finished_data_has_no_late_rows_and_no_checkpoint() -> None:
     text = explained(STAR, streaming=False)
     assert "no row is late" in text
     assert "the windows of a bucket need more than" in text
@@ -110,7 +110,7 @@ def test_finished_data_has_no_late_rows_and_no_checkpoint():
         assert word not in text
 
 
-def test_tables_and_sizes():
+def test_tables_and_sizes() -> None:
     text = explained(CHAIN, tables=["c", "d"])
     assert "Join of 2 streams and 2 tables, adaptive" in text
     assert "Table c: without time or window" in text
@@ -125,7 +125,7 @@ def test_tables_and_sizes():
     )
 
 
-def test_memory_and_times_ahead_of_the_clock():
+def test_memory_and_times_ahead_of_the_clock() -> None:
     text = words(explained(STAR, max_bytes=1_500_000, max_ahead="1 day"))
     assert (
         "the join fails if the windows of a bucket, or its rows of one micro-batch, need more than 1.5 MB of memory "
@@ -137,7 +137,7 @@ def test_memory_and_times_ahead_of_the_clock():
     assert "times in the future are accepted, however far" in by_default
 
 
-def test_a_watermark_that_spark_has_already_is_followed():
+def test_a_watermark_that_spark_has_already_is_followed() -> None:
     text = explained(CHAIN, lateness="5 seconds", followed=["b"], max_ahead="1 day", idle_after="1 hour")
     said = words(text)
     for alias in "acd":
@@ -156,7 +156,7 @@ def test_a_watermark_that_spark_has_already_is_followed():
 
 
 @pytest.mark.parametrize("window", [timedelta(seconds=90), np.timedelta64(90, "s"), np.timedelta64(90_000, "ms")])
-def test_lengths_that_are_no_text(window: Any):
+def test_lengths_that_are_no_text(window: Any) -> None:
     assert "b: window 90 s, time ts, in order" in explained("a.k = b.k", window, timedelta(0))
     assert "up to 90 s out of order" in explained("a.k = b.k", "1 hour", window)
     text = words(explained("a.k = b.k", max_ahead=window, idle_after=window))
@@ -191,7 +191,7 @@ def test_what_a_join_was_made_with_is_reported(monkeypatch: pytest.MonkeyPatch):
         assert told in text
 
 
-def test_an_order_that_stands_is_not_said_to_change():
+def test_an_order_that_stands_is_not_said_to_change() -> None:
     assert "nothing: policy static never changes an order" in explained(STAR, policy="static")
     assert "probed in the written order, over windows (static)" in explained(STAR, policy="static")
     assert "nothing: only one order is possible" in explained("a.k = b.k")
@@ -199,13 +199,13 @@ def test_an_order_that_stands_is_not_said_to_change():
 
 
 @pytest.mark.parametrize("on", [STAR, CHAIN, CYCLE])
-def test_it_is_some_forty_lines_that_fit_a_terminal(on: str):
+def test_it_is_some_forty_lines_that_fit_a_terminal(on: str) -> None:
     lines = explained(on, max_matches=10_000_000, policy="a-greedy").splitlines()
     assert 25 <= len(lines) <= 45
     assert max(map(len, lines)) <= 100
 
 
-def test_columns_that_only_the_index_has_are_reported():
+def test_columns_that_only_the_index_has_are_reported() -> None:
     plan = JoinPlan.of("a.k = b.k", "10 seconds", "ts", "0 seconds", select=["a.v"])
     row = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("ts", pa.timestamp("us")), ("payload", pa.string())])
     binding = JoinBinding.of(plan, {"a": row, "b": row})
@@ -215,7 +215,7 @@ def test_columns_that_only_the_index_has_are_reported():
     assert "  b: no column; k and ts only as numbers in the index; not read: v and payload" in text.splitlines()
 
 
-def test_without_data_it_says_what_is_known_before():
+def test_without_data_it_says_what_is_known_before() -> None:
     join = tw.join(
         on=f"{CHAIN} AND a.v < d.v", window={"a": 5, "b": 7, "c": 5}, time="ts", lateness={"a": 2, "b": 0, "c": 0},
         policy="sweep",
@@ -242,19 +242,19 @@ def test_without_data_it_says_what_is_known_before():
     assert not join.report().sections  # nothing ran
 
 
-def test_policy_and_limits_of_the_environment_are_those_in_force(monkeypatch: pytest.MonkeyPatch):
+def test_policy_and_limits_of_the_environment_are_those_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THALWEG_POLICY", "static")
     told = tw.join(on="a.k = b.k", window="5 seconds", time="ts").explain()
     assert told.adapts == ("nothing: policy static never changes an order",)
 
 
 @pytest.mark.parametrize("lateness", ["80000 days", timedelta(days=80_000), "1 microsecond"])
-def test_lateness_of_any_length_is_reported(lateness: Any):
+def test_lateness_of_any_length_is_reported(lateness: Any) -> None:
     told = tw.join(on="a.k = b.k", window=lateness, time="ts", lateness=lateness).explain()
     assert "out of order" in told.physical.inputs[0].details[0]
 
 
-def test_long_conditions_are_broken_into_lines():
+def test_long_conditions_are_broken_into_lines() -> None:
     on = " AND ".join(["a.k = b.k", *(f"a.column_{n} < b.column_{n}" for n in range(12))])
     told = tw.join(on=on, window=1, time="ts").explain()
     assert " ".join(told.physical.details[1:]) == f"on {on}"

@@ -53,7 +53,7 @@ def streams(draw: st.DrawFn) -> list[JoinObserved]:
 
 @settings(max_examples=25)
 @given(streams())
-def test_buckets_are_summed_and_the_latest_state_counts(records: list[JoinObserved]):
+def test_buckets_are_summed_and_the_latest_state_counts(records: list[JoinObserved]) -> None:
     (section,) = report_of(*records).sections
     assert (section.first_batch, section.last_batch) == (0, records[-1].batch)
     assert section.results == sum(r.results for r in records)
@@ -80,7 +80,7 @@ def test_buckets_are_summed_and_the_latest_state_counts(records: list[JoinObserv
 
 @settings(max_examples=25)
 @given(streams())
-def test_it_can_be_shown_in_every_form(records: list[JoinObserved]):
+def test_it_can_be_shown_in_every_form(records: list[JoinObserved]) -> None:
     report = report_of(*records)
     told = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert told == report.to_dict()
@@ -94,7 +94,7 @@ def test_it_can_be_shown_in_every_form(records: list[JoinObserved]):
 RUN = "0a1b2c3d-0000-0000 run 9f8e7d6c-0000-0000 chain 89abcdef"
 
 
-def test_the_text_names_what_a_person_asks_for():
+def test_the_text_names_what_a_person_asks_for() -> None:
     state = {"state_bytes": 3_000_000, "state_chunks": 4, "most_bytes": 2_000_000, "query_name": "orders"}
     text = str(
         report_of(
@@ -133,7 +133,7 @@ def test_the_text_names_what_a_person_asks_for():
     assert "b: held in each" not in text
 
 
-def test_lengths_of_time_are_reported_in_known_units():
+def test_lengths_of_time_are_reported_in_known_units() -> None:
     late, late_again = {"late": 3, "most_late": 93_719_920}, {"late": 1, "most_late": 5}
     told = [
         joined(RUN, "a", watermark=7_380_000_000, tick_ns=1_000),
@@ -148,7 +148,7 @@ def test_lengths_of_time_are_reported_in_known_units():
     assert "by up to 93.7 s, not joined" in str(report_of(*many_batches))  # also of what was folded long ago
 
 
-def test_finished_dataframes_and_local_passes_are_named_as_such():
+def test_finished_dataframes_and_local_passes_are_named_as_such() -> None:
     batch = str(report_of(joined("batch 0a1b2c3d", kind="batch", batch=None)))
     assert batch.startswith("batch 0a1b2c3d, the first action on this DataFrame (Spark observes only that one): 70 res")
     assert "in 1 bucket, policy auto" in batch
@@ -158,7 +158,7 @@ def test_finished_dataframes_and_local_passes_are_named_as_such():
     assert "    a, row 5: c moves" in local
 
 
-def test_a_bucket_that_holds_far_more_than_its_share_is_reported():
+def test_a_bucket_that_holds_far_more_than_its_share_is_reported() -> None:
     even = report_of(*(joined(bucket=bucket, window_rows=10_000) for bucket in range(4)))
     assert "far more common" not in str(even)
     uneven = report_of(*(joined(bucket=bucket, window_rows=70_000 if bucket == 2 else 10_000) for bucket in range(4)))
@@ -169,7 +169,7 @@ def test_a_bucket_that_holds_far_more_than_its_share_is_reported():
     assert "far more common" not in str(report_of(*replicated))
 
 
-def test_a_table_is_reported_by_every_bucket_and_not_summed():
+def test_a_table_is_reported_by_every_bucket_and_not_summed() -> None:
     """A new worker reads it again."""
     table = {
         "stream": "c", "table": True, "others": (), "order": (), "evaluated": (), "passed": (), "profiled": (),
@@ -215,7 +215,7 @@ def restarts(draw: st.DrawFn) -> list[tuple[int, int]]:
 
 
 @given(restarts())
-def test_a_replayed_micro_batch_counts_once(happened: list[tuple[int, int]]):
+def test_a_replayed_micro_batch_counts_once(happened: list[tuple[int, int]]) -> None:
     records, last = [], {}
     for number, (start, batch) in enumerate(happened):
         records += told(start, batch, 100 + number)
@@ -231,12 +231,12 @@ def test_a_replayed_micro_batch_counts_once(happened: list[tuple[int, int]]):
         assert [s.reason for s in section.switches] == [str(counted[batch]) for batch in sorted(counted)]
 
 
-def test_a_late_record_of_an_earlier_start_takes_nothing_away():
+def test_a_late_record_of_an_earlier_start_takes_nothing_away() -> None:
     report = report_of(*told(0, 0, 10), *told(1, 1, 20), *told(0, 1, 30))
     assert [(s.streams["a"].rows, s.all_switches) for s in report.sections] == [(20, 1), (40, 1)]
 
 
-def test_what_is_remembered_apart_is_bounded_and_the_sum_is_not():
+def test_what_is_remembered_apart_is_bounded_and_the_sum_is_not() -> None:
     tally = JoinTally()
     for batch in range(10 * LATEST_BATCHES):
         for record in told(1, batch, 10):
@@ -256,7 +256,7 @@ def test_what_is_remembered_apart_is_bounded_and_the_sum_is_not():
         assert text.count("profiling 10.0 %") == SHOWN_IN_FULL
 
 
-def test_nothing_has_run_yet():
+def test_nothing_has_run_yet() -> None:
     report = tw.join(on="a.k = b.k", window=1, time="t", lateness=0).report()
     assert report.sections == ()
     for text in (str(report), report._repr_html_()):
@@ -265,7 +265,7 @@ def test_nothing_has_run_yet():
         assert "j.over(" in text
 
 
-def test_dataframes_without_an_action_are_reported():
+def test_dataframes_without_an_action_are_reported() -> None:
     report = JoinTally().report(pending=2, unobserved=1)
     for text in (str(report), report._repr_html_()):
         assert "2 joined DataFrames with no finished action yet." in text
@@ -275,7 +275,7 @@ def test_dataframes_without_an_action_are_reported():
     assert (report.to_dict()["pending"], report.to_dict()["unobserved"]) == (2, 1)
 
 
-def test_the_page_escapes_every_name():
+def test_the_page_escapes_every_name() -> None:
     evil = "<script>alert('&')</script>"
     others = (evil, "c")
     report = report_of(
@@ -287,7 +287,7 @@ def test_the_page_escapes_every_name():
     assert page.text.count(evil) >= 4
 
 
-def test_one_run_has_one_set_of_streams():
+def test_one_run_has_one_set_of_streams() -> None:
     with pytest.raises(ThalwegError, match="not one run"):
         report_of(joined(), joined(others=("x", "y"), order=("x", "y")))
 
@@ -306,7 +306,7 @@ def mixed(tmp_path: Path) -> Path:
     return lines.path
 
 
-def test_a_file_with_filters_and_joins_is_reported_as_both(mixed: Path):
+def test_a_file_with_filters_and_joins_is_reported_as_both(mixed: Path) -> None:
     shown = CliRunner().invoke(app, ["report", str(mixed)])
     assert shown.exit_code == 0, shown.stderr
     assert "500 rows of micro-batches 0 to 0 of streaming query q, start 1" in shown.stdout
@@ -319,13 +319,13 @@ def test_a_file_with_filters_and_joins_is_reported_as_both(mixed: Path):
     assert [section["switches"] for section in as_json["joins"]] == [1, 2]
 
 
-def test_each_tally_leaves_the_records_of_the_other(mixed: Path):
+def test_each_tally_leaves_the_records_of_the_other(mixed: Path) -> None:
     records = list(read(mixed))
     assert [section.rows for section in fold(records).sections] == [500, 1000]
     assert [section.results for section in report_of(*records).sections] == [140, 280]
 
 
-def test_a_file_is_read_without_batches_of_an_earlier_start(tmp_path: Path):
+def test_a_file_is_read_without_batches_of_an_earlier_start(tmp_path: Path) -> None:
     lines = JsonLines(tmp_path / "events.jsonl")
     written = [*told(0, 0, 10), *told(0, 1, 20), *told(1, 1, 30)]
     for record in written:
@@ -333,7 +333,7 @@ def test_a_file_is_read_without_batches_of_an_earlier_start(tmp_path: Path):
     assert list(read(lines.path)) == [*written[:3], *written[6:]]
 
 
-def test_the_events_file_of_a_join_folds_to_the_live_report(tmp_path: Path):
+def test_the_events_file_of_a_join_folds_to_the_live_report(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     join = tw.join(on="a.k = b.k", window=5, time="t", lateness=0, events=path)
     table = pa.table({"k": [n % 7 for n in range(3000)], "t": range(3000)})

@@ -26,7 +26,7 @@ def native(run: str = "r", chain: tuple[str, ...] = ("a", "b"), **changes) -> Na
 
 
 @given(native_records())
-def test_it_can_be_shown_in_every_form_and_sums_what_was_sampled(records: list[Record]):
+def test_it_can_be_shown_in_every_form_and_sums_what_was_sampled(records: list[Record]) -> None:
     report = fold(records)
     (section,) = report.sections
     assert section.native is not None
@@ -40,7 +40,7 @@ def test_it_can_be_shown_in_every_form_and_sums_what_was_sampled(records: list[R
 
 
 @given(st.permutations([native(), observed(kind="batch")]))
-def test_natives_and_the_chain_of_a_run_are_one_section(records: list[Record]):
+def test_natives_and_the_chain_of_a_run_are_one_section(records: list[Record]) -> None:
     (section,) = fold(records).sections
     assert section.counted.startswith("1,000 rows that passed the native predicates of the first action")
     told = section.to_dict()["native"]
@@ -59,7 +59,7 @@ def test_natives_and_the_chain_of_a_run_are_one_section(records: list[Record]):
     assert lines[6].split()[:3] == ["1", "b", "1,000"]
 
 
-def test_a_section_can_be_shown_before_the_chain_has_reported():
+def test_a_section_can_be_shown_before_the_chain_has_reported() -> None:
     report = fold([native()])
     assert report.sections[0].predicates == []
     assert "kept 0 of 0 rows" in str(report)
@@ -67,12 +67,12 @@ def test_a_section_can_be_shown_before_the_chain_has_reported():
     assert report.to_dict()["sections"][0]["predicates"] == []
 
 
-def test_an_order_that_stands_is_no_reorder():
+def test_an_order_that_stands_is_no_reorder() -> None:
     (section,) = fold([native(before=("size > 3", "json"))]).sections
     assert section.to_dict()["native"]["reorders"] == []
 
 
-def test_a_report_does_not_change_while_it_is_read():
+def test_a_report_does_not_change_while_it_is_read() -> None:
     from thalweg.report import Tally
 
     tally = Tally()
@@ -84,7 +84,7 @@ def test_a_report_does_not_change_while_it_is_read():
     assert tally.report().to_dict() != before
 
 
-def test_the_page_escapes_every_name():
+def test_the_page_escapes_every_name() -> None:
     page = Page(
         fold([native(predicates=(EVIL, "b"), before=(EVIL, "b"), order=(EVIL, "b"), reason=EVIL)])._repr_html_()
     )

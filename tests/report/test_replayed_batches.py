@@ -34,7 +34,9 @@ def restarts(draw: st.DrawFn) -> list[tuple[str, int, int]]:
 
 
 @given(restarts(), st.integers(1, 2))
-def test_every_micro_batch_counts_once_as_it_was_the_last_time(happened: list[tuple[str, int, int]], chains: int):
+def test_every_micro_batch_counts_once_as_it_was_the_last_time(
+    happened: list[tuple[str, int, int]], chains: int
+) -> None:
     tally, last = Tally(), {}
     for number, (query, start, batch) in enumerate(happened):
         last[query, batch] = (start, 100 + number)
@@ -58,26 +60,26 @@ def test_every_micro_batch_counts_once_as_it_was_the_last_time(happened: list[tu
             assert (section.first_batch, section.last_batch) == (min(batches), max(batches))
 
 
-def test_records_of_an_earlier_version_are_summed_as_they_stand():
+def test_records_of_an_earlier_version_are_summed_as_they_stand() -> None:
     records = [observed(f"run {k}", kind="stream", batch=3) for k in range(2)]
     assert [section.rows for section in fold(records).sections] == [1000, 1000]
 
 
-def test_what_is_remembered_apart_is_bounded_and_the_sum_is_not():
+def test_what_is_remembered_apart_is_bounded_and_the_sum_is_not() -> None:
     records = [r for batch in range(3 * LATEST_BATCHES) for r in told("q", 1, "c", batch, 10)]
     first = [r for r in told("q", 2, "c", 3 * LATEST_BATCHES - 1, 7) if isinstance(r, Observed)]
     report = fold([*records, *first])
     assert [section.rows for section in report.sections] == [10 * (3 * LATEST_BATCHES - 1), 7]
 
 
-def test_a_late_record_of_an_earlier_start_takes_nothing_away():
+def test_a_late_record_of_an_earlier_start_takes_nothing_away() -> None:
     tally = Tally()
     for record in [*told("q", 0, "c", 0, 10), *told("q", 1, "c", 1, 20), *told("q", 0, "c", 1, 30)]:
         tally.add(record)
     assert [(section.rows, section.switch_count) for section in tally.report().sections] == [(10, 1), (20, 1)]
 
 
-def test_verdicts_without_an_observation_are_forgotten():
+def test_verdicts_without_an_observation_are_forgotten() -> None:
     tally = Tally()
     for start in range(1_000):
         tally.add(told("q", start, "c", 0, 10)[0])

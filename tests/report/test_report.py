@@ -35,7 +35,7 @@ def verdict(run: str = "r", reason: str = "because", at: int = 5) -> VerdictGive
 
 
 @given(records_of_a_run())
-def test_numbers_are_the_sums_of_the_records(records: list[Record]):
+def test_numbers_are_the_sums_of_the_records(records: list[Record]) -> None:
     (section,) = fold(records).sections
     seen = [record for record in records if isinstance(record, Observed)]
     told = [record for record in records if isinstance(record, VerdictGiven)]
@@ -59,7 +59,7 @@ def test_numbers_are_the_sums_of_the_records(records: list[Record]):
 
 
 @given(records_of_a_run())
-def test_it_can_be_shown_in_every_form_whatever_it_holds(records: list[Record]):
+def test_it_can_be_shown_in_every_form_whatever_it_holds(records: list[Record]) -> None:
     report = fold(records)
     told = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert told == report.to_dict()
@@ -70,7 +70,7 @@ def test_it_can_be_shown_in_every_form_whatever_it_holds(records: list[Record]):
     assert report._repr_html_()
 
 
-def test_the_dictionary_is_what_programs_read():
+def test_the_dictionary_is_what_programs_read() -> None:
     report = fold([verdict(), observed()])
     assert report.to_dict() == {
         "sections": [
@@ -108,7 +108,7 @@ def test_the_dictionary_is_what_programs_read():
     }  # fmt: skip
 
 
-def test_rows_that_failed_are_reported_where_there_are_any():
+def test_rows_that_failed_are_reported_where_there_are_any() -> None:
     calm, failing = fold([observed()]), fold([observed(failed=7, raised=(0, 9))])
     for text in (str(calm), calm._repr_html_()):
         assert "no other dropped" not in text
@@ -119,7 +119,7 @@ def test_rows_that_failed_are_reported_where_there_are_any():
     assert (section["failed"], {p["name"]: p["raised"] for p in section["predicates"]}) == (7, {"a": 0, "b": 9})
 
 
-def test_the_text_names_what_a_person_asks_for():
+def test_the_text_names_what_a_person_asks_for() -> None:
     text = str(fold([verdict(reason="b drops twice as much"), observed()]))
     lines = text.splitlines()
     assert lines[0] == "policy a-greedy; counted: 1,000 rows of r in this process"
@@ -138,19 +138,19 @@ def test_the_text_names_what_a_person_asks_for():
     assert "row 5 of worker w: b moves from 2 to 1: b drops twice as much" in text
 
 
-def test_a_filter_no_row_reached_has_no_selectivity():
+def test_a_filter_no_row_reached_has_no_selectivity() -> None:
     report = fold([observed(evaluated=(0, 1000), passed=(0, 0))])
     assert report.sections[0].predicates[1].selectivity is None
     assert json.dumps(report.to_dict(), allow_nan=False)
     assert str(report)
 
 
-def test_a_run_without_time_or_rows_can_be_shown():
+def test_a_run_without_time_or_rows_can_be_shown() -> None:
     empty = observed(rows=0, kept=0, evaluated=(0, 0), passed=(0, 0), total_ns=0, profiling_ns=0, reoptimizing_ns=0)
     assert "kept 0 of 0 rows (-)" in str(fold([empty]))
 
 
-def test_nothing_has_run_yet():
+def test_nothing_has_run_yet() -> None:
     report = tw.filters(tw.predicate(len, "x")).report()
     assert report.sections == ()
     assert "Nothing has run yet" in str(report)
@@ -183,7 +183,7 @@ class Page(HTMLParser):
         self.text += data
 
 
-def test_the_page_escapes_every_name():
+def test_the_page_escapes_every_name() -> None:
     evil = "<script>alert('&')</script>"
     report = fold(
         [
@@ -197,19 +197,19 @@ def test_the_page_escapes_every_name():
     assert page.text.count(evil) >= 4
 
 
-def test_switches_kept_are_bounded_and_the_count_is_not():
+def test_switches_kept_are_bounded_and_the_count_is_not() -> None:
     report = fold([*(verdict(reason=f"reason {k}") for k in range(50)), observed()])
     (section,) = report.sections
     assert section.switch_count == 50
     assert [s.reason for s in section.switches] == [f"reason {k}" for k in range(50 - LATEST_SWITCHES, 50)]
 
 
-def test_sections_kept_are_bounded_and_the_oldest_goes_first():
+def test_sections_kept_are_bounded_and_the_oldest_goes_first() -> None:
     report = fold(observed(f"run {k}") for k in range(MOST_SECTIONS + 5))
     assert [section.run for section in report.sections] == [f"run {k}" for k in range(5, MOST_SECTIONS + 5)]
 
 
-def test_a_report_does_not_change_while_it_is_read():
+def test_a_report_does_not_change_while_it_is_read() -> None:
     tally = Tally()
     tally.add(observed())
     report = tally.report()
@@ -233,7 +233,7 @@ def keep_everything(path: Path, policy: str = "a-greedy") -> tw.Filters:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_the_events_file_folds_to_the_live_report(policy: str, tmp_path: Path):
+def test_the_events_file_folds_to_the_live_report(policy: str, tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     keep = keep_everything(path, policy)
     for _ in range(2):
@@ -245,7 +245,7 @@ def test_the_events_file_folds_to_the_live_report(policy: str, tmp_path: Path):
         assert live.sections[0].switch_count >= 1
 
 
-def test_two_filters_may_write_to_one_file(tmp_path: Path):
+def test_two_filters_may_write_to_one_file(tmp_path: Path) -> None:
     """Runs are distinguished by name, also those of another object or an earlier process."""
     path = tmp_path / "events.jsonl"
     first, second = keep_everything(path), tw.filters(tw.predicate(lambda x: True, "x", name="all"), events=str(path))
@@ -258,13 +258,15 @@ def test_two_filters_may_write_to_one_file(tmp_path: Path):
 
 @settings(max_examples=20)
 @given(records=records_of_a_run())
-def test_any_records_fold_the_same_after_a_file(records: list[Record], tmp_path_factory):
+def test_any_records_fold_the_same_after_a_file(
+    records: list[Record], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     path = tmp_path_factory.mktemp("fold") / "events.jsonl"
     path.write_text("".join(to_json(record) + "\n" for record in records), encoding="utf-8")
     assert fold(read(path)) == fold(records)
 
 
-def test_workers_whose_latest_orders_differ_are_reported():
+def test_workers_whose_latest_orders_differ_are_reported() -> None:
     calm = fold([observed(worker="v"), observed()])
     assert "workers differ" not in str(calm)
     told = fold([observed(worker="u", order=("a", "b")), observed(worker="v", order=("a", "b")), observed()])
@@ -275,14 +277,14 @@ def test_workers_whose_latest_orders_differ_are_reported():
         )
 
 
-def test_workers_of_earlier_micro_batches_have_no_say():
+def test_workers_of_earlier_micro_batches_have_no_say() -> None:
     """They may have ended long ago."""
     gone = observed(kind="stream", batch=1, worker="u", order=("a", "b"))
     (section,) = fold([gone, observed(kind="stream", batch=2)]).sections
     assert (section.other_orders, section.latest_workers) == (0, 1)
 
 
-def test_the_latest_runs_are_shown_and_the_others_counted():
+def test_the_latest_runs_are_shown_and_the_others_counted() -> None:
     report = fold(observed(f"run {k}") for k in range(MOST_SECTIONS + 3))
     assert report.left_out == report.to_dict()["left_out"] == 3
     for text in (str(report), report._repr_html_()):
@@ -292,7 +294,7 @@ def test_the_latest_runs_are_shown_and_the_others_counted():
     assert "left out" not in str(fold([observed()]))
 
 
-def test_a_streaming_query_is_called_by_its_name_or_by_short_ids():
+def test_a_streaming_query_is_called_by_its_name_or_by_short_ids() -> None:
     run = "0a1b2c3d-0000-0000 run 9f8e7d6c-0000-0000 chain 89abcdef"
     (section,) = fold([observed(run, kind="stream", batch=0)]).sections
     assert section.counted.endswith("of streaming query 0a1b2c3d, start 9f8e7d6c")
@@ -301,11 +303,11 @@ def test_a_streaming_query_is_called_by_its_name_or_by_short_ids():
     assert section.to_dict()["query_name"] == "orders"
 
 
-def test_long_reasons_are_wrapped():
+def test_long_reasons_are_wrapped() -> None:
     text = str(fold([verdict(reason="because " * 60), observed()]))
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_a_report_shows_itself_in_a_shell():
+def test_a_report_shows_itself_in_a_shell() -> None:
     report = fold([observed()])
     assert repr(report) == str(report)

@@ -42,7 +42,7 @@ def forms(report: Report | JoinReport) -> list[str]:
         ({"policy": "velox-rank", "profile_tuples": 0}, "nothing better found"),
     ],
 )
-def test_a_report_says_why_nothing_was_changed(changes: dict, sentence: str, tmp_path: Path):
+def test_a_report_says_why_nothing_was_changed(changes: dict, sentence: str, tmp_path: Path) -> None:
     report = fold([observed(**changes)])
     assert report.to_dict()["sections"][0]["standing"] == sentence
     for text in forms(report):
@@ -55,20 +55,20 @@ def test_a_report_says_why_nothing_was_changed(changes: dict, sentence: str, tmp
     assert told["sections"][0]["standing"] == sentence
 
 
-def test_one_predicate_has_no_order():
+def test_one_predicate_has_no_order() -> None:
     one = {"predicates": ("a",), "order": ("a",)}
     lists = ("evaluated", "passed", "busy_ns", "cost_ns", "profiled", "profile_busy_ns", "profile_errors")
     assert fold([observed(**one, **dict.fromkeys(lists, (1,)))]).sections[0].standing == "there is nothing to order"
 
 
-def test_the_worker_that_reported_last_is_heard():
+def test_the_worker_that_reported_last_is_heard() -> None:
     told = [observed(worker=w, standing=s) for w, s in (("u", "first"), ("v", "second"), ("u", "third"))]
     assert fold(told).sections[0].standing == "third"
     stream = [observed(kind="stream", batch=k, standing=s) for k, s in enumerate(("first", "second"))]
     assert fold(stream).sections[0].standing == "second"
 
 
-def test_right_after_a_switch_only_the_policy_gives_a_reason():
+def test_right_after_a_switch_only_the_policy_gives_a_reason() -> None:
     just, long_ago = observed(switched=True, rows_in_force=10), observed(switched=True, rows_in_force=900)
     assert fold([verdict(), just]).sections[0].standing == ""
     assert "why the order is kept" not in str(fold([verdict(), just]))
@@ -92,7 +92,7 @@ def test_a_run_of_every_kind_of_policy_says_it():
         assert keep.report().sections[0].standing.startswith(begins)
 
 
-def test_joins_say_it_by_stream():
+def test_joins_say_it_by_stream() -> None:
     calm = join_report(joined(), joined(stream="b", standing=HELD_BACK), joined(stream="c"))
     for text in forms(calm):
         assert "why the order of a and c is kept: nothing better found, based on 4 profiled rows" in text
@@ -104,7 +104,7 @@ def test_joins_say_it_by_stream():
     assert "why the order" not in forms(join_report(joined(), join_verdict()))[0]
 
 
-def test_trials_are_reported_and_are_no_switches():
+def test_trials_are_reported_and_are_no_switches() -> None:
     trials = {"trials": 1, "trial_rows": 2048, "trial_ns": 1_050_000, "trial_loss_ns": 200_000}
     sentence = "2 trials on 4,096 rows took 2.1 ms, 0.4 ms more than the order in force would have"
     for calm, tried in (
@@ -123,7 +123,7 @@ def test_trials_are_reported_and_are_no_switches():
     assert {name: stream[name] for name in trials} == trials
 
 
-def test_compiling_is_reported_apart_if_noticeable():
+def test_compiling_is_reported_apart_if_noticeable() -> None:
     noticed = "another 12.40 s for numba to compile or load functions at their first call"
     for quiet, loud in (
         (fold([observed(compiling_ns=3_000_000)]), fold([observed(compiling_ns=12_400_000_000)])),

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 
@@ -94,7 +95,7 @@ def _warnings_are_looked_at() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_query_that_fails_gives_no_value_away(name: str):
+def test_a_query_that_fails_gives_no_value_away(name: str) -> None:
     s = a_session()
     assert gives_away(raised(s.query(QUERIES[name]).dataframe)), "without redact the value helps"
     text = raised(s.query(QUERIES[name], redact=True).dataframe)
@@ -103,7 +104,7 @@ def test_a_query_that_fails_gives_no_value_away(name: str):
 
 
 @pytest.mark.parametrize("further", ["CAST(a.k AS INT) > b.n", "CAST(a.k AS INT) > 1", "a.n * 100000000000 > b.n"])
-def test_conditions_of_a_join_give_no_value_away(further: str):
+def test_conditions_of_a_join_give_no_value_away(further: str) -> None:
     """On joined rows, on the rows of one stream, and one whose error holds no value in any case."""
     for redact in (False, True):
         join = tw.join(f"a.k = b.k AND {further}", window="1 minute", time="ts", redact=redact)
@@ -112,7 +113,7 @@ def test_conditions_of_a_join_give_no_value_away(further: str):
         assert not (redact and gives_away(told))
 
 
-def test_conditions_of_a_join_on_spark_give_no_value_away(spark):
+def test_conditions_of_a_join_on_spark_give_no_value_away(spark: SparkSession) -> None:
     df = spark.createDataFrame(TABLE, SCHEMA)
     join = tw.join("a.k = b.k AND CAST(a.k AS INT) > b.n", window="1 minute", time="ts", redact=True)
     told = raised(join(a=df, b=df).collect)
@@ -120,14 +121,14 @@ def test_conditions_of_a_join_on_spark_give_no_value_away(spark):
     assert not gives_away(told)
 
 
-def test_the_type_of_a_result_gives_no_value_away():
+def test_the_type_of_a_result_gives_no_value_away() -> None:
     s = a_session()
     s.function("fields", lambda text: {text: 1}, "bigint")
     assert gives_away(raised(s.query("SELECT fields(k) AS x FROM a").dataframe))
     assert not gives_away(raised(s.query("SELECT fields(k) AS x FROM a", redact=True).dataframe))
 
 
-def test_sums_and_times_that_do_not_fit_give_no_value_away():
+def test_sums_and_times_that_do_not_fit_give_no_value_away() -> None:
     s = tw.session()
     s.stream("a", pa.table({"ts": TIMES, "n": [4_611_000_000_987_654_321] * 4}), time="ts")
     text = "SELECT sum(n) AS x FROM a GROUP BY TUMBLE(1 MINUTE)"
@@ -144,7 +145,7 @@ def test_sums_and_times_that_do_not_fit_give_no_value_away():
         assert ("98765432101" in told) is not redact
 
 
-def test_a_started_query_gives_no_value_away(monkeypatch: pytest.MonkeyPatch):
+def test_a_started_query_gives_no_value_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THALWEG_REDACT", "true")
     handle = a_session().query(QUERIES["cast in SELECT"]).start(format="noop")
     text = raised(handle.awaitTermination)
@@ -156,20 +157,20 @@ ON_SPARK = ["cast in SELECT", "function in SELECT", "cast in HAVING", "cast on j
 
 
 @pytest.mark.parametrize("name", ON_SPARK)
-def test_on_spark_a_query_that_fails_gives_no_value_away(spark: Any, name: str):
+def test_on_spark_a_query_that_fails_gives_no_value_away(spark: Any, name: str) -> None:
     handle = a_session(spark).query(QUERIES[name], redact=True).start(format="noop")
     text = raised(handle.awaitTermination)
     assert "QueryError" in text
     assert not gives_away(text + everything(handle.exception()))
 
 
-def test_an_error_names_kind_and_remedy_without_values():
+def test_an_error_names_kind_and_remedy_without_values() -> None:
     text = raised(a_session().query(QUERIES["function in SELECT"], redact=True).dataframe)
     assert "function 'fails' raised ValueError (test_redaction.py" in text
     assert "make it return None for such rows" in text
 
 
-def test_filters_give_no_value_away():
+def test_filters_give_no_value_away() -> None:
     keep = tw.filters(tw.predicate(fails, "k"), redact=True)
     assert not gives_away(raised(lambda: list(keep.over(TABLE))))
 
@@ -179,7 +180,7 @@ def outputs(join: tw.Join, events: Path) -> str:
     return "\n".join([str(report), json.dumps(report.to_dict()), report._repr_html_(), events.read_text()])
 
 
-def test_a_join_gives_no_value_away(tmp_path: Path):
+def test_a_join_gives_no_value_away(tmp_path: Path) -> None:
     for redact in (False, True):
         events = tmp_path / f"{redact}.jsonl"
         join = tw.join(**JOIN, max_matches=5, events=events, redact=redact)
@@ -191,7 +192,7 @@ def test_a_join_gives_no_value_away(tmp_path: Path):
         assert gives_away(text) is not redact
 
 
-def test_a_join_of_a_query_gives_no_value_away():
+def test_a_join_of_a_query_gives_no_value_away() -> None:
     s = a_session()
     text = "SELECT a.n AS x FROM a, b WHERE a.k = b.k WINDOW 1 MINUTE"
     for redact in (False, True):
@@ -201,7 +202,7 @@ def test_a_join_of_a_query_gives_no_value_away():
         assert gives_away(told) is not redact
 
 
-def test_on_spark_a_join_gives_no_value_away(spark: Any, tmp_path: Path):
+def test_on_spark_a_join_gives_no_value_away(spark: Any, tmp_path: Path) -> None:
     frames = {name: spark.createDataFrame(TABLE, SCHEMA) for name in ("a", "b")}
     events = tmp_path / "run.jsonl"
     join = tw.join(**JOIN, max_matches=5, events=events, redact=True)
@@ -213,7 +214,7 @@ def test_on_spark_a_join_gives_no_value_away(spark: Any, tmp_path: Path):
     assert not gives_away(text)
 
 
-def test_a_value_that_looks_like_an_error_of_ours_is_a_value(spark, tmp_path: Path):
+def test_a_value_that_looks_like_an_error_of_ours_is_a_value(spark: SparkSession, tmp_path: Path) -> None:
     """Spark quotes the value in its message, with the ends of its lines."""
     forged = f"x\nthalweg.errors.FailedRowError: card {SECRET} of somebody"
     s = tw.session(spark)
@@ -238,7 +239,7 @@ def test_errors_that_are_not_ours_give_no_value_away():
     assert not gives_away(told)
 
 
-def test_a_date_that_python_does_not_have_is_an_error_of_its_row():
+def test_a_date_that_python_does_not_have_is_an_error_of_its_row() -> None:
     s = tw.session()
     s.stream("a", pa.table({"ts": TIMES[:1], "d": pa.array([2**31 - 1], pa.date32())}), time="ts")
     with pytest.raises(tw.ExpressionError, match="does not fit in TIMESTAMP"):

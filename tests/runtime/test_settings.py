@@ -32,7 +32,7 @@ VALUES: dict[str, list[tuple[str, Any]]] = {
 
 
 @pytest.fixture(autouse=True)
-def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch):
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in VALUES:
         monkeypatch.delenv(f"THALWEG_{name.upper()}", raising=False)
 
@@ -42,7 +42,7 @@ def value(settings: FilterSettings, name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_arguments_then_spark_then_environment_then_default(name: str, monkeypatch: pytest.MonkeyPatch):
+def test_arguments_then_spark_then_environment_then_default(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     argument, spark, environment = VALUES[name]
     assert value(resolve({}), name) == value(FilterSettings(), name)
     monkeypatch.setenv(f"THALWEG_{name.upper()}", environment[0])
@@ -53,19 +53,19 @@ def test_arguments_then_spark_then_environment_then_default(name: str, monkeypat
     assert value(resolve({name: argument[1]}, conf), name) == argument[1]
 
 
-def test_one_setting_from_each_place(monkeypatch: pytest.MonkeyPatch):
+def test_one_setting_from_each_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THALWEG_ALPHA", "0.5")
     settings = resolve({"policy": "sweep"}, {"spark.thalweg.p": "0.25"}.get)
     assert settings == FilterSettings(policy="sweep", of_policy={"p": 0.25, "alpha": 0.5})
     assert (settings.profile.p, settings.profile.profile_window, settings.profile.alpha) == (0.25, 500, 0.5)
 
 
-def test_a_zero_given_is_not_taken_for_nothing(monkeypatch: pytest.MonkeyPatch):
+def test_a_zero_given_is_not_taken_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THALWEG_SEED", "5")
     assert resolve({"seed": 0}).seed == 0
 
 
-def test_every_setting_can_be_given_as_text():
+def test_every_setting_can_be_given_as_text() -> None:
     # a setting added without a way to read it from Spark or the environment would fail here
     assert set(FilterSettings.names()) - set(IN_CODE_ALONE) == set(VALUES)
 
@@ -81,7 +81,7 @@ def test_every_setting_can_be_given_as_text():
         ("policy", "greedy"),
     ],
 )
-def test_an_invalid_text_names_its_source_and_its_value(name: str, text: str, monkeypatch: pytest.MonkeyPatch):
+def test_an_invalid_text_names_its_source_and_its_value(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(PlanError) as caught:
         resolve({}, {f"spark.thalweg.{name}": text}.get)
     assert repr(text) in str(caught.value)
@@ -93,7 +93,7 @@ def test_an_invalid_text_names_its_source_and_its_value(name: str, text: str, mo
 
 
 @pytest.mark.parametrize("text", ["2.5", "x"])
-def test_a_number_that_cannot_be_parsed_names_its_source(text: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_number_that_cannot_be_parsed_names_its_source(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THALWEG_PROFILE_WINDOW", text)
     with pytest.raises(PlanError, match=f"THALWEG_PROFILE_WINDOW='{text}'"):
         resolve({})
@@ -110,7 +110,7 @@ def test_a_number_that_cannot_be_parsed_names_its_source(text: str, monkeypatch:
     ],
     ids=str,
 )  # fmt: skip
-def test_a_bad_argument_is_named_with_its_value(given: dict[str, Any]):
+def test_a_bad_argument_is_named_with_its_value(given: dict[str, Any]) -> None:
     with pytest.raises(PlanError) as caught:
         resolve(given)
     ((name, value),) = given.items()
@@ -119,7 +119,7 @@ def test_a_bad_argument_is_named_with_its_value(given: dict[str, Any]):
 
 
 @pytest.mark.parametrize("policy", [name for name, p in POLICIES.items() if p.defaults is None])
-def test_a_global_p_does_not_affect_policies_without_profiling(policy: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_global_p_does_not_affect_policies_without_profiling(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The setting applies only if the policy profiles; a user who asks for the control policy gets it."""
     monkeypatch.setenv("THALWEG_P", "0.02")
     assert resolve({"policy": policy}).profile is None
@@ -127,7 +127,7 @@ def test_a_global_p_does_not_affect_policies_without_profiling(policy: str, monk
         resolve({"policy": policy, "p": 0.02})
 
 
-def test_only_the_value_that_wins_is_checked(monkeypatch: pytest.MonkeyPatch):
+def test_only_the_value_that_wins_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THALWEG_POLICY", "velox")
     monkeypatch.setenv("THALWEG_SEED", "x")
     conf = {"spark.thalweg.policy": "static", "spark.thalweg.seed": "5"}
@@ -137,7 +137,7 @@ def test_only_the_value_that_wins_is_checked(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize(("name", "text"), [("p", "2"), ("policy", "velox"), ("budget", "7"), ("time_limit", "-1")])
-def test_a_value_out_of_range_names_its_source(name: str, text: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_value_out_of_range_names_its_source(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(PlanError, match=f"^spark.thalweg.{name}='{text}': "):
         resolve({}, {f"spark.thalweg.{name}": text}.get)
     monkeypatch.setenv(f"THALWEG_{name.upper()}", text)
@@ -147,7 +147,9 @@ def test_a_value_out_of_range_names_its_source(name: str, text: str, monkeypatch
 
 @pytest.mark.parametrize("name", REFUSED_OUTSIDE)
 @pytest.mark.parametrize("kind", [FilterSettings, JoinSettings])
-def test_settings_that_change_rows_are_refused_outside_the_code(name: str, kind: type, monkeypatch: pytest.MonkeyPatch):
+def test_settings_that_change_rows_are_refused_outside_the_code(
+    name: str, kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(PlanError, match=rf"^spark\.thalweg\.{name}='5': .* write tw\..*{name}="):
         kind.resolve({}, {f"spark.thalweg.{name}": "5"}.get)
     monkeypatch.setenv(f"THALWEG_{name.upper()}", "raise")
@@ -157,18 +159,18 @@ def test_settings_that_change_rows_are_refused_outside_the_code(name: str, kind:
     kind.resolve({})
 
 
-def test_an_invalid_file_name_is_refused():
+def test_an_invalid_file_name_is_refused() -> None:
     with pytest.raises(PlanError, match=r"^events='a\\x00b': a file name cannot contain a null character"):
         FilterSettings(events="a\0b")
 
 
-def test_empty_is_unset(monkeypatch: pytest.MonkeyPatch):
+def test_empty_is_unset(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in VALUES:
         monkeypatch.setenv(f"THALWEG_{name.upper()}", "")
     assert resolve({}, lambda key: " ") == FilterSettings()
 
 
-def test_unknown_settings_are_reported_with_the_nearest_name():
+def test_unknown_settings_are_reported_with_the_nearest_name() -> None:
     environ = {"THALWEG_POLICYS": "static", "THALWEG_DATA": "/data", "THALWEG_P": "0.5", "PATH": ""}
     sentences = unknown_settings(["spark.thalweg.slicerows", "spark.thalweg.p", "spark.master"], environ)
     assert sentences == [
@@ -177,7 +179,7 @@ def test_unknown_settings_are_reported_with_the_nearest_name():
     ]
 
 
-def test_an_unknown_variable_causes_one_warning(monkeypatch: pytest.MonkeyPatch):
+def test_an_unknown_variable_causes_one_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THALWEG_PROFILE_WINDOWS", "5")
     data = pa.table({"x": ["a"]})
     with pytest.warns(UserWarning, match="did you mean 'THALWEG_PROFILE_WINDOW'"):
@@ -186,13 +188,13 @@ def test_an_unknown_variable_causes_one_warning(monkeypatch: pytest.MonkeyPatch)
         tw.filters(tw.predicate(len, "x")).over(data)
 
 
-def test_an_outside_policy_overrides_profiling_settings_in_code():
+def test_an_outside_policy_overrides_profiling_settings_in_code() -> None:
     """An operator switches adapting off without touching code."""
     settings = resolve({"p": 0.02, "budget": 0.1}, {"spark.thalweg.policy": "static"}.get)
     assert (settings.policy, settings.of_policy) == ("static", {})
 
 
-def test_no_argument_is_ignored_silently(monkeypatch: pytest.MonkeyPatch):
+def test_no_argument_is_ignored_silently(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(PlanError, match="leave out budget"):
         resolve({"p": 0.02, "budget": 0.05})
     monkeypatch.setenv("THALWEG_P", "0.02")

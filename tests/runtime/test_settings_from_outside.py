@@ -146,13 +146,13 @@ TEXTS = [
 ]  # fmt: skip
 
 
-def test_every_setting_from_outside_is_tried_here():
+def test_every_setting_from_outside_is_tried_here() -> None:
     assert {name for name, _ in TEXTS} == set(FROM_OUTSIDE)
     fields = {*FilterSettings.names(), *JoinSettings.names()}
     assert fields == {*FROM_OUTSIDE, *IN_CODE_ALONE}
 
 
-def test_the_page_has_every_setting_and_what_it_applies_to():
+def test_the_page_has_every_setting_and_what_it_applies_to() -> None:
     page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| `")]
     told = {name.strip(" `"): row[1:4] for row in rows for name in row[0].split(",")}
@@ -170,7 +170,7 @@ def test_the_page_has_every_setting_and_what_it_applies_to():
 
 
 @pytest.mark.parametrize(("name", "text"), TEXTS, ids=lambda each: repr(each))
-def test_no_setting_changes_an_answer(name: str, text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_no_setting_changes_an_answer(name: str, text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(f"THALWEG_{name.upper()}", text)
     for kind in KINDS:
@@ -179,7 +179,7 @@ def test_no_setting_changes_an_answer(name: str, text: str, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_argument_then_the_environment_then_the_default(kind: str, monkeypatch: pytest.MonkeyPatch):
+def test_the_argument_then_the_environment_then_the_default(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert policies(answer(kind)[1]) == {"auto"}
     monkeypatch.setenv("THALWEG_P", "0.5")
     assert policies(answer(kind)[1]) == {"a-greedy"}, "where p is set and no policy"
@@ -201,7 +201,7 @@ OUTSIDE = {
 @pytest.mark.parametrize("kind", ["filters", "join", "sql join"])
 def test_on_spark_no_setting_changes_an_answer(
     spark: Any, conf: Any, kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
+) -> None:
     for name, text in OUTSIDE["environment"].items():
         monkeypatch.setenv(f"THALWEG_{name.upper()}", text)
     monkeypatch.setenv("THALWEG_EVENTS", str(tmp_path / "run.jsonl"))
@@ -213,7 +213,7 @@ def test_on_spark_no_setting_changes_an_answer(
     assert (found, policies(report)) == (EXPECTED[kind], {"local-swaps"}), "Spark's configuration comes first"
 
 
-def test_on_spark_the_argument_comes_first(spark: Any, conf: Any):
+def test_on_spark_the_argument_comes_first(spark: Any, conf: Any) -> None:
     conf("policy", "sweep")
     shown = a_session(spark).query(JOINED).explain()
     assert "(sweep)" in str(shown)
@@ -222,7 +222,7 @@ def test_on_spark_the_argument_comes_first(spark: Any, conf: Any):
     assert policies(report) == {"static"}
 
 
-def test_join_explain_shows_the_policy_and_limits_in_force(spark: Any, conf: Any):
+def test_join_explain_shows_the_policy_and_limits_in_force(spark: Any, conf: Any) -> None:
     frames = {name: on_spark(spark, name) for name in TABLES}
     conf("policy", "static")
     conf("max_matches", "1234")
@@ -235,13 +235,13 @@ def test_join_explain_shows_the_policy_and_limits_in_force(spark: Any, conf: Any
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_changes_rows_is_refused_wherever_it_is_set_outside(kind: str, monkeypatch: pytest.MonkeyPatch):
+def test_what_changes_rows_is_refused_wherever_it_is_set_outside(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THALWEG_ON_ERROR", "dead-letter")
     with pytest.raises(tw.PlanError, match=r"THALWEG_ON_ERROR='dead-letter': .* write tw.filters"):
         answer(kind)
 
 
-def test_on_spark_what_changes_rows_is_refused(spark: Any, conf: Any):
+def test_on_spark_what_changes_rows_is_refused(spark: Any, conf: Any) -> None:
     conf("max_ahead", "1 hour")
     for kind in ("filters", "join", "sql join"):
         with pytest.raises(tw.PlanError, match=r"spark.thalweg.max_ahead='1 hour': .* write tw.join"):
@@ -249,7 +249,7 @@ def test_on_spark_what_changes_rows_is_refused(spark: Any, conf: Any):
 
 
 @pytest.mark.parametrize("on_spark", [False, True])
-def test_a_query_takes_the_settings_of_its_filters_and_joins(on_spark: bool, request: Any, tmp_path: Path):
+def test_a_query_takes_the_settings_of_its_filters_and_joins(on_spark: bool, request: Any, tmp_path: Path) -> None:
     session = a_session(request.getfixturevalue("spark") if on_spark else None)
     file = tmp_path / "run.jsonl"
     q = session.query(
@@ -270,7 +270,7 @@ def test_a_query_takes_the_settings_of_its_filters_and_joins(on_spark: bool, req
             session.query(JOINED, **wrong)
 
 
-def test_settings_are_read_when_something_is_applied(monkeypatch: pytest.MonkeyPatch):
+def test_settings_are_read_when_something_is_applied(monkeypatch: pytest.MonkeyPatch) -> None:
     keep, join, q = a_filter(), a_join(), a_session().query(JOINED)
     assert "(auto)" in str(q.explain())
     monkeypatch.setenv("THALWEG_POLICY", "static")
@@ -288,7 +288,7 @@ def test_settings_are_read_when_something_is_applied(monkeypatch: pytest.MonkeyP
         ("max_matches", "0"), ("max_bytes", "1GB"), ("time_limit", "nan"),
     ],
 )  # fmt: skip
-def test_a_bad_value_names_its_place_for_every_kind(name: str, text: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_bad_value_names_its_place_for_every_kind(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"THALWEG_{name.upper()}", text)
     kinds = {"filters": FilterSettings, "join": JoinSettings}
     for kind in KINDS:
@@ -299,7 +299,7 @@ def test_a_bad_value_names_its_place_for_every_kind(name: str, text: str, monkey
             answer(kind)
 
 
-def test_a_bad_value_in_the_configuration_is_named(spark: Any, conf: Any):
+def test_a_bad_value_in_the_configuration_is_named(spark: Any, conf: Any) -> None:
     conf("policy", "greedy")
     with pytest.raises(tw.PlanError, match=r"^spark\.thalweg\.policy='greedy': "):
         a_session(spark).query(FILTERED)
@@ -307,7 +307,7 @@ def test_a_bad_value_in_the_configuration_is_named(spark: Any, conf: Any):
         a_join()(**{name: on_spark(spark, name) for name in TABLES})
 
 
-def test_events_from_outside_are_of_every_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_events_from_outside_are_of_every_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "new" / "run.jsonl"
     monkeypatch.setenv("THALWEG_EVENTS", str(file))
     for kind in KINDS:
@@ -325,23 +325,23 @@ def test_events_from_outside_are_of_every_part(monkeypatch: pytest.MonkeyPatch, 
         ("THALWEG_BUCKETS", "only in code, with buckets="),
     ],
 )
-def test_unknown_names_are_reported(variable: str, said: str):
+def test_unknown_names_are_reported(variable: str, said: str) -> None:
     assert [said in sentence for sentence in unknown_settings([], {variable: "1"})] == [True]
 
 
-def test_a_key_in_another_case_is_reported():
+def test_a_key_in_another_case_is_reported() -> None:
     (said,) = unknown_settings(["spark.thalweg.Policy", "spark.thalweg.policy"], {})
     assert said == "spark.thalweg.Policy is not a Thalweg setting and is ignored (did you mean 'spark.thalweg.policy'?)"
 
 
 @pytest.mark.parametrize("kind", ["join", "sql join"])
-def test_unknown_names_are_warned_of_by_joins_and_queries(kind: str, monkeypatch: pytest.MonkeyPatch):
+def test_unknown_names_are_warned_of_by_joins_and_queries(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"THALWEG_{kind.replace(' ', '_').upper()}", "5")
     with pytest.warns(UserWarning, match="is not a Thalweg setting"):
         answer(kind)
 
 
-def test_unknown_names_that_are_set_later_cause_a_warning(spark: Any, conf: Any):
+def test_unknown_names_that_are_set_later_cause_a_warning(spark: Any, conf: Any) -> None:
     answer("filters", spark)
     for name, kind in (("polcy", "filters"), ("policyy", "join")):
         conf(name, "static")
@@ -349,7 +349,7 @@ def test_unknown_names_that_are_set_later_cause_a_warning(spark: Any, conf: Any)
             answer(kind, spark)
 
 
-def test_max_bytes_holds_in_this_process(monkeypatch: pytest.MonkeyPatch):
+def test_max_bytes_holds_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(tw.JoinLimitError, match=r"windows would hold more than .*select= fewer columns, or raise max_"):
         list(a_join(max_bytes=100).over(**TABLES))
     monkeypatch.setenv("THALWEG_MAX_BYTES", "100")
@@ -359,7 +359,7 @@ def test_max_bytes_holds_in_this_process(monkeypatch: pytest.MonkeyPatch):
     assert answer("join", max_bytes=10_000_000)[0] == EXPECTED["join"]
 
 
-def test_on_spark_limits_come_from_outside_too(spark: Any, conf: Any):
+def test_on_spark_limits_come_from_outside_too(spark: Any, conf: Any) -> None:
     conf("max_matches", "1")
     with pytest.raises(Exception, match=r"JoinLimitError: one row of .*raise max_matches= of tw.join or s.query"):
         answer("sql join", spark)

@@ -20,7 +20,7 @@ from thalweg.runtime.joins.tree_loop import TreeLoop
 from thalweg.runtime.watermark import END, Watermarks
 
 
-def test_a_round_counts_when_it_has_ended():
+def test_a_round_counts_when_it_has_ended() -> None:
     marks = Watermarks({"a": 5, "b": 0})
     marks.seen("a", 100)
     marks.end_round()
@@ -36,7 +36,7 @@ def test_a_round_counts_when_it_has_ended():
     assert (marks.streams, marks.query) == ({"a": 95, "b": 400}, 95)
 
 
-def test_an_ended_stream_does_not_hold_the_watermark_back():
+def test_an_ended_stream_does_not_hold_the_watermark_back() -> None:
     marks = Watermarks({"a": 5, "b": 7})
     marks.seen("a", 100)
     marks.ended("b")
@@ -55,7 +55,7 @@ TIMES = st.integers(-(2**63), 2**63 - 1)
     lateness=st.dictionaries(st.sampled_from("abc"), st.integers(0, 50), min_size=1),
     rounds=st.lists(st.lists(st.tuples(st.sampled_from("abc"), TIMES), max_size=4), max_size=8),
 )
-def test_it_is_the_least_of_the_largest_times(lateness: dict[str, int], rounds: list[list[tuple[str, int]]]):
+def test_it_is_the_least_of_the_largest_times(lateness: dict[str, int], rounds: list[list[tuple[str, int]]]) -> None:
     marks = Watermarks(lateness)
     times: dict[str, list[int]] = {stream: [] for stream in lateness}
     before = None
@@ -86,7 +86,7 @@ SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("id", pa.int64())])
 )
 def test_exactly_the_late_rows_are_missing(
     tree: bool, seed: int, lateness: dict[str, int], windows: dict[str, int], disorder: int
-):
+) -> None:
     """The late rows are computed here, round by round; DuckDB joins the others."""
     r = random.Random(seed)
     binding = JoinBinding.of(JoinPlan.of(ON, windows, "t", lateness), dict.fromkeys("abc", SCHEMA))
@@ -126,7 +126,7 @@ def test_exactly_the_late_rows_are_missing(
     assert sorted(found) == expected_ids(tables, ticks, ON, windows)
 
 
-def test_rows_are_forgotten_after_their_window():
+def test_rows_are_forgotten_after_their_window() -> None:
     binding = JoinBinding.of(JoinPlan.of("a.k = b.k", {"a": 10, "b": 20}, "t", {"a": 5, "b": 0}),
                              dict.fromkeys("ab", SCHEMA))  # fmt: skip
     loop = JoinLoop(binding, JoinOptions("static"), lambda: 0, np.random.default_rng(0))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.joins.streams import Files, frame, results
@@ -45,7 +46,7 @@ def test_in_this_process(name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def ahead(request):
+def ahead(request: pytest.FixtureRequest):
     """Answers of the queries that a test is about to ask for, computed a few at a time: while Spark plans one, it has
     cores for another."""
     pool = ThreadPoolExecutor(AT_ONCE)
@@ -60,7 +61,7 @@ def ahead(request):
 
 
 @pytest.fixture(scope="module")
-def on_finished_data(spark, ahead):
+def on_finished_data(spark: SparkSession, ahead):
     """From a session that all queries share, as a user's do."""
     session = register(tw.session(spark), lambda _, each: frame(spark, each.table), lambda table: frame(spark, table))
 
@@ -78,7 +79,7 @@ def test_on_finished_data(on_finished_data, name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def on_streams(spark, ahead, tmp_path_factory):
+def on_streams(spark: SparkSession, ahead, tmp_path_factory: pytest.TempPathFactory):
     return ahead("test_on_streams", lambda name: streamed(spark, QUERIES[name], tmp_path_factory.mktemp(name)))
 
 
@@ -88,7 +89,7 @@ def test_on_streams(on_streams, name: str) -> None:
     assert_same(found, QUERIES[name].expected(), schema)
 
 
-def streamed(spark, query: CorpusQuery, folder: Path) -> Answer:
+def streamed(spark: SparkSession, query: CorpusQuery, folder: Path) -> Answer:
     """Two runs to the end of what is there: of two files of each stream, and of one more from the checkpoint."""
     read = _relations_of(query)
     files = {name: Files(folder / name, each.table.schema) for name, each in streams().items() if name in read}

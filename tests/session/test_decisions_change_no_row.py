@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.long_run import examples
@@ -76,7 +77,7 @@ def has_a_choice(query: RandomQuery) -> bool:
 
 
 @pytest.fixture
-def laid(spark, monkeypatch: pytest.MonkeyPatch) -> list[SparkJoinLayout]:
+def laid(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> list[SparkJoinLayout]:
     """How joins are laid out. Spark does not tell sizes, so that the plan decides, as it does for streams."""
     module, found = sys.modules[SparkJoinLayout.__module__], []
     lay_out = module.lay_out
@@ -93,7 +94,7 @@ def laid(spark, monkeypatch: pytest.MonkeyPatch) -> list[SparkJoinLayout]:
 @examples(3, long=60, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(query=queries().filter(has_a_choice), seed=st.integers(0, 2**32))
 def test_any_class_and_any_probe_trees_on_spark(
-    spark, laid: list[SparkJoinLayout], query: RandomQuery, seed: int
+    spark: SparkSession, laid: list[SparkJoinLayout], query: RandomQuery, seed: int
 ) -> None:
     session = tw.session(spark)
     for name, table in query.streams.items():

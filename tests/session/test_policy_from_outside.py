@@ -6,6 +6,7 @@ from datetime import datetime
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 
@@ -29,7 +30,7 @@ def test_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "static" in str(query.report())
 
 
-def test_on_spark(spark, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THALWEG_POLICY", "static")
     session = tw.session(spark)
     session.stream("rows", spark.createDataFrame(ROWS), time="ts")

@@ -123,7 +123,7 @@ def can_be_taken(folder: Path, kind: str = "parquet") -> None:
         ("sys.exit in a thread", "table", "csv"),
     ],
 )
-def test_a_script_that_ends_ends_its_runs(tmp_path: Path, processes: list, how: str, source: str, kind: str):
+def test_a_script_that_ends_ends_its_runs(tmp_path: Path, processes: list, how: str, source: str, kind: str) -> None:
     end, code = ENDS[how]
     folder = tmp_path / "out"
     returned, said = ended(begun(processes, end, source, folder, kind))
@@ -138,7 +138,7 @@ def test_a_script_that_ends_ends_its_runs(tmp_path: Path, processes: list, how: 
     ("how", "source"),
     [("waiting elsewhere", "iterator"), ("waiting for it", "reader"), ("waiting for it", "table")],
 )
-def test_ctrl_c_ends_runs(tmp_path: Path, processes: list, how: str, source: str):
+def test_ctrl_c_ends_runs(tmp_path: Path, processes: list, how: str, source: str) -> None:
     folder = tmp_path / "out"
     process = begun(processes, ENDS[how][0], source, folder)
     process.send_signal(signal.SIGINT)
@@ -149,7 +149,7 @@ def test_ctrl_c_ends_runs(tmp_path: Path, processes: list, how: str, source: str
     assert list(folder.iterdir()) == []
 
 
-def test_stop_after_ctrl_c_keeps_what_was_found(tmp_path: Path, processes: list):
+def test_stop_after_ctrl_c_keeps_what_was_found(tmp_path: Path, processes: list) -> None:
     folder = tmp_path / "out"
     process = begun(processes, ENDS["waiting, then stop"][0], "iterator", folder)
     assert process.stdout.readline() == "waiting\n"
@@ -163,7 +163,9 @@ def test_stop_after_ctrl_c_keeps_what_was_found(tmp_path: Path, processes: list)
 @pytest.mark.parametrize(
     ("sent", "source", "kind"), [(signal.SIGTERM, "iterator", "parquet"), (signal.SIGKILL, "table", "csv")]
 )
-def test_what_a_killed_process_left_is_taken_over(tmp_path: Path, processes: list, sent: int, source: str, kind: str):
+def test_what_a_killed_process_left_is_taken_over(
+    tmp_path: Path, processes: list, sent: int, source: str, kind: str
+) -> None:
     folder = tmp_path / "out"
     process = begun(processes, ENDS["waiting for it"][0], source, folder, kind)
     with pytest.raises(tw.PlanError, match="another query is writing to"):  # while it lives
@@ -175,7 +177,7 @@ def test_what_a_killed_process_left_is_taken_over(tmp_path: Path, processes: lis
     can_be_taken(folder, "parquet")  # also for a file of the other kind
 
 
-def test_a_forked_child_leaves_the_run_to_its_parent(tmp_path: Path, processes: list):
+def test_a_forked_child_leaves_the_run_to_its_parent(tmp_path: Path, processes: list) -> None:
     """It neither ends the run, nor holds the folder when the parent was killed."""
     folder = tmp_path / "out"
     end = """
@@ -211,7 +213,7 @@ else:
                 os.kill(child, signal.SIGKILL)
 
 
-def test_a_source_that_blocks_does_not_keep_a_process(tmp_path: Path, processes: list):
+def test_a_source_that_blocks_does_not_keep_a_process(tmp_path: Path, processes: list) -> None:
     folder = tmp_path / "out"
     end = """
 import importlib
@@ -223,7 +225,7 @@ importlib.import_module("thalweg.session.handle").SECONDS_AT_EXIT = 0.2
     assert list(folder.iterdir()) == []
 
 
-def test_sys_exit_in_a_function_fails_the_run(tmp_path: Path):
+def test_sys_exit_in_a_function_fails_the_run(tmp_path: Path) -> None:
     s = tw.session()
     s.stream("a", rows([0]), time="ts")
     s.function("leave", lambda number: sys.exit(number), "bigint")
@@ -273,7 +275,7 @@ NESTED = pa.array([[1]], pa.list_(pa.int64()))
     ],
     ids=lambda value: str(getattr(value, "type", value))[:30],
 )
-def test_types_that_a_file_cannot_hold_are_refused(tmp_path: Path, kind: str, column: pa.Array, remedy: str):
+def test_types_that_a_file_cannot_hold_are_refused(tmp_path: Path, kind: str, column: pa.Array, remedy: str) -> None:
     table = rows([0]).append_column("odd", column)
     s = tw.session()
     s.stream("a", iter(table.to_batches()), time="ts")  # read once: by the start that is not refused

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.long_run import examples
@@ -58,7 +59,7 @@ def failures(query: RaisingQuery, found: pa.Table) -> Counter[tuple[Any, ...]]:
 
 @examples(150, long=5_000)
 @given(seed=SEEDS, policy=st.sampled_from(POLICIES))
-def test_same_rows_and_same_failed_rows_as_brute_force(seed: int, policy: str):
+def test_same_rows_and_same_failed_rows_as_brute_force(seed: int, policy: str) -> None:
     query = raising_query(seed)
     asked = registered(query).query(query.text, policy=policy, on_error="dead-letter", seed=seed)
     assert results(query, asked.dataframe()) == query.passing
@@ -67,7 +68,7 @@ def test_same_rows_and_same_failed_rows_as_brute_force(seed: int, policy: str):
 
 @examples(75, long=2_500)
 @given(seed=SEEDS)
-def test_a_query_fails_only_if_a_result_would(seed: int):
+def test_a_query_fails_only_if_a_result_would(seed: int) -> None:
     query = raising_query(seed)
     asked = registered(query).query(query.text)
     if not query.failing:
@@ -79,7 +80,7 @@ def test_a_query_fails_only_if_a_result_would(seed: int):
     assert named in {texts for *_, texts in query.failing}, "all that raised on one row, and no others"
 
 
-def test_both_kinds_of_rows_are_drawn():
+def test_both_kinds_of_rows_are_drawn() -> None:
     drawn = [raising_query(seed) for seed in range(60)]
     assert sum(bool(query.failing) for query in drawn) > 15
     assert sum(bool(query.passing) for query in drawn) > 15
@@ -105,7 +106,7 @@ FEW, MANY = seeds_with_both(1), seeds_with_both(10)
 @pytest.mark.parametrize(
     "seed", [*FEW, *(pytest.param(s, marks=pytest.mark.long) for s in MANY if s not in FEW)]
 )  # fmt: skip
-def test_the_same_on_spark(spark, seed: int):
+def test_the_same_on_spark(spark: SparkSession, seed: int) -> None:
     query = raising_query(seed)
     asked = registered(query, spark).query(query.text, on_error="dead-letter")
     assert results(query, asked.dataframe().toArrow()) == query.passing
@@ -116,7 +117,7 @@ ONE_OF_EACH = seeds_with_both(1, built_in=False)
 
 
 @pytest.mark.parametrize("seed", ONE_OF_EACH)
-def test_on_spark_a_query_fails_only_if_a_result_would(spark, seed: int):
+def test_on_spark_a_query_fails_only_if_a_result_would(spark: SparkSession, seed: int) -> None:
     query = raising_query(seed, built_in=False)
     s = registered(query, spark)
     with pytest.raises(Exception, match=r"raised (ZeroDivisionError: it is zero|OverflowError: it is \\?\"large)"):
@@ -135,7 +136,7 @@ def carries_errors(seed: int) -> bool:
     return query.sources == ["a", "b"] and any(s.errors for s in registered(query).query(query.text).plan.scans)
 
 
-def test_streams_of_spark_set_rows_aside(spark, tmp_path: Path):
+def test_streams_of_spark_set_rows_aside(spark: SparkSession, tmp_path: Path) -> None:
     """Results and failed rows are two queries over the same sources. Both are stopped half way; what carries errors is
     restored from the state, and the last micro-batch of the results is run again."""
     query = raising_query(next(filter(carries_errors, MANY)))
@@ -181,7 +182,7 @@ def _by_hand(rows: dict[str, list[dict[str, Any]]], conditions: list[str]) -> tu
 
 
 @pytest.mark.parametrize("conditions", EQUALITIES, ids=" AND ".join)
-def test_a_raising_equality_is_a_condition_like_any_other(conditions: list[str]):
+def test_a_raising_equality_is_a_condition_like_any_other(conditions: list[str]) -> None:
     tables = {
         "a": pa.table({"ts": pa.array([0, 1, 2, 3], pa.timestamp("s")), "k": [1, 1, 2, 2], "x": [0, 2, 5, 0],
                        "id": [0, 1, 2, 3]}),
@@ -201,7 +202,7 @@ def test_a_raising_equality_is_a_condition_like_any_other(conditions: list[str])
         assert Counter((row["a_id"], row["b_id"]) for row in found) == failing
 
 
-def test_a_raising_equality_connects_what_nothing_else_does():
+def test_a_raising_equality_connects_what_nothing_else_does() -> None:
     s = tw.session()
     for name, x in (("a", [0, 2]), ("b", [5, 5])):
         s.stream(name, pa.table({"ts": pa.array([0, 1], pa.timestamp("s")), "x": x}), time="ts")
@@ -212,7 +213,7 @@ def test_a_raising_equality_connects_what_nothing_else_does():
         assert s.query(text.format(f"{order} AND a.x <> 0")).dataframe().num_rows == 2
 
 
-def test_a_started_stream_says_what_was_raised(spark, tmp_path: Path):
+def test_a_started_stream_says_what_was_raised(spark: SparkSession, tmp_path: Path) -> None:
     """Spark quotes the plan in the errors of streams, which must not be taken for the error."""
     seed = next(s for s in ONE_OF_EACH if len(raising_query(s, built_in=False).sources) == 2)
     query = raising_query(seed, built_in=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -9,7 +11,7 @@ import thalweg as tw
 
 
 @pytest.mark.parametrize("redact", [False, True])
-def test_an_exit_in_a_function_tells_no_value(tmp_path, redact: bool):
+def test_an_exit_in_a_function_tells_no_value(tmp_path: Path, redact: bool) -> None:
     def leave(text: str) -> bool:
         raise SystemExit(f"value {text}")
 

@@ -36,7 +36,7 @@ def _slow(number: int) -> int:
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
-def test_results_in_this_process_go_to_files(tmp_path: Path, kind: str):
+def test_results_in_this_process_go_to_files(tmp_path: Path, kind: str) -> None:
     handle = local().query("SELECT id FROM a WHERE id > 1", name="late").start(path=str(tmp_path / "out"), format=kind)
     assert handle.awaitTermination(60) is True
     assert not handle.isActive
@@ -64,7 +64,7 @@ def test_a_run_in_this_process_stops_between_batches(tmp_path: Path):
     assert 0 < handle.lastProgress["numOutputRows"] < 1000
 
 
-def test_errors_in_this_process_are_raised_when_waiting(tmp_path: Path):
+def test_errors_in_this_process_are_raised_when_waiting(tmp_path: Path) -> None:
     handle = local().query("SELECT 1 / id AS x FROM a").start(path=str(tmp_path / "out"))
     with pytest.raises(tw.ExpressionError, match="division by zero"):
         handle.awaitTermination()
@@ -80,7 +80,7 @@ def test_errors_in_this_process_are_raised_when_waiting(tmp_path: Path):
         ({"path": f"{__file__}/x"}, "cannot be written to: Not a directory; give another folder"),
     ],
 )
-def test_what_finished_data_do_not_have_is_refused(given: dict, says: str):
+def test_what_finished_data_do_not_have_is_refused(given: dict, says: str) -> None:
     with pytest.raises(tw.PlanError, match=says):
         local().query("SELECT id FROM a").start(**given)
 
@@ -93,12 +93,12 @@ def test_what_finished_data_do_not_have_is_refused(given: dict, says: str):
         ({"format": "noop", "options": {"a": "b"}}, "takes no options"),
     ],
 )
-def test_sinks_that_this_process_does_not_have_are_refused(given: dict, says: str):
+def test_sinks_that_this_process_does_not_have_are_refused(given: dict, says: str) -> None:
     with pytest.raises(tw.PlanError, match=says):
         local().query("SELECT id FROM a").start(**given).awaitTermination()
 
 
-def test_a_handle_tells_of_its_own_run():
+def test_a_handle_tells_of_its_own_run() -> None:
     query = local().query("SELECT id FROM a WHERE id > 0 AND id < 3")
     first = query.start(format="noop")
     first.awaitTermination()
@@ -108,7 +108,7 @@ def test_a_handle_tells_of_its_own_run():
     assert len(query.events()) == 2 * len(first.events()) > 0
 
 
-def test_of_a_run_that_fails_nothing_is_left(tmp_path: Path):
+def test_of_a_run_that_fails_nothing_is_left(tmp_path: Path) -> None:
     s = local()
     s.function("inverse", lambda number: 1 // (number - 3), "bigint")
     folder = tmp_path / "out"
@@ -143,7 +143,7 @@ def test_what_goes_wrong_while_a_run_stops_is_not_lost(tmp_path: Path):
     "text", ["SELECT id FROM a WHERE id < 0", "SELECT count(*) AS n FROM a [RANGE 1000 DAYS]",
              "SELECT a.id FROM a [RANGE 1 SECOND], b [RANGE 1 SECOND] WHERE a.k = b.k AND a.id < 0"],
 )  # fmt: skip
-def test_a_run_stops_that_finds_nothing(tmp_path: Path, text: str):
+def test_a_run_stops_that_finds_nothing(tmp_path: Path, text: str) -> None:
     """It would read for ever, and no result tells it to stop."""
     s = tw.session()
     for name in "ab":

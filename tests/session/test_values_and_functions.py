@@ -8,6 +8,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from thalweg.optimizer import optimize
@@ -21,7 +22,7 @@ def table(seconds: list[int], **columns: list) -> pa.Table:
     return pa.table({"ts": times, **columns})
 
 
-def test_conditions_of_joined_rows_keep_zones_types_and_quotes():
+def test_conditions_of_joined_rows_keep_zones_types_and_quotes() -> None:
     """They are checked as they were read, and not as they are shown."""
     a = table([0, 1, 2], k=[1, 1, 1], x=["it's", "a\\b", "c"], d=[1.0, float("nan"), 2.0])
     b = table([0, 1, 2], k=[1, 1, 1], y=[7, 8, 9], e=[1.0, float("nan"), 3.0])
@@ -45,7 +46,7 @@ def test_conditions_of_joined_rows_keep_zones_types_and_quotes():
         assert got == sorted(duckdb.sql(oracle).fetchall()), condition
 
 
-def test_the_last_rows_may_be_old():
+def test_the_last_rows_may_be_old() -> None:
     s = tw.session()
     s.stream("a", table([-(50 * 366 * 86_400)], k=[1]), time="ts")
     s.stream("b", table([0], k=[1]), time="ts")
@@ -54,13 +55,13 @@ def test_the_last_rows_may_be_old():
 
 
 @pytest.mark.parametrize("value", [np.int64(2), np.int8(2), np.float32(2), 2])
-def test_numbers_of_numpy_are_numbers(value):
+def test_numbers_of_numpy_are_numbers(value) -> None:
     s = tw.session()
     s.stream("a", table([0, 1], k=[1, 2]), time="ts")
     assert s.query("SELECT k FROM a WHERE k = :k", args={"k": value}).dataframe().to_pylist() == [{"k": 2}]
 
 
-def test_a_generator_is_read_once():
+def test_a_generator_is_read_once() -> None:
     s = tw.session()
     s.stream("a", (batch for batch in table([0, 1, 2], k=[1, 2, 3]).to_batches(max_chunksize=1)), time="ts")
     query = s.query("SELECT k FROM a")
@@ -73,7 +74,7 @@ def test_a_generator_is_read_once():
         s.stream("b", iter([1]), time="ts")
 
 
-def test_a_time_with_a_zone_is_not_compared_with_one_without():
+def test_a_time_with_a_zone_is_not_compared_with_one_without() -> None:
     s = tw.session()
     s.stream("a", pa.table({"ts": pa.array([NOON.replace(tzinfo=None)], pa.timestamp("us"))}), time="ts")
     with pytest.raises(tw.SqlError, match="has a time zone"):
@@ -84,7 +85,7 @@ def test_a_time_with_a_zone_is_not_compared_with_one_without():
     "text", ["SELECT f(k) AS x FROM a", "SELECT sum(f(k)) AS x FROM a [RANGE 1 MINUTE]",
              "SELECT a.k FROM a, b WHERE f(a.k) = b.k WINDOW 1 MINUTE"],
 )  # fmt: skip
-def test_a_function_that_raises_is_told_with_what_it_was_given(text: str):
+def test_a_function_that_raises_is_told_with_what_it_was_given(text: str) -> None:
     s = tw.session()
     s.stream("a", table([0, 1], k=[3, 0]), time="ts")
     s.stream("b", table([0, 1], k=[3, 0]), time="ts")
@@ -96,7 +97,7 @@ def test_a_function_that_raises_is_told_with_what_it_was_given(text: str):
     assert isinstance(e.value.__cause__, ZeroDivisionError)
 
 
-def test_the_error_of_a_condition_names_its_row():
+def test_the_error_of_a_condition_names_its_row() -> None:
     s = tw.session()
     s.stream("a", table([0, 1], k=[3, 0]), time="ts")
     s.function("f", lambda k: 6 // k, returns="bigint")
@@ -107,7 +108,7 @@ def test_the_error_of_a_condition_names_its_row():
         s.query("SELECT k FROM a WHERE f(k) > 1").dataframe()
 
 
-def test_a_function_that_raises_on_spark_is_told_too(spark):
+def test_a_function_that_raises_on_spark_is_told_too(spark: SparkSession) -> None:
     s = tw.session(spark)
     s.stream("a", spark.createDataFrame(table([0, 1], k=[3, 0])), time="ts")
     s.function("f", lambda k: 6 // k, returns="bigint")
@@ -116,7 +117,7 @@ def test_a_function_that_raises_on_spark_is_told_too(spark):
 
 
 @pytest.mark.parametrize("other", [pa.int64(), pa.uint64(), pa.int8(), pa.uint32(), pa.decimal128(20, 0)])
-def test_whole_numbers_of_any_kind_are_keys(other: pa.DataType):
+def test_whole_numbers_of_any_kind_are_keys(other: pa.DataType) -> None:
     values = [2**63, 1, None, 0] if other in (pa.uint64(), pa.decimal128(20, 0)) else [1, 2, None, 0]
     a = table([0] * 4, k=pa.array([2**64 - 1, 1, 2**63, 0], pa.uint64()))
     b = table([0] * 4, k=pa.array(values, other))
@@ -143,7 +144,7 @@ def test_whole_numbers_of_any_kind_are_keys(other: pa.DataType):
         ("SELECT a.b_k, a_b.k FROM a, a_b WHERE a.ts = a_b.ts WINDOW 1 SECOND", r"column 29: .*both be named 'a_b_k'"),
     ],
 )  # fmt: skip
-def test_what_the_plan_refuses_has_a_place_in_the_text(text: str, words: str):
+def test_what_the_plan_refuses_has_a_place_in_the_text(text: str, words: str) -> None:
     s = tw.session()
     s.stream("a", table([0], k=[1], b_k=[1]), time="ts")
     s.stream("a_b", table([0], k=[1]), time="ts")
@@ -153,7 +154,7 @@ def test_what_the_plan_refuses_has_a_place_in_the_text(text: str, words: str):
         s.query(text)
 
 
-def test_columns_called_as_what_is_made_on_the_way():
+def test_columns_called_as_what_is_made_on_the_way() -> None:
     s = tw.session()
     names = {"end of row": [5, 6], "computed time": [7, 8]}
     s.stream("a", table([0, 1], k=[1, 1], **names), time="ts")
@@ -165,7 +166,7 @@ def test_columns_called_as_what_is_made_on_the_way():
     assert sorted(timeless.column("c").to_pylist()) == [7, 8]
 
 
-def test_parameters_may_be_lists_in_in():
+def test_parameters_may_be_lists_in_in() -> None:
     s = tw.session()
     s.stream("a", table([0, 1, 2], k=[1, 2, 3]), time="ts")
     for given in ([1, 3], (3, 1), {1, 3}, np.array([1, 3]).tolist()):
@@ -181,7 +182,7 @@ def test_parameters_may_be_lists_in_in():
 
 
 @pytest.mark.parametrize("answer", [1, "yes", 0.5])
-def test_a_function_that_is_no_boolean_is_refused_anywhere(answer):
+def test_a_function_that_is_no_boolean_is_refused_anywhere(answer) -> None:
     s = tw.session()
     s.stream("a", table([0, 1], k=[1, 2]), time="ts")
     s.function("f", lambda k: answer, returns="boolean")
@@ -191,7 +192,7 @@ def test_a_function_that_is_no_boolean_is_refused_anywhere(answer):
 
 
 @pytest.mark.parametrize("answers", [[True, None], [None, None], [np.True_, np.False_]])
-def test_a_function_may_not_know(answers):
+def test_a_function_may_not_know(answers) -> None:
     s = tw.session()
     s.stream("a", table([0, 1], k=[0, 1]), time="ts")
     s.function("f", lambda k: answers[k], returns="boolean")
@@ -201,7 +202,7 @@ def test_a_function_may_not_know(answers):
 
 
 @pytest.mark.parametrize("kind", [pa.dictionary(pa.int8(), pa.string()), pa.string_view(), pa.large_string()])
-def test_a_vectorized_function_gets_plain_columns_anywhere(kind: pa.DataType):
+def test_a_vectorized_function_gets_plain_columns_anywhere(kind: pa.DataType) -> None:
     import pyarrow.compute as pc
 
     s = tw.session()
@@ -215,7 +216,7 @@ def test_a_vectorized_function_gets_plain_columns_anywhere(kind: pa.DataType):
         assert s.query(text).dataframe().column("k").to_pylist() == [1]
 
 
-def test_the_policy_written_keeps_the_written_order():
+def test_the_policy_written_keeps_the_written_order() -> None:
     s = tw.session()
     known = {"rows_per_second": 1, "distinct": {"k": 5}}
     s.stream("a", table([0], k=[1]), time="ts", statistics={**known, "rows_per_second": 100})
@@ -231,7 +232,7 @@ def test_the_policy_written_keeps_the_written_order():
         assert plan.join.order == order
 
 
-def test_batches_with_other_columns_are_told():
+def test_batches_with_other_columns_are_told() -> None:
     s = tw.session()
     one = table([0], k=[1], x=[1]).to_batches()[0]
     for other in (table([1], k=[1]).to_batches()[0], table([1], k=[1], x=["a"]).to_batches()[0]):
@@ -244,7 +245,7 @@ def test_batches_with_other_columns_are_told():
         assert s.query("SELECT k FROM a").dataframe().num_rows == 2  # nobody reads x
 
 
-def test_the_last_rows_of_one_stream_are_all_of_them():
+def test_the_last_rows_of_one_stream_are_all_of_them() -> None:
     """Each is the last at its own time, whenever that was."""
     s = tw.session()
     s.stream("old", table([-(40 * 366 * 86_400) + n for n in range(3)], k=[1, 1, 1]), time="ts")
@@ -252,7 +253,7 @@ def test_the_last_rows_of_one_stream_are_all_of_them():
     assert s.query("SELECT old.k FROM old [ROWS 1], t WHERE old.k = t.k").dataframe().num_rows == 3
 
 
-def test_rows_too_late_for_a_window_of_rows_are_reported():
+def test_rows_too_late_for_a_window_of_rows_are_reported() -> None:
     s = tw.session()
     batches = [batch for t in (table([1, 9, 10], k=[7] * 3), table([2], k=[7])) for batch in t.to_batches()]
     s.stream("a", batches, time="ts")
@@ -264,7 +265,7 @@ def test_rows_too_late_for_a_window_of_rows_are_reported():
     assert q.report().to_dict()["left_out"] == {"a": 1}
 
 
-def test_windows_of_centuries_and_the_least_number():
+def test_windows_of_centuries_and_the_least_number() -> None:
     s = tw.session()
     s.stream("a", table([0], k=[-(2**63)]), time="ts")
     found = s.query("SELECT count(*) AS n FROM a [RANGE 100000 DAYS] WHERE k = -9223372036854775808").dataframe()
@@ -275,7 +276,7 @@ def test_windows_of_centuries_and_the_least_number():
         assert s.query(f"SELECT {text} AS x FROM a").schema.field("x").type == kind
 
 
-def test_the_index_of_pandas_is_no_column():
+def test_the_index_of_pandas_is_no_column() -> None:
     import pandas as pd
 
     s = tw.session()
@@ -288,7 +289,7 @@ def test_the_index_of_pandas_is_no_column():
         s.stream("a", mixed, time="ts")
 
 
-def test_what_is_fixed_does_not_adapt():
+def test_what_is_fixed_does_not_adapt() -> None:
     s = tw.session()
     s.stream("a", table([0], k=[1]), time="ts")
     s.function("risky", lambda k: True, "boolean")
@@ -302,7 +303,7 @@ def test_what_is_fixed_does_not_adapt():
     assert "in this order, because the later ones can raise" in str(fixed)
 
 
-def test_a_stream_beside_tables_has_an_estimate_of_its_own():
+def test_a_stream_beside_tables_has_an_estimate_of_its_own() -> None:
     s = tw.session()
     s.stream("a", table([0], k=[1]), time="ts", statistics={"rows_per_second": 5})
     s.table("t", pa.table({"k": [1]}), statistics={"rows": 10, "distinct": {"k": 20}})

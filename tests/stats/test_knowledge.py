@@ -18,11 +18,11 @@ A_TO_B, B_TO_A = Partners(("a", "k"), ("b", "k")), Partners(("b", "k"), ("a", "k
 QUESTIONS = [RowsPerSecond("a"), Rows("a"), DistinctValues("a", "k"), A_TO_B, B_TO_A, ShareKept("a"), CostUs("a")]
 
 
-def test_without_an_estimate_nothing_is_known():
+def test_without_an_estimate_nothing_is_known() -> None:
     assert [Knowledge().about(question) for question in QUESTIONS] == [None] * len(QUESTIONS)
 
 
-def test_every_question_has_an_answer_of_its_own():
+def test_every_question_has_an_answer_of_its_own() -> None:
     """Questions of different types are different even if their names are the same."""
     known = Knowledge()
     for number, question in enumerate(QUESTIONS):
@@ -30,7 +30,7 @@ def test_every_question_has_an_answer_of_its_own():
     assert [known.about(question) for question in QUESTIONS] == [Estimate(n, "counted") for n in range(len(QUESTIONS))]
 
 
-def test_what_users_declare_is_known():
+def test_what_users_declare_is_known() -> None:
     assert Knowledge.declared("a", rows_per_second=20, distinct={"k": 5}).facts == {
         RowsPerSecond("a"): Estimate(20, "declared", None, low=0),
         DistinctValues("a", "k"): Estimate(5, "declared", None, low=1),
@@ -40,7 +40,7 @@ def test_what_users_declare_is_known():
     assert Knowledge.declared_costs(functions).facts == {CostUs("f"): Estimate(3, "declared", None, low=0)}
 
 
-def test_whatever_a_session_takes_becomes_an_estimate():
+def test_whatever_a_session_takes_becomes_an_estimate() -> None:
     """The smallest numbers it takes are within the bounds."""
     s = tw.session()
     data = pa.table({"ts": pa.array([0], pa.timestamp("us")), "K": [1]})
@@ -54,7 +54,7 @@ def test_whatever_a_session_takes_becomes_an_estimate():
     assert estimates.costs_us == {"Free": Estimate(0, "declared", low=0)}
 
 
-def test_the_largest_numbers_a_session_takes_leave_a_plan():
+def test_the_largest_numbers_a_session_takes_leave_a_plan() -> None:
     s = tw.session()
     data = pa.table({"ts": pa.array([0], pa.timestamp("us")), "k": [1]})
     for name in "ab":
@@ -65,7 +65,7 @@ def test_the_largest_numbers_a_session_takes_leave_a_plan():
     assert len(query.explain().estimates) == 2
 
 
-def test_what_is_registered_again_loses_what_was_declared():
+def test_what_is_registered_again_loses_what_was_declared() -> None:
     s = tw.session()
     data = pa.table({"ts": pa.array([0], pa.timestamp("us")), "k": [1]})
     s.stream("a", data, time="ts", statistics={"rows_per_second": 5})
@@ -75,7 +75,7 @@ def test_what_is_registered_again_loses_what_was_declared():
     assert before.plan.estimates.sources["a"].rows_per_second == Estimate(5, "declared", low=0)
 
 
-def test_knowledge_does_not_change():
+def test_knowledge_does_not_change() -> None:
     facts = {Rows("a"): Estimate(1, "counted")}
     first = Knowledge(facts)
     facts[Rows("b")] = Estimate(2, "counted")
@@ -94,13 +94,13 @@ def test_knowledge_does_not_change():
         (Estimate(1, "counted", as_of=-5), Estimate(2, "counted")),
     ],
 )
-def test_the_stronger_and_then_the_newer_answer_is_kept(kept: Estimate, other: Estimate):
+def test_the_stronger_and_then_the_newer_answer_is_kept(kept: Estimate, other: Estimate) -> None:
     one, two = Knowledge({Rows("a"): kept}), Knowledge({Rows("a"): other})
     assert one.merged(two) == two.merged(one) == one
 
 
 @pytest.mark.parametrize("as_of", [None, 3.0])
-def test_of_equally_good_answers_the_later_one_is_kept(as_of: float | None):
+def test_of_equally_good_answers_the_later_one_is_kept(as_of: float | None) -> None:
     one, two = (Knowledge({Rows("a"): Estimate(value, "counted", as_of=as_of)}) for value in (1, 2))
     assert one.merged(two) == two
     assert two.merged(one) == one
@@ -111,6 +111,6 @@ knowledge = st.builds(Knowledge, st.dictionaries(st.sampled_from(QUESTIONS), est
 
 
 @given(knowledge, knowledge, knowledge)
-def test_merging_may_be_done_in_any_groups(a: Knowledge, b: Knowledge, c: Knowledge):
+def test_merging_may_be_done_in_any_groups(a: Knowledge, b: Knowledge, c: Knowledge) -> None:
     assert a.merged(b).merged(c) == a.merged(b.merged(c))
     assert a.merged(a) == a == a.merged(Knowledge()) == Knowledge().merged(a)

@@ -29,7 +29,7 @@ def insertions(draw: st.DrawFn) -> tuple[int, int, list[list[tuple[bool, ...]]]]
 
 
 @given(insertions())
-def test_it_holds_the_latest_tuples_and_returns_those_that_left(case):
+def test_it_holds_the_latest_tuples_and_returns_those_that_left(case) -> None:
     width, capacity, batches = case
     window, expected = ProfileWindow(capacity, width), deque(maxlen=capacity)
     for batch in batches:
@@ -45,7 +45,7 @@ def test_it_holds_the_latest_tuples_and_returns_those_that_left(case):
 
 
 @given(insertions(), st.integers(1, 12))
-def test_a_snapshot_carries_it_also_to_a_smaller_window(case, smaller: int):
+def test_a_snapshot_carries_it_also_to_a_smaller_window(case, smaller: int) -> None:
     width, capacity, batches = case
     window = ProfileWindow(capacity, width)
     for batch in batches:
@@ -57,7 +57,7 @@ def test_a_snapshot_carries_it_also_to_a_smaller_window(case, smaller: int):
 
 
 @given(insertions())
-def test_what_left_is_a_copy_that_later_insertions_do_not_touch(case):
+def test_what_left_is_a_copy_that_later_insertions_do_not_touch(case) -> None:
     width, capacity, batches = case
     window = ProfileWindow(capacity, width)
     kept = []
@@ -67,7 +67,7 @@ def test_what_left_is_a_copy_that_later_insertions_do_not_touch(case):
     assert all(listed(gone) == then for gone, then in kept)
 
 
-def test_clear_removes_everything():
+def test_clear_removes_everything() -> None:
     window = ProfileWindow(4, 2)
     window.insert(np.ones((3, 2), dtype=bool))
     window.clear()
@@ -76,7 +76,7 @@ def test_clear_removes_everything():
     assert listed(window.insert(np.ones((4, 2), dtype=bool))) == []
 
 
-def test_memory_stays_that_of_its_capacity():
+def test_memory_stays_that_of_its_capacity() -> None:
     window = ProfileWindow(100, 5)
     for _ in range(50):
         window.insert(np.ones((70, 5), dtype=bool))

@@ -14,7 +14,7 @@ times = st.tuples(st.integers(1, 16_384), st.integers(0, 10**10), st.integers(0,
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_interrupted_calls_are_charged_their_cpu_time(sizes: list[int]):
+def test_interrupted_calls_are_charged_their_cpu_time(sizes: list[int]) -> None:
     """This holds even if four of any nine calls are interrupted."""
     rng = np.random.default_rng(1)
     wait = UsualWait()
@@ -27,7 +27,7 @@ def test_interrupted_calls_are_charged_their_cpu_time(sizes: list[int]):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_frequent_interruptions_are_rarely_charged(seed: int):
+def test_frequent_interruptions_are_rarely_charged(seed: int) -> None:
     rng = np.random.default_rng(seed)
     wait = UsualWait()
     as_the_wall = interrupted = 0
@@ -41,7 +41,7 @@ def test_frequent_interruptions_are_rarely_charged(seed: int):
 
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize(("per_row", "per_call"), [(50_000, 0), (0, 2_000_000), (1_000, 2_000_000), (50_000, 100_000)])
-def test_a_predicate_that_waits_is_charged_for_the_whole_wait(sizes: list[int], per_row: int, per_call: int):
+def test_a_predicate_that_waits_is_charged_for_the_whole_wait(sizes: list[int], per_row: int, per_call: int) -> None:
     """A look-up per row, or one for all rows, in calls of any size."""
     wait = UsualWait()
     counted = wall = 0
@@ -53,7 +53,7 @@ def test_a_predicate_that_waits_is_charged_for_the_whole_wait(sizes: list[int], 
     assert counted >= 0.98 * wall
 
 
-def test_waiting_counts_fully_when_calls_grow_or_shrink():
+def test_waiting_counts_fully_when_calls_grow_or_shrink() -> None:
     """The filter moved to the front or to the end: the usual wait per row or per call holds at the new size too."""
     for per_row, per_call in ((50_000, 0), (0, 2_000_000)):
         for before, now in ((16, 16_000), (16_000, 16)):
@@ -64,13 +64,13 @@ def test_waiting_counts_fully_when_calls_grow_or_shrink():
             assert wait.counted(now, took, 1_000) == took
 
 
-def test_the_first_calls_are_charged_their_wall_clock_time():
+def test_the_first_calls_are_charged_their_wall_clock_time() -> None:
     wait = UsualWait()
     assert [wait.counted(10, 5_000_000, 1_000) for _ in range(3)] == [5_000_000] * 3
 
 
 @given(st.lists(times, max_size=40))
-def test_a_call_is_charged_between_cpu_and_wall_clock_time(calls: list[tuple[int, int, int]]):
+def test_a_call_is_charged_between_cpu_and_wall_clock_time(calls: list[tuple[int, int, int]]) -> None:
     wait = UsualWait()
     for rows, wall, cpu in calls:
         assert min(cpu, wall) <= wait.counted(rows, wall, cpu) <= wall

@@ -52,7 +52,9 @@ def test_a_quick_run_tells_queries_comparisons_and_targets(
     assert targets == {"planning": 20.0, "filters": 1.02, "join": 1.02, "native": 1.03}
 
 
-def test_other_rows_end_it(spark: SparkSession, monkeypatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_rows_end_it(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def wrong(*_: object) -> None:
         raise WrongResultError("calls: (rows, sum of ids) is (1, 1), not (2, 2)")
 

@@ -11,7 +11,7 @@ from thalweg.cli.demo.patience import HANDLED, interrupts_wait
 
 
 @pytest.mark.parametrize("number", HANDLED)
-def test_a_signal_is_acknowledged_at_once_and_handled_later(number: int):
+def test_a_signal_is_acknowledged_at_once_and_handled_later(number: int) -> None:
     """If the terminal is closed, the demo must still remove its files."""
     before, acknowledged = signal.getsignal(number), []
     with interrupts_wait(lambda: acknowledged.append(True)) as check:

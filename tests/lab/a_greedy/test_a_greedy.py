@@ -29,7 +29,7 @@ def outcomes() -> dict[str, Outcome]:
 
 
 @pytest.mark.parametrize("name", PAPER.experiments)
-def test_each_finds_something(outcomes: dict[str, Outcome], name: str):
+def test_each_finds_something(outcomes: dict[str, Outcome], name: str) -> None:
     findings = outcomes[name].findings
     assert findings
     for finding in findings:
@@ -40,7 +40,7 @@ def test_each_finds_something(outcomes: dict[str, Outcome], name: str):
     assert len({finding.about for finding in findings}) == len(findings)
 
 
-def test_there_is_a_picture_of_every_figure(outcomes: dict[str, Outcome]):
+def test_there_is_a_picture_of_every_figure(outcomes: dict[str, Outcome]) -> None:
     assert [figure.name for outcome in outcomes.values() for figure in outcome.figures] == PICTURES
 
 
@@ -61,12 +61,12 @@ ROBUST = {
 
 
 @pytest.mark.parametrize(("name", "about"), [(name, about) for name, abouts in ROBUST.items() for about in abouts])
-def test_what_is_robust_holds(outcomes: dict[str, Outcome], name: str, about: str):
+def test_what_is_robust_holds(outcomes: dict[str, Outcome], name: str, about: str) -> None:
     (finding,) = [finding for finding in outcomes[name].findings if finding.about == about]
     assert finding.holds, finding.measured
 
 
-def test_page_and_pictures(outcomes: dict[str, Outcome], tmp_path: Path):
+def test_page_and_pictures(outcomes: dict[str, Outcome], tmp_path: Path) -> None:
     for name, outcome in outcomes.items():
         keep(Ran(PAPER, name, outcome, 0.0), True, tmp_path)
     for picture in PICTURES:
@@ -81,7 +81,7 @@ def test_page_and_pictures(outcomes: dict[str, Outcome], tmp_path: Path):
     assert written == page(PAPER, read(tmp_path / "a-greedy" / "findings.json"))
 
 
-def test_what_is_published_is_a_full_run_and_says_why():
+def test_what_is_published_is_a_full_run_and_says_why() -> None:
     docs = Path(__file__).parents[3] / "docs" / "lab"
     records = read(docs / "a-greedy" / "findings.json")
     assert list(records) == list(PAPER.experiments)

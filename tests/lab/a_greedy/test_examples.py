@@ -8,7 +8,7 @@ from thalweg.lab import run
 from thalweg.lab.a_greedy import example_6, example_7
 
 
-def test_the_papers_numbers_are_the_claims():
+def test_the_papers_numbers_are_the_claims() -> None:
     assert example_6.claims(10)["independent"].expected == pytest.approx(5.41)
     assert example_6.claims(10)["a-greedy"].expected == 1.49
     assert example_7.claims(10)["local-swaps"].expected == 5.5
@@ -17,7 +17,7 @@ def test_the_papers_numbers_are_the_claims():
 
 @pytest.mark.parametrize("name", ["a-greedy/example-6", "a-greedy/example-7"])
 @pytest.mark.parametrize("quick", [True, False])
-def test_they_hold(name: str, quick: bool):
+def test_they_hold(name: str, quick: bool) -> None:
     (ran,) = run([name], quick)
     findings = ran.outcome.findings
     assert len(findings) >= 4

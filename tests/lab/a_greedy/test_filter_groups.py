@@ -25,7 +25,7 @@ def share(bits) -> float:
 @pytest.mark.parametrize(
     ("n", "gamma", "selectivity"), [(8, 2, 0.5), (8, 3, 0.5), (6, 6, 0.3), (5, 2, 0.8), (4, 1, 0.1)]
 )
-def test_selectivity_agreement_and_independence(n: int, gamma: int, selectivity: float):
+def test_selectivity_agreement_and_independence(n: int, gamma: int, selectivity: float) -> None:
     groups = FilterGroups.of(n, gamma, selectivity)
     bits = outcomes(groups)
     for column in bits:
@@ -39,12 +39,12 @@ def test_selectivity_agreement_and_independence(n: int, gamma: int, selectivity:
             assert both == pytest.approx(selectivity**2, abs=0.015)
 
 
-def test_groups_of_their_own_selectivity():
+def test_groups_of_their_own_selectivity() -> None:
     bits = outcomes(FilterGroups((2, 2), (0.2, 0.7)))
     assert [round(share(column), 1) for column in bits] == [0.2, 0.2, 0.7, 0.7]
 
 
-def test_the_joint_distribution_is_that_of_the_draws():
+def test_the_joint_distribution_is_that_of_the_draws() -> None:
     groups = FilterGroups((2, 1), (0.4, 0.7))
     dropped, probability = groups.joint()
     assert probability.sum() == pytest.approx(1)
@@ -54,12 +54,12 @@ def test_the_joint_distribution_is_that_of_the_draws():
         assert dropped[code].tolist() == [code >> k & 1 == 0 for k in range(3)]
 
 
-def test_an_impossible_correlation_is_refused():
+def test_an_impossible_correlation_is_refused() -> None:
     with pytest.raises(ValueError, match="agree on more"):
         patterns(2, 0.05)
 
 
-def test_every_change_changes_every_group():
+def test_every_change_changes_every_group() -> None:
     made = permuted(np.random.default_rng(0), (0.2, 0.4, 0.6, 0.8), 20)
     assert len(made) == 21
     for before, after in itertools.pairwise(made):

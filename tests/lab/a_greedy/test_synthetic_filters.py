@@ -12,7 +12,7 @@ from thalweg.lab.a_greedy.synthetic_filters import SyntheticFilters
 from thalweg.lab.a_greedy.uneven_costs import chain
 
 
-def test_virtual_time_is_what_the_evaluations_cost():
+def test_virtual_time_is_what_the_evaluations_cost() -> None:
     groups = FilterGroups.of(4, 2)
     codes = groups.draw(np.random.default_rng(0), 5_000)
     costs = (1.0, 10.0, 1.0, 5.0)
@@ -34,21 +34,21 @@ def test_virtual_time_is_what_the_evaluations_cost():
     assert order_cost(order, dropped, costs) == pytest.approx(spent / 5_000)
 
 
-def test_profiling_is_accounted_for_separately():
+def test_profiling_is_accounted_for_separately() -> None:
     codes = FilterGroups.of(4, 2).draw(np.random.default_rng(0), 20_000)
     work = SyntheticFilters([1.0] * 4, "a-greedy", 0, p=0.1).process(batches(codes))
     assert work.profiling_ns == sum(work.profiled) * UNIT_NS > 0
     assert work.total_ns == (sum(work.evaluated) + sum(work.profiled)) * UNIT_NS
 
 
-def test_the_virtual_clock_moves_only_when_spent():
+def test_the_virtual_clock_moves_only_when_spent() -> None:
     clock = VirtualClock()
     assert clock() == clock() == 0
     clock.spend(70, since=clock())
     assert clock() == 70
 
 
-def test_the_processor_clock_is_virtual_until_started():
+def test_the_processor_clock_is_virtual_until_started() -> None:
     clock = ProcessorClock()
     clock.spend(10**9, since=clock())
     assert clock() == 10**9
@@ -59,7 +59,7 @@ def test_the_processor_clock_is_virtual_until_started():
     assert clock() - begun >= 200_000
 
 
-def test_the_same_four_filters_are_expensive_whatever_they_cost():
+def test_the_same_four_filters_are_expensive_whatever_they_cost() -> None:
     for seed in range(5):
         cheap, expensive = chain(10, seed), chain(100, seed)
         assert sorted(cheap.costs) == [1.0] * 4 + [10.0] * 4

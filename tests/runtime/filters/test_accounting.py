@@ -45,7 +45,7 @@ def run(name: str, data: Any) -> tuple[Watched, Work, np.ndarray]:
 @pytest.mark.parametrize("name", EVERY)
 @settings(max_examples=30)
 @given(data=st.data())
-def test_counts_and_times_add_up(name: str, data):
+def test_counts_and_times_add_up(name: str, data: st.DataObject) -> None:
     watched, work, drops = run(name, data)
     assert work.rows == len(drops)
     assert work.kept == int((~drops.any(axis=1)).sum())
@@ -69,7 +69,7 @@ def test_counts_and_times_add_up(name: str, data):
 @pytest.mark.parametrize("name", EVERY)
 @settings(max_examples=15)
 @given(data=st.data())
-def test_no_row_is_evaluated_twice_by_one_filter(name: str, data):
+def test_no_row_is_evaluated_twice_by_one_filter(name: str, data: st.DataObject) -> None:
     watched, _, _ = run(name, data)
     pairs = [(call.filter, row) for call in watched.calls for row in call.rows]
     assert len(pairs) == len(set(pairs))
@@ -124,7 +124,7 @@ class Thoughtful(Scripted):
 
 @pytest.mark.parametrize("p", [0.0, 1.0])
 @pytest.mark.parametrize("slice_rows", [1, 8, 31])
-def test_a_policy_sees_all_work_once_without_its_own_time(p: float, slice_rows: int):
+def test_a_policy_sees_all_work_once_without_its_own_time(p: float, slice_rows: int) -> None:
     rng = np.random.default_rng(9)
     drops = rng.random((200, 3)) < 0.5
     drops[-1] = True  # the last slice is shown too
@@ -142,7 +142,7 @@ def test_a_policy_sees_all_work_once_without_its_own_time(p: float, slice_rows: 
     assert work.total_ns == watched.now_ns == sum(work.busy_ns) + work.profiling_ns + work.reoptimizing_ns
 
 
-def test_work_is_taken_once():
+def test_work_is_taken_once() -> None:
     watched = Watched([[False], [True]])
     loop = FilterLoop(watched.chain, make_policy("static", watched.pipeline, None, None), np.random.default_rng(1))
     loop.process(watched.batch([0, 1]))

@@ -29,13 +29,13 @@ def always(*values):
 
 
 @pytest.mark.parametrize("batches", [[], [pa.record_batch({"x": pa.array([], pa.int64())})] * 3], ids=["no", "empty"])
-def test_an_empty_stream(batches):
+def test_an_empty_stream(batches) -> None:
     keep = tw.filters(tw.predicate(always, "x"), tw.predicate(lambda x: 1 / 0, "x", name="raises"))
     assert rows(keep.over(batches)) == []
     assert keep.report().sections == ()
 
 
-def test_empty_batches_between():
+def test_empty_batches_between() -> None:
     batches = [pa.record_batch({"x": pa.array(v, pa.int64())}) for v in ([], [1, 2], [], [3], [])]
     assert [b.num_rows for b in tw.filters(tw.predicate(lambda x: x != 2, "x", name="p")).over(batches)] == [
         0,
@@ -47,7 +47,7 @@ def test_empty_batches_between():
 
 
 @pytest.mark.parametrize("kind", [pa.null(), pa.int64(), pa.string(), pa.list_(pa.int64()), pa.bool_()], ids=str)
-def test_a_column_of_nulls(kind):
+def test_a_column_of_nulls(kind) -> None:
     table = pa.table({"x": pa.nulls(5, kind)})
     assert len(rows(tw.filters(tw.predicate(lambda x: x is None, "x", name="null")).over(table))) == 5
     assert rows(tw.filters(tw.predicate(lambda x: x, "x", name="truth")).over(table)) == []
@@ -55,7 +55,7 @@ def test_a_column_of_nulls(kind):
     assert rows(tw.filters(valid).over(table)) == []
 
 
-def test_no_columns():
+def test_no_columns() -> None:
     with pytest.raises(tw.PlanError, match="reads no column: name its columns"):
         tw.predicate(always)
     keep = tw.filters(tw.predicate(always, "x"))
@@ -65,7 +65,7 @@ def test_no_columns():
         list(keep.over(iter([pa.RecordBatch.from_arrays([], [])])))
 
 
-def test_long_strings_and_binary():
+def test_long_strings_and_binary() -> None:
     long = ["x" * 10**5, "y" * 10**5 + "!", ""] * 20
     table = pa.table({"s": long, "b": [s.encode() for s in long]})
     keep = tw.filters(
@@ -79,7 +79,7 @@ def test_long_strings_and_binary():
     assert len(str(caught.value)) < 1000
 
 
-def test_batches_of_one_row():
+def test_batches_of_one_row() -> None:
     batches = [pa.record_batch({"x": [i]}) for i in range(300)]
     keep = tw.filters(
         tw.predicate(lambda x: x % 2, "x", name="odd"), tw.predicate(lambda x: x % 3, "x", name="thirds"), p=1.0
@@ -95,13 +95,13 @@ ANSWERS: list[tuple[Any, bool]] = [
 
 
 @pytest.mark.parametrize("answer", range(len(ANSWERS)))
-def test_whatever_a_function_of_one_row_returns_has_its_truth(answer):
+def test_whatever_a_function_of_one_row_returns_has_its_truth(answer: int) -> None:
     value, passes = ANSWERS[answer]
     keep = tw.filters(tw.predicate(lambda x: value, "x", name="p"))
     assert len(rows(keep.over(pa.table({"x": [1, 2]})))) == (2 if passes else 0)
 
 
-def test_a_value_without_a_truth_fails_the_row():
+def test_a_value_without_a_truth_fails_the_row() -> None:
     keep = tw.filters(tw.predicate(lambda x: pd.NA, "x", name="p"), on_error="dead-letter")
     (row,) = rows(keep.tagged_over(pa.table({"x": [1]})))
     assert [e["predicate"] for e in row["thalweg_errors"]] == ["p"]
@@ -109,13 +109,13 @@ def test_a_value_without_a_truth_fails_the_row():
 
 @pytest.mark.parametrize("value", [np.array([1, 2]), pa.scalar(True)], ids=["array", "Arrow scalar"])
 @pytest.mark.parametrize("on_error", ["raise", "dead-letter"])
-def test_an_array_or_an_arrow_scalar_is_no_answer_in_either_mode(value, on_error):
+def test_an_array_or_an_arrow_scalar_is_no_answer_in_either_mode(value, on_error: str) -> None:
     keep = tw.filters(tw.predicate(lambda x: value, "x", name="p"), on_error=on_error)
     with pytest.raises(tw.PredicateError, match="did you forget vectorized=True"):
         list(keep.over(pa.table({"x": [1]})))
 
 
-def test_a_predicate_that_prints(capsys):
+def test_a_predicate_that_prints(capsys: pytest.CaptureFixture[str]) -> None:
     keep = tw.filters(tw.predicate(lambda x: print("row", x) is None, "x", name="prints"))
     assert len(rows(keep.over(pa.table({"x": [1, 2]})))) == 2
     assert capsys.readouterr().out == "row 1\nrow 2\n"
@@ -143,7 +143,7 @@ def rude(value):
 
 @pytest.mark.parametrize("kind", NESTED)
 @pytest.mark.parametrize("policy", ["static", "a-greedy"])
-def test_a_predicate_that_changes_its_input_affects_no_other(kind, policy):
+def test_a_predicate_that_changes_its_input_affects_no_other(kind, policy: str) -> None:
     table = pa.table({"v": NESTED[kind]})
     before = table.to_pylist()
     shown: list[Any] = []
@@ -242,7 +242,7 @@ def evaluated_everywhere(row: int, data: pa.RecordBatch, asked, after) -> bool |
     seed=st.integers(0, 2**32),
     cuts=st.sets(st.integers(0, 30), max_size=3),
 )
-def test_any_types_slices_and_policy_against_brute_force(case, policy, slice_rows, seed, cuts):
+def test_any_types_slices_and_policy_against_brute_force(case, policy, slice_rows, seed: int, cuts) -> None:
     data, asked, after = case
     keep = tw.filters(
         *(tw.predicate(FUNCTIONS[name], c, name=name, after=after.get(name, ())) for name, c in asked),

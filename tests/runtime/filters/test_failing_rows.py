@@ -7,6 +7,7 @@ import itertools
 import json
 import re
 import weakref
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def cut(rows: int, cuts: set[int]) -> list[pa.RecordBatch]:
     slice_rows=slices,
     cuts=st.sets(st.integers(0, 40), max_size=4),
 )
-def test_any_schedule_of_switches_against_brute_force(case: Outcomes, seed, p, restless, slice_rows, cuts):
+def test_any_schedule_of_switches_against_brute_force(case: Outcomes, seed: int, p, restless, slice_rows, cuts) -> None:
     policy = Scripted(case.pipeline, seed, p, restless)
     chain = FilterChain(case.plan, lambda: 0)
     loop = FilterLoop(chain, policy, np.random.default_rng(seed), slice_rows, dead_letter=True)
@@ -67,7 +68,7 @@ def test_any_schedule_of_switches_against_brute_force(case: Outcomes, seed, p, r
 @pytest.mark.parametrize("policy", POLICIES)
 @settings(max_examples=25)
 @given(case=outcomes(), seed=seeds, slice_rows=slices)
-def test_every_policy_sets_the_same_rows_aside(policy: str, case: Outcomes, seed, slice_rows):
+def test_every_policy_sets_the_same_rows_aside(policy: str, case: Outcomes, seed: int, slice_rows) -> None:
     p = 1.0 if "p" in takes(policy) else None
     keep = tw.filters(
         *case.predicates, policy=policy, p=p, slice_rows=slice_rows, seed=seed, on_error="dead-letter"
@@ -87,7 +88,7 @@ def test_every_policy_sets_the_same_rows_aside(policy: str, case: Outcomes, seed
 
 @settings(max_examples=100)
 @given(case=outcomes(), seed=seeds, slice_rows=slices, restless=st.sampled_from([0.1, 1.0]))
-def test_the_query_fails_at_the_first_row_that_fails(case: Outcomes, seed, slice_rows, restless):
+def test_the_query_fails_at_the_first_row_that_fails(case: Outcomes, seed: int, slice_rows, restless) -> None:
     policy = Scripted(case.pipeline, seed, 0.5, restless)
     loop = FilterLoop(FilterChain(case.plan, lambda: 0), policy, np.random.default_rng(seed), slice_rows)
     fates = [case.fate(row) for row in range(len(case.table))]
@@ -124,7 +125,7 @@ def filters(**options):
     )
 
 
-def test_the_error_names_predicates_row_values_and_remedy():
+def test_the_error_names_predicates_row_values_and_remedy() -> None:
     rows = ROWS.slice(2, 1)
     with pytest.raises(tw.FailedRowError) as caught:
         list(filters().over(rows))
@@ -137,7 +138,7 @@ def test_the_error_names_predicates_row_values_and_remedy():
     assert caught.value.__cause__.__traceback__ is not None, "where in the predicate it was raised"
 
 
-def test_a_row_dropped_by_another_predicate_fails_nothing():
+def test_a_row_dropped_by_another_predicate_fails_nothing() -> None:
     keep = tw.filters(tw.predicate(parse, "text"), tw.predicate(not_fourth, "id"), policy="static")
     assert [b.num_rows for b in keep.over(ROWS.take([0, 3, 4, 5]))] == [2]
     (section,) = keep.report().sections
@@ -145,7 +146,7 @@ def test_a_row_dropped_by_another_predicate_fails_nothing():
     assert {p.name: p.raised for p in section.predicates} == {"parse": 1, "not_fourth": 0}
 
 
-def test_redacted_errors_tell_no_value_and_no_message():
+def test_redacted_errors_tell_no_value_and_no_message() -> None:
     with pytest.raises(tw.FailedRowError) as caught:
         list(filters(redact=True).over(ROWS))
     said = str(caught.value)
@@ -164,7 +165,7 @@ def test_redacted_errors_tell_no_value_and_no_message():
     ]
 
 
-def test_nothing_is_lost_and_the_counts_are_in_report_and_events(tmp_path):
+def test_nothing_is_lost_and_the_counts_are_in_report_and_events(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     keep = filters(on_error="dead-letter", policy="static", events=path)
     (batch,) = keep.tagged_over(ROWS)
@@ -181,7 +182,7 @@ def test_nothing_is_lost_and_the_counts_are_in_report_and_events(tmp_path):
     assert (json.loads(line)["failed"], json.loads(line)["raised"]) == (2, [3, 0, 1])
 
 
-def test_a_record_of_an_older_version_has_no_failures(tmp_path):
+def test_a_record_of_an_older_version_has_no_failures(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     list(filters(on_error="dead-letter", events=path).over(ROWS))
     old = json.loads(path.read_text().splitlines()[-1])
@@ -192,7 +193,7 @@ def test_a_record_of_an_older_version_has_no_failures(tmp_path):
     assert [p.raised for p in section.predicates] == [0, 0, 0]
 
 
-def test_what_a_guard_that_raises_guards_is_not_called():
+def test_what_a_guard_that_raises_guards_is_not_called() -> None:
     called = []
     keep = tw.filters(
         tw.predicate(parse, "text"),
@@ -209,7 +210,7 @@ def test_what_a_guard_that_raises_guards_is_not_called():
 
 
 @pytest.mark.parametrize("raises_first", [True, False], ids=["raised in work", "raised in profiling"])
-def test_profiling_calls_nothing_after_a_guard_that_raises(raises_first):
+def test_profiling_calls_nothing_after_a_guard_that_raises(raises_first: bool) -> None:
     """Row 1: the guard raises; another predicate, before or after it, drops the row; then the row is profiled."""
     called = []
     guard = tw.predicate(lambda i: 1 / (i - 1), "id", name="guard")
@@ -224,7 +225,7 @@ def test_profiling_calls_nothing_after_a_guard_that_raises(raises_first):
 
 
 @pytest.mark.parametrize("ask", ["tagged_over", "failed_over"])
-def test_failures_are_asked_for_only_where_they_are_set_aside(ask):
+def test_failures_are_asked_for_only_where_they_are_set_aside(ask: str) -> None:
     with pytest.raises(tw.PlanError, match=r"on_error='raise': use on_error=\"dead-letter\""):
         getattr(filters(), ask)(ROWS)
     keep = filters(on_error="dead-letter")
@@ -236,8 +237,8 @@ def test_failures_are_asked_for_only_where_they_are_set_aside(ask):
         getattr(keep, ask)(ROWS, column="")
 
 
-def test_an_interruption_is_no_failure_of_a_row():
-    def interrupted(text):
+def test_an_interruption_is_no_failure_of_a_row() -> None:
+    def interrupted(text) -> None:
         raise KeyboardInterrupt
 
     keep = tw.filters(tw.predicate(interrupted, "text"), on_error="dead-letter")
@@ -246,7 +247,7 @@ def test_an_interruption_is_no_failure_of_a_row():
 
 
 class UnprintableError(Exception):
-    def __str__(self):
+    def __str__(self) -> None:
         raise RuntimeError("no words")
 
 
@@ -262,8 +263,8 @@ class UnprintableError(Exception):
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
 )
-def test_any_exception_can_be_told(error, text):
-    def raises(i):
+def test_any_exception_can_be_told(error, text) -> None:
+    def raises(i) -> None:
         raise error
 
     keep = tw.filters(tw.predicate(raises, "id"), on_error="dead-letter")
@@ -271,13 +272,13 @@ def test_any_exception_can_be_told(error, text):
     assert batch["thalweg_errors"].to_pylist() == [[{"predicate": "raises", "error": text}]]
 
 
-def test_what_raised_does_not_hold_its_rows_for_long():
+def test_what_raised_does_not_hold_its_rows_for_long() -> None:
     class Value:
         pass
 
     held: list[weakref.ref] = []
 
-    def raises(i):
+    def raises(i) -> None:
         value = Value()
         held.append(weakref.ref(value))
         raise ValueError(i)
@@ -292,7 +293,7 @@ def test_what_raised_does_not_hold_its_rows_for_long():
             gc.enable()
 
 
-def test_a_slice_that_raises_is_not_split_further_than_needed():
+def test_a_slice_that_raises_is_not_split_further_than_needed() -> None:
     case = Outcomes(["T"] * 500 + ["E"] + ["T"] * 523, Pipeline(("only",)), [True])
     keep = tw.filters(*case.predicates, on_error="dead-letter", slice_rows=1024)
     (batch,) = keep.failed_over(pa.table({"row": range(1024)}))

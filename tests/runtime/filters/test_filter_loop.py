@@ -18,7 +18,7 @@ from thalweg.runtime.filters.filter_loop import MOST_SLICE_ROWS, SLICE_ROWS, Fil
 
 
 @given(st.integers(0, 10_000), st.integers(1, 2000))
-def test_slices_cover_the_rows_and_differ_by_one_at_most(rows: int, slice_rows: int):
+def test_slices_cover_the_rows_and_differ_by_one_at_most(rows: int, slice_rows: int) -> None:
     slices, left = [], rows
     while left:
         slices.append(next_slice(left, slice_rows))
@@ -30,7 +30,7 @@ def test_slices_cover_the_rows_and_differ_by_one_at_most(rows: int, slice_rows: 
     assert len(slices) == -(-rows // slice_rows)
 
 
-def test_slices_grow_until_the_order_changes():
+def test_slices_grow_until_the_order_changes() -> None:
     pipeline = Pipeline(("a", "b"))
     calm = np.tile([True, False], (400_000, 1))
     watched = Watched(np.concatenate([calm, ~calm[:100_000]]), pipeline, vectorized=True)
@@ -51,7 +51,7 @@ def test_slices_grow_until_the_order_changes():
 
 
 @given(st.integers(0, 2**32), st.sampled_from([1, 5, 64]), st.sampled_from([0.0, 0.5]))
-def test_a_verdict_takes_effect_at_the_next_slice(seed: int, slice_rows: int, p: float):
+def test_a_verdict_takes_effect_at_the_next_slice(seed: int, slice_rows: int, p: float) -> None:
     rng = np.random.default_rng(seed)
     pipeline = Pipeline(("a", "b", "c"))
     watched = Watched(rng.random((300, 3)) < 0.4, pipeline)
@@ -70,7 +70,7 @@ def test_a_verdict_takes_effect_at_the_next_slice(seed: int, slice_rows: int, p:
     assert all(switch.at == 300 for switch in switches)  # after the last slice
 
 
-def test_an_empty_batch_is_nothing():
+def test_an_empty_batch_is_nothing() -> None:
     watched = Watched([[False]])
     policy = make_policy("a-greedy", watched.pipeline, ProfileSettings(), np.random.default_rng(1))
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(1))
@@ -96,7 +96,7 @@ def test_what_was_learned_outlives_a_batch_and_travels():
     assert other.order == (1, 0)
 
 
-def test_rows_waiting_at_a_restore_are_not_read_in_the_new_order():
+def test_rows_waiting_at_a_restore_are_not_read_in_the_new_order() -> None:
     pipeline = Pipeline(("x", "guard", "guarded"), guards=((), (), (1,)))
     # eight rows that the guard drops; eight sampled rows are looked at together
     watched = Watched([[False, True, False]] * 16, pipeline)
@@ -111,7 +111,7 @@ def test_rows_waiting_at_a_restore_are_not_read_in_the_new_order():
     assert len(pairs) == len(set(pairs))
 
 
-def test_sampled_rows_wait_across_batches_with_their_own_values():
+def test_sampled_rows_wait_across_batches_with_their_own_values() -> None:
     saw: list[str] = []
     plan = FilterPlan(
         (
@@ -127,7 +127,7 @@ def test_sampled_rows_wait_across_batches_with_their_own_values():
 
 
 @pytest.mark.parametrize("slices", [3, 40])
-def test_an_expensive_filter_moves_after_an_equal_cheap_one(slices: int):
+def test_an_expensive_filter_moves_after_an_equal_cheap_one(slices: int) -> None:
     """Costs come from the clock: the filters drop equally many rows, and one costs a hundred times as much."""
     pipeline = Pipeline(("expensive", "cheap"))
     rng = np.random.default_rng(2)
@@ -140,7 +140,7 @@ def test_an_expensive_filter_moves_after_an_equal_cheap_one(slices: int):
         assert cost.least_ns <= true <= cost.most_ns * 1.001
 
 
-def test_times_are_not_negative_when_a_predicate_fails_half_way():
+def test_times_are_not_negative_when_a_predicate_fails_half_way() -> None:
     pipeline = Pipeline(("a", "b"))
     watched = Watched([[True, True]] * 640, pipeline, costs_ns=[1, 100])
     policy = make_policy("a-greedy", pipeline, ProfileSettings(p=1.0), np.random.default_rng(1))
@@ -178,7 +178,7 @@ def test_a_call_that_raised_in_profiling_has_no_cost():
 
 
 @pytest.mark.parametrize("restored", [False, True])
-def test_a_good_order_is_not_left_because_little_is_known_yet(restored: bool):
+def test_a_good_order_is_not_left_because_little_is_known_yet(restored: bool) -> None:
     """A cheap filter before expensive ones; in the first slices only it has been called on many rows."""
     pipeline = Pipeline(("cheap", "slow", "slower", "slowest"))
     left = 0

@@ -25,19 +25,19 @@ REGEX = "rlike(line, 'x')"
 JSON = "=(get_json_object(t, '$.a'), 'x')"
 
 
-def test_before_anything_was_sampled_cheap_kinds_come_first():
+def test_before_anything_was_sampled_cheap_kinds_come_first() -> None:
     order = NativeOrder(natives(JSON, REGEX, ">(size, 1)", "like(t, 'x%')", "isNull(t)"))
     assert order.decide(adapts=True).order == (2, 4, 3, 1, 0)
 
 
-def test_a_policy_that_does_not_learn_keeps_the_written_order():
+def test_a_policy_that_does_not_learn_keeps_the_written_order() -> None:
     order = NativeOrder(natives(JSON, REGEX, ">(size, 1)"))
     order.learn({0b001: 1000.0})
     ordered = order.decide(adapts=False)
     assert (ordered.order, ordered.before) == ((0, 1, 2), (0, 1, 2))
 
 
-def test_the_one_that_drops_most_per_cost_comes_first():
+def test_the_one_that_drops_most_per_cost_comes_first() -> None:
     order = NativeOrder(natives(REGEX, REGEX, JSON))
     order.learn({0b010: 90.0, 0b101: 10.0})
     ordered = order.decide(adapts=True)
@@ -47,14 +47,14 @@ def test_the_one_that_drops_most_per_cost_comes_first():
     assert again.order == again.before == (1, 0, 2)
 
 
-def test_correlation_counts():
+def test_correlation_counts() -> None:
     # a and b drop the same rows, c drops the others: after a, b is worth nothing though it drops more than c alone
     order = NativeOrder(natives(REGEX, REGEX, REGEX))
     order.learn({0b011: 59.0, 0b001: 1.0, 0b100: 40.0})
     assert order.decide(adapts=True).order == (0, 2, 1)
 
 
-def test_a_small_sample_and_a_small_gain_change_nothing():
+def test_a_small_sample_and_a_small_gain_change_nothing() -> None:
     order = NativeOrder(natives(REGEX, REGEX))
     order.learn({0b10: 20.0})
     assert order.decide(adapts=True).order == (0, 1)
@@ -62,7 +62,7 @@ def test_a_small_sample_and_a_small_gain_change_nothing():
     assert order.decide(adapts=True).order == (0, 1)
 
 
-def test_what_is_new_outweighs_what_is_old():
+def test_what_is_new_outweighs_what_is_old() -> None:
     order = NativeOrder(natives(REGEX, REGEX))
     order.learn({0b10: 100_000.0})
     assert order.decide(adapts=True).order == (1, 0)
@@ -71,7 +71,7 @@ def test_what_is_new_outweighs_what_is_old():
 
 
 @given(st.dictionaries(st.integers(0, 31), st.integers(1, 500), min_size=1))
-def test_guards_hold_and_the_order_is_not_worse_than_by_kind(outcomes: dict[int, int]):
+def test_guards_hold_and_the_order_is_not_worse_than_by_kind(outcomes: dict[int, int]) -> None:
     plan = natives(REGEX, JSON, "like(t, 'x')", REGEX, ">(CAST(t AS INT), 5)", after={0: "b"})
     order = NativeOrder(plan)
     first = order.decide(adapts=True).order
@@ -85,7 +85,7 @@ def test_guards_hold_and_the_order_is_not_worse_than_by_kind(outcomes: dict[int,
     assert order_cost(ordered.order, dropped, order.costs, weights) <= order_cost(first, dropped, order.costs, weights)
 
 
-def test_while_the_order_stands_only_some_queries_are_sampled():
+def test_while_the_order_stands_only_some_queries_are_sampled() -> None:
     order = NativeOrder(natives(REGEX, REGEX))
     assert all(order.decide(adapts=True).sampled for _ in range(3 * EVERY)), "too few rows are remembered to be calm"
     order.learn({0b10: float(REMEMBERED)})
@@ -105,11 +105,13 @@ def test_while_the_order_stands_only_some_queries_are_sampled():
         ([REGEX, JSON, REGEX], {1: "a", 2: "b"}, False), ([REGEX, JSON, REGEX], {1: "a"}, True),
     ],
 )  # fmt: skip
-def test_rows_are_sampled_only_where_two_could_change_places(texts: list[str], after: dict[int, str], worth: bool):
+def test_rows_are_sampled_only_where_two_could_change_places(
+    texts: list[str], after: dict[int, str], worth: bool
+) -> None:
     assert NativeOrder(natives(*texts, after=after)).worth_sampling is worth
 
 
-def test_a_record_is_recalled_once_by_the_same_expressions(tmp_path: Path):
+def test_a_record_is_recalled_once_by_the_same_expressions(tmp_path: Path) -> None:
     plan = natives(REGEX, JSON, ">(size, 1)", after={1: "a"})
     order = NativeOrder(plan)
     of = NativeRun("r", "batch", None, "a-greedy", ("f",))
@@ -129,7 +131,7 @@ def test_a_record_is_recalled_once_by_the_same_expressions(tmp_path: Path):
     same.recall(tmp_path / "not there")
 
 
-def test_a_micro_batch_that_was_run_again_is_recalled_once(tmp_path: Path):
+def test_a_micro_batch_that_was_run_again_is_recalled_once(tmp_path: Path) -> None:
     order = NativeOrder(natives(REGEX, JSON))
     decided, file = order.decide(True), JsonLines(tmp_path / "events.jsonl")
     for start, batch, rows in (("first", 0, 10.0), ("first", 1, 20.0), ("again", 1, 30.0)):

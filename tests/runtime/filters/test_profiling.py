@@ -74,7 +74,9 @@ small_slices = st.sampled_from([1, 7, 2 * TOGETHER - 1])
 @pytest.mark.parametrize("name", ["a-greedy", "independent"])
 @cases
 @given(pipelines(least=2), st.integers(0, 200), st.integers(0, 2**32), small_slices)
-def test_a_greedy_and_independent_evaluate_all_behind_the_drop(name, pipeline, rows, seed, slice_rows):
+def test_a_greedy_and_independent_evaluate_all_behind_the_drop(
+    name: str, pipeline, rows, seed: int, slice_rows
+) -> None:
     watched, loop = run(name, pipeline, rows, seed, slice_rows)
     n = len(pipeline)
     for row, (order, at, profiled) in by_row(watched).items():
@@ -85,7 +87,7 @@ def test_a_greedy_and_independent_evaluate_all_behind_the_drop(name, pipeline, r
 
 @cases
 @given(pipelines(), st.integers(0, 300), st.integers(0, 2**32), small_slices)
-def test_local_swaps_evaluates_the_next_filter_only(pipeline, rows, seed, slice_rows):
+def test_local_swaps_evaluates_the_next_filter_only(pipeline, rows, seed: int, slice_rows) -> None:
     watched, _ = run("local-swaps", pipeline, rows, seed, slice_rows)
     for row, (order, at, profiled) in by_row(watched).items():
         expected = [] if at >= len(order) - 1 else allowed(pipeline, watched.drops[row], order, at, [order[at + 1]])
@@ -94,7 +96,7 @@ def test_local_swaps_evaluates_the_next_filter_only(pipeline, rows, seed, slice_
 
 @cases
 @given(pipelines(), st.integers(0, 300), st.integers(0, 2**32), small_slices)
-def test_sweep_evaluates_one_filter_a_stage(pipeline, rows, seed, slice_rows):
+def test_sweep_evaluates_one_filter_a_stage(pipeline, rows, seed: int, slice_rows) -> None:
     watched, _ = run("sweep", pipeline, rows, seed, slice_rows)
     calls_by_row = by_row(watched)
     for order, at, profiled in calls_by_row.values():
@@ -104,7 +106,7 @@ def test_sweep_evaluates_one_filter_a_stage(pipeline, rows, seed, slice_rows):
         assert len({k for row in rows_ for k in calls_by_row[row][2]}) <= 1
 
 
-def test_sweep_evaluates_its_position_on_rows_dropped_before():
+def test_sweep_evaluates_its_position_on_rows_dropped_before() -> None:
     pipeline = Pipeline(("a", "b", "c"))
     policy = make_policy("sweep", pipeline, ProfileSettings(p=1.0, profile_window=4), np.random.default_rng(1))
     drops = [[True, False, False], [False, True, False], [False, False, True]] * 4
@@ -119,7 +121,7 @@ def test_sweep_evaluates_its_position_on_rows_dropped_before():
 @pytest.mark.parametrize("name", NOT_PROFILING)
 @cases
 @given(pipelines(), st.integers(0, 300), st.integers(0, 2**32), st.sampled_from([1, 31, 1024]))
-def test_the_others_evaluate_nothing(name, pipeline, rows, seed, slice_rows):
+def test_the_others_evaluate_nothing(name, pipeline, rows, seed: int, slice_rows) -> None:
     watched, loop = run(name, pipeline, rows, seed, slice_rows)
     assert all(call.work for call in watched.calls)
     assert loop.work.profile_tuples == sum(loop.work.profiled) == loop.work.profiling_ns == 0
@@ -130,7 +132,7 @@ def test_the_others_evaluate_nothing(name, pipeline, rows, seed, slice_rows):
 @given(
     pipelines(least=2), st.integers(0, 200), st.integers(0, 2**32), st.sampled_from([1, 31, 100, 1024]), st.booleans()
 )
-def test_profiling_respects_guards_and_profile_false(name, pipeline, rows, seed, slice_rows, by_array):
+def test_profiling_respects_guards_and_profile_false(name, pipeline, rows, seed: int, slice_rows, by_array) -> None:
     watched, _ = run(name, pipeline, rows, seed, slice_rows, by_array=by_array)
     for call in watched.calls:
         assert call.work or pipeline.profiled[call.filter]
@@ -140,7 +142,7 @@ def test_profiling_respects_guards_and_profile_false(name, pipeline, rows, seed,
 
 @pytest.mark.parametrize("slice_rows", [1, 20, 500, 1024])
 @pytest.mark.parametrize("p", [0.05, 0.5, 1.0])
-def test_each_dropped_row_is_sampled_by_its_own_random_number(slice_rows: int, p: float):
+def test_each_dropped_row_is_sampled_by_its_own_random_number(slice_rows: int, p: float) -> None:
     pipeline = Pipeline(("a", "b", "c"))
     watched, loop = run("a-greedy", pipeline, 3000, seed=3, slice_rows=slice_rows, p=p)
     dropped = np.flatnonzero(watched.drops.any(axis=1))
@@ -153,7 +155,7 @@ def test_each_dropped_row_is_sampled_by_its_own_random_number(slice_rows: int, p
     }
 
 
-def test_the_first_few_sampled_rows_do_not_wait():
+def test_the_first_few_sampled_rows_do_not_wait() -> None:
     pipeline = Pipeline(("a", "b"))
     watched = Watched([[True, True]] * 1000, pipeline)
     policy = make_policy("a-greedy", pipeline, ProfileSettings(p=1.0), np.random.default_rng(1))
@@ -164,7 +166,7 @@ def test_the_first_few_sampled_rows_do_not_wait():
     assert loop.work.profile_tuples == 8
 
 
-def test_one_filter_alone_is_never_profiled():
+def test_one_filter_alone_is_never_profiled() -> None:
     watched, loop = run("a-greedy", Pipeline(("a",)), 500, seed=1, slice_rows=1, p=1.0)
     assert all(call.work for call in watched.calls)
     assert loop.work.profile_tuples == loop.work.profiling_ns == 0

@@ -59,7 +59,7 @@ def first_call(calls: Calls) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize("again", ["the same filter set", "another one", "written in another order"])
-def test_a_second_run_starts_in_the_learned_order(again: str, tmp_path: Path):
+def test_a_second_run_starts_in_the_learned_order(again: str, tmp_path: Path) -> None:
     calls = Calls()
     keep = calls.filters(tmp_path / "events.jsonl")
     assert run(keep) == ANSWER
@@ -77,7 +77,7 @@ def test_a_second_run_starts_in_the_learned_order(again: str, tmp_path: Path):
     assert keep.report().sections[-1].switch_count == 0
 
 
-def test_without_the_file_every_run_learns_from_zero(tmp_path: Path):
+def test_without_the_file_every_run_learns_from_zero(tmp_path: Path) -> None:
     calls = Calls()
     run(calls.filters(tmp_path / "events.jsonl"))
     calls.calls.clear()
@@ -86,7 +86,7 @@ def test_without_the_file_every_run_learns_from_zero(tmp_path: Path):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_every_policy_except_static_starts_there(policy: str, tmp_path: Path):
+def test_every_policy_except_static_starts_there(policy: str, tmp_path: Path) -> None:
     calls = Calls()
     run(calls.filters(tmp_path / "events.jsonl"))
     calls.calls.clear()
@@ -94,7 +94,7 @@ def test_every_policy_except_static_starts_there(policy: str, tmp_path: Path):
     assert first_call(calls) == ("even" if policy == "static" else "rare", SLICE)
 
 
-def test_what_a_run_in_a_fixed_order_wrote_is_passed_over(tmp_path: Path):
+def test_what_a_run_in_a_fixed_order_wrote_is_passed_over(tmp_path: Path) -> None:
     calls = Calls()
     run(calls.filters(tmp_path / "events.jsonl"))
     run(calls.filters(tmp_path / "events.jsonl", "static"))
@@ -103,7 +103,7 @@ def test_what_a_run_in_a_fixed_order_wrote_is_passed_over(tmp_path: Path):
     assert first_call(calls) == ("rare", SLICE)
 
 
-def test_a_file_of_other_predicates_is_ignored(tmp_path: Path):
+def test_a_file_of_other_predicates_is_ignored(tmp_path: Path) -> None:
     path, calls = tmp_path / "events.jsonl", Calls()
     run(calls.filters(path))
     calls.calls.clear()
@@ -115,7 +115,7 @@ def test_a_file_of_other_predicates_is_ignored(tmp_path: Path):
     assert first_call(calls) == ("even", SLICE)
 
 
-def test_guards_hold_whatever_the_file_says(tmp_path: Path):
+def test_guards_hold_whatever_the_file_says(tmp_path: Path) -> None:
     path, calls = tmp_path / "events.jsonl", Calls()
     run(calls.filters(path))  # without guards: rare, third, even or so
     calls.calls.clear()
@@ -128,7 +128,7 @@ def test_guards_hold_whatever_the_file_says(tmp_path: Path):
     assert all(rows <= SLICE // 2 for name, rows in calls.calls if name == "rare")
 
 
-def test_costs_are_those_of_the_earlier_run_at_first(tmp_path: Path):
+def test_costs_are_those_of_the_earlier_run_at_first(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text(to_json(observed(cost_ns=(250.0, 9.5), fixed_ns=(None, 4000.0))) + "\n")
     pipeline = Pipeline(("b", "a"))
@@ -144,7 +144,7 @@ def test_costs_are_those_of_the_earlier_run_at_first(tmp_path: Path):
         loop.process(watched.batch(range(4)))
 
 
-def test_records_tell_what_a_call_costs_besides(tmp_path: Path):
+def test_records_tell_what_a_call_costs_besides(tmp_path: Path) -> None:
     run(Calls().filters(tmp_path / "events.jsonl"))
     fixed = [record.fixed_ns for record in read(tmp_path / "events.jsonl") if hasattr(record, "fixed_ns")]
     assert all(len(each) == 3 for each in fixed)
@@ -153,7 +153,7 @@ def test_records_tell_what_a_call_costs_besides(tmp_path: Path):
 
 @pytest.mark.parametrize("policy", POLICIES)
 @given(data=st.data())
-def test_a_policy_that_begins_elsewhere_works_as_ever(policy: str, data: st.DataObject):
+def test_a_policy_that_begins_elsewhere_works_as_ever(policy: str, data: st.DataObject) -> None:
     """From any order the guards allow: the same rows, and every later order allowed too."""
     pipeline = Pipeline(("a", "b", "c"), guards=((), (), (0,)))
     order = data.draw(st.sampled_from([(0, 1, 2), (0, 2, 1), (1, 0, 2)]))
@@ -189,7 +189,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-def test_a_damaged_file_fails_nothing(what: str, tmp_path: Path):
+def test_a_damaged_file_fails_nothing(what: str, tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_bytes(HOSTILE[what])
     pipeline = Pipeline(("a", "b"))
@@ -198,13 +198,13 @@ def test_a_damaged_file_fails_nothing(what: str, tmp_path: Path):
     assert recalled(path, pipeline) == Recalled((1, 0), (250.0, None), (None, None)), "what is before it counts"
 
 
-def test_costs_that_no_predicate_can_have_are_unknown(tmp_path: Path):
+def test_costs_that_no_predicate_can_have_are_unknown(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text(damaged(GOOD, cost_ns=[0, 1e300], fixed_ns=[1e300, 0]))
     assert recalled(path, Pipeline(("a", "b"))) == Recalled((1, 0), (None, None), (None, 0.0))
 
 
-def test_what_is_no_file_is_passed_over(tmp_path: Path):
+def test_what_is_no_file_is_passed_over(tmp_path: Path) -> None:
     pipeline = Pipeline(("a", "b"))
     os.mkfifo(tmp_path / "pipe")
     for path in (None, tmp_path, tmp_path / "missing", tmp_path / "pipe", "a\0b"):
@@ -214,7 +214,7 @@ def test_what_is_no_file_is_passed_over(tmp_path: Path):
     assert recalled(tmp_path / "loop", pipeline) is None
 
 
-def test_of_a_long_file_only_the_end_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_of_a_long_file_only_the_end_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, pipeline = tmp_path / "events.jsonl", Pipeline(("a", "b"))
     monkeypatch.setattr(module, "TAIL_BYTES", 4 * len(GOOD))
     other = to_json(observed(predicates=("c", "d"), order=("c", "d")))

@@ -88,7 +88,7 @@ def cut_into_batches(rows: list[dict[str, Any]], cuts: set[int]) -> list[pa.Reco
 
 @settings(max_examples=200)
 @given(rows=rows_strategy(), chosen=plans(), data=st.data())
-def test_a_chain_that_switches_at_random_keeps_the_right_rows(rows, chosen, data):
+def test_a_chain_that_switches_at_random_keeps_the_right_rows(rows, chosen, data: st.DataObject) -> None:
     plan = FilterPlan(tuple(p for p, _ in chosen))
     policy = Scripted(
         plan.pipeline,
@@ -116,7 +116,7 @@ def test_a_chain_that_switches_at_random_keeps_the_right_rows(rows, chosen, data
     seed=st.integers(0, 2**32),
     cuts=st.sets(st.integers(0, 60), max_size=5),
 )
-def test_every_policy_keeps_them_with_all_their_columns(policy, rows, chosen, slice_rows, seed, cuts):
+def test_every_policy_keeps_them_with_all_their_columns(policy, rows, chosen, slice_rows, seed: int, cuts) -> None:
     profiling = "p" in takes(policy)
     keep = tw.filters(
         *(p for p, _ in chosen), policy=policy, p=1.0 if profiling else None, slice_rows=slice_rows, seed=seed
@@ -138,7 +138,7 @@ SQL = {
 
 @pytest.mark.parametrize("slice_rows", [17, 1024])
 @pytest.mark.parametrize("restless", [0.5, 1.0])
-def test_duckdb_keeps_the_same_rows(slice_rows: int, restless: float):
+def test_duckdb_keeps_the_same_rows(slice_rows: int, restless: float) -> None:
     rng = np.random.default_rng(11)
     rows = 6000
     table = pa.table(
@@ -178,7 +178,7 @@ def test_duckdb_keeps_the_same_rows(slice_rows: int, restless: float):
     ids=["int32 and int64", "nulls between", "dictionaries", "structs", "lists"],
 )
 @pytest.mark.parametrize("policy", ["static", "a-greedy"])
-def test_batches_may_differ_in_how_they_hold_a_column(policy: str, batches: list[pa.Array]):
+def test_batches_may_differ_in_how_they_hold_a_column(policy: str, batches: list[pa.Array]) -> None:
     """Sampled rows of several batches are looked at together; that must not ask more of them than the chain does."""
     keep = tw.filters(
         tw.predicate(lambda v: False, "v", name="never"),

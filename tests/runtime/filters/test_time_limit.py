@@ -99,7 +99,7 @@ SWALLOWS = [swallows_everything, swallows_in_every_row, returns_in_finally, goes
     ("hangs", "on_error"),
     [*HANGS, *((swallows, "raise") for swallows in SWALLOWS), (raises_something_else, "dead-letter")],
 )
-def test_a_predicate_that_hangs_is_ended_by_name(hangs, on_error):
+def test_a_predicate_that_hangs_is_ended_by_name(hangs, on_error) -> None:
     keep = tw.filters(tw.predicate(hangs, "id"), time_limit=0.3, slice_rows=1000, on_error=on_error)
     begun = time.monotonic()
     message = rf"{hangs.__name__!r} did not .* time limit of 0.3 s, on a slice of rows 2,000 to 2,999 \(from 0\) of the"
@@ -118,7 +118,7 @@ def arrays(hangs):
 
 
 @pytest.mark.parametrize("hangs", [swallows_everything, raises_something_else])
-def test_a_vectorized_predicate_cannot_swallow_the_limit_either(hangs):
+def test_a_vectorized_predicate_cannot_swallow_the_limit_either(hangs) -> None:
     predicate = tw.predicate(arrays(hangs), "id", name="hangs", vectorized=True)
     keep = tw.filters(predicate, time_limit=0.2, slice_rows=1000, on_error="dead-letter")
     begun = time.monotonic()
@@ -138,7 +138,7 @@ def test_an_array_function_that_swallows_the_limit_is_late():
         list(keep.over(ROWS))
 
 
-def test_rows_before_a_swallowed_limit_are_not_returned():
+def test_rows_before_a_swallowed_limit_are_not_returned() -> None:
     keep = tw.filters(tw.predicate(swallows_everything, "id"), time_limit=0.2, slice_rows=1000)
     kept = keep.over(ROWS.to_batches(max_chunksize=1000))
     assert [next(kept).num_rows, next(kept).num_rows] == [1000, 1000]
@@ -167,12 +167,12 @@ def test_a_limit_swallowed_while_profiling_is_only_counted():
     }
 
 
-def test_time_is_a_calls_not_the_querys():
+def test_time_is_a_calls_not_the_querys() -> None:
     keep = tw.filters(tw.predicate(lambda i: time.sleep(0.05) or True, "id"), time_limit=1.0, slice_rows=1)
     assert sum(batch.num_rows for batch in keep.over(ROWS.slice(0, 24))) == 24
 
 
-def test_a_hang_in_profiling_fails_nothing():
+def test_a_hang_in_profiling_fails_nothing() -> None:
     keep = tw.filters(
         tw.predicate(lambda i: i < 0, "id", name="drops_all"),
         tw.predicate(lambda i: time.sleep(0.4) or True, "id", name="slow"),
@@ -185,11 +185,11 @@ def test_a_hang_in_profiling_fails_nothing():
     assert {p.name: p.profile_errors for p in keep.report().sections[0].predicates} == {"drops_all": 0, "slow": 3}
 
 
-def test_outside_the_main_thread_the_error_comes_on_return():
+def test_outside_the_main_thread_the_error_comes_on_return() -> None:
     keep = tw.filters(tw.predicate(lambda i: time.sleep(0.3) or True, "id", name="slow"), time_limit=0.1)
     caught: list[BaseException] = []
 
-    def run():
+    def run() -> None:
         try:
             list(keep.over(ROWS.slice(0, 1)))
         except tw.TimeLimitError as error:
@@ -213,7 +213,7 @@ def alarms():
     signal.setitimer(signal.ITIMER_REAL, *timer)
 
 
-def test_another_alarm_fires_in_time_even_during_a_call(alarms):
+def test_another_alarm_fires_in_time_even_during_a_call(alarms) -> None:
     begun = time.monotonic()
     signal.setitimer(signal.ITIMER_REAL, 0.2)
     limit = TimeLimit(30.0, ("patient",))
@@ -225,7 +225,7 @@ def test_another_alarm_fires_in_time_even_during_a_call(alarms):
     assert 0.19 < rung - begun < 0.5
 
 
-def test_another_alarm_is_restored(alarms):
+def test_another_alarm_is_restored(alarms) -> None:
     before = signal.getsignal(signal.SIGALRM)
     signal.setitimer(signal.ITIMER_REAL, 30.0, 7.0)
     with TimeLimit(0.05, ("p",)):
@@ -237,7 +237,7 @@ def test_another_alarm_is_restored(alarms):
     assert alarms == []
 
 
-def test_without_one_nothing_is_left_ticking(alarms):
+def test_without_one_nothing_is_left_ticking(alarms) -> None:
     limit = TimeLimit(0.05, ("p",))
     with limit:
         limit.enter(0)
@@ -262,7 +262,7 @@ SWALLOWING = """
 
 
 @pytest.mark.parametrize("stuck", [STUCK, SWALLOWING], ids=["in C", "swallowing"])
-def test_a_process_that_may_be_ended_is_when_nothing_else_helps(stuck: str):
+def test_a_process_that_may_be_ended_is_when_nothing_else_helps(stuck: str) -> None:
     """As in a Spark worker."""
     code = f"""
         import time

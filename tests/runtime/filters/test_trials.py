@@ -27,7 +27,7 @@ def cut(rows: int, data) -> list[np.ndarray]:
 
 @settings(max_examples=80)
 @given(outcomes(), SLICES, st.integers(0, 2**32), st.sampled_from([0.0, 0.5, 1.0]), st.booleans(), st.data())
-def test_trials_change_no_row_no_order_and_no_failure(table, slice_rows, seed, p, lasting, data):
+def test_trials_change_no_row_no_order_and_no_failure(table, slice_rows, seed: int, p, lasting, data) -> None:
     table_: Outcomes = table
     policy = Scripted(table_.pipeline, seed, p, restless=0.3, trials=0.5, lasting=lasting)
     chain = FilterChain(table_.plan, lambda: 0)
@@ -61,7 +61,9 @@ def run(
 
 @settings(max_examples=60)
 @given(pipelines(least=2), st.integers(0, 2**32), SLICES, st.sampled_from([0.03, 0.2, 1.0]), st.booleans(), st.data())
-def test_trials_and_switches_respect_guards_and_show_rows_once(pipeline, seed, slice_rows, p, lasting, data):
+def test_trials_and_switches_respect_guards_and_show_rows_once(
+    pipeline, seed: int, slice_rows, p, lasting, data
+) -> None:
     watched, loop = run(pipeline, seed, slice_rows, p, lasting, data)
     pairs = [(call.filter, row) for call in watched.calls for row in call.rows]
     assert len(pairs) == len(set(pairs))
@@ -79,7 +81,7 @@ def test_trials_and_switches_respect_guards_and_show_rows_once(pipeline, seed, s
 
 
 @pytest.mark.parametrize("lasting", [False, True])
-def test_rows_sampled_before_a_trial_are_read_in_their_order(lasting: bool):
+def test_rows_sampled_before_a_trial_are_read_in_their_order(lasting: bool) -> None:
     """Few are sampled per slice, so that they wait while a trial is run and the order changes after it."""
     pipeline = Pipeline(("a", "b", "c", "d"))
     for seed in range(40):
@@ -121,7 +123,7 @@ class TriesOnce(Scripted):
         (10 * 500.0, 0),  # nothing is gained by a trial, either
     ],
 )
-def test_the_loss_of_a_trial_is_the_time_it_took_longer(expected_ns: float, lost: int):
+def test_the_loss_of_a_trial_is_the_time_it_took_longer(expected_ns: float, lost: int) -> None:
     drops = np.tile([True, False], (60, 1))
     watched = Watched(drops, Pipeline(("a", "b")), [5, 100])
     policy = TriesOnce(watched.pipeline, Trial((1, 0), 10, 1, expected_ns))
@@ -140,7 +142,7 @@ def test_the_loss_of_a_trial_is_the_time_it_took_longer(expected_ns: float, lost
 
 
 @pytest.mark.parametrize(("rows", "slice_rows", "took"), [(10, None, 10), (10, 4, 4), (36, None, 20)])
-def test_a_trial_is_limited_by_request_slice_and_batch(rows, slice_rows, took):
+def test_a_trial_is_limited_by_request_slice_and_batch(rows: int, slice_rows, took: int) -> None:
     watched = Watched(np.tile([True, False], (40, 1)), Pipeline(("a", "b")))
     policy = TriesOnce(watched.pipeline, Trial((1, 0), rows, 1, 1.0))
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(1), slice_rows=slice_rows)
@@ -150,7 +152,7 @@ def test_a_trial_is_limited_by_request_slice_and_batch(rows, slice_rows, took):
 
 
 @pytest.mark.parametrize("rows", [41, 500])
-def test_a_trial_with_too_few_rows_runs_on_the_next_batch(rows: int):
+def test_a_trial_with_too_few_rows_runs_on_the_next_batch(rows: int) -> None:
     watched = Watched(np.tile([True, False], (40, 1)), Pipeline(("a", "b")))
     loop = FilterLoop(watched.chain, TriesOnce(watched.pipeline, Trial((1, 0), rows, 1, 1.0)), np.random.default_rng(1))
     loop.process(watched.batch(range(40)))

@@ -29,7 +29,7 @@ def drifting_stream(n: int, rows: int, seed: int) -> np.ndarray:
     return np.concatenate(parts).astype(bool)
 
 
-def compare(name: str, pipeline: Pipeline, stream: np.ndarray, times, p, window, alpha, seed, cuts) -> set:
+def compare(name: str, pipeline: Pipeline, stream: np.ndarray, times, p, window, alpha, seed: int, cuts) -> set:
     """Run both, compare them after every tuple, and return the orders that were used."""
     steps = process(ALGORITHMS[name](pipeline, window, alpha), stream.tolist(), times, p, np.random.default_rng(seed))
 
@@ -58,7 +58,7 @@ def compare(name: str, pipeline: Pipeline, stream: np.ndarray, times, p, window,
 @pytest.mark.parametrize("name", ALGORITHMS)
 @settings(max_examples=50)
 @given(data=st.data())
-def test_the_loop_does_what_the_plain_algorithm_does(name: str, data):
+def test_the_loop_does_what_the_plain_algorithm_does(name: str, data: st.DataObject) -> None:
     pipeline = data.draw(pipelines(most=6))
     n, rows = len(pipeline), data.draw(st.integers(1, 250))
     compare(
@@ -75,7 +75,7 @@ def test_the_loop_does_what_the_plain_algorithm_does(name: str, data):
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_also_over_a_long_stream_in_which_much_moves(name: str):
+def test_also_over_a_long_stream_in_which_much_moves(name: str) -> None:
     pipeline = Pipeline(tuple("abcde"), guards=((), (), (1,), (), ()))
     stream = np.concatenate([drifting_stream(5, 1000, seed) for seed in (1, 2, 3)])
     orders = compare(name, pipeline, stream, [4, 1, 8, 2, 1], p=0.7, window=60, alpha=0.9, seed=5, cuts={100, 1500})

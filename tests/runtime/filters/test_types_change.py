@@ -37,7 +37,7 @@ class OneSwitch:
         return Verdict(self.order, "the test says so")
 
 
-def test_guards_hold_when_types_and_order_change_together():
+def test_guards_hold_when_types_and_order_change_together() -> None:
     CALLED.clear()
     plan = FilterPlan(
         (

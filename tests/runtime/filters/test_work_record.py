@@ -31,7 +31,7 @@ def records(loop: FilterLoop, watched: Watched) -> list:
     return decode(text, plan=watched.plan, policy="scripted", run="r", kind="stream", batch=3)
 
 
-def test_the_record_is_the_work():
+def test_the_record_is_the_work() -> None:
     watched, loop = restless_loop(100, slice_rows=10)
     work = loop.work
     *switches, seen = records(loop, watched)
@@ -58,7 +58,7 @@ def test_the_record_is_the_work():
         assert verdict.reason == switch.reason
 
 
-def test_trials_and_why_an_order_is_kept_travel_with_the_work():
+def test_trials_and_why_an_order_is_kept_travel_with_the_work() -> None:
     watched, loop = restless_loop(20, slice_rows=10)
     work = loop.work
     work.trials, work.trial_rows, work.trial_ns, work.trial_loss_ns = 3, 4096, 2_100_000, 400_000
@@ -73,7 +73,7 @@ def test_trials_and_why_an_order_is_kept_travel_with_the_work():
 
 
 @pytest.mark.parametrize("restless", [0.0, 0.1, 1.0])
-def test_work_of_the_order_in_force_counts_from_the_last_switch(restless: float):
+def test_work_of_the_order_in_force_counts_from_the_last_switch(restless: float) -> None:
     rng = np.random.default_rng(2)
     watched = Watched(rng.random((400, 3)) < 0.5, PIPELINE)
     loop = FilterLoop(watched.chain, Scripted(PIPELINE, 5, p=0.3, restless=restless), rng, slice_rows=10)
@@ -94,7 +94,7 @@ def test_work_of_the_order_in_force_counts_from_the_last_switch(restless: float)
         assert seen.switched == bool(at)
 
 
-def test_rows_of_a_trial_are_not_in_the_rates_in_force():
+def test_rows_of_a_trial_are_not_in_the_rates_in_force() -> None:
     watched = Watched([[True, False, False]] * 20, PIPELINE)
     policy = make_policy("static", PIPELINE, None, np.random.default_rng(1))
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(1), slice_rows=10)
@@ -106,13 +106,13 @@ def test_rows_of_a_trial_are_not_in_the_rates_in_force():
     assert (work.rows_in_force, work.evaluated_in_force, work.passed_in_force) == (10, [10, 0, 0], [0, 0, 0])
 
 
-def test_every_record_survives_json():
+def test_every_record_survives_json() -> None:
     watched, loop = restless_loop(100, slice_rows=10)
     for record in records(loop, watched):
         assert from_json(to_json(record)) == record
 
 
-def test_a_policy_that_thrashes_does_not_flood_the_driver():
+def test_a_policy_that_thrashes_does_not_flood_the_driver() -> None:
     watched, loop = restless_loop(600, slice_rows=1)
     made = len(loop.work.switches)
     assert made > MOST_SWITCHES
@@ -121,7 +121,7 @@ def test_a_policy_that_thrashes_does_not_flood_the_driver():
     assert seen.omitted_switches == made - MOST_SWITCHES
 
 
-def test_work_is_taken_by_encoding_it():
+def test_work_is_taken_by_encoding_it() -> None:
     watched, loop = restless_loop(10, slice_rows=10)
     encode(loop, "w")
     assert json.loads(encode(loop, "w"))["rows"] == 0
@@ -129,7 +129,7 @@ def test_work_is_taken_by_encoding_it():
     assert watched.calls
 
 
-def test_an_unknown_cost_is_null():
+def test_an_unknown_cost_is_null() -> None:
     watched = Watched([[True, False, False]] * 20, PIPELINE)
     policy = make_policy("static", PIPELINE, None, np.random.default_rng(1))
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(1), slice_rows=10)

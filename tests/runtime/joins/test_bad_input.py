@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -65,7 +66,7 @@ def refused(call: Callable[[], Any], *parts: str) -> None:
         (7, ["on=7"]),
     ],
 )
-def test_conditions(on: Any, parts: list[str]):
+def test_conditions(on: Any, parts: list[str]) -> None:
     refused(lambda: tw.join(on=on, window=1, time="t"), *parts)
 
 
@@ -95,7 +96,7 @@ def test_conditions(on: Any, parts: list[str]):
         ({"a": pa.table({"k": [1], "t": pa.array([2**63], pa.uint64())})}, ["a.t", "does not fit into int64"]),
     ],
 )  # fmt: skip
-def test_columns_and_times(arguments: dict[str, Any], parts: list[str]):
+def test_columns_and_times(arguments: dict[str, Any], parts: list[str]) -> None:
     refused(lambda: joined(**arguments), *parts)
 
 
@@ -111,14 +112,14 @@ def test_columns_and_times(arguments: dict[str, Any], parts: list[str]):
         (pa.dictionary(pa.int8(), pa.string()), pa.int8()),
     ],
 )
-def test_types_that_are_never_equal(one: pa.DataType, other: pa.DataType):
+def test_types_that_are_never_equal(one: pa.DataType, other: pa.DataType) -> None:
     refused(lambda: joined(a=column(one), b=column(other)), f"a.k is {one}", f"b.k is {other}", "cast")
     a = pa.table({"k": pa.array([], one), "m": pa.array([], other), "t": pa.array([], pa.int64())})
     refused(lambda: joined("a.k = b.k AND a.m = a.k", a=a, b=column(one)), f"a.k is {one}", f"a.m is {other}")
 
 
 @pytest.mark.parametrize("kind", [pa.float64(), pa.float32(), pa.list_(pa.int8()), pa.struct([("f", pa.int8())])])
-def test_types_that_are_no_keys(kind: pa.DataType):
+def test_types_that_are_no_keys(kind: pa.DataType) -> None:
     refused(lambda: joined(a=column(kind), b=column(kind)), f"a.k is {kind}", "cannot be a join key", "cast")
 
 
@@ -141,7 +142,7 @@ def test_types_that_are_no_keys(kind: pa.DataType):
         ({1: 1}, ["window: 1 is not a stream"]),
     ],
 )
-def test_windows_over_whole_numbers(window: Any, parts: list[str]):
+def test_windows_over_whole_numbers(window: Any, parts: list[str]) -> None:
     refused(lambda: joined(window=window), *parts)
 
 
@@ -159,7 +160,7 @@ def test_windows_over_whole_numbers(window: Any, parts: list[str]):
         ("1000000000 weeks", ["longer than"]),
     ],
 )
-def test_windows_over_timestamps(window: Any, parts: list[str]):
+def test_windows_over_timestamps(window: Any, parts: list[str]) -> None:
     refused(lambda: joined(a=STAMPED, b=STAMPED, window=window, lateness="0 s"), *parts)
 
 
@@ -175,18 +176,18 @@ def test_windows_over_timestamps(window: Any, parts: list[str]):
         (2.5, "seconds'"),
     ],
 )
-def test_an_invalid_length_is_reported_before_there_is_data(name: str, length: Any, said: str):
+def test_an_invalid_length_is_reported_before_there_is_data(name: str, length: Any, said: str) -> None:
     refused(
         lambda: tw.join(**{"on": "a.k = b.k", "window": 1, "time": "t", name: length}), f"{name}={length!r}: ", said
     )
 
 
-def test_an_invalid_length_of_one_stream_is_reported_early():
+def test_an_invalid_length_of_one_stream_is_reported_early() -> None:
     refused(lambda: tw.join("a.k = b.k", {"a": 1, "b": "x"}, "t"), "window of b='x'", "a number and a unit")
     refused(lambda: tw.join("a.k = b.k", 1, "t", {"a": None, "b": 1}), "lateness of a=None", "a length of time")
 
 
-def test_lateness_is_a_length_too():
+def test_lateness_is_a_length_too() -> None:
     refused(lambda: joined(lateness=-2), "lateness=-2", "not be negative")
     refused(lambda: joined(lateness={"a": 1, "c": 2}), "lateness: 'c' is not a stream")
     refused(lambda: joined(lateness={"a": 1}), "lateness: b is missing", "add 'b'", "window as a dict")
@@ -213,7 +214,7 @@ def test_lateness_is_a_length_too():
         (["aa.*"], ["'aa' of 'aa.*' is not a stream", "did you mean 'a'"]),
     ],
 )
-def test_selections_that_no_columns_are_needed_to_refuse(select: Any, parts: list[str]):
+def test_selections_that_no_columns_are_needed_to_refuse(select: Any, parts: list[str]) -> None:
     refused(lambda: tw.join(on="a.k = b.k", window=1, time="t", select=select), *parts)
 
 
@@ -227,12 +228,12 @@ def test_selections_that_no_columns_are_needed_to_refuse(select: Any, parts: lis
         (["a.`k`", "a.k"], ["'a.`k`' and 'a.k' both give a.k"]),
     ],
 )
-def test_selections_that_fit_no_columns(select: list[str], parts: list[str]):
+def test_selections_that_fit_no_columns(select: list[str], parts: list[str]) -> None:
     join = tw.join(on="a.k = b.k", window=1, time="t", lateness=0, select=select)
     refused(lambda: join.over(a=ROWS, b=ROWS), *parts)
 
 
-def test_a_selection_of_one_of_two_columns_with_one_name():
+def test_a_selection_of_one_of_two_columns_with_one_name() -> None:
     twice = pa.table([[1], [2], [3], [4]], names=["k", "x", "x", "t"])
     refused(lambda: joined(a=twice, select=["a.x"]), "a has several columns 'x'", "rename")
     refused(lambda: joined(a=twice), "a.x and a.x would both be 'a_x'", "rename")
@@ -250,11 +251,11 @@ def test_a_selection_of_one_of_two_columns_with_one_name():
         ({"events": 5}, ["events=5", "path"]),
     ],
 )
-def test_settings_of_a_join(arguments: dict[str, Any], parts: list[str]):
+def test_settings_of_a_join(arguments: dict[str, Any], parts: list[str]) -> None:
     refused(lambda: joined(**arguments), *parts)
 
 
-def test_two_columns_with_one_name_in_the_result():
+def test_two_columns_with_one_name_in_the_result() -> None:
     join = tw.join(on="a.b_k = a_b.k", window=1, time="t", lateness=0)
     tables = {"a": pa.table({"b_k": [1], "t": [1]}), "a_b": ROWS}
     refused(lambda: join.over(**tables), "a.b_k and a_b.k", "'a_b_k'", "rename")
@@ -280,12 +281,12 @@ def test_two_columns_with_one_name_in_the_result():
         ([ROWS.to_batches()[0], None, ROWS.to_batches()[0]], "NoneType"),
     ],
 )
-def test_what_is_no_arrow_batch(source: Any, named: str):
+def test_what_is_no_arrow_batch(source: Any, named: str) -> None:
     way = "pa.concat_tables" if named == "Table" else "pa.table"
     refused(lambda: joined(a=source), "a: over() takes", f"not {named}", way)
 
 
-def test_whatever_gives_arrow_data_is_a_source(tmp_path):
+def test_whatever_gives_arrow_data_is_a_source(tmp_path: Path) -> None:
     dataset, parquet = pytest.importorskip("pyarrow.dataset"), pytest.importorskip("pyarrow.parquet")
     parquet.write_table(ROWS, tmp_path / "rows.parquet")
     files = dataset.dataset(tmp_path / "rows.parquet")
@@ -294,23 +295,23 @@ def test_whatever_gives_arrow_data_is_a_source(tmp_path):
         assert joined(a=source) == joined(a=ROWS) != []
 
 
-def test_one_iterator_under_two_names():
+def test_one_iterator_under_two_names() -> None:
     batches = iter(ROWS.to_batches())
     refused(lambda: joined(a=batches, b=batches), "a and b are given the same iterator", "its own")
 
 
-def test_streams_that_are_not_asked_for_or_not_given():
+def test_streams_that_are_not_asked_for_or_not_given() -> None:
     join = tw.join(on="clicks.k = buys.k", window=1, time="t", lateness=0)
     refused(lambda: join.over(click=ROWS, buys=ROWS), "'click' is not a stream", "did you mean 'clicks'")
     refused(lambda: join.over(buys=ROWS), "no data is given for clicks", "over(clicks=")
 
 
-def test_batches_that_differ_in_their_columns():
+def test_batches_that_differ_in_their_columns() -> None:
     batches = [pa.record_batch({"k": [1], "t": [1]}), pa.record_batch({"k": ["1"], "t": [1]})]
     refused(lambda: joined(a=batches), "the batches of a differ", "k string", "k int64", "cast")
 
 
-def test_errors_about_tables_are_reported_early():
+def test_errors_about_tables_are_reported_early() -> None:
     join = tw.join(on="a.k = b.k", window=1, time="t", lateness=0)
     refused(lambda: join.over(a=column(pa.float32()), b=ROWS), "cannot be a join key")
 
@@ -325,11 +326,11 @@ def test_errors_about_tables_are_reported_early():
         ("a.k * 9223372036854775807 * 9 > 0", ["overflow"]),
     ],
 )
-def test_conditions_that_fit_no_type(condition: str, parts: list[str]):
+def test_conditions_that_fit_no_type(condition: str, parts: list[str]) -> None:
     refused(lambda: joined(f"a.k = b.k AND {condition}"), *parts)
 
 
-def test_one_hot_key():
+def test_one_hot_key() -> None:
     """It is reported before it is an error, and the error names the key."""
     many = pa.table({"k": ["rare", *["hot"] * 40], "t": [1] * 41})
     one = pa.table({"k": ["hot"], "t": [2]})
@@ -349,7 +350,7 @@ def test_one_hot_key():
     assert "max_matches" not in str(far.report())
 
 
-def test_late_rows_are_counted_and_not_joined():
+def test_late_rows_are_counted_and_not_joined() -> None:
     a = [pa.record_batch({"k": [1], "t": [t]}) for t in (100, 130, 119, 120, 150)]
     b = [pa.record_batch({"k": [1], "t": [t]}) for t in (120, 131, 160)]
     join = tw.join(on="a.k = b.k", window=1000, time="t", lateness={"a": 10, "b": 0})
@@ -362,7 +363,7 @@ def test_late_rows_are_counted_and_not_joined():
     assert "a: 1 row late, by up to 1 tick of time, not joined" in str(join.report())
 
 
-def test_late_rows_of_timestamps_are_reported_in_units_of_time():
+def test_late_rows_of_timestamps_are_reported_in_units_of_time() -> None:
     a = [pa.record_batch({"k": [1], "t": pa.array([t], pa.timestamp("ms"))}) for t in (0, 200_000, 106_300)]
     b = [pa.record_batch({"k": [1], "t": pa.array([t], pa.timestamp("s"))}) for t in (100, 300)]
     join = tw.join(on="a.k = b.k", window="1 hour", time="t", lateness={"a": "0 seconds", "b": "100 seconds"})
@@ -394,7 +395,7 @@ def test_a_batch_of_late_rows_only(kind: pa.DataType):
     assert join.report().sections[0].streams["a"].late == 2
 
 
-def test_nulls_are_counted_and_not_joined():
+def test_nulls_are_counted_and_not_joined() -> None:
     a = pa.table({"k": [1, None, 1, None], "t": [1, 2, None, None]})
     join = tw.join(on="a.k = b.k", window=10, time="t", lateness=0)
     assert sum(batch.num_rows for batch in join.over(a=a, b=ROWS)) == 1
@@ -405,12 +406,12 @@ def test_nulls_are_counted_and_not_joined():
     assert "a: 1 row with a key that equals nothing, not joined" in text
 
 
-def test_a_column_that_equals_itself_is_not_null():
+def test_a_column_that_equals_itself_is_not_null() -> None:
     a = pa.table({"k": [1, 2], "n": [True, None], "t": [1, 2]})
     assert [row["a_k"] for row in joined("a.k = b.k AND a.n = a.n", a=a)] == [1]
 
 
-def test_a_key_column_of_nulls_only():
+def test_a_key_column_of_nulls_only() -> None:
     nothing = pa.table({"k": pa.nulls(2), "t": [1, 2]})
     assert joined(a=nothing) == []
     assert joined(a=nothing, b=nothing) == []
@@ -419,20 +420,20 @@ def test_a_key_column_of_nulls_only():
 @pytest.mark.parametrize(
     "empty", [[], ROWS.slice(0, 0), ROWS.slice(0, 0).to_batches(), [ROWS.to_batches()[0].slice(0, 0)]]
 )
-def test_empty_streams(empty: Any):
+def test_empty_streams(empty: Any) -> None:
     assert joined(a=empty) == []
     assert joined(b=empty) == []
     assert joined(a=empty, b=empty) == []
     assert joined(b=empty, window={"a": 1}) == []  # a table
 
 
-def test_empty_batches_between_others():
+def test_empty_batches_between_others() -> None:
     one, two = (pa.RecordBatch.from_pylist([row]) for row in ROWS.to_pylist())
     none = one.slice(0, 0)
     assert len(joined(a=[none, one, none, none, two, none], b=[one, none, two])) == 2
 
 
-def test_times_at_the_ends_of_their_range():
+def test_times_at_the_ends_of_their_range() -> None:
     ends = pa.table({"k": [1, 1], "t": [-(2**63), 2**63 - 1]})
     assert sorted(row["event_time"] for row in joined(a=ends, b=ends, window=2**60)) == [-(2**63), 2**63 - 1]
     singles = [ends.slice(n, 1).to_batches()[0] for n in range(2)]
@@ -451,13 +452,13 @@ def test_dictionaries_that_differ_from_batch_to_batch():
     assert {row["a_d"] for row in out} == {f"{time} {i}" for time in (1, 2, 3) for i in range(100)}
 
 
-def test_a_column_whose_rows_cannot_be_gathered():
+def test_a_column_whose_rows_cannot_be_gathered() -> None:
     kind = pa.map_(pa.string(), pa.string_view())
     rows = ROWS.append_column("m", pa.nulls(2, kind))
     refused(lambda: joined(a=rows), f"a.m is {kind}", "cast or drop it")
     assert len(joined(a=rows, select=["a.k"])) == 2  # the column is not gathered
 
 
-def test_unions_are_payload_too():
+def test_unions_are_payload_too() -> None:
     union = pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array(["a", "b"])])
     assert [row["a_u"] for row in joined(a=ROWS.append_column("u", union))] == [1, "b"]

@@ -47,7 +47,7 @@ B = pa.table(
         "(a.s = 'y' OR b.f > 0)", "a.i IS NOT NULL AND b.q < a.p",
     ],
 )  # fmt: skip
-def test_they_mean_what_they_mean_in_sql(condition: str):
+def test_they_mean_what_they_mean_in_sql(condition: str) -> None:
     on = f"a.k = b.k AND {condition}"
     join = tw.join(on=on, window="1 minute", time="t")
     found = pa.Table.from_batches(join.over(a=A, b=B))
@@ -57,13 +57,13 @@ def test_they_mean_what_they_mean_in_sql(condition: str):
     assert 0 < found.num_rows < 30, "a condition that says something"
 
 
-def test_small_whole_numbers_do_not_overflow():
+def test_small_whole_numbers_do_not_overflow() -> None:
     """DuckDB would refuse 0 - 201 of type uint8."""
     table = pa.Table.from_batches(tw.join("a.k = b.k AND a.u - 201 < b.k", "1 minute", "t").over(a=A, b=B))
     assert sorted(table["a_u"].to_pylist()) == sorted([0, 1, 2, 200] * B.num_rows)
 
 
-def test_a_condition_on_one_stream_is_applied_before_storing():
+def test_a_condition_on_one_stream_is_applied_before_storing() -> None:
     hot = pa.table({"k": [1] * 2_000, "t": np.arange(2_000), "x": np.arange(2_000)})
     join = tw.join(on="a.k = b.k AND a.x < 3", window=5_000, time="t", max_matches=3)
     assert sum(batch.num_rows for batch in join.over(a=hot, b=hot)) == 3 * 2_000
@@ -72,18 +72,18 @@ def test_a_condition_on_one_stream_is_applied_before_storing():
     assert "a: 1,997 rows dropped by a condition on this stream" in str(join.report())
 
 
-def test_values_that_cannot_be_compared_are_reported_early():
+def test_values_that_cannot_be_compared_are_reported_early() -> None:
     with pytest.raises(tw.PlanError, match=r"a\.i is int64, b\.s is string"):
         tw.join(on="a.k = b.k AND a.i < b.s", window="1 minute", time="t").over(a=A, b=A)  # not even asked for a batch
 
 
-def test_a_join_can_be_copied_and_pickled():
+def test_a_join_can_be_copied_and_pickled() -> None:
     join = tw.join(on="a.k = b.k AND a.p > 0.15", window="1 minute", time="t", policy="static")
     for other in (copy.deepcopy(join), pickle.loads(pickle.dumps(join))):
         assert rows(pa.Table.from_batches(other.over(a=A, b=B))) == rows(pa.Table.from_batches(join.over(a=A, b=B)))
 
 
-def test_a_join_without_results_still_has_its_columns():
+def test_a_join_without_results_still_has_its_columns() -> None:
     join = tw.join(on="a.k = b.k AND a.i > 100000000000000000", window="1 minute", time="t")
     table = pa.Table.from_batches(join.over(a=A, b=B))
     assert table.num_rows == 0
@@ -92,12 +92,12 @@ def test_a_join_without_results_still_has_its_columns():
 
 
 @pytest.mark.parametrize("window", [np.int64(10), np.int32(10), 10.0])
-def test_numbers_of_numpy_are_lengths(window):
+def test_numbers_of_numpy_are_lengths(window) -> None:
     table = pa.table({"k": [1, 1], "t": [0, 10]})
     assert sum(b.num_rows for b in tw.join("a.k = b.k", window, "t").over(a=table, b=table)) == 4
 
 
-def test_lengths_of_numpy_are_lengths():
+def test_lengths_of_numpy_are_lengths() -> None:
     seconds = tw.join("a.k = b.k", np.timedelta64(2, "s"), "t")
     text = tw.join("a.k = b.k", "2 seconds", "t")
     assert rows(pa.Table.from_batches(seconds.over(a=A, b=B))) == rows(pa.Table.from_batches(text.over(a=A, b=B)))
@@ -111,7 +111,7 @@ X = pa.table({"k": [1] * len(REALS), "t": range(len(REALS)), "x": REALS, "f": pa
 @pytest.mark.parametrize(
     "operands", [("a.x", "b.x"), ("a.f", "b.x"), ("a.x", "b.f + 0e0"), ("a.x", "1.5e0"), ("a.f", "b.f")]
 )
-def test_nan_and_zero_compare_as_in_sql(sign: str, operands: tuple[str, str]):
+def test_nan_and_zero_compare_as_in_sql(sign: str, operands: tuple[str, str]) -> None:
     """NaN equals NaN and is greater than everything, and zero has no sign."""
     one, other = operands
     condition = f"{one} {sign} {other}" if sign != "=" else f"NOT {one} <> {other}"
@@ -124,13 +124,13 @@ def test_nan_and_zero_compare_as_in_sql(sign: str, operands: tuple[str, str]):
 @pytest.mark.parametrize(
     "condition", ["a.x BETWEEN b.x AND 1e308", "a.x IN (b.x, 1.5e0)", "NOT (a.x > b.x)", "-a.x = b.x + 0e0"]
 )
-def test_nan_in_other_conditions(condition: str):
+def test_nan_in_other_conditions(condition: str) -> None:
     found = pa.Table.from_batches(tw.join(f"a.k = b.k AND {condition}", 100, "t").over(a=X, b=X))
     wanted = expected({"a": X, "b": X}, f"a.k = b.k AND {condition}", {"a": 100, "b": 100})
     assert rows(found) == rows(wanted)
 
 
-def test_doubles_are_compared_next_to_another_equality():
+def test_doubles_are_compared_next_to_another_equality() -> None:
     """As the error for doubles as keys says."""
     with pytest.raises(tw.PlanError, match=r"a\.x is double, which cannot be a join key.*CAST\(a\.x AS DOUBLE\) = "):
         tw.join("a.k = b.k AND a.x = b.x", 100, "t").over(a=X, b=X)
@@ -150,7 +150,7 @@ def test_doubles_are_compared_next_to_another_equality():
         "DATE '2024-02-29'",
     ],
 )
-def test_a_literal_without_a_zone_is_of_utc(zone: str | None, literal: str):
+def test_a_literal_without_a_zone_is_of_utc(zone: str | None, literal: str) -> None:
     """As in `s.query`; a literal that is explicitly with or without a zone is compared with such columns."""
     made = A.set_column(1, "t", A["t"].cast(pa.timestamp("us", zone)))
     join = tw.join(on=f"a.k = b.k AND a.t >= {literal}", window="1 minute", time="t")
@@ -173,20 +173,20 @@ def test_a_literal_without_a_zone_is_of_utc(zone: str | None, literal: str):
         "-(a.i - 9223372036854775807) > b.k - 9223372036854775807 - 5",
     ],
 )
-def test_a_row_that_overflows_is_no_mistake_of_the_plan(condition: str):
+def test_a_row_that_overflows_is_no_mistake_of_the_plan(condition: str) -> None:
     join = tw.join(on=f"a.k = b.k AND {condition}", window="1 minute", time="t")
     with pytest.raises(tw.ExpressionError, match=r"on=: .*overflow") as caught:
         list(join.over(a=A, b=B))
     assert not isinstance(caught.value, tw.PlanError)
 
 
-def test_text_that_is_no_number_is_an_error_of_its_row():
+def test_text_that_is_no_number_is_an_error_of_its_row() -> None:
     join = tw.join(on="a.k = b.k AND CAST(a.s AS INT) > b.k", window="1 minute", time="t")
     with pytest.raises(tw.ExpressionError, match="on=: "):
         list(join.over(a=A, b=B))
 
 
-def test_no_condition_raises_on_rows_that_one_before_it_drops():
+def test_no_condition_raises_on_rows_that_one_before_it_drops() -> None:
     on = "a.k = b.k AND a.i < b.k + 100 AND a.i * 10000000000000000 < b.k"
     found = pa.Table.from_batches(tw.join(on=on, window="1 minute", time="t").over(a=A, b=B))
     wanted = expected({"a": A, "b": B}, "a.k = b.k AND a.i < b.k + 100 AND a.i::HUGEINT * 10000000000000000 < b.k",
@@ -196,7 +196,7 @@ def test_no_condition_raises_on_rows_that_one_before_it_drops():
 
 
 @pytest.mark.parametrize("guard", ["", "a.n > b.n AND ", "a.n > 1 AND "])
-def test_a_condition_on_one_stream_waits_for_what_is_before_it(guard: str):
+def test_a_condition_on_one_stream_waits_for_what_is_before_it(guard: str) -> None:
     """It would raise on a row without a partner, on one that a condition with another stream drops, and so on."""
     a = pa.table({"k": [1, 2, 3], "n": [9, 0, 9], "s": ["5", "x", "y"], "t": [1, 1, 1]})
     b = pa.table({"k": [1, 2] if guard else [1], "n": [3] * (2 if guard else 1), "t": [1] * (2 if guard else 1)})
@@ -204,7 +204,7 @@ def test_a_condition_on_one_stream_waits_for_what_is_before_it(guard: str):
     assert [row["a_k"] for batch in join.over(a=a, b=b) for row in batch.to_pylist()] == [1]
 
 
-def test_no_condition_raises_on_rows_whose_keys_collide(monkeypatch: pytest.MonkeyPatch):
+def test_no_condition_raises_on_rows_whose_keys_collide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keyed_hash, "hash_texts", lambda offsets, data, one, other, out: out.fill(0))
     a = pa.table({"k": ["x", "y"], "t": [1, 1], "v": [1, 2**62]})
     b = pa.table({"k": ["x", "z"], "t": [1, 1], "v": [5, 5]})
@@ -212,7 +212,7 @@ def test_no_condition_raises_on_rows_whose_keys_collide(monkeypatch: pytest.Monk
     assert found["a_v"].to_pylist() == [1]
 
 
-def test_relations_of_one_connection_of_duckdb():
+def test_relations_of_one_connection_of_duckdb() -> None:
     """It has one open result at a time, and a join reads its streams alternately."""
     connection = duckdb.connect(":memory:", config={"threads": 1})
     connection.execute("CREATE TABLE one AS SELECT range AS k, range AS t FROM range(30000)")
@@ -229,7 +229,7 @@ def test_relations_of_one_connection_of_duckdb():
     assert sum(batch.num_rows for batch in users) == seen
 
 
-def test_relations_of_one_connection_in_a_query():
+def test_relations_of_one_connection_in_a_query() -> None:
     connection = duckdb.connect(":memory:", config={"threads": 1})
     connection.execute(
         "CREATE TABLE one AS SELECT range AS k, TIMESTAMP '2024-01-01' + INTERVAL (range) SECOND AS ts FROM range(5000)"

@@ -44,7 +44,7 @@ def ids(packing: Packing, rows: list[dict[str, Any]]) -> list[tuple[int, int]]:
 
 @examples(30, long=1_000)
 @given(case=cases(), buckets=st.integers(1, 4), together=st.sampled_from([1, 7, 200_000]))
-def test_every_row_is_in_its_bucket_and_partners_meet(case: Case, buckets: int, together: int):
+def test_every_row_is_in_its_bucket_and_partners_meet(case: Case, buckets: int, together: int) -> None:
     """DuckDB determines the partners."""
     if case.columns is not None:
         case = Case(case.on, case.streams, case.windows, case.unit)
@@ -105,7 +105,9 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("one", "other", "values"), KINDS, ids=lambda value: str(value)[:30])
-def test_equal_keys_of_different_types_are_in_one_bucket(one: pa.DataType, other: pa.DataType, values: list[Any]):
+def test_equal_keys_of_different_types_are_in_one_bucket(
+    one: pa.DataType, other: pa.DataType, values: list[Any]
+) -> None:
     tables = {
         alias: pa.table(
             {"k": array_of(kind, [*values, None]), "t": [5] * (len(values) + 1), "id": range(len(values) + 1)}
@@ -135,26 +137,26 @@ def packing_of(buckets: tuple[int, ...] = IDS, key: int | None = 0) -> Packing:
     return Packing(JoinBinding.of(JoinPlan.of("a.k = b.k", 10, "t", 0), {"a": schema, "b": schema}), "a", key, buckets)
 
 
-def test_nothing_is_told_of_nothing():
+def test_nothing_is_told_of_nothing() -> None:
     assert packed(packing_of(), []) == []
     assert packed(packing_of(), [some([], []), some([], [])]) == []
 
 
-def test_rows_without_time_are_there_and_tell_of_none():
+def test_rows_without_time_are_there_and_tell_of_none() -> None:
     rows = packed(packing_of(), [some([1, 2], [None, None])])
     assert {row["latest"] for row in rows} == {BEGINNING}
     assert [i for _, i in ids(packing_of(), rows)] in ([1, 2], [2, 1])
     assert {row["first"] for row in rows if row["chunk"] is not None} == {BEGINNING}
 
 
-def test_many_keys_are_in_all_buckets_about_evenly():
+def test_many_keys_are_in_all_buckets_about_evenly() -> None:
     rows = packed(packing_of(), [some(list(range(8000)), [0] * 8000)])
     share = Counter(bucket for bucket, _ in ids(packing_of(), rows))
     assert sorted(share) == list(IDS)
     assert all(1800 < count < 2200 for count in share.values())
 
 
-def test_what_comes_together_is_packed_together_and_bounded(monkeypatch: pytest.MonkeyPatch):
+def test_what_comes_together_is_packed_together_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     batches = [some(list(range(first, first + 10)), [first] * 10) for first in range(0, 1000, 10)]
     one = packing_of(buckets=(0,), key=None)
     assert len(packed(one, batches)) == 1

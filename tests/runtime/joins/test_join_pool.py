@@ -115,7 +115,7 @@ def named(loop: JoinLoop, alias: str) -> list[str]:
 
 @pytest.mark.parametrize("budget", [0.01, 0.02, 0.1])
 @pytest.mark.parametrize("seed", range(2))
-def test_the_budget_is_one_of_the_whole_join(budget, seed):
+def test_the_budget_is_one_of_the_whole_join(budget: float, seed: int) -> None:
     loop = star(seed=seed, budget=budget)
     drive(loop, 60_000, seed=seed)
     most = budget * loop.clock() + LOAN_NS * len(loop.loops)
@@ -124,7 +124,7 @@ def test_the_budget_is_one_of_the_whole_join(budget, seed):
     assert named(loop, "a")[0] == "e"
 
 
-def test_policies_share_one_credit():
+def test_policies_share_one_credit() -> None:
     loop = star()
     drive(loop, 60_000)
     assert {id(one.policy.profiling_budget.credit) for one in loop.loops.values()} == {id(loop.pool.credit)}
@@ -132,7 +132,7 @@ def test_policies_share_one_credit():
     assert 0 < loop.pool.credit.spent_ns <= adapting_ns(loop)
 
 
-def test_one_stream_with_tables_has_its_time_and_its_loan_once():
+def test_one_stream_with_tables_has_its_time_and_its_loan_once() -> None:
     schemas = {"a": pa.schema([("t", pa.int64()), ("k", pa.int64()), ("m", pa.int64())])}
     tables = {"d": pa.table({"k": [0, 1]}), "e": pa.table({"m": [0, 1]})}
     schemas |= {alias: table.schema for alias, table in tables.items()}
@@ -151,7 +151,7 @@ def test_one_stream_with_tables_has_its_time_and_its_loan_once():
     assert loop.pool.credit.loan_ns == LOAN_NS
 
 
-def test_slices_of_a_join_begin_longer_and_nothing_is_tried():
+def test_slices_of_a_join_begin_longer_and_nothing_is_tried() -> None:
     assert Auto(Pipeline(("a", "b"))).wants().slice_rows < CHEAP_ROWS
     loop = star()
     assert all(one.policy.wants().slice_rows == CHEAP_ROWS for one in loop.loops.values())
@@ -159,7 +159,7 @@ def test_slices_of_a_join_begin_longer_and_nothing_is_tried():
     assert all(one.work.trials == 0 for one in loop.loops.values())
 
 
-def test_streams_follow_the_one_they_all_find():
+def test_streams_follow_the_one_they_all_find() -> None:
     loop = star()
     drive(loop, 60_000)
     for alias in "bcd":
@@ -169,7 +169,7 @@ def test_streams_follow_the_one_they_all_find():
         assert sum(work.profiled) == 0
 
 
-def test_when_the_data_moves_the_others_follow_too():
+def test_when_the_data_moves_the_others_follow_too() -> None:
     loop = star()
     drive(loop, 60_000)
     assert named(loop, "a")[0] == "e"
@@ -178,7 +178,7 @@ def test_when_the_data_moves_the_others_follow_too():
     assert [named(loop, alias)[:2] for alias in "cde"] == [["a", "b"]] * 3
 
 
-def test_a_stream_that_knows_enough_follows_nobody():
+def test_a_stream_that_knows_enough_follows_nobody() -> None:
     loop = star()
     drive(loop, 5_000)
     policy = loop.loops["b"].policy
@@ -194,7 +194,7 @@ def test_a_stream_that_knows_enough_follows_nobody():
     assert loop.pool.found("b") is None, "once"
 
 
-def test_a_snapshot_restores_what_streams_share():
+def test_a_snapshot_restores_what_streams_share() -> None:
     loop = star()
     drive(loop, 60_000)
     again = star(seed=9)
@@ -207,7 +207,7 @@ def test_a_snapshot_restores_what_streams_share():
     assert adapting_ns(again) <= 0.02 * again.clock() + 3 * (UPDATE_NS + DECIDE_NS)
 
 
-def test_a_stream_whose_hub_has_no_rows_learns_by_itself(monkeypatch):
+def test_a_stream_whose_hub_has_no_rows_learns_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{__name__}.PROBE_NS", 1_000)  # which takes time, as it waits for its hub
     loop = star()
     drive(loop, WINDOW)  # every window has rows
@@ -220,13 +220,13 @@ def test_a_stream_whose_hub_has_no_rows_learns_by_itself(monkeypatch):
 
 
 @pytest.mark.parametrize("policy", ["static", "a-greedy"])
-def test_other_policies_share_nothing(policy):
+def test_other_policies_share_nothing(policy: str) -> None:
     loop = star(policy)
     drive(loop, 5_000)
     assert all(loop.pool.found(alias) is None for alias in loop.loops)
 
 
-def test_a_follower_ignores_orders_its_trees_do_not_allow():
+def test_a_follower_ignores_orders_its_trees_do_not_allow() -> None:
     """From a, d is reached directly; from c by way of b, which therefore must be found first."""
     graph = JoinPlan.of("a.k = d.k AND a.n = b.n AND b.j = d.j AND c.j = a.j", 9, "t", 0).graph
     chosen = (("a", (("d", "a"), ("b", "a"), ("c", "a"))), ("c", (("a", "c"), ("b", "a"), ("d", "b"))))

@@ -58,7 +58,7 @@ def by_stream(records: list[Record]) -> dict[str, JoinObserved]:
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 6])
-def test_the_text_says_what_the_records_say(rounds: int):
+def test_the_text_says_what_the_records_say(rounds: int) -> None:
     origin = {"run": "r", "kind": "stream", "batch": 7, "policy": "a-greedy"}
     record_origin = RecordOrigin("r", 7, "bucket 3", "a-greedy")
     records = records_of(loop_that_worked(rounds, slice_rows=16), record_origin, "stream")
@@ -67,7 +67,7 @@ def test_the_text_says_what_the_records_say(rounds: int):
     assert rounds < 6 or any(isinstance(record, VerdictGiven) for record in records)
 
 
-def test_the_records_are_what_the_loop_counted():
+def test_the_records_are_what_the_loop_counted() -> None:
     loop = loop_that_worked()
     held = {alias: (len(store), store.nbytes) for alias, store in loop.stores.items()}
     looked = {alias: chain.looked for alias, chain in loop.chains.items()}
@@ -98,7 +98,7 @@ def test_the_records_are_what_the_loop_counted():
     assert seen["a"].hottest.startswith("k=")
 
 
-def test_what_is_told_is_told_once_but_for_what_is_so_far():
+def test_what_is_told_is_told_once_but_for_what_is_so_far() -> None:
     loop = loop_that_worked()
     first = by_stream(decode(encode(loop, worker="w"), policy="p", run="r", kind="stream", batch=0))
     again = by_stream(decode(encode(loop, worker="w"), policy="p", run="r", kind="stream", batch=1))
@@ -113,7 +113,7 @@ def test_what_is_told_is_told_once_but_for_what_is_so_far():
                 assert not (any(value) if isinstance(value, tuple) else value), name
 
 
-def test_trials_and_why_an_order_is_kept_travel_with_the_stream():
+def test_trials_and_why_an_order_is_kept_travel_with_the_stream() -> None:
     loop = loop_that_worked()
     work = loop.loops["b"].work
     work.trials, work.trial_rows, work.trial_ns, work.trial_loss_ns = 2, 64, 900, 5
@@ -126,7 +126,7 @@ def test_trials_and_why_an_order_is_kept_travel_with_the_stream():
     assert (seen["a"].trials, seen["a"].standing, seen["a"].compiling_ns) == (0, "", 0)
 
 
-def test_who_did_it_for_whom_travels_along():
+def test_who_did_it_for_whom_travels_along() -> None:
     task = {"task": [3, 17], "query": "q", "start": "s", "batch": 12}
     text = encode(loop_that_worked(slice_rows=16), worker="bucket 3", task=task)
     assert json.loads(text)["task"] == [3, 17]  # distinguishes attempts of a task, before this is decoded
@@ -139,7 +139,7 @@ def test_who_did_it_for_whom_travels_along():
     assert {record.batch for record in decode(text, policy="p", run="r", kind="stream", batch=4)} == {4}
 
 
-def test_what_only_a_carrier_knows_is_given_by_stream():
+def test_what_only_a_carrier_knows_is_given_by_stream() -> None:
     extras = {
         "a": {"ahead": 2, "state_bytes": 999, "state_chunks": 4, "reloaded": 3, "replicated": True, "rows": 0},
         "b": {"replicated": False, "watermark": 0},
@@ -153,7 +153,7 @@ def test_what_only_a_carrier_knows_is_given_by_stream():
     assert (seen["c"].state_bytes, seen["c"].replicated) == (0, False)
 
 
-def test_rows_further_in_the_future_than_is_believed_are_told():
+def test_rows_further_in_the_future_than_is_believed_are_told() -> None:
     loop = loop_that_worked(0)
     loop.watermarks.bound = 100
     list(loop.process("a", pa.record_batch([[1, 2, 3], [100, 101, 10**6]], schema=SCHEMA)))
@@ -161,7 +161,7 @@ def test_rows_further_in_the_future_than_is_believed_are_told():
     assert [record.ahead for record in seen.values()] == [2, 0, 0]
 
 
-def test_watermarks_of_empty_and_ended_streams_are_none():
+def test_watermarks_of_empty_and_ended_streams_are_none() -> None:
     loop = loop_that_worked(0)
     seen = by_stream(decode(encode(loop, worker="w"), policy="p", run="r", kind="stream", batch=0))
     assert [record.watermark for record in seen.values()] == [None] * 3
@@ -176,7 +176,7 @@ def test_watermarks_of_empty_and_ended_streams_are_none():
     ("kind", "tick_ns"),
     [(pa.timestamp("us", "UTC"), 1_000), (pa.timestamp("s"), 10**9), (pa.timestamp("ns"), 1), (pa.int32(), None)],
 )
-def test_how_long_a_tick_is(kind: pa.DataType, tick_ns: int | None):
+def test_how_long_a_tick_is(kind: pa.DataType, tick_ns: int | None) -> None:
     plan = JoinPlan.of("a.k = b.k", 5 if tick_ns is None else "5 seconds", "t", 0 if tick_ns is None else "0 seconds")
     schema = pa.schema([("k", pa.int64()), ("t", kind)])
     loop = JoinLoop(
@@ -187,7 +187,7 @@ def test_how_long_a_tick_is(kind: pa.DataType, tick_ns: int | None):
     assert [from_json(to_json(record)) for record in records] == records
 
 
-def test_every_record_survives_json():
+def test_every_record_survives_json() -> None:
     text = encode(loop_that_worked(slice_rows=16), worker="w", task={"query": "q", "start": "s", "batch": 1})
     records = decode(text, policy="p", run="r", kind="stream", batch=1, query_name="n")
     assert {type(record) for record in records} == {JoinObserved, VerdictGiven, Switched}
@@ -195,13 +195,13 @@ def test_every_record_survives_json():
         assert from_json(to_json(record)) == record
 
 
-def test_a_bucket_that_had_nothing_to_do_says_so_in_few_bytes():
+def test_a_bucket_that_had_nothing_to_do_says_so_in_few_bytes() -> None:
     loop = loop_that_worked()
     encode(loop, worker="w")
     assert len(encode(loop, worker="w")) < 250 * len(loop.stores)
 
 
-def test_a_policy_that_thrashes_does_not_flood_the_driver():
+def test_a_policy_that_thrashes_does_not_flood_the_driver() -> None:
     loop = loop_that_worked()
     switch = next(one.work.switches for one in loop.loops.values() if one.work.switches)[0]
     loop.loops["a"].work.switches[:] = [switch] * (MOST_SWITCHES + 7)

@@ -179,7 +179,7 @@ def step(store: DictChunks, warm: KeptJoin | None, binding: JoinBinding, rows: R
     return kept, [(row["a_id"], row["b_id"]) for batch in out for row in batch.to_pylist()]
 
 
-def test_a_process_started_later_reuses_no_chunk_number():
+def test_a_process_started_later_reuses_no_chunk_number() -> None:
     """Rows that cannot be joined move the watermark, and so do those of other buckets; windows run empty. Others, whose
     copies are older, read on from the number at which they were."""
     binding, store = two_streams(), DictChunks()
@@ -194,7 +194,7 @@ def test_a_process_started_later_reuses_no_chunk_number():
 
 
 @pytest.mark.parametrize("lag", [1, ANCESTORS - 1, ANCESTORS, ANCESTORS + 1, 2 * ANCESTORS])
-def test_a_lagging_copy_reads_new_chunks_or_everything(lag: int):
+def test_a_lagging_copy_reads_new_chunks_or_everything(lag: int) -> None:
     binding, store = two_streams(), DictChunks()
     old, _ = step(store, None, binding, [("a", rows_of([n], [0])) for n in range(5)])
     other: KeptJoin | None = None
@@ -207,7 +207,7 @@ def test_a_lagging_copy_reads_new_chunks_or_everything(lag: int):
     assert again.reloaded["a"] == store.reads
 
 
-def test_a_round_writes_only_new_rows_and_state_stays_bounded():
+def test_a_round_writes_only_new_rows_and_state_stays_bounded() -> None:
     binding, store = two_streams(), DictChunks()
     kept: KeptJoin | None = None
     sizes = []
@@ -224,7 +224,7 @@ def test_a_round_writes_only_new_rows_and_state_stays_bounded():
     assert max(size for _, size in sizes[200:]) <= 1.05 * max(size for _, size in sizes[100:200])
 
 
-def test_orders_that_were_learned_are_those_of_a_new_process():
+def test_orders_that_were_learned_are_those_of_a_new_process() -> None:
     """c drops nearly everything, and is written last."""
     schema = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("id", pa.int64())])
     plan = JoinPlan.of("a.k = b.k AND a.k = c.k", 10, "t", 0)
@@ -248,7 +248,7 @@ def test_orders_that_were_learned_are_those_of_a_new_process():
     assert sorted(other.loop.loops["a"].order) == [0, 1]  # another policy takes what it can use
 
 
-def test_only_the_same_own_policy_continues_from_a_checkpoint():
+def test_only_the_same_own_policy_continues_from_a_checkpoint() -> None:
     """This also holds for the old name of a policy, which a checkpoint of an older version contains."""
     schema = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("id", pa.int64())])
     binding = JoinBinding.of(JoinPlan.of("a.k = b.k AND a.k = c.k", 10, "t", 0), dict.fromkeys("abc", schema))
@@ -274,7 +274,7 @@ def test_only_the_same_own_policy_continues_from_a_checkpoint():
     assert older.loop.loops["a"].order == (1, 0)
 
 
-def test_a_store_of_another_join_is_refused_and_left_as_it_is():
+def test_a_store_of_another_join_is_refused_and_left_as_it_is() -> None:
     binding, store = two_streams(), DictChunks()
     step(store, None, binding, [("a", rows_of([1], [1]))])
     before = store.copy()
@@ -284,7 +284,7 @@ def test_a_store_of_another_join_is_refused_and_left_as_it_is():
     assert store.chunks == before.chunks
 
 
-def test_chunks_are_of_bounded_size_and_not_of_a_few_rows_each():
+def test_chunks_are_of_bounded_size_and_not_of_a_few_rows_each() -> None:
     batches = [rows_of(list(range(n)), [0] * n) for n in (3, 1, 1000, 2, 40)]
     parts = list(pieces(batches, most=1000))
     assert pa.Table.from_batches(parts).to_pylist() == pa.Table.from_batches(batches).to_pylist()
@@ -293,7 +293,7 @@ def test_chunks_are_of_bounded_size_and_not_of_a_few_rows_each():
     assert list(pieces([])) == []
 
 
-def test_thousands_of_rows_with_processes_that_come_and_go():
+def test_thousands_of_rows_with_processes_that_come_and_go() -> None:
     """Windows larger than the least there is room for, which are packed and made smaller in between."""
     r, binding = random.Random(3), two_streams()
     plan = JoinPlan.of("a.k = b.k", {"a": 900, "b": 300}, "t", 40)

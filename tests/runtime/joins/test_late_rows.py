@@ -127,7 +127,7 @@ def same_rows(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> bo
     disorder=st.sampled_from([0, 5, 30]),
     window=st.sampled_from([0, 9, 300]),
 )
-def test_late_rows_are_those_of_the_definition(seed: int, lateness: dict[str, int], disorder: int, window: int):
+def test_late_rows_are_those_of_the_definition(seed: int, lateness: dict[str, int], disorder: int, window: int) -> None:
     streams = drawn(seed, disorder)
     lost = lost_by_hand(streams, lateness)
     given_ = batches_of(streams)
@@ -149,7 +149,7 @@ def test_late_rows_are_those_of_the_definition(seed: int, lateness: dict[str, in
     assert same_rows(results, [{**row, "lost": None} for row in plain])
 
 
-def test_the_drawn_streams_have_late_rows_and_rows_in_time():
+def test_the_drawn_streams_have_late_rows_and_rows_in_time() -> None:
     """A property test without any late row would prove nothing."""
     counts = []
     for seed in range(40):
@@ -204,7 +204,7 @@ def in_batches(table: pa.Table) -> list[pa.RecordBatch]:
     return table.to_batches(max_chunksize=1)
 
 
-def test_columns_that_are_read_are_there_and_others_are_not():
+def test_columns_that_are_read_are_there_and_others_are_not() -> None:
     join = tw.join(on="a.k = b.k", window=5, time="t", select=["b.size"])
     for ask in (join.tagged_over, join.late_over):
         schema = next(iter(ask(a=in_batches(A), b=B))).schema
@@ -215,14 +215,14 @@ def test_columns_that_are_read_are_there_and_others_are_not():
     assert row["a_k"] == 1
 
 
-def test_a_pass_without_late_rows_gives_one_empty_batch():
+def test_a_pass_without_late_rows_gives_one_empty_batch() -> None:
     join = tw.join(on="a.k = b.k", window=5, time="t")
     (batch,) = join.late_over(a=B, b=B)
     assert batch.num_rows == 0
     assert batch.schema == next(iter(join.tagged_over(a=B, b=B))).schema
 
 
-def test_tables_have_no_late_rows_and_are_not_read_for_them():
+def test_tables_have_no_late_rows_and_are_not_read_for_them() -> None:
     class Untouched:
         """A table of which only the columns are read."""
 
@@ -242,7 +242,7 @@ def test_tables_have_no_late_rows_and_are_not_read_for_them():
     assert "c_name" in late[0]  # as a result has it
 
 
-def test_nothing_is_joined_held_or_evaluated_for_late_rows():
+def test_nothing_is_joined_held_or_evaluated_for_late_rows() -> None:
     """The condition would fail the join; no window is large enough for a limit of one byte."""
     join = tw.join(
         on="a.k = b.k AND a.k * 9223372036854775807 > 1", window=5, time="t", max_bytes=1, max_matches=1
@@ -259,7 +259,7 @@ def test_nothing_is_joined_held_or_evaluated_for_late_rows():
     assert "late" in str(join.report())
 
 
-def test_only_over_warns_of_late_rows():
+def test_only_over_warns_of_late_rows() -> None:
     join = tw.join(on="a.k = b.k", window=5, time="t")
     with pytest.warns(UserWarning, match="rows of a were late"):
         rows_of(join.over(a=in_batches(A), b=B))
@@ -268,7 +268,7 @@ def test_only_over_warns_of_late_rows():
         rows_of(join.late_over(a=in_batches(A), b=B))
 
 
-def test_encoded_columns_come_as_plain_ones():
+def test_encoded_columns_come_as_plain_ones() -> None:
     coded = pa.table({"k": pa.array(["x", "x", "x"]).dictionary_encode(), "t": [10, 30, 5]})
     join = tw.join(on="a.k = b.k", window=5, time="t")
     late = list(join.late_over(a=in_batches(coded), b=pa.table({"k": ["x", "x"], "t": [11, 31]})))
@@ -276,7 +276,7 @@ def test_encoded_columns_come_as_plain_ones():
     assert [(row["a_k"], row["a_t"]) for row in rows_of(late)] == [("x", 5)]
 
 
-def test_columns_of_one_name_are_refused():
+def test_columns_of_one_name_are_refused() -> None:
     one = pa.table({"k": [1], "t": [1], "b_k": [1]})
     two = pa.table({"k": [1], "t": [1], "b_k": [1]})
     join = tw.join(on="a.k = a_b.k AND a.b_k = a_b.b_k", window=5, time="t", select=["a.k"])

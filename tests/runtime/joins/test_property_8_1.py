@@ -54,13 +54,13 @@ KEYS = range(6)
 UNIQUE = {alias: dict.fromkeys(KEYS, 1) for alias in "bcd"}
 
 
-def test_the_keys_of_these_tests_share_no_bucket():
+def test_the_keys_of_these_tests_share_no_bucket() -> None:
     """Otherwise rows of other keys would also be counted."""
     buckets = {(key * 0x9E3779B97F4A7C15 % 2**64) >> 54 for key in KEYS}
     assert len(buckets) == len(KEYS)
 
 
-def test_one_partner_in_each_window_costs_the_same_in_any_order():
+def test_one_partner_in_each_window_costs_the_same_in_any_order() -> None:
     rows = list(itertools.product(KEYS, KEYS, KEYS))
     costs = set()
     for order in ORDERS:
@@ -72,7 +72,7 @@ def test_one_partner_in_each_window_costs_the_same_in_any_order():
 
 
 @pytest.mark.parametrize("counts", [(2, 3, 5), (1, 1, 7), (4, 4, 4), (1, 20, 2)])
-def test_rows_that_pass_cost_the_same_in_every_order(counts: tuple[int, int, int]):
+def test_rows_that_pass_cost_the_same_in_every_order(counts: tuple[int, int, int]) -> None:
     """Property 8.1: one entry per window to see that none drops the row, then each of its partners once, not once for
     each of another window's."""
     partners = dict(zip("bcd", counts, strict=True))
@@ -82,7 +82,7 @@ def test_rows_that_pass_cost_the_same_in_every_order(counts: tuple[int, int, int
         assert probe(loop, [(1, 1, 1)] * 10) == (3 * 10, sum(counts) * 10, prod(counts) * 10)
 
 
-def test_a_dropped_row_costs_nothing_after_the_dropping_window():
+def test_a_dropped_row_costs_nothing_after_the_dropping_window() -> None:
     partners = {"b": {1: 500}, "c": {1: 300}, "d": {2: 1}}
     for order in ORDERS:
         loop = star(order)
@@ -92,7 +92,7 @@ def test_a_dropped_row_costs_nothing_after_the_dropping_window():
         assert probe(loop, [(1, 1, 1)] * 7) == (7 * before_d, 0, 0)
 
 
-def test_a_row_with_expired_partners_compares_each_once():
+def test_a_row_with_expired_partners_compares_each_once() -> None:
     for order in ORDERS:
         loop = star(order)
         fill(loop, {"b": {1: 9}, "c": {1: 1}, "d": {1: 1}})
@@ -100,7 +100,7 @@ def test_a_row_with_expired_partners_compares_each_once():
         assert dropping == ({"b": 9, "c": 1, "d": 1}[order[0]], 0, 0)
 
 
-def test_an_outer_row_dropped_by_the_path_costs_no_enumeration():
+def test_an_outer_row_dropped_by_the_path_costs_no_enumeration() -> None:
     loop = star(("b", "c", "d"))
     fill(loop, {"c": {1: 400}, "d": {1: 400}})
     list(loop.process("a", pa.record_batch({"x": [1] * 50, "y": [1] * 50, "z": [2] * 50, "t": [0] * 50})))
@@ -110,7 +110,7 @@ def test_an_outer_row_dropped_by_the_path_costs_no_enumeration():
 
 
 @pytest.mark.parametrize("results", [1000, 4096])
-def test_a_million_results_of_one_row_come_in_small_batches(results: int):
+def test_a_million_results_of_one_row_come_in_small_batches(results: int) -> None:
     loop = star(("b", "c", "d"), results)
     fill(loop, {"b": {1: 100}, "c": {1: 100}, "d": {1: 100}})
     batch = pa.record_batch({"x": [1], "y": [1], "z": [1], "t": [50]})

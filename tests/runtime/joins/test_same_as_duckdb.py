@@ -31,7 +31,7 @@ SEEDS = st.integers(0, 2**32)
 
 @examples(40, long=2_000)
 @given(case=cases(), policy=st.sampled_from(POLICIES), slice_rows=SLICES, seed=SEEDS, data=st.data())
-def test_a_join_over_batches(case: Case, policy: str, slice_rows: int | None, seed: int, data: st.DataObject):
+def test_a_join_over_batches(case: Case, policy: str, slice_rows: int | None, seed: int, data: st.DataObject) -> None:
     join = tw.join(**case.arguments, policy=policy, slice_rows=slice_rows, seed=seed)
     forms = {alias: data.draw(st.sampled_from(["list", "generator", "table"]), alias) for alias in case.streams}
     out = list(join.over(**{alias: _source(case, alias, form) for alias, form in forms.items()}))
@@ -52,7 +52,7 @@ def _source(case: Case, alias: str, form: str) -> Any:
 
 @examples(40, long=2_000)
 @given(case=cases(), seed=SEEDS, slice_rows=SLICES)
-def test_one_tuple_at_a_time(case: Case, seed: int, slice_rows: int | None):
+def test_one_tuple_at_a_time(case: Case, seed: int, slice_rows: int | None) -> None:
     """Batches of one row are the papers' streams of tuples."""
     join = tw.join(**case.arguments, policy="a-greedy", slice_rows=slice_rows, seed=seed)
     singles = {
@@ -93,7 +93,7 @@ def interleaved(case: Case, r: random.Random) -> list[tuple[str, pa.RecordBatch]
 )
 def test_any_interleaving_any_switches_and_a_restart_anywhere(
     case: Case, seed: int, p: float, restless: float, slice_rows: int, results: int, stops: set[int]
-):
+) -> None:
     """At each stop everything except the snapshots is discarded."""
     r = random.Random(seed)
     loop = restless_loop(case, seed, p, restless, slice_rows, results)
@@ -149,7 +149,7 @@ def live(rows: pa.RecordBatch, case: Case, alias: str, loop: JoinLoop) -> list[i
 
 @examples(40, long=2_000)
 @given(case=cases(), seed=SEEDS, data=st.data())
-def test_trees_of_binary_joins(case: Case, seed: int, data: st.DataObject):
+def test_trees_of_binary_joins(case: Case, seed: int, data: st.DataObject) -> None:
     r = random.Random(seed)
     shape, methods = data.draw(shapes(case.binding.plan.graph))
     loop = TreeLoop(case.binding, shape, methods, tables=case.tables)
@@ -174,7 +174,7 @@ def poor_words(hashes: np.ndarray, words: np.ndarray, one: np.uint64, other: np.
 
 @examples(40, long=2_000)
 @given(case=cases(), seed=SEEDS, data=st.data())
-def test_keys_whose_hashes_collide_are_not_equal(case: Case, seed: int, data: st.DataObject):
+def test_keys_whose_hashes_collide_are_not_equal(case: Case, seed: int, data: st.DataObject) -> None:
     r = random.Random(seed)
     shape, methods = data.draw(shapes(case.binding.plan.graph))
     expected = case.expected()
@@ -194,7 +194,7 @@ def test_keys_whose_hashes_collide_are_not_equal(case: Case, seed: int, data: st
 
 
 @pytest.mark.parametrize("select", [None, ["a.id", "b.id", "c.id"]])
-def test_a_tree_compares_words_of_keys_that_only_it_combines(select: list[str] | None):
+def test_a_tree_compares_words_of_keys_that_only_it_combines(select: list[str] | None) -> None:
     """Around a triangle a multiway join has no key of two columns; the upper node of a tree has one."""
     on = "a.x = b.x AND b.y = c.y AND c.z = a.z"
     rng = np.random.default_rng(2)
@@ -232,7 +232,7 @@ def many() -> tuple[dict[str, pa.Table], list[tuple[int, ...]]]:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_thousands_of_rows(policy: str, many: tuple[dict[str, pa.Table], list[tuple[int, ...]]]):
+def test_thousands_of_rows(policy: str, many: tuple[dict[str, pa.Table], list[tuple[int, ...]]]) -> None:
     """Enough that orders switch, and that rings turn over many times."""
     tables, expected = many
     join = tw.join(on=ON, window=WINDOWS, time="t", lateness=50, policy=policy, slice_rows=64, seed=1)

@@ -53,18 +53,18 @@ def names(schemas: Any) -> dict[str, list[str]]:
 )  # fmt: skip
 def test_what_rows_bring_and_what_windows_hold(
     on: str, select: list[str] | None, needed: dict[str, list[str]], stored: dict[str, list[str]]
-):
+) -> None:
     binding = bound(on, select)
     assert names(binding.schemas) == needed
     assert names(binding.stored) == stored
 
 
-def test_a_table_brings_no_time():
+def test_a_table_brings_no_time() -> None:
     binding = bound("a.k = b.k", ["b.x"], window={"a": 10})
     assert names(binding.schemas) == {"a": ["k", "t"], "b": ["k", "x"]}
 
 
-def test_columns_come_in_the_order_of_the_list():
+def test_columns_come_in_the_order_of_the_list() -> None:
     rows = pa.table({"k": [1], "x": ["left"], "t": [5]})
     join = tw.join(on="a.k = b.k", window=1, time="t", select=["b_x", "event_time", "a.*"])
     (batch,) = join.over(a=rows, b=rows.set_column(1, "x", [["right"]]))
@@ -72,7 +72,7 @@ def test_columns_come_in_the_order_of_the_list():
     assert list(batch.to_pylist()[0].values()) == ["right", 5, 1, "left", 5]
 
 
-def test_a_result_of_times_alone():
+def test_a_result_of_times_alone() -> None:
     rows = pa.table({"k": [1, 1], "t": [5, 6]})
     join = tw.join(on="a.k = b.k", window=1, time="t", select=["event_time"])
     assert sorted(t for batch in join.over(a=rows, b=rows) for t in batch["event_time"].to_pylist()) == [5, 6, 6, 6]

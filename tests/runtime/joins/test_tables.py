@@ -36,7 +36,7 @@ def made(join: tw.Join, **sources: Any) -> list[tuple[Any, ...]]:
          "lateness": {"clicks": 0, "buys": 0}},
     ],
 )  # fmt: skip
-def test_what_no_dict_names_is_a_table(arguments: dict[str, Any]):
+def test_what_no_dict_names_is_a_table(arguments: dict[str, Any]) -> None:
     join = tw.join(on=ON, **arguments, select=["users.name", "users.t"])
     wanted = [("one", None, 5), ("one", None, 10**12 + 5)]
     for users in (
@@ -50,7 +50,7 @@ def test_what_no_dict_names_is_a_table(arguments: dict[str, Any]):
         )  # the second long after every window has passed
 
 
-def test_one_stream_and_tables_only():
+def test_one_stream_and_tables_only() -> None:
     """Each row is joined as it comes; its window is for no other row."""
     join = tw.join(on="clicks.user = users.id AND users.name = names.name", window={"clicks": 0}, time="t",
                    select=["clicks.t", "names.name"])  # fmt: skip
@@ -58,7 +58,7 @@ def test_one_stream_and_tables_only():
     assert made(join, clicks=CLICKS, users=USERS, names=names) == [(50, "too", 50), (50, "too", 50), (50, "two", 50)]
 
 
-def test_a_condition_on_a_table_alone_and_what_the_report_says():
+def test_a_condition_on_a_table_alone_and_what_the_report_says() -> None:
     join = tw.join(on=f"{ON} AND users.name <> 'one'", window={"clicks": 40, "buys": 40}, time="t",
                    select=["users.name"])  # fmt: skip
     assert made(join, clicks=CLICKS, buys=BUYS, users=USERS) == [("too", 90), ("two", 90)]
@@ -72,7 +72,7 @@ def test_a_condition_on_a_table_alone_and_what_the_report_says():
     assert "1 with a key that equals nothing, 1 dropped by a condition on this table" in " ".join(str(report).split())
 
 
-def test_batches_of_a_table_may_differ_in_nullability_only():
+def test_batches_of_a_table_may_differ_in_nullability_only() -> None:
     join = tw.join(on="a.k = b.k", window={"a": 1}, time="t", select=["b.v"])
     a = pa.table({"k": [1, 2], "t": [1, 2]})
     sure = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.string())])
@@ -82,7 +82,7 @@ def test_batches_of_a_table_may_differ_in_nullability_only():
         made(join, a=a, b=[b[0], pa.record_batch({"k": ["1"], "v": ["p"]})])
 
 
-def test_a_table_is_in_no_snapshot_and_never_expires():
+def test_a_table_is_in_no_snapshot_and_never_expires() -> None:
     plan = JoinPlan.of("a.k = t.k", {"a": 1}, "t", 0)
     rows = pa.table({"k": range(5000), "v": [f"value {n}" for n in range(5000)]})
     schemas = {"a": pa.schema([("k", pa.int64()), ("t", pa.int64())]), "t": rows.schema}
@@ -106,7 +106,7 @@ def test_a_table_is_in_no_snapshot_and_never_expires():
     assert list(loop.watermarks.streams) == ["a"]
 
 
-def test_tables_that_are_known_only_when_data_is_given():
+def test_tables_that_are_known_only_when_data_is_given() -> None:
     plan = JoinPlan.of(ON, 10, "t", 0)
     assert (plan.streams, plan.tables) == (("clicks", "buys", "users"), ())
     static = plan.with_tables(["users"])
@@ -128,7 +128,7 @@ def test_tables_that_are_known_only_when_data_is_given():
             JoinPlan.of(ON, **given).with_tables(["users"])
 
 
-def test_simulated_joins_take_no_tables():
+def test_simulated_joins_take_no_tables() -> None:
     for make in (
         lambda: MultiwayJoin("j", "a.k = b.k", {"a": 1}, "t"),
         lambda: tree_join("j", ("a", "b"), "a.k = b.k", {"a": 1}, "t"),

@@ -36,7 +36,7 @@ def batch_of(rows: list[tuple[int, int]], time: int = 0) -> pa.RecordBatch:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_a_row_may_have_as_many_results_as_the_limit_and_no_more(shape: Shape | None, seed: int):
+def test_a_row_may_have_as_many_results_as_the_limit_and_no_more(shape: Shape | None, seed: int) -> None:
     """Counted by comparing every row with every row, for the last stream to come."""
     r = random.Random(seed)
     streams = list("abc")
@@ -67,7 +67,7 @@ def test_a_row_may_have_as_many_results_as_the_limit_and_no_more(shape: Shape | 
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_no_value_of_a_row_is_shown_where_that_is_not_allowed(shape: Shape | None):
+def test_no_value_of_a_row_is_shown_where_that_is_not_allowed(shape: Shape | None) -> None:
     loop = loop_of(shape, JoinLimits(max_matches=8), redact=True)
     for alias in "ab":
         list(loop.process(alias, batch_of([(4711, 815)] * 3)))
@@ -76,7 +76,7 @@ def test_no_value_of_a_row_is_shown_where_that_is_not_allowed(shape: Shape | Non
     assert not re.search("4711|815", str(error.value))
 
 
-def test_results_of_one_row_are_limited_over_all_parts():
+def test_results_of_one_row_are_limited_over_all_parts() -> None:
     """The results of 400 by 400 rows, tens of thousands at a time."""
     for limit, fails in ((160_000, False), (159_999, True)):
         loop = loop_of((("a", "b"), "c"), JoinLimits(max_matches=limit))
@@ -96,7 +96,7 @@ def test_results_of_one_row_are_limited_over_all_parts():
 
 
 @pytest.mark.parametrize("shape", [(("a", "b"), "c"), ("c", ("b", "a"))], ids=str)
-def test_inner_results_count_towards_the_memory_and_are_named(shape: Shape):
+def test_inner_results_count_towards_the_memory_and_are_named(shape: Shape) -> None:
     inner = "(a b)" if shape[1] == "c" else "(b a)"
     limits = JoinLimits(max_bytes=4 << 20)
     few, many = loop_of(None, limits), loop_of(shape, limits)
@@ -114,7 +114,7 @@ def test_inner_results_count_towards_the_memory_and_are_named(shape: Shape):
     assert "order with smaller inner results" in text
 
 
-def test_a_tree_suggests_spreading_only_if_there_are_buckets():
+def test_a_tree_suggests_spreading_only_if_there_are_buckets() -> None:
     for in_buckets in (False, True):
         loop = loop_of((("a", "b"), "c"), JoinLimits(max_bytes=100, in_buckets=in_buckets))
         with pytest.raises(JoinLimitError) as error:

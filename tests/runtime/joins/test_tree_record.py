@@ -60,7 +60,7 @@ def observed(loop: WindowedJoin) -> dict[str, JoinObserved]:
     return {record.stream: record for record in records if isinstance(record, JoinObserved)}
 
 
-def test_streams_and_tables_are_counted_as_by_a_multiway_join():
+def test_streams_and_tables_are_counted_as_by_a_multiway_join() -> None:
     tree, multiway = observed(worked(TREE)), observed(worked(None))
     assert set(tree) - set(multiway) == {"(b d)", "((b d) c)"}
     for name in ("rows", "late", "most_late", "results", "window_rows", "most_rows", "watermark", "others", "no_key"):
@@ -76,7 +76,7 @@ def test_streams_and_tables_are_counted_as_by_a_multiway_join():
     }  # fmt: skip
 
 
-def test_probes_and_inner_results_against_brute_force():
+def test_probes_and_inner_results_against_brute_force() -> None:
     seen = observed(worked(TREE))
     # b comes when only a is there: its rows find the table, and nothing of c
     with_table = [b for b in ROWS["b"] if b[0] in (1, 2, 3)]
@@ -100,7 +100,7 @@ def test_probes_and_inner_results_against_brute_force():
         assert inner.window_bytes == inner.most_bytes > 0
 
 
-def test_what_expired_is_told_and_counters_begin_again():
+def test_what_expired_is_told_and_counters_begin_again() -> None:
     loop = worked(TREE)
     first = observed(loop)
     loop.expire(100)
@@ -112,7 +112,7 @@ def test_what_expired_is_told_and_counters_begin_again():
     assert (again["b"].expired, again["b"].rows, sum(again["b"].evaluated)) == (30, 0, 0)
 
 
-def test_the_text_says_what_the_records_say_and_survives_json():
+def test_the_text_says_what_the_records_say_and_survives_json() -> None:
     origin = {"run": "r", "kind": "local", "batch": None, "policy": "static"}
     records = decode(encode(worked(TREE), worker="local"), **origin)
     seen = {record.stream: record for record in records if isinstance(record, JoinObserved)}
@@ -125,14 +125,14 @@ def test_the_text_says_what_the_records_say_and_survives_json():
         assert record.inner == name.startswith("(")
 
 
-def test_a_file_from_before_there_were_inner_results_is_read():
+def test_a_file_from_before_there_were_inner_results_is_read() -> None:
     record = observed(worked(None))["a"]
     values = json.loads(to_json(record))
     del values["inner"]
     assert from_json(json.dumps(values)) == record
 
 
-def test_a_report_shows_what_inner_results_hold():
+def test_a_report_shows_what_inner_results_hold() -> None:
     tally = JoinTally()
     loop = worked(TREE)
     for record in records_of(loop, RecordOrigin("r", None, "local", "static"), "local"):

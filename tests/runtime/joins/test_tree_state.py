@@ -56,7 +56,7 @@ def inner_rows(loop: TreeLoop) -> dict[str, list[str]]:
 
 @examples(60, long=2_000)
 @given(case=cases(), seed=st.integers(0, 2**32), data=st.data())
-def test_a_join_goes_on_in_any_form_after_any_round(case: Case, seed: int, data: st.DataObject):
+def test_a_join_goes_on_in_any_form_after_any_round(case: Case, seed: int, data: st.DataObject) -> None:
     """Each round is run by a loop of a form drawn for it, with whatever copy of that form there is, or none. Rounds may
     fail, so that copies have seen rows that the store has not."""
     r = random.Random(seed)
@@ -83,7 +83,7 @@ def test_a_join_goes_on_in_any_form_after_any_round(case: Case, seed: int, data:
 
 @examples(40, long=2_000)
 @given(case=cases(), seed=st.integers(0, 2**32), data=st.data())
-def test_a_restored_tree_holds_what_it_would_hold_without(case: Case, seed: int, data: st.DataObject):
+def test_a_restored_tree_holds_what_it_would_hold_without(case: Case, seed: int, data: st.DataObject) -> None:
     """The windows come from a multiway join, or from a tree of another shape."""
     r = random.Random(seed)
     binding = case.binding
@@ -109,7 +109,7 @@ def test_a_restored_tree_holds_what_it_would_hold_without(case: Case, seed: int,
 
 @examples(40, long=1_000)
 @given(case=cases(), seed=st.integers(0, 2**32), data=st.data())
-def test_chunks_are_the_same_bytes_whichever_form_writes_them(case: Case, seed: int, data: st.DataObject):
+def test_chunks_are_the_same_bytes_whichever_form_writes_them(case: Case, seed: int, data: st.DataObject) -> None:
     binding = case.binding
     stores = []
     for form in (None, data.draw(shapes(binding.plan.graph))):
@@ -145,7 +145,7 @@ FORMS: list[Form] = [
 )
 def test_late_rows_are_exactly_what_is_missing(
     seed: int, lateness: dict[str, int], windows: dict[str, int], disorder: int, select: list[str] | None
-):
+) -> None:
     """Which rows are late is worked out here, round by round; DuckDB joins the others."""
     r = random.Random(seed)
     plan = JoinPlan.of(ON, windows, dict.fromkeys("abc", "t"), lateness, select)
@@ -227,7 +227,7 @@ def test_a_copy_that_is_behind_rebuilds_what_came_since_alone():
     assert [inner.rows for inner in again.loop.take_inner().values()] == [4]
 
 
-def test_what_a_multiway_join_has_learned_survives_a_tree():
+def test_what_a_multiway_join_has_learned_survives_a_tree() -> None:
     binding, store = chain(), DictChunks()
     learned = None
     for form in (None, LEFT_DEEP, LEFT_DEEP, None):
@@ -260,7 +260,7 @@ def test_a_tree_that_does_not_fit_refuses_other_windows():
         KeptJoin.open(store, QUERY, None, fresh)
 
 
-def test_one_stream_joined_with_tables_stores_nothing_of_it():
+def test_one_stream_joined_with_tables_stores_nothing_of_it() -> None:
     plan = JoinPlan.of("a.k = t.k AND t.k = u.k", {"a": 10}, {"a": "t"}, {"a": 0})
     binding = JoinBinding.of(plan, {"a": SCHEMA, "t": TABLE.schema, "u": TABLE.schema})
     for shape in ((("a", "t"), "u"), ("a", ("t", "u"))):

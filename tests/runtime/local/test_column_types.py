@@ -118,7 +118,7 @@ def rows_of(made: list[pa.RecordBatch], column: pa.Array) -> list[tuple[Any, ...
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_column_that_no_predicate_reads_comes_along(name: str):
+def test_a_column_that_no_predicate_reads_comes_along(name: str) -> None:
     column = COLUMNS[name]
     values = column.to_pylist()
     for every in (MULTIPLE, 1, ROWS + 1):
@@ -128,7 +128,7 @@ def test_a_column_that_no_predicate_reads_comes_along(name: str):
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_rows_that_failed_bring_such_columns_too(name: str):
+def test_rows_that_failed_bring_such_columns_too(name: str) -> None:
     column = COLUMNS[name]
     values = column.to_pylist()
     predicate = tw.predicate(lambda i: 1 // (i % MULTIPLE) > 0, "id", name="p")
@@ -185,7 +185,7 @@ def test_a_vectorized_predicate_gets_one_type_at_any_position(name: str):
 
 
 @pytest.mark.parametrize("name", ["string view", "runs of views", "structs of runs", "maps of views", "dense union"])
-def test_sampled_rows_of_such_columns_are_profiled(name: str):
+def test_sampled_rows_of_such_columns_are_profiled(name: str) -> None:
     """They are copied out of their batches and joined with those of others."""
     column = COLUMNS[name]
     values = column.to_pylist()
@@ -202,7 +202,7 @@ def test_sampled_rows_of_such_columns_are_profiled(name: str):
     assert sum(p.profile_errors for p in section.predicates) == 0
 
 
-def test_functions_of_arrow_work_on_views_and_runs():
+def test_functions_of_arrow_work_on_views_and_runs() -> None:
     for name in ("string view", "runs of text", "runs of views", "runs of words"):
         column = COLUMNS[name]
         keep = tw.filters(tw.predicate(lambda c: pc.match_substring(c, "1"), "c", name="has_1", vectorized=True))
@@ -211,7 +211,7 @@ def test_functions_of_arrow_work_on_views_and_runs():
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_column_in_its_plain_type_has_the_same_values(name: str):
+def test_a_column_in_its_plain_type_has_the_same_values(name: str) -> None:
     """As joins and queries store it."""
     for batch in batches(COLUMNS[name]):
         made = plain(batch, plain_schema(batch.schema))

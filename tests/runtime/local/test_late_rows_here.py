@@ -79,7 +79,7 @@ def cuts(draw: st.DrawFn, step: int = 1, first: int = 0) -> Cut:
 WINDOWS = "window_start AS w, count(*) AS n, sum(a.id) AS ids"
 
 
-def test_a_row_below_the_watermark_of_the_batch_before_is_late():
+def test_a_row_below_the_watermark_of_the_batch_before_is_late() -> None:
     s = session({"a": [[0], [100], [5], [200]]}, 0)
     expected = [(0, 1, 0), (100, 1, 1), (200, 1, 3)]
     assert answer(s, f"SELECT {WINDOWS} FROM a [RANGE 10 SECONDS]") == expected
@@ -87,7 +87,7 @@ def test_a_row_below_the_watermark_of_the_batch_before_is_late():
 
 
 @pytest.mark.parametrize("source", ["", ", u"])
-def test_a_table_in_one_batch_is_read_in_rounds(source: str):
+def test_a_table_in_one_batch_is_read_in_rounds(source: str) -> None:
     """Also where a condition drops most rows of a round: rounds are those of the stream."""
     table = pa.Table.from_batches(batches([[100] * ROUND_ROWS + [5, 200]]))
     s = tw.session()
@@ -102,7 +102,7 @@ def test_a_table_in_one_batch_is_read_in_rounds(source: str):
 
 @settings(max_examples=30, deadline=None)
 @given(cut=cuts(), lateness=st.sampled_from([0, 1, 7, 30, 50]), length=st.sampled_from([1, 10, 25]))
-def test_late_rows_are_those_of_the_definition(cut: Cut, lateness: int, length: int):
+def test_late_rows_are_those_of_the_definition(cut: Cut, lateness: int, length: int) -> None:
     s = session({"a": cut}, lateness)
     kept = in_time(cut, lateness)
     passing = [(time, number) for time, number in kept if number % 3]
@@ -140,7 +140,7 @@ def joined_in_time(streams: dict[str, Cut], lateness: int) -> dict[str, list[tup
 
 @settings(max_examples=30, deadline=None)
 @given(a=cuts(2), b=cuts(2, 1), lateness=st.sampled_from([0, 3, 20]), window=st.sampled_from([0, 5, 30]))
-def test_rows_late_for_a_join_do_not_depend_on_where_a_filter_is(a: Cut, b: Cut, lateness: int, window: int):
+def test_rows_late_for_a_join_do_not_depend_on_where_a_filter_is(a: Cut, b: Cut, lateness: int, window: int) -> None:
     """Times of the two streams are never equal."""
     s = session({"a": a, "b": b}, lateness)
     kept = joined_in_time({"a": a, "b": b}, lateness)
@@ -174,7 +174,7 @@ def lost(s: tw.Session, text: str) -> list[tuple[Any, ...]]:
 
 @settings(max_examples=30, deadline=None)
 @given(cut=cuts(), lateness=st.sampled_from([0, 1, 7, 30]))
-def test_late_rows_of_groups_can_be_asked_for(cut: Cut, lateness: int):
+def test_late_rows_of_groups_can_be_asked_for(cut: Cut, lateness: int) -> None:
     s = session({"a": cut}, lateness)
     kept = {number for _, number in in_time(cut, lateness)}
     late = [n for n in range(sum(map(len, cut))) if n not in kept]
@@ -189,7 +189,7 @@ def test_late_rows_of_groups_can_be_asked_for(cut: Cut, lateness: int):
 
 @settings(max_examples=30, deadline=None)
 @given(a=cuts(2), b=cuts(2, 1), lateness=st.sampled_from([0, 3, 20]))
-def test_late_rows_of_joins_can_be_asked_for(a: Cut, b: Cut, lateness: int):
+def test_late_rows_of_joins_can_be_asked_for(a: Cut, b: Cut, lateness: int) -> None:
     s = session({"a": a, "b": b}, lateness)
     kept = joined_in_time({"a": a, "b": b}, lateness)
     numbers = {"a": range(sum(map(len, a))), "b": range(1000, 1000 + sum(map(len, b)))}
@@ -202,7 +202,7 @@ def test_late_rows_of_joins_can_be_asked_for(a: Cut, b: Cut, lateness: int):
 
 @settings(max_examples=30, deadline=None)
 @given(a=cuts(2), b=cuts(2, 1), lateness=st.sampled_from([0, 3, 20]))
-def test_late_rows_of_windows_of_rows_can_be_asked_for(a: Cut, b: Cut, lateness: int):
+def test_late_rows_of_windows_of_rows_can_be_asked_for(a: Cut, b: Cut, lateness: int) -> None:
     """A row below the watermark of its own stream has no place among the last rows; of these some are late for the
     join besides."""
     s = session({"a": a, "b": b}, lateness)
@@ -215,7 +215,7 @@ def test_late_rows_of_windows_of_rows_can_be_asked_for(a: Cut, b: Cut, lateness:
     assert query.report().left_out.get("a", 0) == len(late)
 
 
-def test_rows_without_a_time_are_lost_too():
+def test_rows_without_a_time_are_lost_too() -> None:
     stamps = pa.array([DAY, None, DAY + timedelta(seconds=1)], pa.timestamp("us"))
     s = tw.session()
     s.stream("a", pa.table({"ts": stamps, "id": [0, 1, 2], "k": [1, 1, 1]}), time="ts")
@@ -228,7 +228,7 @@ def test_rows_without_a_time_are_lost_too():
     ]  # fmt: skip
 
 
-def test_a_column_named_lost_is_refused():
+def test_a_column_named_lost_is_refused() -> None:
     s = tw.session()
     s.stream("a", pa.table({"ts": [DAY], "lost": [1]}), time="ts")
     with pytest.raises(tw.PlanError, match=r"a stream has a column 'lost'"):

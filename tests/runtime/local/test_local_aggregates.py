@@ -57,7 +57,7 @@ def counts(batches: list[list[int]], lateness: int = 0) -> tuple[list[tuple[int,
     return list(zip(out["window_start"].to_pylist(), out["agg 0"].to_pylist(), strict=True)), reported[-1]
 
 
-def test_a_late_row_is_counted_and_in_no_window():
+def test_a_late_row_is_counted_and_in_no_window() -> None:
     out, reported = counts([[1, 15], [9, 16, 14, 15], [3, 30]])
     # the watermark is 15 in the second round, so 9 and 14 are late; 16 in the third, so 3 is
     assert out == [(0, 1), (10, 3), (30, 1)]
@@ -67,7 +67,7 @@ def test_a_late_row_is_counted_and_in_no_window():
     assert (reported.late, reported.most_late) == (1, 7)
 
 
-def test_a_large_batch_is_several_rounds():
+def test_a_large_batch_is_several_rounds() -> None:
     out, reported = counts([[100] * ROUND_ROWS + [5]])
     assert out == [(100, ROUND_ROWS)]
     assert reported.late == 1
@@ -91,7 +91,7 @@ def test_windows_come_as_soon_as_the_watermark_passes_them():
     assert read == [[1], [10], [30]]
 
 
-def test_without_rows_there_is_a_schema():
+def test_without_rows_there_is_a_schema() -> None:
     schema = pa.schema({"t": pa.timestamp("ms"), "x": pa.string()})
     spec = GroupSpec("t", GroupWindow(1000, 1000), ("x",), (COUNT,))
     reported: list[GroupCounts] = []
@@ -103,14 +103,14 @@ def test_without_rows_there_is_a_schema():
     assert {count.rows for count in reported} == {0}
 
 
-def test_results_are_in_batches_of_bounded_size():
+def test_results_are_in_batches_of_bounded_size() -> None:
     rows_ = RESULT_ROWS + 5
     batch = pa.record_batch({"t": [1] * rows_, "k": range(rows_)})
     out = list(aggregate_batches([batch], GroupSpec("t", GroupWindow(10, 10), ("k",), (COUNT,))))
     assert [each.num_rows for each in out] == [RESULT_ROWS, 5]
 
 
-def test_bad_arguments_are_refused_at_once():
+def test_bad_arguments_are_refused_at_once() -> None:
     with pytest.raises(PlanError, match="lateness=-1: must not be negative"):
         aggregate_batches([], TENS, -1)
     with pytest.raises(PlanError, match="no column 't'"):

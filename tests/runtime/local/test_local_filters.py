@@ -17,7 +17,7 @@ EVEN = tw.predicate(lambda x: x % 2 == 0, "x", name="even")
 
 
 @pytest.mark.parametrize("form", ["table", "batch", "batches", "generator", "reader"])
-def test_every_form_of_arrow_data(form: str):
+def test_every_form_of_arrow_data(form: str) -> None:
     table = pa.table({"x": range(10), "y": [f"{k}" for k in range(10)]})
     batches = table.to_batches(max_chunksize=3)
     data = {
@@ -30,7 +30,7 @@ def test_every_form_of_arrow_data(form: str):
     assert rows_of(tw.filters(EVEN).over(data)) == [{"x": k, "y": f"{k}"} for k in range(0, 10, 2)]
 
 
-def test_batches_come_back_one_for_one_with_their_schema():
+def test_batches_come_back_one_for_one_with_their_schema() -> None:
     schema = pa.schema([("x", pa.int8()), ("y", pa.dictionary(pa.int32(), pa.string()))], metadata={"k": "v"})
     batches = pa.Table.from_pydict({"x": [1, 2, 3], "y": ["a", "b", "a"]}, schema=schema).to_batches(max_chunksize=1)
     out = list(tw.filters(EVEN).over(batches))
@@ -38,14 +38,14 @@ def test_batches_come_back_one_for_one_with_their_schema():
     assert all(batch.schema.equals(schema, check_metadata=True) for batch in out)
 
 
-def test_no_batches_no_rows_no_report():
+def test_no_batches_no_rows_no_report() -> None:
     keep = tw.filters(EVEN)
     assert list(keep.over([])) == []
     assert list(keep.over(pa.table({"x": pa.array([], pa.int64())}))) == []
     assert keep.report().sections == ()
 
 
-def test_columns_are_found_whatever_their_case_and_dots():
+def test_columns_are_found_whatever_their_case_and_dots() -> None:
     seen: list[tuple] = []
     look = tw.predicate(lambda *row: seen.append(row) or True, "LINE", "a.b", "Size", name="look")
     table = pa.table({"line": ["x"], "a.b": [1], "a": [{"b": 2}], "Size": [3], "size": [4]})
@@ -53,19 +53,19 @@ def test_columns_are_found_whatever_their_case_and_dots():
     assert seen == [("x", 1, 3)]
 
 
-def test_two_spellings_of_one_column_are_one_column():
+def test_two_spellings_of_one_column_are_one_column() -> None:
     p = tw.predicate(lambda a, b: a == b, "x", "X", name="same")
     assert len(rows_of(tw.filters(p).over(pa.table({"x": [1, 2]})))) == 2
 
 
-def test_each_pass_is_a_section_of_its_own():
+def test_each_pass_is_a_section_of_its_own() -> None:
     keep = tw.filters(EVEN)
     list(keep.over(pa.table({"x": [1, 2]})))
     list(keep.over(pa.table({"x": [1, 2, 4]})))
     assert [(s.rows, s.kept) for s in keep.report().sections] == [(2, 1), (3, 2)]
 
 
-def test_a_pass_that_is_left_early_is_counted_as_far_as_it_went():
+def test_a_pass_that_is_left_early_is_counted_as_far_as_it_went() -> None:
     keep = tw.filters(EVEN)
     out = keep.over(pa.table({"x": range(100)}).to_batches(max_chunksize=10))
     next(out)
@@ -75,7 +75,7 @@ def test_a_pass_that_is_left_early_is_counted_as_far_as_it_went():
     assert (section.rows, section.kept) == (20, 10)
 
 
-def test_a_long_pass_reports_while_it_runs(monkeypatch: pytest.MonkeyPatch):
+def test_a_long_pass_reports_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "REPORT_EVERY_ROWS", 25)
     keep = tw.filters(EVEN)
     batches = pa.table({"x": range(100)}).to_batches(max_chunksize=10)
@@ -85,7 +85,7 @@ def test_a_long_pass_reports_while_it_runs(monkeypatch: pytest.MonkeyPatch):
     assert section.rows == 100
 
 
-def test_setup_is_called_once_a_pass_whatever_the_batches():
+def test_setup_is_called_once_a_pass_whatever_the_batches() -> None:
     made: list[int] = []
     known = tw.predicate(lambda model, x: x in model, "x", name="known", setup=lambda: made.append(1) or {1, 2})
     assert len(rows_of(tw.filters(known).over(pa.table({"x": [1, 2, 3]}).to_batches(max_chunksize=1)))) == 2

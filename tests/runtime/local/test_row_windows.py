@@ -41,7 +41,9 @@ ORDER BY ALL
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), n=st.integers(1, 6), window=st.integers(0, 8), lateness=st.integers(0, 3), cut=st.integers(1, 9))
-def test_the_last_rows_are_those_duckdb_counts(data, n: int, window: int, lateness: int, cut: int):
+def test_the_last_rows_are_those_duckdb_counts(
+    data: st.DataObject, n: int, window: int, lateness: int, cut: int
+) -> None:
     a, b = data.draw(streams(lateness)), data.draw(streams(lateness))
     s = tw.session()
     for name, table in (("a", a), ("b", b)):
@@ -52,7 +54,7 @@ def test_the_last_rows_are_those_duckdb_counts(data, n: int, window: int, latene
     assert found == duckdb.sql(ORACLE.format(n=n, window=window)).fetchall()
 
 
-def test_filters_come_behind_the_window():
+def test_filters_come_behind_the_window() -> None:
     """The last row is the last of the stream, whether it passes or not."""
     s = tw.session()
     s.stream("a", stream([1, 2, 3], [7, 7, 7]), time="ts")
@@ -61,7 +63,7 @@ def test_filters_come_behind_the_window():
     assert s.query(kept).dataframe().to_pylist() == [{"a": 1}]
 
 
-def test_rows_that_are_not_among_the_last_are_forgotten():
+def test_rows_that_are_not_among_the_last_are_forgotten() -> None:
     """Every key repeats in all rows: a join that kept them would hold ten thousand."""
     s = tw.session()
     rows = 10_000
@@ -76,7 +78,7 @@ def test_rows_that_are_not_among_the_last_are_forgotten():
     assert section.streams["a"].looked + section.streams["b"].looked < 200 * rows  # of a batch or two
 
 
-def test_rows_that_are_too_late_are_told():
+def test_rows_that_are_too_late_are_told() -> None:
     s = tw.session()
     batches = [batch for table in (stream([1, 9, 10], [7] * 3), stream([2], [7])) for batch in table.to_batches()]
     s.stream("a", batches, time="ts")

@@ -11,6 +11,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import thalweg as tw
@@ -29,7 +30,7 @@ ROWS = [
 COLUMNS = [part.split()[0] for part in re.sub(r"<[^>]*(<[^>]*>)?[^>]*>", "", TYPES).split(", ")]
 
 
-def test_every_type_every_null_and_long_text(spark):
+def test_every_type_every_null_and_long_text(spark: SparkSession) -> None:
     df = spark.createDataFrame(ROWS * 50, TYPES).repartition(2)
     assert df.columns == COLUMNS
     for column in COLUMNS:
@@ -42,7 +43,7 @@ def test_every_type_every_null_and_long_text(spark):
         assert df.transform(keep).count() == some, column
 
 
-def test_odd_answers_and_rude_predicates_in_one_chain(spark):
+def test_odd_answers_and_rude_predicates_in_one_chain(spark: SparkSession):
     df = spark.createDataFrame(
         [(i, [i, i + 1], {"k": i}) for i in range(200)], "i long, a array<long>, m map<string,long>"
     )
@@ -68,7 +69,7 @@ def test_odd_answers_and_rude_predicates_in_one_chain(spark):
     assert all(r.a == [r.i, r.i + 1] for r in got)
 
 
-def test_an_empty_stream_of_rows_no_columns_and_one_row_a_batch(spark):
+def test_an_empty_stream_of_rows_no_columns_and_one_row_a_batch(spark: SparkSession) -> None:
     assert spark.range(0).transform(tw.filters(tw.predicate(bool, "id"), on_error="dead-letter").tagged).collect() == []
     with pytest.raises(tw.PlanError, match="no column 'id'; there are none"):
         spark.range(3).select().transform(tw.filters(tw.predicate(bool, "id")))
@@ -83,7 +84,7 @@ def test_an_empty_stream_of_rows_no_columns_and_one_row_a_batch(spark):
         spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
 
 
-def test_text_that_is_no_utf_8_fails_its_row_alone(spark):
+def test_text_that_is_no_utf_8_fails_its_row_alone(spark: SparkSession) -> None:
     df = spark.range(0, 10, 1, 1).select("id", F.expr("if(id = 4, cast(X'61ff' as string), 'ok')").alias("s"))
     keep = tw.filters(tw.predicate(lambda s: s == "ok", "s", name="ok"), on_error="dead-letter")
     got = df.transform(keep.tagged).select("id", "thalweg_errors").collect()
@@ -96,7 +97,7 @@ def test_text_that_is_no_utf_8_fails_its_row_alone(spark):
 @pytest.mark.parametrize(
     ("thing", "why"), [(threading.Lock(), "_thread.lock"), (socket.socket(), "socket")], ids=["lock", "socket"]
 )
-def test_a_predicate_that_cannot_be_pickled_is_named_early(spark, thing, why):
+def test_a_predicate_that_cannot_be_pickled_is_named_early(spark: SparkSession, thing, why: str) -> None:
     good = tw.predicate(lambda i: True, "id", name="good")
     keep = tw.filters(good, tw.predicate(lambda i: thing is None, "id", name="holds_it"))
     with pytest.raises(tw.PlanError, match=rf"^predicate 'holds_it' cannot be sent .*{why}.*setup=") as caught:
@@ -107,7 +108,7 @@ def test_a_predicate_that_cannot_be_pickled_is_named_early(spark, thing, why):
         spark.range(3).transform(sets_up)
 
 
-def test_the_session_in_a_predicate_is_told_too(spark):
+def test_the_session_in_a_predicate_is_told_too(spark: SparkSession) -> None:
     keep = tw.filters(tw.predicate(lambda i: spark.range(i).count() > 0, "id", name="asks_spark"))
     with pytest.raises(tw.PlanError, match="'asks_spark' cannot be sent"):
         spark.range(3).transform(keep)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import thalweg as tw
@@ -39,7 +40,7 @@ def digits(text):
 
 
 @pytest.fixture(scope="module")
-def table(spark):
+def table(spark: SparkSession):
     rng = random.Random(7)
     rows = [
         (
@@ -53,7 +54,7 @@ def table(spark):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_the_rows_are_those_of_evaluating_everything(table, policy):
+def test_the_rows_are_those_of_evaluating_everything(table, policy) -> None:
     rows, df = table
     keep = tw.filters(
         tw.predicate(parses, "text", after=["digits"]),
@@ -72,7 +73,7 @@ def test_the_rows_are_those_of_evaluating_everything(table, policy):
     assert sum(p.profile_errors for p in section.predicates) == 0, "a guarded predicate saw what its guard refuses"
 
 
-def test_only_the_columns_that_are_read_go_to_workers(table, capsys):
+def test_only_the_columns_that_are_read_go_to_workers(table, capsys: pytest.CaptureFixture[str]) -> None:
     _, df = table
     wide = df.select("*", *(F.lit(f"payload {i}").alias(f"c{i}") for i in range(5)))
     out = wide.transform(tw.filters(tw.predicate(even, "n"), tw.predicate(short, "text", vectorized=True)))
@@ -84,7 +85,7 @@ def test_only_the_columns_that_are_read_go_to_workers(table, capsys):
     assert [re.sub(r"#.*", "", c.strip()) for c in read[1].split(",")] == ["n", "text"]
 
 
-def test_what_is_counted_is_what_the_predicates_saw(spark, tmp_path: Path):
+def test_what_is_counted_is_what_the_predicates_saw(spark: SparkSession, tmp_path: Path) -> None:
     tests = {"thirds": multiple_of(3), "not_fifths": not_multiple_of(5), "sevenths": multiple_of(7)}
     keep = tw.filters(
         *(
@@ -106,7 +107,7 @@ def test_what_is_counted_is_what_the_predicates_saw(spark, tmp_path: Path):
     assert "first action" in section.counted
 
 
-def test_a_second_action_starts_from_what_the_first_learned(spark, tmp_path: Path):
+def test_a_second_action_starts_from_what_the_first_learned(spark: SparkSession, tmp_path: Path) -> None:
     keep = tw.filters(
         tw.predicate(counting(tmp_path, "all_pass", lambda c: pc.greater_equal(c, 0)), "id", vectorized=True),
         tw.predicate(counting(tmp_path, "few_pass", multiple_of(97)), "id", vectorized=True),
@@ -121,7 +122,7 @@ def test_a_second_action_starts_from_what_the_first_learned(spark, tmp_path: Pat
     assert second < 20_000 * (1 / 97 + 0.25), f"{second} rows: the second action began with the written order again"
 
 
-def test_two_filter_sets_in_one_query_are_told_apart(spark):
+def test_two_filter_sets_in_one_query_are_told_apart(spark: SparkSession) -> None:
     one = tw.filters(tw.predicate(multiple_of(2), "id", vectorized=True, name="even"))
     two = tw.filters(tw.predicate(multiple_of(3), "id", vectorized=True, name="thirds"))
     assert spark.range(0, 6_000, 1, 2).transform(one).transform(two).count() == 1_000
@@ -129,7 +130,7 @@ def test_two_filter_sets_in_one_query_are_told_apart(spark):
     assert [(s.rows, s.kept) for s in two.report().sections] == [(3_000, 1_000)]
 
 
-def test_one_filter_set_twice_in_one_query(spark):
+def test_one_filter_set_twice_in_one_query(spark: SparkSession) -> None:
     keep = tw.filters(tw.predicate(multiple_of(2), "id", vectorized=True, name="even"))
     out = spark.range(0, 1_000, 1, 2).transform(keep)
     assert out.union(out).count() == 1_000
@@ -137,14 +138,14 @@ def test_one_filter_set_twice_in_one_query(spark):
     assert [s.kept for s in keep.report().sections][-2:] == [500, 500]
 
 
-def test_an_action_that_is_cut_short_is_still_reported(spark):
+def test_an_action_that_is_cut_short_is_still_reported(spark: SparkSession) -> None:
     keep = tw.filters(tw.predicate(multiple_of(2), "id", vectorized=True, name="even"))
     assert len(spark.range(0, 200_000, 1, 2).transform(keep).limit(3).collect()) == 3
     (section,) = keep.report().sections
     assert 0 < section.rows <= 200_000
 
 
-def test_setup_runs_once_a_worker(spark, tmp_path: Path):
+def test_setup_runs_once_a_worker(spark: SparkSession, tmp_path: Path):
     import os
 
     def load():
@@ -161,7 +162,7 @@ def test_setup_runs_once_a_worker(spark, tmp_path: Path):
     assert 0 < len(runs) < actions * 8, "it ran once a task: no worker was used twice"
 
 
-def test_event_records_reach_the_file(spark, tmp_path: Path):
+def test_event_records_reach_the_file(spark: SparkSession, tmp_path: Path) -> None:
     from tests.runtime.spark.waiting import wait_until
     from thalweg.events import Observed, read
     from thalweg.report import fold
@@ -180,7 +181,7 @@ def test_event_records_reach_the_file(spark, tmp_path: Path):
     assert kinds == {"observed", "verdict", "switched"}
 
 
-def test_spark_configuration_is_read(spark):
+def test_spark_configuration_is_read(spark: SparkSession) -> None:
     spark.conf.set("spark.thalweg.policy", "static")
     try:
         keep = tw.filters(tw.predicate(multiple_of(2), "id", vectorized=True, name="even"))
@@ -193,19 +194,19 @@ def test_spark_configuration_is_read(spark):
         spark.conf.unset("spark.thalweg.policy")
 
 
-def test_a_wrong_column_is_told_before_anything_runs(spark):
+def test_a_wrong_column_is_told_before_anything_runs(spark: SparkSession) -> None:
     keep = tw.filters(tw.predicate(even, "idd"))
     with pytest.raises(tw.PlanError, match=r"no column 'idd' \(did you mean 'id'\?\); there are id"):
         spark.range(10).transform(keep)
 
 
-def test_columns_with_odd_names_and_other_case(spark):
+def test_columns_with_odd_names_and_other_case(spark: SparkSession) -> None:
     df = spark.range(10).select(F.col("id").alias("a.b `c`"), F.col("id").alias("Mixed"))
     keep = tw.filters(tw.predicate(even, "a.b `c`"), tw.predicate(lambda n: n > 3, "mixed", name="large"))
     assert sorted(row[0] for row in df.transform(keep).collect()) == [4, 6, 8]
 
 
-def test_a_predicate_that_raises_or_returns_nonsense_is_named(spark):
+def test_a_predicate_that_raises_or_returns_nonsense_is_named(spark: SparkSession) -> None:
     cases = {
         "raises_zero": (lambda n: 1 / 0, False, "predicate 'raises_zero' raised ZeroDivisionError"),
         "short_answer": (lambda c: pa.array([True]), True, "predicate 'short_answer' got .* rows and returned 1"),
@@ -217,13 +218,13 @@ def test_a_predicate_that_raises_or_returns_nonsense_is_named(spark):
             spark.range(100).transform(keep).collect()
 
 
-def test_what_is_not_a_dataframe_is_refused():
+def test_what_is_not_a_dataframe_is_refused() -> None:
     keep = tw.filters(tw.predicate(even, "id"))
     with pytest.raises(tw.PlanError, match=r"not Table; for Arrow data use \.over\(\)"):
         keep(pa.table({"id": [1]}))
 
 
-def test_an_empty_dataframe(spark):
+def test_an_empty_dataframe(spark: SparkSession) -> None:
     keep = tw.filters(tw.predicate(even, "id"))
     assert spark.range(0).transform(keep).count() == 0
     report = keep.report()
@@ -231,7 +232,7 @@ def test_an_empty_dataframe(spark):
     assert "it failed, or read no rows" in str(report)
 
 
-def test_a_first_action_that_failed_is_told(spark, tmp_path: Path):
+def test_a_first_action_that_failed_is_told(spark: SparkSession, tmp_path: Path):
     def fails_once(n):
         if not (tmp_path / "failed").exists():
             (tmp_path / "failed").touch()
@@ -248,7 +249,9 @@ def test_a_first_action_that_failed_is_told(spark, tmp_path: Path):
     assert [section.kept for section in keep.report().sections] == [5]
 
 
-def test_a_file_of_another_version_does_not_fail_the_query(spark, monkeypatch):
+def test_a_file_of_another_version_does_not_fail_the_query(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from thalweg.plan import FilterPlan
     from thalweg.runtime.settings import FilterSettings
     from thalweg.runtime.spark.pickled_plan import PickledPlan

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.test_stream import add_file, source
@@ -84,7 +85,7 @@ class Changing:
         self._change(value)
 
 
-def test_each_micro_batch_uses_the_values_captured_for_it(spark, tmp_path: Path):
+def test_each_micro_batch_uses_the_values_captured_for_it(spark: SparkSession, tmp_path: Path) -> None:
     from pyspark.sql import functions as F
 
     for number in range(len(THRESHOLDS)):
@@ -112,7 +113,7 @@ def test_each_micro_batch_uses_the_values_captured_for_it(spark, tmp_path: Path)
     assert kept == [dict.fromkeys(changing.filters, count) for count in plain]
 
 
-def test_a_dataframe_keeps_the_values_of_its_transform(spark):
+def test_a_dataframe_keeps_the_values_of_its_transform(spark: SparkSession) -> None:
     changing = Changing()
     changing.set(30)
     out = spark.range(ROWS).transform(changing.filters["dictionary"])
@@ -122,7 +123,7 @@ def test_a_dataframe_keeps_the_values_of_its_transform(spark):
 
 
 @pytest.fixture
-def a_worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def a_worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """This process as a worker that has run nothing yet."""
     monkeypatch.setattr(host_file, "_base", lambda: tmp_path / "thalweg")
     monkeypatch.setattr(worker, "_KEPT", worker._KEPT.__class__())
@@ -200,7 +201,7 @@ def test_a_setup_that_fails_is_tried_again_with_the_next_task(a_worker, tmp_path
         assert kept_of(task_with(value), IDS) == 50 - value
 
 
-def test_functions_that_did_not_change_are_not_unpickled_again(a_worker, monkeypatch):
+def test_functions_that_did_not_change_are_not_unpickled_again(a_worker, monkeypatch: pytest.MonkeyPatch) -> None:
     """So a function's own cache lives on, and a large captured value costs nothing per task."""
     opened: list[str] = []
     opens = PickledPlan.open
@@ -256,7 +257,7 @@ def test_a_changed_guard_hides_rows_also_in_profiling(a_worker, tmp_path: Path):
         ({"policy": "static"}, {"policy": "static", "slice_rows": 7}),
     ],
 )
-def test_settings_that_changed_are_this_tasks(a_worker, before: dict[str, Any], after: dict[str, Any]):
+def test_settings_that_changed_are_this_tasks(a_worker, before: dict[str, Any], after: dict[str, Any]) -> None:
     first, second = (a_task(above(10), above_too(20), **settings) for settings in (before, after))
     assert [kept_of(task, IDS) for task in (first, second)] == [80, 80]
     changed = kept_loop()
@@ -283,7 +284,7 @@ def test_a_learned_order_outlives_a_change_of_settings(a_worker):
     assert kept_loop().order == (1, 0)
 
 
-def test_a_task_with_known_functions_costs_no_more(a_worker):
+def test_a_task_with_known_functions_costs_no_more(a_worker) -> None:
     """A large captured value is neither unpickled nor hashed again. The best of many: the machine may be busy."""
     heavy = bytes(20_000_000)
     task = a_task(tw.predicate(lambda x: x < len(heavy), "id", name="heavy"))

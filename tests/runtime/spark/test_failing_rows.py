@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import thalweg as tw
@@ -38,7 +39,7 @@ PIPELINE = Pipeline(("a", "b", "c", "d"), ((), (0,), (), (2,)))
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_any_order_against_brute_force(spark, seed: int):
+def test_any_order_against_brute_force(spark: SparkSession, seed: int) -> None:
     rng = random.Random(seed)
     case = Outcomes(["".join(rng.choices("TFE", (8, 2, 1), k=4)) for _ in range(4000)], PIPELINE, [True, False] * 2)
     policy = ["a-greedy", "sweep", "local-swaps", "duckdb-swap"][seed]
@@ -62,7 +63,7 @@ def test_any_order_against_brute_force(spark, seed: int):
     assert failed > 20
 
 
-def test_survivors_alone_and_failures_alone(spark):
+def test_survivors_alone_and_failures_alone(spark: SparkSession) -> None:
     keep = filters(on_error="dead-letter", p=0.5)
     df = spark.range(0, 10_000, 1, 2)
     assert df.transform(keep).schema == df.schema
@@ -77,10 +78,10 @@ def test_survivors_alone_and_failures_alone(spark):
     assert [s.failed for s in keep.report().sections] == [7, 7, 7]
 
 
-def test_a_message_of_any_characters_arrives(spark):
+def test_a_message_of_any_characters_arrives(spark: SparkSession) -> None:
     messages = ["\x1e separator", '"quoted" \\ back', "kept?\nline", "\U0001f30a \ud800 ü", "\x00", ""]
 
-    def raises(i):
+    def raises(i) -> None:
         raise ValueError(messages[i])
 
     keep = tw.filters(tw.predicate(raises, "id", name="k\x1e'name'"), on_error="dead-letter")
@@ -91,7 +92,7 @@ def test_a_message_of_any_characters_arrives(spark):
     assert keep.report().sections[0].failed == len(messages), "the first row carries errors and work"
 
 
-def test_the_error_has_names_partition_row_and_values(spark):
+def test_the_error_has_names_partition_row_and_values(spark: SparkSession) -> None:
     df = spark.range(0, 3_000, 1, 1)
     told = (
         r"predicate 'sevens' raised ValueError: seven in 7 \(test_failing_rows\.py:\d+ in \w+\)\. "
@@ -105,7 +106,7 @@ def test_the_error_has_names_partition_row_and_values(spark):
     assert "seven in" not in str(caught.value)
 
 
-def test_a_row_number_is_the_tasks_own_also_in_a_reused_worker(spark):
+def test_a_row_number_is_the_tasks_own_also_in_a_reused_worker(spark: SparkSession):
     out = spark.range(0, 40, 1, 4).select((F.col("id") % 10).alias("n"))
 
     def ninth(n):
@@ -118,7 +119,7 @@ def test_a_row_number_is_the_tasks_own_also_in_a_reused_worker(spark):
             out.transform(tw.filters(tw.predicate(ninth, "n"))).collect()
 
 
-def test_in_a_stream_failures_are_written_once(spark, tmp_path: Path):
+def test_in_a_stream_failures_are_written_once(spark: SparkSession, tmp_path: Path) -> None:
     for part in range(3):
         spark.range(part * 2000, (part + 1) * 2000, 1, 1).write.mode("append").parquet(str(tmp_path / "in"))
     keep = filters(on_error="dead-letter")
@@ -144,7 +145,7 @@ def test_in_a_stream_failures_are_written_once(spark, tmp_path: Path):
     assert sum(s.failed for s in keep.report().sections) == len(expected)
 
 
-def test_what_cannot_be_given_is_refused_before_anything_runs(spark):
+def test_what_cannot_be_given_is_refused_before_anything_runs(spark: SparkSession) -> None:
     with pytest.raises(tw.PlanError, match='use on_error="dead-letter"'):
         spark.range(3).transform(filters().tagged)
     with pytest.raises(tw.PlanError, match="column 'ID' already exists"):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
 import thalweg as tw
 from tests.runtime.spark.counting import counting, multiple_of, rows_shown
 from tests.runtime.spark.test_stream import add_file, source
 
 
-def test_the_order_and_the_set_up_outlive_a_micro_batch(spark, tmp_path: Path):
+def test_the_order_and_the_set_up_outlive_a_micro_batch(spark: SparkSession, tmp_path: Path):
     seen = tmp_path / "seen"
     seen.mkdir()
     for number in range(4):

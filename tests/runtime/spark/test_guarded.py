@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from thalweg.runtime.spark.guarded import all_of, all_true, any_of
@@ -100,7 +100,7 @@ CONFIGURATIONS = {
 
 
 @contextmanager
-def configured(spark, settings: dict[str, str]):
+def configured(spark: SparkSession, settings: dict[str, str]):
     before = {key: spark.conf.get(key) for key in settings}
     for key, value in settings.items():
         spark.conf.set(key, value)
@@ -112,7 +112,7 @@ def configured(spark, settings: dict[str, str]):
 
 
 @pytest.fixture(scope="module")
-def df(spark) -> DataFrame:
+def df(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame(ROWS, "id int, x int, y int").repartition(2).localCheckpoint()
 
 
@@ -122,7 +122,9 @@ def ids(df: DataFrame) -> list[int]:
 
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
 @pytest.mark.parametrize("form", FORMS)
-def test_later_parts_see_only_what_earlier_ones_leave_undecided(spark, df, form: str, configuration: str):
+def test_later_parts_see_only_what_earlier_ones_leave_undecided(
+    spark: SparkSession, df, form: str, configuration: str
+) -> None:
     make, negate, truth = FORMS[form]
     drawn = [conjunction(random.Random(f"{form} {seed}")) for seed in range(4)]
     if negate:
@@ -152,17 +154,17 @@ def test_later_parts_see_only_what_earlier_ones_leave_undecided(spark, df, form:
         assert ids(df.filter(~made[0])) == [n for n in expected[0] if expected[0][n] is False]
 
 
-def test_a_plain_conjunction_does_not_do_that(df):
+def test_a_plain_conjunction_does_not_do_that(df) -> None:
     """If this passes one day, Spark has changed its mind, and `guarded` can go."""
     with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO"):
         df.select(F.expr("x <> 0 AND 10 DIV x > 2 AND 10 DIV x < 6")).collect()
 
 
-def test_one_part_is_left_alone(spark):
+def test_one_part_is_left_alone(spark: SparkSession) -> None:
     assert str(all_of([F.col("a")])) == str(any_of([F.col("a")])) == str(all_true([F.col("a")])) == str(F.col("a"))
 
 
-def test_what_is_nested_stays_small(df):
+def test_what_is_nested_stays_small(df) -> None:
     """Each part is written once: in a form that writes parts twice, depth 12 has thousands of them."""
     made, expected = F.expr("x <> 0"), over(lambda a: a != 0, x)
     for depth in range(12):

@@ -15,7 +15,7 @@ from thalweg.runtime.spark import host_file
 from thalweg.runtime.spark.host_file import HostFile
 
 
-def test_what_one_leaves_another_reads(tmp_path: Path):
+def test_what_one_leaves_another_reads(tmp_path: Path) -> None:
     root = tmp_path / "root"
     assert HostFile("app", "query", root).read() is None
     HostFile("app", "query", root).offer(lambda: {"order": [1, 0]})
@@ -27,19 +27,19 @@ def test_what_one_leaves_another_reads(tmp_path: Path):
     assert (root / "app" / "query.json").stat().st_mode & 0o077 == 0
 
 
-def test_names_cannot_lead_out_of_the_folder(tmp_path: Path):
+def test_names_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
     HostFile("../up", "a/../../b", tmp_path / "root").offer(lambda: {})
     assert sorted(path.name for path in tmp_path.iterdir()) == ["root"]
 
 
-def test_it_is_not_written_all_the_time(tmp_path: Path):
+def test_it_is_not_written_all_the_time(tmp_path: Path) -> None:
     file, asked = HostFile("app", "query", tmp_path / "root"), []
     for _ in range(5):
         file.offer(lambda: asked.append(1) or {})
     assert len(asked) == 1
 
 
-def test_a_folder_that_others_can_enter_is_not_used(tmp_path: Path):
+def test_a_folder_that_others_can_enter_is_not_used(tmp_path: Path) -> None:
     root = tmp_path / "root"
     (root / "app").mkdir(parents=True)
     (root / "app" / "query.json").write_text(json.dumps({"order": [9]}))
@@ -51,7 +51,7 @@ def test_a_folder_that_others_can_enter_is_not_used(tmp_path: Path):
     assert json.loads((root / "app" / "query.json").read_text()) == {"order": [9]}
 
 
-def test_a_link_laid_in_its_way_is_not_followed(tmp_path: Path):
+def test_a_link_laid_in_its_way_is_not_followed(tmp_path: Path) -> None:
     import os
 
     root, precious = tmp_path / "root", tmp_path / "precious"
@@ -64,14 +64,14 @@ def test_a_link_laid_in_its_way_is_not_followed(tmp_path: Path):
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", "7"])
-def test_what_cannot_be_used_is_nothing(tmp_path: Path, content: str):
+def test_what_cannot_be_used_is_nothing(tmp_path: Path, content: str) -> None:
     file = HostFile("app", "query", tmp_path / "root")
     file.offer(lambda: {})
     file.path.write_text(content)
     assert file.read() is None
 
 
-def test_a_base_that_is_a_link_is_left_alone(tmp_path: Path):
+def test_a_base_that_is_a_link_is_left_alone(tmp_path: Path) -> None:
     home = tmp_path / "home"
     old = home / "documents"
     old.mkdir(parents=True)
@@ -86,7 +86,7 @@ def test_a_base_that_is_a_link_is_left_alone(tmp_path: Path):
     assert [path.name for path in home.iterdir()] == ["documents"]
 
 
-def test_folders_of_ended_drivers_are_removed_by_the_next(tmp_path, monkeypatch):
+def test_folders_of_ended_drivers_are_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A driver that was killed cannot do it itself."""
     monkeypatch.setattr(host_file, "_base", lambda: tmp_path / "root")
     monkeypatch.setattr(host_file.atexit, "register", lambda *what, **options: None)

@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import thalweg as tw
@@ -19,14 +20,14 @@ from thalweg.report import fold
 
 
 @pytest.fixture(scope="module")
-def lines(spark, tmp_path_factory: pytest.TempPathFactory):
+def lines(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory):
     path = tmp_path_factory.mktemp("native") / "lines.parquet"
     data = table()
     pq.write_table(data, path, row_group_size=2_000)
     return data, spark.read.parquet(str(path)).repartition(3).cache(), spark.read.parquet(str(path)), path
 
 
-def physical(df, capsys) -> str:
+def physical(df, capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
     df.explain()
     return capsys.readouterr().out
@@ -37,7 +38,7 @@ def ids(df) -> list[int]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_rows_are_those_of_another_engine_in_every_order(lines, seed: int):
+def test_the_rows_are_those_of_another_engine_in_every_order(lines, seed: int) -> None:
     data, df, *_ = lines
     rng = random.Random(seed)
     chosen = rng.sample(sorted(predicates().items()), rng.randrange(2, 7))
@@ -56,7 +57,7 @@ def test_the_rows_are_those_of_another_engine_in_every_order(lines, seed: int):
     assert df.transform(keep).columns == df.columns
 
 
-def test_natives_come_before_python(lines, capsys):
+def test_natives_come_before_python(lines, capsys: pytest.CaptureFixture[str]) -> None:
     data, df, *_ = lines
     keep = tw.filters(
         tw.predicate(lambda p: p.startswith("{"), "payload", name="braces", after="payload is not null"),
@@ -78,7 +79,7 @@ def test_natives_come_before_python(lines, capsys):
     assert all(p.selectivity is None for p in section.native.predicates), "nothing to learn, so nothing was sampled"
 
 
-def test_natives_alone_need_no_python(lines, capsys):
+def test_natives_alone_need_no_python(lines, capsys: pytest.CaptureFixture[str]) -> None:
     data, df, *_ = lines
     keep = tw.filters(F.col("size") > 300, F.col("line").rlike("7"), F.col("payload").isNotNull())
     out = df.transform(keep)
@@ -93,7 +94,9 @@ def test_natives_alone_need_no_python(lines, capsys):
 
 
 @pytest.mark.parametrize("dear", [1, 2, 3])
-def test_what_parquet_can_evaluate_is_pushed_down(lines, spark, capsys, dear: int):
+def test_what_parquet_can_evaluate_is_pushed_down(
+    lines, spark: SparkSession, capsys: pytest.CaptureFixture[str], dear: int
+) -> None:
     _, _, files, _ = lines
     patterns = [F.col("line").rlike(p) for p in (" 500", "7", "[13]")][:dear]
     out = files.transform(tw.filters(*patterns, F.col("size") > 300, F.col("payload").startswith("{")))
@@ -112,7 +115,7 @@ def test_what_parquet_can_evaluate_is_pushed_down(lines, spark, capsys, dear: in
     assert "code" not in schema[1], "columns nobody reads are still left out"
 
 
-def test_the_conjuncts_stand_in_the_order_of_the_report(lines, capsys):
+def test_the_conjuncts_stand_in_the_order_of_the_report(lines, capsys: pytest.CaptureFixture[str]) -> None:
     _, df, *_ = lines
     keep = tw.filters(*(F.col("line").rlike(p) for p in ("GET", "item", " 500$", "/")), p=0.5)
     df.transform(keep).count()
@@ -135,7 +138,7 @@ def test_the_conjuncts_stand_in_the_order_of_the_report(lines, capsys):
     assert keep.report().to_dict()["sections"][-1]["native"]["order"] == list(native.order)
 
 
-def test_a_guarded_native_never_sees_what_its_guard_refuses(lines):
+def test_a_guarded_native_never_sees_what_its_guard_refuses(lines) -> None:
     data, df, *_ = lines
     # in ANSI mode, the default, a cast of other text fails the query
     digits, number = F.col("code").rlike("^[0-9]+$"), F.col("code").cast("int") > 10
@@ -155,7 +158,7 @@ def test_a_guarded_native_never_sees_what_its_guard_refuses(lines):
         df.filter(number).count()
 
 
-def test_the_policy_written_keeps_the_order_and_samples_nothing(lines, capsys):
+def test_the_policy_written_keeps_the_order_and_samples_nothing(lines, capsys: pytest.CaptureFixture[str]) -> None:
     _, df, *_ = lines
     keep = tw.filters(F.col("line").rlike("7"), F.col("line").rlike(" 500"), F.col("size") > 3, policy="static")
     out = df.transform(keep)
@@ -172,7 +175,7 @@ def dear_first(**settings) -> tw.Filters:
     )
 
 
-def test_an_earlier_runs_events_give_the_order_to_start_with(lines, tmp_path: Path):
+def test_an_earlier_runs_events_give_the_order_to_start_with(lines, tmp_path: Path) -> None:
     _, df, *_ = lines
     events = tmp_path / "events.jsonl"
     df.transform(dear_first(events=events, p=0.5)).count()
@@ -191,7 +194,7 @@ def test_an_earlier_runs_events_give_the_order_to_start_with(lines, tmp_path: Pa
     assert fold(read(events)).sections[1] == section
 
 
-def test_a_sample_of_finished_data_gives_the_order_to_start_with(lines, spark):
+def test_a_sample_of_finished_data_gives_the_order_to_start_with(lines, spark: SparkSession) -> None:
     _, df, *_ = lines
     keep = dear_first()
     assert 100 < keep.learn(df, share=0.1) < 3_000
@@ -206,7 +209,7 @@ def test_a_sample_of_finished_data_gives_the_order_to_start_with(lines, spark):
         keep.learn([])
 
 
-def stream(spark, folder: Path, drift: bool = False):
+def stream(spark: SparkSession, folder: Path, drift: bool = False):
     folder.mkdir()
     data = table(4_000)
     for number in range(4):
@@ -226,7 +229,7 @@ def finish(query) -> None:
         query.stop()
 
 
-def test_inside_for_each_batch_the_order_is_carried_over(spark, tmp_path: Path):
+def test_inside_for_each_batch_the_order_is_carried_over(spark: SparkSession, tmp_path: Path) -> None:
     keep = dear_first(p=0.5)
     kept: list[int] = []
 
@@ -244,7 +247,7 @@ def test_inside_for_each_batch_the_order_is_carried_over(spark, tmp_path: Path):
     assert kept[2:] == [0, 0]
 
 
-def test_a_stream_learns_for_its_next_start(spark, tmp_path: Path):
+def test_a_stream_learns_for_its_next_start(spark: SparkSession, tmp_path: Path) -> None:
     keep = dear_first(p=0.5)
     source = stream(spark, tmp_path / "in")
     for name in ("one", "two"):
@@ -263,7 +266,7 @@ def test_a_stream_learns_for_its_next_start(spark, tmp_path: Path):
     )
 
 
-def test_python_udfs_are_refused_also_by_their_registered_name(spark):
+def test_python_udfs_are_refused_also_by_their_registered_name(spark: SparkSession) -> None:
     udf = F.udf(lambda n: n > 1, "boolean")
     with pytest.raises(tw.PlanError, match="is a Python UDF"):
         tw.filters(udf("id"))

@@ -8,7 +8,7 @@ from functools import reduce
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import thalweg as tw
@@ -20,7 +20,7 @@ SCHEMA = "id int, kind string, x int, s string, p string"
 
 
 @pytest.fixture(scope="module")
-def df(spark) -> DataFrame:
+def df(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame(ROWS, SCHEMA).repartition(2).localCheckpoint()
 
 
@@ -52,7 +52,7 @@ def drawn(what: str, count: int) -> tuple[list[list[Part]], list[list[int]]]:
 
 
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
-def test_random_chains(spark, df, configuration: str, monkeypatch: pytest.MonkeyPatch):
+def test_random_chains(spark: SparkSession, df, configuration: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With almost every row sampled, in the order that is written and in the one that is learned."""
     monkeypatch.setattr(native, "SHARE", 0.9)  # of `auto`, which takes no p=
     chains, expected = drawn(configuration, 5)
@@ -67,7 +67,7 @@ def test_random_chains(spark, df, configuration: str, monkeypatch: pytest.Monkey
         assert by_chain(all_at_once(df, written).collect(), 5) == expected
 
 
-def test_what_spark_moves(df):
+def test_what_spark_moves(df) -> None:
     """It moves conjuncts below joins and groups, and repeats them on the other side of a join."""
     chains, expected = drawn("moved", 3)
     others = df.select(F.col("x").alias("y"), F.lit(1).alias("one")).distinct()
@@ -89,7 +89,7 @@ def rows_with_x(ids: Sequence[int]) -> list[int]:
     return [n for n in ids if ROWS[n].x is not None]
 
 
-def test_a_stream(spark, tmp_path: Path, df):
+def test_a_stream(spark: SparkSession, tmp_path: Path, df) -> None:
     chains, expected = drawn("stream", 3)
     df.coalesce(1).write.parquet(str(tmp_path / "in"))
     source = spark.readStream.schema(SCHEMA).parquet(str(tmp_path / "in"))
@@ -105,7 +105,7 @@ def test_a_stream(spark, tmp_path: Path, df):
     assert by_chain(spark.read.parquet(str(tmp_path / "out")).collect(), 3) == expected
 
 
-def test_a_sample_counts_a_predicate_where_its_guards_hold(df):
+def test_a_sample_counts_a_predicate_where_its_guards_hold(df) -> None:
     """So the report's shares are of those rows, and nothing else is evaluated."""
     keep = tw.filters(
         tw.predicate(F.expr("coalesce(x, 1) <> 0"), name="guard"),
@@ -123,7 +123,7 @@ def test_a_sample_counts_a_predicate_where_its_guards_hold(df):
 
 
 @pytest.mark.parametrize("policy", [{"p": 1.0}, {}])
-def test_a_column_with_its_own_guard_is_safe(spark, policy: dict[str, float]):
+def test_a_column_with_its_own_guard_is_safe(spark: SparkSession, policy: dict[str, float]) -> None:
     """Also where rows are sampled, and whatever Spark computes once because it occurs twice."""
     df = spark.createDataFrame(
         [(n, n % 4, "good" if n % 8 else "bad") for n in range(400)], "id int, x int, kind string"

@@ -50,7 +50,7 @@ EXPECTED = [x for x in range(1, ROWS) if x % 2 == 0 and x % 7 < 3 and 1000 // x 
 
 
 @pytest.mark.parametrize("policy", [Forward, of_a_notebook()], ids=["importable", "by value"])
-def test_filters_run_under_it_in_the_workers(spark: Any, policy: type[Any]):
+def test_filters_run_under_it_in_the_workers(spark: Any, policy: type[Any]) -> None:
     keep = tw.filters(*chain(), policy=policy, slice_rows=200)
     assert sorted(row.id for row in numbers(spark).transform(keep).collect()) == EXPECTED
     (section,) = keep.report().sections
@@ -75,7 +75,7 @@ def test_joins_run_under_it_in_the_workers(spark: Any):
     assert {section.policy for section in report.sections} == {"notebook"}
 
 
-def test_queries_run_under_it_in_the_workers(spark: Any):
+def test_queries_run_under_it_in_the_workers(spark: Any) -> None:
     s = tw.session(spark)
     s.stream("numbers", numbers(spark).selectExpr("id", "timestamp_seconds(id) AS t"), time="t")
     s.function("seven", lambda x: x % 7 < 3, returns="boolean", safe=True)
@@ -92,7 +92,7 @@ def test_queries_run_under_it_in_the_workers(spark: Any):
     [{"lock": threading.Lock()}, {"defaults": ForwardSettings(patience=threading.Lock())}],
     ids=["class", "settings"],
 )
-def test_a_class_that_cannot_be_pickled_is_refused_early(spark: Any, more: dict[str, Any]):
+def test_a_class_that_cannot_be_pickled_is_refused_early(spark: Any, more: dict[str, Any]) -> None:
     policy = of_a_notebook(**more)
     s = tw.session(spark)
     s.stream("numbers", numbers(spark).selectExpr("id", "timestamp_seconds(id) AS t"), time="t")
@@ -136,7 +136,7 @@ def run(task: bytes) -> Any:
     return kept.loop
 
 
-def test_what_was_learned_outlives_task_and_class_changes(a_worker: None):
+def test_what_was_learned_outlives_task_and_class_changes(a_worker: None) -> None:
     """Only another class, or other settings, make another policy."""
     policy = of_a_notebook()
     calmer = type("Notebook", (policy,), {"defaults": ForwardSettings(patience=1000)})

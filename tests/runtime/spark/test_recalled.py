@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.counting import multiple_of
@@ -55,7 +56,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "calls"
 
 
-def test_a_second_batch_run_starts_in_the_learned_order(spark, folder: Path, tmp_path: Path):
+def test_a_second_batch_run_starts_in_the_learned_order(spark: SparkSession, folder: Path, tmp_path: Path):
     df, events = spark.range(ROWS).repartition(2), tmp_path / "events.jsonl"
 
     def run(filters: tw.Filters) -> list[int]:
@@ -73,7 +74,7 @@ def test_a_second_batch_run_starts_in_the_learned_order(spark, folder: Path, tmp
     assert "even" in first_calls(folder), "without the file it learns from zero"
 
 
-def test_a_restarted_stream_starts_in_the_learned_order(spark, folder: Path, tmp_path: Path):
+def test_a_restarted_stream_starts_in_the_learned_order(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
     events, files = tmp_path / "events.jsonl", tmp_path / "files"
     for number in range(2):
         add_file(files, number, number * ROWS // 4, ROWS // 4)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.counting import multiple_of, not_multiple_of
@@ -59,7 +60,7 @@ def start_overwriting(df, folder: Path):
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["same filter set", "new one, as after a restart"])
-def test_a_replayed_batch_counts_once(spark, tmp_path: Path, same: bool):
+def test_a_replayed_batch_counts_once(spark: SparkSession, tmp_path: Path, same: bool) -> None:
     for number in range(3):
         add_file(tmp_path / "in", number, number * ROWS, ROWS)
     events = tmp_path / "events.jsonl"
@@ -91,7 +92,7 @@ def test_a_replayed_batch_counts_once(spark, tmp_path: Path, same: bool):
         assert totals(second.report())[0] == 2 * ROWS, "the restarted one knows what it did itself"
 
 
-def test_a_replayed_batch_of_a_file_sink_keeps_its_count(spark, tmp_path: Path):
+def test_a_replayed_batch_of_a_file_sink_keeps_its_count(spark: SparkSession, tmp_path: Path) -> None:
     for number in range(2):
         add_file(tmp_path / "in", number, number * ROWS, ROWS)
     events = tmp_path / "events.jsonl"
@@ -105,7 +106,7 @@ def test_a_replayed_batch_of_a_file_sink_keeps_its_count(spark, tmp_path: Path):
     wait_until(lambda: totals(fold(read(events))) == (3 * ROWS, len(expected)), "each row once")
 
 
-def test_a_replayed_batch_counts_once_inside_for_each_batch(spark, tmp_path: Path):
+def test_a_replayed_batch_counts_once_inside_for_each_batch(spark: SparkSession, tmp_path: Path) -> None:
     for number in range(2):
         add_file(tmp_path / "in", number, number * ROWS, ROWS)
     events = tmp_path / "events.jsonl"

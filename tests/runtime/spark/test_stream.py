@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.counting import counting, multiple_of, not_multiple_of, processes, rows_shown
@@ -28,7 +29,7 @@ def add_file(folder: Path, number: int, start: int, rows: int) -> None:
     os.utime(folder / f"part-{number:03}.parquet", (1_000_000 + number, 1_000_000 + number))
 
 
-def source(spark, folder: Path):
+def source(spark: SparkSession, folder: Path):
     return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
@@ -48,7 +49,7 @@ def finish(query) -> None:
         query.stop()
 
 
-def ids(spark, folder: Path) -> list[int]:
+def ids(spark: SparkSession, folder: Path) -> list[int]:
     return sorted(row.id for row in spark.read.schema(SCHEMA).parquet(str(folder)).collect())
 
 
@@ -66,7 +67,7 @@ def passes(i: int) -> bool:
 
 
 @pytest.mark.parametrize("policy", ["a-greedy", "sweep", "local-swaps", "independent"])
-def test_a_stream_gives_the_rows_of_the_finished_data(spark, tmp_path: Path, policy: str):
+def test_a_stream_gives_the_rows_of_the_finished_data(spark: SparkSession, tmp_path: Path, policy: str) -> None:
     rng, at = random.Random(3), 0
     for number in range(4):
         rows = rng.randrange(1, 9_000)
@@ -85,7 +86,7 @@ def test_a_stream_gives_the_rows_of_the_finished_data(spark, tmp_path: Path, pol
     assert "micro-batches 0 to 3 of streaming query" in section.counted
 
 
-def test_a_query_is_called_by_its_name(spark, tmp_path: Path):
+def test_a_query_is_called_by_its_name(spark: SparkSession, tmp_path: Path) -> None:
     add_file(tmp_path / "in", 0, 0, 100)
     keep = tw.filters(tw.predicate(lambda i: i > 5, "id", name="above"))
     writer = source(spark, tmp_path / "in").transform(keep).writeStream.format("memory").queryName("orders")
@@ -96,7 +97,7 @@ def test_a_query_is_called_by_its_name(spark, tmp_path: Path):
     assert len(section.counted) < 100
 
 
-def test_one_dataframe_started_twice_and_two_chains_do_not_mix(spark, tmp_path: Path):
+def test_one_dataframe_started_twice_and_two_chains_do_not_mix(spark: SparkSession, tmp_path: Path) -> None:
     for number in range(2):
         add_file(tmp_path / "in", number, number * 5_000, 5_000)
     folders = [tmp_path / name for name in ("seen", "other")]
@@ -120,7 +121,7 @@ def test_one_dataframe_started_twice_and_two_chains_do_not_mix(spark, tmp_path: 
     assert len({s.run for s in keep.report().sections}) == 3
 
 
-def test_chains_that_write_to_one_file_are_distinguished(spark, tmp_path: Path):
+def test_chains_that_write_to_one_file_are_distinguished(spark: SparkSession, tmp_path: Path):
     from thalweg.events import read
     from thalweg.report import fold
 
@@ -143,7 +144,7 @@ def test_chains_that_write_to_one_file_are_distinguished(spark, tmp_path: Path):
     assert sorted((s.rows, s.kept) for s in one.report().sections) == [(200, 200), (6_000, 3_000)]
 
 
-def test_a_stop_and_a_replayed_batch_give_the_same_rows(spark, tmp_path: Path):
+def test_a_stop_and_a_replayed_batch_give_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     seen.mkdir()
     keep = chain(seen, p=0.3, profile_window=40)
@@ -165,7 +166,7 @@ def alive(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
-def second_batch_begins_in_the_learned_order(spark, tmp_path: Path, between) -> None:
+def second_batch_begins_in_the_learned_order(spark: SparkSession, tmp_path: Path, between) -> None:
     """Two micro-batches, `between` which the workers are replaced. The written order shows `mostly` every row."""
     seen = tmp_path / "seen"
     seen.mkdir()
@@ -191,7 +192,7 @@ def second_batch_begins_in_the_learned_order(spark, tmp_path: Path, between) -> 
     assert ids(spark, tmp_path / "out") == [i for i in range(2 * rows) if passes(i)]
 
 
-def test_new_workers_begin_with_what_their_siblings_learned(spark, tmp_path: Path):
+def test_new_workers_begin_with_what_their_siblings_learned(spark: SparkSession, tmp_path: Path) -> None:
     def kill(old: set[int]) -> None:
         for pid in old:
             os.kill(pid, signal.SIGKILL)
@@ -202,7 +203,7 @@ def test_new_workers_begin_with_what_their_siblings_learned(spark, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_replaced_workers_begin_with_what_was_learned(spark, tmp_path: Path):
+def test_replaced_workers_begin_with_what_was_learned(spark: SparkSession, tmp_path: Path) -> None:
     """Spark itself ends Python workers that were idle for a minute, which no setting shortens: it looks every ten
     seconds, and is told here that the minute is over."""
 
@@ -219,7 +220,7 @@ def test_replaced_workers_begin_with_what_was_learned(spark, tmp_path: Path):
     second_batch_begins_in_the_learned_order(spark, tmp_path, a_minute_later)
 
 
-def test_a_null_is_false_in_a_stream_too(spark, tmp_path: Path):
+def test_a_null_is_false_in_a_stream_too(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     pq.write_table(pa.table({"id": pa.array([1, None, 3], pa.int64())}), tmp_path / "in" / "a.parquet")
     keep = tw.filters(tw.predicate(lambda c: pc.greater(c, 1), "id", vectorized=True, name="large"))

@@ -25,7 +25,7 @@ def worker(folder: Path, name: str, query: str = "q", now: float = 0.0) -> Tuple
     return TuplePool(HostFile("app", query, folder), name, 3, clock=lambda: now)
 
 
-def test_what_one_gives_the_others_take_once(folder: Path):
+def test_what_one_gives_the_others_take_once(folder: Path) -> None:
     one, two, three = (worker(folder, name) for name in ("one", "two", "three"))
     assert not two.news()
     one.give("all", BITS, fresh=True, costs={})
@@ -39,7 +39,7 @@ def test_what_one_gives_the_others_take_once(folder: Path):
     assert one.take("all") is None  # its own
 
 
-def test_marks_and_queries_do_not_mix(folder: Path):
+def test_marks_and_queries_do_not_mix(folder: Path) -> None:
     one, two = worker(folder, "one"), worker(folder, "two")
     elsewhere = worker(folder, "three", query="another")
     one.give("sweep (0, 1, 2) 1", BITS, fresh=False, costs={})
@@ -47,7 +47,7 @@ def test_marks_and_queries_do_not_mix(folder: Path):
     assert elsewhere.take("sweep (0, 1, 2) 1") is None
 
 
-def test_neither_the_past_nor_old_tuples_are_read(folder: Path):
+def test_neither_the_past_nor_old_tuples_are_read(folder: Path) -> None:
     one = worker(folder, "one")
     one.give("all", BITS, fresh=False, costs={})
     assert worker(folder, "two").take("all") is None
@@ -56,7 +56,7 @@ def test_neither_the_past_nor_old_tuples_are_read(folder: Path):
     assert late.take("all") is None
 
 
-def test_broken_lines_are_skipped_and_partial_lines_awaited(folder: Path):
+def test_broken_lines_are_skipped_and_partial_lines_awaited(folder: Path) -> None:
     one, two = worker(folder, "one"), worker(folder, "two")
     one.give("all", BITS, fresh=False, costs={})
     (file,) = folder.rglob("*.tuples")
@@ -68,7 +68,7 @@ def test_broken_lines_are_skipped_and_partial_lines_awaited(folder: Path):
     assert bits.tolist() == BITS.tolist()
 
 
-def test_a_line_with_fewer_rows_than_announced_is_skipped(folder: Path):
+def test_a_line_with_fewer_rows_than_announced_is_skipped(folder: Path) -> None:
     one, two = worker(folder, "one"), worker(folder, "two")
     one.give("all", BITS, fresh=False, costs={})
     (file,) = folder.rglob("*.tuples")
@@ -80,7 +80,7 @@ def test_a_line_with_fewer_rows_than_announced_is_skipped(folder: Path):
 COSTS = {"cost_ns": [10.5, None, 3.0], "fixed_ns": [0.0, None, 200.0], "error_ns": [0.5, None, 0.1]}
 
 
-def test_costs_come_along_also_without_tuples(folder: Path):
+def test_costs_come_along_also_without_tuples(folder: Path) -> None:
     one, two = worker(folder, "one"), worker(folder, "two")
     one.give("all", BITS[:0], fresh=False, costs=COSTS)
     shared = two.take("all")
@@ -92,13 +92,13 @@ def test_costs_come_along_also_without_tuples(folder: Path):
     "costs",
     [{"cost_ns": [-1.0]}, {"cost_ns": ["x"]}, {"error_ns": [float("inf")]}, {"fixed_ns": 3}, {"cost_ns": [1e308]}],
 )
-def test_costs_that_are_none_are_passed_over(folder: Path, costs: dict):
+def test_costs_that_are_none_are_passed_over(folder: Path, costs: dict) -> None:
     one, two = worker(folder, "one"), worker(folder, "two")
     one.give("all", BITS, fresh=False, costs=costs)
     assert two.take("all") is None
 
 
-def test_the_file_does_not_grow_for_ever(folder: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_file_does_not_grow_for_ever(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuple_pool, "MOST_BYTES", 2_000)
     one, two = worker(folder, "one"), worker(folder, "two")
     taken = 0
@@ -111,7 +111,7 @@ def test_the_file_does_not_grow_for_ever(folder: Path, monkeypatch: pytest.Monke
     assert taken > 300  # a line may be lost when the file is begun anew
 
 
-def test_a_folder_that_others_can_enter_is_not_used(folder: Path):
+def test_a_folder_that_others_can_enter_is_not_used(folder: Path) -> None:
     one, two = worker(folder, "one"), worker(folder, "two")
     folder.chmod(0o777)
     one.give("all", BITS, fresh=False, costs={})

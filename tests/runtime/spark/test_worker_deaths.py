@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from thalweg.errors import WorkerDiedError
@@ -45,7 +46,7 @@ def dies(folder: Path, predicate: int | str, stage: int = 4, partition: int = 1,
         return process.pid
 
 
-def test_only_a_process_killed_in_a_call_leaves_a_mark(here: Path):
+def test_only_a_process_killed_in_a_call_leaves_a_mark(here: Path) -> None:
     pid = dies(here, 2)
     dies(here, "-", attempt=1)
     alive = CallMark("app", "filters", 4, 2, 0)
@@ -62,7 +63,7 @@ def test_only_a_process_killed_in_a_call_leaves_a_mark(here: Path):
     assert len(list(here.rglob("*.call"))) == files - 1
 
 
-def test_the_last_attempt_of_a_dying_task_names_the_predicate(here: Path):
+def test_the_last_attempt_of_a_dying_task_names_the_predicate(here: Path) -> None:
     which = {"application": "app", "filters": "filters", "names": ["a", "b"], "stage": 4, "partition": 1}
     dies(here, 1, attempt=0)
     dies(here, 1, attempt=1)
@@ -77,7 +78,7 @@ def test_the_last_attempt_of_a_dying_task_names_the_predicate(here: Path):
     give_up_if_it_always_dies(**{**which, "stage": 9}, attempt=1, attempts=2)  # once may have been bad luck
 
 
-def test_without_a_file_nothing_is_reported_and_nothing_fails(monkeypatch, tmp_path: Path):
+def test_without_a_file_nothing_is_reported_and_nothing_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setattr(host_file, "_base", lambda: tmp_path / "file")
     mark = CallMark("app", "filters", 0, 0, 0)
@@ -91,7 +92,7 @@ def even(i):
     return i % 2 == 0
 
 
-def test_a_killed_worker_is_reported_with_its_predicate(spark):
+def test_a_killed_worker_is_reported_with_its_predicate(spark: SparkSession):
     def killed(i):
         if i == 500:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -108,7 +109,7 @@ def test_a_killed_worker_is_reported_with_its_predicate(spark):
     assert "ended inside predicate" in report._repr_html_()
 
 
-def test_workers_that_live_leave_nothing(spark):
+def test_workers_that_live_leave_nothing(spark: SparkSession) -> None:
     keep = tw.filters(tw.predicate(even, "id"))
     assert spark.range(0, 1000, 1, 2).transform(keep).count() == 500
     assert keep.report().deaths == ()
@@ -126,7 +127,7 @@ def swallows(i):
 
 
 @pytest.mark.parametrize("func", [hangs, swallows])
-def test_a_predicate_that_hangs_fails_the_query_by_name(spark, func):
+def test_a_predicate_that_hangs_fails_the_query_by_name(spark: SparkSession, func) -> None:
     keep = tw.filters(
         tw.predicate(even, "id"),
         tw.predicate(func, "id", name="hangs"),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from thalweg.runtime.spark import worker_heap
@@ -52,7 +53,7 @@ def test_a_heap_that_never_stops_growing_is_given_up(monkeypatch: pytest.MonkeyP
     assert len(first) == len(second)
 
 
-def test_filters_leave_a_frozen_heap_to_the_next_task(spark, tmp_path: Path) -> None:
+def test_filters_leave_a_frozen_heap_to_the_next_task(spark: SparkSession, tmp_path: Path) -> None:
     def load() -> list[list[int]]:
         return [[] for _ in range(worker_heap.ENOUGH_OBJECTS)]
 

@@ -29,18 +29,18 @@ def pythons(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("workers", "ours"), [("real", "link"), ("link", "local"), ("one", "one3"), ("two3", "two")])
-def test_another_name_of_the_same_python_is_no_reason_to_warn(workers: str, ours: str, pythons: dict[str, str]):
+def test_another_name_of_the_same_python_is_no_reason_to_warn(workers: str, ours: str, pythons: dict[str, str]) -> None:
     assert another_python(pythons[workers], pythons[ours]) is None
 
 
 @pytest.mark.parametrize(("workers", "ours"), [("link", "one"), ("one", "two"), ("two", "real")])
-def test_an_environment_is_told_apart_from_what_it_is_made_of(workers: str, ours: str, pythons: dict[str, str]):
+def test_an_environment_is_told_apart_from_what_it_is_made_of(workers: str, ours: str, pythons: dict[str, str]) -> None:
     told = another_python(pythons[workers], pythons[ours])
     assert told is not None
     assert f"PYSPARK_PYTHON={pythons[ours]}" in told
 
 
-def test_the_python3_on_the_path_is_named(pythons: dict[str, str], monkeypatch: pytest.MonkeyPatch):
+def test_the_python3_on_the_path_is_named(pythons: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(Path(pythons["link"]).parent))
     told = another_python("python3", pythons["one"])
     assert told is not None

@@ -34,7 +34,7 @@ LONG = [pytest.param(policy, marks=pytest.mark.long) for policy in ("sweep", "in
 
 
 @pytest.mark.parametrize("policy", ["a-greedy", *LONG])
-def test_the_cheaper_probe_comes_first_also_when_that_changes(policy, sources):
+def test_the_cheaper_probe_comes_first_also_when_that_changes(policy, sources) -> None:
     trace = simulate(sources, star(policy, p=0.1), until=2 * CHANGE)
     orders = [(change.time, change.order) for change in trace.reordered if change.port == "a"]
     before = [order for time, order in orders if time < CHANGE]
@@ -49,7 +49,7 @@ def test_the_cheaper_probe_comes_first_also_when_that_changes(policy, sources):
 
 
 @pytest.mark.parametrize("policy", [{"policy": "a-greedy", "p": 0.2}, {}])
-def test_filters_follow_declared_costs_too(policy):
+def test_filters_follow_declared_costs_too(policy) -> None:
     table = pa.table({"n": np.random.default_rng(0).integers(0, 100, 6_000)})
     expensive, cheap = (
         tw.predicate(lambda n, name=name: n % 2 == 0, "n", name=name) for name in ("expensive", "cheap")

@@ -43,7 +43,7 @@ def disordered(draw, disorder: int):
 
 @examples(40, long=2_000)
 @given(st.data())
-def test_results_are_those_of_the_finished_data(data):
+def test_results_are_those_of_the_finished_data(data) -> None:
     count = data.draw(st.integers(2, 4))
     aliases = data.draw(st.permutations(ALIASES[:count]))
     lateness = data.draw(st.integers(0, 3))

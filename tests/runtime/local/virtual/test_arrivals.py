@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ def first(process, count: int, seed: int = 0) -> list[int]:
     return list(itertools.islice(process.instants(np.random.default_rng(seed)), count))
 
 
-def test_poisson_gaps_are_exponential():
+def test_poisson_gaps_are_exponential() -> None:
     gaps = np.diff(first(poisson(50), 40_000)) / UNIT
     assert gaps.mean() == pytest.approx(1 / 50, rel=0.02)
     assert gaps.std() == pytest.approx(1 / 50, rel=0.02)
@@ -27,19 +28,19 @@ def test_poisson_gaps_are_exponential():
     assert abs(np.corrcoef(gaps[:-1], gaps[1:])[0, 1]) < 0.02
 
 
-def test_blocks_of_random_numbers_leave_no_seam():
+def test_blocks_of_random_numbers_leave_no_seam() -> None:
     instants = first(poisson(3), 3_000)
     assert instants == sorted(instants)
     assert len(set(instants)) > 2_990
     assert instants == first(poisson(3), 3_000) != first(poisson(3), 3_000, seed=1)
 
 
-def test_regular_arrivals_do_not_drift():
+def test_regular_arrivals_do_not_drift() -> None:
     assert first(regular(3), 3_000)[-1] == 1_000 * UNIT
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "npy"])
-def test_recorded_gaps_are_replayed_from_files(kind, tmp_path):
+def test_recorded_gaps_are_replayed_from_files(kind: str, tmp_path: Path) -> None:
     gaps, path = np.array([0.5, 0.0, 0.25, 2.0]), tmp_path / f"gaps.{kind}"
     table = pa.table({"interarrival": gaps, "size": [1, 2, 3, 4]})
     if kind == "npy":
@@ -80,12 +81,12 @@ def test_recorded_gaps_are_replayed_from_files(kind, tmp_path):
         (lambda: ticks("soon"), "10 seconds"),
     ],
 )  # fmt: skip
-def test_what_is_refused(make, message):
+def test_what_is_refused(make, message: str) -> None:
     with pytest.raises(tw.PlanError, match=message):
         make()
 
 
-def test_a_column_of_timestamps_or_numbers_says_when_rows_arrive():
+def test_a_column_of_timestamps_or_numbers_says_when_rows_arrive() -> None:
     rng = np.random.default_rng()
     micros = pa.table({"t": pa.array([1_500_000, 2_000_000], pa.timestamp("us"))})
     assert [at for at, _ in Source(micros, "t").arriving(rng)] == [3 * UNIT // 2, 2 * UNIT]
@@ -93,7 +94,7 @@ def test_a_column_of_timestamps_or_numbers_says_when_rows_arrive():
     assert [at for at, _ in Source(pa.table({"t": [1, 2]}), "t", at_once=2).arriving(rng)] == [2 * UNIT]
 
 
-def test_a_stamp_overwrites_the_column_of_its_name():
+def test_a_stamp_overwrites_the_column_of_its_name() -> None:
     source = Source(pa.table({"t": ["x", "y"], "k": [1, 2]}), scripted([1, 3]), stamp="t")
     assert source.schema.names == ["k", "t"]
     stamps = [batch.column("t").cast(pa.int64()).to_pylist() for _, batch in source.arriving(np.random.default_rng())]

@@ -36,14 +36,14 @@ def digest(seed: int) -> str:
     return hashlib.sha256(run(seed).to_json_lines()).hexdigest()
 
 
-def test_the_same_seed_gives_the_same_bytes():
+def test_the_same_seed_gives_the_same_bytes() -> None:
     once, again, other = (run(seed).to_json_lines() for seed in (1, 1, 2))
     assert once == again
     assert once != other
     assert run(1).rows("multiway").num_rows == run(1).rows("tree").num_rows > 50
 
 
-def test_and_in_another_process_with_other_hashes():
+def test_and_in_another_process_with_other_hashes() -> None:
     here = digest(1)
     program = "from tests.runtime.local.virtual.test_determinism import digest; print(digest(1))"
     for salt in ("1", "2"):
@@ -59,7 +59,7 @@ def test_and_in_another_process_with_other_hashes():
         assert done.stdout.strip() == here
 
 
-def test_a_source_more_does_not_change_when_the_others_arrive():
+def test_a_source_more_does_not_change_when_the_others_arrive() -> None:
     table = pa.table({"n": [1] * 20})
     first = Selection("first", "x", tw.predicate(bool, "n", name="any"))
     second = Selection("second", "y", tw.predicate(bool, "n", name="any"))

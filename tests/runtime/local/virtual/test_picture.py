@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -24,14 +26,14 @@ def burst() -> Trace:
     return simulate({"s": source}, selection(costs=Costs(predicate=1)), every=10)
 
 
-def test_queues_are_recorded_whenever_they_change():
+def test_queues_are_recorded_whenever_they_change() -> None:
     trace = burst()
     changes = [(row["time"], row["queue"]) for row in trace.queues.to_pylist()]
     assert changes == [(2, 2), (3, 1), (4, 0), (30, 0)]
     assert {row["queue"] for row in trace.samples.to_pylist()} == {0}
 
 
-def test_the_line_shows_a_peak_between_samples():
+def test_the_line_shows_a_peak_between_samples() -> None:
     above, below = figure(burst()).axes
     (line,) = below.lines
     assert max(line.get_ydata()) == 2
@@ -42,7 +44,7 @@ def test_the_line_shows_a_peak_between_samples():
         assert len(ticks) >= 2
 
 
-def test_changes_of_order_are_marked():
+def test_changes_of_order_are_marked() -> None:
     expensive, cheap = (
         tw.predicate(lambda n, name=name: n % 2 == 0, "n", name=name) for name in ("expensive", "cheap")
     )
@@ -63,7 +65,7 @@ def test_changes_of_order_are_marked():
     assert len(trace.reordered) >= 1
 
 
-def test_thinning_keeps_the_least_and_the_most_of_every_stretch():
+def test_thinning_keeps_the_least_and_the_most_of_every_stretch() -> None:
     rng = np.random.default_rng(4)
     times = np.sort(rng.uniform(0, 50, 30_000))
     lengths = rng.integers(1, 1_000, len(times))
@@ -79,7 +81,7 @@ def test_thinning_keeps_the_least_and_the_most_of_every_stretch():
         assert queue[kept][-1] == lengths[given][-1]
 
 
-def test_the_picture(tmp_path):
+def test_the_picture(tmp_path: Path) -> None:
     given = {alias: Source(TABLE, regular(1), stamp="t") for alias in "abc"}
     join = tree_join("join", (("a", "b"), "c"), "a.n = b.n AND b.n = c.n", "1 minute", "t", costs=Costs(move=0.8))
     path = tmp_path / "a folder" / "to be made" / "trace.png"
@@ -88,6 +90,6 @@ def test_the_picture(tmp_path):
 
 
 @pytest.mark.parametrize("trace", [{}, {"until": 3}])
-def test_the_picture_of_nothing(trace, tmp_path):
+def test_the_picture_of_nothing(trace, tmp_path: Path) -> None:
     simulate({"s": Source(TABLE.slice(0, 0), regular(1))}, selection(), **trace).plot(tmp_path / "nothing.png")
     assert size_of_png(tmp_path / "nothing.png") == (640, 480)

@@ -23,7 +23,7 @@ def keeps(share: float, count: int) -> tw.Predicate:
 
 
 @pytest.mark.parametrize("load", [0.5, pytest.param(0.7, marks=pytest.mark.long)])
-def test_poisson_arrivals_wait_as_queueing_theory_says(load):
+def test_poisson_arrivals_wait_as_queueing_theory_says(load: float) -> None:
     """Six runs together: the mean of one strays by a twentieth at these loads."""
     count, runs = 8_000, []
     for seed in range(6):
@@ -39,7 +39,7 @@ def test_poisson_arrivals_wait_as_queueing_theory_says(load):
 
 
 @pytest.mark.parametrize("load", [0.8, 0.95, 1.3])
-def test_waiting_follows_the_recurrence_of_lindley_row_by_row(load):
+def test_waiting_follows_the_recurrence_of_lindley_row_by_row(load: float) -> None:
     """Under heavy load means settle slowly; but wait_n+1 = max(0, wait_n + cost - gap) holds for any arrivals."""
     rng = np.random.default_rng(7)
     gaps = np.rint(rng.exponential(1000 / load, 3_000)) / 1000
@@ -52,14 +52,14 @@ def test_waiting_follows_the_recurrence_of_lindley_row_by_row(load):
     assert trace.results.column("time").to_pylist() == pytest.approx(left, abs=1e-6)
 
 
-def test_regular_arrivals_below_capacity_never_wait():
+def test_regular_arrivals_below_capacity_never_wait() -> None:
     one = Selection("one", "rows", keeps(1, 500), costs=Costs(predicate=0.9))
     final = simulate({"rows": Source(numbers(500), regular(1))}, one).final["one"]
     assert (final.mean_wait, final.most_queued, final.emitted) == (0.0, 1, 500)
 
 
 @pytest.mark.parametrize(("cost", "rate"), [(0.05, 0.3 * 10), (0.25, 0.3 / 0.25)])
-def test_output_rate_of_a_selection(cost, rate):
+def test_output_rate_of_a_selection(cost: float, rate) -> None:
     """Section 3.2: f r_i if a row costs less than the gap between arrivals, otherwise f / C_sigma."""
     count, share, arrivals = 8_000, 0.3, 10
     one = Selection("one", "rows", keeps(share, count), costs=Costs(predicate=cost))
@@ -81,7 +81,7 @@ def two(rates: tuple[float, float], keys: int, count: int) -> dict[str, Source]:
     }
 
 
-def test_results_of_a_hash_join_grow_with_the_square_of_time():
+def test_results_of_a_hash_join_grow_with_the_square_of_time() -> None:
     """Section 3.3: f r_l r_r t^2 results of what has arrived by t, if no row expires."""
     rates, keys = (40.0, 60.0), 200
     costs = Costs(move="1 ms", hash="1 ms", probe="1 ms")
@@ -91,7 +91,7 @@ def test_results_of_a_hash_join_grow_with_the_square_of_time():
         assert trace.count(time) == pytest.approx(rates[0] * rates[1] * time**2 / keys, rel=0.12)
 
 
-def test_an_overloaded_hash_join_gives_what_its_service_allows():
+def test_an_overloaded_hash_join_gives_what_its_service_allows() -> None:
     """Equation 2: what arrives by t takes t (r_l C_l + r_r C_r) to serve, so at time T, t = T / (r_l C_l + r_r C_r)."""
     rates, keys, cost = (20.0, 30.0), 40, 0.05
     load = (rates[0] + rates[1]) * cost
@@ -101,7 +101,7 @@ def test_an_overloaded_hash_join_gives_what_its_service_allows():
     assert trace.count() == pytest.approx(rates[0] * rates[1] * (100 / load) ** 2 / keys, rel=0.12)
 
 
-def test_an_arrival_costs_nested_loops_the_other_window():
+def test_an_arrival_costs_nested_loops_the_other_window() -> None:
     """Table 3: move + |S| comp. Rows come far apart, so each is served alone and its cost shows in the busy time."""
     move, comp, count = 0.5, 0.01, 30
     tables = {alias: pa.table({"k": np.zeros(count, int)}) for alias in "lr"}
@@ -115,7 +115,7 @@ def test_an_arrival_costs_nested_loops_the_other_window():
     assert paid == pytest.approx([2 * move + comp * (2 * n + 1) for n in range(count - 1)])
 
 
-def test_handling_is_paid_by_arrivals_and_results_by_results():
+def test_handling_is_paid_by_arrivals_and_results_by_results() -> None:
     tables = {alias: pa.table({"k": np.zeros(10, int)}) for alias in "lr"}
     sources = {alias: Source(table, regular(1), stamp="t") for alias, table in tables.items()}
     join = tree_join("join", ("l", "r"), "l.k = r.k", "1 hour", "t", costs=Costs(handling="5 ms", result="7 ms"))
@@ -126,7 +126,7 @@ def test_handling_is_paid_by_arrivals_and_results_by_results():
     assert np.diff(appeared) == pytest.approx([0.007] * 9)
 
 
-def test_one_cpu_is_shared_in_the_order_of_arrival():
+def test_one_cpu_is_shared_in_the_order_of_arrival() -> None:
     """Two operators; alone, each would be free at once."""
     both = [Selection(name, "rows", keeps(1, 3), costs=Costs(predicate=1)) for name in ("x", "y")]
     source = Source(numbers(3), regular(1))
@@ -138,7 +138,7 @@ def test_one_cpu_is_shared_in_the_order_of_arrival():
     assert [(row["time"], row["operator"]) for row in two] == alone
 
 
-def test_windows_are_recorded_as_they_are():
+def test_windows_are_recorded_as_they_are() -> None:
     """One row per time unit and stream, windows of 10: the watermark is what the slower of the two has shown."""
     tables = {alias: pa.table({"k": np.arange(100)}) for alias in "lr"}
     sources = {alias: Source(table, regular(1), stamp="t") for alias, table in tables.items()}
@@ -150,7 +150,7 @@ def test_windows_are_recorded_as_they_are():
     assert samples[50]["window_bytes"] > 0
 
 
-def test_a_row_is_paid_for_once_even_if_values_are_not_available():
+def test_a_row_is_paid_for_once_even_if_values_are_not_available() -> None:
     """A time beyond Python's calendar: the chain finds the rows that have a value with a second call."""
     times = pa.array([0, 2**62], pa.timestamp("us"))
     has_time = tw.predicate(lambda t: t is not None, "t", name="has_time")

@@ -52,7 +52,7 @@ def plain(table: pa.Table) -> pa.Table:
 @pytest.mark.parametrize("on", [STAR, CHAIN])
 @pytest.mark.parametrize("cpus", [None, 1, 2])
 @pytest.mark.parametrize("kind", ["multiway", "hash", "loops", "mixed"])
-def test_under_load_nothing_is_lost_or_added(on, cpus, kind):
+def test_under_load_nothing_is_lost_or_added(on, cpus, kind: str) -> None:
     sources = stamped(tables(), {"a": 40, "b": 60, "c": 25})
     window = {alias: f"{length} seconds" for alias, length in WINDOWS.items()}
     shape = (("a", "b"), "c")
@@ -69,7 +69,7 @@ def test_under_load_nothing_is_lost_or_added(on, cpus, kind):
 
 
 @pytest.mark.parametrize("shape", [(("a", "b"), ("c", "d")), ((("d", "c"), "b"), "a"), ("a", ("b", ("c", "d")))])
-def test_bushy_trees_with_a_slow_branch(shape):
+def test_bushy_trees_with_a_slow_branch(shape) -> None:
     """Intermediate results of the slow branch are overtaken by rows that came later on the other side."""
     rng = np.random.default_rng(8)
     given = {alias: pa.table({"k": rng.integers(0, 8, 80), "n": np.arange(80)}) for alias in "abcd"}
@@ -83,7 +83,7 @@ def test_bushy_trees_with_a_slow_branch(shape):
     assert all(sample.window_rows == 0 for sample in trace.final.values())  # all streams have ended
 
 
-def test_late_rows_with_their_own_times_are_counted():
+def test_late_rows_with_their_own_times_are_counted() -> None:
     given = {"a": pa.table({"k": [1, 1, 1], "t": [10, 30, 12]}), "b": pa.table({"k": [1, 1, 1], "t": [11, 31, 31]})}
     sources = {alias: Source(table, regular(1)) for alias, table in given.items()}
     on, found = "a.k = b.k", {}
@@ -99,7 +99,7 @@ def test_late_rows_with_their_own_times_are_counted():
     assert len(wanted) == 3
 
 
-def test_filters_below_a_join_and_one_source_read_twice():
+def test_filters_below_a_join_and_one_source_read_twice() -> None:
     table = pa.table({"k": list(range(6)) * 20, "n": list(range(120)), "t": list(range(120))})
     even = Selection(
         "even",
@@ -117,7 +117,7 @@ def test_filters_below_a_join_and_one_source_read_twice():
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 @pytest.mark.parametrize("make", [MultiwayJoin, lambda name, *more: tree_join(name, ("a", "b"), *more)])
-def test_numbers_are_time_units_also_with_timestamps(make, unit):
+def test_numbers_are_time_units_also_with_timestamps(make, unit: str) -> None:
     given = {alias: pa.table({"k": table.column("k"), "t": table.column("n")}) for alias, table in tables().items()}
     given.pop("c")
     timed = {
@@ -134,7 +134,7 @@ def test_numbers_are_time_units_also_with_timestamps(make, unit):
     assert rows(found) == rows(wanted)
 
 
-def test_a_tree_of_joins_among_other_operators():
+def test_a_tree_of_joins_among_other_operators() -> None:
     given = {alias: table.append_column("t", table.column("n")) for alias, table in tables().items()}
     sources = {alias: Source(table, regular(10)) for alias, table in given.items()}
     even = Selection("even", "a", tw.predicate(lambda n: n % 2 == 0, "n", name="even"))
@@ -148,7 +148,7 @@ def test_a_tree_of_joins_among_other_operators():
     assert rows(trace.rows()) == rows(kept)
 
 
-def test_tuples_dicts_and_batches_are_the_same_rows():
+def test_tuples_dicts_and_batches_are_the_same_rows() -> None:
     schema = pa.schema([("k", pa.int64()), ("t", pa.int64())])
     pairs = [(n % 4, n) for n in range(40)]
     dicts = [dict(zip(schema.names, pair, strict=True)) for pair in pairs]

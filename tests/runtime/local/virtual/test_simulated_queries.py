@@ -49,7 +49,7 @@ def simulated(q: tw.ContinuousQuery, tables: dict[str, pa.Table], seed: int) -> 
 
 @examples(40, long=1_000, suppress_health_check=[HealthCheck.too_slow])
 @given(query=queries(), seed=st.integers(0, 1000))
-def test_random_queries_give_the_rows_of_duckdb(query: RandomQuery, seed: int):
+def test_random_queries_give_the_rows_of_duckdb(query: RandomQuery, seed: int) -> None:
     session = tw.session()
     for name, table in query.streams.items():
         session.stream(name, table, time="ts", lateness=f"{query.lateness_us} microseconds")
@@ -63,14 +63,14 @@ def test_random_queries_give_the_rows_of_duckdb(query: RandomQuery, seed: int):
 
 @examples(60, long=2_000)
 @given(seed=st.integers(0, 2**32), policy=st.sampled_from(["auto", "sweep", "static"]))
-def test_rows_on_which_functions_raise_are_set_aside(seed: int, policy: str):
+def test_rows_on_which_functions_raise_are_set_aside(seed: int, policy: str) -> None:
     query = raising_query(seed)
     asked = registered(query).query(query.text, policy=policy, on_error="dead-letter")
     tables = {name: table for name, table in query.tables.items() if name != TABLE}
     assert results(query, simulated(asked, tables, seed).rows()) == query.passing
 
 
-def test_a_row_that_fails_ends_the_simulation():
+def test_a_row_that_fails_ends_the_simulation() -> None:
     query = next(made for made in map(raising_query, range(100)) if made.failing and len(made.sources) > 1)
     asked = registered(query).query(query.text)
     tables = {name: table for name, table in query.tables.items() if name != TABLE}
@@ -80,7 +80,7 @@ def test_a_row_that_fails_ends_the_simulation():
 
 @examples(40, long=1_000)
 @given(data=st.data(), n=st.integers(1, 6), window=st.integers(0, 8), lateness=st.integers(0, 3))
-def test_windows_of_rows_are_those_duckdb_counts(data, n: int, window: int, lateness: int):
+def test_windows_of_rows_are_those_duckdb_counts(data: st.DataObject, n: int, window: int, lateness: int) -> None:
     a, b = data.draw(streams(lateness)), data.draw(streams(lateness))
     s = tw.session()
     for name, table in (("a", a), ("b", b)):
@@ -97,7 +97,7 @@ def timed(seconds: list[int], **columns: list[int]) -> pa.Table:
     return pa.table({"ts": [NOON + timedelta(seconds=s) for s in seconds], **columns})
 
 
-def test_rows_are_late_also_after_dropped_rows():
+def test_rows_are_late_also_after_dropped_rows() -> None:
     """The watermark follows a stream's rows, not what a filter leaves of them."""
     rows = timed([1, 20, 3], n=[1, -1, 1])
     s = tw.session()
@@ -108,7 +108,7 @@ def test_rows_are_late_also_after_dropped_rows():
     assert trace.final["groups"].late == 1
 
 
-def test_late_rows_of_a_join_are_left_out():
+def test_late_rows_of_a_join_are_left_out() -> None:
     a, b = timed([1, 20, 3], k=[7, 0, 7]), timed([1, 20, 21], k=[7, 7, 7])
     s = tw.session()
     s.stream("a", a, time="ts")
@@ -120,7 +120,7 @@ def test_late_rows_of_a_join_are_left_out():
     assert trace.final["join"].late == 1
 
 
-def test_costs_are_paid_by_their_operators():
+def test_costs_are_paid_by_their_operators() -> None:
     rows = timed(list(range(10)), k=[n % 2 for n in range(10)])
     s = tw.session()
     s.stream("clicks", rows, time="ts")
@@ -146,7 +146,7 @@ def test_costs_are_paid_by_their_operators():
     assert (busy["filter of c"], busy["filter of b"], busy["join"]) == (10, 20, 0)
 
 
-def test_orders_change_where_predicates_become_expensive():
+def test_orders_change_where_predicates_become_expensive() -> None:
     count = 4000
     rows = timed(list(range(count)), x=[n % 2 for n in range(count)], y=[n // 2 % 2 for n in range(count)])
     s = tw.session()
@@ -159,7 +159,7 @@ def test_orders_change_where_predicates_become_expensive():
     assert changes[-1] == ("filter of a", ("a.y > 0", "a.x > 0"))
 
 
-def test_the_same_operators_give_the_same_trace_again():
+def test_the_same_operators_give_the_same_trace_again() -> None:
     rows = timed(list(range(60)), k=[n % 3 for n in range(60)])
     s = tw.session()
     s.stream("a", rows, time="ts")
@@ -185,14 +185,14 @@ def test_the_same_operators_give_the_same_trace_again():
         (Costs(predicate={"a.n > 4": 1}), "predicate: 'a.n > 4' is not one of a.n > 3"),
     ],
 )
-def test_costs_that_fit_nothing_are_refused(costs, message: str):
+def test_costs_that_fit_nothing_are_refused(costs, message: str) -> None:
     s = tw.session()
     s.stream("a", timed([1], n=[1]), time="ts")
     with pytest.raises(tw.PlanError, match=message):
         s.query("SELECT a.n AS n FROM a WHERE a.n > 3").operators(costs=costs)
 
 
-def test_sources_with_other_columns_are_refused():
+def test_sources_with_other_columns_are_refused() -> None:
     s = tw.session()
     rows = timed([1], n=[1])
     s.stream("a", rows, time="ts")
@@ -202,7 +202,7 @@ def test_sources_with_other_columns_are_refused():
         simulate({"a": source}, q.operators())
 
 
-def test_no_value_of_a_row_is_in_an_error_with_redact():
+def test_no_value_of_a_row_is_in_an_error_with_redact() -> None:
     s = tw.session()
     rows = pa.table({"ts": [NOON], "text": ["secret"]})
     s.stream("a", rows, time="ts")

@@ -21,13 +21,13 @@ def all_of(name: str, reads: str, **more: object) -> Selection:
     return Selection(name, reads, tw.predicate(lambda n: True, "n", name="always"), **more)
 
 
-def test_it_stops_at_a_time_and_that_instant_still_counts():
+def test_it_stops_at_a_time_and_that_instant_still_counts() -> None:
     trace = simulate({"s": source()}, all_of("x", "s"), until=4)
     assert (trace.count(), trace.end, trace.final["x"].arrived) == (4, 4.0, 4)
     assert (trace.count(2.5), trace.count(3), trace.count(operator="x"), trace.count(operator="y")) == (2, 3, 4, 0)
 
 
-def test_samples_cover_everything_up_to_their_time():
+def test_samples_cover_everything_up_to_their_time() -> None:
     trace = simulate({"s": source()}, all_of("x", "s", costs=Costs(predicate=3)), until=9, every=3)
     found = [
         {name: row[name] for name in ("time", "arrived", "served", "queue", "busy")}
@@ -44,7 +44,7 @@ def test_samples_cover_everything_up_to_their_time():
     assert trace.final["x"].mean_queue == pytest.approx((0 + 0 + 1 + 2 + 2 + 3 + 4 + 4 + 5) / 9)
 
 
-def test_operators_in_a_row_given_in_any_order():
+def test_operators_in_a_row_given_in_any_order() -> None:
     chain = [all_of(name, reads, costs=Costs(predicate=1)) for name, reads in ("zy", "xs", "yx")]
     trace = simulate({"s": source()}, chain)
     assert trace.results.column("time").to_pylist() == [float(n) for n in range(4, 14)]
@@ -52,7 +52,7 @@ def test_operators_in_a_row_given_in_any_order():
     assert set(trace.results.column("operator").to_pylist()) == {"z"}
 
 
-def test_json_lines_and_tables_say_the_same():
+def test_json_lines_and_tables_say_the_same() -> None:
     join = tree_join("join", ("a", "b"), "a.n = b.n", "1 second", "t", costs=Costs(probe="1 ms"))
     given = {alias: Source(TABLE, regular(1), stamp="t") for alias in "ab"}
     trace = simulate(given, join, every=5)
@@ -65,14 +65,14 @@ def test_json_lines_and_tables_say_the_same():
     assert len(by_kind["results"]) == 10
 
 
-def test_a_tree_may_be_written_in_lists():
+def test_a_tree_may_be_written_in_lists() -> None:
     joins = tree_join("j", [["a", "b"], "c"], "a.n = b.n AND b.n = c.n", 1, "n", methods={("a", "b"): "loops"})
     assert list(map(repr, joins)) == list(
         map(repr, tree_join("j", (("a", "b"), "c"), "a.n = b.n AND b.n = c.n", 1, "n", methods={("a", "b"): "loops"}))
     )
 
 
-def test_representations():
+def test_representations() -> None:
     join = MultiwayJoin("j", "x.n = y.n", 1, "n", reads={"x": "s"})
     assert repr(join) == "MultiwayJoin('j', 'x.n = y.n', reads x=s, y, policy 'auto')"
     inner, root = tree_join("j", (("a", "b"), "c"), "a.n = b.n AND b.n = c.n", 1, "n", methods={("a", "b"): "loops"})
@@ -87,7 +87,7 @@ def test_representations():
     assert repr(trace).splitlines() == expected
 
 
-def test_nothing_comes_out_of_nothing():
+def test_nothing_comes_out_of_nothing() -> None:
     empty = Source(TABLE.slice(0, 0), regular(1), stamp="t")
     join = MultiwayJoin("join", "a.n = b.n", "1 second", "t")
     trace = simulate({"a": empty, "b": Source(TABLE, regular(1), stamp="t")}, join)
@@ -133,6 +133,6 @@ def test_nothing_comes_out_of_nothing():
         (lambda: simulate({"s": source()}, all_of("x", "s"), seed=-1), "seed=-1"),
     ],
 )  # fmt: skip
-def test_what_is_refused(make, message):
+def test_what_is_refused(make, message: str) -> None:
     with pytest.raises(tw.PlanError, match=message):
         make()

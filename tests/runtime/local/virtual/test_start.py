@@ -22,7 +22,7 @@ def all_of(reads: str, name: str = "x", **more: object) -> Selection:
     return Selection(name, reads, tw.predicate(lambda n: True, "n", name="always"), **more)
 
 
-def test_recorded_times_are_replayed_from_the_first_of_them():
+def test_recorded_times_are_replayed_from_the_first_of_them() -> None:
     trace = simulate({"s": Source(RECORDED, "ts")}, all_of("s", costs=Costs(predicate=2)), every=1)
     assert trace.start == NEW_YEAR.replace(tzinfo=UTC).timestamp()
     # served from 0 to 2, 2 to 4, 4 to 6, 6 to 8, 10 to 12
@@ -36,13 +36,13 @@ def test_recorded_times_are_replayed_from_the_first_of_them():
 
 
 @pytest.mark.parametrize("start", [NEW_YEAR - timedelta(seconds=8), NEW_YEAR.replace(tzinfo=UTC).timestamp() - 8])
-def test_an_explicit_start(start):
+def test_an_explicit_start(start) -> None:
     trace = simulate({"s": Source(RECORDED, "ts")}, all_of("s"), start=start, until=20)
     assert trace.results.column("time").to_pylist() == [8 + s for s in (0, 1, 1, 4, 10)]
     assert (trace.end, trace.final["x"].arrival_rate) == (20, 5 / 20)
 
 
-def test_processes_begin_at_the_first_recorded_time():
+def test_processes_begin_at_the_first_recorded_time() -> None:
     sources = {"a": Source(RECORDED, "ts"), "b": Source(RECORDED.select(["n"]), regular(1), stamp="ts")}
     trace = simulate(sources, MultiwayJoin("join", "a.n = b.n", "1 hour", "ts"))
     stamps = trace.rows().column("b_ts").cast(pa.timestamp("us")).to_pylist()
@@ -50,7 +50,7 @@ def test_processes_begin_at_the_first_recorded_time():
     assert found == {n: NEW_YEAR + timedelta(seconds=n + 1) for n in range(5)}
 
 
-def test_the_earliest_of_several_sources_counts():
+def test_the_earliest_of_several_sources_counts() -> None:
     numbers = {
         name: Source(pa.table({"n": [at, at + 3], "t": [at, at + 3]}), "t") for name, at in (("a", 105), ("b", 100))
     }
@@ -58,7 +58,7 @@ def test_the_earliest_of_several_sources_counts():
     assert (trace.start, trace.end) == (100, 8)
 
 
-def test_without_a_time_column_time_begins_at_zero():
+def test_without_a_time_column_time_begins_at_zero() -> None:
     source = Source(RECORDED.select(["n"]), poisson(1), stamp="ts")
     plain, later = (simulate({"s": source}, all_of("s"), seed=4, start=start) for start in (None, NEW_YEAR))
     assert plain.start == 0
@@ -80,6 +80,6 @@ def test_without_a_time_column_time_begins_at_zero():
         (lambda: simulate({"s": Source(pa.table({"n": [float("nan")]}), "n")}, all_of("s")), "not a time"),
     ],
 )  # fmt: skip
-def test_what_is_refused(make, message):
+def test_what_is_refused(make, message: str) -> None:
     with pytest.raises(tw.PlanError, match=message):
         make()

@@ -38,7 +38,7 @@ class Wall:
         return WallClock(self.now_ns, self.sleep)
 
 
-def test_without_costs_only_sources_are_waited_for():
+def test_without_costs_only_sources_are_waited_for() -> None:
     wall, table = Wall(), pa.table({"n": [1, 2, 3]})
     any_of = Selection("any", "s", tw.predicate(bool, "n", name="any"))
     trace = simulate({"s": Source(table, regular(4))}, any_of, clock=wall.clock())
@@ -46,14 +46,14 @@ def test_without_costs_only_sources_are_waited_for():
     assert trace.results.column("time").to_pylist() == pytest.approx([0.25, 0.5, 0.75])
 
 
-def test_recorded_times_are_waited_for_from_the_first_on():
+def test_recorded_times_are_waited_for_from_the_first_on() -> None:
     wall = Wall()
     table = pa.table({"n": [1, 2, 3], "ts": pa.array([1_700_000_000, 1_700_000_002, 1_700_000_005], pa.timestamp("s"))})
     simulate({"s": Source(table, "ts")}, Selection("any", "s", tw.predicate(bool, "n", name="any")), clock=wall.clock())
     assert wall.slept == pytest.approx([2, 3])
 
 
-def test_declared_costs_give_the_trace_of_one_virtual_cpu():
+def test_declared_costs_give_the_trace_of_one_virtual_cpu() -> None:
     rng = np.random.default_rng(2)
     keys = [pa.table({"k": rng.integers(0, 5, 40)}) for _ in range(2)]
     sources = {"a": Source(keys[0], regular(30), stamp="t"), "b": Source(keys[1], regular(20), stamp="t")}
@@ -64,7 +64,7 @@ def test_declared_costs_give_the_trace_of_one_virtual_cpu():
     assert virtual.final["join"].most_queued > 5
 
 
-def test_rows_wait_for_slow_work_and_none_is_lost():
+def test_rows_wait_for_slow_work_and_none_is_lost() -> None:
     tables = {alias: pa.table({"k": [n % 3 for n in range(30)], "t": list(range(30))}) for alias in "ab"}
     sources = {alias: Source(table, regular(1000)) for alias, table in tables.items()}
     wall = Wall(look_ns=200_000)  # every look at the clock takes a fifth of the gap between arrivals
@@ -74,7 +74,7 @@ def test_rows_wait_for_slow_work_and_none_is_lost():
     assert trace.end > 0.03
 
 
-def test_the_clock_of_this_machine():
+def test_the_clock_of_this_machine() -> None:
     source = Source(pa.table({"n": [1, 2]}), regular(100))
     trace = simulate({"s": source}, Selection("any", "s", tw.predicate(bool, "n", name="any")), clock=WallClock())
     first, second = trace.results.column("time").to_pylist()

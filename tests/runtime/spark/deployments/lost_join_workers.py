@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark import TaskContext
+from pyspark.sql import SparkSession
 
 from tests.runtime.spark.deployments.join_files import ALIASES
 from tests.runtime.spark.deployments.lost_workers import kill_my_executor, kill_myself, once
@@ -66,7 +67,7 @@ class Mortal(JoinProcessor):
             once(Path(self.folder) / f"{batch}.killed", self.kills[batch][1])
 
 
-def run(spark, folder: Path, which: str) -> dict[str, Any]:
+def run(spark: SparkSession, folder: Path, which: str) -> dict[str, Any]:
     """How many were killed and where, the results, and what was counted."""
     FOLDER.append(str(folder))
     CHOSEN.append(KILLS[which])

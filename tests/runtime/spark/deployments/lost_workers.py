@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +22,9 @@ import pyarrow.compute as pc
 import thalweg as tw
 from thalweg.events import read
 from thalweg.report import Report, fold
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SCHEMA = "id long, n long, text string"
 BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -90,14 +93,14 @@ def result(keep: tw.Filters, marker: Path, events: Path, found: list[int], rows:
     }
 
 
-def python_worker_in_batch(spark, folder: Path, rows: int) -> dict[str, Any]:
+def python_worker_in_batch(spark: SparkSession, folder: Path, rows: int) -> dict[str, Any]:
     marker, events = folder / "batch.killed", folder / "batch.jsonl"
     keep = chain(marker, events)
     found = ids(spark.read.schema(SCHEMA).parquet(str(folder / "in")).transform(keep))
     return result(keep, marker, events, found, rows)
 
 
-def python_worker_in_stream(spark, folder: Path, rows: int) -> dict[str, Any]:
+def python_worker_in_stream(spark: SparkSession, folder: Path, rows: int) -> dict[str, Any]:
     marker, events = folder / "stream.killed", folder / "stream.jsonl"
     keep = chain(marker, events)
     stream = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 2).parquet(str(folder / "in"))
@@ -107,7 +110,7 @@ def python_worker_in_stream(spark, folder: Path, rows: int) -> dict[str, Any]:
     return result(keep, marker, events, ids(spark.read.schema(SCHEMA).parquet(str(folder / "out"))), rows)
 
 
-def executor(spark, folder: Path, rows: int) -> dict[str, Any]:
+def executor(spark: SparkSession, folder: Path, rows: int) -> dict[str, Any]:
     """Killed by the first task behind the shuffle: what the executor had filtered must be filtered again."""
     marker, events = folder / "executor.killed", folder / "executor.jsonl"
     keep = chain(None, events)
@@ -125,7 +128,7 @@ CASES = {case.__name__: case for case in (python_worker_in_batch, python_worker_
 FEW = ("python_worker_in_stream", "executor")
 
 
-def run(spark, folder: Path, *cases: str) -> dict[str, Any]:
+def run(spark: SparkSession, folder: Path, *cases: str) -> dict[str, Any]:
     """By case."""
     before = spark.conf.get(BATCH)
     spark.conf.set(BATCH, 100)

@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 import thalweg as tw
 from tests.runtime.spark.deployments.join_files import ALIASES, LATENESS, ON, SCHEMA, WINDOWS
 
@@ -23,7 +25,7 @@ def join(**settings: Any) -> tw.Join:
     return tw.join(on=ON, window=WINDOWS, time="ts", lateness=LATENESS, **settings)
 
 
-def streams(spark, folder: Path) -> dict[str, Any]:
+def streams(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """A file of each a micro-batch."""
     reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
     return {alias: reader.parquet(str(folder / "in" / alias)) for alias in ALIASES}
@@ -33,13 +35,13 @@ def results(df) -> list[list[int]]:
     return sorted([row.a_id, row.b_id, row.c_id] for row in df.select("a_id", "b_id", "c_id").collect())
 
 
-def start(spark, folder: Path, j: tw.Join):
+def start(spark: SparkSession, folder: Path, j: tw.Join):
     """To the end of what is there, into files."""
     sink = j(**streams(spark, folder)).writeStream.option("checkpointLocation", str(folder / "checkpoint"))
     return sink.option("path", str(folder / "out")).trigger(availableNow=True).start()
 
 
-def found(spark, folder: Path) -> list[list[int]]:
+def found(spark: SparkSession, folder: Path) -> list[list[int]]:
     """As the sink's own log says: files that a killed driver left are not in it."""
     return results(spark.read.parquet(str(folder / "out")))
 
@@ -62,7 +64,7 @@ def counts(j: tw.Join, rows: int, seconds: float = 30.0) -> dict[str, Any]:
     return counted()
 
 
-def in_batch(spark, folder: Path) -> dict[str, Any]:
+def in_batch(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Their times as TIMESTAMP, of the session's zone."""
     j = join()
     frames = {alias: spark.read.schema(SCHEMA).parquet(str(folder / "in" / alias)) for alias in ALIASES}
@@ -70,7 +72,7 @@ def in_batch(spark, folder: Path) -> dict[str, Any]:
     return {"results": out, "counts": counts(j, 1)}
 
 
-def in_stream(spark, folder: Path, rows: int) -> dict[str, Any]:
+def in_stream(spark: SparkSession, folder: Path, rows: int) -> dict[str, Any]:
     j = join()
     query = start(spark, folder, j)
     try:
@@ -80,7 +82,7 @@ def in_stream(spark, folder: Path, rows: int) -> dict[str, Any]:
     return {"results": found(spark, folder), "counts": counts(j, rows)}
 
 
-def refused(spark, folder: Path) -> str:
+def refused(spark: SparkSession, folder: Path) -> str:
     """What is said of a watermark on a column that is gone: only the plan knows of it."""
     frames = streams(spark, folder)
     seen = frames["b"].withColumn("seen", frames["b"]["ts"].cast("timestamp")).withWatermark("seen", "1 second")
@@ -91,7 +93,7 @@ def refused(spark, folder: Path) -> str:
     return ""
 
 
-def run(spark, folder: Path) -> dict[str, Any]:
+def run(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Both, and what is refused."""
     rows = sum(spark.read.parquet(str(folder / "in" / alias)).count() for alias in ALIASES)
     return {

@@ -13,12 +13,15 @@ import re
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 import thalweg as tw
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SCHEMA = "id long, n long, text string"
 ORACLE = """
@@ -75,14 +78,14 @@ def counts(keep: tw.Filters, rows: int, seconds: float = 30.0) -> list[dict[str,
     return keep.report().to_dict()["sections"]
 
 
-def in_batch(spark, folder: Path, places: str) -> dict[str, Any]:
+def in_batch(spark: SparkSession, folder: Path, places: str) -> dict[str, Any]:
     keep = chain(places)
     df = spark.read.schema(SCHEMA).parquet(str(folder / "in"))
     out = df.transform(keep)
     return {"ids": ids(out), "sections": counts(keep, 1)}
 
 
-def in_stream(spark, folder: Path, places: str, rows: int) -> dict[str, Any]:
+def in_stream(spark: SparkSession, folder: Path, places: str, rows: int) -> dict[str, Any]:
     """Two files a micro-batch, to the end of what is there."""
     keep = chain(places)
     df = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 2).parquet(str(folder / "in")).transform(keep)
@@ -95,7 +98,7 @@ def in_stream(spark, folder: Path, places: str, rows: int) -> dict[str, Any]:
     return {"ids": ids(spark.read.schema(SCHEMA).parquet(str(folder / "out"))), "sections": counts(keep, rows)}
 
 
-def run(spark, folder: Path) -> dict[str, Any]:
+def run(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Both, and the working folders of the processes that evaluated."""
     places = folder / "places"
     places.mkdir()

@@ -30,25 +30,25 @@ def over_connect(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_the_same_query_over_connect(over_connect: dict[str, Any], folder: Path):
+def test_the_same_query_over_connect(over_connect: dict[str, Any], folder: Path) -> None:
     check_answer(over_connect["query"], folder / "query")
 
 
 @pytest.mark.slow
-def test_the_same_join_over_connect(over_connect: dict[str, Any], folder: Path):
+def test_the_same_join_over_connect(over_connect: dict[str, Any], folder: Path) -> None:
     check_join(over_connect["join"], folder / "join")
 
 
 @pytest.mark.slow
-def test_sql_over_connect(over_connect: dict[str, Any], folder: Path):
+def test_sql_over_connect(over_connect: dict[str, Any], folder: Path) -> None:
     check_sql(over_connect["sql"], folder / "join")
 
 
 @pytest.mark.slow
-def test_native_predicates_over_connect(over_connect: dict[str, Any]):
+def test_native_predicates_over_connect(over_connect: dict[str, Any]) -> None:
     native_over_connect.check(over_connect["native"])
 
 
 @pytest.mark.slow
-def test_captured_values_over_connect(over_connect: dict[str, Any]):
+def test_captured_values_over_connect(over_connect: dict[str, Any]) -> None:
     changing_values.check(over_connect["captured"])

@@ -32,7 +32,7 @@ LONG = [pytest.param(kills, turn, marks=pytest.mark.long) for turn, kills in enu
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kills", "turn"), [(1, 0), *LONG])
-def test_a_killed_stream_goes_on_where_it_was(tmp_path: Path, kills: int, turn: int):
+def test_a_killed_stream_goes_on_where_it_was(tmp_path: Path, kills: int, turn: int) -> None:
     seed = 7 + turn if os.environ.get("CI") else random.randrange(10**6)
     print(f"moments of the kills: seed {seed}")
     rng = random.Random(seed)

@@ -33,7 +33,7 @@ FILES = 5
 
 @pytest.mark.slow
 @pytest.mark.parametrize("turn", [0, *(pytest.param(turn, marks=pytest.mark.long) for turn in range(1, 5))])
-def test_a_killed_join_goes_on_where_it_was(tmp_path: Path, turn: int):
+def test_a_killed_join_goes_on_where_it_was(tmp_path: Path, turn: int) -> None:
     seed = 7 + turn if os.environ.get("CI") else random.randrange(10**6)
     print(f"moment of the kill: seed {seed}")
     rng = random.Random(seed)

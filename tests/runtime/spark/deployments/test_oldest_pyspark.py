@@ -44,17 +44,17 @@ def on_the_oldest(oldest: Path, folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_the_same_query_on_pyspark_4_1(on_the_oldest: dict[str, Any], folder: Path):
+def test_the_same_query_on_pyspark_4_1(on_the_oldest: dict[str, Any], folder: Path) -> None:
     check_answer(on_the_oldest["query"], folder / "query")
 
 
 @pytest.mark.slow
-def test_the_same_join_on_pyspark_4_1(on_the_oldest: dict[str, Any], folder: Path):
+def test_the_same_join_on_pyspark_4_1(on_the_oldest: dict[str, Any], folder: Path) -> None:
     check_join(on_the_oldest["join"], folder / "join")
 
 
 @pytest.mark.slow
-def test_sql_on_pyspark_4_1(on_the_oldest: dict[str, Any], folder: Path):
+def test_sql_on_pyspark_4_1(on_the_oldest: dict[str, Any], folder: Path) -> None:
     check_sql(on_the_oldest["sql"], folder / "join")
 
 
@@ -62,7 +62,7 @@ def test_sql_on_pyspark_4_1(on_the_oldest: dict[str, Any], folder: Path):
 @pytest.mark.long(
     sample="tests/runtime/spark/deployments/test_standalone_cluster.py::test_lost_workers_and_executors_change_nothing"
 )
-def test_a_lost_executor_counts_nothing_twice(oldest: Path, tmp_path: Path):
+def test_a_lost_executor_counts_nothing_twice(oldest: Path, tmp_path: Path) -> None:
     """Spark below 4.3 observes a partition again when it is computed again; we must know better."""
     write_files(tmp_path / "in")
     path = os.pathsep.join([str(oldest), str(SOURCE)])

@@ -95,12 +95,12 @@ def image(request: pytest.FixtureRequest, cluster: Cluster, tmp_path_factory: py
 
 
 @pytest.mark.slow
-def test_with_the_package_on_the_image(cluster: Cluster, image: Image):
+def test_with_the_package_on_the_image(cluster: Cluster, image: Image) -> None:
     check(image.told["query"], image.folder / "query", cluster)
 
 
 @pytest.mark.slow
-def test_lost_workers_and_executors_change_nothing(image: Image):
+def test_lost_workers_and_executors_change_nothing(image: Image) -> None:
     told = image.told["lost"]
     expected = expected_ids(image.folder / "lost" / "in")
     assert set(told) == set(lost_workers.FEW if image.which == "few" else lost_workers.CASES)
@@ -112,7 +112,7 @@ def test_lost_workers_and_executors_change_nothing(image: Image):
 
 
 @pytest.mark.slow
-def test_a_join_that_loses_workers_and_an_executor(image: Image):
+def test_a_join_that_loses_workers_and_an_executor(image: Image) -> None:
     told = image.told["join"]
     assert told["killed"] == [f"{batch}.killed" for batch in lost_join_workers.KILLS[image.which]]
     expected = expected_results(image.folder / "join" / "in")
@@ -135,7 +135,7 @@ def bare(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_with_a_zip_of_the_package_sent_along(cluster: Cluster, tmp_path: Path, bare: Path):
+def test_with_a_zip_of_the_package_sent_along(cluster: Cluster, tmp_path: Path, bare: Path) -> None:
     write_files(tmp_path / "in")
     package = tmp_path / "thalweg.zip"
     with zipfile.ZipFile(package, "w") as out:
@@ -148,7 +148,7 @@ def test_with_a_zip_of_the_package_sent_along(cluster: Cluster, tmp_path: Path, 
 
 @pytest.mark.slow
 @pytest.mark.long(sample="test_with_a_zip_of_the_package_sent_along")
-def test_with_a_packed_environment_sent_along(cluster: Cluster, tmp_path: Path, bare: Path):
+def test_with_a_packed_environment_sent_along(cluster: Cluster, tmp_path: Path, bare: Path) -> None:
     write_files(tmp_path / "in")
     (site,) = (bare / "lib").glob("python*/site-packages")
     packed = tmp_path / "environment.tar.gz"

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 BEGIN = datetime(2024, 3, 10, tzinfo=UTC_ZONE)
@@ -49,16 +50,16 @@ class Files:
         aside.rename(self.folder / f"part-{self.count:03}.parquet")
         self.count += 1
 
-    def stream(self, spark):
+    def stream(self, spark: SparkSession):
         """What is there, and what will be."""
         return spark.readStream.schema(_of_spark(self.schema)).option("maxFilesPerTrigger", 1).parquet(str(self.folder))
 
-    def finished(self, spark):
+    def finished(self, spark: SparkSession):
         """What is there."""
         return spark.read.schema(_of_spark(self.schema)).parquet(str(self.folder))
 
 
-def frame(spark, table: pa.Table):
+def frame(spark: SparkSession, table: pa.Table):
     """Finished; timestamps without a zone are TIMESTAMP_NTZ."""
     return spark.createDataFrame(table, _of_spark(table.schema))
 
@@ -77,7 +78,7 @@ def files(folder: Path, batches: Mapping[str, Sequence[pa.Table]]) -> dict[str, 
     return made
 
 
-def streaming(spark, streams: Mapping[str, Files]) -> dict[str, Any]:
+def streaming(spark: SparkSession, streams: Mapping[str, Files]) -> dict[str, Any]:
     """To be joined."""
     return {alias: each.stream(spark) for alias, each in streams.items()}
 
@@ -102,7 +103,7 @@ def run(df, folder: Path, name: str = "out", seconds: float = 120.0) -> None:
         query.stop()
 
 
-def results(spark, folder: Path, name: str = "out") -> pa.Table:
+def results(spark: SparkSession, folder: Path, name: str = "out") -> pa.Table:
     """What the sink holds."""
     return spark.read.parquet(str(folder / name)).toArrow()
 

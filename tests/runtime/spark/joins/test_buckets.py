@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.runtime.joins.oracle import expected_ids
@@ -32,7 +33,7 @@ def tables() -> tuple[dict[str, pa.Table], dict[str, list[int | None]]]:
 
 
 @pytest.mark.parametrize("buckets", [pytest.param(1, marks=pytest.mark.long), 7])
-def test_each_result_comes_once(spark, tmp_path: Path, buckets: int):
+def test_each_result_comes_once(spark: SparkSession, tmp_path: Path, buckets: int) -> None:
     made, ticks = tables()
     expected = expected_ids(made, ticks, ON, dict.fromkeys(made, WINDOW_US))
     assert len(expected) > 100
@@ -60,12 +61,12 @@ def test_each_result_comes_once(spark, tmp_path: Path, buckets: int):
 
 
 @pytest.mark.parametrize("partitions", [2, 3, 7, 200])
-def test_partitions_are_where_spark_puts_them(spark, partitions: int):
+def test_partitions_are_where_spark_puts_them(spark: SparkSession, partitions: int) -> None:
     told = spark.range(500).selectExpr(f"pmod(hash(cast(id AS int)), {partitions}) AS place").collect()
     assert [partition_of(i, partitions) for i in range(500)] == [row.place for row in told]
 
 
-def test_buckets_fill_partitions_evenly():
+def test_buckets_fill_partitions_evenly() -> None:
     """As many as there are buckets, a multiple of that, or a part; whoever starts a query need not know how many."""
     for buckets, partitions in ((1, 2), (2, 2), (8, 8), (8, 2), (16, 4), (4, 200), (3, 9)):
         places = [partition_of(i, partitions) for i in bucket_ids(buckets)]

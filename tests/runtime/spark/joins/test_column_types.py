@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.joins.streams import UTC, files, results, rows, run, streaming
@@ -28,7 +29,7 @@ COLUMNS = {
 }  # fmt: skip
 
 
-def test_columns_come_through(spark, tmp_path: Path):
+def test_columns_come_through(spark: SparkSession, tmp_path: Path) -> None:
     """From a batch and from a window: the rows of `b` come later."""
     one, other = rows([0, 0, 0], ["x", "y", "z"]), rows([1, 1, 1], ["x", "y", "z"])
     for name, column in COLUMNS.items():

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import thalweg as tw
@@ -33,7 +34,7 @@ def made(tmp_path: Path) -> dict[str, Files]:
     return streams
 
 
-def test_nan_and_times_compare_as_in_spark(spark, tmp_path: Path):
+def test_nan_and_times_compare_as_in_spark(spark: SparkSession, tmp_path: Path) -> None:
     streams = made(tmp_path)
     join = tw.join(f"a.k = b.k AND {CONDITION}", "1 minute", "ts")
     frames = {alias: each.finished(spark) for alias, each in streams.items()}
@@ -47,7 +48,7 @@ def test_nan_and_times_compare_as_in_spark(spark, tmp_path: Path):
     assert ids(local, "ab") == wanted
 
 
-def test_a_row_that_overflows_fails_the_run(spark, tmp_path: Path):
+def test_a_row_that_overflows_fails_the_run(spark: SparkSession, tmp_path: Path) -> None:
     join = tw.join("a.k = b.k AND (a.id + b.id) * 9223372036854775807 > 0", "1 minute", "ts")
     streams = made(tmp_path)
     joined = join(**streaming(spark, streams))  # nothing is wrong with the plan

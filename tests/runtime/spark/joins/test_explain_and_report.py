@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
 import thalweg as tw
 from tests.runtime.spark.joins.streams import files, frame, rows, run, streaming
 from tests.runtime.spark.waiting import wait_until
@@ -11,7 +13,7 @@ from tests.runtime.spark.waiting import wait_until
 ON = "a.k = b.k AND b.m = c.m"
 
 
-def test_explain(spark, tmp_path: Path):
+def test_explain(spark: SparkSession, tmp_path: Path) -> None:
     table = rows([0]).append_column("m", [[1]])
     streams = files(tmp_path, {alias: [table] for alias in "abc"})
     join = tw.join(
@@ -45,7 +47,7 @@ def test_explain(spark, tmp_path: Path):
     assert "  finished data: read in the order of time, one bucket after the other; no row is late" in lines
 
 
-def test_the_report_of_a_stream_and_of_finished_data(spark, tmp_path: Path):
+def test_the_report_of_a_stream_and_of_finished_data(spark: SparkSession, tmp_path: Path) -> None:
     join = tw.join(on="a.k = b.k", window="5 seconds", time="ts")
     assert "Nothing has run yet" in str(join.report())
     parts = {"a": [rows([0, 1, 2]), rows([20], first_id=3)], "b": [rows([1]), rows([20, 40], first_id=1)]}

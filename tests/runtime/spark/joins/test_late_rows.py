@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.joins.streams import files, frame, ids, results, rows, run, streaming
@@ -43,7 +44,7 @@ def by_hand() -> tuple[list[tuple[int, int]], dict[str, list[int]], dict[str, li
     return joined, late, no_time
 
 
-def test_late_rows_and_rows_without_time_are_set_aside(spark, tmp_path: Path):
+def test_late_rows_and_rows_without_time_are_set_aside(spark: SparkSession, tmp_path: Path) -> None:
     joined, late, no_time = by_hand()
     # the marks are 8 and 14: 8 and 14 are in time, 7.999999 and 12 are late
     assert late == {"a": [4, 7, 8, 9], "b": [8, 9]}
@@ -79,7 +80,7 @@ def lost_rows(out: pa.Table) -> list[tuple[Any, ...]]:
     return sorted(zip(*(out[name].to_pylist() for name in names), strict=True), key=repr)
 
 
-def test_late_rows_alone_are_those_beside_results(spark, tmp_path: Path):
+def test_late_rows_alone_are_those_beside_results(spark: SparkSession, tmp_path: Path) -> None:
     _, late, no_time = by_hand()
     cut = {}
     for alias, times in (("a", A), ("b", B)):
@@ -120,7 +121,7 @@ def test_late_rows_alone_are_those_beside_results(spark, tmp_path: Path):
     assert pa.Table.from_batches(here).column_names == finished.column_names
 
 
-def test_a_stream_and_a_table_lose_the_same_rows_as_here(spark, tmp_path: Path):
+def test_a_stream_and_a_table_lose_the_same_rows_as_here(spark: SparkSession, tmp_path: Path) -> None:
     """With one stream, micro-batches are the rounds of this process. The table is not read for late rows."""
     r = random.Random(5)
     batches, number, latest, late, no_time = [], 0, float("-inf"), [], []
@@ -161,7 +162,9 @@ FAR = 80 * 365 * 86_400
 
 
 @pytest.mark.parametrize("max_ahead", ["1 day", "1 hour", None])  # the clock's day, its time, and neither
-def test_a_row_far_in_the_future_is_joined_and_nobody_follows_it(spark, tmp_path: Path, max_ahead: str | None):
+def test_a_row_far_in_the_future_is_joined_and_nobody_follows_it(
+    spark: SparkSession, tmp_path: Path, max_ahead: str | None
+) -> None:
     """Both streams have one; then `b` is ahead of `a`, which is in order."""
     streams = files(
         tmp_path,
@@ -182,7 +185,7 @@ def test_a_row_far_in_the_future_is_joined_and_nobody_follows_it(spark, tmp_path
 
 
 @pytest.mark.parametrize("idle_after", ["1 hour", "1 millisecond"])
-def test_a_stream_that_stops_is_let_go_only_when_asked(spark, tmp_path: Path, idle_after: str):
+def test_a_stream_that_stops_is_let_go_only_when_asked(spark: SparkSession, tmp_path: Path, idle_after: str) -> None:
     """`b` has nothing in the second micro-batch, and is late in the third."""
     streams = files(tmp_path, {"a": [rows([0, 1])], "b": [rows([0])]})
     join = tw.join(on="a.k = b.k", window="5 seconds", time="ts", idle_after=idle_after)

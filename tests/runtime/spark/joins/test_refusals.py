@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import thalweg as tw
@@ -22,14 +23,14 @@ POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 
 
 @pytest.fixture
-def pair(spark):
+def pair(spark: SparkSession):
     """Two streams with `ts`, `k` and a whole number `n`."""
     ticks = spark.readStream.format("rate").load().select(F.col("timestamp").alias("ts"), F.col("value").alias("k"))
     return {"a": ticks, "b": ticks}
 
 
 @pytest.fixture
-def conf(spark) -> Iterator:
+def conf(spark: SparkSession) -> Iterator:
     """Sets what is put back afterwards."""
     before = {}
 
@@ -46,19 +47,19 @@ def simple(**settings) -> tw.Join:
     return tw.join(**{"on": "a.k = b.k", "window": "5 seconds", "time": "ts", **settings})
 
 
-def test_a_state_store_that_cannot_hold_the_windows(pair, conf):
+def test_a_state_store_that_cannot_hold_the_windows(pair, conf) -> None:
     conf(PROVIDER, HDFS)
     with pytest.raises(PlanError, match=r"uses \S+HDFSBackedStateStoreProvider.*spark\.conf\.set\(.*RocksDB"):
         simple()(**pair)
 
 
-def test_a_watermark_that_follows_the_fastest_stream(pair, conf):
+def test_a_watermark_that_follows_the_fastest_stream(pair, conf) -> None:
     conf(POLICY, "max")
     with pytest.raises(PlanError, match=r'is \'max\'.*late.*spark\.conf\.set\("\S+", "min"\)'):
         simple()(**pair)
 
 
-def test_a_watermark_on_a_column_that_is_gone(spark, pair):
+def test_a_watermark_on_a_column_that_is_gone(spark: SparkSession, pair) -> None:
     marked = pair["a"].withColumn("seen", F.col("ts")).withWatermark("seen", "1 second").drop("seen")
     with pytest.raises(PlanError, match=r"b has a watermark on a column that was dropped.*set it on ts, or remove"):
         simple()(a=pair["a"], b=marked)
@@ -70,7 +71,7 @@ def test_a_watermark_on_a_column_that_is_gone(spark, pair):
     simple()(a=named, b=pair["b"].withColumn("EventTimeWatermark", F.lit(1)))
 
 
-def test_finished_data_beside_streams_is_taken_as_a_table(spark, pair):
+def test_finished_data_beside_streams_is_taken_as_a_table(spark: SparkSession, pair) -> None:
     finished = spark.range(3).select(F.current_timestamp().alias("ts"), F.col("id").alias("k"))
     join = simple(on="a.k = b.k AND a.k = c.k", window={"a": "5 seconds", "b": "5 seconds"})
     with pytest.warns(
@@ -88,12 +89,12 @@ def test_finished_data_beside_streams_is_taken_as_a_table(spark, pair):
         simple(on="a.k = d.k")(a=pair["a"], d=finished)
 
 
-def test_whole_numbers_as_times_of_streams(pair):
+def test_whole_numbers_as_times_of_streams(pair) -> None:
     with pytest.raises(PlanError, match=r"time=.*TIMESTAMP or TIMESTAMP_NTZ; use F\.timestamp_micros"):
         simple(time="k", window=5)(**pair)
 
 
-def test_streams_that_do_not_fit_the_conditions(spark, pair):
+def test_streams_that_do_not_fit_the_conditions(spark: SparkSession, pair) -> None:
     join = simple()
     with pytest.raises(PlanError, match=r"'bb' is not a stream in on='a\.k = b\.k'.*did you mean 'b'"):
         join(**pair, bb=pair["b"])
@@ -105,7 +106,7 @@ def test_streams_that_do_not_fit_the_conditions(spark, pair):
         join(a=pair["a"], b=pair["b"].withColumnRenamed("k", "key"))
 
 
-def test_a_stream_as_a_table(pair):
+def test_a_stream_as_a_table(pair) -> None:
     with pytest.raises(PlanError, match=r"b is a stream, but window= or time= leaves it out; add 'b': \.\.\. there"):
         simple(window={"a": "5 seconds"})(**pair)
     with pytest.raises(PlanError, match="time="):
@@ -121,7 +122,7 @@ def failure(df, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("which", ["its window", pytest.param("all four", marks=pytest.mark.long)])
-def test_a_checkpoint_of_another_join(spark, tmp_path: Path, which: str):
+def test_a_checkpoint_of_another_join(spark: SparkSession, tmp_path: Path, which: str) -> None:
     streams = files(tmp_path, {alias: [rows([0, 1])] for alias in "ab"})
     run(simple(buckets=2)(**streaming(spark, streams)), tmp_path)
     for files_of_one in streams.values():
@@ -156,7 +157,9 @@ def test_a_checkpoint_of_another_join(spark, tmp_path: Path, which: str):
         ),
     ],
 )
-def test_limits_fail_the_query_and_say_at_what(spark, tmp_path: Path, settings: dict[str, int], said: str):
+def test_limits_fail_the_query_and_say_at_what(
+    spark: SparkSession, tmp_path: Path, settings: dict[str, int], said: str
+) -> None:
     keys = ["common"] * 40 + [f"key {n}" for n in range(60)]
     streams = files(tmp_path, {alias: [rows([0] * 100, keys)] for alias in "ab"})
     error = failure(simple(**settings)(**streaming(spark, streams)), tmp_path)

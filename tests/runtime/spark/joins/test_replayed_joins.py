@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.deployments.join_files import ALIASES, ROWS_A_FILE, expected_results, write_streams
@@ -20,14 +21,14 @@ NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 
 @pytest.fixture
-def only_batches_with_rows(spark) -> Iterator[None]:
+def only_batches_with_rows(spark: SparkSession) -> Iterator[None]:
     """So that the last one is one that can be seen."""
     spark.conf.set(NO_DATA, "false")
     yield
     spark.conf.unset(NO_DATA)
 
 
-def run(spark, folder: Path, j: tw.Join) -> None:
+def run(spark: SparkSession, folder: Path, j: tw.Join) -> None:
     query = start(spark, folder, j)
     try:
         assert query.awaitTermination(120), "the stream did not end"
@@ -66,7 +67,9 @@ def starts_of(events: Path, batch: int) -> list[str | None]:
 @pytest.mark.slow
 @pytest.mark.timeout(400)  # up to four starts of a query, on a machine that may be busy
 @pytest.mark.parametrize("times", [1, pytest.param(3, marks=pytest.mark.long)])
-def test_a_batch_that_is_run_again_and_again(spark, tmp_path: Path, only_batches_with_rows: None, times: int):
+def test_a_batch_that_is_run_again_and_again(
+    spark: SparkSession, tmp_path: Path, only_batches_with_rows: None, times: int
+) -> None:
     write_streams(tmp_path / "in", 3)
     events, checkpoint = tmp_path / "events.jsonl", tmp_path / "checkpoint"
     first = join(events=events)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import Phase, given
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.long_run import examples
@@ -35,8 +36,13 @@ PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
     buckets=st.sampled_from([None, 1, 3]),
 )
 def test_streams_stopped_and_started_again(
-    spark, tmp_path_factory: pytest.TempPathFactory, case: Case, seed: int, policy: str, buckets: int | None
-):
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    case: Case,
+    seed: int,
+    policy: str,
+    buckets: int | None,
+) -> None:
     folder, r = tmp_path_factory.mktemp("streams"), random.Random(seed)
     join = tw.join(**case.arguments, policy=policy, buckets=buckets, seed=seed % 1000)
     streams = {alias: Files(folder / alias, case.streams[alias].table.schema) for alias in case.windows}
@@ -64,7 +70,7 @@ def test_streams_stopped_and_started_again(
     policy=st.sampled_from(POLICIES),
     buckets=st.sampled_from([None, 1, 3, 7]),
 )
-def test_finished_data(spark, case: Case, policy: str, buckets: int | None):
+def test_finished_data(spark: SparkSession, case: Case, policy: str, buckets: int | None) -> None:
     join = tw.join(**case.arguments, policy=policy, buckets=buckets, seed=1)
     out = join(**{alias: frame(spark, stream.table) for alias, stream in case.streams.items()})
     expected = case.expected()
@@ -84,7 +90,7 @@ def in_order(rng: np.random.Generator, rows: int, names: str) -> pa.Table:
     return pa.table({**columns, "t": pa.array(times).cast(UTC), "id": np.arange(rows)})
 
 
-def test_streams_in_order_lose_nothing_in_any_files(spark, tmp_path: Path):
+def test_streams_in_order_lose_nothing_in_any_files(spark: SparkSession, tmp_path: Path) -> None:
     """All of `a` comes in the first micro-batch, when `b` has only begun and of `c` there is nothing."""
     rng = np.random.default_rng(5)
     tables = {"a": in_order(rng, 900, "k"), "b": in_order(rng, 700, "km"), "c": in_order(rng, 800, "m")}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.runtime.joins.oracle import expected_ids
@@ -19,7 +20,7 @@ NOVEMBER_US = BEGIN_US + (238 * 24 + 3) * 60 * MINUTE_US
 
 
 @pytest.fixture
-def new_york(spark) -> Iterator[None]:
+def new_york(spark: SparkSession) -> Iterator[None]:
     spark.conf.set(ZONE, "America/New_York")
     yield
     spark.conf.set(ZONE, "UTC")
@@ -27,7 +28,9 @@ def new_york(spark) -> Iterator[None]:
 
 # as wall clock of New York, 02:00 to 03:00 of that day never was; as instants, 05:00 to 07:00 UTC is twice 1 o'clock
 @pytest.mark.parametrize(("kind", "begin"), [(NTZ, BEGIN_US), (UTC, NOVEMBER_US)], ids=["ntz", "instants"])
-def test_the_zone_of_the_session_changes_nothing(spark, new_york, tmp_path: Path, kind: pa.DataType, begin: int):
+def test_the_zone_of_the_session_changes_nothing(
+    spark: SparkSession, new_york, tmp_path: Path, kind: pa.DataType, begin: int
+) -> None:
     windows = {"a": 31 * MINUTE_US, "b": 5 * MINUTE_US}
     minutes = {"a": list(range(0, 300, 7)), "b": list(range(0, 300, 11))}
     ticks = {alias: [begin + minute * MINUTE_US for minute in each] for alias, each in minutes.items()}

@@ -67,14 +67,14 @@ def task() -> Iterator[JoinTask]:
     processor._WARM.clear()
 
 
-def test_a_copy_is_warm_in_the_next_round(task: JoinTask):
+def test_a_copy_is_warm_in_the_next_round(task: JoinTask) -> None:
     worker = Worker(task)
     assert list(worker.round(a=[1])) == []
     assert list(worker.round(b=[2])) == [(1, 2)]
     assert worker.state.reads == 0
 
 
-def test_a_round_that_is_left_half_way_leaves_nothing(task: JoinTask):
+def test_a_round_that_is_left_half_way_leaves_nothing(task: JoinTask) -> None:
     """Its rows are in the copy, and the state knows nothing of them: run again, they must be joined once."""
     worker = Worker(task)
     list(worker.round(a=[1]))
@@ -85,7 +85,7 @@ def test_a_round_that_is_left_half_way_leaves_nothing(task: JoinTask):
     assert sorted(worker.round(b=[4])) == [(1, 4), (3, 4)]
 
 
-def test_a_round_whose_state_was_not_kept_leaves_nothing(task: JoinTask):
+def test_a_round_whose_state_was_not_kept_leaves_nothing(task: JoinTask) -> None:
     worker = Worker(task)
     list(worker.round(a=[1]))
     before = worker.state.copy()
@@ -95,7 +95,7 @@ def test_a_round_whose_state_was_not_kept_leaves_nothing(task: JoinTask):
     assert list(worker.round(a=[3])) == [(3, 2)]
 
 
-def test_a_worker_that_fails_at_the_state_store_leaves_nothing(task: JoinTask, monkeypatch: pytest.MonkeyPatch):
+def test_a_worker_that_fails_at_the_state_store_leaves_nothing(task: JoinTask, monkeypatch: pytest.MonkeyPatch) -> None:
     worker = Worker(task)
     list(worker.round(a=[1]))
     with monkeypatch.context() as patch:
@@ -106,7 +106,7 @@ def test_a_worker_that_fails_at_the_state_store_leaves_nothing(task: JoinTask, m
     assert list(worker.round(a=[3])) == [(3, 2)]
 
 
-def test_two_queries_of_one_join_do_not_share_copies(task: JoinTask):
+def test_two_queries_of_one_join_do_not_share_copies(task: JoinTask) -> None:
     """Also not where their rounds alternate in one worker, which sees only their states."""
     one, other = Worker(task), Worker(task)
     list(one.round(a=[1]))
@@ -115,7 +115,9 @@ def test_two_queries_of_one_join_do_not_share_copies(task: JoinTask):
     assert list(other.round(b=[8])) == [(7, 8)]
 
 
-def test_copies_that_are_too_large_together_go_the_oldest_first(task: JoinTask, monkeypatch: pytest.MonkeyPatch):
+def test_copies_that_are_too_large_together_go_the_oldest_first(
+    task: JoinTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(processor, "memory_share", lambda: 1)
     first, second = Worker(replace(task, identity="first")), Worker(replace(task, identity="second"))
     list(first.round(a=[1]))
@@ -125,7 +127,7 @@ def test_copies_that_are_too_large_together_go_the_oldest_first(task: JoinTask, 
     assert first.state.reads == 1
 
 
-def test_the_state_of_another_join_is_refused(task: JoinTask):
+def test_the_state_of_another_join_is_refused(task: JoinTask) -> None:
     worker = Worker(task)
     list(worker.round(a=[1]))
     plan = JoinPlan.of("a.k = b.k", "20 seconds", "ts", "0 seconds")
@@ -134,7 +136,7 @@ def test_the_state_of_another_join_is_refused(task: JoinTask):
         list(worker.round(b=[2]))
 
 
-def test_what_a_worker_gives_is_backed_by_arrow(task: JoinTask):
+def test_what_a_worker_gives_is_backed_by_arrow(task: JoinTask) -> None:
     frame = processor._frame(task.row())
     assert all(isinstance(kind, pd.ArrowDtype) for kind in frame.dtypes)
     assert isinstance(frame, pd.DataFrame)
@@ -142,7 +144,7 @@ def test_what_a_worker_gives_is_backed_by_arrow(task: JoinTask):
     assert value is pd.NA
 
 
-def test_the_state_of_a_query_of_another_id_is_refused(task: JoinTask, monkeypatch: pytest.MonkeyPatch):
+def test_the_state_of_a_query_of_another_id_is_refused(task: JoinTask, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its rows were spread over buckets by a salt of that id: rows of one key would not meet."""
     worker = Worker(task)
     monkeypatch.setattr(processor, "name_of", lambda context: {"query": "one", "start": "first"})

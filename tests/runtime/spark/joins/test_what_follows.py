@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import thalweg as tw
@@ -23,7 +24,9 @@ def seconds(times: list[float], kind: pa.DataType = UTC) -> pa.Table:
 
 
 @pytest.mark.parametrize("kind", [UTC, NTZ], ids=["timestamp", "ntz"])
-def test_a_window_aggregate_has_the_windows_that_are_closed(spark, tmp_path: Path, kind: pa.DataType):
+def test_a_window_aggregate_has_the_windows_that_are_closed(
+    spark: SparkSession, tmp_path: Path, kind: pa.DataType
+) -> None:
     tables = {"a": seconds([n / 2 for n in range(100)], kind), "b": seconds([n / 3 for n in range(120)], kind)}
     joined = expected(tables, "a.k = b.k", dict.fromkeys(tables, WINDOW_US), time="ts")
     assert joined.num_rows > 100
@@ -43,7 +46,7 @@ def test_a_window_aggregate_has_the_windows_that_are_closed(spark, tmp_path: Pat
     assert sorted(zip(out["start"].cast(pa.int64()).to_pylist(), out["count"].to_pylist(), strict=True)) == closed
 
 
-def test_two_joins_in_a_row(spark, tmp_path: Path):
+def test_two_joins_in_a_row(spark: SparkSession, tmp_path: Path) -> None:
     """And a stream with a watermark of its user's: Spark fails queries that set one again, in their second
     micro-batch."""
     tables = {alias: seconds([n * step for n in range(40)]) for alias, step in (("a", 0.5), ("b", 0.4), ("c", 0.6))}

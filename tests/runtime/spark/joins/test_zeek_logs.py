@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.conftest import REPOSITORY
@@ -75,7 +76,9 @@ def told(out: pa.Table) -> list[tuple[int, ...]]:
         pytest.param("all of them", MANY, marks=[pytest.mark.slow, pytest.mark.long]),
     ],
 )
-def test_hosts_that_ask_for_a_name_connect_to_it_and_are_weird(spark, tmp_path: Path, which: str, micro_batches: int):
+def test_hosts_that_ask_for_a_name_connect_to_it_and_are_weird(
+    spark: SparkSession, tmp_path: Path, which: str, micro_batches: int
+) -> None:
     tables = logs(EXTRACT if which == "two minutes" else whole())
     busiest = tables["weird"]["id_orig_h"].value_counts().field("counts").to_pylist()
     assert max(busiest) > 0.9 * sum(busiest), "skewed"
@@ -96,7 +99,7 @@ def test_hosts_that_ask_for_a_name_connect_to_it_and_are_weird(spark, tmp_path: 
         assert told(join(buckets=3)(**finished).toArrow()) == right
 
 
-def test_the_extract_is_what_its_readme_says():
+def test_the_extract_is_what_its_readme_says() -> None:
     for alias, table in logs(EXTRACT).items():
         assert table.num_rows > 100
         times = table["ts"].to_pylist()

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.kernels.aggregates_oracle import in_ticks, rows
@@ -31,7 +32,7 @@ FEW = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
 @pytest.fixture
-def zone(spark):
+def zone(spark: SparkSession):
     """A function that sets the session's time zone, which is restored at the end."""
     yield lambda name: spark.conf.set(ZONE, name)
     spark.conf.set(ZONE, "UTC")
@@ -39,7 +40,7 @@ def zone(spark):
 
 @examples(4, long=100, suppress_health_check=FEW)
 @given(case=cases(spark=True), zone_name=st.sampled_from(ZONES))
-def test_finished_data(spark, zone, case: Case, zone_name: str):
+def test_finished_data(spark: SparkSession, zone, case: Case, zone_name: str) -> None:
     zone(zone_name)
     out = aggregate(frame(spark, case.table), case.spec).toArrow()
     assert out.schema.names == list(case.spec.output_names)
@@ -49,7 +50,7 @@ def test_finished_data(spark, zone, case: Case, zone_name: str):
 
 @examples(2, long=40, suppress_health_check=FEW)
 @given(case=cases(spark=True, begin=BEGIN_US), zone_name=st.sampled_from(ZONES))
-def test_streams(spark, zone, case: Case, zone_name: str):
+def test_streams(spark: SparkSession, zone, case: Case, zone_name: str) -> None:
     zone(zone_name)
     # in milliseconds, as Spark's watermarks are
     ticks = [None if tick is None else BEGIN_US + (tick - BEGIN_US) * 1000 for tick in case.ticks]
@@ -81,8 +82,8 @@ def _types(schema: pa.Schema | pa.Table) -> list[tuple[str, str]]:
     ids=["ntz", "instants", "half hours", "numbers"],
 )
 def test_windows_of_seven_minutes_when_hours_occur_twice(
-    spark, zone, tmp_path: Path, kind: pa.DataType, zone_name: str
-):
+    spark: SparkSession, zone, tmp_path: Path, kind: pa.DataType, zone_name: str
+) -> None:
     """They begin at multiples of seven minutes since 1970 in UTC; 60 is not a multiple of seven."""
     zone(zone_name)
     minutes = [
@@ -114,7 +115,7 @@ def test_windows_of_seven_minutes_when_hours_occur_twice(
         assert sorted(tuple(row.values()) for row in in_ticks(out).to_pylist()) == rows_
 
 
-def test_an_existing_watermark_is_followed(spark, tmp_path: Path):
+def test_an_existing_watermark_is_followed(spark: SparkSession, tmp_path: Path) -> None:
     ticks = [BEGIN_US + second * 10**6 for second in (0, 5, 61, 59, 130, 131, 10, 190)]
     table = pa.table({"t": pa.array(ticks, pa.int64()).cast(UTC)})
     files = Files(tmp_path / "in", table.schema)
@@ -131,7 +132,7 @@ def test_an_existing_watermark_is_followed(spark, tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_after_a_join_its_watermark_is_followed(spark, tmp_path: Path):
+def test_after_a_join_its_watermark_is_followed(spark: SparkSession, tmp_path: Path) -> None:
     """For TIMESTAMP_NTZ, on which Spark does not let a user define a watermark."""
     ticks = [BEGIN_US + second * 10**6 for second in range(100)]
     table = pa.table({"t": pa.array(ticks, pa.int64()).cast(NTZ), "k": [n % 3 for n in range(100)]})
@@ -156,7 +157,7 @@ def test_after_a_join_its_watermark_is_followed(spark, tmp_path: Path):
     assert found == {group: count for group, count in expected.items() if group[0] + 30 * 10**6 <= ticks[-1]}
 
 
-def test_a_late_row_that_only_spark_counts(spark, tmp_path: Path):
+def test_a_late_row_that_only_spark_counts(spark: SparkSession, tmp_path: Path) -> None:
     """Second 20 is below the watermark of 30, and its window [0, 60) has not ended."""
     table = pa.table({"t": pa.array([BEGIN_US + s * 10**6 for s in (30, 20, 70)], pa.int64()).cast(UTC)})
     files = Files(tmp_path / "in", table.schema)
@@ -166,7 +167,7 @@ def test_a_late_row_that_only_spark_counts(spark, tmp_path: Path):
     assert results(spark, tmp_path)["agg 0"].to_pylist() == [2]
 
 
-def test_what_is_refused(spark, tmp_path: Path):
+def test_what_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     table = pa.table({"t": pa.array([BEGIN_US], pa.int64()).cast(UTC), "x": ["a"]})
     files = Files(tmp_path / "in", table.schema)
     files.add(table)
@@ -183,7 +184,7 @@ def test_what_is_refused(spark, tmp_path: Path):
         aggregate(files.stream(spark), replace(spec, time="x"))
 
 
-def test_a_sum_that_does_not_fit_raises(spark):
+def test_a_sum_that_does_not_fit_raises(spark: SparkSession) -> None:
     from pyspark.errors import ArithmeticException
 
     table = pa.table({"t": pa.array([0, 1], pa.int64()).cast(UTC), "x": pa.array([2**63 - 1, 1], pa.int64())})

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.sql.three_streams import BY_K, BY_M, CHAIN, RATES, ThreeStreams
@@ -52,7 +53,7 @@ class Restarted:
         return found
 
 
-def test_a_restart_keeps_what_spreads_rows(spark, tmp_path: Path):
+def test_a_restart_keeps_what_spreads_rows(spark: SparkSession, tmp_path: Path) -> None:
     chain = Restarted(spark, tmp_path)
     first = chain.query()
     assert first.plan.join.spread_by.columns == BY_K
@@ -73,7 +74,7 @@ def test_a_restart_keeps_what_spreads_rows(spark, tmp_path: Path):
 
 
 @pytest.mark.long(sample="test_a_restart_keeps_what_spreads_rows")
-def test_a_class_chosen_by_rates_is_kept_without_them(spark, tmp_path: Path):
+def test_a_class_chosen_by_rates_is_kept_without_them(spark: SparkSession, tmp_path: Path) -> None:
     chain = Restarted(spark, tmp_path)
     told = str(chain.go_on(chain.query(**RATES)).explain())
     assert (
@@ -86,7 +87,7 @@ def test_a_class_chosen_by_rates_is_kept_without_them(spark, tmp_path: Path):
     assert "spread over buckets by b.m = c.m; a is replicated" in str(chain.go_on(again).explain())
 
 
-def test_a_checkpoint_without_a_class_was_spread_without_sizes(spark, tmp_path: Path):
+def test_a_checkpoint_without_a_class_was_spread_without_sizes(spark: SparkSession, tmp_path: Path) -> None:
     chain = Restarted(spark, tmp_path)
     chain.go_on(chain.query())
     assert json.loads(chain.pinned().read_text())["query"] == json.loads(BEGUN_BY_FORMAT_1)["query"]
@@ -103,7 +104,7 @@ def test_a_checkpoint_without_a_class_was_spread_without_sizes(spark, tmp_path: 
         chain.query().start(**chain.run)
 
 
-def test_another_condition_is_another_question(spark, tmp_path: Path):
+def test_another_condition_is_another_question(spark: SparkSession, tmp_path: Path):
     chain = Restarted(spark, tmp_path)
     text = CHAIN.replace("AND b.m", "AND odd(a.id) AND b.m")
 
@@ -133,7 +134,7 @@ def _odd(number: int) -> bool:
     return number % 2 == 1
 
 
-def test_a_checkpoint_holds_the_question_and_no_fingerprint(spark, tmp_path: Path):
+def test_a_checkpoint_holds_the_question_and_no_fingerprint(spark: SparkSession, tmp_path: Path) -> None:
     chain = Restarted(spark, tmp_path)
     query = chain.query()
     chain.go_on(query)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.joins.streams import files, rows
@@ -12,7 +13,7 @@ from tests.runtime.spark.joins.streams import files, rows
 JOINED = "SELECT a.id AS a, b.id AS b FROM a, b WHERE a.k = b.k AND small(a.id) WINDOW 5 SECONDS"
 
 
-def session(spark, tmp_path: Path) -> tw.Session:
+def session(spark: SparkSession, tmp_path: Path) -> tw.Session:
     """Files are micro-batches. After the second one the watermark is at 20 seconds."""
     streams = files(tmp_path, {
         "a": [rows([0, 1]), rows([20, None], first_id=2), rows([3, 21, 4], first_id=4)],
@@ -25,7 +26,7 @@ def session(spark, tmp_path: Path) -> tw.Session:
     return s
 
 
-def test_late_rows_of_a_started_join(spark, tmp_path: Path):
+def test_late_rows_of_a_started_join(spark: SparkSession, tmp_path: Path) -> None:
     late = session(spark, tmp_path).query(JOINED).late()
     assert late.isStreaming
     assert late.columns == ["a_ts", "a_k", "a_id", "b_ts", "b_k", "b_id", "lost"]
@@ -38,13 +39,13 @@ def test_late_rows_of_a_started_join(spark, tmp_path: Path):
     ]  # fmt: skip
 
 
-def test_spark_keeps_no_late_rows_of_groups(spark, tmp_path: Path):
+def test_spark_keeps_no_late_rows_of_groups(spark: SparkSession, tmp_path: Path) -> None:
     s = session(spark, tmp_path)
     with pytest.raises(tw.PlanError, match=r"only counts them \(numRowsDroppedByWatermark"):
         s.query("SELECT count(*) AS n FROM a GROUP BY TUMBLE(1 MINUTE)").late()
 
 
-def test_nothing_is_late_where_nothing_is_kept(spark):
+def test_nothing_is_late_where_nothing_is_kept(spark: SparkSession) -> None:
     s = tw.session(spark)
     s.stream("a", spark.createDataFrame(rows([5, 1])), time="ts")
     for text in ("SELECT id FROM a", "SELECT count(*) AS n FROM a GROUP BY TUMBLE(1 MINUTE)"):

@@ -8,25 +8,26 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.joins.streams import Files, files, rows
 from tests.runtime.spark.waiting import wait_until
 
 
-def on_spark(spark, streams: dict[str, Files]) -> tw.Session:
+def on_spark(spark: SparkSession, streams: dict[str, Files]) -> tw.Session:
     s = tw.session(spark)
     for name, each in streams.items():
         s.stream(name, each.stream(spark), time="ts")
     return s
 
 
-def jvm_folder(spark) -> str:
+def jvm_folder(spark: SparkSession) -> str:
     """By which Spark resolves a relative path; the test may run in another one."""
     return str(spark._jvm.java.lang.System.getProperty("user.dir"))
 
 
-def test_a_checkpoint_in_use_is_refused_however_it_is_written(spark, tmp_path: Path):
+def test_a_checkpoint_in_use_is_refused_however_it_is_written(spark: SparkSession, tmp_path: Path) -> None:
     """Also for another session of Thalweg, another session of Spark, and where plain Spark uses it."""
     streams = files(tmp_path, {"a": [rows([0])]})
     place = tmp_path / "a checkpoint [1]"
@@ -56,7 +57,7 @@ def test_a_checkpoint_in_use_is_refused_however_it_is_written(spark, tmp_path: P
     assert handle.id == first.id
 
 
-def test_a_query_that_failed_gives_its_checkpoint_free(spark, tmp_path: Path):
+def test_a_query_that_failed_gives_its_checkpoint_free(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0])]})
     s = on_spark(spark, streams)
     run = {"format": "noop", "trigger": "availableNow", "checkpoint": tmp_path / "checkpoint"}
@@ -65,7 +66,7 @@ def test_a_query_that_failed_gives_its_checkpoint_free(spark, tmp_path: Path):
             s.query("SELECT 1 / id AS x FROM a", name="fails").start(**run).awaitTermination()
 
 
-def test_a_checkpoint_of_plain_spark_in_use_is_refused(spark, tmp_path: Path):
+def test_a_checkpoint_of_plain_spark_in_use_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0])]})
     place = str(tmp_path / "checkpoint")
     plain = streams["a"].stream(spark).writeStream.format("noop").option("checkpointLocation", place).start()
@@ -87,7 +88,9 @@ def test_a_checkpoint_of_plain_spark_in_use_is_refused(spark, tmp_path: Path):
         ("out/data", "{abs}/out", "is inside the checkpoint"),
     ],
 )
-def test_results_and_checkpoint_in_one_folder_are_refused(spark, tmp_path: Path, path: str, checkpoint: str, says: str):
+def test_results_and_checkpoint_in_one_folder_are_refused(
+    spark: SparkSession, tmp_path: Path, path: str, checkpoint: str, says: str
+) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
     here = os.path.relpath(tmp_path, jvm_folder(spark))
     path, checkpoint = (
@@ -100,7 +103,7 @@ def test_results_and_checkpoint_in_one_folder_are_refused(spark, tmp_path: Path,
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a", "link"]
 
 
-def test_a_hidden_checkpoint_among_the_results_is_none_of_them(spark, tmp_path: Path):
+def test_a_hidden_checkpoint_among_the_results_is_none_of_them(spark: SparkSession, tmp_path: Path) -> None:
     query = on_spark(spark, files(tmp_path, {"a": [rows([0, 1])]})).query("SELECT id FROM a")
     run = {"path": tmp_path / "out", "checkpoint": tmp_path / "out" / "_checkpoint", "trigger": "availableNow"}
     query.start(**run).awaitTermination()
@@ -112,7 +115,7 @@ def _very_slow(number: int) -> int:
     return number
 
 
-def test_a_job_on_finished_data_can_be_stopped(spark, tmp_path: Path):
+def test_a_job_on_finished_data_can_be_stopped(spark: SparkSession, tmp_path: Path) -> None:
     s = tw.session(spark)
     s.stream("a", files(tmp_path, {"a": [rows([0, 1, 2])]})["a"].finished(spark), time="ts")
     s.function("very_slow", _very_slow, "bigint")

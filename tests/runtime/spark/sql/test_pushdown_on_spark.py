@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 
@@ -16,7 +17,7 @@ ROWS = 100
 
 
 @pytest.fixture(scope="module")
-def session(spark, tmp_path_factory: pytest.TempPathFactory) -> tw.Session:
+def session(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tw.Session:
     folder: Path = tmp_path_factory.mktemp("pushed")
     table = pa.table(
         {
@@ -33,7 +34,7 @@ def session(spark, tmp_path_factory: pytest.TempPathFactory) -> tw.Session:
     return s
 
 
-def pushed(spark, session: tw.Session, where: str) -> str:
+def pushed(spark: SparkSession, session: tw.Session, where: str) -> str:
     df = session.query(f"SELECT id FROM a WHERE {where}", policy="auto").dataframe()
     spark.conf.set("spark.sql.maxMetadataStringLength", 10_000)  # else the list is cut off
     try:
@@ -55,13 +56,13 @@ def pushed(spark, session: tw.Session, where: str) -> str:
     ],
 )
 def test_comparisons_with_literals_of_every_type_are_pushed(
-    spark, session: tw.Session, where: str, expected: list[str]
-):
+    spark: SparkSession, session: tw.Session, where: str, expected: list[str]
+) -> None:
     found = pushed(spark, session, where)
     assert all(each in found for each in expected), found
 
 
-def test_cheap_conditions_go_first_and_raising_ones_stay(session: tw.Session):
+def test_cheap_conditions_go_first_and_raising_ones_stay(session: tw.Session) -> None:
     q = session.query("SELECT id FROM a WHERE lower(kind) = 'good' AND id > 90 AND 10 DIV id < 2 AND x < 99")
     assert q.dataframe().count() == len([n for n in range(91, 99) if n % 2])
     (order,) = [section.native.order for _, report in q.report().parts for section in report.sections]

@@ -7,6 +7,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.joins.streams import files, rows
@@ -32,7 +33,7 @@ def sorted_rows(table: pa.Table) -> list[tuple]:
 
 
 @pytest.mark.parametrize("text", QUERIES)
-def test_guards_hold_on_spark(spark, text: str):
+def test_guards_hold_on_spark(spark: SparkSession, text: str) -> None:
     here, there = tw.session(), tw.session(spark)
     here.stream("s", S, time="ts")
     here.table("t", T)
@@ -50,7 +51,7 @@ def test_guards_hold_on_spark(spark, text: str):
         assert sorted(other.sql(theirs).fetchall()) == expected
 
 
-def test_a_key_that_is_the_time_keeps_its_watermark(spark, tmp_path: Path):
+def test_a_key_that_is_the_time_keeps_its_watermark(spark: SparkSession, tmp_path: Path) -> None:
     """Spark would give out no group of a stream without one."""
     streams = files(tmp_path, {"a": [rows([0, 1, 1], [1, 1, 5]), rows([200], [1])]})
     s = tw.session(spark)

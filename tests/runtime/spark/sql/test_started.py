@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.joins.streams import Files, files, rows
@@ -14,7 +15,7 @@ from tests.runtime.spark.waiting import wait_until
 JOIN = "SELECT a.id AS a, b.id AS b FROM a, b WHERE a.k = b.k WINDOW 5 SECONDS"
 
 
-def on_spark(spark, streams: dict[str, Files], **statistics) -> tw.Session:
+def on_spark(spark: SparkSession, streams: dict[str, Files], **statistics) -> tw.Session:
     s = tw.session(spark)
     for name, each in streams.items():
         s.stream(name, each.stream(spark), time="ts", **statistics.get(name, {}))
@@ -26,7 +27,7 @@ def found(folder: Path) -> list[tuple]:
     return sorted(tuple(row.values()) for row in table.to_pylist())
 
 
-def test_a_restart_goes_on_and_another_query_is_refused(spark, tmp_path: Path):
+def test_a_restart_goes_on_and_another_query_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0, 3])], "b": [rows([1])]})
     run = {"path": str(tmp_path / "out"), "checkpoint": str(tmp_path / "checkpoint"), "trigger": "availableNow"}
     first = on_spark(spark, streams).query(JOIN, name="pairs").start(**run)
@@ -56,7 +57,7 @@ def test_a_restart_goes_on_and_another_query_is_refused(spark, tmp_path: Path):
         other.start(**run)
 
 
-def test_a_checkpoint_of_a_query_without_a_session_is_refused(spark, tmp_path: Path):
+def test_a_checkpoint_of_a_query_without_a_session_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0, 3])]})
     run = {"path": str(tmp_path / "out"), "checkpoint": str(tmp_path / "checkpoint"), "trigger": "availableNow"}
     plain = streams["a"].stream(spark).select("id").writeStream.trigger(availableNow=True)
@@ -66,7 +67,7 @@ def test_a_checkpoint_of_a_query_without_a_session_is_refused(spark, tmp_path: P
         query.start(**run)
 
 
-def test_checkpoints_of_the_spark_configuration_are_bound_too(spark, tmp_path: Path):
+def test_checkpoints_of_the_spark_configuration_are_bound_too(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0, 3])]})
     s = on_spark(spark, streams)
     run = {"path": str(tmp_path / "out"), "trigger": "availableNow"}
@@ -82,7 +83,7 @@ def test_checkpoints_of_the_spark_configuration_are_bound_too(spark, tmp_path: P
         spark.conf.unset("spark.sql.streaming.checkpointLocation")
 
 
-def test_a_handle_is_asked_as_spark_s_own(spark, tmp_path: Path):
+def test_a_handle_is_asked_as_spark_s_own(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0, 3])], "b": [rows([1])]})
     s = on_spark(spark, streams)
     query = s.query(JOIN, name="pairs")
@@ -106,7 +107,7 @@ def test_a_handle_is_asked_as_spark_s_own(spark, tmp_path: Path):
     s.query(JOIN, name="pairs").start(format="noop", trigger={"availableNow": True}).awaitTermination()
 
 
-def test_a_sink_that_needs_a_checkpoint_says_so(spark, tmp_path: Path):
+def test_a_sink_that_needs_a_checkpoint_says_so(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0])]})
     query = on_spark(spark, streams).query("SELECT id FROM a")
     with pytest.raises(tw.PlanError, match="checkpoint="):
@@ -115,7 +116,7 @@ def test_a_sink_that_needs_a_checkpoint_says_so(spark, tmp_path: Path):
         query.start()
 
 
-def test_a_query_that_fails_tells_why(spark, tmp_path: Path):
+def test_a_query_that_fails_tells_why(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0, 1])]})
     handle = (
         on_spark(spark, streams).query("SELECT 1 / (id - 1) AS x FROM a").start(format="noop", trigger="availableNow")
@@ -125,7 +126,7 @@ def test_a_query_that_fails_tells_why(spark, tmp_path: Path):
     assert "DIVIDE_BY_ZERO" in str(handle.exception())
 
 
-def test_finished_data_are_written_once(spark, tmp_path: Path):
+def test_finished_data_are_written_once(spark: SparkSession, tmp_path: Path) -> None:
     s = tw.session(spark)
     s.stream("a", files(tmp_path, {"a": [rows([0, 1, 2])]})["a"].finished(spark), time="ts")
     handle = s.query("SELECT id FROM a WHERE id > 0").start(path=str(tmp_path / "out"))
@@ -135,7 +136,7 @@ def test_finished_data_are_written_once(spark, tmp_path: Path):
         s.query("SELECT id FROM a").start(path=str(tmp_path / "again"), checkpoint=str(tmp_path / "checkpoint"))
 
 
-def test_rows_windows_are_refused_on_spark_with_the_remedy(spark, tmp_path: Path):
+def test_rows_windows_are_refused_on_spark_with_the_remedy(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0])], "b": [rows([0])]})
     s = on_spark(spark, streams)
     with pytest.raises(tw.SqlError, match=r"line 1, column 18: a \[ROWS 5\].*use a time window"):
@@ -144,7 +145,7 @@ def test_rows_windows_are_refused_on_spark_with_the_remedy(spark, tmp_path: Path
         s.query("SELECT count(DISTINCT k) FROM a [RANGE 1 SECOND]")
 
 
-def test_spark_without_ansi_or_in_another_zone_is_told(spark, tmp_path: Path):
+def test_spark_without_ansi_or_in_another_zone_is_told(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0])]})
     s = on_spark(spark, streams)
     try:
@@ -161,7 +162,7 @@ def test_spark_without_ansi_or_in_another_zone_is_told(spark, tmp_path: Path):
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
-def test_a_start_that_fails_leaves_the_checkpoint_free(spark, tmp_path: Path):
+def test_a_start_that_fails_leaves_the_checkpoint_free(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0, 1])]})
     checkpoint = str(tmp_path / "checkpoint")
     with pytest.raises(tw.PlanError, match=r"Spark refuses this query"):
@@ -171,7 +172,7 @@ def test_a_start_that_fails_leaves_the_checkpoint_free(spark, tmp_path: Path):
     assert found(tmp_path / "out") == [(1,), (2,)]
 
 
-def test_only_what_changes_the_state_is_refused(spark, tmp_path: Path):
+def test_only_what_changes_the_state_is_refused(spark: SparkSession, tmp_path: Path):
     """Rows on which a function raises that is not declared safe are kept with what it raised."""
     streams = files(tmp_path, {"a": [rows([0, 3])], "b": [rows([1])]})
     run = {"format": "noop", "checkpoint": str(tmp_path / "checkpoint"), "trigger": "availableNow"}
@@ -192,7 +193,7 @@ def _ok(number: int) -> bool:
     return number >= 0
 
 
-def test_every_part_of_a_query_is_looked_at_for_times_of_a_zone(spark, tmp_path: Path):
+def test_every_part_of_a_query_is_looked_at_for_times_of_a_zone(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0])], "b": [rows([0])]})
     s = on_spark(spark, streams)
     try:
@@ -212,7 +213,7 @@ def test_every_part_of_a_query_is_looked_at_for_times_of_a_zone(spark, tmp_path:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
-def test_functions_of_literals_run_on_spark(spark, tmp_path: Path):
+def test_functions_of_literals_run_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     s = tw.session(spark)
     s.stream("a", files(tmp_path, {"a": [rows([0, 1, 2])]})["a"].finished(spark), time="ts")
     s.function("inc", _inc, "bigint")
@@ -224,7 +225,7 @@ def _inc(number: int) -> int:
     return number + 1
 
 
-def test_finished_data_are_refused_if_a_window_would_be_lost(spark, tmp_path: Path):
+def test_finished_data_are_refused_if_a_window_would_be_lost(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0])], "b": [rows([0])]})
     s = tw.session(spark)
     s.stream("a", streams["a"].stream(spark), time="ts")
@@ -234,7 +235,7 @@ def test_finished_data_are_refused_if_a_window_would_be_lost(spark, tmp_path: Pa
     assert s.query("SELECT id FROM b").dataframe().count() == 1
 
 
-def test_a_checkpoint_that_is_in_use_is_not_taken_from_a_query(spark, tmp_path: Path):
+def test_a_checkpoint_that_is_in_use_is_not_taken_from_a_query(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0])]})
     s = on_spark(spark, streams)
     place = str(tmp_path / "checkpoint")
@@ -260,7 +261,7 @@ def test_a_checkpoint_that_is_in_use_is_not_taken_from_a_query(spark, tmp_path: 
         s.query("SELECT id FROM a").start(path=place, checkpoint=place)
 
 
-def test_a_checkpoint_tells_the_values_it_was_begun_with(spark, tmp_path: Path):
+def test_a_checkpoint_tells_the_values_it_was_begun_with(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0])]})
     s = on_spark(spark, streams)
     run = {"format": "noop", "trigger": "availableNow", "checkpoint": str(tmp_path / "checkpoint")}
@@ -271,13 +272,13 @@ def test_a_checkpoint_tells_the_values_it_was_begun_with(spark, tmp_path: Path):
 
 
 @pytest.mark.parametrize("trigger", ["10 parsecs", "-1 seconds", {"foo": 1}, 5])
-def test_a_trigger_that_is_none_is_told(spark, tmp_path: Path, trigger):
+def test_a_trigger_that_is_none_is_told(spark: SparkSession, tmp_path: Path, trigger) -> None:
     streams = files(tmp_path, {"a": [rows([0])]})
     with pytest.raises(tw.PlanError, match=r"trigger=.*use '10 seconds', 'availableNow'"):
         on_spark(spark, streams).query("SELECT id FROM a").start(format="noop", trigger=trigger)
 
 
-def test_what_spark_raises_in_a_run_is_an_error_of_ours(spark, tmp_path: Path):
+def test_what_spark_raises_in_a_run_is_an_error_of_ours(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0, 1])]})
     s = on_spark(spark, streams)
     s.function("inverse", lambda number: 1 // number, "bigint")
@@ -304,7 +305,7 @@ def test_what_spark_raises_in_a_run_is_an_error_of_ours(spark, tmp_path: Path):
     finished.query("SELECT id FROM a").start(path=out, options={"mode": "overwrite"}).awaitTermination()
 
 
-def test_a_watermark_that_a_stream_brings_is_what_explain_tells(spark, tmp_path: Path):
+def test_a_watermark_that_a_stream_brings_is_what_explain_tells(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0])]})
     s = tw.session(spark)
     s.stream("a", streams["a"].stream(spark).withWatermark("ts", "10 seconds"), time="ts", lateness="1 hour")
@@ -315,7 +316,7 @@ def _lines(number: int) -> int:
     raise ValueError("one\n\ntwo")
 
 
-def test_finished_data_may_go_nowhere(spark, tmp_path: Path):
+def test_finished_data_may_go_nowhere(spark: SparkSession, tmp_path: Path) -> None:
     s = tw.session(spark)
     s.stream("a", files(tmp_path, {"a": [rows([0, 1])]})["a"].finished(spark), time="ts")
     s.query("SELECT id FROM a").start(format="noop").awaitTermination()
@@ -323,7 +324,7 @@ def test_finished_data_may_go_nowhere(spark, tmp_path: Path):
         s.query("SELECT id FROM a").start()
 
 
-def test_a_result_without_rows_can_be_asked_about(spark, tmp_path: Path):
+def test_a_result_without_rows_can_be_asked_about(spark: SparkSession, tmp_path: Path) -> None:
     """Spark finds on the way that nothing is left to do, and drops what would have counted."""
     s = tw.session(spark)
     s.stream("a", files(tmp_path, {"a": [rows([0, 1])]})["a"].finished(spark), time="ts")
@@ -334,7 +335,7 @@ def test_a_result_without_rows_can_be_asked_about(spark, tmp_path: Path):
     assert str(q.report())
 
 
-def test_filters_in_a_fixed_order_are_not_called_adaptive(spark, tmp_path: Path):
+def test_filters_in_a_fixed_order_are_not_called_adaptive(spark: SparkSession, tmp_path: Path) -> None:
     s = tw.session(spark)
     s.stream("a", files(tmp_path, {"a": [rows([0])]})["a"].finished(spark), time="ts")
     s.function("odd", lambda k: k % 2 == 1, "boolean", safe=True)

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import thalweg as tw
@@ -24,7 +25,7 @@ WIDE = pa.table({"ts": TIMES[:2], "k": [1, 1], **{name: [n, None] for n, name in
 
 
 @pytest.fixture(params=["plain", "raw literals"])
-def there(spark, request: pytest.FixtureRequest) -> Iterator[Any]:
+def there(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[Any]:
     """A session on Spark, with its parser as it is by default and as it can be set."""
     strange = {"spark.sql.parser.escapedStringLiterals": "true", "spark.sql.parser.quotedRegexColumnNames": "true"}
     if request.param != "plain":
@@ -76,12 +77,12 @@ WHOLE = {  # each has every n once, in any order
 
 @pytest.mark.parametrize("there", ["plain"], indirect=True)
 @pytest.mark.parametrize("clause", WHOLE)
-def test_literals_in_every_clause(there, here, clause: str):
+def test_literals_in_every_clause(there: str, here, clause: str) -> None:
     for session in (here, there):
         assert sorted(row["n"] for row in asked(session, WHOLE[clause])) == list(range(COUNT))
 
 
-def test_literals_in_all_clauses_at_once(there, here):
+def test_literals_in_all_clauses_at_once(there, here) -> None:
     """In few queries, so that Spark's parser can be tried with other settings too."""
     own = each("WHEN a.n = {n} THEN a.s = {text} AND a.s LIKE {like} AND instr(a.s, {text}) = instr({text}, a.s)", " ")
     listed, added = each("{text}"), f"a.s || {quoted_text(TEXTS[0])}"
@@ -96,26 +97,26 @@ def test_literals_in_all_clauses_at_once(there, here):
             assert sorted(row["n"] for row in asked(session, WHOLE[clause])) == list(range(COUNT))
 
 
-def test_parameters_come_back_as_they_were_given(there, here):
+def test_parameters_come_back_as_they_were_given(there, here) -> None:
     text = f"SELECT {each(':a{n} AS c{n}')}, {each('{text} AS d{n}')} FROM s WHERE s = :a0"
     for session in (here, there):
         assert [list(row.values()) for row in asked(session, text, ALL)] == [TEXTS + TEXTS]
 
 
-def test_lists_of_parameters(there, here):
+def test_lists_of_parameters(there, here) -> None:
     for session in (here, there):
         assert len(asked(session, "SELECT n FROM s WHERE s IN (:all)", {"all": TEXTS})) == COUNT
         assert not asked(session, "SELECT n FROM s WHERE s NOT IN (:all)", {"all": TEXTS})
 
 
-def test_names_of_results(there, here):
+def test_names_of_results(there, here) -> None:
     named = ", ".join(f"n + {n} AS {quoted_name(text)}" for n, text in enumerate(TEXTS))
     expected = {text: n for n, text in enumerate(TEXTS)}
     for session in (here, there):
         assert asked(session, f"SELECT {named} FROM s WHERE n = 0") == [expected]
 
 
-def test_names_of_columns(spark, here, there):
+def test_names_of_columns(spark: SparkSession, here, there) -> None:
     """In a filter, a group, a join with a table and a join of windows."""
     here.stream("w", WIDE, time="ts")
     here.table("u", WIDE.drop(["ts"]))
@@ -133,7 +134,7 @@ def test_names_of_columns(spark, here, there):
         assert grouped == expected
 
 
-def test_name_of_the_time_column_of_a_stream(spark, tmp_path: Path):
+def test_name_of_the_time_column_of_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     """Its watermark is declared by this name."""
     name = "".join(TEXTS)
     (tmp_path / "in").mkdir()
@@ -149,7 +150,7 @@ def test_name_of_the_time_column_of_a_stream(spark, tmp_path: Path):
     assert [row.n for row in spark.read.parquet(places["path"]).collect()] == [sum(range(COUNT))]
 
 
-def test_names_in_a_join_of_streams(spark, tmp_path: Path):
+def test_names_in_a_join_of_streams(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(WIDE.rename_columns([f"c{n}" for n in range(WIDE.num_columns)]), tmp_path / "1.parquet")
     plain = spark.read.parquet(str(tmp_path))
     stream = spark.readStream.schema(plain.schema).parquet(str(tmp_path)).toDF(*WIDE.column_names)
@@ -163,7 +164,7 @@ def test_names_in_a_join_of_streams(spark, tmp_path: Path):
     assert [list(row) for row in spark.read.parquet(places["path"]).collect()] == [list(range(COUNT))]
 
 
-def test_names_of_columns_that_filters_and_joins_read(spark):
+def test_names_of_columns_that_filters_and_joins_read(spark: SparkSession) -> None:
     df = spark.createDataFrame(WIDE)
     keep = tw.filters(*(tw.predicate(partial(_equals, n), name, name=f"p{n}") for n, name in enumerate(TEXTS)))
     assert df.transform(keep).count() == 1
@@ -177,7 +178,7 @@ def _equals(n: int, value: int | None) -> bool:
     return value == n
 
 
-def test_times_mean_the_same_whatever_the_word_timestamp_means(spark):
+def test_times_mean_the_same_whatever_the_word_timestamp_means(spark: SparkSession) -> None:
     """`spark.sql.timestampType` says what the word TIMESTAMP stands for in text that Spark parses."""
     s = tw.session(spark)
     s.stream("s", spark.createDataFrame(ROWS), time="ts")
