@@ -85,7 +85,7 @@ from thalweg.adapt.profiling_budget import PooledBudget, ProfilingBudget
 from thalweg.adapt.slice_length import FIRST_ROWS, MOST_ROWS, SliceLength
 from thalweg.adapt.trial_choice import choose_trial, in_doubt
 from thalweg.errors import PlanError
-from thalweg.formatting import duration
+from thalweg.formatting import durations
 from thalweg.plan.pipeline import Pipeline
 
 START, BURST = 192, 128
@@ -339,9 +339,10 @@ class Auto:
     def _reason(self, old: Walk, new: Walk) -> str:
         place = next(i for i, (was, now) in enumerate(zip(old.order, new.order, strict=True)) if was != now)
         first, second = self.pipeline.names[new.order[place]], self.pipeline.names[old.order[place]]
+        now, before = durations(new.total_ns, old.total_ns)
         text = (
-            f"{first} before {second}: a row is expected to take {duration(new.total_ns)} instead of "
-            f"{duration(old.total_ns)}, based on {self._known():,} profiled rows"
+            f"{first} before {second}: a row is expected to take {now} instead of {before}, "
+            f"based on {self._known():,} profiled rows"
         )
         return f"{self.moved}; {text}" if self.moved else text
 
