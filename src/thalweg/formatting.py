@@ -125,17 +125,33 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])
 
 
-def duration(ns: float | None) -> str:
+def duration(ns: float | None, more_digits: int = 0) -> str:
     """Format a time per row, in ns, µs or ms.
 
-    >>> duration(4.9), duration(999.7), duration(3_210.0), duration(45e6), duration(None)
-    ('5 ns', '1.0 µs', '3.2 µs', '45.0 ms', 'unknown')
+    >>> duration(4.9), duration(999.7), duration(3_210.0), duration(45e6), duration(0.2), duration(None)
+    ('5 ns', '1.0 µs', '3.2 µs', '45.0 ms', '< 1 ns', 'unknown')
     """
     if ns is None:
         return "unknown"
+    if not more_digits and 0.0 < ns < 0.5:
+        return "< 1 ns"
     if round(ns) < 1_000:
-        return f"{ns:.0f} ns"
-    return f"{ns / 1e3:,.1f} µs" if ns < 999_950 else f"{ns / 1e6:,.1f} ms"
+        return f"{ns:.{more_digits}f} ns"
+    digits = 1 + more_digits
+    return f"{ns / 1e3:,.{digits}f} µs" if ns < 999_950 else f"{ns / 1e6:,.{digits}f} ms"
+
+
+def durations(one_ns: float, other_ns: float) -> tuple[str, str]:
+    """Format two times per row to be compared, with as many digits as are needed to see which is shorter.
+
+    >>> durations(1_240.0, 1_310.0), durations(1_210.0, 1_230.0), durations(7.0, 7.0)
+    (('1.2 µs', '1.3 µs'), ('1.21 µs', '1.23 µs'), ('7 ns', '7 ns'))
+    """
+    for more_digits in range(4):
+        pair = duration(one_ns, more_digits), duration(other_ns, more_digits)
+        if pair[0] != pair[1]:
+            return pair
+    return duration(one_ns), duration(other_ns)
 
 
 def total_duration(ns: float) -> str:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from thalweg.adapt.cost_model import CostModel, Walk
 from thalweg.adapt.evidence import LEAST_DROP, LEAST_PASS
-from thalweg.formatting import duration, plural, rounded_percent
+from thalweg.formatting import duration, durations, plural, rounded_percent
 from thalweg.plan.pipeline import Pipeline
 
 SIGMAS = 4.0
@@ -90,10 +90,11 @@ def switch_reason(
         change = f"{moved}; "
     else:
         change = "" if before is None else known.change(before, model.pipeline, (first, second))
+    now, then = durations(new.total_ns, old.total_ns)
     return (
         f"{change}{names[first]} before {names[second]}: of the rows that get there, {names[first]} drops "
         f"{at_this_place(first)} and {names[second]} {at_this_place(second)}; a row is expected to take "
-        f"{duration(new.total_ns)} instead of {duration(old.total_ns)}, "
+        f"{now} instead of {then}, "
         f"based on {plural(known.profiled, 'profiled row')}"
     )
 

@@ -65,7 +65,7 @@ def test_the_phases_differ_strongly_in_what_predicates_pass() -> None:
     assert incident["alarming_words"] > 2 * day["alarming_words"]
     assert incident["not_a_robot"] < day["not_a_robot"] / 2
     assert incident["has_payload"] < day["has_payload"] / 3
-    assert incident["large_answer"] > 1.5 * day["large_answer"]
+    assert incident["large_response"] > 1.5 * day["large_response"]
 
 
 @pytest.mark.parametrize("phase", [0, 1])

@@ -33,7 +33,7 @@ class LineView:
         self._printed = done
         batch = done - 1
         if batch == race.shape.drift_at:
-            self._print("--- drift: an incident begins, robots and errors everywhere ---")
+            self._print("--- drift: an incident begins; most requests now come from bots, and many fail ---")
         self._print(
             f"batch {done:2}/{race.shape.batches}  plain Spark {whole_number(race.plain.turns[batch].rate):>8} rows/s"
             f"  Thalweg {whole_number(race.thalweg.turns[batch].rate):>8} rows/s"

@@ -15,17 +15,20 @@ from rich.text import Text
 from thalweg.cli.demo.charts import ChartStyle, column_chart, share_bar
 from thalweg.cli.demo.race import Lane, Race
 from thalweg.cli.demo.wording import moved
-from thalweg.formatting import duration, rounded_percent, whole_number
+from thalweg.formatting import duration, plural, rounded_percent, whole_number
 
 PLAIN, THALWEG, DRIFT, FAINT = "yellow", "cyan", "bold magenta", "bright_black"
+ORDINARY, INCIDENT = ("traffic of an ordinary day", "green"), ("⚡ drift: traffic of an incident", DRIFT)
 KIND_WIDTH = 120
 """Terminals that are narrower than this do not show the kind of each predicate."""
 BAR_WIDTH = 90
 """Terminals that are narrower than this show neither the bars nor where a predicate was written."""
 MEAN_WIDTH = 32
 """The width from which a lane shows its mean."""
-SWITCHES_AT_THE_END = 4
-"""The number of switches in the last frame, which leaves room for the summary below it."""
+LINES_AT_THE_END = 4
+"""The number of lines for switches in the last frame, which leaves room for the summary below it."""
+SWITCH_WIDTH = 18
+"""The width of the batch and the worker of a switch."""
 
 
 class LiveView:
@@ -39,7 +42,7 @@ class LiveView:
         race = self._race
         yield self._heading()
         if race.stage:
-            self._spinner.update(text=Text(f"{race.stage} ({time.monotonic() - race.began:.0f} s)"))
+            self._spinner.update(text=Text(f"{race.stage}: {time.monotonic() - race.began:.0f} s"))
             yield self._spinner
             return
         chart_lines = min(max((console.height - 24) // 3, 3), 7) if not race.over else 3
@@ -55,27 +58,29 @@ class LiveView:
         )
         yield both
         yield self._chain(options.max_width)
-        left = console.height - chart_lines - len(race.chain.links) - 11
-        yield self._switches(min(max(left, 2), 12) if not race.over else SWITCHES_AT_THE_END)
+        left = console.height - chart_lines - len(race.chain.links) - 12
+        yield self._switches(min(max(left, 2), 12) if not race.over else LINES_AT_THE_END, console, options.max_width)
 
     def _heading(self) -> Text:
         race = self._race
         text = Text.assemble(
-            ("Thalweg demo ", "bold"),
-            f" {whole_number(race.shape.rows)} log lines, {len(race.chain.links)} predicates, "
-            f"{race.shape.batches} micro-batches, {race.policy}  ",
+            ("Thalweg demo", "bold"),
+            f": find suspicious requests in {whole_number(race.shape.rows)} log lines with "
+            f"{plural(len(race.chain.links), 'predicate')}\n{race.shape.batches} micro-batches, policy {race.policy}",
             no_wrap=True,
             overflow="ellipsis",
         )
         if not race.stage:
-            text.append(*(("⚡ drift: an incident", DRIFT) if race.drifted else ("an ordinary day", "green")))
+            text.append("; ")
+            text.append_text(Text(*(INCIDENT if race.drifted else ORDINARY)))
         return text
 
     def _lane(self, lane: Lane, style: str, most: float, chart_lines: int, width: int) -> Panel:
         race, done = self._race, len(lane.turns)
         shape = race.shape
-        rate = Text(f"{whole_number(lane.turns[-1].rate)} rows/s" if done else "-", f"bold {style}")
-        mean = Text(f"   mean {whole_number(lane.rate)}" if done and width >= MEAN_WIDTH else "", FAINT)
+        rate = f"{whole_number(lane.turns[-1].rate)} rows/s" if done else "-"
+        mean = f"   mean {whole_number(lane.rate)}" if done and width >= MEAN_WIDTH else ""
+        rates = Text.assemble((rate, f"bold {style}"), (mean, FAINT))
         bar = Table.grid(expand=True)
         bar.add_column(ratio=1)
         bar.add_column(justify="right")
@@ -89,8 +94,8 @@ class LiveView:
         )  # fmt: skip
         title = Text(lane.title, f"bold {style}")
         if lane is race.thalweg and race.speed_up is not None:
-            title.append(f": {race.speed_up:.1f} ×{' plain Spark' if width >= MEAN_WIDTH else ''}")
-        panel = _panel(Group(rate + mean, chart, bar), title, style)
+            title.append(f": {race.speed_up:.1f} × as fast")
+        panel = _panel(Group(rates, chart, bar), title, style)
         panel.subtitle = Text("rows/s per micro-batch, ┊ drift" if width >= MEAN_WIDTH else "rows/s, ┊ drift", FAINT)
         panel.subtitle_align = "right"
         return panel
@@ -121,15 +126,25 @@ class LiveView:
                 duration(link.cost_ns), rounded_percent(link.passes), reached,
                 *((link.kind,) if width >= KIND_WIDTH else ()),
             )  # fmt: skip
-        title = "the chain as it runs now" if self._race.chain.section else "the chain as you wrote it"
-        return _panel(table, Text(title), FAINT)
+        if self._race.chain.section is None:
+            return _panel(table, Text("the predicates in the written order"), FAINT)
+        panel = _panel(table, Text("the predicates in their current order"), FAINT)
+        several = ", which may have run in several orders" if bars else ""
+        panel.subtitle = Text(f"counts of the latest micro-batch{several}", FAINT)
+        panel.subtitle_align = "right"
+        return panel
 
-    def _switches(self, lines: int) -> Panel:
+    def _switches(self, lines: int, console: Console, width: int) -> Panel:
+        """Show the latest switches whose reasons fit into the lines, and at least one."""
         chain, shape = self._race.chain, self._race.shape
         body = Table.grid(padding=(0, 1))
         body.add_column(no_wrap=True)
         body.add_column()
-        for switch in list(chain.switches)[: -(lines + 1) : -1]:
+        left = lines
+        for switch in reversed(chain.switches):
+            left -= len(Text(switch.reason).wrap(console, width - SWITCH_WIDTH - 4))
+            if left < 0 and body.row_count:
+                break
             batch = switch.batch or 0
             body.add_row(
                 Text.assemble(
@@ -139,7 +154,7 @@ class LiveView:
                 switch.reason,
             )
         count = chain.section.switch_count if chain.section else 0
-        title = Text(f"{count} switches and why, the latest first" if count else "switches and why")
+        title = Text(f"{plural(count, 'switch', 'switches')} of the order{', latest first' if count else ''}")
         return _panel(body if chain.switches else Text("none yet", FAINT), title, FAINT, height=lines + 2)
 
 

@@ -84,8 +84,8 @@ def large_amount(payload: str) -> bool:
     return amount >= LARGE_AMOUNT
 
 
-def large_answer(size: Any) -> Any:
-    """Whether the answer is large (vectorized)."""
+def large_response(size: Any) -> Any:
+    """Whether the response is large (vectorized)."""
     return pc.greater_equal(size, pa.scalar(LARGE_BYTES, pa.int64()))
 
 
@@ -97,7 +97,7 @@ PREDICATES: tuple[Predicate, ...] = (
     predicate(not_a_robot, "line"),
     predicate(has_payload, "payload", vectorized=True),
     predicate(large_amount, "payload", after="has_payload"),
-    predicate(large_answer, "size", vectorized=True),
+    predicate(large_response, "size", vectorized=True),
 )
 
 PAID = "bad_reputation"

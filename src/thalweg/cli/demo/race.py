@@ -71,7 +71,7 @@ class Race:
     shape: StreamShape
     policy: str
     chain: ChainState
-    stage: str = ""
+    stage: str = "starting"
     """What is being prepared before the race; empty during the race."""
     began: float = field(default_factory=time.monotonic)
     plain: Lane = field(default_factory=lambda: Lane("plain Spark"))

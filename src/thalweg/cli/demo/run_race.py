@@ -42,7 +42,7 @@ def run_race(
     from thalweg.runtime.spark.demo_queries import start_session
 
     files = StreamFiles(folder / "stream")
-    race.stage = f"starting Spark and making {race.shape.rows:,} log lines"
+    race.stage = f"starting Spark and generating {race.shape.rows:,} log lines"
     show()
     with interrupts_wait(race.stopping) as check:
         with ThreadPoolExecutor(2) as pool:

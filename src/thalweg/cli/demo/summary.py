@@ -42,7 +42,7 @@ def summary(race: Race) -> Group:
     table.add_column("gain", justify="right", style="bold green")
     table.add_row("rows read", whole_number(plain.rows), whole_number(ours.rows))
     table.add_row("rows kept", whole_number(kept.rows), whole_number(kept.rows), "the same rows ✓")
-    table.add_row("seconds", f"{plain.seconds:.1f}", f"{ours.seconds:.1f}", f"{race.speed_up or 0.0:.1f} × faster")
+    table.add_row("time", f"{plain.seconds:.1f} s", f"{ours.seconds:.1f} s", f"{race.speed_up or 0.0:.1f} × as fast")
     table.add_row("rows per second", whole_number(plain.rate), whole_number(ours.rate))
     table.add_row(
         "predicate evaluations",
@@ -51,27 +51,25 @@ def summary(race: Race) -> Group:
         f"{rounded_percent(1 - section.evaluations / of_all)} saved",
     )
     table.add_row(
-        "  of them paid look-ups",
+        f"  of {PAID} (paid API)",
         whole_number(section.rows),
         whole_number(paid),
         f"{rounded_percent(1 - paid / section.rows)} saved",
     )
-    table.add_row("order changes", "-", whole_number(section.switch_count))
+    table.add_row("switches of the order", "-", whole_number(section.switch_count))
     same = Text.assemble(
         ("✓ ", "bold green"),
-        f"Both kept exactly the same {whole_number(kept.rows)} rows (checksum {kept.checksum}); "
-        f"the order changed the cost, not the result.",
+        f"Both kept the same {whole_number(kept.rows)} rows (checksum {kept.checksum}): "
+        f"the order changes the cost, not the result.",
     )
-    fewer = "This run used fewer lines than usual to finish in time, because this machine is slow or busy. "
-    control: list[str | tuple[str, str]] = []
+    lines = [same]
+    if race.shape.files_a_batch < FILES:
+        lines.append(Text("This run used fewer lines than usual to finish in time: this machine is slow or busy."))
     if race.policy != "static":
-        control += [(_command("--policy static"), "bold"), ", which stops at the first false predicate but keeps the "]
-        control += ["written order; or "]
-    follow = Text.assemble(
-        fewer if race.shape.files_a_batch < FILES else "", "Try next: ", *control, "your own predicates: ",
-        ("df.transform(tw.filters(...))", "bold"), ".",
-    )  # fmt: skip
-    return Group(table, same, follow)
+        static = (_command("--policy static"), "bold")
+        lines.append(Text.assemble("Try next: ", static, " (the written order), to see what reordering gains."))
+    lines.append(Text.assemble("In your own job: ", ("df.transform(tw.filters(...))", "bold"), ", as in README.md."))
+    return Group(table, *lines)
 
 
 def _command(options: str) -> str:

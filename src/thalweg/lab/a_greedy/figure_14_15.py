@@ -185,5 +185,5 @@ EXPERIMENT = Experiment(
     "tuples. Rates in virtual time; the breakdown, of the first stream, in CPU time with one unit of 250 ns. Figure 14 "
     "shows shares of Optimal's rate, because the rates themselves differ by a factor of ten. "
     f"The bound of {FOUND:.0%} above the best, up to which an order counts as found, was set after a first run with a "
-    "bound of 5 %: with that bound LocalSwaps finds the best order for every c.",
+    "bound of 5 %, at which LocalSwaps found the best order for every c.",
 )
