@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from thalweg.formatting import percent
+from thalweg.formatting import percent, plural
 from thalweg.plan.expression import Expression, UserCall, text_of, walk
 from thalweg.plan.nodes import Aggregate, Compute, Fail, Filter, Product, Scan, TableJoin, WindowJoin, subject, walk_up
 from thalweg.plan.nodes import Node as PlanNode
@@ -103,7 +103,7 @@ class _Physical:
                 return Node("Join", ("by Spark, with tables", *_on(node), operator_sentence(node)), inputs)
             case Fail():
                 of = " or ".join(alias for alias, _ in node.columns if alias)
-                what = "sets aside" if self.plan.sets_aside else "fails the query on"
+                what = "sets aside" if self.plan.sets_aside else "ends the query on"
                 return Node("Fail", (f"{what} results that contain a row of {of} on which a condition raised",), inputs)
             case Aggregate():
                 by = "Arrow groups" if self.plan.engine == "local" else "Spark's window aggregate"
@@ -241,7 +241,7 @@ def _counted(report: QueryReport) -> dict[str, str]:
             found[name] = counted
         elif isinstance(each, JoinReport) and each.sections:
             results = sum(s.results for s in each.sections)
-            found[name] = f"{results:,} results"
+            found[name] = plural(results, "result")
             found |= {alias: _of_stream(each, alias) for alias in each.sections[0].streams}
     if report.groups:
         found["groups"] = of_groups(report.groups[-1])
@@ -259,4 +259,4 @@ def _of_stream(report: JoinReport, alias: str) -> str:
             if other == alias:
                 looked, found = looked + evaluated, found + passed
     counts = f"{rows:,} rows to the join" + (f", {late:,} of them late" if late else "")
-    return counts + (f", {percent(found / looked)} of {looked:,} probes found a row of it" if looked else "")
+    return counts + (f", {percent(found / looked)} of {looked:,} probes of it found a partner" if looked else "")
