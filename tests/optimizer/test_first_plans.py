@@ -78,7 +78,7 @@ def said(plan: QueryPlan) -> dict[str, str]:
 def test_estimates_say_where_they_come_from() -> None:
     known = declared(p={"rows_per_second": 10, "distinct": {"a": 5}}, q={"distinct": {"a": 5}})
     assert said(plan_of(ORDERED, *BEFORE, choose_order, known=known)) == {
-        "p": "20 partners per row, 100 % of rows find one, declared: 5 distinct values of a, 100 rows",
+        "p": "20 partners per row of q and r, 100 % of rows find one, declared: 5 distinct values of a, 100 rows",
         "q": "no rate is declared",
         "r": "no statistics are declared",
     }
@@ -87,7 +87,9 @@ def test_estimates_say_where_they_come_from() -> None:
 def test_tables_have_rows_and_no_rate() -> None:
     known = declared(p={"rows_per_second": 10, "distinct": {"a": 5}}, t={"rows": 30, "distinct": {"a": 15}})
     plan = plan_of("SELECT word FROM p [RANGE 1 SECOND], t WHERE p.a = t.a", *BEFORE, choose_order, known=known)
-    assert said(plan)["t"] == "2 partners per row, 86.5 % of rows find one, declared: 15 distinct values of a, 30 rows"
+    assert said(plan)["t"] == (
+        "2 partners per row of p, 86.5 % of rows find one, declared: 15 distinct values of a, 30 rows"
+    )
     assert plan.join is not None
     assert plan.join.order == ("p", "t")  # 10 rows of 5 values are 2 partners too: as written
 
@@ -100,8 +102,8 @@ def test_filters_leave_fewer_partners() -> None:
     assert plan.join is not None
     assert plan.join.order == ("r", "p", "q")
     assert said(plan)["r"] == (
-        "5 partners per row, 99.3 % of rows find one, declared: 5 distinct values of a, 1,000 rows, of which filters "
-        "keep 2.5 %, assumed"
+        "5 partners per row of p and q, 99.3 % of rows find one, declared: 5 distinct values of a, 1,000 rows, of "
+        "which filters keep 2.5 %, assumed"
     )
 
 
@@ -109,7 +111,9 @@ def test_a_computed_key_has_the_values_of_its_column() -> None:
     each = {"rows_per_second": 10, "distinct": {"s": 5}}
     text = "SELECT p.a FROM p [RANGE 1 SECOND], q [RANGE 2 SECONDS] WHERE lower(p.s) = q.s"
     plan = plan_of(text, *BEFORE, choose_order, known=declared(p=each, q=each))
-    assert said(plan)["p"] == "2 partners per row, 86.5 % of rows find one, declared: 5 distinct values of s, 10 rows"
+    assert said(plan)["p"] == (
+        "2 partners per row of q, 86.5 % of rows find one, declared: 5 distinct values of s, 10 rows"
+    )
 
 
 # partners belong to a directed edge
@@ -175,7 +179,7 @@ def test_every_edge_is_explained() -> None:
     known = declared(q=WIDE, p={"rows_per_second": 5, "distinct": {"a": 10}})
     plan = plan_of(f"{CHAIN} AND q.s = 'x'", *BEFORE, choose_order, known=known)
     assert said(plan) == {
-        "p": "5 partners per row, 99.3 % of rows find one, declared: 10 distinct values of a, 50 rows",
+        "p": "5 partners per row of q, 99.3 % of rows find one, declared: 10 distinct values of a, 50 rows",
         "q": "3 partners per row of p, 95 % of rows find one, declared: 10 distinct values of a, 300 rows; 0.01 "
         "partners per row of r, 0.995 % of rows find one, declared: 3,000 distinct values of b, 300 rows; filters "
         "keep 10 %, assumed",

@@ -33,7 +33,7 @@ def test_after_a_switch_rates_are_those_of_the_order_in_force() -> None:
     assert [p["selectivity"] for p in told["predicates"]] == [0.3, 0.9]
     for text in (str(report), report._repr_html_()):
         assert "in all orders" in text
-        assert "rows seen, pass: in the order in force, 100 rows; other columns: since the start, over 1 switch" in text
+        assert "rows seen and pass: in the order in force (100 rows); others: since the start (1 switch)" in text
     head, row = str(report).splitlines()[1:3]
     assert head.split()[:6] == ["#", "predicate", "rows", "seen", "pass", "in"]
     assert row.split()[:6] == ["1", "b", "100", "30.0", "%", "1,000"]

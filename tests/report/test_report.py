@@ -111,9 +111,9 @@ def test_the_dictionary_is_what_programs_read() -> None:
 def test_rows_that_failed_are_reported_where_there_are_any() -> None:
     calm, failing = fold([observed()]), fold([observed(failed=7, raised=(0, 9))])
     for text in (str(calm), calm._repr_html_()):
-        assert "no other dropped" not in text
+        assert "no other predicate dropped" not in text
     for text in (str(failing), failing._repr_html_()):
-        assert "a predicate raised on 7 rows that no other dropped" in text
+        assert "a predicate raised on 7 rows that no other predicate dropped" in text
         assert "1,000 (9 raised)" in text
     section = failing.to_dict()["sections"][0]
     assert (section["failed"], {p["name"]: p["raised"] for p in section["predicates"]}) == (7, {"a": 0, "b": 9})

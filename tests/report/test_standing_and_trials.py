@@ -124,7 +124,7 @@ def test_trials_are_reported_and_are_no_switches() -> None:
 
 
 def test_compiling_is_reported_apart_if_noticeable() -> None:
-    noticed = "another 12.40 s for numba to compile or load functions at their first call"
+    noticed = "numba took another 12.40 s to compile or load functions at their first call"
     for quiet, loud in (
         (fold([observed(compiling_ns=3_000_000)]), fold([observed(compiling_ns=12_400_000_000)])),
         (join_report(joined(compiling_ns=3_000_000)), join_report(joined(compiling_ns=12_400_000_000))),

@@ -223,9 +223,9 @@ def test_what_was_counted_stands_beside_what_was_estimated() -> None:
     )
     # 20 rows, a third of them above 5, nine tenths of those not x; over 4 values
     estimated = (
-        "t: 1.5 partners per row, 77.7 % of rows find one, declared: 4 distinct values of size, 20 rows, of which "
+        "t: 1.5 partners per row of u, 77.7 % of rows find one, declared: 4 distinct values of size, 20 rows, of which "
         "filters keep 30 %, assumed",
-        "u: 3.33 partners per row, 96.4 % of rows find one, declared: 3 distinct values of size, 10 rows",
+        "u: 3.33 partners per row of t, 96.4 % of rows find one, declared: 3 distinct values of size, 10 rows",
     )
     assert asked.explain().estimates == estimated
     assert not any("counted" in each for each in details(asked.explain().physical))
@@ -240,7 +240,7 @@ def test_what_was_counted_stands_beside_what_was_estimated() -> None:
     assert 0 < found < looked
     expected = (
         f"{estimated[0]}; counted: {TCP.num_rows} rows in, {kept} kept ({100 * kept / TCP.num_rows:.3g} %), "
-        f"{kept} rows to the join, {100 * found / looked:.3g} % of {looked} probes found a row of it",
+        f"{kept} rows to the join, {100 * found / looked:.3g} % of {looked} probes of it found a partner",
         f"{estimated[1]}; counted: {UDP.num_rows} rows to the join",
     )
     assert after.estimates == expected

@@ -310,5 +310,5 @@ def test_a_stream_beside_tables_has_an_estimate_of_its_own() -> None:
     told = s.query("SELECT a.k FROM a, t WHERE a.k = t.k AND a.k > 1").explain()
     assert told.estimates == (
         "a: declared: 5 rows per second, of which filters keep 33.3 %, assumed",
-        "t: 0.5 partners per row, 39.3 % of rows find one, declared: 20 distinct values of k, 10 rows",
+        "t: 0.5 partners per row of a, 39.3 % of rows find one, declared: 20 distinct values of k, 10 rows",
     )

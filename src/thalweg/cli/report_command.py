@@ -20,11 +20,11 @@ MOST_NUMBERS = 10
 
 def report(
     events: Annotated[
-        Path, typer.Argument(help="A file of event records: tw.filters(events=...), tw.join(events=...).")
+        Path, typer.Argument(help="The file of event records that events= names in tw.filters, tw.join or s.query.")
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """Print the report of recorded events."""
+    """Print the report of a file of event records: what filters and joins did, and why."""
     with errors_in_one_sentence():
         records = _records(events)
         joined = {record.run for record in records if isinstance(record, JoinObserved)}

@@ -23,7 +23,7 @@ def source_sentence(source: SourceEstimates, *, is_stream: bool, is_joined: bool
     for edge in source.partners:
         groups.setdefault((edge.column, edge.partners), []).append(edge)
     several = len(groups) > 1
-    known = [_found(edges, source.rows, several) for edges in groups.values() if edges[0].partners is not None]
+    known = [_found(edges, source.rows) for edges in groups.values() if edges[0].partners is not None]
     unknown = [_missing(edges[0], source, is_stream) for edges in groups.values() if edges[0].partners is None]
     joint = "; " if several or unknown else ", of which "
     return "; ".join([*known, *dict.fromkeys(unknown)]) + _filtered(source, joint)
@@ -37,7 +37,7 @@ def rate_sentence(source: SourceEstimates) -> str:
     """
     if source.rows_per_second is not None:
         rate = source.rows_per_second
-        return f"estimated: {few_digits(rate.value)} {'row' if rate.value == 1 else 'rows'} per second, {rate.origin}"
+        return f"estimated: {_per_second(rate)}, {rate.origin}"
     return "" if source.rows is None else f"estimated: {few_digits(source.rows.value)} rows, {source.rows.origin}"
 
 
@@ -59,14 +59,14 @@ def cost_sentence(costs_us: Sequence[Estimate]) -> str:
     return f"{sum(cost.value for cost in costs_us):g} µs per row, {weakest(cost.origin for cost in costs_us)}"
 
 
-def _found(edges: list[PartnersEstimate], rows: Estimate | None, several: bool) -> str:
-    """Return what rows of these sources find. `several`: rows of other sources find another number of partners."""
+def _found(edges: list[PartnersEstimate], rows: Estimate | None) -> str:
+    """Return how many partners rows of other sources find. All edges have the same number."""
     edge = edges[0]
     partners, share = edge.partners, edge.share_found
     assert partners is not None
     assert share is not None
-    whose = f"per row of {listed([each.of for each in edges])}" if several else "per row"
-    text = f"{few_digits(partners.value)} partners {whose}, {percent(share)} of rows find one"
+    whose = listed([each.of for each in edges])
+    text = f"{few_digits(partners.value)} partners per row of {whose}, {percent(share)} of rows find one"
     if edge.values is None or rows is None:
         return f"{text}, {partners.origin}"
     origin = weakest([edge.values.origin, rows.origin])
@@ -94,4 +94,8 @@ def _alone(source: SourceEstimates) -> str:
     rate = source.rows_per_second
     if rate is None:
         return _filtered(source, "")
-    return f"{rate.origin}: {few_digits(rate.value)} rows per second{_filtered(source, ', of which ')}"
+    return f"{rate.origin}: {_per_second(rate)}{_filtered(source, ', of which ')}"
+
+
+def _per_second(rate: Estimate) -> str:
+    return f"{few_digits(rate.value)} {'row' if rate.value == 1 else 'rows'} per second"

@@ -39,9 +39,9 @@ def _which_orders(section: Section) -> list[str]:
     """Return a line that says which numbers are those of the order in force, if the sums over all orders differ."""
     if not _has_earlier_orders(section):
         return []
-    switches = f", over {plural(section.switch_count, 'switch', 'switches')}" if section.switch_count else ""
+    switches = f" ({plural(section.switch_count, 'switch', 'switches')})" if section.switch_count else ""
     rows = plural(section.in_force.rows, "row")
-    return [f"rows seen, pass: in the order in force, {rows}; other columns: since the start{switches}"]
+    return [f"rows seen and pass: in the order in force ({rows}); others: since the start{switches}"]
 
 
 def _summary(section: Section) -> list[str]:
@@ -54,7 +54,11 @@ def _summary(section: Section) -> list[str]:
             ("re-optimizing", section.reoptimizing_ns),
         )
     )
-    failed = [f"a predicate raised on {plural(section.failed, 'row')} that no other dropped"] if section.failed else []
+    failed = (
+        [f"a predicate raised on {plural(section.failed, 'row')} that no other predicate dropped"]
+        if section.failed
+        else []
+    )
     return [
         *_which_orders(section),
         f"kept {section.kept:,} of {section.rows:,} rows ({percent_of(section.kept, section.rows)})",

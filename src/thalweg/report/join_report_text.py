@@ -17,7 +17,10 @@ SKEWED = 2
 SKEWED_ROWS = 10_000
 """...if the window has at least this many rows."""
 
-_HEAD = ("stream", "rows", "with partners", "results", "probes (share that finds one)", "in window", "most", "memory")
+_HEAD = (
+    "stream", "rows", "with partners", "results", "probes (share that finds a partner)", "in window", "at most",
+    "memory",
+)  # fmt: skip
 _LEFT = (0, 4)
 """Columns of text, which are aligned to the left."""
 

@@ -34,11 +34,11 @@ def compiling_lines(ns: int) -> list[str]:
     """Return a sentence about the time numba took; no line if it took less than `NOTICED_NS`.
 
     >>> compiling_lines(12_400_000_000), compiling_lines(3_000_000)
-    (['another 12.40 s for numba to compile or load functions at their first call'], [])
+    (['numba took another 12.40 s to compile or load functions at their first call'], [])
     """
     if ns < NOTICED_NS:
         return []
-    return [f"another {ns / 1e9:.2f} s for numba to compile or load functions at their first call"]
+    return [f"numba took another {ns / 1e9:.2f} s to compile or load functions at their first call"]
 
 
 def what_moved(before: Sequence[str], after: Sequence[str]) -> str:

@@ -103,7 +103,7 @@ class _Physical:
                 return Node("Join", ("by Spark, with tables", *_on(node), operator_sentence(node)), inputs)
             case Fail():
                 of = " or ".join(alias for alias, _ in node.columns if alias)
-                what = "sets aside" if self.plan.sets_aside else "fails the query on"
+                what = "sets aside" if self.plan.sets_aside else "ends the query on"
                 return Node("Fail", (f"{what} results that contain a row of {of} on which a condition raised",), inputs)
             case Aggregate():
                 by = "Arrow groups" if self.plan.engine == "local" else "Spark's window aggregate"

@@ -72,7 +72,7 @@ class QueryReport:
     def __str__(self) -> str:
         texts = [f"{name}\n{'-' * len(name)}\n{report}" for name, report in self.parts]
         texts += self._lines()
-        return "\n\n".join(texts) or "Nothing in this query adapts: it runs as planned."
+        return "\n\n".join(texts) or "Nothing to report: the query has not run yet, or nothing in it adapts."
 
     __repr__ = __str__
 

@@ -176,7 +176,7 @@ def test_nothing_is_lost_and_the_counts_are_in_report_and_events(tmp_path: Path)
     (section,) = keep.report().sections
     assert (section.rows, section.kept, section.failed) == (6, 2, 2)
     assert {p.name: p.raised for p in section.predicates} == {"parse": 3, "not_fourth": 0, "upper": 1}
-    assert "a predicate raised on 2 rows that no other dropped" in str(keep.report())
+    assert "a predicate raised on 2 rows that no other predicate dropped" in str(keep.report())
     assert fold(read(path)).to_dict() == keep.report().to_dict()
     (line,) = path.read_text().splitlines()
     assert (json.loads(line)["failed"], json.loads(line)["raised"]) == (2, [3, 0, 1])

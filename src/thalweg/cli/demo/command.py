@@ -22,13 +22,11 @@ INTERRUPTED = 130
 def demo(
     rows: Annotated[
         int | None,
-        typer.Option(
-            min=10_000, show_default=f"{ROWS:,}; with --quick {QUICK_ROWS:,}", help="The number of log lines."
-        ),
+        typer.Option(min=10_000, show_default=f"{ROWS:,}; {QUICK_ROWS:,} with --quick", help="Log lines to read."),
     ] = None,
-    policy: Annotated[str, typer.Option(help="The policy that decides the order.")] = "auto",
+    policy: Annotated[str, typer.Option(help="The policy that decides the order of predicates.")] = "auto",
     quick: Annotated[bool, typer.Option("--quick", help="Run a short version, with a tenth of the lines.")] = False,
-    events: Annotated[Path | None, typer.Option(help="Record the events in this file, for `thalweg report`.")] = None,
+    events: Annotated[Path | None, typer.Option(help="Append event records to this file for `thalweg report`.")] = None,
 ) -> None:
     """Watch a filter chain adapt to the data, next to plain Spark, on two cores of this machine (1 to 2 minutes)."""
     console = Console()
