@@ -300,7 +300,10 @@ class Filters(Applied):
             If `df` is a stream or not a Spark DataFrame, or if `share` or `rows` is out of range.
         """
         if not (hasattr(df, "observe") and hasattr(df, "sparkSession")):
-            raise PlanError(f"learn() takes a batch DataFrame of Spark, not {type(df).__name__}")
+            raise PlanError(
+                f"learn() takes a batch DataFrame of Spark, not {type(df).__name__}; give it the DataFrame that the "
+                "filters will be applied to, or spark.createDataFrame(...)"
+            )
         if not 0.0 < share <= 1.0 or rows < 1:
             raise PlanError(
                 f"learn(share={share!r}, rows={rows!r}): share must be above 0 and at most 1, rows must be at least 1"

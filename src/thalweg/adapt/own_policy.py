@@ -81,7 +81,10 @@ class OwnPolicy:
         try:
             self.policy.restore(snapshot["own"])
         except Exception as error:
-            raise PlanError(f"policy {self.name!r} cannot restore this snapshot: {error!r}") from error
+            raise PlanError(
+                f"policy {self.name!r} cannot restore this snapshot: {error!r}. Its restore() must accept what its "
+                f"snapshot() returned; thalweg.testing.assert_policy({type(self.policy).__name__}) checks it"
+            ) from error
         self.order = self._order("restored", self.policy.order)
 
     def _order(self, did: str, order: Any) -> tuple[int, ...]:

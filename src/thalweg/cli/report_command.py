@@ -57,7 +57,7 @@ def _records(path: Path) -> list[Record]:
         with path.open("rb") as file:
             compressed = file.read(2) == b"\x1f\x8b"
     except OSError as error:
-        raise ThalwegError(f"cannot read {path}: {error.strerror}") from error
+        raise ThalwegError(f"cannot read {path}: {error.strerror}; give a file that you may read") from error
     if not records and any(not part.torn for part in skipped):
         remedy = "decompress it first" if compressed else "give the file that was passed as events="
         raise ThalwegError(f"{path} has no event records (line {skipped[0].line}: {skipped[0].why}); {remedy}")

@@ -280,7 +280,8 @@ def set_up(predicate: Predicate) -> Any:
     except Exception as error:
         at = raised_at(error)
         raise PredicateError(
-            f"setup of predicate {predicate.name!r} raised {type(error).__name__}: {error}{f' ({at})' if at else ''}"
+            f"setup of predicate {predicate.name!r} raised {type(error).__name__}: {error}{f' ({at})' if at else ''}. "
+            "It is called once in each worker process, where the files and connections that it uses must be available"
         ) from error
     if inspect.iscoroutine(value):
         value.close()

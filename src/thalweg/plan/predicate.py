@@ -139,7 +139,7 @@ def predicate(
         raise PlanError(f"predicate {label!r} reads no column: name its columns, tw.predicate(f, 'line')")
     for column in columns:
         if not isinstance(column, str) or not column:
-            raise PlanError(f"predicate {label!r}: columns are passed by name, not as {column!r}")
+            raise PlanError(f"predicate {label!r}: columns are passed by name, not as {column!r}: write 'line'")
     if setup is not None and not callable(setup):
         raise PlanError(f"predicate {label!r}: setup must be a function without arguments, not {setup!r}")
     guards = _guards(label, after)

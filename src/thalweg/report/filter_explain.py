@@ -47,7 +47,10 @@ class FilterInput:
             refuse_native(plan)
             found = cls(IN_THIS_PROCESS, tuple(data.schema.names))
         else:
-            raise PlanError(f"explain() takes a Spark DataFrame or an Arrow table, not {type(data).__name__}")
+            raise PlanError(
+                f"explain() takes a Spark DataFrame or an Arrow table, not {type(data).__name__}; leave it out, or "
+                "convert it with pa.table(...)"
+            )
         plan.columns_in(list(found.columns or ()))
         return found
 

@@ -94,7 +94,8 @@ class StreamReport:
         """Add to the sums, and replace the current state."""
         if record.others != self.others:
             raise ThalwegError(
-                f"run {record.run}: {self.stream} is joined with {self.others} and with {record.others}: not one run"
+                f"run {record.run}: {self.stream} is joined with {self.others} and with {record.others}: not one run. "
+                "The file was changed, or files of several runs were put together; report each by itself"
             )
         self._fold(record, {record.worker: Held.of(record)})
 

@@ -278,7 +278,8 @@ class Section:
         if isinstance(record, Observed):
             if record.predicates != self.names:
                 raise ThalwegError(
-                    f"run {self.run} has records with predicates {self.names} and {record.predicates}: not one run"
+                    f"run {self.run} has records with predicates {self.names} and {record.predicates}: not one run. "
+                    "The file was changed, or files of several runs were put together; report each by itself"
                 )
             self._observe(record)
         elif isinstance(record, NativeObserved):

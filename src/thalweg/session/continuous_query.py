@@ -271,7 +271,10 @@ class ContinuousQuery:
         ([{'events': 2}], [10.0])
         """
         if self._spark is not None:
-            raise PlanError("operators() is only for sessions without Spark, because simulations run in this process")
+            raise PlanError(
+                "operators() is only for sessions without Spark, because simulations run in this process; use "
+                "tw.session() and register Arrow tables"
+            )
         from thalweg.runtime.local.virtual import Costs
 
         return self._local_run().operators(Costs() if costs is None else costs)

@@ -81,7 +81,7 @@ DROP = "filter out such rows with a condition written before it"
         ("i / j", "division by zero in r.i / r.j; write nullif(r.j, 0) to get null instead"),
         ("i % 0", "division by zero in r.i % 0; write nullif(0, 0) to get null instead"),
         ("i + 1", "r.i + 1 overflows INT; CAST to a wider type first"),
-        ("l * 2", "r.l * 2 overflows BIGINT"),
+        ("l * 2", "r.l * 2 overflows BIGINT; CAST to DOUBLE first"),
         ("CAST(w AS INT)", f"'abc' is not a valid INT in CAST(r.w AS INT); {DROP}"),
         ("CAST(i AS TINYINT)", f"2147483647 does not fit in TINYINT in CAST(r.i AS TINYINT); {DROP}"),
         ("CAST(d AS INT)", f"nan does not fit in INT in CAST(r.d AS INT); {DROP}"),

@@ -22,12 +22,18 @@ from thalweg.plan.expression import Call, text_of
 from thalweg.plan.type_rules import sql_name
 
 is_ = pa.types
+_NOT_BY_TYPE = ("floor", "ceil", "int_divide")
+"""Functions whose result is BIGINT, whatever their argument is."""
 
 
 def overflow(call: Call) -> ExpressionError:
     """Return the error for a result that does not fit in the type of the call."""
-    wider = "" if call.type in (pa.int64(),) or not is_.is_integer(call.type) else "; CAST to a wider type first"
-    return ExpressionError(f"{text_of(call)} overflows {sql_name(call.type)}{wider}")
+    remedy = "CAST to a wider type first" if is_.is_integer(call.type) else "CAST to DOUBLE first"
+    if call.function in _NOT_BY_TYPE or not (is_.is_integer(call.type) or is_.is_decimal(call.type)):
+        remedy = "filter out such rows with a condition written before it"
+    elif call.type == pa.int64():
+        remedy = "CAST to DOUBLE first"
+    return ExpressionError(f"{text_of(call)} overflows {sql_name(call.type)}; {remedy}")
 
 
 def _checked(of_floats: Callable[..., Any], of_others: Callable[..., Any]) -> Maker:

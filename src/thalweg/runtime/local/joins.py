@@ -235,7 +235,8 @@ def _checked(plan: JoinPlan, streams: Mapping[str, ArrowSource]) -> dict[str, pa
     aliases = plan.graph.aliases
     for alias in streams:
         if alias not in aliases:
-            raise PlanError(f"{alias!r} is not a stream in on={plan.on!r}{nearest(alias, aliases)}")
+            has = ", ".join(aliases)
+            raise PlanError(f"{alias!r} is not a stream in on={plan.on!r}{nearest(alias, aliases)}; it has {has}")
     missing = [alias for alias in aliases if alias not in streams]
     if missing:
         raise PlanError(f"no data is given for {', '.join(missing)}: write over({missing[0]}=batches, ...)")

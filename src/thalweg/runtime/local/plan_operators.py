@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from thalweg.errors import PlanError
+from thalweg.errors import ExpressionError, PlanError
 from thalweg.kernels.columns import plain, plain_schema
 from thalweg.kernels.expressions import Evaluation
-from thalweg.plan.expression import Bound, Expression, Ref
+from thalweg.plan.expression import Bound, Expression, Ref, text_of
 from thalweg.plan.filter_plan import FilterPlan
-from thalweg.plan.group_spec import grouped_columns
+from thalweg.plan.group_spec import grouped_columns, key_name, result_name
 from thalweg.plan.nodes import (
     Aggregate,
     Compute,
@@ -32,6 +32,7 @@ from thalweg.plan.nodes import (
     join_of,
     sources_of,
     subject,
+    walk,
 )
 from thalweg.plan.query import time_type
 from thalweg.plan.query_plan import Branch, QueryPlan
@@ -170,13 +171,28 @@ class _Evaluating(Operator):
 
     def __init__(self, node: Compute | Filter | Fail | Output) -> None:
         self.name, self.reads = node.id, {PORT: name_of(node.input)}
-        self._schema = node.schema
+        self._node, self._schema = node, node.schema
 
     def set_up(
         self, schemas: Mapping[str, pa.Schema], clock: Clock | None = None, rng: np.random.Generator | None = None
     ) -> pa.Schema:
         """Return the schema of the output. There is no state to set up."""
         return self._schema
+
+    def _as_written(self, error: ExpressionError) -> ExpressionError:
+        """Return an error that names aggregates and keys as the query does, not by the columns of groups."""
+        names = {}
+        for node in walk(self._node):
+            if isinstance(node, Aggregate):
+                names = {result_name(n): text_of(each) for n, each in enumerate(node.grouping.aggregates)}
+                names |= {key_name(n): text_of(each) for n, each in enumerate(node.grouping.keys)}
+        said = [str(error), error.redacted]
+        for column, text in names.items():
+            said = [each and each.replace(f"`{column}`", text) for each in said]
+        if said[0] == str(error):
+            return error
+        made = type(error)(said[0])
+        return made if said[1] is None else made.or_redacted(said[1])
 
 
 class Computing(_Evaluating):
@@ -210,7 +226,11 @@ class Having(_Evaluating):
 
     def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Return the groups of one batch for which the condition is true."""
-        yield rows.filter(self._holds(_columns(rows, joined=False), rows.num_rows))
+        try:
+            holds = self._holds(_columns(rows, joined=False), rows.num_rows)
+        except ExpressionError as error:
+            raise self._as_written(error) from error.__cause__
+        yield rows.filter(holds)
 
 
 class Failing(_Evaluating):
@@ -237,7 +257,10 @@ class Projecting(_Evaluating):
     def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Return the columns of the result for one batch."""
         columns = _columns(rows, self._joined)
-        arrays = [evaluation(columns, rows.num_rows) for _, evaluation in self._evaluations]
+        try:
+            arrays = [evaluation(columns, rows.num_rows) for _, evaluation in self._evaluations]
+        except ExpressionError as error:
+            raise self._as_written(error) from error.__cause__
         yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 

@@ -113,7 +113,8 @@ def give_up_if_it_always_dies(
         raise WorkerDiedError(
             f"{attempt} Python workers ended inside predicate {names[before[0].predicate]!r}, all of partition "
             f"{partition}, so it is not tried again: it crashes the interpreter, takes too much memory, or does not "
-            "end. The stack traces are in the standard error of the workers"
+            "end. Keep such rows from it with after=, give workers more memory, or end long calls with time_limit=. "
+            "The stack traces are in the standard error of the workers"
         )
 
 

@@ -127,7 +127,7 @@ def _check_rate(rate: Any, what: str = "rate") -> None:
 
 def _read(path: Path, column: str | None) -> NDArray[np.float64]:
     if not path.exists():
-        raise PlanError(f"replayed: there is no file {path}")
+        raise PlanError(f"replayed: there is no file {path}; give the path of a .parquet, .csv or .npy file")
     if path.suffix == ".npy":
         return np.asarray(np.load(path, allow_pickle=False), float)
     if path.suffix == ".parquet":
@@ -139,7 +139,7 @@ def _read(path: Path, column: str | None) -> NDArray[np.float64]:
 
         table = pyarrow.csv.read_csv(path)
     else:
-        raise PlanError(f"replayed: {path.name} is not a .parquet, .csv or .npy file")
+        raise PlanError(f"replayed: {path.name} is not a .parquet, .csv or .npy file; convert it to one of these")
     if (column is None and table.num_columns != 1) or (column is not None and column not in table.column_names):
         raise PlanError(f"replayed: which column of {path.name}? Set column= to one of {', '.join(table.column_names)}")
     gaps: NDArray[np.float64] = table.column(column or 0).to_numpy().astype(float)

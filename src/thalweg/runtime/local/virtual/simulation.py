@@ -270,7 +270,10 @@ def _from_the_start(sources: Mapping[str, Source], start: int | None, seed: int)
     begin = min(first.values(), default=0) if start is None else start
     for name, at in first.items():
         if at < begin:
-            raise PlanError(f"start={begin / UNIT:g}: the first row of {name!r} arrives earlier, at {at / UNIT:g}")
+            raise PlanError(
+                f"start={begin / UNIT:g}: the first row of {name!r} arrives earlier, at {at / UNIT:g}; give an earlier "
+                "start"
+            )
     for name, source in sources.items():
         if not source.dated:
             arriving[name] = source.arriving(_seeded(seed, name), begin)
@@ -285,15 +288,20 @@ def _in_order(sources: Mapping[str, Source], operators: list[Operator]) -> Itera
             raise PlanError(f"{name!r} is the name of several sources or operators; rename all but one")
     read = {name for operator in operators for name in operator.reads.values()}
     for name in read - set(names):
-        raise PlanError(f"an operator reads {name!r}, which does not exist{nearest(name, names)}")
+        raise PlanError(
+            f"an operator reads {name!r}, which does not exist{nearest(name, names)}; there are {', '.join(names)}"
+        )
     for name in sources:
         if name not in read:
-            raise PlanError(f"no operator reads the source {name!r}")
+            raise PlanError(f"no operator reads the source {name!r}; remove it, or name it in reads=")
     known, left = set(sources), list(operators)
     while left:
         ready = [operator for operator in left if known.issuperset(operator.reads.values())]
         if not ready:
-            raise PlanError(f"{', '.join(operator.name for operator in left)} read each other in a cycle")
+            raise PlanError(
+                f"{', '.join(operator.name for operator in left)} read each other in a cycle; change reads= of one of "
+                "them"
+            )
         yield from ready
         known.update(operator.name for operator in ready)
         left = [operator for operator in left if operator not in ready]

@@ -57,7 +57,10 @@ class Source:
                 raise PlanError("a source of tuples, or an empty source, needs schema=pa.schema([...])")
             schema = first.schema
         if isinstance(arrivals, str) and arrivals not in schema.names:
-            raise PlanError(f"arrivals={arrivals!r}: no such column{nearest(arrivals, schema.names)}")
+            raise PlanError(
+                f"arrivals={arrivals!r}: no such column{nearest(arrivals, schema.names)}; there are "
+                f"{', '.join(schema.names)}"
+            )
         if isinstance(arrivals, str):
             kind = schema.field(arrivals).type
             if not (pa.types.is_timestamp(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
@@ -104,7 +107,10 @@ class Source:
     def _parts(self) -> Iterator[pa.RecordBatch]:
         for batch in self._batches():
             if not batch.schema.equals(self._given):
-                raise PlanError(f"the batches of a source differ in their columns: {batch.schema} after {self._given}")
+                raise PlanError(
+                    f"the batches of a source differ in their columns: {batch.schema} after {self._given}; cast them "
+                    "to one schema"
+                )
             each = self.at_once or max(batch.num_rows, 1)
             for start in range(0, batch.num_rows, each):
                 yield batch.slice(start, each)
@@ -145,10 +151,10 @@ def _peek(rows: Iterable[Any]) -> tuple[Any, Iterable[Any]]:
 def _instant(times: pa.Array) -> int:
     """Return the instant of arrival of rows that arrive together: that of the last one."""
     if times.null_count:
-        raise PlanError("arrivals=: a row has no time of arrival")
+        raise PlanError("arrivals=: a row has no time of arrival; filter out such rows")
     if pa.types.is_timestamp(times.type):
         return int(times.cast(pa.int64()).to_numpy().max()) * TICK_NS[times.type.unit]
     largest = times.to_numpy().max()
     if not math.isfinite(largest):
-        raise PlanError(f"arrivals=: a row arrives at {largest}, which is not a time")
+        raise PlanError(f"arrivals=: a row arrives at {largest}, which is not a time; filter out such rows")
     return int(largest) * UNIT if pa.types.is_integer(times.type) else round(float(largest) * UNIT)

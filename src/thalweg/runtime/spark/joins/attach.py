@@ -208,7 +208,8 @@ def _check(plan: JoinPlan, frames: Mapping[str, DataFrame]) -> None:
     aliases = plan.graph.aliases
     for alias, df in frames.items():
         if alias not in aliases:
-            raise PlanError(f"{alias!r} is not a stream in on={plan.on!r}{nearest(alias, aliases)}")
+            has = ", ".join(aliases)
+            raise PlanError(f"{alias!r} is not a stream in on={plan.on!r}{nearest(alias, aliases)}; it has {has}")
         if not (hasattr(df, "isStreaming") and hasattr(df, "mapInArrow")):
             raise PlanError(
                 f"{alias}: a {type(df).__module__.partition('.')[0]} {type(df).__name__} is not a Spark DataFrame; "

@@ -100,7 +100,8 @@ class SparkPlan:
         if self._plan.query.grouping is not None and any(df.isStreaming for df in self._data.values()):
             raise PlanError(
                 "late() returns only late rows of joins of streams; Spark itself drops those of grouped windows, and "
-                "only counts them (numRowsDroppedByWatermark in lastProgress)"
+                "only counts them (numRowsDroppedByWatermark in lastProgress); raise lateness= of s.stream(...) to "
+                "drop fewer"
             )
         (stream,) = self._plan.query.streams
         names = {late_column(self._plan, stream.alias, name): name for name in self._plan.scan(stream.alias).columns}
