@@ -81,7 +81,7 @@ def explain_plan(plan: JoinPlan, settings: JoinSettings, report: JoinReport = NO
 
 def counted_results(report: JoinReport) -> str:
     """Return how many results a join has given in all its runs; there is at least one."""
-    return f"{sum(section.results for section in report.sections):,} results{in_runs(report)}"
+    return f"{plural(sum(section.results for section in report.sections), 'result')}{in_runs(report)}"
 
 
 def counted_rows(report: JoinReport, alias: str) -> str:
@@ -94,8 +94,8 @@ def counted_rows(report: JoinReport, alias: str) -> str:
         for other, evaluated, passed in zip(stream.others, stream.evaluated, stream.passed, strict=True):
             if other == alias:
                 looked, found = looked + evaluated, found + passed
-    counts = f"{rows:,} rows to the join" + (f", {late:,} of them late" if late else "")
-    return counts + (f", {percent(found / looked)} of {looked:,} probes found a row of it" if looked else "")
+    counts = f"{plural(rows, 'row')} to the join" + (f", {late:,} of them late" if late else "")
+    return counts + (f", {percent(found / looked)} of {looked:,} probes of it found a partner" if looked else "")
 
 
 def _title(plan: JoinPlan) -> str:
