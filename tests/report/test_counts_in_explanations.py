@@ -33,7 +33,7 @@ def test_a_join_shows_what_its_report_counts() -> None:
     assert said[1].startswith("counted: 3 rows to the join")
     assert said[2].startswith("counted: 2 rows to the join")
     found_a = dict(zip(section.streams["b"].others, section.streams["b"].evaluated, strict=True))["a"]
-    assert (f"of {found_a} probes found a row of it" in said[1]) is bool(found_a)
+    assert (f"of {found_a} probes of it found a partner" in said[1]) is bool(found_a)
 
 
 def test_a_join_says_over_how_many_passes_it_sums() -> None:
