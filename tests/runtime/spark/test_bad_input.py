@@ -8,6 +8,7 @@ import re
 import socket
 import threading
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ TYPES = (
     "i int, l long, f double, b boolean, s string, bin binary, d decimal(6,2), day date, ts timestamp, "
     "a array<int>, st struct<x:int,y:array<string>>, m map<string,int>, n string"
 )
-ROWS = [
+ROWS: list[tuple[Any, ...]] = [
     (1, 2, 0.5, True, "text", b"\x00", Decimal("1.10"), datetime.date(2024, 5, 1), datetime.datetime(2024, 5, 1),
      [1, None], (1, ["y"]), {"k": 1}, None),
     (None,) * 13,
@@ -43,12 +44,12 @@ def test_every_type_every_null_and_long_text(spark: SparkSession) -> None:
         assert df.transform(keep).count() == some, column
 
 
-def test_odd_answers_and_rude_predicates_in_one_chain(spark: SparkSession):
+def test_odd_answers_and_rude_predicates_in_one_chain(spark: SparkSession) -> None:
     df = spark.createDataFrame(
         [(i, [i, i + 1], {"k": i}) for i in range(200)], "i long, a array<long>, m map<string,long>"
     )
 
-    def pops(a):
+    def pops(a: list[int]) -> bool:
         a.pop()
         return a.pop(0) >= 0
 
@@ -97,7 +98,7 @@ def test_text_that_is_no_utf_8_fails_its_row_alone(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("thing", "why"), [(threading.Lock(), "_thread.lock"), (socket.socket(), "socket")], ids=["lock", "socket"]
 )
-def test_a_predicate_that_cannot_be_pickled_is_named_early(spark: SparkSession, thing, why: str) -> None:
+def test_a_predicate_that_cannot_be_pickled_is_named_early(spark: SparkSession, thing: object, why: str) -> None:
     good = tw.predicate(lambda i: True, "id", name="good")
     keep = tw.filters(good, tw.predicate(lambda i: thing is None, "id", name="holds_it"))
     with pytest.raises(tw.PlanError, match=rf"^predicate 'holds_it' cannot be sent .*{why}.*setup=") as caught:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import re
 from pathlib import Path
+from typing import Any, TypeGuard
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import thalweg as tw
@@ -18,12 +19,15 @@ from thalweg.adapt import POLICIES, takes
 
 ROWS = 30_000
 
+Table = tuple[list[tuple[int, int | None, str | None]], DataFrame]
+"""The rows of `table`, and the same as a DataFrame."""
 
-def even(n):
+
+def even(n: int | None) -> bool:
     return n is not None and n % 2 == 0
 
 
-def has_seven(text):
+def has_seven(text: str) -> re.Match[str] | None:
     return re.search("7", text)
 
 
@@ -31,16 +35,16 @@ def short(text: pa.Array) -> pa.Array:
     return pc.less(pc.utf8_length(text), 6)
 
 
-def parses(text):
+def parses(text: str) -> bool:
     return int(text) % 3 != 0  # raises on anything but digits
 
 
-def digits(text):
+def digits(text: str | None) -> TypeGuard[str]:
     return text is not None and text.isdigit()
 
 
 @pytest.fixture(scope="module")
-def table(spark: SparkSession):
+def table(spark: SparkSession) -> Table:
     rng = random.Random(7)
     rows = [
         (
@@ -54,15 +58,16 @@ def table(spark: SparkSession):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_the_rows_are_those_of_evaluating_everything(table, policy) -> None:
+def test_the_rows_are_those_of_evaluating_everything(table: Table, policy: str) -> None:
     rows, df = table
+    profiling: dict[str, Any] = {"p": 0.5, "profile_window": 50} if "p" in takes(policy) else {}
     keep = tw.filters(
         tw.predicate(parses, "text", after=["digits"]),
         tw.predicate(even, "n"),
         tw.predicate(short, "text", vectorized=True),
         tw.predicate(digits, "text"),
         policy=policy,
-        **({"p": 0.5, "profile_window": 50} if "p" in takes(policy) else {}),
+        **profiling,
     )
     expected = sorted(i for i, n, text in rows if even(n) and digits(text) and parses(text) and len(text) < 6)
     got = sorted(row.id for row in df.transform(keep).select("id").collect())
@@ -73,7 +78,7 @@ def test_the_rows_are_those_of_evaluating_everything(table, policy) -> None:
     assert sum(p.profile_errors for p in section.predicates) == 0, "a guarded predicate saw what its guard refuses"
 
 
-def test_only_the_columns_that_are_read_go_to_workers(table, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_the_columns_that_are_read_go_to_workers(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
     _, df = table
     wide = df.select("*", *(F.lit(f"payload {i}").alias(f"c{i}") for i in range(5)))
     out = wide.transform(tw.filters(tw.predicate(even, "n"), tw.predicate(short, "text", vectorized=True)))
@@ -145,10 +150,10 @@ def test_an_action_that_is_cut_short_is_still_reported(spark: SparkSession) -> N
     assert 0 < section.rows <= 200_000
 
 
-def test_setup_runs_once_a_worker(spark: SparkSession, tmp_path: Path):
+def test_setup_runs_once_a_worker(spark: SparkSession, tmp_path: Path) -> None:
     import os
 
-    def load():
+    def load() -> int:
         (tmp_path / f"setup-{os.getpid()}-{len(list(tmp_path.iterdir()))}").touch()
         return 5
 
@@ -232,8 +237,8 @@ def test_an_empty_dataframe(spark: SparkSession) -> None:
     assert "it failed, or read no rows" in str(report)
 
 
-def test_a_first_action_that_failed_is_told(spark: SparkSession, tmp_path: Path):
-    def fails_once(n):
+def test_a_first_action_that_failed_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    def fails_once(n: int) -> bool:
         if not (tmp_path / "failed").exists():
             (tmp_path / "failed").touch()
             raise ValueError("the first time")

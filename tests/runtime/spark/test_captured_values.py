@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.test_stream import add_file, source
@@ -68,7 +69,9 @@ class Changing:
             "partial": partial(lambda held, x: x % ROWS >= held["least"], shared),
             "global": self.module["of_a_global"],
         }
-        self.filters = {name: tw.filters(tw.predicate(func, "id", name=name)) for name, func in self.functions.items()}
+        self.filters: dict[str, Callable[[DataFrame], DataFrame]] = {
+            name: tw.filters(tw.predicate(func, "id", name=name)) for name, func in self.functions.items()
+        }
         self.filters["setup"] = tw.filters(tw.predicate(at_least, "id", setup=lambda: nonlocal_value))
         self.filters["setup method"] = tw.filters(tw.predicate(at_least, "id", setup=limit.load))
         self.filters["vectorized"] = tw.filters(
@@ -94,7 +97,7 @@ def test_each_micro_batch_uses_the_values_captured_for_it(spark: SparkSession, t
     kept: list[Counter[str]] = []
     plain: list[int] = []
 
-    def each(batch, number: int) -> None:
+    def each(batch: DataFrame, number: int) -> None:
         changing.set(THRESHOLDS[number])
         parts = [batch.transform(keep).select(F.lit(name), "id") for name, keep in changing.filters.items()]
         kept.append(Counter(name for name, _ in reduce(lambda a, b: a.union(b), parts).collect()))
@@ -130,7 +133,9 @@ def a_worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(worker, "_SETUPS", worker._SETUPS.__class__())
 
 
-def a_task(*predicates, application: str = "one application", identity: str = "a", **settings) -> ChainTask:
+def a_task(
+    *predicates: tw.Predicate, application: str = "one application", identity: str = "a", **settings: Any
+) -> ChainTask:
     plan = PickledPlan.of(FilterPlan(predicates))
     return ChainTask(
         plan, FilterSettings.resolve(settings, environ={}), "one filter set", identity, application, streaming=False
@@ -163,7 +168,7 @@ def counted(loads: Path, value: int) -> Any:
     return load
 
 
-def test_a_setup_runs_again_only_if_its_values_changed(a_worker, tmp_path: Path):
+def test_a_setup_runs_again_only_if_its_values_changed(a_worker: None, tmp_path: Path) -> None:
     loads = tmp_path / "loads"
 
     def kept_with(setup_value: int, other: int, identity: str) -> int:
@@ -184,7 +189,7 @@ def test_a_setup_runs_again_only_if_its_values_changed(a_worker, tmp_path: Path)
     assert loads.read_text().split() == ["50", "60"]
 
 
-def test_a_setup_that_fails_is_tried_again_with_the_next_task(a_worker, tmp_path: Path):
+def test_a_setup_that_fails_is_tried_again_with_the_next_task(a_worker: None, tmp_path: Path) -> None:
     model = tmp_path / "model"
 
     def task_with(value: int) -> ChainTask:
@@ -201,17 +206,22 @@ def test_a_setup_that_fails_is_tried_again_with_the_next_task(a_worker, tmp_path
         assert kept_of(task_with(value), IDS) == 50 - value
 
 
-def test_functions_that_did_not_change_are_not_unpickled_again(a_worker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_that_did_not_change_are_not_unpickled_again(a_worker: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """So a function's own cache lives on, and a large captured value costs nothing per task."""
     opened: list[str] = []
     opens = PickledPlan.open
-    monkeypatch.setattr(PickledPlan, "open", lambda self: opened.append(self.digest) or opens(self))
+
+    def noted(self: PickledPlan) -> FilterPlan:
+        opened.append(self.digest)
+        return opens(self)
+
+    monkeypatch.setattr(PickledPlan, "open", noted)
     tasks = [a_task(above(least)) for least in (10, 10, 10, 20, 10)]
     assert [kept_of(task, IDS) for task in tasks] == [90, 90, 90, 80, 90]
     assert len(opened) == 3
 
 
-def test_what_was_learned_outlives_other_functions(a_worker):
+def test_what_was_learned_outlives_other_functions(a_worker: None) -> None:
     def task_of(least: int) -> ChainTask:
         return a_task(
             tw.predicate(lambda x: x >= 0 * least, "id", name="all_pass"), above(least), policy="a-greedy", p=1.0
@@ -225,7 +235,7 @@ def test_what_was_learned_outlives_other_functions(a_worker):
     assert loop.rows_seen == 15_000
 
 
-def test_a_changed_guard_hides_rows_also_in_profiling(a_worker, tmp_path: Path):
+def test_a_changed_guard_hides_rows_also_in_profiling(a_worker: None, tmp_path: Path) -> None:
     """Sampled rows wait from task to task: what the guard of an earlier task let through, this one's may not."""
     shown = tmp_path / "shown"
     shown.touch()
@@ -257,7 +267,7 @@ def test_a_changed_guard_hides_rows_also_in_profiling(a_worker, tmp_path: Path):
         ({"policy": "static"}, {"policy": "static", "slice_rows": 7}),
     ],
 )
-def test_settings_that_changed_are_this_tasks(a_worker, before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_settings_that_changed_are_this_tasks(a_worker: None, before: dict[str, Any], after: dict[str, Any]) -> None:
     first, second = (a_task(above(10), above_too(20), **settings) for settings in (before, after))
     assert [kept_of(task, IDS) for task in (first, second)] == [80, 80]
     changed = kept_loop()
@@ -273,7 +283,7 @@ def above_too(least: int) -> tw.Predicate:
     return tw.predicate(lambda x: x >= least, "id", name="above_too")
 
 
-def test_a_learned_order_outlives_a_change_of_settings(a_worker):
+def test_a_learned_order_outlives_a_change_of_settings(a_worker: None) -> None:
     def task_of(p: float) -> ChainTask:
         all_pass = tw.predicate(lambda x: x >= 0, "id", name="all_pass")
         return a_task(all_pass, above(4900), policy="a-greedy", p=p)
@@ -284,7 +294,7 @@ def test_a_learned_order_outlives_a_change_of_settings(a_worker):
     assert kept_loop().order == (1, 0)
 
 
-def test_a_task_with_known_functions_costs_no_more(a_worker) -> None:
+def test_a_task_with_known_functions_costs_no_more(a_worker: None) -> None:
     """A large captured value is neither unpickled nor hashed again. The best of many: the machine may be busy."""
     heavy = bytes(20_000_000)
     task = a_task(tw.predicate(lambda x: x < len(heavy), "id", name="heavy"))

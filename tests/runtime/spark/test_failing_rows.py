@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -17,13 +18,13 @@ from thalweg.plan import Pipeline
 ERRORS_TYPE = "array<struct<predicate:string,error:string>>"
 
 
-def sevens(i):
+def sevens(i: int) -> bool:
     if i % 1000 == 7:
         raise ValueError(f"seven in {i}")
     return i % 2 == 1
 
 
-def not_thirds(i):
+def not_thirds(i: int) -> bool:
     return i % 3 != 0
 
 
@@ -31,7 +32,7 @@ def fails(i: int) -> bool:
     return i % 1000 == 7 and i % 3 != 0
 
 
-def filters(**options):
+def filters(**options: Any) -> tw.Filters:
     return tw.filters(tw.predicate(sevens, "id"), tw.predicate(not_thirds, "id"), **options)
 
 
@@ -43,11 +44,11 @@ def test_any_order_against_brute_force(spark: SparkSession, seed: int) -> None:
     rng = random.Random(seed)
     case = Outcomes(["".join(rng.choices("TFE", (8, 2, 1), k=4)) for _ in range(4000)], PIPELINE, [True, False] * 2)
     policy = ["a-greedy", "sweep", "local-swaps", "duckdb-swap"][seed]
-    profiling = {} if policy == "duckdb-swap" else {"p": 0.5, "profile_window": 50}
+    profiling: dict[str, Any] = {} if policy == "duckdb-swap" else {"p": 0.5, "profile_window": 50}
     keep = tw.filters(*case.predicates, policy=policy, slice_rows=100, on_error="dead-letter", **profiling)
     df = spark.range(0, 4000, 1, 3).select(F.col("id").alias("row"), F.lit("payload").alias("other"))
     out = df.transform(keep.tagged)
-    assert out.schema[:2] == df.schema[:]
+    assert out.schema[:2] == df.schema[:]  # type: ignore[index]  # pyspark's annotations leave slices out
     assert out.schema["thalweg_errors"].dataType.simpleString() == ERRORS_TYPE
     fates = {row: case.fate(row) for row in range(4000)}
     collected = out.collect()
@@ -81,7 +82,7 @@ def test_survivors_alone_and_failures_alone(spark: SparkSession) -> None:
 def test_a_message_of_any_characters_arrives(spark: SparkSession) -> None:
     messages = ["\x1e separator", '"quoted" \\ back', "kept?\nline", "\U0001f30a \ud800 ü", "\x00", ""]
 
-    def raises(i) -> None:
+    def raises(i: int) -> None:
         raise ValueError(messages[i])
 
     keep = tw.filters(tw.predicate(raises, "id", name="k\x1e'name'"), on_error="dead-letter")
@@ -106,10 +107,10 @@ def test_the_error_has_names_partition_row_and_values(spark: SparkSession) -> No
     assert "seven in" not in str(caught.value)
 
 
-def test_a_row_number_is_the_tasks_own_also_in_a_reused_worker(spark: SparkSession):
+def test_a_row_number_is_the_tasks_own_also_in_a_reused_worker(spark: SparkSession) -> None:
     out = spark.range(0, 40, 1, 4).select((F.col("id") % 10).alias("n"))
 
-    def ninth(n):
+    def ninth(n: int) -> bool:
         if n == 9:
             raise ValueError
         return True

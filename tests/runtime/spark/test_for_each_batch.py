@@ -5,25 +5,26 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.counting import counting, multiple_of, rows_shown
 from tests.runtime.spark.test_stream import add_file, source
 
 
-def test_the_order_and_the_set_up_outlive_a_micro_batch(spark: SparkSession, tmp_path: Path):
+def test_the_order_and_the_set_up_outlive_a_micro_batch(spark: SparkSession, tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     seen.mkdir()
     for number in range(4):
         add_file(tmp_path / "in", number, number * 20_000, 20_000)
 
-    def load():
+    def load() -> int:
         with (seen / f"load-{os.getpid()}").open("a") as out:
             out.write("1\n")
         return 97
 
-    def few_pass(k, column):
+    def few_pass(k: int, column: pa.Array) -> pa.Array:
         return multiple_of(k)(column)
 
     keep = tw.filters(
@@ -34,7 +35,7 @@ def test_the_order_and_the_set_up_outlive_a_micro_batch(spark: SparkSession, tmp
     kept: list[int] = []
     shown: list[int] = []
 
-    def each(batch, number: int) -> None:
+    def each(batch: DataFrame, number: int) -> None:
         kept.extend(row.id for row in batch.transform(keep).collect())
         shown.append(rows_shown(seen, "all_pass"))
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from thalweg.runtime.spark.guarded import all_of, all_true, any_of
@@ -19,6 +19,8 @@ ROWS = [(n, x, y) for n, (x, y) in enumerate(itertools.product([None, 0, 1, 2, 3
 
 Truth = bool | None
 Row = tuple[int, int | None, int | None]
+Part = tuple[str, Callable[[Row], Truth]]
+"""SQL, and what it is on a row."""
 
 
 def quotient(row: Row) -> int | None:
@@ -63,12 +65,12 @@ def both(a: Truth, b: Truth) -> Truth:
     return False if a is False or b is False else None if a is None or b is None else True
 
 
-def negated(part):
+def negated(part: Part) -> Part:
     text, f = part
     return f"NOT ({text})", lambda row: None if f(row) is None else not f(row)
 
 
-def conjunction(rng: random.Random) -> list[tuple[str, Callable[[Row], Truth]]]:
+def conjunction(rng: random.Random) -> list[Part]:
     """Raising parts behind a guard, the guard and the others anywhere in front of them and between."""
     raising = rng.sample(RAISING, rng.randrange(1, 4))
     parts = [rng.choice(GUARDS), *raising]
@@ -77,7 +79,9 @@ def conjunction(rng: random.Random) -> list[tuple[str, Callable[[Row], Truth]]]:
     return parts
 
 
-def decided(parts, row: Row, decides: bool, combine: Callable[[Truth, Truth], Truth], needs: bool | None) -> Truth:
+def decided(
+    parts: Sequence[Part], row: Row, decides: bool, combine: Callable[[Truth, Truth], Truth], needs: bool | None
+) -> Truth:
     """Brute force from left to right; a part behind what decides is not asked."""
     truth: Truth = not decides
     for _, f in parts:
@@ -87,7 +91,7 @@ def decided(parts, row: Row, decides: bool, combine: Callable[[Truth, Truth], Tr
     return truth
 
 
-FORMS = {
+FORMS: dict[str, tuple[Callable[[Sequence[Column]], Column], bool, Callable[[Sequence[Part], Row], Truth]]] = {
     "all_true": (all_true, False, lambda parts, row: bool(decided(parts, row, False, both, True))),
     "all_of": (all_of, False, lambda parts, row: decided(parts, row, False, both, None)),
     "any_of": (any_of, True, lambda parts, row: decided(parts, row, True, either, None)),
@@ -100,15 +104,16 @@ CONFIGURATIONS = {
 
 
 @contextmanager
-def configured(spark: SparkSession, settings: dict[str, str]):
+def configured(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
     before = {key: spark.conf.get(key) for key in settings}
     for key, value in settings.items():
         spark.conf.set(key, value)
     try:
         yield
     finally:
-        for key, value in before.items():
-            spark.conf.set(key, value)
+        for key, old in before.items():
+            assert old is not None
+            spark.conf.set(key, old)
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +128,7 @@ def ids(df: DataFrame) -> list[int]:
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
 @pytest.mark.parametrize("form", FORMS)
 def test_later_parts_see_only_what_earlier_ones_leave_undecided(
-    spark: SparkSession, df, form: str, configuration: str
+    spark: SparkSession, df: DataFrame, form: str, configuration: str
 ) -> None:
     make, negate, truth = FORMS[form]
     drawn = [conjunction(random.Random(f"{form} {seed}")) for seed in range(4)]
@@ -154,7 +159,7 @@ def test_later_parts_see_only_what_earlier_ones_leave_undecided(
         assert ids(df.filter(~made[0])) == [n for n in expected[0] if expected[0][n] is False]
 
 
-def test_a_plain_conjunction_does_not_do_that(df) -> None:
+def test_a_plain_conjunction_does_not_do_that(df: DataFrame) -> None:
     """If this passes one day, Spark has changed its mind, and `guarded` can go."""
     with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO"):
         df.select(F.expr("x <> 0 AND 10 DIV x > 2 AND 10 DIV x < 6")).collect()
@@ -164,13 +169,19 @@ def test_one_part_is_left_alone(spark: SparkSession) -> None:
     assert str(all_of([F.col("a")])) == str(any_of([F.col("a")])) == str(all_true([F.col("a")])) == str(F.col("a"))
 
 
-def test_what_is_nested_stays_small(df) -> None:
+def combined(
+    f: Callable[[Row], Truth], g: Callable[[Row], Truth], combine: Callable[[Truth, Truth], Truth]
+) -> Callable[[Row], Truth]:
+    return lambda row: combine(f(row), g(row))
+
+
+def test_what_is_nested_stays_small(df: DataFrame) -> None:
     """Each part is written once: in a form that writes parts twice, depth 12 has thousands of them."""
     made, expected = F.expr("x <> 0"), over(lambda a: a != 0, x)
     for depth in range(12):
         make, combine = (any_of, either) if depth % 3 == 0 else (all_of, both)
         made = make([made, F.expr(f"10 DIV (x + {depth + 1}) < 9")])
         small = over(lambda a, d=depth: 10 // (a + d + 1) < 9, x)
-        expected = lambda row, f=expected, g=small, c=combine: c(f(row), g(row))  # noqa: E731
+        expected = combined(expected, small, combine)
     assert str(made).count("x") < 100
     assert {row.id: row[1] for row in df.select("id", made).collect()} == {row[0]: expected(row) for row in ROWS}

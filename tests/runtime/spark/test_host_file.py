@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,9 +35,15 @@ def test_names_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
 
 
 def test_it_is_not_written_all_the_time(tmp_path: Path) -> None:
-    file, asked = HostFile("app", "query", tmp_path / "root"), []
+    file = HostFile("app", "query", tmp_path / "root")
+    asked: list[int] = []
+
+    def snapshot() -> dict[str, Any]:
+        asked.append(1)
+        return {}
+
     for _ in range(5):
-        file.offer(lambda: asked.append(1) or {})
+        file.offer(snapshot)
     assert len(asked) == 1
 
 
@@ -89,7 +97,7 @@ def test_a_base_that_is_a_link_is_left_alone(tmp_path: Path) -> None:
 def test_folders_of_ended_drivers_are_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A driver that was killed cannot do it itself."""
     monkeypatch.setattr(host_file, "_base", lambda: tmp_path / "root")
-    monkeypatch.setattr(host_file.atexit, "register", lambda *what, **options: None)
+    monkeypatch.setattr(atexit, "register", lambda *what, **options: None)
     gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
     here = socket.gethostname()
     drivers = {

@@ -5,40 +5,52 @@ from __future__ import annotations
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 
 import thalweg as tw
 from tests.runtime.spark.native_lines import predicates, table
 from tests.runtime.spark.waiting import wait_until
 from thalweg.events import NativeObserved, read
-from thalweg.report import fold
+from thalweg.report import Section, fold
+from thalweg.report.native_part import NativePart
+
+Lines = tuple[pa.Table, DataFrame, DataFrame, Path]
+"""The rows, a cached DataFrame of them, one that reads the file, and the file."""
 
 
 @pytest.fixture(scope="module")
-def lines(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory):
+def lines(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lines:
     path = tmp_path_factory.mktemp("native") / "lines.parquet"
     data = table()
     pq.write_table(data, path, row_group_size=2_000)
     return data, spark.read.parquet(str(path)).repartition(3).cache(), spark.read.parquet(str(path)), path
 
 
-def physical(df, capsys: pytest.CaptureFixture[str]) -> str:
+def physical(df: DataFrame, capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
     df.explain()
     return capsys.readouterr().out
 
 
-def ids(df) -> list[int]:
+def ids(df: DataFrame) -> list[int]:
     return sorted(row.id for row in df.select("id").collect())
 
 
+def native_part(section: Section) -> NativePart:
+    assert section.native is not None
+    return section.native
+
+
 @pytest.mark.parametrize("seed", range(6))
-def test_the_rows_are_those_of_another_engine_in_every_order(lines, seed: int) -> None:
+def test_the_rows_are_those_of_another_engine_in_every_order(lines: Lines, seed: int) -> None:
     data, df, *_ = lines
     rng = random.Random(seed)
     chosen = rng.sample(sorted(predicates().items()), rng.randrange(2, 7))
@@ -51,13 +63,15 @@ def test_the_rows_are_those_of_another_engine_in_every_order(lines, seed: int) -
         " AND id % 3 = 0" if seed % 2 else ""
     )
     assert data.num_rows > 0
-    expected = [row[0] for row in duckdb.sql(f"SELECT id FROM data WHERE {where} ORDER BY id").fetchall()]
+    found = duckdb.sql(f"SELECT id FROM data WHERE {where} ORDER BY id")
+    assert found is not None
+    expected = [row[0] for row in found.fetchall()]
     for _ in range(3):  # the second and third time in the order that was learned
         assert ids(df.transform(keep)) == expected
     assert df.transform(keep).columns == df.columns
 
 
-def test_natives_come_before_python(lines, capsys: pytest.CaptureFixture[str]) -> None:
+def test_natives_come_before_python(lines: Lines, capsys: pytest.CaptureFixture[str]) -> None:
     data, df, *_ = lines
     keep = tw.filters(
         tw.predicate(lambda p: p.startswith("{"), "payload", name="braces", after="payload is not null"),
@@ -79,7 +93,7 @@ def test_natives_come_before_python(lines, capsys: pytest.CaptureFixture[str]) -
     assert all(p.selectivity is None for p in section.native.predicates), "nothing to learn, so nothing was sampled"
 
 
-def test_natives_alone_need_no_python(lines, capsys: pytest.CaptureFixture[str]) -> None:
+def test_natives_alone_need_no_python(lines: Lines, capsys: pytest.CaptureFixture[str]) -> None:
     data, df, *_ = lines
     keep = tw.filters(F.col("size") > 300, F.col("line").rlike("7"), F.col("payload").isNotNull())
     out = df.transform(keep)
@@ -95,7 +109,7 @@ def test_natives_alone_need_no_python(lines, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize("dear", [1, 2, 3])
 def test_what_parquet_can_evaluate_is_pushed_down(
-    lines, spark: SparkSession, capsys: pytest.CaptureFixture[str], dear: int
+    lines: Lines, spark: SparkSession, capsys: pytest.CaptureFixture[str], dear: int
 ) -> None:
     _, _, files, _ = lines
     patterns = [F.col("line").rlike(p) for p in (" 500", "7", "[13]")][:dear]
@@ -115,7 +129,7 @@ def test_what_parquet_can_evaluate_is_pushed_down(
     assert "code" not in schema[1], "columns nobody reads are still left out"
 
 
-def test_the_conjuncts_stand_in_the_order_of_the_report(lines, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_conjuncts_stand_in_the_order_of_the_report(lines: Lines, capsys: pytest.CaptureFixture[str]) -> None:
     _, df, *_ = lines
     keep = tw.filters(*(F.col("line").rlike(p) for p in ("GET", "item", " 500$", "/")), p=0.5)
     df.transform(keep).count()
@@ -138,7 +152,7 @@ def test_the_conjuncts_stand_in_the_order_of_the_report(lines, capsys: pytest.Ca
     assert keep.report().to_dict()["sections"][-1]["native"]["order"] == list(native.order)
 
 
-def test_a_guarded_native_never_sees_what_its_guard_refuses(lines) -> None:
+def test_a_guarded_native_never_sees_what_its_guard_refuses(lines: Lines) -> None:
     data, df, *_ = lines
     # in ANSI mode, the default, a cast of other text fails the query
     digits, number = F.col("code").rlike("^[0-9]+$"), F.col("code").cast("int") > 10
@@ -158,7 +172,9 @@ def test_a_guarded_native_never_sees_what_its_guard_refuses(lines) -> None:
         df.filter(number).count()
 
 
-def test_the_policy_written_keeps_the_order_and_samples_nothing(lines, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_policy_written_keeps_the_order_and_samples_nothing(
+    lines: Lines, capsys: pytest.CaptureFixture[str]
+) -> None:
     _, df, *_ = lines
     keep = tw.filters(F.col("line").rlike("7"), F.col("line").rlike(" 500"), F.col("size") > 3, policy="static")
     out = df.transform(keep)
@@ -167,7 +183,7 @@ def test_the_policy_written_keeps_the_order_and_samples_nothing(lines, capsys: p
     assert plan.index("RLIKE(line") < plan.index("> 3")
 
 
-def dear_first(**settings) -> tw.Filters:
+def dear_first(**settings: Any) -> tw.Filters:
     return tw.filters(
         tw.predicate(F.col("line").rlike("GET"), name="all_pass"),
         tw.predicate(F.col("line").rlike("00000"), name="few_pass"),
@@ -175,7 +191,7 @@ def dear_first(**settings) -> tw.Filters:
     )
 
 
-def test_an_earlier_runs_events_give_the_order_to_start_with(lines, tmp_path: Path) -> None:
+def test_an_earlier_runs_events_give_the_order_to_start_with(lines: Lines, tmp_path: Path) -> None:
     _, df, *_ = lines
     events = tmp_path / "events.jsonl"
     df.transform(dear_first(events=events, p=0.5)).count()
@@ -189,17 +205,17 @@ def test_an_earlier_runs_events_give_the_order_to_start_with(lines, tmp_path: Pa
     assert section.native.order == ("few_pass", "all_pass")
     fresh = dear_first()
     df.transform(fresh).count()
-    assert fresh.report().sections[0].native.order == ("all_pass", "few_pass")
+    assert native_part(fresh.report().sections[0]).order == ("all_pass", "few_pass")
     wait_until(lambda: len(fold(read(events)).sections) == 2, "both runs in the file")
     assert fold(read(events)).sections[1] == section
 
 
-def test_a_sample_of_finished_data_gives_the_order_to_start_with(lines, spark: SparkSession) -> None:
+def test_a_sample_of_finished_data_gives_the_order_to_start_with(lines: Lines, spark: SparkSession) -> None:
     _, df, *_ = lines
     keep = dear_first()
     assert 100 < keep.learn(df, share=0.1) < 3_000
     df.transform(keep).count()
-    assert keep.report().sections[0].native.order == ("few_pass", "all_pass")
+    assert native_part(keep.report().sections[0]).order == ("few_pass", "all_pass")
     assert tw.filters(F.col("size") > 3).learn(df) == 0
     with pytest.raises(tw.PlanError, match="a batch DataFrame, not a stream"):
         keep.learn(spark.readStream.format("rate").load())
@@ -209,7 +225,7 @@ def test_a_sample_of_finished_data_gives_the_order_to_start_with(lines, spark: S
         keep.learn([])
 
 
-def stream(spark: SparkSession, folder: Path, drift: bool = False):
+def stream(spark: SparkSession, folder: Path, drift: bool = False) -> DataFrame:
     folder.mkdir()
     data = table(4_000)
     for number in range(4):
@@ -222,7 +238,7 @@ def stream(spark: SparkSession, folder: Path, drift: bool = False):
     return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
-def finish(query) -> None:
+def finish(query: StreamingQuery) -> None:
     try:
         query.processAllAvailable()
     finally:
@@ -233,14 +249,14 @@ def test_inside_for_each_batch_the_order_is_carried_over(spark: SparkSession, tm
     keep = dear_first(p=0.5)
     kept: list[int] = []
 
-    def each(batch, number: int) -> None:
+    def each(batch: DataFrame, number: int) -> None:
         kept.append(batch.transform(keep).count())
 
     finish(
         stream(spark, tmp_path / "in", drift=True).writeStream.foreachBatch(each)
         .option("checkpointLocation", str(tmp_path / "checkpoint")).start()
     )  # fmt: skip
-    orders = [section.native.order for section in keep.report().sections]
+    orders = [native_part(section).order for section in keep.report().sections]
     learned, turned = ("few_pass", "all_pass"), ("all_pass", "few_pass")
     assert orders == [turned, learned, learned, turned], "from the third on all_pass drops and few_pass does not"
     assert len(kept) == 4
@@ -256,9 +272,15 @@ def test_a_stream_learns_for_its_next_start(spark: SparkSession, tmp_path: Path)
             .option("checkpointLocation", str(tmp_path / f"{name}-checkpoint")).start()
         )  # fmt: skip
         at = 1 if name == "one" else 2
-        wait_until(lambda at=at: len(keep.report().sections) == at, "what the query observed")
-        wait_until(lambda: keep.report().sections[-1].native.predicates[0].sampled > 7_000, "all its micro-batches")
-    first, second = (section.native for section in keep.report().sections)
+
+        def observed(at: int = at) -> bool:
+            return len(keep.report().sections) == at
+
+        wait_until(observed, "what the query observed")
+        wait_until(
+            lambda: native_part(keep.report().sections[-1]).predicates[0].sampled > 7_000, "all its micro-batches"
+        )
+    first, second = (native_part(section) for section in keep.report().sections)
     assert (first.order, second.order) == (("all_pass", "few_pass"), ("few_pass", "all_pass"))
     one, two = (ids(spark.read.parquet(str(tmp_path / name))) for name in ("one", "two"))
     assert (

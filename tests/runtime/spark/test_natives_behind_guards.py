@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -24,7 +25,7 @@ def df(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame(ROWS, SCHEMA).repartition(2).localCheckpoint()
 
 
-def filters_of(parts: Sequence[Part], **settings) -> tw.Filters:
+def filters_of(parts: Sequence[Part], **settings: Any) -> tw.Filters:
     """The last one perhaps with `after=`, which says no more than the order does if it can raise."""
     names = [f"p{n}" for n in range(len(parts))]
     after = random.Random(parts[-1].sql).choice([[], names[:-1]])
@@ -52,7 +53,7 @@ def drawn(what: str, count: int) -> tuple[list[list[Part]], list[list[int]]]:
 
 
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
-def test_random_chains(spark: SparkSession, df, configuration: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_chains(spark: SparkSession, df: DataFrame, configuration: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With almost every row sampled, in the order that is written and in the one that is learned."""
     monkeypatch.setattr(native, "SHARE", 0.9)  # of `auto`, which takes no p=
     chains, expected = drawn(configuration, 5)
@@ -67,7 +68,7 @@ def test_random_chains(spark: SparkSession, df, configuration: str, monkeypatch:
         assert by_chain(all_at_once(df, written).collect(), 5) == expected
 
 
-def test_what_spark_moves(df) -> None:
+def test_what_spark_moves(df: DataFrame) -> None:
     """It moves conjuncts below joins and groups, and repeats them on the other side of a join."""
     chains, expected = drawn("moved", 3)
     others = df.select(F.col("x").alias("y"), F.lit(1).alias("one")).distinct()
@@ -89,7 +90,7 @@ def rows_with_x(ids: Sequence[int]) -> list[int]:
     return [n for n in ids if ROWS[n].x is not None]
 
 
-def test_a_stream(spark: SparkSession, tmp_path: Path, df) -> None:
+def test_a_stream(spark: SparkSession, tmp_path: Path, df: DataFrame) -> None:
     chains, expected = drawn("stream", 3)
     df.coalesce(1).write.parquet(str(tmp_path / "in"))
     source = spark.readStream.schema(SCHEMA).parquet(str(tmp_path / "in"))
@@ -105,7 +106,7 @@ def test_a_stream(spark: SparkSession, tmp_path: Path, df) -> None:
     assert by_chain(spark.read.parquet(str(tmp_path / "out")).collect(), 3) == expected
 
 
-def test_a_sample_counts_a_predicate_where_its_guards_hold(df) -> None:
+def test_a_sample_counts_a_predicate_where_its_guards_hold(df: DataFrame) -> None:
     """So the report's shares are of those rows, and nothing else is evaluated."""
     keep = tw.filters(
         tw.predicate(F.expr("coalesce(x, 1) <> 0"), name="guard"),
@@ -115,7 +116,9 @@ def test_a_sample_counts_a_predicate_where_its_guards_hold(df) -> None:
     )
     df.transform(keep).count()
     assert keep.learn(df, share=1.0) == len(ROWS)
-    shown = {p.name: p for p in keep.report().sections[0].native.predicates}
+    part = keep.report().sections[0].native
+    assert part is not None
+    shown = {p.name: p for p in part.predicates}
     before = [row for row in ROWS if row.x != 0 and row.kind == "good"]
     passed = [row for row in before if row.x is not None and 2 <= 10 // row.x <= 5]
     assert shown["guard"].sampled == shown["good"].sampled == len(ROWS)
@@ -123,7 +126,7 @@ def test_a_sample_counts_a_predicate_where_its_guards_hold(df) -> None:
 
 
 @pytest.mark.parametrize("policy", [{"p": 1.0}, {}])
-def test_a_column_with_its_own_guard_is_safe(spark: SparkSession, policy: dict[str, float]) -> None:
+def test_a_column_with_its_own_guard_is_safe(spark: SparkSession, policy: dict[str, Any]) -> None:
     """Also where rows are sampled, and whatever Spark computes once because it occurs twice."""
     df = spark.createDataFrame(
         [(n, n % 4, "good" if n % 8 else "bad") for n in range(400)], "id int, x int, kind string"

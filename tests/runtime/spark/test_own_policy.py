@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ def test_filters_run_under_it_in_the_workers(spark: Any, policy: type[Any]) -> N
     assert section.switches[0].reason.startswith("it is the turn of ")
 
 
-def test_joins_run_under_it_in_the_workers(spark: Any):
+def test_joins_run_under_it_in_the_workers(spark: Any) -> None:
     frames = {a: spark.range(2_000).selectExpr("id", "id % 50 AS k", "id AS t") for a in "abc"}
 
     def found(policy: Any) -> tuple[list[tuple[int, ...]], Any]:
@@ -89,7 +90,10 @@ def test_queries_run_under_it_in_the_workers(spark: Any) -> None:
 
 @pytest.mark.parametrize(
     "more",
-    [{"lock": threading.Lock()}, {"defaults": ForwardSettings(patience=threading.Lock())}],
+    [
+        {"lock": threading.Lock()},
+        {"defaults": ForwardSettings(patience=threading.Lock())},  # type: ignore[arg-type]  # on purpose
+    ],
     ids=["class", "settings"],
 )
 def test_a_class_that_cannot_be_pickled_is_refused_early(spark: Any, more: dict[str, Any]) -> None:
@@ -98,11 +102,12 @@ def test_a_class_that_cannot_be_pickled_is_refused_early(spark: Any, more: dict[
     s.stream("numbers", numbers(spark).selectExpr("id", "timestamp_seconds(id) AS t"), time="t")
     s.function("even", lambda x: x % 2 == 0, returns="boolean", safe=True)
     frames = {a: numbers(spark).selectExpr("id", "id AS t") for a in "ab"}
-    for door in (
+    doors: tuple[Callable[[], Any], ...] = (
         lambda: numbers(spark).transform(tw.filters(*chain(), policy=policy)),
         lambda: tw.join("a.id = b.id", window=5, time="t", policy=policy)(**frames),
         lambda: s.query("SELECT id FROM numbers WHERE even(id)", policy=policy).dataframe(),
-    ):
+    )
+    for door in doors:
         with pytest.raises(tw.PlanError, match=r"policy 'notebook' \(class Notebook\) cannot be sent.*lock"):
             door()
     if "lock" in more:  # in this process it need not travel; a lock is no number of looks, though
@@ -123,7 +128,7 @@ def pickled(policy: type[Any]) -> bytes:
     digest = policy_digest(settings)
     assert policy_digest(settings) == digest
     plan = PickledPlan.of(FilterPlan(chain()))
-    data: bytes = cloudpickle.dumps(
+    data: bytes = cloudpickle.dumps(  # type: ignore[no-untyped-call]
         ChainTask(plan, settings, "filters", "a", "app", streaming=False, policy_digest=digest)
     )
     return data

@@ -18,7 +18,7 @@ ROWS = 40_000
 ANSWER = [x for x in range(ROWS) if x % 2 == 0 and x % 50 == 0]
 
 
-def noted(folder: Path, name: str, k: int):
+def noted(folder: Path, name: str, k: int) -> tw.Predicate:
     """Writes its name to a file of its process, if it is the first to be called there. `even` costs many times as much
     per row, so that a busy machine cannot make it look cheaper."""
     test = multiple_of(k)
@@ -56,7 +56,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "calls"
 
 
-def test_a_second_batch_run_starts_in_the_learned_order(spark: SparkSession, folder: Path, tmp_path: Path):
+def test_a_second_batch_run_starts_in_the_learned_order(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
     df, events = spark.range(ROWS).repartition(2), tmp_path / "events.jsonl"
 
     def run(filters: tw.Filters) -> list[int]:

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 import thalweg as tw
 from tests.runtime.spark.counting import multiple_of, not_multiple_of
@@ -50,10 +51,10 @@ def rows_by_batch(records: list[Record]) -> dict[int | None, int]:
     return found
 
 
-def start_overwriting(df, folder: Path):
+def start_overwriting(df: DataFrame, folder: Path) -> StreamingQuery:
     """A sink that runs a replayed batch again and is still exactly once: a folder a batch, overwritten."""
 
-    def each(batch, number: int) -> None:
+    def each(batch: DataFrame, number: int) -> None:
         batch.write.mode("overwrite").parquet(str(folder / "out" / f"batch={number}"))
 
     return df.writeStream.foreachBatch(each).option("checkpointLocation", str(folder / "out-checkpoint")).start()
@@ -113,7 +114,7 @@ def test_a_replayed_batch_counts_once_inside_for_each_batch(spark: SparkSession,
     keep = chain(events)
     ran: list[int] = []
 
-    def each(batch, number: int) -> None:
+    def each(batch: DataFrame, number: int) -> None:
         ran.append(number)
         batch.transform(keep).count()
 

@@ -6,13 +6,16 @@ import os
 import random
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 import thalweg as tw
 from tests.runtime.spark.counting import counting, multiple_of, not_multiple_of, processes, rows_shown
@@ -29,11 +32,11 @@ def add_file(folder: Path, number: int, start: int, rows: int) -> None:
     os.utime(folder / f"part-{number:03}.parquet", (1_000_000 + number, 1_000_000 + number))
 
 
-def source(spark: SparkSession, folder: Path):
+def source(spark: SparkSession, folder: Path) -> DataFrame:
     return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
-def start(df, folder: Path, name: str):
+def start(df: DataFrame, folder: Path, name: str) -> StreamingQuery:
     return (
         df.writeStream.format("parquet")
         .option("path", str(folder / name))
@@ -42,7 +45,7 @@ def start(df, folder: Path, name: str):
     )
 
 
-def finish(query) -> None:
+def finish(query: StreamingQuery) -> None:
     try:
         query.processAllAvailable()
     finally:
@@ -53,7 +56,7 @@ def ids(spark: SparkSession, folder: Path) -> list[int]:
     return sorted(row.id for row in spark.read.schema(SCHEMA).parquet(str(folder)).collect())
 
 
-def chain(folder: Path, **settings):
+def chain(folder: Path, **settings: Any) -> tw.Filters:
     return tw.filters(
         tw.predicate(counting(folder, "mostly", not_multiple_of(50)), "id", vectorized=True),
         tw.predicate(counting(folder, "thirds", multiple_of(3)), "id", vectorized=True),
@@ -121,7 +124,7 @@ def test_one_dataframe_started_twice_and_two_chains_do_not_mix(spark: SparkSessi
     assert len({s.run for s in keep.report().sections}) == 3
 
 
-def test_chains_that_write_to_one_file_are_distinguished(spark: SparkSession, tmp_path: Path):
+def test_chains_that_write_to_one_file_are_distinguished(spark: SparkSession, tmp_path: Path) -> None:
     from thalweg.events import read
     from thalweg.report import fold
 
@@ -166,7 +169,9 @@ def alive(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
-def second_batch_begins_in_the_learned_order(spark: SparkSession, tmp_path: Path, between) -> None:
+def second_batch_begins_in_the_learned_order(
+    spark: SparkSession, tmp_path: Path, between: Callable[[set[int]], None]
+) -> None:
     """Two micro-batches, `between` which the workers are replaced. The written order shows `mostly` every row."""
     seen = tmp_path / "seen"
     seen.mkdir()
@@ -209,6 +214,7 @@ def test_replaced_workers_begin_with_what_was_learned(spark: SparkSession, tmp_p
 
     def a_minute_later(old: set[int]) -> None:
         jvm, env = spark.sparkContext._jvm, spark.sparkContext._jsc.sc().env()
+        assert jvm is not None
         factories = jvm.java.lang.Class.forName("org.apache.spark.SparkEnv").getDeclaredField("pythonWorkers")
         factories.setAccessible(True)
         each = factories.get(env).values().iterator()

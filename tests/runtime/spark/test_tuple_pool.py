@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,9 @@ def test_what_one_gives_the_others_take_once(folder: Path) -> None:
     one.give("all", BITS, fresh=True, costs={})
     assert two.news()
     for other in (two, three):
-        bits, fresh, _ = other.take("all")
+        taken = other.take("all")
+        assert taken is not None
+        bits, fresh, _ = taken
         assert bits.tolist() == BITS.tolist()
         assert fresh.tolist() == [True, True]
         assert other.take("all") is None
@@ -64,7 +67,9 @@ def test_broken_lines_are_skipped_and_partial_lines_awaited(folder: Path) -> Non
     file.write_bytes(b"not json\n[1]\n{}\n" + whole[:-10])
     assert two.take("all") is None
     file.write_bytes(b"not json\n[1]\n{}\n" + whole)
-    bits, _, _ = two.take("all")
+    taken = two.take("all")
+    assert taken is not None
+    bits, _, _ = taken
     assert bits.tolist() == BITS.tolist()
 
 
@@ -84,6 +89,7 @@ def test_costs_come_along_also_without_tuples(folder: Path) -> None:
     one, two = worker(folder, "one"), worker(folder, "two")
     one.give("all", BITS[:0], fresh=False, costs=COSTS)
     shared = two.take("all")
+    assert shared is not None
     assert shared.tuples.shape == (0, 3)
     assert shared.costs == [COSTS]
 
@@ -92,7 +98,7 @@ def test_costs_come_along_also_without_tuples(folder: Path) -> None:
     "costs",
     [{"cost_ns": [-1.0]}, {"cost_ns": ["x"]}, {"error_ns": [float("inf")]}, {"fixed_ns": 3}, {"cost_ns": [1e308]}],
 )
-def test_costs_that_are_none_are_passed_over(folder: Path, costs: dict) -> None:
+def test_costs_that_are_none_are_passed_over(folder: Path, costs: dict[str, Any]) -> None:
     one, two = worker(folder, "one"), worker(folder, "two")
     one.give("all", BITS, fresh=False, costs=costs)
     assert two.take("all") is None

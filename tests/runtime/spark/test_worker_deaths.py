@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -64,7 +66,13 @@ def test_only_a_process_killed_in_a_call_leaves_a_mark(here: Path) -> None:
 
 
 def test_the_last_attempt_of_a_dying_task_names_the_predicate(here: Path) -> None:
-    which = {"application": "app", "filters": "filters", "names": ["a", "b"], "stage": 4, "partition": 1}
+    which: dict[str, Any] = {
+        "application": "app",
+        "filters": "filters",
+        "names": ["a", "b"],
+        "stage": 4,
+        "partition": 1,
+    }
     dies(here, 1, attempt=0)
     dies(here, 1, attempt=1)
     give_up_if_it_always_dies(**which, attempt=2, attempts=4)  # another one may still be tried
@@ -88,12 +96,12 @@ def test_without_a_file_nothing_is_reported_and_nothing_fails(monkeypatch: pytes
     assert deaths("app", "filters") == []
 
 
-def even(i):
+def even(i: int) -> bool:
     return i % 2 == 0
 
 
-def test_a_killed_worker_is_reported_with_its_predicate(spark: SparkSession):
-    def killed(i):
+def test_a_killed_worker_is_reported_with_its_predicate(spark: SparkSession) -> None:
+    def killed(i: int) -> bool:
         if i == 500:
             os.kill(os.getpid(), signal.SIGKILL)
         return True
@@ -115,11 +123,11 @@ def test_workers_that_live_leave_nothing(spark: SparkSession) -> None:
     assert keep.report().deaths == ()
 
 
-def hangs(i):
-    return i != 500 or time.sleep(100)
+def hangs(i: int) -> bool | None:
+    return i != 500 or time.sleep(100)  # type: ignore[func-returns-value]  # None counts as false
 
 
-def swallows(i):
+def swallows(i: int) -> bool | None:
     try:
         return hangs(i)
     except:  # noqa: E722  (as people write it)
@@ -127,7 +135,9 @@ def swallows(i):
 
 
 @pytest.mark.parametrize("func", [hangs, swallows])
-def test_a_predicate_that_hangs_fails_the_query_by_name(spark: SparkSession, func) -> None:
+def test_a_predicate_that_hangs_fails_the_query_by_name(
+    spark: SparkSession, func: Callable[[int], bool | None]
+) -> None:
     keep = tw.filters(
         tw.predicate(even, "id"),
         tw.predicate(func, "id", name="hangs"),

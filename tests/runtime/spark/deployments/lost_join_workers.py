@@ -45,7 +45,7 @@ class Mortal(JoinProcessor):
 
         def and_die(data: bytes) -> None:
             set_head(data)
-            if store.rounds > 0:  # not when the head of empty windows is written
+            if store.rounds > 0:  # type: ignore[attr-defined]  # not when the head of empty windows is written
                 self.die("after the state was written")
 
         store.rounds = 0  # type: ignore[attr-defined]

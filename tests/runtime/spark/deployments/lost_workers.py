@@ -24,7 +24,7 @@ from thalweg.events import read
 from thalweg.report import Report, fold
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 SCHEMA = "id long, n long, text string"
 BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -74,7 +74,7 @@ def chain(marker: Path | None, events: Path) -> tw.Filters:
     )
 
 
-def ids(df) -> list[int]:
+def ids(df: DataFrame) -> list[int]:
     return sorted(row.id for row in df.select("id").collect())
 
 
@@ -131,6 +131,7 @@ FEW = ("python_worker_in_stream", "executor")
 def run(spark: SparkSession, folder: Path, *cases: str) -> dict[str, Any]:
     """By case."""
     before = spark.conf.get(BATCH)
+    assert before is not None
     spark.conf.set(BATCH, 100)
     rows = spark.read.schema(SCHEMA).parquet(str(folder / "in")).count()
     told = {case: CASES[case](spark, folder, rows) for case in cases or CASES}

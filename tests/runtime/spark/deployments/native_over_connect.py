@@ -81,7 +81,9 @@ def check(told: dict[str, Any]) -> None:
     assert told["names"] == "tw.filters(size > 300, line rlike ' (4|5)00$', code != 'x1, y')", "as on classic Spark"
     assert data.num_rows > 0
     sql = f"SELECT id FROM data WHERE {told['oracle']} AND id % 3 = 0 ORDER BY id"
-    expected = [row[0] for row in duckdb.sql(sql).fetchall()]
+    kept = duckdb.sql(sql)
+    assert kept is not None
+    expected = [row[0] for row in kept.fetchall()]
     assert told["ids"] == [expected, expected]
     assert told["streamed"] == expected
     by_kind = ["large", "has_payload", "digits", "not_500", "user"]
@@ -89,9 +91,11 @@ def check(told: dict[str, Any]) -> None:
     assert told["orders"] == [by_kind, learned]
     assert told["later"] == learned, "from the events of the runs before"
     assert told["learned_from"] == 4_000
-    ((alone,),) = duckdb.sql(
+    counted = duckdb.sql(
         "SELECT count(*) FROM data WHERE size > 300 AND regexp_matches(line, ' (4|5)00$') AND code <> 'x1, y'"
-    ).fetchall()
+    )
+    assert counted is not None
+    ((alone,),) = counted.fetchall()
     assert told["alone"] == alone
     assert "is a Python UDF" in told["udf"]
     assert "calls rand()" in told["random"]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.deployments.join_files import ALIASES, LATENESS, ON, SCHEMA, WINDOWS
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
 
 SETTINGS = {
     # not that of the data, and one in which some times occur twice
@@ -31,14 +34,15 @@ def streams(spark: SparkSession, folder: Path) -> dict[str, Any]:
     return {alias: reader.parquet(str(folder / "in" / alias)) for alias in ALIASES}
 
 
-def results(df) -> list[list[int]]:
+def results(df: DataFrame) -> list[list[int]]:
     return sorted([row.a_id, row.b_id, row.c_id] for row in df.select("a_id", "b_id", "c_id").collect())
 
 
-def start(spark: SparkSession, folder: Path, j: tw.Join):
+def start(spark: SparkSession, folder: Path, j: tw.Join) -> StreamingQuery:
     """To the end of what is there, into files."""
     sink = j(**streams(spark, folder)).writeStream.option("checkpointLocation", str(folder / "checkpoint"))
-    return sink.option("path", str(folder / "out")).trigger(availableNow=True).start()
+    query: StreamingQuery = sink.option("path", str(folder / "out")).trigger(availableNow=True).start()
+    return query
 
 
 def found(spark: SparkSession, folder: Path) -> list[list[int]]:

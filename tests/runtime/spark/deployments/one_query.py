@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ import pyarrow.compute as pc
 import thalweg as tw
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 SCHEMA = "id long, n long, text string"
 ORACLE = """
@@ -31,11 +32,11 @@ ORACLE = """
 """The same question to DuckDB."""
 
 
-def digits(text):
+def digits(text: str | None) -> re.Match[str] | bool | None:
     return text is not None and re.fullmatch("[0-9]+", text)
 
 
-def not_thirds(text):
+def not_thirds(text: str) -> bool:
     return int(text) % 3 != 0  # raises on anything but digits
 
 
@@ -43,10 +44,10 @@ def low(n: pa.Array) -> pa.Array:
     return pc.less(n, 800)
 
 
-def has_seven_and_says_where(folder: str):
+def has_seven_and_says_where(folder: str) -> Callable[[str | None], bool]:
     """A predicate that leaves a file named after the process that ran it, with its working folder inside."""
 
-    def has_seven(text):
+    def has_seven(text: str | None) -> bool:
         told = Path(folder) / str(os.getpid())
         if not told.exists():
             told.write_text(os.getcwd())
@@ -55,7 +56,7 @@ def has_seven_and_says_where(folder: str):
     return has_seven
 
 
-def chain(places: str, **settings) -> tw.Filters:
+def chain(places: str, **settings: Any) -> tw.Filters:
     """Slices of 50 rows and a short memory: many looks at the order, and many switches."""
     return tw.filters(
         tw.predicate(not_thirds, "text", after="digits"),
@@ -66,7 +67,7 @@ def chain(places: str, **settings) -> tw.Filters:
     )
 
 
-def ids(df) -> list[int]:
+def ids(df: DataFrame) -> list[int]:
     return sorted(row.id for row in df.select("id").collect())
 
 
@@ -75,7 +76,8 @@ def counts(keep: tw.Filters, rows: int, seconds: float = 30.0) -> list[dict[str,
     until = time.monotonic() + seconds
     while sum(section.rows for section in keep.report().sections) < rows and time.monotonic() < until:
         time.sleep(0.05)
-    return keep.report().to_dict()["sections"]
+    sections: list[dict[str, Any]] = keep.report().to_dict()["sections"]
+    return sections
 
 
 def in_batch(spark: SparkSession, folder: Path, places: str) -> dict[str, Any]:
@@ -114,7 +116,7 @@ def run(spark: SparkSession, folder: Path) -> dict[str, Any]:
     return told
 
 
-def session(where: str, settings: dict[str, str]):
+def session(where: str, settings: dict[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("one-query")

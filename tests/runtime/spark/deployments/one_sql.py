@@ -75,7 +75,11 @@ def run(spark: Any, folder: Path) -> dict[str, Any]:
     spark.conf.set("spark.sql.session.timeZone", "UTC")  # date_trunc asks for it
     functions = finished.query(function_query()).dataframe().collect()
     spark.conf.set("spark.sql.session.timeZone", zone)
-    places = {"path": str(folder / "sql"), "checkpoint": str(folder / "sql checkpoint"), "trigger": "availableNow"}
+    places: dict[str, Any] = {
+        "path": str(folder / "sql"),
+        "checkpoint": str(folder / "sql checkpoint"),
+        "trigger": "availableNow",
+    }
     streaming.query(FILTER, name="even").start(**places).awaitTermination()
     try:
         streaming.query("SELECT id, k FROM a").start(**places)

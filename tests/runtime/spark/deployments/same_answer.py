@@ -33,7 +33,9 @@ def check_sql(told: dict[str, Any], folder: Path) -> None:
     assert expected
     assert told["joined"] == expected
     files = str(folder / "in" / "a" / "*.parquet")
-    kept = duckdb.sql(f"SELECT id, k FROM '{files}' WHERE id % 2 = 0 AND k <> 'host 1' ORDER BY id").fetchall()
+    found = duckdb.sql(f"SELECT id, k FROM '{files}' WHERE id % 2 = 0 AND k <> 'host 1' ORDER BY id")
+    assert found is not None
+    kept = found.fetchall()
     assert kept
     assert told["filtered"] == [list(row) for row in kept]
     assert "belongs to another query" in told["refused"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -49,7 +50,7 @@ def test_a_killed_stream_goes_on_where_it_was(tmp_path: Path, kills: int, turn: 
         begun = batches(tmp_path, "offsets") + rng.randrange(2, 5)
         with program(command, log, env) as process:
 
-            def on_its_way(begun: int = begun, process=process, log: Path = log) -> bool:
+            def on_its_way(begun: int = begun, process: subprocess.Popen[bytes] = process, log: Path = log) -> bool:
                 assert process.poll() is None, complaints(log).read_text(errors="replace")[-3_000:]
                 return batches(tmp_path, "offsets") >= begun
 

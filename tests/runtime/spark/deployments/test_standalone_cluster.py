@@ -8,7 +8,7 @@ import sys
 import sysconfig
 import tarfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ def submit(
     cluster: Cluster,
     script: Any,
     folder: Path,
-    env: dict[str, str | None],
+    env: Mapping[str, str | None],
     *words: str,
     which: str | None = None,
     seconds: float = 120.0,
@@ -64,7 +64,8 @@ def submit(
     settings = [word for key, value in ON_CLUSTER.items() for word in ("--conf", f"{key}={value}")]
     command = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", cluster.master, *settings, *words]
     asked = [script.__file__, str(folder), *([which] if which else [])]
-    return answer([*command, *asked], folder / "driver.out", environment(folder, **env), seconds)
+    told: dict[str, Any] = answer([*command, *asked], folder / "driver.out", environment(folder, **env), seconds)
+    return told
 
 
 def check(told: dict[str, Any], folder: Path, cluster: Cluster) -> None:

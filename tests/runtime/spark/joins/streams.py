@@ -11,8 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
 
 BEGIN = datetime(2024, 3, 10, tzinfo=UTC_ZONE)
 """Second 0 of the times in tests."""
@@ -50,21 +52,21 @@ class Files:
         aside.rename(self.folder / f"part-{self.count:03}.parquet")
         self.count += 1
 
-    def stream(self, spark: SparkSession):
+    def stream(self, spark: SparkSession) -> DataFrame:
         """What is there, and what will be."""
         return spark.readStream.schema(_of_spark(self.schema)).option("maxFilesPerTrigger", 1).parquet(str(self.folder))
 
-    def finished(self, spark: SparkSession):
+    def finished(self, spark: SparkSession) -> DataFrame:
         """What is there."""
         return spark.read.schema(_of_spark(self.schema)).parquet(str(self.folder))
 
 
-def frame(spark: SparkSession, table: pa.Table):
+def frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     """Finished; timestamps without a zone are TIMESTAMP_NTZ."""
     return spark.createDataFrame(table, _of_spark(table.schema))
 
 
-def _of_spark(schema: pa.Schema):
+def _of_spark(schema: pa.Schema) -> StructType:
     return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 
@@ -83,7 +85,7 @@ def streaming(spark: SparkSession, streams: Mapping[str, Files]) -> dict[str, An
     return {alias: each.stream(spark) for alias, each in streams.items()}
 
 
-def start(df, folder: Path, name: str = "out"):
+def start(df: DataFrame, folder: Path, name: str = "out") -> StreamingQuery:
     """A query that ends when everything that is there has been read."""
     return (
         df.writeStream.format("parquet")
@@ -94,7 +96,7 @@ def start(df, folder: Path, name: str = "out"):
     )
 
 
-def run(df, folder: Path, name: str = "out", seconds: float = 120.0) -> None:
+def run(df: DataFrame, folder: Path, name: str = "out", seconds: int = 120) -> None:
     """To the end of what is there."""
     query = start(df, folder, name)
     try:

@@ -22,7 +22,8 @@ WINDOW_US = 400
 
 def tables() -> tuple[dict[str, pa.Table], dict[str, list[int | None]]]:
     r = random.Random(11)
-    made, ticks = {}, {}
+    made: dict[str, pa.Table] = {}
+    ticks: dict[str, list[int | None]] = {}
     for alias, names in {"a": "x", "b": "x", "c": "xy", "d": "y"}.items():
         rows = 120
         ticks[alias] = [BEGIN_US + tick for tick in sorted(r.randrange(1500) for _ in range(rows))]

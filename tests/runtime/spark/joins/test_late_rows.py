@@ -18,13 +18,16 @@ from tests.runtime.spark.waiting import wait_until
 WINDOW = 5
 LATENESS = {"a": 2, "b": 0}
 # by micro-batch: the times of both streams, in seconds; None: no time
-A = [[0, 10, 8], [8, 7.999999, 20, None], [9, 12, 3]]
-B = [[1, 9, 10], [10, 9, None, 14, 8], [12, 11.9, 14]]
+A: list[list[float | None]] = [[0, 10, 8], [8, 7.999999, 20, None], [9, 12, 3]]
+B: list[list[float | None]] = [[1, 9, 10], [10, 9, None, 14, 8], [12, 11.9, 14]]
 
 
 def by_hand() -> tuple[list[tuple[int, int]], dict[str, list[int]], dict[str, list[int]]]:
     """Results, late rows and rows without time, from the definition."""
-    mark, kept, late, no_time = float("-inf"), {"a": [], "b": []}, {"a": [], "b": []}, {"a": [], "b": []}
+    mark = float("-inf")
+    kept: dict[str, list[tuple[int, float]]] = {"a": [], "b": []}
+    late: dict[str, list[int]] = {"a": [], "b": []}
+    no_time: dict[str, list[int]] = {"a": [], "b": []}
     numbers = {"a": 0, "b": 0}
     latest: dict[str, float] = {}
     for both in zip(A, B, strict=True):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import thalweg as tw
@@ -21,18 +22,22 @@ PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 HDFS = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 
+Put = Callable[[str, str], None]
+"""Sets a key of the configuration."""
+Pair = dict[str, DataFrame]
+
 
 @pytest.fixture
-def pair(spark: SparkSession):
+def pair(spark: SparkSession) -> Pair:
     """Two streams with `ts`, `k` and a whole number `n`."""
     ticks = spark.readStream.format("rate").load().select(F.col("timestamp").alias("ts"), F.col("value").alias("k"))
     return {"a": ticks, "b": ticks}
 
 
 @pytest.fixture
-def conf(spark: SparkSession) -> Iterator:
+def conf(spark: SparkSession) -> Iterator[Put]:
     """Sets what is put back afterwards."""
-    before = {}
+    before: dict[str, str | None] = {}
 
     def put(name: str, value: str) -> None:
         before[name] = spark.conf.get(name, None)
@@ -43,23 +48,23 @@ def conf(spark: SparkSession) -> Iterator:
         spark.conf.set(name, value) if value is not None else spark.conf.unset(name)
 
 
-def simple(**settings) -> tw.Join:
+def simple(**settings: Any) -> tw.Join:
     return tw.join(**{"on": "a.k = b.k", "window": "5 seconds", "time": "ts", **settings})
 
 
-def test_a_state_store_that_cannot_hold_the_windows(pair, conf) -> None:
+def test_a_state_store_that_cannot_hold_the_windows(pair: Pair, conf: Put) -> None:
     conf(PROVIDER, HDFS)
     with pytest.raises(PlanError, match=r"uses \S+HDFSBackedStateStoreProvider.*spark\.conf\.set\(.*RocksDB"):
         simple()(**pair)
 
 
-def test_a_watermark_that_follows_the_fastest_stream(pair, conf) -> None:
+def test_a_watermark_that_follows_the_fastest_stream(pair: Pair, conf: Put) -> None:
     conf(POLICY, "max")
     with pytest.raises(PlanError, match=r'is \'max\'.*late.*spark\.conf\.set\("\S+", "min"\)'):
         simple()(**pair)
 
 
-def test_a_watermark_on_a_column_that_is_gone(spark: SparkSession, pair) -> None:
+def test_a_watermark_on_a_column_that_is_gone(spark: SparkSession, pair: Pair) -> None:
     marked = pair["a"].withColumn("seen", F.col("ts")).withWatermark("seen", "1 second").drop("seen")
     with pytest.raises(PlanError, match=r"b has a watermark on a column that was dropped.*set it on ts, or remove"):
         simple()(a=pair["a"], b=marked)
@@ -71,7 +76,7 @@ def test_a_watermark_on_a_column_that_is_gone(spark: SparkSession, pair) -> None
     simple()(a=named, b=pair["b"].withColumn("EventTimeWatermark", F.lit(1)))
 
 
-def test_finished_data_beside_streams_is_taken_as_a_table(spark: SparkSession, pair) -> None:
+def test_finished_data_beside_streams_is_taken_as_a_table(spark: SparkSession, pair: Pair) -> None:
     finished = spark.range(3).select(F.current_timestamp().alias("ts"), F.col("id").alias("k"))
     join = simple(on="a.k = b.k AND a.k = c.k", window={"a": "5 seconds", "b": "5 seconds"})
     with pytest.warns(
@@ -89,12 +94,12 @@ def test_finished_data_beside_streams_is_taken_as_a_table(spark: SparkSession, p
         simple(on="a.k = d.k")(a=pair["a"], d=finished)
 
 
-def test_whole_numbers_as_times_of_streams(pair) -> None:
+def test_whole_numbers_as_times_of_streams(pair: Pair) -> None:
     with pytest.raises(PlanError, match=r"time=.*TIMESTAMP or TIMESTAMP_NTZ; use F\.timestamp_micros"):
         simple(time="k", window=5)(**pair)
 
 
-def test_streams_that_do_not_fit_the_conditions(spark: SparkSession, pair) -> None:
+def test_streams_that_do_not_fit_the_conditions(spark: SparkSession, pair: Pair) -> None:
     join = simple()
     with pytest.raises(PlanError, match=r"'bb' is not a stream in on='a\.k = b\.k'.*did you mean 'b'"):
         join(**pair, bb=pair["b"])
@@ -106,14 +111,14 @@ def test_streams_that_do_not_fit_the_conditions(spark: SparkSession, pair) -> No
         join(a=pair["a"], b=pair["b"].withColumnRenamed("k", "key"))
 
 
-def test_a_stream_as_a_table(pair) -> None:
+def test_a_stream_as_a_table(pair: Pair) -> None:
     with pytest.raises(PlanError, match=r"b is a stream, but window= or time= leaves it out; add 'b': \.\.\. there"):
         simple(window={"a": "5 seconds"})(**pair)
     with pytest.raises(PlanError, match="time="):
         simple().explain(a=pair["a"], b=pair["b"].withColumn("ts", F.lit("noon")))
 
 
-def failure(df, folder: Path) -> str:
+def failure(df: DataFrame, folder: Path) -> str:
     """What a query that cannot run says."""
     query = start(df, folder)
     with pytest.raises(StreamingQueryException) as failed:
@@ -127,7 +132,7 @@ def test_a_checkpoint_of_another_join(spark: SparkSession, tmp_path: Path, which
     run(simple(buckets=2)(**streaming(spark, streams)), tmp_path)
     for files_of_one in streams.values():
         files_of_one.add(rows([2], first_id=2))
-    others = {
+    others: dict[str, dict[str, Any]] = {
         "it had 'a: window of 5 s, .*now there is 'a: window of 5 s 10 ms, ": {"window": "5.01 seconds"},
         "it had 'buckets=2 by a.k = b.k'; now there is 'buckets=3 .*as it was, with buckets=2": {"buckets": 3},
         # sources must stay in their places, or the checkpoint is of no use to the join that wrote it either

@@ -29,7 +29,7 @@ def new_york(spark: SparkSession) -> Iterator[None]:
 # as wall clock of New York, 02:00 to 03:00 of that day never was; as instants, 05:00 to 07:00 UTC is twice 1 o'clock
 @pytest.mark.parametrize(("kind", "begin"), [(NTZ, BEGIN_US), (UTC, NOVEMBER_US)], ids=["ntz", "instants"])
 def test_the_zone_of_the_session_changes_nothing(
-    spark: SparkSession, new_york, tmp_path: Path, kind: pa.DataType, begin: int
+    spark: SparkSession, new_york: None, tmp_path: Path, kind: pa.DataType, begin: int
 ) -> None:
     windows = {"a": 31 * MINUTE_US, "b": 5 * MINUTE_US}
     minutes = {"a": list(range(0, 300, 7)), "b": list(range(0, 300, 11))}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -41,7 +41,7 @@ class Worker:
     task: JoinTask
     state: DictChunks = field(default_factory=DictChunks)
 
-    def round(self, **ids: list[int]) -> Iterator[tuple[int, int]]:
+    def round(self, **ids: list[int]) -> Generator[tuple[int, int], None, None]:
         """The results of rows of one time, as they come; the state is kept at the end."""
         packed = []
         for alias, numbers in ids.items():

@@ -32,7 +32,9 @@ def test_a_window_aggregate_has_the_windows_that_are_closed(
     assert joined.num_rows > 100
     mark = BEGIN_US + 119 * 10**6 // 3 - 2 * 10**6  # the last of b, which is behind a, and its lateness
     tens = "epoch_us(event_time) // 10000000 * 10000000"
-    counts = duckdb.sql(f"SELECT {tens} AS start, count(*) FROM joined GROUP BY start ORDER BY start").fetchall()
+    found = duckdb.sql(f"SELECT {tens} AS start, count(*) FROM joined GROUP BY start ORDER BY start")
+    assert found is not None
+    counts = found.fetchall()
     closed = [(start, count) for start, count in counts if start + 10**7 <= mark]
     assert 0 < len(closed) < len(counts)
     streams = {alias: Files(tmp_path / alias, table.schema) for alias, table in tables.items()}

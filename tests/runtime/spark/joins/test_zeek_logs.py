@@ -7,6 +7,7 @@ import os
 import random
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -57,7 +58,7 @@ def whole() -> Path:
     return folder
 
 
-def join(**settings) -> tw.Join:
+def join(**settings: Any) -> tw.Join:
     select = [*(f"{alias}.id" for alias in COLUMNS), "event_time"]
     return tw.join(on=ON, window={a: f"{s} seconds" for a, s in SECONDS.items()}, time="ts", select=select, **settings)
 

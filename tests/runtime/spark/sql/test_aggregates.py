@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,9 +31,11 @@ COUNT = AggregateColumn("count", None, pa.int64())
 MINUTE_US = 60 * 10**6
 FEW = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
+SetZone = Callable[[str], None]
+
 
 @pytest.fixture
-def zone(spark: SparkSession):
+def zone(spark: SparkSession) -> Iterator[SetZone]:
     """A function that sets the session's time zone, which is restored at the end."""
     yield lambda name: spark.conf.set(ZONE, name)
     spark.conf.set(ZONE, "UTC")
@@ -40,7 +43,7 @@ def zone(spark: SparkSession):
 
 @examples(4, long=100, suppress_health_check=FEW)
 @given(case=cases(spark=True), zone_name=st.sampled_from(ZONES))
-def test_finished_data(spark: SparkSession, zone, case: Case, zone_name: str) -> None:
+def test_finished_data(spark: SparkSession, zone: SetZone, case: Case, zone_name: str) -> None:
     zone(zone_name)
     out = aggregate(frame(spark, case.table), case.spec).toArrow()
     assert out.schema.names == list(case.spec.output_names)
@@ -50,7 +53,7 @@ def test_finished_data(spark: SparkSession, zone, case: Case, zone_name: str) ->
 
 @examples(2, long=40, suppress_health_check=FEW)
 @given(case=cases(spark=True, begin=BEGIN_US), zone_name=st.sampled_from(ZONES))
-def test_streams(spark: SparkSession, zone, case: Case, zone_name: str) -> None:
+def test_streams(spark: SparkSession, zone: SetZone, case: Case, zone_name: str) -> None:
     zone(zone_name)
     # in milliseconds, as Spark's watermarks are
     ticks = [None if tick is None else BEGIN_US + (tick - BEGIN_US) * 1000 for tick in case.ticks]
@@ -82,7 +85,7 @@ def _types(schema: pa.Schema | pa.Table) -> list[tuple[str, str]]:
     ids=["ntz", "instants", "half hours", "numbers"],
 )
 def test_windows_of_seven_minutes_when_hours_occur_twice(
-    spark: SparkSession, zone, tmp_path: Path, kind: pa.DataType, zone_name: str
+    spark: SparkSession, zone: SetZone, tmp_path: Path, kind: pa.DataType, zone_name: str
 ) -> None:
     """They begin at multiples of seven minutes since 1970 in UTC; 60 is not a multiple of seven."""
     zone(zone_name)

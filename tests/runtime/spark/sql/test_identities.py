@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.sql.three_streams import BY_K, BY_M, CHAIN, RATES, ThreeStreams
-from thalweg.plan.nodes import walk
+from thalweg.plan.nodes import WindowJoin, walk
 
-OTHER_ORDER = {
+OTHER_ORDER: dict[str, Any] = {
     name: {"statistics": {**RATES[name]["statistics"], "distinct": {"k": values, "m": values}}}
     for name, values in (("a", 2), ("b", 50), ("c", 4000))
 }
@@ -33,7 +33,11 @@ class Restarted:
 
     def __init__(self, spark: Any, folder: Path) -> None:
         self.spark, self.folder, self.streams = spark, folder, ThreeStreams(folder / "in")
-        self.run = {"path": str(folder / "out"), "checkpoint": str(folder / "checkpoint"), "trigger": "availableNow"}
+        self.run: dict[str, Any] = {
+            "path": str(folder / "out"),
+            "checkpoint": str(folder / "checkpoint"),
+            "trigger": "availableNow",
+        }
 
     def query(self, text: str = CHAIN, policy: str | None = None, **given: Any) -> tw.ContinuousQuery:
         return self.streams.session(self.spark, **given).query(text, policy=policy)
@@ -53,15 +57,28 @@ class Restarted:
         return found
 
 
+def joined(query: tw.ContinuousQuery) -> WindowJoin:
+    """The join of its plan."""
+    assert isinstance(query.plan.join, WindowJoin)
+    return query.plan.join
+
+
+def spread_by(query: tw.ContinuousQuery) -> tuple[tuple[str, str], ...]:
+    """The class of columns by which its join spreads rows."""
+    spread = joined(query).spread_by
+    assert spread is not None
+    return spread.columns
+
+
 def test_a_restart_keeps_what_spreads_rows(spark: SparkSession, tmp_path: Path) -> None:
     chain = Restarted(spark, tmp_path)
     first = chain.query()
-    assert first.plan.join.spread_by.columns == BY_K
+    assert spread_by(first) == BY_K
     chain.go_on(first)
     chain.streams.add()
     second = chain.query(policy="sweep", **OTHER_ORDER)
-    assert second.plan.join.spread_by.columns == BY_M, "what is declared now asks for the other class"
-    assert second.plan.join.order != first.plan.join.order
+    assert spread_by(second) == BY_M, "what is declared now asks for the other class"
+    assert joined(second).order != joined(first).order
     spark.conf.set("spark.sql.shuffle.partitions", 1)  # another machine: a new query would have one bucket
     try:
         told = str(chain.go_on(second).explain())
@@ -83,7 +100,7 @@ def test_a_class_chosen_by_rates_is_kept_without_them(spark: SparkSession, tmp_p
     ) in told
     chain.streams.add()
     again = chain.query()
-    assert again.plan.join.spread_by.columns == BY_K
+    assert spread_by(again) == BY_K
     assert "spread over buckets by b.m = c.m; a is replicated" in str(chain.go_on(again).explain())
 
 
@@ -104,7 +121,7 @@ def test_a_checkpoint_without_a_class_was_spread_without_sizes(spark: SparkSessi
         chain.query().start(**chain.run)
 
 
-def test_another_condition_is_another_question(spark: SparkSession, tmp_path: Path):
+def test_another_condition_is_another_question(spark: SparkSession, tmp_path: Path) -> None:
     chain = Restarted(spark, tmp_path)
     text = CHAIN.replace("AND b.m", "AND odd(a.id) AND b.m")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -24,7 +25,9 @@ def on_spark(spark: SparkSession, streams: dict[str, Files]) -> tw.Session:
 
 def jvm_folder(spark: SparkSession) -> str:
     """By which Spark resolves a relative path; the test may run in another one."""
-    return str(spark._jvm.java.lang.System.getProperty("user.dir"))
+    jvm = spark._jvm
+    assert jvm is not None
+    return str(jvm.java.lang.System.getProperty("user.dir"))
 
 
 def test_a_checkpoint_in_use_is_refused_however_it_is_written(spark: SparkSession, tmp_path: Path) -> None:
@@ -32,7 +35,8 @@ def test_a_checkpoint_in_use_is_refused_however_it_is_written(spark: SparkSessio
     streams = files(tmp_path, {"a": [rows([0])]})
     place = tmp_path / "a checkpoint [1]"
     (tmp_path / "link").symlink_to(tmp_path)
-    first = on_spark(spark, streams).query("SELECT id FROM a", name="one").start(format="noop", checkpoint=place)
+    one = on_spark(spark, streams).query("SELECT id FROM a", name="one")
+    first = one.start(format="noop", checkpoint=place)  # type: ignore[arg-type]  # a Path works too
     relative = os.path.relpath(place, jvm_folder(spark))
     others = {
         "relative": (spark, relative),
@@ -51,7 +55,7 @@ def test_a_checkpoint_in_use_is_refused_however_it_is_written(spark: SparkSessio
     finally:
         first.stop()
     again = on_spark(spark, streams).query("SELECT id FROM a", name="two")
-    run = {"format": "noop", "trigger": "availableNow"}
+    run: dict[str, Any] = {"format": "noop", "trigger": "availableNow"}
     handle = again.start(checkpoint=relative, **run)  # a stopped query gives it free
     handle.awaitTermination()
     assert handle.id == first.id
@@ -60,7 +64,7 @@ def test_a_checkpoint_in_use_is_refused_however_it_is_written(spark: SparkSessio
 def test_a_query_that_failed_gives_its_checkpoint_free(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0])]})
     s = on_spark(spark, streams)
-    run = {"format": "noop", "trigger": "availableNow", "checkpoint": tmp_path / "checkpoint"}
+    run: dict[str, Any] = {"format": "noop", "trigger": "availableNow", "checkpoint": tmp_path / "checkpoint"}
     for _ in range(2):
         with pytest.raises(tw.QueryError, match="DIVIDE_BY_ZERO"):
             s.query("SELECT 1 / id AS x FROM a", name="fails").start(**run).awaitTermination()
@@ -105,7 +109,11 @@ def test_results_and_checkpoint_in_one_folder_are_refused(
 
 def test_a_hidden_checkpoint_among_the_results_is_none_of_them(spark: SparkSession, tmp_path: Path) -> None:
     query = on_spark(spark, files(tmp_path, {"a": [rows([0, 1])]})).query("SELECT id FROM a")
-    run = {"path": tmp_path / "out", "checkpoint": tmp_path / "out" / "_checkpoint", "trigger": "availableNow"}
+    run: dict[str, Any] = {
+        "path": tmp_path / "out",
+        "checkpoint": tmp_path / "out" / "_checkpoint",
+        "trigger": "availableNow",
+    }
     query.start(**run).awaitTermination()
     assert sorted(pq.read_table(tmp_path / "out").column("id").to_pylist()) == [0, 1]
 
@@ -119,7 +127,8 @@ def test_a_job_on_finished_data_can_be_stopped(spark: SparkSession, tmp_path: Pa
     s = tw.session(spark)
     s.stream("a", files(tmp_path, {"a": [rows([0, 1, 2])]})["a"].finished(spark), time="ts")
     s.function("very_slow", _very_slow, "bigint")
-    handle = s.query("SELECT very_slow(id) AS id FROM a").start(path=tmp_path / "out")
+    out: Any = tmp_path / "out"  # a Path works too
+    handle = s.query("SELECT very_slow(id) AS id FROM a").start(path=out)
     tracker = spark.sparkContext.statusTracker()
     wait_until(lambda: bool(tracker.getActiveJobsIds()), "a job")
     begun = time.monotonic()
@@ -128,4 +137,5 @@ def test_a_job_on_finished_data_can_be_stopped(spark: SparkSession, tmp_path: Pa
     assert not handle.isActive
     assert handle.exception() is None
     assert not list(tmp_path.glob("out/*.parquet"))
-    s.query("SELECT id FROM a").start(path=tmp_path / "again").awaitTermination()
+    again: Any = tmp_path / "again"
+    s.query("SELECT id FROM a").start(path=again).awaitTermination()

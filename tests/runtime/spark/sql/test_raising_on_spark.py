@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -28,7 +29,7 @@ QUERIES = [
 ]
 
 
-def sorted_rows(table: pa.Table) -> list[tuple]:
+def sorted_rows(table: pa.Table) -> list[tuple[Any, ...]]:
     return sorted(tuple(row.values()) for row in table.to_pylist())
 
 
@@ -58,6 +59,10 @@ def test_a_key_that_is_the_time_keeps_its_watermark(spark: SparkSession, tmp_pat
     s.stream("a", streams["a"].stream(spark), time="ts")
     s.table("t", streams["a"].finished(spark).select("ts", "k"))
     text = "SELECT count(*) AS n FROM a, t WHERE 10 DIV a.k > 3 AND a.k = t.k AND a.ts = t.ts GROUP BY TUMBLE(1 MINUTE)"
-    places = {"path": str(tmp_path / "out"), "checkpoint": str(tmp_path / "checkpoint"), "trigger": "availableNow"}
+    places: dict[str, Any] = {
+        "path": str(tmp_path / "out"),
+        "checkpoint": str(tmp_path / "checkpoint"),
+        "trigger": "availableNow",
+    }
     s.query(text).start(**places).awaitTermination()
     assert [row.n for row in spark.read.parquet(places["path"]).collect()] == [2]

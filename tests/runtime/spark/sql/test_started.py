@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -11,25 +12,30 @@ from pyspark.sql import SparkSession
 import thalweg as tw
 from tests.runtime.spark.joins.streams import Files, files, rows
 from tests.runtime.spark.waiting import wait_until
+from thalweg.session.handle import StreamRun
 
 JOIN = "SELECT a.id AS a, b.id AS b FROM a, b WHERE a.k = b.k WINDOW 5 SECONDS"
 
 
-def on_spark(spark: SparkSession, streams: dict[str, Files], **statistics) -> tw.Session:
+def on_spark(spark: SparkSession, streams: dict[str, Files], **statistics: dict[str, Any]) -> tw.Session:
     s = tw.session(spark)
     for name, each in streams.items():
         s.stream(name, each.stream(spark), time="ts", **statistics.get(name, {}))
     return s
 
 
-def found(folder: Path) -> list[tuple]:
+def found(folder: Path) -> list[tuple[Any, ...]]:
     table = pq.read_table(folder)
     return sorted(tuple(row.values()) for row in table.to_pylist())
 
 
 def test_a_restart_goes_on_and_another_query_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0, 3])], "b": [rows([1])]})
-    run = {"path": str(tmp_path / "out"), "checkpoint": str(tmp_path / "checkpoint"), "trigger": "availableNow"}
+    run: dict[str, Any] = {
+        "path": str(tmp_path / "out"),
+        "checkpoint": str(tmp_path / "checkpoint"),
+        "trigger": "availableNow",
+    }
     first = on_spark(spark, streams).query(JOIN, name="pairs").start(**run)
     first.awaitTermination()
     assert found(tmp_path / "out") == [(0, 0), (1, 0)]
@@ -59,7 +65,11 @@ def test_a_restart_goes_on_and_another_query_is_refused(spark: SparkSession, tmp
 
 def test_a_checkpoint_of_a_query_without_a_session_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0, 3])]})
-    run = {"path": str(tmp_path / "out"), "checkpoint": str(tmp_path / "checkpoint"), "trigger": "availableNow"}
+    run: dict[str, Any] = {
+        "path": str(tmp_path / "out"),
+        "checkpoint": str(tmp_path / "checkpoint"),
+        "trigger": "availableNow",
+    }
     plain = streams["a"].stream(spark).select("id").writeStream.trigger(availableNow=True)
     plain.option("checkpointLocation", run["checkpoint"]).format("noop").start().awaitTermination()
     query = on_spark(spark, streams).query("SELECT id FROM a")
@@ -70,7 +80,7 @@ def test_a_checkpoint_of_a_query_without_a_session_is_refused(spark: SparkSessio
 def test_checkpoints_of_the_spark_configuration_are_bound_too(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0, 3])]})
     s = on_spark(spark, streams)
-    run = {"path": str(tmp_path / "out"), "trigger": "availableNow"}
+    run: dict[str, Any] = {"path": str(tmp_path / "out"), "trigger": "availableNow"}
     spark.conf.set("spark.sql.streaming.checkpointLocation", str(tmp_path / "all"))
     try:
         s.query("SELECT id FROM a", name="ids").start(**run).awaitTermination()
@@ -91,6 +101,7 @@ def test_a_handle_is_asked_as_spark_s_own(spark: SparkSession, tmp_path: Path) -
     try:
         assert handle.isActive
         assert handle.name == "pairs"
+        assert isinstance(handle, StreamRun)
         handle.streaming_query.processAllAvailable()
         assert sorted(map(tuple, spark.table("pairs").collect())) == [(0, 0), (1, 0)]
         assert handle.exception() is None
@@ -104,7 +115,8 @@ def test_a_handle_is_asked_as_spark_s_own(spark: SparkSession, tmp_path: Path) -
     finally:
         handle.stop()
     assert not handle.isActive
-    s.query(JOIN, name="pairs").start(format="noop", trigger={"availableNow": True}).awaitTermination()
+    again = s.query(JOIN, name="pairs")  # type: ignore[unreachable]  # mypy: as if stop() left isActive as it was
+    again.start(format="noop", trigger={"availableNow": True}).awaitTermination()
 
 
 def test_a_sink_that_needs_a_checkpoint_says_so(spark: SparkSession, tmp_path: Path) -> None:
@@ -167,15 +179,15 @@ def test_a_start_that_fails_leaves_the_checkpoint_free(spark: SparkSession, tmp_
     checkpoint = str(tmp_path / "checkpoint")
     with pytest.raises(tw.PlanError, match=r"Spark refuses this query"):
         on_spark(spark, streams).query("SELECT id FROM a").start(format="nonsense", checkpoint=checkpoint)
-    run = {"path": str(tmp_path / "out"), "checkpoint": checkpoint, "trigger": "availableNow"}
+    run: dict[str, Any] = {"path": str(tmp_path / "out"), "checkpoint": checkpoint, "trigger": "availableNow"}
     on_spark(spark, streams).query("SELECT id + 1 AS id FROM a").start(**run).awaitTermination()
     assert found(tmp_path / "out") == [(1,), (2,)]
 
 
-def test_only_what_changes_the_state_is_refused(spark: SparkSession, tmp_path: Path):
+def test_only_what_changes_the_state_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     """Rows on which a function raises that is not declared safe are kept with what it raised."""
     streams = files(tmp_path, {"a": [rows([0, 3])], "b": [rows([1])]})
-    run = {"format": "noop", "checkpoint": str(tmp_path / "checkpoint"), "trigger": "availableNow"}
+    run: dict[str, Any] = {"format": "noop", "checkpoint": str(tmp_path / "checkpoint"), "trigger": "availableNow"}
     text = "SELECT a.id AS a FROM a, b WHERE a.k = b.k AND ok(a.id) WINDOW 5 SECONDS"
 
     def asked(safe: bool, lateness: str) -> tw.ContinuousQuery:
@@ -241,6 +253,7 @@ def test_a_checkpoint_that_is_in_use_is_not_taken_from_a_query(spark: SparkSessi
     place = str(tmp_path / "checkpoint")
     first = s.query("SELECT id FROM a", name="one").start(format="noop", checkpoint=place)
     try:
+        same: Any  # a Path works too
         for same in (
             place,
             f"{place}/",
@@ -264,7 +277,7 @@ def test_a_checkpoint_that_is_in_use_is_not_taken_from_a_query(spark: SparkSessi
 def test_a_checkpoint_tells_the_values_it_was_begun_with(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0])]})
     s = on_spark(spark, streams)
-    run = {"format": "noop", "trigger": "availableNow", "checkpoint": str(tmp_path / "checkpoint")}
+    run: dict[str, Any] = {"format": "noop", "trigger": "availableNow", "checkpoint": str(tmp_path / "checkpoint")}
     text = "SELECT id FROM a WHERE id > :least AND id IN (:some)"
     s.query(text, args={"least": 3, "some": [4, 5]}).start(**run).awaitTermination()
     with pytest.raises(tw.CheckpointError, match=r"with :least = 3, :some = \[4, 5\]"):
@@ -272,7 +285,7 @@ def test_a_checkpoint_tells_the_values_it_was_begun_with(spark: SparkSession, tm
 
 
 @pytest.mark.parametrize("trigger", ["10 parsecs", "-1 seconds", {"foo": 1}, 5])
-def test_a_trigger_that_is_none_is_told(spark: SparkSession, tmp_path: Path, trigger) -> None:
+def test_a_trigger_that_is_none_is_told(spark: SparkSession, tmp_path: Path, trigger: Any) -> None:
     streams = files(tmp_path, {"a": [rows([0])]})
     with pytest.raises(tw.PlanError, match=r"trigger=.*use '10 seconds', 'availableNow'"):
         on_spark(spark, streams).query("SELECT id FROM a").start(format="noop", trigger=trigger)

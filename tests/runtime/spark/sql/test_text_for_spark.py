@@ -25,7 +25,7 @@ WIDE = pa.table({"ts": TIMES[:2], "k": [1, 1], **{name: [n, None] for n, name in
 
 
 @pytest.fixture(params=["plain", "raw literals"])
-def there(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[Any]:
+def there(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[tw.Session]:
     """A session on Spark, with its parser as it is by default and as it can be set."""
     strange = {"spark.sql.parser.escapedStringLiterals": "true", "spark.sql.parser.quotedRegexColumnNames": "true"}
     if request.param != "plain":
@@ -40,7 +40,7 @@ def there(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 @pytest.fixture
-def here() -> Any:
+def here() -> tw.Session:
     s = tw.session()
     s.stream("s", ROWS, time="ts")
     s.table("t", ROWS.select(["n", "s"]))
@@ -55,9 +55,10 @@ def each(pattern: str, between: str = ", ") -> str:
     )
 
 
-def asked(session: Any, text: str, args: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+def asked(session: tw.Session, text: str, args: dict[str, Any] | None = None) -> list[dict[str, Any]]:
     found = session.query(text, args=args).dataframe()
-    return (found if isinstance(found, pa.Table) else found.toArrow()).to_pylist()
+    rows: list[dict[str, Any]] = (found if isinstance(found, pa.Table) else found.toArrow()).to_pylist()
+    return rows
 
 
 WHOLE = {  # each has every n once, in any order
@@ -77,12 +78,12 @@ WHOLE = {  # each has every n once, in any order
 
 @pytest.mark.parametrize("there", ["plain"], indirect=True)
 @pytest.mark.parametrize("clause", WHOLE)
-def test_literals_in_every_clause(there: str, here, clause: str) -> None:
+def test_literals_in_every_clause(there: tw.Session, here: tw.Session, clause: str) -> None:
     for session in (here, there):
         assert sorted(row["n"] for row in asked(session, WHOLE[clause])) == list(range(COUNT))
 
 
-def test_literals_in_all_clauses_at_once(there, here) -> None:
+def test_literals_in_all_clauses_at_once(there: tw.Session, here: tw.Session) -> None:
     """In few queries, so that Spark's parser can be tried with other settings too."""
     own = each("WHEN a.n = {n} THEN a.s = {text} AND a.s LIKE {like} AND instr(a.s, {text}) = instr({text}, a.s)", " ")
     listed, added = each("{text}"), f"a.s || {quoted_text(TEXTS[0])}"
@@ -97,26 +98,26 @@ def test_literals_in_all_clauses_at_once(there, here) -> None:
             assert sorted(row["n"] for row in asked(session, WHOLE[clause])) == list(range(COUNT))
 
 
-def test_parameters_come_back_as_they_were_given(there, here) -> None:
+def test_parameters_come_back_as_they_were_given(there: tw.Session, here: tw.Session) -> None:
     text = f"SELECT {each(':a{n} AS c{n}')}, {each('{text} AS d{n}')} FROM s WHERE s = :a0"
     for session in (here, there):
         assert [list(row.values()) for row in asked(session, text, ALL)] == [TEXTS + TEXTS]
 
 
-def test_lists_of_parameters(there, here) -> None:
+def test_lists_of_parameters(there: tw.Session, here: tw.Session) -> None:
     for session in (here, there):
         assert len(asked(session, "SELECT n FROM s WHERE s IN (:all)", {"all": TEXTS})) == COUNT
         assert not asked(session, "SELECT n FROM s WHERE s NOT IN (:all)", {"all": TEXTS})
 
 
-def test_names_of_results(there, here) -> None:
+def test_names_of_results(there: tw.Session, here: tw.Session) -> None:
     named = ", ".join(f"n + {n} AS {quoted_name(text)}" for n, text in enumerate(TEXTS))
     expected = {text: n for n, text in enumerate(TEXTS)}
     for session in (here, there):
         assert asked(session, f"SELECT {named} FROM s WHERE n = 0") == [expected]
 
 
-def test_names_of_columns(spark: SparkSession, here, there) -> None:
+def test_names_of_columns(spark: SparkSession, here: tw.Session, there: tw.Session) -> None:
     """In a filter, a group, a join with a table and a join of windows."""
     here.stream("w", WIDE, time="ts")
     here.table("u", WIDE.drop(["ts"]))
@@ -145,7 +146,11 @@ def test_name_of_the_time_column_of_a_stream(spark: SparkSession, tmp_path: Path
     )
     s = tw.session(spark)
     s.stream("s", stream.select(F.col("ts").alias(name), "n"), time=name)
-    places = {"path": str(tmp_path / "out"), "checkpoint": str(tmp_path / "checkpoint"), "trigger": "availableNow"}
+    places: dict[str, Any] = {
+        "path": str(tmp_path / "out"),
+        "checkpoint": str(tmp_path / "checkpoint"),
+        "trigger": "availableNow",
+    }
     s.query("SELECT sum(n) AS n FROM s GROUP BY TUMBLE(1 HOUR)").start(**places).awaitTermination()
     assert [row.n for row in spark.read.parquet(places["path"]).collect()] == [sum(range(COUNT))]
 
@@ -159,7 +164,11 @@ def test_names_in_a_join_of_streams(spark: SparkSession, tmp_path: Path) -> None
     s.stream("b", stream, time="ts")
     some = ", ".join(f"a.{quoted_name(name)} AS c{n}" for n, name in enumerate(TEXTS))
     same = " AND ".join(f"a.{quoted_name(name)} = b.{quoted_name(name)}" for name in TEXTS)
-    places = {"path": str(tmp_path / "out"), "checkpoint": str(tmp_path / "checkpoint"), "trigger": "availableNow"}
+    places: dict[str, Any] = {
+        "path": str(tmp_path / "out"),
+        "checkpoint": str(tmp_path / "checkpoint"),
+        "trigger": "availableNow",
+    }
     s.query(f"SELECT {some} FROM a [NOW], b [NOW] WHERE {same}").start(**places).awaitTermination()
     assert [list(row) for row in spark.read.parquet(places["path"]).collect()] == [list(range(COUNT))]
 

@@ -15,7 +15,9 @@ from tests.session.corpus_query import by_duckdb
 CHAIN = "SELECT a.id AS a, b.id AS b, c.id AS c FROM a, b, c WHERE a.k = b.k AND b.m = c.m WINDOW 5 SECONDS"
 BY_K, BY_M = (("a", "k"), ("b", "k")), (("b", "m"), ("c", "m"))
 """The two classes. Without statistics it is the one written first."""
-RATES = {name: {"statistics": {"rows_per_second": rate}} for name, rate in (("a", 1), ("b", 2), ("c", 900))}
+RATES: dict[str, Any] = {
+    name: {"statistics": {"rows_per_second": rate}} for name, rate in (("a", 1), ("b", 2), ("c", 900))
+}
 """With which the other one is better: a is replicated instead of c."""
 
 
