@@ -19,7 +19,7 @@ def plain(frame: Frame) -> list[str]:
     return [line.plain for line in frame.screen]
 
 
-def test_a_screen_is_what_stands_when_it_is_redrawn_however_the_output_is_cut():
+def test_a_screen_is_what_stands_when_it_is_redrawn_however_the_output_is_cut() -> None:
     output = "\x1b[?25lone\r\n\x1b[33mtwo\x1b[0m\r\x1b[2K\x1b[1A\x1b[2Knew\r\n\x1b[?25h"
     for cut in range(len(output)):
         first, last = screens([(1.0, output[:cut]), (2.0, output[cut:])])
@@ -29,14 +29,14 @@ def test_a_screen_is_what_stands_when_it_is_redrawn_however_the_output_is_cut():
     assert str(first.screen[1].spans[0].style) == "color(3)"  # yellow
 
 
-def test_an_unknown_control_sequence_is_an_error():
+def test_an_unknown_control_sequence_is_an_error() -> None:
     with pytest.raises(ValueError, match="unknown control sequence"):
         list(screens([(0.0, "\x1b[3;4H")]))
     with pytest.raises(ValueError, match="unknown control sequence"):
         list(screens([(0.0, "\x1b]0;a title\x07")]))
 
 
-def test_the_preparation_is_short_and_the_rest_is_played_at_one_speed():
+def test_the_preparation_is_short_and_the_rest_is_played_at_one_speed() -> None:
     race = [(Text("race"),) * 9 + (Text(str(n)),) for n in range(3)]
     recording = [Frame(0.0, (Text("a"),)), Frame(99.0, (Text("b"),)), Frame(100.0, race[0])]
     recording += [Frame(120.1, (Text("too short"),) * 9), Frame(120.2, race[0])]
@@ -48,7 +48,7 @@ def test_the_preparation_is_short_and_the_rest_is_played_at_one_speed():
     assert speed == 4.0
 
 
-def test_two_frames_make_a_picture_without_scripts_and_addresses():
+def test_two_frames_make_a_picture_without_scripts_and_addresses() -> None:
     shared = Text("a < b & c")
     frames = [Frame(0.0, (shared, Text("│ █"))), Frame(3.0, (shared, Text("later", "bold yellow")))]
     drawn = film(frames, end_s=4.0, title="R&D")
@@ -65,7 +65,7 @@ def test_two_frames_make_a_picture_without_scripts_and_addresses():
     assert "@media (prefers-reduced-motion:reduce){.f{animation:none}}" in style
 
 
-def test_bars_and_lines_are_drawn_and_text_keeps_its_columns():
+def test_bars_and_lines_are_drawn_and_text_keeps_its_columns() -> None:
     assert line_drawn(Text("─── ▄▄")) == (
         '<path class="s" d="M0 -5h30"/><path d="M40 -5h20v10h-20z"/>'
     )  # fmt: skip
@@ -74,7 +74,7 @@ def test_bars_and_lines_are_drawn_and_text_keeps_its_columns():
     )  # fmt: skip
 
 
-def test_the_picture_of_the_demo_stands_alone_and_is_small():
+def test_the_picture_of_the_demo_stands_alone_and_is_small() -> None:
     drawn = PICTURE.read_text(encoding="utf-8")
     texts = "".join(ElementTree.fromstring(drawn).itertext())
     assert "Both kept the same" in texts

@@ -88,7 +88,7 @@ def failing_setup() -> None:
         ),
         (
             lambda: tw.filters(tw.predicate(bool, "k")).tagged_over(ROWS),
-            r'tw\.filters\(\.\.\., on_error="dead-letter"\)',
+            r'on_error="dead-letter" in tw\.filters\(\.\.\.\)',
         ),
         (lambda: tw.filters(tw.predicate(bool, "k")).learn(ROWS), r"spark\.createDataFrame"),
         (lambda: tw.predicate(bool, 5), "write 'line'"),  # type: ignore[call-overload]

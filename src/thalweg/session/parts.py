@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from thalweg.events import Record
+from thalweg.formatting import plural
 from thalweg.report import JoinReport, Report
 
 
@@ -65,7 +66,8 @@ class QueryReport:
     def _lines(self) -> list[str]:
         lines = [f"groups: {of_groups(counts)}" for counts in self.groups]
         return lines + [
-            f"{alias}: {rows:,} rows arrived later than its lateness allows and are in no window of rows"
+            f"{alias}: {plural(rows, 'row')} arrived later than its lateness allows and "
+            f"{'is' if rows == 1 else 'are'} in no window of rows"
             for alias, rows in self.left_out.items()
         ]
 

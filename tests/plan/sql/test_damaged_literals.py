@@ -91,7 +91,7 @@ def test_a_number_of_thousands_of_digits_is_shown_in_part() -> None:
 def test_a_parameter_that_is_no_literal_is_refused(given: object) -> None:
     with pytest.raises(tw.SqlError, match=r"; (pass|write) ") as told:
         SESSION.query("SELECT size FROM tcp WHERE size = :a", args={"a": given})
-    assert (told.value.line, told.value.column) == (1, 28)  # sqlglot places a parameter by its condition
+    assert (told.value.line, told.value.column) == (1, 35)
     with pytest.raises(tw.SqlError, match="; pass "):
         SESSION.query("SELECT size FROM tcp WHERE size IN (:a)", args={"a": [1, given]})
 

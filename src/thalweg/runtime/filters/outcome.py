@@ -65,8 +65,8 @@ def check_wanted(wanted: Wanted, settings: FilterSettings, column: str, names: S
         return
     if not settings.dead_letter:
         raise PlanError(
-            f"{wanted.value} rows are requested, but on_error={settings.on_error!r}: write "
-            'tw.filters(..., on_error="dead-letter")'
+            f"{wanted.value} rows are requested, but on_error={settings.on_error!r}: use "
+            'on_error="dead-letter" in tw.filters(...)'
         )
     if not isinstance(column, str) or not column:
         raise PlanError(f"column={column!r}: must be the name of a column for the errors")

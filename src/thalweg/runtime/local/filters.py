@@ -158,8 +158,8 @@ def refuse_native(plan: FilterPlan) -> None:
     """Raise `PlanError` for native predicates, because there is no JVM in this process."""
     if plan.native:
         raise PlanError(
-            f"native predicates need Spark, and there is none here: {', '.join(plan.native.names)}. Apply them to a "
-            "DataFrame, df.transform(keep), or write them as functions: tw.predicate(f, 'column')"
+            f"native predicates need Spark: {', '.join(plan.native.names)}. Apply them to a DataFrame, "
+            "df.transform(keep), or write them as functions: tw.predicate(f, 'column')"
         )
 
 

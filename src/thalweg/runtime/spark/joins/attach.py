@@ -111,7 +111,7 @@ def attach(
     layout = lay_out(plan, settings, frames)
     policy_digest(settings)  # refuses a class that cannot be pickled
     binding = layout.binding
-    # a streaming DataFrame that the dict of windows leaves out is refused, so next to streams only finished data is left
+    # a streaming DataFrame that the dict of windows leaves out is refused: next to streams, only finished data is left
     left_out, plan = () if layout.streaming else plan.tables, binding.plan
     any_df = next(iter(frames.values()))
     warn_of_another_python(any_df)
