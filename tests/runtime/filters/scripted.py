@@ -69,6 +69,9 @@ class Scripted:
         self._wish()
         return Verdict(self.order, "the script says so") if self.order != before else None
 
+    def begin(self, order: tuple[int, ...]) -> None:
+        self.order = order
+
     def snapshot(self) -> dict[str, Any]:
         return {"order": list(self.order)}
 

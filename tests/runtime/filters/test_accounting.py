@@ -38,7 +38,7 @@ def run(name: str, data: Any) -> tuple[Watched, Work, np.ndarray]:
         policy = make_policy(name, pipeline, profile, rng)
     loop = FilterLoop(watched.chain, policy, rng, slice_rows=data.draw(st.sampled_from([1, 4, 50, 1024])))
     for part in np.array_split(np.arange(rows), data.draw(st.integers(1, 4))):
-        loop.process(watched.batch(part))
+        loop.process(watched.batch(part.tolist()))
     return watched, loop.take_work(), drops
 
 
@@ -77,7 +77,7 @@ def test_no_row_is_evaluated_twice_by_one_filter(name: str, data: st.DataObject)
 
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("rows", [1, 999, 30_000])
-def test_the_report_shows_what_the_predicates_counted(name: str, rows: int):
+def test_the_report_shows_what_the_predicates_counted(name: str, rows: int) -> None:
     calls = {"even": 0, "small": 0, "third": 0}
 
     def counting(label: str, test: Any) -> Any:
@@ -93,7 +93,7 @@ def test_the_report_shows_what_the_predicates_counted(name: str, rows: int):
         counting("third", lambda x: x % 3 == 0),
         policy=name,
         seed=4,
-        **({"p": 0.1} if "p" in takes(name) else {}),
+        p=0.1 if "p" in takes(name) else None,
     )
     column = pa.array(range(rows))
     kept = sum(b.num_rows for b in keep.over(pa.table({f"x_{label}": column for label in calls})))
@@ -144,7 +144,8 @@ def test_a_policy_sees_all_work_once_without_its_own_time(p: float, slice_rows: 
 
 def test_work_is_taken_once() -> None:
     watched = Watched([[False], [True]])
-    loop = FilterLoop(watched.chain, make_policy("static", watched.pipeline, None, None), np.random.default_rng(1))
+    rng = np.random.default_rng(1)
+    loop = FilterLoop(watched.chain, make_policy("static", watched.pipeline, None, rng), rng)
     loop.process(watched.batch([0, 1]))
     assert loop.take_work().rows == 2
     assert loop.take_work() == Work.none(1)

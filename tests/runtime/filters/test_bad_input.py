@@ -7,6 +7,7 @@ import decimal
 import itertools
 import math
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,16 @@ import thalweg as tw
 from thalweg.adapt import POLICIES, takes
 
 
-def rows(batches) -> list[dict[str, Any]]:
+def rows(batches: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
     return [row for batch in batches for row in batch.to_pylist()]
 
 
-def always(*values):
+def always(*values: Any) -> bool:
     return True
 
 
 @pytest.mark.parametrize("batches", [[], [pa.record_batch({"x": pa.array([], pa.int64())})] * 3], ids=["no", "empty"])
-def test_an_empty_stream(batches) -> None:
+def test_an_empty_stream(batches: list[pa.RecordBatch]) -> None:
     keep = tw.filters(tw.predicate(always, "x"), tw.predicate(lambda x: 1 / 0, "x", name="raises"))
     assert rows(keep.over(batches)) == []
     assert keep.report().sections == ()
@@ -47,7 +48,7 @@ def test_empty_batches_between() -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.null(), pa.int64(), pa.string(), pa.list_(pa.int64()), pa.bool_()], ids=str)
-def test_a_column_of_nulls(kind) -> None:
+def test_a_column_of_nulls(kind: pa.DataType) -> None:
     table = pa.table({"x": pa.nulls(5, kind)})
     assert len(rows(tw.filters(tw.predicate(lambda x: x is None, "x", name="null")).over(table))) == 5
     assert rows(tw.filters(tw.predicate(lambda x: x, "x", name="truth")).over(table)) == []
@@ -109,7 +110,7 @@ def test_a_value_without_a_truth_fails_the_row() -> None:
 
 @pytest.mark.parametrize("value", [np.array([1, 2]), pa.scalar(True)], ids=["array", "Arrow scalar"])
 @pytest.mark.parametrize("on_error", ["raise", "dead-letter"])
-def test_an_array_or_an_arrow_scalar_is_no_answer_in_either_mode(value, on_error: str) -> None:
+def test_an_array_or_an_arrow_scalar_is_no_answer_in_either_mode(value: Any, on_error: str) -> None:
     keep = tw.filters(tw.predicate(lambda x: value, "x", name="p"), on_error=on_error)
     with pytest.raises(tw.PredicateError, match="did you forget vectorized=True"):
         list(keep.over(pa.table({"x": [1]})))
@@ -129,7 +130,7 @@ NESTED = {
 }
 
 
-def rude(value):
+def rude(value: Any) -> bool:
     passes = len(value) != 1
     inner = value if isinstance(value, list) else value["b"]
     for item in inner or ():
@@ -143,13 +144,18 @@ def rude(value):
 
 @pytest.mark.parametrize("kind", NESTED)
 @pytest.mark.parametrize("policy", ["static", "a-greedy"])
-def test_a_predicate_that_changes_its_input_affects_no_other(kind, policy: str) -> None:
+def test_a_predicate_that_changes_its_input_affects_no_other(kind: str, policy: str) -> None:
     table = pa.table({"v": NESTED[kind]})
     before = table.to_pylist()
     shown: list[Any] = []
+
+    def looks(value: Any) -> bool:
+        shown.append(value)
+        return True
+
     keep = tw.filters(
         tw.predicate(rude, "v", name="first"),
-        tw.predicate(lambda v: shown.append(v) or True, "v", name="looks"),
+        tw.predicate(looks, "v"),
         tw.predicate(rude, "v", name="again"),
         policy=policy,
         p=1.0 if policy == "a-greedy" else None,
@@ -161,8 +167,8 @@ def test_a_predicate_that_changes_its_input_affects_no_other(kind, policy: str) 
     assert all(value in NESTED[kind].to_pylist() for value in shown)
 
 
-def test_a_vectorized_predicate_cannot_change_its_input():
-    def rude_array(x):
+def test_a_vectorized_predicate_cannot_change_its_input() -> None:
+    def rude_array(x: pa.Array) -> pa.Array:
         x.to_numpy()[:] = 0  # raises: the view is read-only
         return x.is_valid()
 
@@ -205,8 +211,13 @@ FUNCTIONS: dict[str, Any] = {
 }
 
 
+Asked = list[tuple[str, str]]  # predicates, and the column each of them reads
+After = dict[str, set[str]]  # predicates, and the guards of each
+Case = tuple[pa.RecordBatch, Asked, After]
+
+
 @st.composite
-def chains_over_types(draw: st.DrawFn):
+def chains_over_types(draw: st.DrawFn) -> Case:
     kinds = draw(st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=3))
     fields = [pa.field(f"c{i}", VALUES[kind][0]) for i, kind in enumerate(kinds)]
     row = st.fixed_dictionaries({f"c{i}": st.none() | VALUES[kind][1] for i, kind in enumerate(kinds)})
@@ -218,7 +229,7 @@ def chains_over_types(draw: st.DrawFn):
     return data, asked, after
 
 
-def evaluated_everywhere(row: int, data: pa.RecordBatch, asked, after) -> bool | list[str]:
+def evaluated_everywhere(row: int, data: pa.RecordBatch, asked: Asked, after: After) -> bool | list[str]:
     """Plain Python: every predicate on a fresh copy of the row's values."""
     status: dict[str, Any] = {}
     for name, column in asked:
@@ -242,7 +253,9 @@ def evaluated_everywhere(row: int, data: pa.RecordBatch, asked, after) -> bool |
     seed=st.integers(0, 2**32),
     cuts=st.sets(st.integers(0, 30), max_size=3),
 )
-def test_any_types_slices_and_policy_against_brute_force(case, policy, slice_rows, seed: int, cuts) -> None:
+def test_any_types_slices_and_policy_against_brute_force(
+    case: Case, policy: str, slice_rows: int, seed: int, cuts: set[int]
+) -> None:
     data, asked, after = case
     keep = tw.filters(
         *(tw.predicate(FUNCTIONS[name], c, name=name, after=after.get(name, ())) for name, c in asked),

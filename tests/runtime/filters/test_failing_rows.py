@@ -45,7 +45,9 @@ def cut(rows: int, cuts: set[int]) -> list[pa.RecordBatch]:
     slice_rows=slices,
     cuts=st.sets(st.integers(0, 40), max_size=4),
 )
-def test_any_schedule_of_switches_against_brute_force(case: Outcomes, seed: int, p, restless, slice_rows, cuts) -> None:
+def test_any_schedule_of_switches_against_brute_force(
+    case: Outcomes, seed: int, p: float, restless: float, slice_rows: int, cuts: set[int]
+) -> None:
     policy = Scripted(case.pipeline, seed, p, restless)
     chain = FilterChain(case.plan, lambda: 0)
     loop = FilterLoop(chain, policy, np.random.default_rng(seed), slice_rows, dead_letter=True)
@@ -68,7 +70,7 @@ def test_any_schedule_of_switches_against_brute_force(case: Outcomes, seed: int,
 @pytest.mark.parametrize("policy", POLICIES)
 @settings(max_examples=25)
 @given(case=outcomes(), seed=seeds, slice_rows=slices)
-def test_every_policy_sets_the_same_rows_aside(policy: str, case: Outcomes, seed: int, slice_rows) -> None:
+def test_every_policy_sets_the_same_rows_aside(policy: str, case: Outcomes, seed: int, slice_rows: int) -> None:
     p = 1.0 if "p" in takes(policy) else None
     keep = tw.filters(
         *case.predicates, policy=policy, p=p, slice_rows=slice_rows, seed=seed, on_error="dead-letter"
@@ -88,7 +90,9 @@ def test_every_policy_sets_the_same_rows_aside(policy: str, case: Outcomes, seed
 
 @settings(max_examples=100)
 @given(case=outcomes(), seed=seeds, slice_rows=slices, restless=st.sampled_from([0.1, 1.0]))
-def test_the_query_fails_at_the_first_row_that_fails(case: Outcomes, seed: int, slice_rows, restless) -> None:
+def test_the_query_fails_at_the_first_row_that_fails(
+    case: Outcomes, seed: int, slice_rows: int, restless: float
+) -> None:
     policy = Scripted(case.pipeline, seed, 0.5, restless)
     loop = FilterLoop(FilterChain(case.plan, lambda: 0), policy, np.random.default_rng(seed), slice_rows)
     fates = [case.fate(row) for row in range(len(case.table))]
@@ -99,7 +103,9 @@ def test_the_query_fails_at_the_first_row_that_fails(case: Outcomes, seed: int, 
         return
     with pytest.raises(tw.FailedRowError) as caught:
         list(map(loop.process, batches))
-    what = "; ".join(f"predicate {name!r} raised {text} (AT)" for name, text in fates[first])
+    raised = fates[first]
+    assert isinstance(raised, list)
+    what = "; ".join(f"predicate {name!r} raised {text} (AT)" for name, text in raised)
     where = f"This is row {first} (from 0) of the input, which no predicate drops; values: row={first}. "
     assert re.sub(r"outcomes\.py:\d+ in passes", "AT", str(caught.value)).startswith(f"{what}. {where}")
     assert isinstance(caught.value.__cause__, ValueError)
@@ -108,15 +114,15 @@ def test_the_query_fails_at_the_first_row_that_fails(case: Outcomes, seed: int, 
 ROWS = pa.table({"id": range(6), "text": ["7", "x", None, "12", "y", "3"], "blob": ["b" * 10**5] * 6})
 
 
-def parse(text):
+def parse(text: str) -> bool:
     return int(text) > 5
 
 
-def not_fourth(i):
+def not_fourth(i: int) -> bool:
     return i != 4
 
 
-def filters(**options):
+def filters(**options: Any) -> tw.Filters:
     return tw.filters(
         tw.predicate(parse, "text"),
         tw.predicate(not_fourth, "id"),
@@ -135,6 +141,7 @@ def test_the_error_names_predicates_row_values_and_remedy() -> None:
         assert word in said
     assert len(said) < 1500, "a long value is cut"
     assert "id=" not in said, "no failing predicate reads it"
+    assert caught.value.__cause__ is not None
     assert caught.value.__cause__.__traceback__ is not None, "where in the predicate it was raised"
 
 
@@ -194,11 +201,16 @@ def test_a_record_of_an_older_version_has_no_failures(tmp_path: Path) -> None:
 
 
 def test_what_a_guard_that_raises_guards_is_not_called() -> None:
-    called = []
+    called: list[int] = []
+
+    def noted(i: int) -> bool:
+        called.append(i)
+        return True
+
     keep = tw.filters(
         tw.predicate(parse, "text"),
-        tw.predicate(lambda i: called.append(i) or True, "id", name="guarded", after="parse"),
-        tw.predicate(lambda i: called.append(i) or True, "id", name="twice", after="guarded"),
+        tw.predicate(noted, "id", name="guarded", after="parse"),
+        tw.predicate(noted, "id", name="twice", after="guarded"),
         on_error="dead-letter",
         policy="static",
     )
@@ -212,10 +224,15 @@ def test_what_a_guard_that_raises_guards_is_not_called() -> None:
 @pytest.mark.parametrize("raises_first", [True, False], ids=["raised in work", "raised in profiling"])
 def test_profiling_calls_nothing_after_a_guard_that_raises(raises_first: bool) -> None:
     """Row 1: the guard raises; another predicate, before or after it, drops the row; then the row is profiled."""
-    called = []
+    called: list[int] = []
+
+    def noted(i: int) -> bool:
+        called.append(i)
+        return True
+
     guard = tw.predicate(lambda i: 1 / (i - 1), "id", name="guard")
     drops = tw.predicate(lambda i: False, "id", name="drops")
-    guarded = tw.predicate(lambda i: called.append(i) or True, "id", name="guarded", after="guard")
+    guarded = tw.predicate(noted, "id", name="guarded", after="guard")
     plan = FilterPlan((guard, drops, guarded) if raises_first else (drops, guard, guarded))
     policy = Scripted(plan.pipeline, 1, p=1.0, restless=0.0)
     policy.order, policy._wants = (0, 1, 2), ProfilingRequest(1.0, np.ones((3, 3), dtype=bool))
@@ -238,7 +255,7 @@ def test_failures_are_asked_for_only_where_they_are_set_aside(ask: str) -> None:
 
 
 def test_an_interruption_is_no_failure_of_a_row() -> None:
-    def interrupted(text) -> None:
+    def interrupted(text: str | None) -> None:
         raise KeyboardInterrupt
 
     keep = tw.filters(tw.predicate(interrupted, "text"), on_error="dead-letter")
@@ -247,7 +264,7 @@ def test_an_interruption_is_no_failure_of_a_row() -> None:
 
 
 class UnprintableError(Exception):
-    def __str__(self) -> None:
+    def __str__(self) -> str:
         raise RuntimeError("no words")
 
 
@@ -263,8 +280,8 @@ class UnprintableError(Exception):
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
 )
-def test_any_exception_can_be_told(error, text) -> None:
-    def raises(i) -> None:
+def test_any_exception_can_be_told(error: Exception, text: str) -> None:
+    def raises(i: int) -> None:
         raise error
 
     keep = tw.filters(tw.predicate(raises, "id"), on_error="dead-letter")
@@ -276,9 +293,9 @@ def test_what_raised_does_not_hold_its_rows_for_long() -> None:
     class Value:
         pass
 
-    held: list[weakref.ref] = []
+    held: list[weakref.ref[Value]] = []
 
-    def raises(i) -> None:
+    def raises(i: Any) -> None:
         value = Value()
         held.append(weakref.ref(value))
         raise ValueError(i)

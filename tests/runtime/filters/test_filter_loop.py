@@ -78,11 +78,11 @@ def test_an_empty_batch_is_nothing() -> None:
     assert watched.calls == []
 
 
-def test_what_was_learned_outlives_a_batch_and_travels():
+def test_what_was_learned_outlives_a_batch_and_travels() -> None:
     pipeline = Pipeline(("a", "b"))
     watched = Watched([[False, True]] * 100, pipeline)
 
-    def fresh() -> FilterLoop:
+    def fresh() -> FilterLoop[pa.RecordBatch]:
         policy = make_policy("a-greedy", pipeline, ProfileSettings(p=1.0), np.random.default_rng(1))
         return FilterLoop(watched.chain, policy, np.random.default_rng(1))
 
@@ -113,10 +113,15 @@ def test_rows_waiting_at_a_restore_are_not_read_in_the_new_order() -> None:
 
 def test_sampled_rows_wait_across_batches_with_their_own_values() -> None:
     saw: list[str] = []
+
+    def look(s: str) -> bool:
+        saw.append(s)
+        return True
+
     plan = FilterPlan(
         (
             tw.predicate(lambda x: x > 100, "x", name="large"),
-            tw.predicate(lambda s: saw.append(s) or True, "s", name="look"),
+            tw.predicate(look, "s"),
         )
     )
     policy = make_policy("a-greedy", plan.pipeline, ProfileSettings(p=1.0), np.random.default_rng(1))
@@ -152,7 +157,7 @@ def test_times_are_not_negative_when_a_predicate_fails_half_way() -> None:
     assert work.total_ns - work.profiling_ns - work.reoptimizing_ns >= 0
 
 
-def test_a_call_that_raised_in_profiling_has_no_cost():
+def test_a_call_that_raised_in_profiling_has_no_cost() -> None:
     """Otherwise a filter that fails at once on rows others drop would look free, move to the front, and fail the query.
     Batches of two sizes, so that the cost per row can be distinguished from that of a call."""
     now = 0

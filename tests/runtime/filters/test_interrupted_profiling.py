@@ -13,7 +13,7 @@ from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.filter_loop import FilterLoop
 
 
-def test_an_interrupted_profile_call_counts_with_cpu_time():
+def test_an_interrupted_profile_call_counts_with_cpu_time() -> None:
     """Only profiling calls the second filter; a third of its calls are interrupted for ten milliseconds."""
     wall = cpu = calls = 0
 

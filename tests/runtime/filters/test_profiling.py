@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,7 +28,7 @@ def stream(n: int, rows: int, rng: np.random.Generator) -> np.ndarray:
 
 def run(
     name: str, pipeline: Pipeline, rows: int, seed: int, slice_rows: int, p: float = 1.0, by_array: bool = True
-) -> tuple[Watched, FilterLoop]:
+) -> tuple[Watched, FilterLoop[pa.RecordBatch]]:
     rng = np.random.default_rng(seed)
     watched = Watched(stream(len(pipeline), rows, rng), pipeline, vectorized=by_array)
     if name == "scripted":
@@ -37,7 +38,7 @@ def run(
         policy = make_policy(name, pipeline, profile, rng)
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(seed), slice_rows=slice_rows)
     for part in np.array_split(np.arange(rows), 3):
-        loop.process(watched.batch(part))
+        loop.process(watched.batch(part.tolist()))
     return watched, loop
 
 
@@ -75,7 +76,7 @@ small_slices = st.sampled_from([1, 7, 2 * TOGETHER - 1])
 @cases
 @given(pipelines(least=2), st.integers(0, 200), st.integers(0, 2**32), small_slices)
 def test_a_greedy_and_independent_evaluate_all_behind_the_drop(
-    name: str, pipeline, rows, seed: int, slice_rows
+    name: str, pipeline: Pipeline, rows: int, seed: int, slice_rows: int
 ) -> None:
     watched, loop = run(name, pipeline, rows, seed, slice_rows)
     n = len(pipeline)
@@ -87,7 +88,7 @@ def test_a_greedy_and_independent_evaluate_all_behind_the_drop(
 
 @cases
 @given(pipelines(), st.integers(0, 300), st.integers(0, 2**32), small_slices)
-def test_local_swaps_evaluates_the_next_filter_only(pipeline, rows, seed: int, slice_rows) -> None:
+def test_local_swaps_evaluates_the_next_filter_only(pipeline: Pipeline, rows: int, seed: int, slice_rows: int) -> None:
     watched, _ = run("local-swaps", pipeline, rows, seed, slice_rows)
     for row, (order, at, profiled) in by_row(watched).items():
         expected = [] if at >= len(order) - 1 else allowed(pipeline, watched.drops[row], order, at, [order[at + 1]])
@@ -96,7 +97,7 @@ def test_local_swaps_evaluates_the_next_filter_only(pipeline, rows, seed: int, s
 
 @cases
 @given(pipelines(), st.integers(0, 300), st.integers(0, 2**32), small_slices)
-def test_sweep_evaluates_one_filter_a_stage(pipeline, rows, seed: int, slice_rows) -> None:
+def test_sweep_evaluates_one_filter_a_stage(pipeline: Pipeline, rows: int, seed: int, slice_rows: int) -> None:
     watched, _ = run("sweep", pipeline, rows, seed, slice_rows)
     calls_by_row = by_row(watched)
     for order, at, profiled in calls_by_row.values():
@@ -121,7 +122,7 @@ def test_sweep_evaluates_its_position_on_rows_dropped_before() -> None:
 @pytest.mark.parametrize("name", NOT_PROFILING)
 @cases
 @given(pipelines(), st.integers(0, 300), st.integers(0, 2**32), st.sampled_from([1, 31, 1024]))
-def test_the_others_evaluate_nothing(name, pipeline, rows, seed: int, slice_rows) -> None:
+def test_the_others_evaluate_nothing(name: str, pipeline: Pipeline, rows: int, seed: int, slice_rows: int) -> None:
     watched, loop = run(name, pipeline, rows, seed, slice_rows)
     assert all(call.work for call in watched.calls)
     assert loop.work.profile_tuples == sum(loop.work.profiled) == loop.work.profiling_ns == 0
@@ -132,7 +133,9 @@ def test_the_others_evaluate_nothing(name, pipeline, rows, seed: int, slice_rows
 @given(
     pipelines(least=2), st.integers(0, 200), st.integers(0, 2**32), st.sampled_from([1, 31, 100, 1024]), st.booleans()
 )
-def test_profiling_respects_guards_and_profile_false(name, pipeline, rows, seed: int, slice_rows, by_array) -> None:
+def test_profiling_respects_guards_and_profile_false(
+    name: str, pipeline: Pipeline, rows: int, seed: int, slice_rows: int, by_array: bool
+) -> None:
     watched, _ = run(name, pipeline, rows, seed, slice_rows, by_array=by_array)
     for call in watched.calls:
         assert call.work or pipeline.profiled[call.filter]

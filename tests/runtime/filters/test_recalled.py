@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 import thalweg as tw
 from tests.kernels.watched import Watched
@@ -36,15 +38,16 @@ class Calls:
     def multiple(self, k: int, name: str, after: str | tuple[str, ...] = ()) -> tw.Predicate:
         def test(x: pa.Array) -> np.ndarray:
             self.calls.append((name, len(x)))
-            values = x.to_numpy()
+            values: NDArray[np.int64] = x.to_numpy()
             if name != "rare":  # clearly more expensive, whatever the machine does besides
                 for _ in range(20):
                     np.sort(values % 7)
-            return values % k == 0
+            found: NDArray[np.bool_] = values % k == 0
+            return found
 
         return tw.predicate(test, "x", name=name, vectorized=True, after=after)
 
-    def filters(self, path: Path | None, policy: str = "a-greedy", **settings) -> tw.Filters:
+    def filters(self, path: Path | None, policy: str = "a-greedy", **settings: Any) -> tw.Filters:
         chosen = [self.multiple(2, "even"), self.multiple(3, "third"), self.multiple(50, "rare")]
         given = {"p": 0.5} if policy == "a-greedy" else {}
         return tw.filters(*chosen, policy=policy, events=path, seed=1, slice_rows=SLICE, **{**given, **settings})
@@ -167,7 +170,7 @@ def test_a_policy_that_begins_elsewhere_works_as_ever(policy: str, data: st.Data
     assert all(pipeline.respects(order) for _, order in watched.passes)
 
 
-def damaged(line: str, **changes) -> str:
+def damaged(line: str, **changes: Any) -> str:
     return json.dumps({**json.loads(line), **changes})
 
 

@@ -88,7 +88,9 @@ def cut_into_batches(rows: list[dict[str, Any]], cuts: set[int]) -> list[pa.Reco
 
 @settings(max_examples=200)
 @given(rows=rows_strategy(), chosen=plans(), data=st.data())
-def test_a_chain_that_switches_at_random_keeps_the_right_rows(rows, chosen, data: st.DataObject) -> None:
+def test_a_chain_that_switches_at_random_keeps_the_right_rows(
+    rows: list[dict[str, Any]], chosen: list[tuple[Any, Any]], data: st.DataObject
+) -> None:
     plan = FilterPlan(tuple(p for p, _ in chosen))
     policy = Scripted(
         plan.pipeline,
@@ -116,7 +118,9 @@ def test_a_chain_that_switches_at_random_keeps_the_right_rows(rows, chosen, data
     seed=st.integers(0, 2**32),
     cuts=st.sets(st.integers(0, 60), max_size=5),
 )
-def test_every_policy_keeps_them_with_all_their_columns(policy, rows, chosen, slice_rows, seed: int, cuts) -> None:
+def test_every_policy_keeps_them_with_all_their_columns(
+    policy: str, rows: list[dict[str, Any]], chosen: list[tuple[Any, Any]], slice_rows: int, seed: int, cuts: set[int]
+) -> None:
     profiling = "p" in takes(policy)
     keep = tw.filters(
         *(p for p, _ in chosen), policy=policy, p=1.0 if profiling else None, slice_rows=slice_rows, seed=seed

@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 import time
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pytest
@@ -22,18 +23,24 @@ ROWS = pa.table({"id": range(3000)})
 FOREVER_S = 60.0
 
 
-def sleeps(i):
-    return i != 2000 or time.sleep(FOREVER_S) or True
+def slept(seconds: float) -> bool:
+    """Return True after sleeping: a predicate in one expression."""
+    time.sleep(seconds)
+    return True
 
 
-def spins(i):
+def sleeps(i: int) -> bool:
+    return i != 2000 or slept(FOREVER_S)
+
+
+def spins(i: int) -> bool:
     end = time.monotonic() + FOREVER_S
     while i == 2000 and time.monotonic() < end:
         pass
     return True
 
 
-def swallows(i):
+def swallows(i: int) -> bool:
     end = time.monotonic() + FOREVER_S
     while i == 2000 and time.monotonic() < end:
         with contextlib.suppress(Exception):
@@ -41,40 +48,40 @@ def swallows(i):
     return True
 
 
-def searches(i):
+def searches(i: int) -> bool:
     return i != 2000 or re.match("(a+)+b", "a" * 60) is None
 
 
-def swallows_everything(i):
+def swallows_everything(i: int) -> bool:
     try:
         return sleeps(i)
     except:  # noqa: E722  (as people write it)
         return False
 
 
-def swallows_in_every_row(i):
+def swallows_in_every_row(i: int) -> bool:
     """As a look-up in a service that is down for many rows."""
     try:
-        return not 2000 <= i < 2200 or time.sleep(FOREVER_S) or True
+        return not 2000 <= i < 2200 or slept(FOREVER_S)
     except BaseException:
         return False
 
 
-def returns_in_finally(i):
+def returns_in_finally(i: int) -> bool:
     try:
         sleeps(i)
     finally:
         return i < 0  # noqa: B012  (it does, and Python lets it)
 
 
-def raises_something_else(i):
+def raises_something_else(i: int) -> bool:
     try:
         return sleeps(i)
     except BaseException as error:
         raise ValueError("the service did not answer") from error
 
 
-def goes_on_for_a_while(i):
+def goes_on_for_a_while(i: int) -> bool:
     end = time.monotonic() + 0.6
     while i == 2000 and time.monotonic() < end:
         try:
@@ -84,7 +91,7 @@ def goes_on_for_a_while(i):
     return False
 
 
-def cleans_up(i):
+def cleans_up(i: int) -> bool:
     try:
         return sleeps(i)
     finally:
@@ -99,7 +106,7 @@ SWALLOWS = [swallows_everything, swallows_in_every_row, returns_in_finally, goes
     ("hangs", "on_error"),
     [*HANGS, *((swallows, "raise") for swallows in SWALLOWS), (raises_something_else, "dead-letter")],
 )
-def test_a_predicate_that_hangs_is_ended_by_name(hangs, on_error) -> None:
+def test_a_predicate_that_hangs_is_ended_by_name(hangs: Callable[[int], bool], on_error: str) -> None:
     keep = tw.filters(tw.predicate(hangs, "id"), time_limit=0.3, slice_rows=1000, on_error=on_error)
     begun = time.monotonic()
     message = rf"{hangs.__name__!r} did not .* time limit of 0.3 s, on a slice of rows 2,000 to 2,999 \(from 0\) of the"
@@ -108,17 +115,17 @@ def test_a_predicate_that_hangs_is_ended_by_name(hangs, on_error) -> None:
     assert time.monotonic() - begun < FOREVER_S / 4
 
 
-def arrays(hangs):
+def arrays(hangs: Callable[[int], bool]) -> Callable[[pa.Array], pa.Array]:
     """As a vectorised predicate, which is called again on halves where it raises."""
 
-    def by_array(ids):
+    def by_array(ids: pa.Array) -> pa.Array:
         return pa.array([bool(hangs(i)) for i in ids.to_pylist()])
 
     return by_array
 
 
 @pytest.mark.parametrize("hangs", [swallows_everything, raises_something_else])
-def test_a_vectorized_predicate_cannot_swallow_the_limit_either(hangs) -> None:
+def test_a_vectorized_predicate_cannot_swallow_the_limit_either(hangs: Callable[[int], bool]) -> None:
     predicate = tw.predicate(arrays(hangs), "id", name="hangs", vectorized=True)
     keep = tw.filters(predicate, time_limit=0.2, slice_rows=1000, on_error="dead-letter")
     begun = time.monotonic()
@@ -127,8 +134,8 @@ def test_a_vectorized_predicate_cannot_swallow_the_limit_either(hangs) -> None:
     assert time.monotonic() - begun < FOREVER_S / 4
 
 
-def test_an_array_function_that_swallows_the_limit_is_late():
-    def swallows_it(ids):
+def test_an_array_function_that_swallows_the_limit_is_late() -> None:
+    def swallows_it(ids: pa.Array) -> pa.Array:
         with contextlib.suppress(BaseException):
             time.sleep(FOREVER_S)
         return pa.array([True] * len(ids))
@@ -146,8 +153,8 @@ def test_rows_before_a_swallowed_limit_are_not_returned() -> None:
         next(kept)
 
 
-def test_a_limit_swallowed_while_profiling_is_only_counted():
-    def swallows_it(i):
+def test_a_limit_swallowed_while_profiling_is_only_counted() -> None:
+    def swallows_it(i: int) -> bool:
         with contextlib.suppress(BaseException):
             time.sleep(FOREVER_S)
         return True
@@ -168,14 +175,14 @@ def test_a_limit_swallowed_while_profiling_is_only_counted():
 
 
 def test_time_is_a_calls_not_the_querys() -> None:
-    keep = tw.filters(tw.predicate(lambda i: time.sleep(0.05) or True, "id"), time_limit=1.0, slice_rows=1)
+    keep = tw.filters(tw.predicate(lambda i: slept(0.05), "id"), time_limit=1.0, slice_rows=1)
     assert sum(batch.num_rows for batch in keep.over(ROWS.slice(0, 24))) == 24
 
 
 def test_a_hang_in_profiling_fails_nothing() -> None:
     keep = tw.filters(
         tw.predicate(lambda i: i < 0, "id", name="drops_all"),
-        tw.predicate(lambda i: time.sleep(0.4) or True, "id", name="slow"),
+        tw.predicate(lambda i: slept(0.4), "id", name="slow"),
         policy="local-swaps",
         p=1.0,
         time_limit=0.1,
@@ -186,7 +193,7 @@ def test_a_hang_in_profiling_fails_nothing() -> None:
 
 
 def test_outside_the_main_thread_the_error_comes_on_return() -> None:
-    keep = tw.filters(tw.predicate(lambda i: time.sleep(0.3) or True, "id", name="slow"), time_limit=0.1)
+    keep = tw.filters(tw.predicate(lambda i: slept(0.3), "id", name="slow"), time_limit=0.1)
     caught: list[BaseException] = []
 
     def run() -> None:
@@ -203,7 +210,7 @@ def test_outside_the_main_thread_the_error_comes_on_return() -> None:
 
 
 @pytest.fixture
-def alarms():
+def alarms() -> Iterator[list[float]]:
     """A handler of the surrounding program; the previous one (of pytest) is restored."""
     rung: list[float] = []
     timer = signal.setitimer(signal.ITIMER_REAL, 0)
@@ -213,7 +220,7 @@ def alarms():
     signal.setitimer(signal.ITIMER_REAL, *timer)
 
 
-def test_another_alarm_fires_in_time_even_during_a_call(alarms) -> None:
+def test_another_alarm_fires_in_time_even_during_a_call(alarms: list[float]) -> None:
     begun = time.monotonic()
     signal.setitimer(signal.ITIMER_REAL, 0.2)
     limit = TimeLimit(30.0, ("patient",))
@@ -225,7 +232,7 @@ def test_another_alarm_fires_in_time_even_during_a_call(alarms) -> None:
     assert 0.19 < rung - begun < 0.5
 
 
-def test_another_alarm_is_restored(alarms) -> None:
+def test_another_alarm_is_restored(alarms: list[float]) -> None:
     before = signal.getsignal(signal.SIGALRM)
     signal.setitimer(signal.ITIMER_REAL, 30.0, 7.0)
     with TimeLimit(0.05, ("p",)):
@@ -237,7 +244,7 @@ def test_another_alarm_is_restored(alarms) -> None:
     assert alarms == []
 
 
-def test_without_one_nothing_is_left_ticking(alarms) -> None:
+def test_without_one_nothing_is_left_ticking(alarms: list[float]) -> None:
     limit = TimeLimit(0.05, ("p",))
     with limit:
         limit.enter(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from tests.kernels.watched import Watched
 from tests.plan.pipelines import pipelines
 from tests.runtime.filters.outcomes import Outcomes, outcomes
 from tests.runtime.filters.scripted import Scripted
+from thalweg.adapt import Observation
 from thalweg.adapt.policy import ProfilingRequest, Trial
 from thalweg.kernels import FilterChain
 from thalweg.plan import Pipeline
@@ -19,7 +21,7 @@ from thalweg.runtime.filters.filter_loop import FilterLoop
 SLICES = st.sampled_from([1, 7, 40, None])
 
 
-def cut(rows: int, data) -> list[np.ndarray]:
+def cut(rows: int, data: st.DataObject) -> list[np.ndarray]:
     """Rows in batches cut anywhere."""
     cuts = sorted(data.draw(st.lists(st.integers(0, rows), max_size=4)))
     return np.split(np.arange(rows), cuts)
@@ -27,7 +29,9 @@ def cut(rows: int, data) -> list[np.ndarray]:
 
 @settings(max_examples=80)
 @given(outcomes(), SLICES, st.integers(0, 2**32), st.sampled_from([0.0, 0.5, 1.0]), st.booleans(), st.data())
-def test_trials_change_no_row_no_order_and_no_failure(table, slice_rows, seed: int, p, lasting, data) -> None:
+def test_trials_change_no_row_no_order_and_no_failure(
+    table: Outcomes, slice_rows: int | None, seed: int, p: float, lasting: bool, data: st.DataObject
+) -> None:
     table_: Outcomes = table
     policy = Scripted(table_.pipeline, seed, p, restless=0.3, trials=0.5, lasting=lasting)
     chain = FilterChain(table_.plan, lambda: 0)
@@ -48,8 +52,8 @@ def test_trials_change_no_row_no_order_and_no_failure(table, slice_rows, seed: i
 
 
 def run(
-    pipeline: Pipeline, seed: int, slice_rows: int | None, p: float, lasting: bool, data
-) -> tuple[Watched, FilterLoop]:
+    pipeline: Pipeline, seed: int, slice_rows: int | None, p: float, lasting: bool, data: st.DataObject
+) -> tuple[Watched, FilterLoop[pa.RecordBatch]]:
     rng = np.random.default_rng(seed)
     watched = Watched(rng.random((200, len(pipeline))) < 0.4, pipeline, [2**k for k in range(len(pipeline))])
     policy = Scripted(pipeline, seed, p, restless=0.3, trials=0.5, lasting=lasting)
@@ -62,7 +66,7 @@ def run(
 @settings(max_examples=60)
 @given(pipelines(least=2), st.integers(0, 2**32), SLICES, st.sampled_from([0.03, 0.2, 1.0]), st.booleans(), st.data())
 def test_trials_and_switches_respect_guards_and_show_rows_once(
-    pipeline, seed: int, slice_rows, p, lasting, data
+    pipeline: Pipeline, seed: int, slice_rows: int | None, p: float, lasting: bool, data: st.DataObject
 ) -> None:
     watched, loop = run(pipeline, seed, slice_rows, p, lasting, data)
     pairs = [(call.filter, row) for call in watched.calls for row in call.rows]
@@ -98,7 +102,7 @@ class TriesOnce(Scripted):
     """A policy with one trial after two regular slices; it records its observations."""
 
     def __init__(self, pipeline: Pipeline, trial: Trial) -> None:
-        self.shown: list = []
+        self.shown: list[Observation] = []
         self.trial = trial
         super().__init__(pipeline, seed=1, p=0.0, restless=0.0)
         self.order = pipeline.start
@@ -109,7 +113,7 @@ class TriesOnce(Scripted):
         trial = self.trial if wanted else None
         self._wants = ProfilingRequest(0.0, np.zeros((n, n), dtype=bool), rows=1, slice_rows=10, trial=trial)
 
-    def update(self, seen) -> None:
+    def update(self, seen: Observation) -> None:
         self.shown.append(seen)
         self._wish()
 
@@ -142,7 +146,7 @@ def test_the_loss_of_a_trial_is_the_time_it_took_longer(expected_ns: float, lost
 
 
 @pytest.mark.parametrize(("rows", "slice_rows", "took"), [(10, None, 10), (10, 4, 4), (36, None, 20)])
-def test_a_trial_is_limited_by_request_slice_and_batch(rows: int, slice_rows, took: int) -> None:
+def test_a_trial_is_limited_by_request_slice_and_batch(rows: int, slice_rows: int | None, took: int) -> None:
     watched = Watched(np.tile([True, False], (40, 1)), Pipeline(("a", "b")))
     policy = TriesOnce(watched.pipeline, Trial((1, 0), rows, 1, 1.0))
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(1), slice_rows=slice_rows)

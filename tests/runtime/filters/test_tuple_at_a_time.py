@@ -29,7 +29,17 @@ def drifting_stream(n: int, rows: int, seed: int) -> np.ndarray:
     return np.concatenate(parts).astype(bool)
 
 
-def compare(name: str, pipeline: Pipeline, stream: np.ndarray, times, p, window, alpha, seed: int, cuts) -> set:
+def compare(
+    name: str,
+    pipeline: Pipeline,
+    stream: np.ndarray,
+    times: list[int],
+    p: float,
+    window: int,
+    alpha: float,
+    seed: int,
+    cuts: set[int],
+) -> set[tuple[int, ...]]:
     """Run both, compare them after every tuple, and return the orders that were used."""
     steps = process(ALGORITHMS[name](pipeline, window, alpha), stream.tolist(), times, p, np.random.default_rng(seed))
 
@@ -39,7 +49,7 @@ def compare(name: str, pipeline: Pipeline, stream: np.ndarray, times, p, window,
     loop = FilterLoop(watched.chain, policy, rng, slice_rows=1)
     kept = []
     for part in np.split(np.arange(len(stream)), sorted(cuts)):
-        kept += loop.process(watched.batch(part)).tolist()
+        kept += loop.process(watched.batch(part.tolist())).tolist()
 
     orders = {row: order for (row,), order in watched.passes}
     processed: dict[int, list[int]] = {e: [] for e in range(len(stream))}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from tests.kernels.watched import Watched
 from tests.runtime.filters.scripted import Scripted
 from thalweg.adapt import make_policy
-from thalweg.events import Observed, Switched, VerdictGiven, from_json, to_json
+from thalweg.events import Observed, Record, Switched, VerdictGiven, from_json, to_json
 from thalweg.plan import Pipeline
 from thalweg.runtime.filters.filter_loop import FilterLoop
 from thalweg.runtime.filters.work_record import MOST_SWITCHES, decode, encode
@@ -18,7 +19,7 @@ from thalweg.runtime.filters.work_record import MOST_SWITCHES, decode, encode
 PIPELINE = Pipeline(("a", "b", "c"))
 
 
-def restless_loop(rows: int, slice_rows: int) -> tuple[Watched, FilterLoop]:
+def restless_loop(rows: int, slice_rows: int) -> tuple[Watched, FilterLoop[pa.RecordBatch]]:
     rng = np.random.default_rng(1)
     watched = Watched(rng.random((rows, 3)) < 0.5, PIPELINE, [2, 4, 8])
     loop = FilterLoop(watched.chain, Scripted(PIPELINE, 1, p=0.5, restless=1.0), rng, slice_rows=slice_rows)
@@ -26,7 +27,7 @@ def restless_loop(rows: int, slice_rows: int) -> tuple[Watched, FilterLoop]:
     return watched, loop
 
 
-def records(loop: FilterLoop, watched: Watched) -> list:
+def records(loop: FilterLoop[pa.RecordBatch], watched: Watched) -> list[Record]:
     text = encode(loop, "host/1")
     return decode(text, plan=watched.plan, policy="scripted", run="r", kind="stream", batch=3)
 
@@ -64,11 +65,13 @@ def test_trials_and_why_an_order_is_kept_travel_with_the_work() -> None:
     work.trials, work.trial_rows, work.trial_ns, work.trial_loss_ns = 3, 4096, 2_100_000, 400_000
     loop.policy.standing, work.compiling_ns = "nothing better found", 7
     seen = records(loop, watched)[-1]
+    assert isinstance(seen, Observed)
     assert (seen.trials, seen.trial_rows, seen.trial_ns, seen.trial_loss_ns) == (3, 4096, 2_100_000, 400_000)
     assert (seen.standing, seen.compiling_ns) == ("nothing better found", 7)
     assert from_json(to_json(seen)) == seen
     loop.policy.standing = ""
     (idle,) = records(loop, watched)
+    assert isinstance(idle, Observed)
     assert (idle.trials, idle.trial_loss_ns, idle.standing, idle.switched, idle.rows_in_force) == (0, 0, "", False, 0)
 
 
@@ -82,6 +85,7 @@ def test_work_of_the_order_in_force_counts_from_the_last_switch(restless: float)
         loop.process(watched.batch(range(start, start + 80)))
         work = loop.work
         *_, seen = records(loop, watched)
+        assert isinstance(seen, Observed)
         at = {switch.at for switch in work.switches}
         since = max(at, default=start)
         rows = [row for slice_, _ in watched.passes[before:] for row in slice_ if row >= since]
@@ -117,6 +121,7 @@ def test_a_policy_that_thrashes_does_not_flood_the_driver() -> None:
     made = len(loop.work.switches)
     assert made > MOST_SWITCHES
     *switches, seen = records(loop, watched)
+    assert isinstance(seen, Observed)
     assert len(switches) == 2 * MOST_SWITCHES
     assert seen.omitted_switches == made - MOST_SWITCHES
 
@@ -135,5 +140,7 @@ def test_an_unknown_cost_is_null() -> None:
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(1), slice_rows=10)
     loop.process(watched.batch(range(20)))
     (seen,) = records(loop, watched)
+    assert isinstance(seen, Observed)
     assert seen.cost_ns == (round(loop.costs[0].per_row_ns, 1), None, None)
+    assert seen.cost_ns[0] is not None
     assert 0 < seen.cost_ns[0] <= 1
