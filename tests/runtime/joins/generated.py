@@ -49,7 +49,7 @@ FAMILIES: dict[str, tuple[list[pa.DataType], list[Any]]] = {
 
 def _fits(kind: pa.DataType, value: Any) -> bool:
     try:
-        return array_of(kind, [value]).null_count == 0
+        return bool(array_of(kind, [value]).null_count == 0)
     except (pa.ArrowInvalid, OverflowError):
         return False
 
@@ -295,9 +295,9 @@ def cases(draw: st.DrawFn) -> Case:
     graph = JoinPlan.of(" AND ".join(conditions), 0, "t", 0).graph
     streams = {alias: streams[alias] for alias in graph.aliases}
     windows = {alias: windows[alias] for alias in graph.aliases if alias in windows}
-    select, columns = _selected(r, streams) if draw(st.booleans()) else (None, None)
+    select, selected = _selected(r, streams) if draw(st.booleans()) else (None, None)
     return Case(
-        " AND ".join(conditions), streams, windows, None if unit is None else units[0], select, columns,
+        " AND ".join(conditions), streams, windows, None if unit is None else units[0], select, selected,
         r.random() < 0.5,
     )  # fmt: skip
 
@@ -345,7 +345,7 @@ def _times(
     if order == "none":
         lateness = span
     else:
-        ticks.sort()  # type: ignore[type-var]
+        ticks.sort()
     if order == "nearly":  # each at most this much before those that precede it, and windows expire in between
         lateness = r.randint(0, span)
         ticks = [max(first, tick - r.randint(0, lateness)) for tick in ticks if tick is not None]

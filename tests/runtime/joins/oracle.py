@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 
 TICKS = "ticks__"
-CONFIG = {"threads": 1, "memory_limit": "1GB"}
+CONFIG: dict[str, str | bool | int | float | list[str]] = {"threads": 1, "memory_limit": "1GB"}
 """More than that is a question to be asked in another way: a test must fit beside others."""
 
 

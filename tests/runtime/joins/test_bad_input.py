@@ -184,7 +184,8 @@ def test_an_invalid_length_is_reported_before_there_is_data(name: str, length: A
 
 def test_an_invalid_length_of_one_stream_is_reported_early() -> None:
     refused(lambda: tw.join("a.k = b.k", {"a": 1, "b": "x"}, "t"), "window of b='x'", "a number and a unit")
-    refused(lambda: tw.join("a.k = b.k", 1, "t", {"a": None, "b": 1}), "lateness of a=None", "a length of time")
+    lateness: Any = {"a": None, "b": 1}
+    refused(lambda: tw.join("a.k = b.k", 1, "t", lateness), "lateness of a=None", "a length of time")
 
 
 def test_lateness_is_a_length_too() -> None:
@@ -259,7 +260,7 @@ def test_two_columns_with_one_name_in_the_result() -> None:
     join = tw.join(on="a.b_k = a_b.k", window=1, time="t", lateness=0)
     tables = {"a": pa.table({"b_k": [1], "t": [1]}), "a_b": ROWS}
     refused(lambda: join.over(**tables), "a.b_k and a_b.k", "'a_b_k'", "rename")
-    both = {"on": "a.b_k = a_b.k", "window": 1, "time": "t", "lateness": 0}
+    both: dict[str, Any] = {"on": "a.b_k = a_b.k", "window": 1, "time": "t", "lateness": 0}
     refused(lambda: tw.join(**both, select=["a_b_k"]).over(**tables), "'a_b_k'", "write 'a.b_k' or 'a_b.k'")
     refused(lambda: tw.join(**both, select=["a.b_k", "a_b.k"]).over(**tables), "a.b_k and a_b.k", "rename")
     (one,) = tw.join(**both, select=["a_b.k"]).over(**tables)
@@ -380,7 +381,7 @@ def test_late_rows_of_timestamps_are_reported_in_units_of_time() -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.decimal128(20, 0), pa.date32(), pa.bool_(), pa.binary()])
-def test_a_batch_of_late_rows_only(kind: pa.DataType):
+def test_a_batch_of_late_rows_only(kind: pa.DataType) -> None:
     key = {pa.string(): "x", pa.binary(): b"x", pa.bool_(): True}.get(kind, 1)
 
     def batch(*times: int) -> pa.RecordBatch:
@@ -441,7 +442,7 @@ def test_times_at_the_ends_of_their_range() -> None:
     assert sorted(row["event_time"] for row in out) == [-(2**63), 2**63 - 1]
 
 
-def test_dictionaries_that_differ_from_batch_to_batch():
+def test_dictionaries_that_differ_from_batch_to_batch() -> None:
     """Together they have more values than the index of one can represent."""
 
     def batch(time: int) -> pa.RecordBatch:

@@ -6,6 +6,7 @@ import copy
 import datetime as dt
 import pickle
 from decimal import Decimal
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -92,13 +93,14 @@ def test_a_join_without_results_still_has_its_columns() -> None:
 
 
 @pytest.mark.parametrize("window", [np.int64(10), np.int32(10), 10.0])
-def test_numbers_of_numpy_are_lengths(window) -> None:
+def test_numbers_of_numpy_are_lengths(window: Any) -> None:
     table = pa.table({"k": [1, 1], "t": [0, 10]})
     assert sum(b.num_rows for b in tw.join("a.k = b.k", window, "t").over(a=table, b=table)) == 4
 
 
 def test_lengths_of_numpy_are_lengths() -> None:
-    seconds = tw.join("a.k = b.k", np.timedelta64(2, "s"), "t")
+    length: Any = np.timedelta64(2, "s")
+    seconds = tw.join("a.k = b.k", length, "t")
     text = tw.join("a.k = b.k", "2 seconds", "t")
     assert rows(pa.Table.from_batches(seconds.over(a=A, b=B))) == rows(pa.Table.from_batches(text.over(a=A, b=B)))
 

@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 import pytest
+from numpy.typing import NDArray
 
-from thalweg.adapt import check_policy
-from thalweg.adapt.auto import BURST, CHEAP_ROWS, Auto
+from thalweg.adapt import Observation, Verdict, check_policy
+from thalweg.adapt.auto import BURST, CHEAP_ROWS, Auto, BudgetSettings
+from thalweg.adapt.policy import Costs
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.kernels.window_store import WindowStore
 from thalweg.plan.join_graph import JoinTree
@@ -72,15 +74,21 @@ def star(policy: str = "auto", seed: int = 0, **settings: float) -> JoinLoop:
 def priced(policy: Auto, clock: Clock) -> None:
     update, decide = policy.update, policy._decide
 
-    def slow_update(seen):
+    def slow_update(seen: Observation) -> Verdict | None:
         clock.now_ns += UPDATE_NS
         return update(seen)
 
-    def slow_decide(*arguments):
+    def slow_decide(costs: NDArray[np.float64], more: Costs | None) -> Verdict | None:
         clock.now_ns += DECIDE_NS
-        return decide(*arguments)
+        return decide(costs, more)
 
-    policy.update, policy._decide = slow_update, slow_decide
+    policy.update, policy._decide = slow_update, slow_decide  # type: ignore[method-assign]  # on this object only
+
+
+def auto_of(loop: JoinLoop, alias: str) -> Auto:
+    policy = loop.loops[alias].policy
+    assert isinstance(policy, Auto)
+    return policy
 
 
 def drive(
@@ -127,7 +135,7 @@ def test_the_budget_is_one_of_the_whole_join(budget: float, seed: int) -> None:
 def test_policies_share_one_credit() -> None:
     loop = star()
     drive(loop, 60_000)
-    assert {id(one.policy.profiling_budget.credit) for one in loop.loops.values()} == {id(loop.pool.credit)}
+    assert {id(auto_of(loop, alias).profiling_budget.credit) for alias in loop.loops} == {id(loop.pool.credit)}
     assert loop.pool.credit.time_ns == loop.clock()
     assert 0 < loop.pool.credit.spent_ns <= adapting_ns(loop)
 
@@ -142,7 +150,7 @@ def test_one_stream_with_tables_has_its_time_and_its_loan_once() -> None:
         JoinBinding.of(plan, schemas), JoinOptions("auto", check_policy("auto"), chain=priced_probes), clock,
         np.random.default_rng(1), tables,
     )  # fmt: skip
-    priced(loop.loops["a"].policy, clock)
+    priced(auto_of(loop, "a"), clock)
     for first in range(0, 50_000, BATCH):
         t = np.arange(first, first + BATCH)
         list(loop.process("a", pa.record_batch({"t": t, "k": t % 7, "m": t % 3})))
@@ -152,7 +160,9 @@ def test_one_stream_with_tables_has_its_time_and_its_loan_once() -> None:
 
 
 def test_slices_of_a_join_begin_longer_and_nothing_is_tried() -> None:
-    assert Auto(Pipeline(("a", "b"))).wants().slice_rows < CHEAP_ROWS
+    alone = Auto(Pipeline(("a", "b"))).wants().slice_rows
+    assert alone is not None
+    assert alone < CHEAP_ROWS
     loop = star()
     assert all(one.policy.wants().slice_rows == CHEAP_ROWS for one in loop.loops.values())
     drive(loop, 60_000)
@@ -181,14 +191,16 @@ def test_when_the_data_moves_the_others_follow_too() -> None:
 def test_a_stream_that_knows_enough_follows_nobody() -> None:
     loop = star()
     drive(loop, 5_000)
-    policy = loop.loops["b"].policy
+    policy = auto_of(loop, "b")
     names = loop.loops["a"].chain.pipeline.names
     policy.evidence.recent = BURST
     loop.loops["a"].policy.begin(tuple(names.index(x) for x in "bcde"))
     assert loop.pool.found("b") is None
     policy.evidence.recent = 0
     loop.loops["a"].policy.begin(tuple(names.index(x) for x in "debc"))
-    order, reason = loop.pool.found("b")
+    found = loop.pool.found("b")
+    assert found is not None
+    order, reason = found
     loop.loops["b"].follow(order, reason)
     assert named(loop, "b") == ["a", "d", "e", "c"]
     assert loop.pool.found("b") is None, "once"
@@ -232,6 +244,7 @@ def test_a_follower_ignores_orders_its_trees_do_not_allow() -> None:
     chosen = (("a", (("d", "a"), ("b", "a"), ("c", "a"))), ("c", (("a", "c"), ("b", "a"), ("d", "b"))))
     trees = {root: graph.with_trees(chosen).tree(root) for root in ("a", "c")}
     profile = check_policy("auto")
+    assert isinstance(profile, BudgetSettings)
     policies = {r: Auto(tree.pipeline(), profile, np.random.default_rng(0)) for r, tree in trees.items()}
     pool = JoinPool(trees, policies)
     others = trees["a"].others

@@ -59,11 +59,10 @@ def by_stream(records: list[Record]) -> dict[str, JoinObserved]:
 
 @pytest.mark.parametrize("rounds", [0, 1, 6])
 def test_the_text_says_what_the_records_say(rounds: int) -> None:
-    origin = {"run": "r", "kind": "stream", "batch": 7, "policy": "a-greedy"}
     record_origin = RecordOrigin("r", 7, "bucket 3", "a-greedy")
     records = records_of(loop_that_worked(rounds, slice_rows=16), record_origin, "stream")
     text = encode(loop_that_worked(rounds, slice_rows=16), worker="bucket 3", task=None, extras={})
-    assert decode(text, **origin, query_name=None) == records
+    assert decode(text, run="r", kind="stream", batch=7, policy="a-greedy", query_name=None) == records
     assert rounds < 6 or any(isinstance(record, VerdictGiven) for record in records)
 
 
@@ -135,6 +134,7 @@ def test_who_did_it_for_whom_travels_along() -> None:
         if isinstance(record, JoinObserved):
             assert (record.query_name, record.worker) == ("orders", "bucket 3")
         else:
+            assert isinstance(record, VerdictGiven | Switched)
             assert record.worker in ("bucket 3 a", "bucket 3 b", "bucket 3 c")
     assert {record.batch for record in decode(text, policy="p", run="r", kind="stream", batch=4)} == {4}
 

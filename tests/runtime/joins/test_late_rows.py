@@ -165,7 +165,7 @@ def test_the_drawn_streams_have_late_rows_and_rows_in_time() -> None:
 
 @examples(25, long=1_000)
 @given(seed=st.integers(0, 2**32), lateness=st.sampled_from([0, 20]))
-def test_with_rounds_late_rows_and_watermark_are_those_of_all(seed: int, lateness: int):
+def test_with_rounds_late_rows_and_watermark_are_those_of_all(seed: int, lateness: int) -> None:
     """Odd rows are dropped before the join: they still move the watermark, and are not returned."""
     streams = {alias: [b for b in batches if b] or [[Row(0, 1, 0)]] for alias, batches in drawn(seed, 30, "ab").items()}
     by_alias = dict.fromkeys("ab", lateness)
@@ -201,7 +201,8 @@ B = pa.table({"k": [1, 1], "t": [11, 31], "size": [1.5, 2.5]})
 
 
 def in_batches(table: pa.Table) -> list[pa.RecordBatch]:
-    return table.to_batches(max_chunksize=1)
+    batches: list[pa.RecordBatch] = table.to_batches(max_chunksize=1)
+    return batches
 
 
 def test_columns_that_are_read_are_there_and_others_are_not() -> None:

@@ -181,7 +181,7 @@ def test_keys_whose_hashes_collide_are_not_equal(case: Case, seed: int, data: st
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(keyed_hash, "hash_texts", poor_texts)
         patch.setattr(keyed_hash, "combine", poor_words)
-        loops = [
+        loops: list[JoinLoop | TreeLoop] = [
             restless_loop(case, seed, 0.3, 0.5, 3, 100),
             TreeLoop(case.binding, shape, methods, tables=case.tables),
         ]

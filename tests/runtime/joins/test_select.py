@@ -100,7 +100,7 @@ def message(first: int) -> pa.RecordBatch:
 
 @pytest.mark.parametrize("key", ["k", "name"])
 @pytest.mark.parametrize("tree", [False, True])
-def test_payload_that_is_not_selected_is_not_held(key: str, tree: bool):
+def test_payload_that_is_not_selected_is_not_held(key: str, tree: bool) -> None:
     """Measured by Arrow's allocations and by the stores; rows that never find a partner are held longest."""
 
     def held(select: list[str] | None) -> tuple[int, int]:

@@ -117,11 +117,12 @@ def test_tables_that_are_known_only_when_data_is_given() -> None:
         plan.with_tables(["user"])
     with pytest.raises(PlanError, match="all inputs are tables"):
         plan.with_tables(plan.streams)
-    for name, given in {
+    named: dict[str, dict[str, Any]] = {
         "window": {"window": dict.fromkeys(plan.streams, 1), "time": "t", "lateness": 0},
         "time": {"window": 1, "time": dict.fromkeys(plan.streams, "t"), "lateness": 0},
         "lateness": {"window": 1, "time": "t", "lateness": dict.fromkeys(plan.streams, 0)},
-    }.items():
+    }
+    for name, given in named.items():
         with pytest.raises(
             PlanError, match=f"users cannot be a table, because {name} names it.*remove users from {name}"
         ):

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from thalweg.events import JoinObserved, from_json, to_json
 from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.join_shape import Shape
 from thalweg.report.tally import JoinTally
 from thalweg.runtime.filters.work_record import RecordOrigin
 from thalweg.runtime.joins.join_binding import JoinBinding
@@ -23,7 +24,7 @@ ON = "a.k = b.k AND b.m = c.m AND b.k = d.k"
 TABLE = pa.table({"k": [1, 2, 3], "m": [0, 0, 0], "t": [0, 0, 0]})
 
 
-def loop_of(shape: object) -> WindowedJoin:
+def loop_of(shape: Shape | None) -> WindowedJoin:
     plan = JoinPlan.of(ON, dict.fromkeys("abc", 10), dict.fromkeys("abc", "t"), dict.fromkeys("abc", 0))
     binding = JoinBinding.of(plan, dict.fromkeys("abcd", SCHEMA))
     rng = np.random.default_rng(0)
@@ -45,7 +46,7 @@ def batch_of(rows: list[tuple[int, int, int]]) -> pa.RecordBatch:
 ROWS = {alias: rows_of(n, 30, 5) for n, alias in enumerate("abc")}
 
 
-def worked(shape: object) -> WindowedJoin:
+def worked(shape: Shape | None) -> WindowedJoin:
     """One round, in the order a, b, c; then a late row, and one that moves the watermark past everything."""
     loop = loop_of(shape)
     for alias in "abc":
@@ -113,8 +114,7 @@ def test_what_expired_is_told_and_counters_begin_again() -> None:
 
 
 def test_the_text_says_what_the_records_say_and_survives_json() -> None:
-    origin = {"run": "r", "kind": "local", "batch": None, "policy": "static"}
-    records = decode(encode(worked(TREE), worker="local"), **origin)
+    records = decode(encode(worked(TREE), worker="local"), run="r", kind="local", batch=None, policy="static")
     seen = {record.stream: record for record in records if isinstance(record, JoinObserved)}
     expected = observed(worked(TREE))
     for name, record in seen.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -63,14 +64,16 @@ def test_a_join_goes_on_in_any_form_after_any_round(case: Case, seed: int, data:
     binding, graph = case.binding, case.binding.plan.graph
     forms: list[Form] = [None, *(data.draw(shapes(graph)) for _ in range(2))]
     store, warm, out = DictChunks(), dict[int, KeptJoin](), list[pa.RecordBatch]()
+
+    def fresh(form: Form) -> WindowedJoin:
+        return loop_of(binding, form, case.tables, r.randrange(99))
+
     for rows in rounds_of(case, r):
         while True:
             which = r.randrange(len(forms))
             before = store.copy()
             copy = warm.pop(which, None) if r.random() < 0.7 else None
-            kept = KeptJoin.open(
-                store, QUERY, copy, lambda form=forms[which]: loop_of(binding, form, case.tables, r.randrange(99))
-            )
+            kept = KeptJoin.open(store, QUERY, copy, partial(fresh, forms[which]))
             made = run(kept, rows)
             kept.keep(store)
             warm[which] = kept
@@ -114,7 +117,7 @@ def test_chunks_are_the_same_bytes_whichever_form_writes_them(case: Case, seed: 
     stores = []
     for form in (None, data.draw(shapes(binding.plan.graph))):
         store, r = DictChunks(), random.Random(seed)
-        kept = KeptJoin.open(store, QUERY, None, lambda form=form: loop_of(binding, form, case.tables))
+        kept = KeptJoin.open(store, QUERY, None, partial(loop_of, binding, form, case.tables))
         for rows in rounds_of(case, r):
             run(kept, rows)
             kept.keep(store)
@@ -154,6 +157,10 @@ def test_late_rows_are_exactly_what_is_missing(
     late: dict[str, list[bool]] = {alias: [] for alias in "abc"}
     latest: dict[str, int] = {}
     store, warm, out = DictChunks(), dict[int, KeptJoin](), list[pa.RecordBatch]()
+
+    def fresh(form: Form) -> WindowedJoin:
+        return loop_of(binding, form, {"t": TABLE}, r.randrange(99))
+
     for clock in range(0, 80, 8):
         mark = min(latest[a] - lateness[a] for a in "abc") if len(latest) == 3 else None
         seen, batches = dict(latest), list[tuple[str, pa.RecordBatch]]()
@@ -169,9 +176,7 @@ def test_late_rows_are_exactly_what_is_missing(
             batches.append((alias, pa.RecordBatch.from_arrays(columns, schema=SCHEMA)))
         which = r.randrange(len(FORMS))
         copy = warm.get(which) if r.random() < 0.5 else None
-        kept = KeptJoin.open(
-            store, QUERY, copy, lambda form=FORMS[which]: loop_of(binding, form, {"t": TABLE}, r.randrange(99))
-        )
+        kept = KeptJoin.open(store, QUERY, copy, partial(fresh, FORMS[which]))
         before = {alias: counts.late for alias, counts in kept.loop.counts.items()}
         out += run(kept, batches)
         for alias in "abc":
@@ -208,7 +213,7 @@ def chain() -> JoinBinding:
 LEFT_DEEP: Form = ((("a", "b"), "c"), {})
 
 
-def test_a_copy_that_is_behind_rebuilds_what_came_since_alone():
+def test_a_copy_that_is_behind_rebuilds_what_came_since_alone() -> None:
     binding, store = chain(), DictChunks()
 
     def step(warm: KeptJoin | None, rows: Round) -> tuple[KeptJoin, int]:
@@ -231,7 +236,7 @@ def test_what_a_multiway_join_has_learned_survives_a_tree() -> None:
     binding, store = chain(), DictChunks()
     learned = None
     for form in (None, LEFT_DEEP, LEFT_DEEP, None):
-        kept = KeptJoin.open(store, QUERY, None, lambda form=form: loop_of(binding, form, {}))
+        kept = KeptJoin.open(store, QUERY, None, partial(loop_of, binding, form, {}))
         if form is None and learned is not None:
             assert isinstance(kept.loop, JoinLoop)
             assert kept.loop.loops["b"].order == (1, 0)
@@ -244,7 +249,7 @@ def test_what_a_multiway_join_has_learned_survives_a_tree() -> None:
     assert learned
 
 
-def test_a_tree_that_does_not_fit_refuses_other_windows():
+def test_a_tree_that_does_not_fit_refuses_other_windows() -> None:
     """The windows of 600 rows each are small; what a and b make together is not."""
     binding, store = chain(), DictChunks()
     kept = KeptJoin.open(store, QUERY, None, lambda: loop_of(binding, None, {}))
@@ -265,9 +270,7 @@ def test_one_stream_joined_with_tables_stores_nothing_of_it() -> None:
     binding = JoinBinding.of(plan, {"a": SCHEMA, "t": TABLE.schema, "u": TABLE.schema})
     for shape in ((("a", "t"), "u"), ("a", ("t", "u"))):
         store = DictChunks()
-        kept = KeptJoin.open(
-            store, QUERY, None, lambda shape=shape: loop_of(binding, (shape, {}), dict.fromkeys("tu", TABLE))
-        )
+        kept = KeptJoin.open(store, QUERY, None, partial(loop_of, binding, (shape, {}), dict.fromkeys("tu", TABLE)))
         out = run(kept, [two_keys("a", [0, 1, 1], [0, 1, 2])])
         kept.keep(store)
         assert sum(batch.num_rows for batch in out) == 1 + 2 * 4
