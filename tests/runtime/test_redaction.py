@@ -7,6 +7,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ NUMBER = 987654321
 TIMES = pa.array([datetime(2026, 1, 1, 0, 0, n) for n in range(4)], pa.timestamp("us"))
 TABLE = pa.table({"ts": TIMES, "k": [SECRET] * 4, "n": [NUMBER] * 4})
 SCHEMA = "ts timestamp_ntz, k string, n long"
-JOIN = {"on": "a.k = b.k", "window": "1 minute", "time": "ts"}
+JOIN: dict[str, Any] = {"on": "a.k = b.k", "window": "1 minute", "time": "ts"}
 
 
 def fails(text: object) -> bool:
@@ -82,6 +83,10 @@ def raised(work: Callable[[], Any]) -> str:
     return everything(caught.value)
 
 
+def joined(join: tw.Join, a: pa.Table, b: pa.Table) -> list[pa.RecordBatch]:
+    return list(join.over(a=a, b=b))
+
+
 def gives_away(text: str) -> bool:
     return SECRET in text or str(NUMBER) in text
 
@@ -108,7 +113,7 @@ def test_conditions_of_a_join_give_no_value_away(further: str) -> None:
     """On joined rows, on the rows of one stream, and one whose error holds no value in any case."""
     for redact in (False, True):
         join = tw.join(f"a.k = b.k AND {further}", window="1 minute", time="ts", redact=redact)
-        told = raised(lambda join=join: list(join.over(a=TABLE, b=TABLE)))
+        told = raised(partial(joined, join, TABLE, TABLE))
         assert f"on=: {further}: " in told
         assert not (redact and gives_away(told))
 
@@ -140,7 +145,7 @@ def test_sums_and_times_that_do_not_fit_give_no_value_away() -> None:
     near = pa.table({"k": [1], "ts": pa.array([1], pa.timestamp("ns"))})
     for redact in (False, True):
         join = tw.join(**JOIN, redact=redact)
-        told = raised(lambda join=join: list(join.over(a=far, b=near)))
+        told = raised(partial(joined, join, far, near))
         assert "a.ts has a time that does not fit into timestamp[ns]" in told
         assert ("98765432101" in told) is not redact
 
@@ -150,7 +155,9 @@ def test_a_started_query_gives_no_value_away(monkeypatch: pytest.MonkeyPatch) ->
     handle = a_session().query(QUERIES["cast in SELECT"]).start(format="noop")
     text = raised(handle.awaitTermination)
     assert "a text value is not a valid INT in CAST(a.k AS INT)" in text
-    assert not gives_away(text + everything(handle.exception()))
+    error = handle.exception()
+    assert error is not None
+    assert not gives_away(text + everything(error))
 
 
 ON_SPARK = ["cast in SELECT", "function in SELECT", "cast in HAVING", "cast on joined rows"]
@@ -161,7 +168,9 @@ def test_on_spark_a_query_that_fails_gives_no_value_away(spark: Any, name: str) 
     handle = a_session(spark).query(QUERIES[name], redact=True).start(format="noop")
     text = raised(handle.awaitTermination)
     assert "QueryError" in text
-    assert not gives_away(text + everything(handle.exception()))
+    error = handle.exception()
+    assert error is not None
+    assert not gives_away(text + everything(error))
 
 
 def test_an_error_names_kind_and_remedy_without_values() -> None:
@@ -187,7 +196,7 @@ def test_a_join_gives_no_value_away(tmp_path: Path) -> None:
         list(join.over(a=TABLE, b=TABLE))
         assert "matches by its keys" in str(join.report())
         assert gives_away(outputs(join, events)) is not redact
-        text = raised(lambda redact=redact: list(tw.join(**JOIN, max_matches=2, redact=redact).over(a=TABLE, b=TABLE)))
+        text = raised(partial(joined, tw.join(**JOIN, max_matches=2, redact=redact), TABLE, TABLE))
         assert "one row of " in text
         assert gives_away(text) is not redact
 
@@ -227,7 +236,7 @@ def test_a_value_that_looks_like_an_error_of_ours_is_a_value(spark: SparkSession
         assert not (redact and gives_away(told))
 
 
-def test_errors_that_are_not_ours_give_no_value_away():
+def test_errors_that_are_not_ours_give_no_value_away() -> None:
     def batches() -> Iterator[pa.RecordBatch]:
         yield TABLE.to_batches()[0]
         raise OSError(f"cannot read after {SECRET}")

@@ -10,7 +10,7 @@ import pytest
 
 import thalweg as tw
 from thalweg import PlanError
-from thalweg.adapt import POLICIES, SETTINGS
+from thalweg.adapt import POLICIES, SETTINGS, ProfileSettings
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.settings import IN_CODE_ALONE, REFUSED_OUTSIDE, FilterSettings, unknown_settings
 
@@ -57,6 +57,7 @@ def test_one_setting_from_each_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THALWEG_ALPHA", "0.5")
     settings = resolve({"policy": "sweep"}, {"spark.thalweg.p": "0.25"}.get)
     assert settings == FilterSettings(policy="sweep", of_policy={"p": 0.25, "alpha": 0.5})
+    assert isinstance(settings.profile, ProfileSettings)
     assert (settings.profile.p, settings.profile.profile_window, settings.profile.alpha) == (0.25, 500, 0.5)
 
 
@@ -148,7 +149,7 @@ def test_a_value_out_of_range_names_its_source(name: str, text: str, monkeypatch
 @pytest.mark.parametrize("name", REFUSED_OUTSIDE)
 @pytest.mark.parametrize("kind", [FilterSettings, JoinSettings])
 def test_settings_that_change_rows_are_refused_outside_the_code(
-    name: str, kind: type, monkeypatch: pytest.MonkeyPatch
+    name: str, kind: type[FilterSettings | JoinSettings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(PlanError, match=rf"^spark\.thalweg\.{name}='5': .* write tw\..*{name}="):
         kind.resolve({}, {f"spark.thalweg.{name}": "5"}.get)

@@ -22,8 +22,10 @@ from thalweg.runtime.settings import FROM_OUTSIDE, IN_CODE_ALONE, FilterSettings
 START = datetime(2026, 1, 1)
 ROWS = 60
 WINDOW_S = 5
-LEFT = [{"ts": START + timedelta(seconds=n), "k": n % 7, "id": n} for n in range(ROWS)]
-RIGHT = [{"ts": START + timedelta(seconds=n, milliseconds=500), "k": n % 5, "id": n} for n in range(ROWS)]
+LEFT: list[dict[str, Any]] = [{"ts": START + timedelta(seconds=n), "k": n % 7, "id": n} for n in range(ROWS)]
+RIGHT: list[dict[str, Any]] = [
+    {"ts": START + timedelta(seconds=n, milliseconds=500), "k": n % 5, "id": n} for n in range(ROWS)
+]
 TABLES = {
     name: pa.Table.from_pylist(rows, pa.schema([("ts", pa.timestamp("us")), ("k", pa.int64()), ("id", pa.int64())]))
     for name, rows in (("a", LEFT), ("b", RIGHT))
@@ -258,7 +260,7 @@ def test_a_query_takes_the_settings_of_its_filters_and_joins(on_spark: bool, req
     )  # fmt: skip
     found = q.dataframe()
     assert (found.count() if on_spark else found.num_rows) == len(EXPECTED["sql join"])
-    wait_until(lambda: q.report().parts and file.exists() and file.stat().st_size > 0, "event records")
+    wait_until(lambda: bool(q.report().parts) and file.exists() and file.stat().st_size > 0, "event records")
     limited = session.query(JOINED, max_bytes=1)
     with pytest.raises(Exception, match="windows would hold more than"):
         limited.dataframe().collect()
@@ -290,7 +292,7 @@ def test_settings_are_read_when_something_is_applied(monkeypatch: pytest.MonkeyP
 )  # fmt: skip
 def test_a_bad_value_names_its_place_for_every_kind(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"THALWEG_{name.upper()}", text)
-    kinds = {"filters": FilterSettings, "join": JoinSettings}
+    kinds: dict[str, type[FilterSettings | JoinSettings]] = {"filters": FilterSettings, "join": JoinSettings}
     for kind in KINDS:
         if kind in kinds and name not in kinds[kind].names():
             assert answer(kind)[0] == EXPECTED[kind], "what is no setting of it is not looked at"

@@ -27,7 +27,7 @@ def encoded(values: pa.Array, run_end_type: pa.DataType | None = None) -> pa.Arr
     return pa.RunEndEncodedArray.from_arrays(ends, values)
 
 
-class Tagged(pa.ExtensionType):
+class Tagged(pa.ExtensionType):  # type: ignore[misc]  # pyarrow ships no types
     """A user-defined type whose values are views."""
 
     def __init__(self) -> None:
@@ -134,14 +134,14 @@ def test_rows_that_failed_bring_such_columns_too(name: str) -> None:
     predicate = tw.predicate(lambda i: 1 // (i % MULTIPLE) > 0, "id", name="p")
     keep = tw.filters(predicate, on_error="dead-letter")
     error = [{"predicate": "p", "error": "ZeroDivisionError: integer division or modulo by zero"}]
-    failed = [(i, values[i], error) for i in range(0, ROWS, MULTIPLE)]
-    passed = [(i, values[i], None) for i in range(1, ROWS, MULTIPLE)]
+    failed: list[tuple[int, Any, Any]] = [(i, values[i], error) for i in range(0, ROWS, MULTIPLE)]
+    passed: list[tuple[int, Any, Any]] = [(i, values[i], None) for i in range(1, ROWS, MULTIPLE)]
     assert rows_of(list(keep.failed_over(batches(column))), column) == failed
     assert rows_of(list(keep.tagged_over(batches(column))), column) == sorted(failed + passed, key=lambda row: row[0])
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_row_function_gets_the_values(name: str):
+def test_a_row_function_gets_the_values(name: str) -> None:
     column = COLUMNS[name]
     values = column.to_pylist()
     seen: list[tuple[int, Any]] = []
@@ -160,7 +160,7 @@ def test_a_row_function_gets_the_values(name: str):
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_vectorized_predicate_gets_one_type_at_any_position(name: str):
+def test_a_vectorized_predicate_gets_one_type_at_any_position(name: str) -> None:
     column = COLUMNS[name]
     values = column.to_pylist()
     seen: list[Any] = []

@@ -34,7 +34,9 @@ def batches(cut: Cut, first_id: int = 0) -> list[pa.RecordBatch]:
 
 def in_time(cut: Cut, lateness: int) -> list[tuple[int, int]]:
     """Times and ids of the rows of one stream that are not late, row by row."""
-    kept, n, latest = [], 0, None
+    kept: list[tuple[int, int]] = []
+    latest: int | None = None
+    n = 0
     for times in cut:
         watermark = None if latest is None else latest - lateness
         for time in times:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -22,12 +24,12 @@ TENS = GroupSpec("t", GroupWindow(10, 10), (), (COUNT,))
 
 @examples(50, long=2_000)
 @given(case=cases(), given_mark=st.booleans())
-def test_same_as_duckdb(case: Case, given_mark: bool):
+def test_same_as_duckdb(case: Case, given_mark: bool) -> None:
     """Also if the watermark comes from elsewhere and lags slightly."""
     reported: list[GroupCounts] = []
     read = 0
 
-    def batches():
+    def batches() -> Iterator[pa.RecordBatch]:
         nonlocal read
         for batch in case.batches:
             read += batch.num_rows
@@ -76,10 +78,10 @@ def test_a_large_batch_is_several_rounds() -> None:
     assert reported.late == 0
 
 
-def test_windows_come_as_soon_as_the_watermark_passes_them():
-    read = []
+def test_windows_come_as_soon_as_the_watermark_passes_them() -> None:
+    read: list[list[int]] = []
 
-    def batches():
+    def batches() -> Iterator[pa.RecordBatch]:
         for times in ([1], [10], [30]):
             read.append(times)
             yield pa.record_batch({"t": times})

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterable
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -9,7 +12,7 @@ import thalweg as tw
 from thalweg.runtime.local import filters as local
 
 
-def rows_of(batches) -> list[dict]:
+def rows_of(batches: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
     return [row for batch in batches for row in batch.to_pylist()]
 
 
@@ -46,10 +49,14 @@ def test_no_batches_no_rows_no_report() -> None:
 
 
 def test_columns_are_found_whatever_their_case_and_dots() -> None:
-    seen: list[tuple] = []
-    look = tw.predicate(lambda *row: seen.append(row) or True, "LINE", "a.b", "Size", name="look")
+    seen: list[tuple[Any, ...]] = []
+
+    def look(*row: Any) -> bool:
+        seen.append(row)
+        return True
+
     table = pa.table({"line": ["x"], "a.b": [1], "a": [{"b": 2}], "Size": [3], "size": [4]})
-    assert rows_of(tw.filters(look).over(table)) == table.to_pylist()
+    assert rows_of(tw.filters(tw.predicate(look, "LINE", "a.b", "Size")).over(table)) == table.to_pylist()
     assert seen == [("x", 1, 3)]
 
 
@@ -70,6 +77,7 @@ def test_a_pass_that_is_left_early_is_counted_as_far_as_it_went() -> None:
     out = keep.over(pa.table({"x": range(100)}).to_batches(max_chunksize=10))
     next(out)
     next(out)
+    assert isinstance(out, Generator)
     out.close()
     (section,) = keep.report().sections
     assert (section.rows, section.kept) == (20, 10)
@@ -87,13 +95,18 @@ def test_a_long_pass_reports_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_setup_is_called_once_a_pass_whatever_the_batches() -> None:
     made: list[int] = []
-    known = tw.predicate(lambda model, x: x in model, "x", name="known", setup=lambda: made.append(1) or {1, 2})
+
+    def model() -> set[int]:
+        made.append(1)
+        return {1, 2}
+
+    known = tw.predicate(lambda model, x: x in model, "x", name="known", setup=model)
     assert len(rows_of(tw.filters(known).over(pa.table({"x": [1, 2, 3]}).to_batches(max_chunksize=1)))) == 2
     assert made == [1]
 
 
-def test_the_same_seed_does_the_same_work():
-    def counts() -> list:
+def test_the_same_seed_does_the_same_work() -> None:
+    def counts() -> list[tuple[str, int, int]]:
         small = tw.predicate(lambda x: x < 500, "x", name="small")
         keep = tw.filters(EVEN, small, policy="static", slice_rows=100)
         list(keep.over(pa.table({"x": range(5000)})))

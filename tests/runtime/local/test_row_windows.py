@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thalweg as tw
+from thalweg.report import JoinSection
 
 DAY = datetime(2026, 1, 1)
 
@@ -51,7 +52,9 @@ def test_the_last_rows_are_those_duckdb_counts(
         s.stream(name, batches, time="ts", lateness=f"{lateness} seconds")
     text = f"SELECT a.id AS a, b.id AS b FROM a [ROWS {n}], b [RANGE {window} SECONDS] WHERE a.k = b.k"
     found = sorted((row["a"], row["b"]) for row in s.query(text).dataframe().to_pylist())
-    assert found == duckdb.sql(ORACLE.format(n=n, window=window)).fetchall()
+    oracle = duckdb.sql(ORACLE.format(n=n, window=window))
+    assert oracle is not None
+    assert found == oracle.fetchall()
 
 
 def test_filters_come_behind_the_window() -> None:
@@ -74,6 +77,7 @@ def test_rows_that_are_not_among_the_last_are_forgotten() -> None:
     found = q.dataframe()
     assert found.num_rows == 3 * rows - 3  # with the last three at its time; the first two find fewer
     (section,) = next(report for name, report in q.report().parts if name == "join").sections
+    assert isinstance(section, JoinSection)
     assert section.streams["a"].most_rows <= 400  # a batch or two, and what the other stream is behind
     assert section.streams["a"].looked + section.streams["b"].looked < 200 * rows  # of a batch or two
 

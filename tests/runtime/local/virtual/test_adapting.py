@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -13,7 +15,7 @@ from thalweg.runtime.local.virtual import Costs, MultiwayJoin, Selection, Source
 CHANGE = 60
 
 
-def star(policy: str, **profile: float) -> MultiwayJoin:
+def star(policy: str, **profile: Any) -> MultiwayJoin:
     """b and c drop equally many rows of a; first b is expensive, then c."""
     costs = Costs(probe={"b": lambda now: 0.004 if now < CHANGE else 0.0005,
                          "c": lambda now: 0.0005 if now < CHANGE else 0.004})  # fmt: skip
@@ -34,7 +36,7 @@ LONG = [pytest.param(policy, marks=pytest.mark.long) for policy in ("sweep", "in
 
 
 @pytest.mark.parametrize("policy", ["a-greedy", *LONG])
-def test_the_cheaper_probe_comes_first_also_when_that_changes(policy, sources) -> None:
+def test_the_cheaper_probe_comes_first_also_when_that_changes(policy: str, sources: dict[str, Source]) -> None:
     trace = simulate(sources, star(policy, p=0.1), until=2 * CHANGE)
     orders = [(change.time, change.order) for change in trace.reordered if change.port == "a"]
     before = [order for time, order in orders if time < CHANGE]
@@ -49,7 +51,7 @@ def test_the_cheaper_probe_comes_first_also_when_that_changes(policy, sources) -
 
 
 @pytest.mark.parametrize("policy", [{"policy": "a-greedy", "p": 0.2}, {}])
-def test_filters_follow_declared_costs_too(policy) -> None:
+def test_filters_follow_declared_costs_too(policy: dict[str, Any]) -> None:
     table = pa.table({"n": np.random.default_rng(0).integers(0, 100, 6_000)})
     expensive, cheap = (
         tw.predicate(lambda n, name=name: n % 2 == 0, "n", name=name) for name in ("expensive", "cheap")

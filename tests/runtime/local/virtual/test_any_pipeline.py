@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.long_run import examples
 from tests.runtime.joins.oracle import expected, rows
-from thalweg.runtime.local.virtual import Costs, MultiwayJoin, Source, poisson, simulate, tree_join
+from thalweg.plan.join_shape import Shape
+from thalweg.runtime.local.virtual import Costs, MultiwayJoin, Operator, Source, poisson, simulate, tree_join
 
 ALIASES = "abcd"
 costs = st.builds(
@@ -21,7 +24,7 @@ costs = st.builds(
 
 
 @st.composite
-def shapes(draw, streams):
+def shapes(draw: st.DrawFn, streams: tuple[str, ...]) -> Shape:
     """Any tree over these; every pair is connected, since all conditions are on one key."""
     if len(streams) == 1:
         return streams[0]
@@ -30,7 +33,7 @@ def shapes(draw, streams):
 
 
 @st.composite
-def disordered(draw, disorder: int):
+def disordered(draw: st.DrawFn, disorder: int) -> pa.Table:
     """Rows whose times go up, each moved back by at most `disorder`: none is late if that is the lateness."""
     steps = draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, disorder), st.integers(0, 3)), max_size=25))
     time, found = 0, []
@@ -43,7 +46,7 @@ def disordered(draw, disorder: int):
 
 @examples(40, long=2_000)
 @given(st.data())
-def test_results_are_those_of_the_finished_data(data) -> None:
+def test_results_are_those_of_the_finished_data(data: st.DataObject) -> None:
     count = data.draw(st.integers(2, 4))
     aliases = data.draw(st.permutations(ALIASES[:count]))
     lateness = data.draw(st.integers(0, 3))
@@ -57,7 +60,9 @@ def test_results_are_those_of_the_finished_data(data) -> None:
     on = " AND ".join(f"a.k = {alias}.k" for alias in list(tables)[1:])
     if data.draw(st.booleans()):
         policy = data.draw(st.sampled_from(["auto", "a-greedy", "static"]))
-        operators = [MultiwayJoin("join", on, windows, "t", lateness, costs=data.draw(costs), policy=policy)]
+        operators: Sequence[Operator] = [
+            MultiwayJoin("join", on, windows, "t", lateness, costs=data.draw(costs), policy=policy)
+        ]
     else:
         shape = data.draw(shapes(tuple(aliases)))
         parts = list(_parts(shape))
@@ -74,7 +79,7 @@ def test_results_are_those_of_the_finished_data(data) -> None:
     assert all(sample.window_rows == 0 for sample in trace.final.values())
 
 
-def _parts(shape):
+def _parts(shape: Shape) -> Iterator[Shape]:
     if not isinstance(shape, str):
         for part in shape:
             yield from _parts(part)

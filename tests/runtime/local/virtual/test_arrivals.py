@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +14,11 @@ import pyarrow.parquet
 import pytest
 
 import thalweg as tw
-from thalweg.runtime.local.virtual import Source, poisson, regular, replayed, scripted
+from thalweg.runtime.local.virtual import Arrivals, Source, poisson, regular, replayed, scripted
 from thalweg.runtime.local.virtual.ticks import UNIT, ticks
 
 
-def first(process, count: int, seed: int = 0) -> list[int]:
+def first(process: Arrivals, count: int, seed: int = 0) -> list[int]:
     return list(itertools.islice(process.instants(np.random.default_rng(seed)), count))
 
 
@@ -69,7 +71,7 @@ def test_recorded_gaps_are_replayed_from_files(kind: str, tmp_path: Path) -> Non
         (lambda: scripted([2, 1]), "in ascending order"),
         (lambda: scripted([-1]), "0 or more"),
         (lambda: replayed([1, -1]), "0 or more"),
-        (lambda: replayed(["soon"]), "gaps are not numbers"),
+        (lambda: replayed(["soon"]), "gaps are not numbers"),  # type: ignore[list-item]  # wrong on purpose
         (lambda: replayed("nowhere.csv"), "^replayed: there is no file nowhere.csv"),
         (lambda: replayed(__file__), "test_arrivals.py is not a .parquet, .csv or .npy file"),
         (lambda: Source([(1,)], regular(1)), "needs schema="),
@@ -81,7 +83,7 @@ def test_recorded_gaps_are_replayed_from_files(kind: str, tmp_path: Path) -> Non
         (lambda: ticks("soon"), "10 seconds"),
     ],
 )  # fmt: skip
-def test_what_is_refused(make, message: str) -> None:
+def test_what_is_refused(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(tw.PlanError, match=message):
         make()
 

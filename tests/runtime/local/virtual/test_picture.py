@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ from thalweg.runtime.local.virtual.picture import STRETCHES, _thinned, figure
 TABLE = pa.table({"n": list(range(10))})
 
 
-def selection(**more: object) -> Selection:
+def selection(**more: Any) -> Selection:
     return Selection("x", "s", tw.predicate(lambda n: True, "n", name="always"), **more)
 
 
@@ -36,7 +37,7 @@ def test_queues_are_recorded_whenever_they_change() -> None:
 def test_the_line_shows_a_peak_between_samples() -> None:
     above, below = figure(burst()).axes
     (line,) = below.lines
-    assert max(line.get_ydata()) == 2
+    assert np.max(line.get_ydata()) == 2
     assert line.get_label() == "x (at most 2)"
     for axes in (above, below):
         ticks = axes.get_yticks()
@@ -61,7 +62,7 @@ def test_changes_of_order_are_marked() -> None:
     trace = simulate({"s": Source(table, regular(90))}, one)
     above, _ = figure(trace).axes
     (marks,) = [line for line in above.lines if line.get_label() == "one: order changed"]
-    assert marks.get_xdata().tolist() == [change.time for change in trace.reordered]
+    assert np.asarray(marks.get_xdata()).tolist() == [change.time for change in trace.reordered]
     assert len(trace.reordered) >= 1
 
 
@@ -90,6 +91,6 @@ def test_the_picture(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("trace", [{}, {"until": 3}])
-def test_the_picture_of_nothing(trace, tmp_path: Path) -> None:
+def test_the_picture_of_nothing(trace: dict[str, Any], tmp_path: Path) -> None:
     simulate({"s": Source(TABLE.slice(0, 0), regular(1))}, selection(), **trace).plot(tmp_path / "nothing.png")
     assert size_of_png(tmp_path / "nothing.png") == (640, 480)

@@ -45,7 +45,8 @@ def test_waiting_follows_the_recurrence_of_lindley_row_by_row(load: float) -> No
     gaps = np.rint(rng.exponential(1000 / load, 3_000)) / 1000
     one = Selection("one", "rows", keeps(1, len(gaps)), costs=Costs(predicate=1))
     trace = simulate({"rows": Source(numbers(len(gaps)), replayed(gaps))}, one)
-    wait, left = 0.0, []
+    wait = 0.0
+    left: list[float] = []
     for gap, at in zip(gaps, np.cumsum(gaps), strict=True):
         wait = max(0.0, wait + 1.0 - gap) if left else 0.0
         left.append(at + wait + 1.0)
@@ -59,7 +60,7 @@ def test_regular_arrivals_below_capacity_never_wait() -> None:
 
 
 @pytest.mark.parametrize(("cost", "rate"), [(0.05, 0.3 * 10), (0.25, 0.3 / 0.25)])
-def test_output_rate_of_a_selection(cost: float, rate) -> None:
+def test_output_rate_of_a_selection(cost: float, rate: float) -> None:
     """Section 3.2: f r_i if a row costs less than the gap between arrivals, otherwise f / C_sigma."""
     count, share, arrivals = 8_000, 0.3, 10
     one = Selection("one", "rows", keeps(share, count), costs=Costs(predicate=cost))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,18 @@ import pytest
 
 import thalweg as tw
 from tests.runtime.joins.oracle import expected, rows
-from thalweg.runtime.local.virtual import Costs, MultiwayJoin, Selection, Source, poisson, regular, simulate, tree_join
+from thalweg.plan.join_shape import Shape
+from thalweg.runtime.local.virtual import (
+    Costs,
+    MultiwayJoin,
+    Operator,
+    Selection,
+    Source,
+    poisson,
+    regular,
+    simulate,
+    tree_join,
+)
 from thalweg.runtime.local.virtual.ticks import UNIT
 
 STAR = "a.k = b.k AND a.k = c.k"
@@ -52,14 +64,14 @@ def plain(table: pa.Table) -> pa.Table:
 @pytest.mark.parametrize("on", [STAR, CHAIN])
 @pytest.mark.parametrize("cpus", [None, 1, 2])
 @pytest.mark.parametrize("kind", ["multiway", "hash", "loops", "mixed"])
-def test_under_load_nothing_is_lost_or_added(on, cpus, kind: str) -> None:
+def test_under_load_nothing_is_lost_or_added(on: str, cpus: int | None, kind: str) -> None:
     sources = stamped(tables(), {"a": 40, "b": 60, "c": 25})
     window = {alias: f"{length} seconds" for alias, length in WINDOWS.items()}
-    shape = (("a", "b"), "c")
+    shape: Shape = (("a", "b"), "c")
     if kind == "multiway":
-        operators = (MultiwayJoin("join", on, window, "t", costs=SLOW, policy="sweep"),)
+        operators: tuple[Operator, ...] = (MultiwayJoin("join", on, window, "t", costs=SLOW, policy="sweep"),)
     else:
-        methods = {shape: "loops"} if kind == "mixed" else kind
+        methods: dict[Shape, str] | str = {shape: "loops"} if kind == "mixed" else kind
         operators = tree_join("join", shape, on, window, "t", costs=SLOW, methods=methods)
     trace = simulate(sources, operators, seed=3, cpus=cpus, every=0.5)
     wanted = expected(arrived(sources, 3), on, {alias: n * UNIT for alias, n in WINDOWS.items()})
@@ -69,13 +81,13 @@ def test_under_load_nothing_is_lost_or_added(on, cpus, kind: str) -> None:
 
 
 @pytest.mark.parametrize("shape", [(("a", "b"), ("c", "d")), ((("d", "c"), "b"), "a"), ("a", ("b", ("c", "d")))])
-def test_bushy_trees_with_a_slow_branch(shape) -> None:
+def test_bushy_trees_with_a_slow_branch(shape: tuple[Shape, Shape]) -> None:
     """Intermediate results of the slow branch are overtaken by rows that came later on the other side."""
     rng = np.random.default_rng(8)
     given = {alias: pa.table({"k": rng.integers(0, 8, 80), "n": np.arange(80)}) for alias in "abcd"}
     on = "a.k = b.k AND b.k = c.k AND c.k = d.k"
     sources = {alias: Source(table, poisson(20), stamp="t") for alias, table in given.items()}
-    slow = {part: Costs(move="120 ms") for part in shape if not isinstance(part, str)}
+    slow: dict[Shape, Costs] = {part: Costs(move="120 ms") for part in shape if not isinstance(part, str)}
     trace = simulate(sources, tree_join("join", shape, on, "1 second", "t", costs=slow), seed=1)
     wanted = expected(arrived(sources, 1), on, dict.fromkeys("abcd", UNIT))
     assert wanted.num_rows > 100
@@ -117,7 +129,9 @@ def test_filters_below_a_join_and_one_source_read_twice() -> None:
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 @pytest.mark.parametrize("make", [MultiwayJoin, lambda name, *more: tree_join(name, ("a", "b"), *more)])
-def test_numbers_are_time_units_also_with_timestamps(make, unit: str) -> None:
+def test_numbers_are_time_units_also_with_timestamps(
+    make: Callable[..., Operator | tuple[Operator, ...]], unit: str
+) -> None:
     given = {alias: pa.table({"k": table.column("k"), "t": table.column("n")}) for alias, table in tables().items()}
     given.pop("c")
     timed = {
@@ -153,7 +167,7 @@ def test_tuples_dicts_and_batches_are_the_same_rows() -> None:
     pairs = [(n % 4, n) for n in range(40)]
     dicts = [dict(zip(schema.names, pair, strict=True)) for pair in pairs]
     batches = [pa.RecordBatch.from_pylist(dicts[at : at + 7], schema) for at in range(0, 40, 7)]
-    sources = [
+    sources: list[Callable[[], Source]] = [
         lambda: Source(pairs, regular(1), schema=schema),
         lambda: Source(iter(dicts), regular(1), schema=schema, at_once=3),
         lambda: Source(batches, regular(1), at_once=None),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -18,7 +20,7 @@ from tests.session.corpus_query import assert_same, by_duckdb
 from tests.session.raising_queries import raising_query
 from tests.session.random_queries import TABLE, RandomQuery, queries
 from tests.session.test_raising_functions import registered, results
-from thalweg.runtime.local.virtual import Costs, Source, Trace, poisson, regular, simulate
+from thalweg.runtime.local.virtual import Arrivals, Costs, Source, Trace, poisson, regular, simulate
 
 NOON = datetime(2026, 1, 1, 12)
 
@@ -26,17 +28,18 @@ NOON = datetime(2026, 1, 1, 12)
 def arriving(tables: dict[str, pa.Table], seed: int) -> dict[str, Source]:
     """At rates of their own, so that event time of one stream may be far ahead of the others'."""
     r = random.Random(seed)
+    kinds: list[Callable[[float], Arrivals]] = [poisson, regular]
     return {
-        name: Source(table, r.choice([poisson, regular])(r.choice([1, 10, 100])), at_once=r.choice([1, 2, 7, None]))
+        name: Source(table, r.choice(kinds)(r.choice([1, 10, 100])), at_once=r.choice([1, 2, 7, None]))
         for name, table in tables.items()
     }
 
 
 def drawn_costs(seed: int) -> Costs:
     r = random.Random(seed)
-    return Costs(
-        **{word: r.choice([0, "1 ms", "40 ms", 0.3]) for word in ("move", "hash", "probe", "predicate", "result")}
-    )
+    words = ("move", "hash", "probe", "predicate", "result")
+    costs: dict[str, Any] = {word: r.choice([0, "1 ms", "40 ms", 0.3]) for word in words}
+    return Costs(**costs)
 
 
 def simulated(q: tw.ContinuousQuery, tables: dict[str, pa.Table], seed: int) -> Trace:
@@ -185,7 +188,7 @@ def test_the_same_operators_give_the_same_trace_again() -> None:
         (Costs(predicate={"a.n > 4": 1}), "predicate: 'a.n > 4' is not one of a.n > 3"),
     ],
 )
-def test_costs_that_fit_nothing_are_refused(costs, message: str) -> None:
+def test_costs_that_fit_nothing_are_refused(costs: Any, message: str) -> None:
     s = tw.session()
     s.stream("a", timed([1], n=[1]), time="ts")
     with pytest.raises(tw.PlanError, match=message):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -17,8 +19,13 @@ def source() -> Source:
     return Source(TABLE, regular(1))
 
 
-def all_of(name: str, reads: str, **more: object) -> Selection:
+def all_of(name: str, reads: str, **more: Any) -> Selection:
     return Selection(name, reads, tw.predicate(lambda n: True, "n", name="always"), **more)
+
+
+def wrong(value: Any) -> Any:
+    """Return a value that mypy accepts anywhere, for arguments of a wrong type."""
+    return value
 
 
 def test_it_stops_at_a_time_and_that_instant_still_counts() -> None:
@@ -66,7 +73,8 @@ def test_json_lines_and_tables_say_the_same() -> None:
 
 
 def test_a_tree_may_be_written_in_lists() -> None:
-    joins = tree_join("j", [["a", "b"], "c"], "a.n = b.n AND b.n = c.n", 1, "n", methods={("a", "b"): "loops"})
+    shape: Any = [["a", "b"], "c"]
+    joins = tree_join("j", shape, "a.n = b.n AND b.n = c.n", 1, "n", methods={("a", "b"): "loops"})
     assert list(map(repr, joins)) == list(
         map(repr, tree_join("j", (("a", "b"), "c"), "a.n = b.n AND b.n = c.n", 1, "n", methods={("a", "b"): "loops"}))
     )
@@ -118,21 +126,21 @@ def test_nothing_comes_out_of_nothing() -> None:
         (lambda: tree_join("j", ("a", "c"), "a.n = b.n", 1, "t"), "must have each of a, b once"),
         (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", methods="merge"), "'merge'.*hash, loops"),
         (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", methods={("a", "b"): "hsh"}), "did you mean 'hash'"),
-        (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", costs={"move": 1}), r"write Costs\(move=1\)"),
-        (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", costs={("a", "b"): 1}), r"costs of \(a b\)=1"),
-        (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", costs=3), "costs=3: must be"),
-        (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", costs={"move": 1}), r"write Costs\(move=1\)"),
+        (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", costs=wrong({"move": 1})), r"write Costs\(move=1\)"),
+        (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", costs={("a", "b"): wrong(1)}), r"costs of \(a b\)=1"),
+        (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", costs=wrong(3)), "costs=3: must be"),
+        (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", costs=wrong({"move": 1})), r"write Costs\(move=1\)"),
         (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", reads={"c": "s"}), "'c' is not one of a, b"),
-        (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", reads="s"), "reads='s': must be a mapping"),
-        (lambda: tree_join("j", ("a", "b", "c"), "a.n = b.n", 1, "t"), "is not a pair"),
+        (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", reads=wrong("s")), "reads='s': must be a mapping"),
+        (lambda: tree_join("j", wrong(("a", "b", "c")), "a.n = b.n", 1, "t"), "is not a pair"),
         (lambda: simulate({"s": TABLE}, all_of("x", "s")), r"'s' is a Table.*Source\(rows, poisson"),
-        (lambda: simulate([source()], all_of("x", "s")), "a mapping of names to sources.*not list"),
+        (lambda: simulate(wrong([source()]), all_of("x", "s")), "a mapping of names to sources.*not list"),
         (lambda: simulate({"s": source()}, "x"), "operators: 'x' is not an operator"),
-        (lambda: simulate({"s": source()}, [all_of("x", "s"), 3]), "operators: 3 is not an operator"),
+        (lambda: simulate({"s": source()}, [all_of("x", "s"), wrong(3)]), "operators: 3 is not an operator"),
         (lambda: simulate({"s": source()}, []), "operators: the list is empty"),
         (lambda: simulate({"s": source()}, all_of("x", "s"), seed=-1), "seed=-1"),
     ],
 )  # fmt: skip
-def test_what_is_refused(make, message: str) -> None:
+def test_what_is_refused(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(tw.PlanError, match=message):
         make()

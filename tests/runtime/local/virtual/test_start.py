@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +20,13 @@ RECORDED = pa.table(
 )
 
 
-def all_of(reads: str, name: str = "x", **more: object) -> Selection:
+def all_of(reads: str, name: str = "x", **more: Any) -> Selection:
     return Selection(name, reads, tw.predicate(lambda n: True, "n", name="always"), **more)
+
+
+def wrong(value: Any) -> Any:
+    """Return a value that mypy accepts anywhere, for arguments of a wrong type."""
+    return value
 
 
 def test_recorded_times_are_replayed_from_the_first_of_them() -> None:
@@ -36,7 +43,7 @@ def test_recorded_times_are_replayed_from_the_first_of_them() -> None:
 
 
 @pytest.mark.parametrize("start", [NEW_YEAR - timedelta(seconds=8), NEW_YEAR.replace(tzinfo=UTC).timestamp() - 8])
-def test_an_explicit_start(start) -> None:
+def test_an_explicit_start(start: datetime | float) -> None:
     trace = simulate({"s": Source(RECORDED, "ts")}, all_of("s"), start=start, until=20)
     assert trace.results.column("time").to_pylist() == [8 + s for s in (0, 1, 1, 4, 10)]
     assert (trace.end, trace.final["x"].arrival_rate) == (20, 5 / 20)
@@ -71,15 +78,15 @@ def test_without_a_time_column_time_begins_at_zero() -> None:
     ("make", "message"),
     [
         (lambda: simulate({"s": Source(RECORDED, "ts")}, all_of("s"), start=NEW_YEAR + timedelta(1)), "earlier, at"),
-        (lambda: simulate({"s": Source(RECORDED, "ts")}, all_of("s"), start="noon"), "start='noon'"),
+        (lambda: simulate({"s": Source(RECORDED, "ts")}, all_of("s"), start=wrong("noon")), "start='noon'"),
         (lambda: Source(pa.table({"t": ["noon"]}), "t"), "the column is string"),
         (lambda: simulate({"s": Source(RECORDED, "ts"), "r": Source(RECORDED, "n")}, [all_of("s"), all_of("r", "y")]),
          "'s' uses timestamps, 'r' uses numbers"),
-        (lambda: Source(RECORDED, poisson), "arrivals="),
-        (lambda: Source(RECORDED, 5), "arrivals=5"),
+        (lambda: Source(RECORDED, wrong(poisson)), "arrivals="),
+        (lambda: Source(RECORDED, wrong(5)), "arrivals=5"),
         (lambda: simulate({"s": Source(pa.table({"n": [float("nan")]}), "n")}, all_of("s")), "not a time"),
     ],
 )  # fmt: skip
-def test_what_is_refused(make, message: str) -> None:
+def test_what_is_refused(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(tw.PlanError, match=message):
         make()

@@ -24,7 +24,8 @@ class Wall:
     """A clock whose time passes by sleeping, and a little with every call."""
 
     def __init__(self, look_ns: int = 0) -> None:
-        self.ns, self.look_ns, self.slept = 10**15, look_ns, []
+        self.ns, self.look_ns = 10**15, look_ns
+        self.slept: list[float] = []
 
     def now_ns(self) -> int:
         self.ns += self.look_ns
