@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,8 +21,8 @@ class ForwardSettings:
 class Forward:
     """Every few updates it moves the last filter forward by one position, as far as its guards allow."""
 
-    name = "forward"
-    defaults = ForwardSettings()
+    name: ClassVar[str] = "forward"
+    defaults: ClassVar[ForwardSettings | None] = ForwardSettings()
     standing = "it waits"
 
     def __init__(self, pipeline: Pipeline, settings: ForwardSettings, rng: np.random.Generator) -> None:

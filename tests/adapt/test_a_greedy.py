@@ -15,9 +15,12 @@ from thalweg.adapt import ProfileSettings
 from thalweg.adapt.a_greedy import AGreedy
 from thalweg.plan import Pipeline
 
+Run = tuple[Pipeline, ProfileSettings, list[tuple[list[tuple[bool, ...]], list[float]]]]
+"""A pipeline, settings, and updates: profile tuples with the costs of filters."""
+
 
 @st.composite
-def runs(draw: st.DrawFn):
+def runs(draw: st.DrawFn) -> Run:
     pipeline = draw(pipelines(most=6))
     n = len(pipeline)
     settings = ProfileSettings(
@@ -28,9 +31,9 @@ def runs(draw: st.DrawFn):
 
 
 @given(runs())
-def test_the_relaxed_invariant_holds_after_every_update(run) -> None:
+def test_the_relaxed_invariant_holds_after_every_update(run: Run) -> None:
     pipeline, settings, updates = run
-    policy, window = AGreedy(pipeline, settings), deque(maxlen=settings.profile_window)
+    policy, window = AGreedy(pipeline, settings), deque[tuple[bool, ...]](maxlen=settings.profile_window)
     for tuples, costs in updates:
         before = policy.order
         window.extend(tuples)
@@ -50,9 +53,9 @@ def test_the_relaxed_invariant_holds_after_every_update(run) -> None:
 
 
 @given(runs())
-def test_filters_before_the_first_violation_stay(run) -> None:
+def test_filters_before_the_first_violation_stay(run: Run) -> None:
     pipeline, settings, updates = run
-    policy, window = AGreedy(pipeline, settings), deque(maxlen=settings.profile_window)
+    policy, window = AGreedy(pipeline, settings), deque[tuple[bool, ...]](maxlen=settings.profile_window)
     for tuples, costs in updates:
         before = policy.order
         window.extend(tuples)

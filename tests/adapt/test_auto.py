@@ -29,7 +29,7 @@ def drifting(rng: np.random.Generator, rows: int) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("units", [DEAR_FIRST, CHEAP_FIRST])
-def test_it_comes_near_the_best_order_when_nothing_moves(units, seed: int) -> None:
+def test_it_comes_near_the_best_order_when_nothing_moves(units: tuple[int, ...], seed: int) -> None:
     passed = correlated(np.random.default_rng(seed), 500_000, (0.5,) * 4)
     stream = VirtualStream(units, "auto", seed)
     kept = stream.process(passed)
@@ -122,7 +122,7 @@ def test_it_profiles_nothing_that_may_not_be_profiled() -> None:
     assert work.profiled[1] > 0
 
 
-def test_a_change_only_profiling_can_see_is_found():
+def test_a_change_only_profiling_can_see_is_found() -> None:
     """Example 7 of the paper: the last filter starts to drop what earlier filters dropped; no share that regular work
     shows has changed."""
     rng = np.random.default_rng(7)
@@ -132,7 +132,8 @@ def test_a_change_only_profiling_can_see_is_found():
         return rng.integers(0, n, rows)
 
     def before(blocks: np.ndarray) -> np.ndarray:
-        return blocks[:, None] != np.arange(n)
+        passed: np.ndarray = blocks[:, None] != np.arange(n)
+        return passed
 
     def after(blocks: np.ndarray) -> np.ndarray:
         passed = before(blocks)
@@ -167,7 +168,7 @@ def test_the_cheapest_way_of_profiling_is_taken() -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_eight_workers_that_share_adapt_nearly_as_fast_as_one(seed: int, tmp_path: Path):
+def test_eight_workers_that_share_adapt_nearly_as_fast_as_one(seed: int, tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     passed = correlated(np.random.default_rng(seed), 480_000, (0.5,) * 4)
     parts = [passed[i : i + 4_000] for i in range(0, len(passed), 4_000)]
@@ -239,7 +240,7 @@ def test_a_clock_too_coarse_to_see_anything_ends_in_calm() -> None:
 
 
 @pytest.mark.parametrize(("slice_rows", "rows", "passes"), [(None, 4_000_000, 7), (64, 400_000, 3)])
-def test_adapting_stays_near_its_budget_by_the_real_clock(slice_rows, rows: int, passes: int) -> None:
+def test_adapting_stays_near_its_budget_by_the_real_clock(slice_rows: int | None, rows: int, passes: int) -> None:
     """Nothing can be gained there, so nothing may be spent. Twice the budget, for the first tuples and because the
     machine is not ours alone; in slices of 64 rows, where every look is expensive, five times. The median of some
     passes counts."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -11,10 +11,12 @@ import pytest
 from tests.adapt.drawn_chain import DrawnChain
 from tests.adapt.trial_log import Tried, watch_trials
 from tests.adapt.virtual_stream import UNIT_NS, VirtualStream, adapting_ns
+from thalweg.adapt import Observation, Verdict
 from thalweg.adapt.profiling_budget import LOAN_NS, WARM
 from thalweg.adapt.slice_length import FIRST_ROWS
 from thalweg.cost.pipeline import best_order, order_cost
 
+Update = Callable[[Observation], Verdict | None]
 JUDGE_NS = 100_000
 
 
@@ -80,7 +82,9 @@ def test_a_cheap_filter_that_looks_expensive_moves_to_the_front() -> None:
     work = stream.loop.work
     assert stream.loop.order[0] == 3
     fixed = np.array([0, 0, 0, 200_000]) / 10_000  # per row of a batch
-    best = min(order_cost(order, ~passed, np.array(units) * UNIT_NS) for order in ((3, 0, 1, 2), (3, 0, 2, 1)))
+    best = min(
+        order_cost(order, ~passed, (np.array(units) * UNIT_NS).tolist()) for order in ((3, 0, 1, 2), (3, 0, 2, 1))
+    )
     assert stream.spent_ns <= 1.15 * (best + fixed.sum()) * len(passed)
     assert adapting_ns(work) <= 0.02 * work.total_ns + LOAN_NS
 
@@ -94,7 +98,10 @@ def test_some_chain_needs_a_trial_and_gets_one() -> None:
         candidates: list[int] = []
         update = stream.policy.update
 
-        def watched(seen, update=update, stream=stream, candidates=candidates):
+        def watched(
+            seen: Observation, update: Update = update, stream: VirtualStream = stream,
+            candidates: list[int] = candidates,
+        ) -> Verdict | None:  # fmt: skip
             before = stream.policy.wants().trial
             verdict = update(seen)
             trial = stream.policy.wants().trial
@@ -108,7 +115,7 @@ def test_some_chain_needs_a_trial_and_gets_one() -> None:
                 assert trial.expected_ns > 0
             return verdict
 
-        stream.policy.update = watched
+        stream.policy.update = watched  # type: ignore[method-assign]
         stream.process(chain.passed)
         tried += stream.loop.work.trials
         assert stream.loop.work.trials <= len(candidates)
@@ -162,7 +169,7 @@ def test_a_tenfold_change_of_a_cost_is_followed(before: float, after: float, noi
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("factor", [20.0, 100.0])
-def test_costs_that_depend_on_the_values(factor: float, seed: int):
+def test_costs_that_depend_on_the_values(factor: float, seed: int) -> None:
     """F0 is cheap but on rows that F1 drops, where it costs many times as much: after F1 it is cheap, and first it is
     not. By one cost per filter it would go back and forth."""
     passed = independent(seed, 400_000, 0.3, 0.5, 0.6)
@@ -183,7 +190,7 @@ def test_costs_that_depend_on_the_values(factor: float, seed: int):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_very_expensive_filter_is_in_front_on_few_rows(seed: int):
+def test_a_very_expensive_filter_is_in_front_on_few_rows(seed: int) -> None:
     """F1 takes 200 ns per row, and a millisecond on the tenth of the rows that F0 drops. By what it costs after F0 it
     belongs in front; each visit there is short."""
     passed = independent(seed, 300_000, 0.9, 0.1)
@@ -311,7 +318,7 @@ def test_the_order_of_an_earlier_run_is_left_if_it_is_wrong() -> None:
 
 def test_with_a_noisy_neighbour_the_mean_work_is_that_without() -> None:
     """Half of the calls take twice as long, in bursts; the thread's own time says so."""
-    alone, disturbed = [], []
+    alone, disturbed = list[float](), list[float]()
     for seed in range(200, 216):
         chain = DrawnChain.of(seed)
         for neighbour, works in ((False, alone), (True, disturbed)):

@@ -24,7 +24,7 @@ def table(rng: np.random.Generator, n: int, rows: int = ROWS) -> np.ndarray:
     patterns[~patterns.any(axis=1), int(rng.integers(n))] = True
     dropped = patterns[rng.choice(6, rows, p=rng.dirichlet(np.ones(6)))]
     flipped = dropped ^ (rng.random((rows, n)) < 0.1)
-    return np.where(flipped.any(axis=1)[:, None], flipped, dropped)
+    return np.where(flipped.any(axis=1, keepdims=True), flipped, dropped)
 
 
 def cost_model(
@@ -48,7 +48,9 @@ def plain(n: int) -> Pipeline:
 
 @settings(max_examples=25)
 @given(st.integers(0, 2**32), pipelines(least=2), st.data(), st.sampled_from([0.0, 0.3, 0.9]))
-def test_the_cost_of_an_order_is_that_of_the_table(seed: int, pipeline: Pipeline, data, kept: float) -> None:
+def test_the_cost_of_an_order_is_that_of_the_table(
+    seed: int, pipeline: Pipeline, data: st.DataObject, kept: float
+) -> None:
     dropped, costs = draw(seed, pipeline)
     order = data.draw(valid_orders(pipeline))
     walk = cost_model(dropped, costs, pipeline, kept=kept).walk(order)
@@ -63,7 +65,9 @@ def test_the_cost_of_an_order_is_that_of_the_table(seed: int, pipeline: Pipeline
 
 @settings(max_examples=25)
 @given(st.integers(0, 2**32), pipelines(least=2), st.data(), st.booleans())
-def test_a_gain_is_the_difference_between_two_orders(seed: int, pipeline: Pipeline, data, with_fixed: bool) -> None:
+def test_a_gain_is_the_difference_between_two_orders(
+    seed: int, pipeline: Pipeline, data: st.DataObject, with_fixed: bool
+) -> None:
     dropped, costs = draw(seed, pipeline)
     n = len(pipeline)
     fixed = np.linspace(0, 300_000, n) if with_fixed else np.zeros(n)
@@ -81,7 +85,9 @@ def test_a_gain_is_the_difference_between_two_orders(seed: int, pipeline: Pipeli
 
 @settings(max_examples=40)
 @given(st.integers(0, 2**32), pipelines(least=2), st.data(), st.booleans(), st.booleans())
-def test_the_cheapest_order_respects_guards_and_is_never_worse(seed: int, pipeline, data, with_fixed, thorough) -> None:
+def test_the_cheapest_order_respects_guards_and_is_never_worse(
+    seed: int, pipeline: Pipeline, data: st.DataObject, with_fixed: bool, thorough: bool
+) -> None:
     dropped, costs = draw(seed, pipeline)
     few = dropped[: data.draw(st.sampled_from([0, 1, 7, 300]))]
     fixed = np.linspace(0, 300_000, len(pipeline)) if with_fixed else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -29,15 +31,16 @@ def slices(policy: DuckdbSwap, count: int, ns: int) -> list[tuple[int, ...]]:
     return [verdict.order for verdict in verdicts if verdict is not None]
 
 
-def fresh(*draws: int, names: str = "abc", guards=()) -> DuckdbSwap:
+def fresh(*draws: int, names: str = "abc", guards: tuple[tuple[int, ...], ...] = ()) -> DuckdbSwap:
     return DuckdbSwap(Pipeline(tuple(names), guards), None, Draws(*draws))  # type: ignore[arg-type]
 
 
 def test_the_first_trial_comes_after_warm_up_and_reference() -> None:
     policy = fresh(100)
+    draws: Any = policy.rng
     assert slices(policy, WARM_UP + EXECUTE - 1, 10) == []
     assert slices(policy, 1, 10) == [(0, 2, 1)]
-    assert policy.rng.asked == [2 * CERTAIN]
+    assert draws.asked == [2 * CERTAIN]
 
 
 def test_a_swap_that_made_it_faster_stays() -> None:

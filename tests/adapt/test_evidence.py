@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,15 +27,17 @@ def rows_of(seed: int, count: int, *drops: float) -> np.ndarray:
     return rows[rows.any(axis=1)][:count]
 
 
-def work(found: Evidence, dropped: np.ndarray, times: int = 1, **more: object) -> None:
+def work(found: Evidence, dropped: np.ndarray, times: int = 1, **more: Any) -> None:
     """Return an observation of ordinary work on such rows, in the order as written."""
     alive = np.array([(~dropped[:, :i].any(axis=1)).sum() for i in range(4)])
-    found.count(replace(seen(3, evaluated=alive[:3] * times, passed=alive[1:] * times), **more), ORDER)
+    observed = seen(3, evaluated=(alive[:3] * times).tolist(), passed=(alive[1:] * times).tolist())
+    found.count(replace(observed, **more), ORDER)
 
 
 def drop_shares(found: Evidence, *, old: bool = False) -> np.ndarray:
     table = found.table(ORDER, old=old)
-    return 1.0 - (table.weights @ table.passes) / table.weights.sum()
+    shares: np.ndarray = 1.0 - (table.weights @ table.passes) / table.weights.sum()
+    return shares
 
 
 def test_without_evidence_a_filter_drops_about_half() -> None:

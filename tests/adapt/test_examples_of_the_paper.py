@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import thalweg as tw
-from thalweg.adapt import Observation, ProfileSettings, make_policy
+from thalweg.adapt import Observation, ProfileSettings, Verdict, make_policy
 from thalweg.adapt.a_greedy import AGreedy
 from thalweg.adapt.local_swaps import LocalSwaps
 from thalweg.kernels import FilterChain
@@ -84,7 +84,7 @@ class Watch:
         return FilterPlan(tuple(dataclasses.replace(p, func=self.evaluated(p.func)) for p in plan.predicates))
 
 
-def loop_of(policy: str, plan: FilterPlan, *, window: int, alpha: float, slice_rows: int) -> FilterLoop:
+def loop_of(policy: str, plan: FilterPlan, *, window: int, alpha: float, slice_rows: int) -> FilterLoop[pa.RecordBatch]:
     """Every dropped tuple is profiled."""
     watch = Watch()
     chosen = make_policy(policy, plan.pipeline, ProfileSettings(1.0, window, alpha), np.random.default_rng(1))
@@ -113,11 +113,11 @@ def test_examples_3_to_5_window_matrix_and_correction() -> None:
     assert policy.view.V.tolist() == [[3, 2, 2, 2], [0, 2, 1, 1], [0, 0, 1, 0], [0, 0, 0, 0]]
 
 
-def test_example_5_the_violation_is_at_position_1():
+def test_example_5_the_violation_is_at_position_1() -> None:
     plan = set_filters({name: SETS[name] for name in O3})
     policy = AGreedy(plan.pipeline, ProfileSettings(p=1.0, profile_window=6, alpha=1.0))
 
-    def show(values: list[int]) -> object:
+    def show(values: list[int]) -> Verdict | None:
         order = [NAMES.index(name) for name in O3]
         bits = np.array(outcomes(values), dtype=bool)[:, order]
         nothing = np.zeros(4, dtype=np.int64)
@@ -125,6 +125,7 @@ def test_example_5_the_violation_is_at_position_1():
 
     assert show(dropped(STREAM)) is None
     verdict = show([3, 6])
+    assert verdict is not None
     assert verdict.order == tuple(O3.index(name) for name in ("F4", "F3", "F1", "F2"))
     assert verdict.reason.startswith("at position 1, F4")
 
@@ -136,7 +137,7 @@ HIGH_AND_LOW = [value for pair in zip(range(50, 99), range(1, 50), strict=True) 
 """Uniform in 1..100, high and low in turn: at no time do rates differ by more than one tuple from what they are."""
 
 
-def steady_evaluations(loop: FilterLoop, rounds: list[list[int]], warm_up: int) -> float:
+def steady_evaluations(loop: FilterLoop[pa.RecordBatch], rounds: list[list[int]], warm_up: int) -> float:
     """Evaluations per tuple in regular work, without profiling, once the order has settled."""
     for values in rounds[:warm_up]:
         loop.process(tuples(values))
@@ -193,7 +194,7 @@ def example_7(n: int) -> FilterPlan:
     def block(e: int) -> int:
         return (e - 1) // width + 1
 
-    def others(i: int):
+    def others(i: int) -> Callable[[int, int], bool]:
         return lambda e, era: block(e) != i
 
     def last(e: int, era: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,9 +15,12 @@ from thalweg.adapt import ProfileSettings
 from thalweg.adapt.independent import Independent
 from thalweg.plan import Pipeline
 
+Run = tuple[Pipeline, ProfileSettings, list[tuple[list[tuple[bool, ...]], list[float]]]]
+"""A pipeline, settings, and updates: profile tuples with the costs of filters."""
+
 
 @st.composite
-def runs(draw: st.DrawFn):
+def runs(draw: st.DrawFn) -> Run:
     pipeline = draw(pipelines(most=6))
     n = len(pipeline)
     settings = ProfileSettings(
@@ -25,7 +29,10 @@ def runs(draw: st.DrawFn):
     return pipeline, settings, draw(st.lists(st.tuples(profile_tuples(n), costs_of(n)), min_size=1, max_size=8))
 
 
-def wrong_pairs(order, window, costs, alpha, guards, slack: float = 0.0):
+def wrong_pairs(
+    order: Sequence[int], window: Sequence[tuple[bool, ...]], costs: Sequence[float], alpha: float,
+    guards: Sequence[Sequence[int]], slack: float = 0.0,
+) -> list[tuple[int, int]]:  # fmt: skip
     """Return the positions that should be reordered by their unconditional drops per unit of time."""
     rate = [sum(bits[k] for bits in window) / costs[k] for k in range(len(order))]
     return [
@@ -37,9 +44,9 @@ def wrong_pairs(order, window, costs, alpha, guards, slack: float = 0.0):
 
 
 @given(runs())
-def test_the_relaxed_invariant_holds_after_every_update(run) -> None:
+def test_the_relaxed_invariant_holds_after_every_update(run: Run) -> None:
     pipeline, settings, updates = run
-    policy, window = Independent(pipeline, settings), deque(maxlen=settings.profile_window)
+    policy, window = Independent(pipeline, settings), deque[tuple[bool, ...]](maxlen=settings.profile_window)
     for tuples, costs in updates:
         before = policy.order
         window.extend(tuples)
@@ -85,9 +92,12 @@ def test_a_violation_moves_nothing_before_it() -> None:
 
 def test_equal_filters_keep_the_current_order() -> None:
     policy = Independent(Pipeline(tuple("abcd")), ProfileSettings(p=1.0, profile_window=100, alpha=0.9))
-    assert policy.update(seen(4, tuples_that_drop(20, 50, 30, 40))).order == (1, 3, 2, 0)
+    verdict = policy.update(seen(4, tuples_that_drop(20, 50, 30, 40)))
+    assert verdict is not None
+    assert verdict.order == (1, 3, 2, 0)
     # now a and c drop the same: c stays before a when d goes to the front
     verdict = policy.update(seen(4, tuples_that_drop(20, 50, 20, 90)))
+    assert verdict is not None
     assert verdict.order == (3, 1, 2, 0)
 
 

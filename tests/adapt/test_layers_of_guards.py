@@ -38,7 +38,7 @@ def test_auto_decides_in_a_bounded_time() -> None:
     costs = np.linspace(2_000.0, 100.0, N)
     begun = time.process_time()
     for part in np.split(dropped, 4):
-        policy.update(seen(N, part, costs, [len(part)] * N, [1] * N))
+        policy.update(seen(N, part.tolist(), costs.tolist(), [len(part)] * N, [1] * N))
         assert pipeline.respects(policy.order)
     assert time.process_time() - begun < SECONDS
 
@@ -62,6 +62,6 @@ def test_guards_of_guards_come_first_each_once() -> None:
     assert pipeline.respects(order)
     assert order[4] == 4
     policy = make_policy("auto", pipeline, None, np.random.default_rng(1))
-    policy.update(seen(6, dropped, [1.0] * 6))
+    policy.update(seen(6, dropped.tolist(), [1.0] * 6))
     assert pipeline.respects(policy.order)
     assert policy.order.index(4) < policy.order.index(5)

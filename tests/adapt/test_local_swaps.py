@@ -25,10 +25,10 @@ def known_to_neighbours(bits: tuple[bool, ...], policy: LocalSwaps) -> tuple[boo
 
 
 @given(pipelines(hidden=False), st.data())
-def test_neighbours_swap_exactly_where_the_invariant_is_violated(pipeline: Pipeline, data) -> None:
+def test_neighbours_swap_exactly_where_the_invariant_is_violated(pipeline: Pipeline, data: st.DataObject) -> None:
     n = len(pipeline)
     settings = ProfileSettings(p=1.0, profile_window=data.draw(st.sampled_from([5, 40, 200])), alpha=0.9)
-    policy, window = LocalSwaps(pipeline, settings), deque(maxlen=settings.profile_window)
+    policy, window = LocalSwaps(pipeline, settings), deque[tuple[bool, ...]](maxlen=settings.profile_window)
     for _ in range(data.draw(st.integers(1, 8))):
         order = policy.order
         rows = data.draw(profile_tuples(n)) * data.draw(st.sampled_from([1, 10]))
@@ -38,7 +38,10 @@ def test_neighbours_swap_exactly_where_the_invariant_is_violated(pipeline: Pipel
         window.extend(batch)
         V, full = matrix_view(order, window), len(window) == settings.profile_window
 
-        def wrong(i: int, slack: float, V=V, order=order, costs=costs, full=full) -> bool:
+        def wrong(
+            i: int, slack: float, V: list[list[int]] = V, order: tuple[int, ...] = order, costs: list[float] = costs,
+            full: bool = full,
+        ) -> bool:  # fmt: skip
             here, there = V[i][i] / costs[order[i]], V[i][i + 1] / costs[order[i + 1]]
             enough = V[i][i] + V[i][i + 1] >= ENOUGH or full
             return enough and here < 0.9 * there * (1 - slack) and order[i] not in pipeline.guards[order[i + 1]]

@@ -16,7 +16,7 @@ from thalweg.runtime.filters.filter_loop import FilterLoop
 
 
 @st.composite
-def stable_streams(draw: st.DrawFn):
+def stable_streams(draw: st.DrawFn) -> tuple[np.ndarray, list[int]]:
     """Up to six correlated filters with different costs, and a table of outcomes that is repeated."""
     n = draw(st.integers(1, 6))
     patterns = draw(st.lists(st.integers(0, 2**n - 1), min_size=1, max_size=6))
@@ -37,7 +37,9 @@ def cost(order: tuple[int, ...], drops: np.ndarray, costs: list[int]) -> int:
 
 @settings(max_examples=150)
 @given(stable_streams(), st.sampled_from([0.3, 0.5, 0.9, 1.0]), st.sampled_from([1, 5, 31]))
-def test_a_greedy_is_within_four_over_alpha_of_the_best_order(stream, alpha: float, slice_rows: int) -> None:
+def test_a_greedy_is_within_four_over_alpha_of_the_best_order(
+    stream: tuple[np.ndarray, list[int]], alpha: float, slice_rows: int
+) -> None:
     drops, costs = stream
     n = drops.shape[1]
     pipeline = Pipeline(tuple(f"f{k}" for k in range(n)))

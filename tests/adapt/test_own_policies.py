@@ -7,7 +7,7 @@ import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -56,7 +56,7 @@ def test_filters_run_with_it_and_report_its_name(tmp_path: Path) -> None:
     assert [x for batch in again.over(ROWS) for x in batch.column("x").to_pylist()] == KEPT
 
 
-def test_joins_run_with_one_policy_per_stream():
+def test_joins_run_with_one_policy_per_stream() -> None:
     rng = np.random.default_rng(1)
     streams = {a: pa.table({"k": rng.integers(0, 40, 900), "t": np.arange(900)}) for a in "abc"}
 
@@ -113,7 +113,7 @@ def test_its_settings_are_the_fields_of_its_defaults() -> None:
 
 def test_without_a_name_it_is_shown_by_the_name_of_its_class() -> None:
     class Mine(Forward):
-        name = None
+        name: ClassVar[Any] = None
 
     assert policy_name(Mine) == "Mine"
     keep = tw.filters(*chain(), policy=Mine)
@@ -141,11 +141,14 @@ class OnlyTheProtocol(Policy):
     """Has the methods of the protocol, and none of its own."""
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[Any, str]] = {
     "no method": (without("snapshot"), r"policy=Half: this class has no snapshot\(\), which a policy needs"),
     "no methods": (int, r"policy=int: this class has no wants\(\), update\(\), begin\(\), snapshot\(\), restore\(\)"),
     "protocol": (OnlyTheProtocol, r"this class has no wants\(\), update\(\), begin\(\)"),
-    "an object": (Forward(THREE, ForwardSettings(), None), "is an object: pass its class, policy=Forward"),
+    "an object": (
+        Forward(THREE, ForwardSettings(), np.random.default_rng(1)),
+        "is an object: pass its class, policy=Forward",
+    ),
     "our name": (type("Other", (Forward,), {"name": "sweep"}), "'sweep' is the name of a built-in policy"),
     "our old name": (type("Other", (Forward,), {"name": "written"}), "'written' is the name of a built-in policy"),
     "no line": (type("Other", (Forward,), {"name": "a\nb"}), "its name is 'a\\\\nb'"),
@@ -210,7 +213,10 @@ def all_of(self: Any) -> Any:
 
 IN_THE_LOOP = {
     "short order": (broken(update=lambda self, seen: Verdict((0,), "why")), r"returned a verdict for the order \(0,\)"),
-    "no order": (broken(update=lambda self, seen: Verdict(None, "why")), "returned a verdict for the order None"),
+    "no order": (
+        broken(update=lambda self, seen: Verdict(None, "why")),  # type: ignore[arg-type]
+        "returned a verdict for the order None",
+    ),
     "other order": (broken(update=lambda self, seen: Verdict((0, 2, 1), "a")), r"but its own order is \(0, 1, 2\)"),
     "silent": (broken(update=turned), r"changed its order to \(2, 1, 0\) in update\(\) without returning a verdict"),
     "first order": (broken(__init__=initially(order=(2, 2, 1))), r"is made with the order \(2, 2, 1\)"),
@@ -245,14 +251,14 @@ def test_an_object_without_order_or_standing_is_refused_by_name() -> None:
 
     del_standing = type("Empty", (), {k: v for k, v in vars(Forward).items() if k != "standing"} | vars(Empty))
     with pytest.raises(tw.PlanError, match="policy 'empty' has no order and no standing: set it in __init__"):
-        make_policy(del_standing, THREE, None, None)
+        make_policy(del_standing, THREE, None, np.random.default_rng(1))
 
 
 def test_a_snapshot_it_cannot_restore_raises_a_plan_error() -> None:
     def fails(self: Any, snapshot: Any) -> None:
         raise AttributeError("of an older version")
 
-    policy = make_policy(broken(restore=fails), THREE, ForwardSettings(), None)
+    policy = make_policy(broken(restore=fails), THREE, ForwardSettings(), np.random.default_rng(1))
     with pytest.raises(tw.PlanError, match=r"'broken' cannot restore this snapshot: AttributeError.*older version"):
         policy.restore(policy.snapshot())
 
@@ -270,7 +276,7 @@ def test_its_snapshot_may_have_any_keys() -> None:
             assert (snapshot["policy"], snapshot["cost_ns"]) == (7, "mine")
             super().restore(snapshot)
 
-    one, two = (make_policy(Clashing, THREE, ForwardSettings(), None) for _ in range(2))
+    one, two = (make_policy(Clashing, THREE, ForwardSettings(), np.random.default_rng(1)) for _ in range(2))
     one.begin((2, 0, 1))
     two.restore({**one.snapshot(), "cost_ns": [1.0, None, 2.0]})
     assert two.order == (2, 0, 1)
@@ -327,7 +333,7 @@ def after_all(self: Any) -> Any:
     return np.ones((len(self.pipeline),) * 2, dtype=bool)
 
 
-FOUND = {
+FOUND: dict[str, tuple[Any, str]] = {
     "no class": (without("begin"), r"has no begin\(\)"),
     "standing": (broken(standing=None), "standing=None"),
     "first order": (broken(__init__=initially(order=lambda self: self.pipeline.start[::-1])), "begins with"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from tests.adapt.drawn_chain import DrawnChain
 from tests.adapt.memory_pool import Gift, MemoryPool
 from tests.adapt.virtual_stream import UNIT_NS, VirtualStream
+from thalweg.adapt import Observation, Verdict
 
+Update = Callable[[Observation], Verdict | None]
 WORKERS, PART = 4, 2_000
 NOTHING = np.zeros((0, 4), dtype=bool)
 
@@ -101,15 +104,20 @@ def test_what_a_trial_found_is_given_at_once() -> None:
         chain = DrawnChain.of(seed, least=8, most_rows=20_000)
         gifts: list[Gift] = []
         stream = chain.stream(seed, pool=MemoryPool(gifts, 0))
-        update, candidates = stream.policy.update, []
+        update, candidates = stream.policy.update, list[tuple[int, float, float]]()
 
-        def watched(seen, stream=stream, update=update, candidates=candidates, gifts=gifts):
+        def watched(
+            seen: Observation, stream: VirtualStream = stream, update: Update = update,
+            candidates: list[tuple[int, float, float]] = candidates, gifts: list[Gift] = gifts,
+        ) -> Verdict | None:  # fmt: skip
             if seen.trial_ns:
-                k = stream.policy.wants().trial.candidate
+                trial = stream.policy.wants().trial
+                assert trial is not None
+                k = trial.candidate
                 candidates.append((k, gifts[-1].costs["cost_ns"][k], stream.loop.costs[k].per_row_ns))
             return update(seen)
 
-        stream.policy.update = watched
+        stream.policy.update = watched  # type: ignore[method-assign]
         stream.process(chain.passed)
         for _, given_ns, known in candidates:
             assert given_ns == pytest.approx(known, rel=0.01, abs=0.1)
@@ -134,7 +142,7 @@ def test_what_one_worker_has_tried_the_others_need_not_try() -> None:
 
 
 def test_a_trial_with_a_shared_cost_has_more_than_one_row() -> None:
-    lost = {}
+    lost: dict[int, int] = {}
     for seed in range(300, 312):
         chain = DrawnChain.of(seed, least=8, most_rows=40_000)
         for stream in run_workers(chain, seed, shared=True):

@@ -26,7 +26,7 @@ def known_to_sweep(bits: tuple[bool, ...], policy: Sweep) -> tuple[bool, ...]:
 
 
 @given(pipelines(least=2, hidden=False), st.data())
-def test_a_stage_ends_with_its_tuples_or_with_a_violation(pipeline: Pipeline, data) -> None:
+def test_a_stage_ends_with_its_tuples_or_with_a_violation(pipeline: Pipeline, data: st.DataObject) -> None:
     n = len(pipeline)
     policy = Sweep(pipeline, ProfileSettings(p=1.0, profile_window=data.draw(st.integers(1, 60)), alpha=0.9))
     stage: list[tuple[bool, ...]] = []
@@ -76,7 +76,7 @@ def test_too_few_drops_decide_nothing(tuples: int, moves: bool) -> None:
 
 
 @given(pipelines(least=2, most=6, guarded=False, hidden=False), st.data())
-def test_on_a_stable_stream_it_converges_to_the_greedy_invariant(pipeline: Pipeline, data) -> None:
+def test_on_a_stable_stream_it_converges_to_the_greedy_invariant(pipeline: Pipeline, data: st.DataObject) -> None:
     n = len(pipeline)
     alpha = data.draw(st.sampled_from([0.5, 0.9]))
     patterns = data.draw(st.lists(st.tuples(*[st.booleans()] * n).filter(any), min_size=1, max_size=12))

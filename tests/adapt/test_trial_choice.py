@@ -169,7 +169,7 @@ def test_no_more_is_tried_than_it_may_save_and_than_may_be_spent() -> None:
         assert model.pipeline.respects(trial.order)
         assert 1 <= trial.rows <= batch_rows
 
-        def alive(order, k=k, dropped=dropped):
+        def alive(order: tuple[int, ...], k: int = k, dropped: np.ndarray = dropped) -> float:
             return float((~dropped[:, list(order[: order.index(k)])].any(axis=1)).mean())
 
         loss = trial.rows * float(costs.most_ns[k]) * (alive(trial.order) - alive(walk.order))

@@ -11,7 +11,7 @@ import pytest
 from tests.adapt.drawn_chain import DrawnChain
 from tests.adapt.trial_log import Tried, watch_trials
 from tests.adapt.virtual_stream import UNIT_NS, VirtualStream
-from thalweg.adapt.auto import LEAST_GAIN
+from thalweg.adapt.auto import LEAST_GAIN, Auto
 from thalweg.adapt.cost_model import PRIOR
 from thalweg.adapt.evidence import LEAST_DROP, LEAST_PASS
 from thalweg.adapt.profiling_budget import LOAN_NS
@@ -101,6 +101,7 @@ def test_the_order_chosen_keeps_the_bound_on_the_regret() -> None:
         stream = VirtualStream((costs / UNIT_NS).tolist(), "auto", seed)
         for start in range(0, len(passed), 3_000):
             stream.process(passed[start : start + 3_000])
+            assert isinstance(stream.policy, Auto)
             m = len(stream.policy.evidence.window)
             if not m:
                 continue

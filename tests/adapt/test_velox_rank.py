@@ -12,7 +12,7 @@ from thalweg.plan import Pipeline
 
 
 @given(pipelines(), st.data())
-def test_it_is_sorted_by_time_per_dropped_row_since_the_start(pipeline: Pipeline, data) -> None:
+def test_it_is_sorted_by_time_per_dropped_row_since_the_start(pipeline: Pipeline, data: st.DataObject) -> None:
     n = len(pipeline)
     policy = VeloxRank(pipeline)
     time, drops = [0] * n, [0] * n

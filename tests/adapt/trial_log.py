@@ -47,6 +47,7 @@ def watch_trials(stream: VirtualStream, passed: np.ndarray) -> list[Tried]:
     def watched(seen: Observation) -> Verdict | None:
         if seen.trial_ns:
             trial, seen_rows = stream.policy.wants().trial, stream.loop.rows_seen
+            assert trial is not None
             rows = stream.loop.work.trial_rows - sum(tried.rows for tried in log)
             part = passed[seen_rows - rows : seen_rows]
             true_ns = order_ns(stream, trial.order, part) - order_ns(stream, stream.policy.order, part)
@@ -64,5 +65,5 @@ def watch_trials(stream: VirtualStream, passed: np.ndarray) -> list[Tried]:
             )
         return update(seen)
 
-    stream.policy.update = watched
+    stream.policy.update = watched  # type: ignore[method-assign]
     return log

@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from thalweg.adapt import check_policy, make_policy
+from thalweg.adapt import Observation, Verdict, check_policy, make_policy
 from thalweg.cost.pipeline import best_order
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan, predicate
+from thalweg.report.section import Section
 from thalweg.runtime.filters.filter_loop import FilterLoop
 from thalweg.runtime.filters.loop_ledger import Work
 from thalweg.runtime.filters.pool import Pool
@@ -64,16 +65,16 @@ class VirtualStream:
         self.policy = make_policy(policy, plan.pipeline, check_policy(policy, **settings), rng)
         update = self.policy.update
 
-        def timed(seen):
+        def timed(seen: Observation) -> Verdict | None:
             self.now_ns += (JUDGE_NS if len(seen.profile) else LOOK_NS) if priced else 0
             return update(seen)
 
-        self.policy.update = timed
+        self.policy.update = timed  # type: ignore[method-assign]
         self.call_ns = CALL_NS if priced else 0
         chain = FilterChain(plan, lambda: self.now_ns, cpu_clock=(lambda: self.cpu_ns) if neighbour else None)
         self.loop = FilterLoop(chain, self.policy, rng, pool=pool, slice_rows=slice_rows)
 
-    def _filter(self, k: int):
+    def _filter(self, k: int) -> Callable[[pa.Array], np.ndarray]:
         def call(bits: pa.Array) -> np.ndarray:
             values = bits.to_numpy()
             rows = len(values) if self.by_value is None else float(self.by_value(values, k).sum())
@@ -83,7 +84,8 @@ class VirtualStream:
             took = int(self.call_ns + factor * ns)
             self.cpu_ns += took
             self.now_ns += took * (2 if self._neighbour and self._disturbed() else 1)
-            return (values >> k) & 1 == 1
+            passes: np.ndarray = (values >> k) & 1 == 1
+            return passes
 
         return call
 
@@ -111,7 +113,7 @@ class VirtualStream:
         return adapting_ns(self.loop.work) / self.loop.work.total_ns
 
 
-def adapting_ns(work: Work) -> int:
+def adapting_ns(work: Work | Section) -> int:
     """Return all the time that counts towards a budget."""
     return work.profiling_ns + work.reoptimizing_ns + work.trial_loss_ns
 

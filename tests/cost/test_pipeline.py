@@ -15,9 +15,11 @@ from thalweg.cost import best_order, expected_cost, greedy_order, order_cost
 from thalweg.cost.pipeline import calls_after
 from thalweg.plan import Pipeline
 
+Case = tuple[Pipeline, np.ndarray, list[int], list[int]]
+
 
 @st.composite
-def cases(draw: st.DrawFn, most: int = 5):
+def cases(draw: st.DrawFn, most: int = 5) -> Case:
     """A table of outcomes with correlated columns, whole costs and weights, and a pipeline."""
     pipeline = draw(pipelines(most=most, hidden=False))
     n = len(pipeline)
@@ -49,7 +51,7 @@ def valid(pipeline: Pipeline) -> list[tuple[int, ...]]:
 
 
 @given(cases())
-def test_the_cost_of_an_order_is_that_of_running_every_tuple(case) -> None:
+def test_the_cost_of_an_order_is_that_of_running_every_tuple(case: Case) -> None:
     pipeline, dropped, times, weights = case
     for order in valid(pipeline)[:10]:
         expected = float(plain_cost(order, dropped, times, weights))
@@ -59,7 +61,7 @@ def test_the_cost_of_an_order_is_that_of_running_every_tuple(case) -> None:
 
 
 @given(cases())
-def test_equation_1_is_the_cost_over_the_table(case) -> None:
+def test_equation_1_is_the_cost_over_the_table(case: Case) -> None:
     pipeline, dropped, times, weights = case
     order = pipeline.start
     drops, alive = [], list(zip(dropped.tolist(), weights, strict=True))
@@ -72,7 +74,7 @@ def test_equation_1_is_the_cost_over_the_table(case) -> None:
 
 
 @given(cases())
-def test_the_best_order_is_the_best_of_all_permutations(case) -> None:
+def test_the_best_order_is_the_best_of_all_permutations(case: Case) -> None:
     pipeline, dropped, times, weights = case
     order, cost = best_order(dropped, times, np.array(weights, float), pipeline)
     assert order in valid(pipeline)
@@ -82,7 +84,7 @@ def test_the_best_order_is_the_best_of_all_permutations(case) -> None:
 
 
 @given(cases())
-def test_without_a_pipeline_every_order_is_allowed(case) -> None:
+def test_without_a_pipeline_every_order_is_allowed(case: Case) -> None:
     _, dropped, times, _ = case
     n = dropped.shape[1]
     ones = [1] * len(dropped)
@@ -93,7 +95,7 @@ def test_without_a_pipeline_every_order_is_allowed(case) -> None:
 
 
 @given(cases(), st.data())
-def test_the_best_order_with_fixed_costs_is_the_best_of_all(case, data):
+def test_the_best_order_with_fixed_costs_is_the_best_of_all(case: Case, data: st.DataObject) -> None:
     pipeline, dropped, times, _ = case
     n, rows = dropped.shape[1], len(dropped)
     fixed = data.draw(st.lists(st.sampled_from([0, 5, 50]), min_size=n, max_size=n))
@@ -126,7 +128,7 @@ def test_more_slices_than_are_processed_together() -> None:
 
 
 @given(cases())
-def test_the_greedy_order_puts_guards_first(case) -> None:
+def test_the_greedy_order_puts_guards_first(case: Case) -> None:
     pipeline, dropped, times, weights = case
     assert greedy_order(dropped, times, np.array(weights, float), pipeline) in valid(pipeline)
 
@@ -137,14 +139,14 @@ def test_a_guard_is_worth_what_it_guards() -> None:
 
 
 @given(cases())
-def test_the_greedy_order_satisfies_the_greedy_invariant(case) -> None:
+def test_the_greedy_order_satisfies_the_greedy_invariant(case: Case) -> None:
     pipeline, dropped, times, weights = case
     pipeline = Pipeline(pipeline.names)  # the paper's invariant is for filters without guards
     order = greedy_order(dropped, times, np.array(weights, float), pipeline)
     for i, current in enumerate(order):
         reach = [(row, w) for row, w in zip(dropped, weights, strict=True) if not any(row[k] for k in order[:i])]
 
-        def rate(k: int, reach=reach) -> Fraction:
+        def rate(k: int, reach: list[tuple[np.ndarray, int]] = reach) -> Fraction:
             return Fraction(sum(w for row, w in reach if row[k]), times[k])
 
         for other in order[i + 1 :]:
@@ -153,7 +155,7 @@ def test_the_greedy_order_satisfies_the_greedy_invariant(case) -> None:
 
 
 @given(cases(most=6))
-def test_the_greedy_order_is_within_four_times_the_best(case) -> None:
+def test_the_greedy_order_is_within_four_times_the_best(case: Case) -> None:
     # theorem 4.1 is for filters without guards
     _, dropped, times, weights = case
     order = greedy_order(dropped, times, np.array(weights, float))

@@ -13,9 +13,12 @@ import thalweg as tw
 from thalweg.plan.estimate import ORIGINS, Estimate
 from thalweg.plan.relation import UserFunction
 from thalweg.stats import CostUs, DistinctValues, Knowledge, Partners, Rows, RowsPerSecond, ShareKept
+from thalweg.stats.knowledge import Question
 
 A_TO_B, B_TO_A = Partners(("a", "k"), ("b", "k")), Partners(("b", "k"), ("a", "k"))
-QUESTIONS = [RowsPerSecond("a"), Rows("a"), DistinctValues("a", "k"), A_TO_B, B_TO_A, ShareKept("a"), CostUs("a")]
+QUESTIONS: list[Question] = [
+    RowsPerSecond("a"), Rows("a"), DistinctValues("a", "k"), A_TO_B, B_TO_A, ShareKept("a"), CostUs("a"),
+]  # fmt: skip
 
 
 def test_without_an_estimate_nothing_is_known() -> None:
@@ -60,6 +63,7 @@ def test_the_largest_numbers_a_session_takes_leave_a_plan() -> None:
     for name in "ab":
         s.stream(name, data, time="ts", statistics={"rows_per_second": 1.7e308, "distinct": {"k": 1}})
     query = s.query("SELECT a.k FROM a [RANGE 1 DAY], b [RANGE 2 DAYS] WHERE a.k = b.k")
+    assert query.plan.join is not None
     assert query.plan.join.order == ("a", "b")
     assert query.dataframe().num_rows == 1
     assert len(query.explain().estimates) == 2
@@ -76,7 +80,7 @@ def test_what_is_registered_again_loses_what_was_declared() -> None:
 
 
 def test_knowledge_does_not_change() -> None:
-    facts = {Rows("a"): Estimate(1, "counted")}
+    facts: dict[Question, Estimate] = {Rows("a"): Estimate(1, "counted")}
     first = Knowledge(facts)
     facts[Rows("b")] = Estimate(2, "counted")
     second = first.with_estimate(Rows("a"), Estimate(3, "assumed"))  # weaker, and asked for

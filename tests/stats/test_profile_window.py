@@ -19,8 +19,12 @@ def listed(array: np.ndarray) -> list[tuple[bool, ...]]:
     return [tuple(row) for row in array.tolist()]
 
 
+Case = tuple[int, int, list[list[tuple[bool, ...]]]]
+"""The width and capacity of a window, and the batches to insert."""
+
+
 @st.composite
-def insertions(draw: st.DrawFn) -> tuple[int, int, list[list[tuple[bool, ...]]]]:
+def insertions(draw: st.DrawFn) -> Case:
     width = draw(st.integers(1, 9))
     capacity = draw(st.integers(1, 12))
     # a profile tuple is of a dropped row, so at least one filter drops it
@@ -29,9 +33,9 @@ def insertions(draw: st.DrawFn) -> tuple[int, int, list[list[tuple[bool, ...]]]]
 
 
 @given(insertions())
-def test_it_holds_the_latest_tuples_and_returns_those_that_left(case) -> None:
+def test_it_holds_the_latest_tuples_and_returns_those_that_left(case: Case) -> None:
     width, capacity, batches = case
-    window, expected = ProfileWindow(capacity, width), deque(maxlen=capacity)
+    window, expected = ProfileWindow(capacity, width), deque[tuple[bool, ...]](maxlen=capacity)
     for batch in batches:
         gone = []
         for row in batch:
@@ -45,7 +49,7 @@ def test_it_holds_the_latest_tuples_and_returns_those_that_left(case) -> None:
 
 
 @given(insertions(), st.integers(1, 12))
-def test_a_snapshot_carries_it_also_to_a_smaller_window(case, smaller: int) -> None:
+def test_a_snapshot_carries_it_also_to_a_smaller_window(case: Case, smaller: int) -> None:
     width, capacity, batches = case
     window = ProfileWindow(capacity, width)
     for batch in batches:
@@ -57,7 +61,7 @@ def test_a_snapshot_carries_it_also_to_a_smaller_window(case, smaller: int) -> N
 
 
 @given(insertions())
-def test_what_left_is_a_copy_that_later_insertions_do_not_touch(case) -> None:
+def test_what_left_is_a_copy_that_later_insertions_do_not_touch(case: Case) -> None:
     width, capacity, batches = case
     window = ProfileWindow(capacity, width)
     kept = []
