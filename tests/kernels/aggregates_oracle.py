@@ -12,7 +12,9 @@ import pyarrow as pa
 from thalweg.plan.group_spec import GroupSpec
 
 
-def expected(table: pa.Table, ticks: Sequence[int | None], spec: GroupSpec, length: int, slide: int) -> list[tuple]:
+def expected(
+    table: pa.Table, ticks: Sequence[int | None], spec: GroupSpec, length: int, slide: int
+) -> list[tuple[str, ...]]:
     """Return the rows of the result, with the window's bounds in ticks; times, length and slide are in ticks too."""
     known = [tick for tick in ticks if tick is not None]
     first = (min(known, default=0) - length) // slide * slide
@@ -32,7 +34,7 @@ def expected(table: pa.Table, ticks: Sequence[int | None], spec: GroupSpec, leng
     return rows(found)
 
 
-def rows(table: pa.Table) -> list[tuple]:
+def rows(table: pa.Table) -> list[tuple[str, ...]]:
     """Return rows as a comparable multiset: sorted, each value as text, times in ticks, zero without a sign."""
     columns = [[_comparable(value) for value in _plain(column).to_pylist()] for column in table.columns]
     return sorted(zip(*columns, strict=True))

@@ -22,7 +22,8 @@ def _mixed(word: np.ndarray) -> np.ndarray:
     """MurmurHash3's finalizer."""
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         word = (word ^ (word >> U64(33))) * U64(factor)
-    return word ^ (word >> U64(33))
+    word = word ^ (word >> U64(33))
+    return word
 
 
 def _halves(count: int, ascii_only: bool) -> np.ndarray:

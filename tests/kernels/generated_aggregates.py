@@ -54,7 +54,7 @@ class Case:
         pieces = [self.table.slice(a, b - a) for a, b in itertools.pairwise(edges)]
         return [pa.RecordBatch.from_arrays([c.combine_chunks() for c in p.columns], schema=p.schema) for p in pieces]
 
-    def expected(self, in_it: list[bool] | None = None) -> list[tuple]:
+    def expected(self, in_it: list[bool] | None = None) -> list[tuple[str, ...]]:
         """Return DuckDB's result; `in_it`: of these rows only."""
         keep = [True] * self.table.num_rows if in_it is None else in_it
         ticks = [tick for tick, kept in zip(self.ticks, keep, strict=True) if kept]

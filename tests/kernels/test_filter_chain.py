@@ -10,11 +10,11 @@ from tests.kernels.watched import Watched
 from tests.plan.pipelines import pipelines, valid_orders
 from thalweg import predicate
 from thalweg.kernels import FilterChain
-from thalweg.plan import FilterPlan, Pipeline
+from thalweg.plan import FilterPlan, Pipeline, Predicate
 
 
 @st.composite
-def chains(draw: st.DrawFn):
+def chains(draw: st.DrawFn) -> tuple[Watched, tuple[int, ...]]:
     """A table of outcomes, filters of both kinds, and an order."""
     pipeline = draw(pipelines(most=5))
     n = len(pipeline)
@@ -39,7 +39,7 @@ def seen_by(watched: Watched) -> dict[int, list[int]]:
 
 
 @given(chains())
-def test_a_row_is_evaluated_until_a_filter_drops_it(case) -> None:
+def test_a_row_is_evaluated_until_a_filter_drops_it(case: tuple[Watched, tuple[int, ...]]) -> None:
     watched, order = case
     drops = watched.drops
     done = watched.chain.run(watched.chain.columns(watched.batch(range(len(drops)))), order)
@@ -54,7 +54,9 @@ def test_a_row_is_evaluated_until_a_filter_drops_it(case) -> None:
 
 
 @given(chains(), st.data())
-def test_a_sampled_row_is_evaluated_only_as_guards_allow(case, data) -> None:
+def test_a_sampled_row_is_evaluated_only_as_guards_allow(
+    case: tuple[Watched, tuple[int, ...]], data: st.DataObject
+) -> None:
     watched, order = case
     drops, n = watched.drops, len(order)
     places = fate(drops, order)
@@ -94,7 +96,7 @@ def picky(row: int) -> bool:
     return row != 2
 
 
-def chain_of(*predicates) -> FilterChain:
+def chain_of(*predicates: Predicate) -> FilterChain:
     return FilterChain(FilterPlan(predicates), lambda: 0)
 
 
@@ -114,10 +116,15 @@ def test_profiling_never_raises_and_errors_drop_nothing() -> None:
 def test_no_profiling_on_rows_on_which_the_guard_raised() -> None:
     watched = Watched([[True]] * 3, Pipeline(("always",)))
     saw: list[int] = []
+
+    def guarded(row: int) -> bool:
+        saw.append(row)
+        return True
+
     chain = chain_of(
         *watched.plan.predicates,
         predicate(picky, "row"),
-        predicate(lambda row: saw.append(row) or True, "row", name="guarded", after="picky"),
+        predicate(guarded, "row", after="picky"),
     )
     columns = chain.columns(watched.batch([1, 2, 3]))
     chain.profile(columns, np.zeros(3, dtype=np.int16), (0, 1, 2), np.ones((3, 3), dtype=bool))

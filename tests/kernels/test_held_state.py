@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +22,13 @@ def spec_of(*aggregates: AggregateColumn, length: int = 10, slide: int = 10, key
     return GroupSpec("t", GroupWindow(length, slide), keys, aggregates)
 
 
-def all_of(spec: GroupSpec, **columns) -> list[dict]:
+def all_of(spec: GroupSpec, **columns: Any) -> list[dict[str, Any]]:
     batch = pa.record_batch(columns)
     groups = WindowGroups(spec, batch.schema)
     for n in range(batch.num_rows):
         groups.add(batch.slice(n, 1))
-    return groups.close_all().to_pylist()
+    found: list[dict[str, Any]] = groups.close_all().to_pylist()
+    return found
 
 
 def test_state_grows_with_groups_and_not_with_rows() -> None:
@@ -121,7 +123,7 @@ def test_no_aggregates_list_the_groups() -> None:
     ],
     ids=["no column", "list as key", "text as time", "coarse time", "least list"],
 )
-def test_refused_before_any_row(spec: GroupSpec, schema: dict, message: str) -> None:
+def test_refused_before_any_row(spec: GroupSpec, schema: dict[str, pa.DataType], message: str) -> None:
     with pytest.raises(PlanError, match=message):
         WindowGroups(spec, pa.schema(schema))
 

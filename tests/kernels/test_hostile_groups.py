@@ -24,7 +24,7 @@ SPECS = {
 
 
 @pytest.mark.parametrize("kind", SPECS)
-def test_chosen_groups_cost_what_others_cost(kind: str):
+def test_chosen_groups_cost_what_others_cost(kind: str) -> None:
     """Measured in thread time, so that a busy machine does not matter."""
 
     def spent(keys: pa.Array) -> int:

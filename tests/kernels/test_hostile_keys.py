@@ -6,7 +6,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +36,7 @@ from thalweg.runtime.joins.tree_loop import TreeLoop
 COUNT = 3000
 ENTRIES_PER_ROW = 8
 """The most entries compared for a row with one partner; random keys in a full table take 1.5, and 0.5 for misses."""
-KEYS = {
+KEYS: dict[str, Callable[[int], pa.Array]] = {
     "texts": crafted.texts,
     "bytes": crafted.binaries,
     "decimals": crafted.decimals,
@@ -81,7 +83,7 @@ def test_chosen_keys_in_a_tree_of_joins(kind: str) -> None:
     assert loop.nodes[0].join.looked < ENTRIES_PER_ROW * COUNT
 
 
-def test_every_pass_has_its_own_salt_unless_there_is_a_seed():
+def test_every_pass_has_its_own_salt_unless_there_is_a_seed() -> None:
     """The number of entries compared depends on the salt, so it is the same if the salt is."""
     rows_of = table(pa.array(np.random.default_rng(1).integers(0, 2**40, COUNT)))
 
@@ -96,7 +98,7 @@ def test_every_pass_has_its_own_salt_unless_there_is_a_seed():
 
 @pytest.mark.parametrize("select", [None, ["a.id", "b.id"]])
 @pytest.mark.parametrize("on", ["a.k = b.k", "a.k = b.k AND a.m = b.m", "a.m = b.m"])
-def test_a_state_is_taken_over_under_another_salt(on: str, select: list[str] | None):
+def test_a_state_is_taken_over_under_another_salt(on: str, select: list[str] | None) -> None:
     """With and without the columns that keys and times follow from: what is hashed is in no state."""
     batch = pa.record_batch({"k": ["x", "y", "z"], "m": [1, 2, 3], "t": [5, 6, 7], "id": [1, 2, 3]})
     plan = JoinPlan.of(on, 10, "t", 0, select)
@@ -190,14 +192,14 @@ def test_chosen_keys_on_spark_are_spread_also_after_a_restart(spark: SparkSessio
     """The buckets of a checkpoint keep their salt: rows from before and after a restart are joined."""
     keys = crafted.for_one_bucket(400, 2)
     streams = {alias: Files(tmp_path / alias, stream_rows([0], [1]).schema) for alias in "ab"}
-    arguments = {"on": "a.k = b.k", "window": "1 hour", "time": "ts", "buckets": 2, "policy": "static"}
+    arguments: dict[str, Any] = {"on": "a.k = b.k", "window": "1 hour", "time": "ts", "buckets": 2, "policy": "static"}
     streams["a"].add(stream_rows([1.0] * 400, keys))
     streams["b"].add(stream_rows([1.0] * 400, keys))
     for join, count in ((tw.join(**arguments), 400), (tw.join(**arguments), 1600)):
         run(join(**streaming(spark, streams)), tmp_path)
         out = ids(results(spark, tmp_path), "ab")
         assert len(out) == count
-        wait_until(lambda join=join: bool(join.report().sections), "a section")
+        wait_until(lambda join=join: bool(join.report().sections), "a section")  # type: ignore[misc]
         held = join.report().sections[0].streams["a"]
         assert held.fullest[1] < 0.7 * held.window_rows
         for alias in "ab":

@@ -10,11 +10,11 @@ from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan
 
 
-def test_row_functions_that_share_a_column_see_its_values():
+def test_row_functions_that_share_a_column_see_its_values() -> None:
     shown: dict[str, list[str]] = {"second": [], "third": []}
 
-    def watching(name):
-        def keep(text):
+    def watching(name: str) -> tw.Predicate:
+        def keep(text: str) -> bool:
             shown[name].append(text)
             return False
 

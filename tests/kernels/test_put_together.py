@@ -118,9 +118,9 @@ def test_a_row_with_too_many_results_is_named(graph: str, results: int) -> None:
 def test_a_row_may_have_more_partners_than_initially_fit() -> None:
     joined = Joined(GRAPHS["star of one key"], 0)
     sizes = {"b": 50, "c": 3, "d": 503}
-    for alias, rows in sizes.items():
+    for alias, size in sizes.items():
         store = WindowStore(pa.schema([("n", pa.int64())]), joined.graph.keys_of(alias), WINDOW)
-        zeros = np.zeros(rows, np.int64)
+        zeros = np.zeros(size, np.int64)
         store.insert(pa.record_batch({"n": zeros}), {(0,): zeros}, zeros)
         joined.stores[alias] = store
     one = np.zeros(2, np.int64)

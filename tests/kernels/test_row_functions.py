@@ -22,7 +22,14 @@ from thalweg.plan import FilterPlan
 
 def kept(batch: pa.RecordBatch, *predicates: Any) -> list[int]:
     chain = FilterChain(FilterPlan(predicates), lambda: 0)
-    return chain.run(chain.columns(batch), tuple(range(len(predicates)))).kept.tolist()
+    found: list[int] = chain.run(chain.columns(batch), tuple(range(len(predicates)))).kept.tolist()
+    return found
+
+
+def note(seen: list[Any], value: Any) -> bool:
+    """Append a value and return False, so that a lambda continues after `or`."""
+    seen.append(value)
+    return False
 
 
 def rows_of(**columns: Any) -> pa.RecordBatch:
@@ -101,7 +108,7 @@ def test_running_out_of_something_inside_is_an_error_not_the_end() -> None:
     assert raised_on(rows, runs_out) == {0: [(0, "StopIteration()")], 2: [(0, "StopIteration()")]}
 
 
-def test_a_function_is_called_once_per_row_even_if_it_raises():
+def test_a_function_is_called_once_per_row_even_if_it_raises() -> None:
     seen: list[int] = []
 
     def picky(x: int) -> bool:
@@ -129,7 +136,7 @@ def test_a_function_is_called_once_per_row_even_if_it_raises():
 def test_only_rows_without_a_python_value_are_unknown(array: pa.Array) -> None:
     rows = rows_of(x=array, i=[0, 1, 2])
     calls: list[int] = []
-    look = predicate(lambda x, i: calls.append(i) or i != 2, "x", "i", name="look")
+    look = predicate(lambda x, i: note(calls, i) or i != 2, "x", "i", name="look")
     assert list(raised_on(rows, look)) == [1]
     assert calls == [0, 2]
     assert kept(rows, look, predicate(lambda x: True, "x", name="shares")) == [0]
@@ -139,7 +146,7 @@ def test_only_rows_without_a_python_value_are_unknown(array: pa.Array) -> None:
 def test_nulls_arrive_as_none() -> None:
     seen: list[Any] = []
     batch = rows_of(x=pa.array([1, None]), s=pa.array([None, "b"]), f=pa.array([None, 0.5]))
-    kept(batch, predicate(lambda *row: seen.append(row) or True, "x", "s", "f", name="look"))
+    kept(batch, predicate(lambda *row: note(seen, row) or True, "x", "s", "f", name="look"))
     assert seen == [(1, None, None), (None, "b", 0.5)]
 
 
@@ -169,7 +176,7 @@ VALUES = {
 @pytest.mark.parametrize("kind", VALUES)
 def test_values_are_pythons_own(kind: str) -> None:
     seen: list[Any] = []
-    kept(rows_of(x=VALUES[kind]), predicate(lambda x: seen.append(x) or True, "x", name="look"))
+    kept(rows_of(x=VALUES[kind]), predicate(lambda x: note(seen, x) or True, "x", name="look"))
     assert seen == VALUES[kind].to_pylist()
     assert [type(value) for value in seen] == [type(value) for value in VALUES[kind].to_pylist()]
 
@@ -183,9 +190,9 @@ def test_two_functions_of_one_column_see_the_same_values(kind: str) -> None:
     assert kept(
         batch,
         predicate(lambda i: i != 0, "i", name="not_first"),
-        predicate(lambda x, i: first.append(x) or i != 1, "x", "i", name="one"),
-        predicate(lambda x: second.append(x) or True, "x", name="two"),
-        predicate(lambda x: third.append(x) or True, "x", name="three"),
+        predicate(lambda x, i: note(first, x) or i != 1, "x", "i", name="one"),
+        predicate(lambda x: note(second, x) or True, "x", name="two"),
+        predicate(lambda x: note(third, x) or True, "x", name="three"),
     ) == [2]
     values = VALUES[kind].to_pylist()
     assert first == values[1:]
@@ -200,7 +207,7 @@ def test_in_profiling_functions_see_the_values_of_their_rows() -> None:
             (
                 predicate(lambda i: True, "i", name="front"),
                 predicate(lambda s, i: True, "s", "i", name="middle"),
-                predicate(lambda s, i: seen.append((i, s)) or s == "b", "s", "i", name="back"),
+                predicate(lambda s, i: note(seen, (i, s)) or s == "b", "s", "i", name="back"),
             )
         ),
         lambda: 0,
@@ -213,7 +220,7 @@ def test_in_profiling_functions_see_the_values_of_their_rows() -> None:
     assert profile.dropped[:, 2].tolist() == [True, False, True]
 
 
-def test_setup_is_called_once_and_its_value_comes_first():
+def test_setup_is_called_once_and_its_value_comes_first() -> None:
     made: list[str] = []
 
     def setup() -> set[int]:

@@ -16,7 +16,7 @@ from thalweg.kernels.stored_column import ArrowColumn
 @given(seed=st.integers(0, 2**32), nulls_first=st.integers(0, 12))
 def test_texts_with_many_nulls(seed: int, nulls_first: int) -> None:
     r = random.Random(seed)
-    column, held = ArrowColumn(pa.string()), {}
+    column, held = ArrowColumn(pa.string()), dict[int, str | None]()
     low = high = r.choice([0, 7])
     for step in range(25):
         empty = step < nulls_first or r.random() < 0.3

@@ -19,7 +19,8 @@ ROWS = pa.RecordBatch.from_pydict({"x": pa.array([1, None, 3])})
 
 def kept(answer: Any, batch: pa.RecordBatch = ROWS) -> list[int]:
     chain = FilterChain(FilterPlan((predicate(lambda x: answer, "x", name="p", vectorized=True),)), lambda: 0)
-    return chain.run(chain.columns(batch), (0,)).kept.tolist()
+    found: list[int] = chain.run(chain.columns(batch), (0,)).kept.tolist()
+    return found
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_anything_else_is_refused_with_its_type_or_length(answer: Any, words: li
     assert [word for word in words if word not in str(caught.value)] == []
 
 
-def test_it_gets_arrow_arrays_of_the_rows_still_alive():
+def test_it_gets_arrow_arrays_of_the_rows_still_alive() -> None:
     got: list[Any] = []
 
     def look(x: pa.Array, y: pa.Array) -> pa.Array:
@@ -92,7 +93,7 @@ def test_it_gets_arrow_arrays_of_the_rows_still_alive():
 
 
 @pytest.mark.parametrize("bad", [[], [0], [99], [31, 32, 64], list(range(100))], ids=str)
-def test_a_raising_predicate_is_called_until_its_rows_are_known(bad: list[int]):
+def test_a_raising_predicate_is_called_until_its_rows_are_known(bad: list[int]) -> None:
     calls: list[int] = []
 
     def picky(x: pa.Array) -> pa.Array:
@@ -113,7 +114,7 @@ def test_a_raising_predicate_is_called_until_its_rows_are_known(bad: list[int]):
         assert [str(error) for row in bad for _, error in done.unknown.raised_on(row)] == ["1 rows"] * len(bad)
 
 
-def test_a_slice_that_is_too_large_is_answered_in_parts():
+def test_a_slice_that_is_too_large_is_answered_in_parts() -> None:
     def small_only(x: pa.Array) -> pa.Array:
         if len(x) > 10:
             raise MemoryError
@@ -124,7 +125,7 @@ def test_a_slice_that_is_too_large_is_answered_in_parts():
     assert (done.kept.tolist(), done.failed.tolist(), done.unknown) == ([7], [], None)
 
 
-def test_a_wrong_answer_to_a_part_is_refused_too():
+def test_a_wrong_answer_to_a_part_is_refused_too() -> None:
     def odd(x: pa.Array) -> Any:
         if len(x) > 1:
             raise ValueError

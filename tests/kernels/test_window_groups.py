@@ -57,10 +57,9 @@ def test_late_rows_are_counted_and_in_no_window(case: Case, lateness: int, at_on
     with patch.object(window_groups, "EXPANDED_ROWS", at_once):
         for batch in case.batches:
             for tick in case.ticks[len(in_time) : len(in_time) + batch.num_rows]:
-                late = tick is not None and mark is not None and tick < mark
-                in_time.append(not late)
-                if late:
-                    most_late = max(most_late, mark - tick)
+                late_by = 0 if tick is None or mark is None else max(mark - tick, 0)
+                in_time.append(not late_by)
+                most_late = max(most_late, late_by)
                 if tick is not None:
                     latest = tick if latest is None else max(latest, tick)
             groups.add(batch)

@@ -45,7 +45,7 @@ class Model:
 
     def arrivals(self, count: int, disorder: int, ends_in: int) -> list[dict[str, Any]]:
         """Return rows that are not late."""
-        rows = []
+        rows: list[dict[str, Any]] = []
         for _ in range(count):
             self.latest += self.r.choice([0, 0, 1, 2])
             time = max(self.before, self.latest - self.r.randint(0, disorder))
@@ -316,7 +316,8 @@ def test_ends_beyond_the_largest_time_survive_a_snapshot() -> None:
 
 def test_many_small_chunks_are_added_and_removed_one_by_one() -> None:
     store = WindowStore(pa.schema([("k", pa.int64())]), [(0,)], window=10**6, snapshots=True)
-    batch, key = pa.record_batch({"k": [1]}), {(0,): np.array([1])}
+    batch = pa.record_batch({"k": [1]})
+    key: dict[tuple[int, ...], np.ndarray] = {(0,): np.array([1])}
     for time in range(3_000):
         store.insert(batch, key, np.array([time]))
         store.expire(time)

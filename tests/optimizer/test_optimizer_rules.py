@@ -28,6 +28,7 @@ from thalweg.plan.nodes import Fail, walk
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.sql.analysis import read_query
+from thalweg.stats import NOTHING_KNOWN
 
 
 def where(condition: str, *rules: Any) -> list[str]:
@@ -50,7 +51,7 @@ def test_optimize_is_the_list_and_nothing_else() -> None:
     query = read_query(JOINED + "p.a = q.a AND p.a > 1 + 1 AND p.b < 3", catalog(), {})
     plan = QueryPlan.of(query)
     for rule, _ in RULES:
-        plan = rule(plan)
+        plan = rule(plan, NOTHING_KNOWN)
     assert plan == optimize(query)
 
 

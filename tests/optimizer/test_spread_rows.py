@@ -49,7 +49,9 @@ def rates(p: float | None, q: float | None, r: float | None) -> Knowledge:
         (NOTHING_KNOWN, "", BY_A, ("r",)),
     ],
 )
-def test_the_fewest_rows_are_replicated(known, where: str, columns, replicated) -> None:
+def test_the_fewest_rows_are_replicated(
+    known: Knowledge, where: str, columns: tuple[tuple[str, str], ...], replicated: tuple[str, ...]
+) -> None:
     by = join_of(planned(CHAIN.format(where), known)).spread_by
     assert by is not None
     assert (by.columns, by.replicated) == (columns, replicated)
@@ -77,7 +79,7 @@ def test_the_join_has_the_class_and_the_trees_of_the_plan() -> None:
 @pytest.mark.parametrize(
     "parents", [(("q", "p"),), (("q", "r"), ("r", "q")), (("q", "p"), ("r", "p"))], ids=["parts", "circle", "no column"]
 )
-def test_a_tree_that_cannot_be_probed_is_refused(parents) -> None:
+def test_a_tree_that_cannot_be_probed_is_refused(parents: tuple[tuple[str, str], ...]) -> None:
     join = join_of(planned(CHAIN.format("")))
     with pytest.raises((AssertionError, PlanError), match=r"reaches every|wait for each other|no column in common"):
         join_graph(replace(join, probe_trees=(("p", parents),)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -72,7 +73,7 @@ def test_the_error_names_every_part_of_an_unconnected_graph() -> None:
 
 @settings(max_examples=200)
 @given(drawn=graphs(), order=st.randoms(use_true_random=False))
-def test_trees_of_any_graph(drawn: tuple[list[str], list[tuple[str, str, int]]], order) -> None:
+def test_trees_of_any_graph(drawn: tuple[list[str], list[tuple[str, str, int]]], order: Random) -> None:
     """Each stream is below one with which it shares its key, as near to the root as the graph allows. Every class is
     part of the key of an edge, or left to be checked."""
     aliases, edges = drawn

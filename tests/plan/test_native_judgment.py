@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ def raises(column: Any) -> bool:
 
 
 def test_java_compiles_what_is_held_to_compile(spark: SparkSession) -> None:
+    assert spark._jvm is not None
     compile_ = spark._jvm.java.util.regex.Pattern.compile
     r = random.Random(14)
     drawn = {"".join(r.choice(PIECES) for _ in range(r.randint(1, 8))) for _ in range(10_000)}
@@ -39,7 +41,7 @@ def test_java_compiles_what_is_held_to_compile(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("functions", [F, of_connect], ids=["classic", "connect"])
-def test_names_and_literals_hide_nothing(spark: SparkSession, functions) -> None:
+def test_names_and_literals_hide_nothing(spark: SparkSession, functions: ModuleType) -> None:
     """They are in the tree of a Column as they are, and its text is not looked at."""
     col, lit = functions.col, functions.lit
     for text in [*TEXTS[::2], "rlike(", "it's", "a, 'b'", "')", "lower(x)", "1 / x", "x', 'y"]:
@@ -60,7 +62,7 @@ def test_names_and_literals_hide_nothing(spark: SparkSession, functions) -> None
 
 
 @pytest.mark.parametrize("functions", [F, of_connect], ids=["classic", "connect"])
-def test_patterns_and_places_are_judged_by_their_literals(spark: SparkSession, functions) -> None:
+def test_patterns_and_places_are_judged_by_their_literals(spark: SparkSession, functions: ModuleType) -> None:
     s, p = functions.col("s"), functions.col("p")
     assert not any(map(raises, [
         s.rlike(r" 5\d\d "), s.like("%a\\%"), s.ilike("a%"), functions.split(s, ",") == p, s.substr(1, 2) == "a",

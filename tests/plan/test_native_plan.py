@@ -69,7 +69,7 @@ def test_names_are_unique_across_kinds_and_every_after_exists() -> None:
 def test_options_of_python_functions_are_refused() -> None:
     for wrong in ({"vectorized": True}, {"setup": dict}, {"profile": False}):
         with pytest.raises(PlanError, match="'large' is a Spark expression, which takes only name= and after="):
-            predicate(Column(SIZE), name="large", **wrong)  # type: ignore[call-overload]
+            predicate(Column(SIZE), name="large", **wrong)
     with pytest.raises(PlanError, match="takes only name= and after="):
         predicate(Column(SIZE), "size")  # type: ignore[call-overload]
     with pytest.raises(PlanError, match="non-empty string"):

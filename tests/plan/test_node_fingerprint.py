@@ -3,8 +3,10 @@ the fingerprint."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +26,7 @@ BEGIN = datetime(2026, 1, 1)
 def registered(session: Session, rng: np.random.Generator) -> Session:
     """Return a session with streams a and b of one schema, and three functions, of which one is declared safe."""
     for name in "ab":
-        rows = {"ts": [BEGIN + timedelta(seconds=n) for n in range(60)]}
+        rows: dict[str, Any] = {"ts": [BEGIN + timedelta(seconds=n) for n in range(60)]}
         rows |= {column: rng.integers(0, 6, 60) for column in COLUMNS}
         session.stream(name, pa.table(rows), time="ts")
     session.function("odd", lambda x: x % 2 == 1, "boolean")
@@ -153,8 +155,8 @@ def test_random_queries_with_one_fingerprint_give_the_same_rows() -> None:
     assert len(found) < same, "some came twice"
 
 
-def test_two_closures_of_one_factory_differ():
-    def above(least: int):
+def test_two_closures_of_one_factory_differ() -> None:
+    def above(least: int) -> Callable[[int], bool]:
         return lambda x: x > least
 
     session = registered(tw.session(), np.random.default_rng(1))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -24,7 +25,7 @@ def test_the_start_is_the_first_valid_order_by_the_written_order(pipeline: Pipel
 
 
 @given(pipelines(most=5), st.randoms(use_true_random=False))
-def test_an_order_is_respected_if_every_guard_comes_first(pipeline: Pipeline, random) -> None:
+def test_an_order_is_respected_if_every_guard_comes_first(pipeline: Pipeline, random: Random) -> None:
     n = len(pipeline)
     order = list(range(n))
     random.shuffle(order)

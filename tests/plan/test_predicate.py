@@ -74,7 +74,7 @@ def test_a_spark_column_is_refused_like_any_other_object() -> None:
             return "Column<'line'>"
 
     with pytest.raises(PlanError, match="by name, not as Column<'line'>"):
-        predicate(is_suspicious, Column())  # type: ignore[arg-type]
+        predicate(is_suspicious, Column())  # type: ignore[call-overload]
 
 
 def test_after_takes_predicates_and_functions() -> None:
@@ -83,7 +83,7 @@ def test_after_takes_predicates_and_functions() -> None:
     assert predicate(len, "line", after=[guard, is_suspicious, "c"]).after == ("attack", "is_suspicious", "c")
 
 
-def test_arguments_are_counted_only_if_the_signature_is_certain():
+def test_arguments_are_counted_only_if_the_signature_is_certain() -> None:
     @functools.wraps(is_suspicious)
     def decorated(*values: Any) -> bool:
         return True
@@ -93,7 +93,7 @@ def test_arguments_are_counted_only_if_the_signature_is_certain():
     assert predicate(decorated, "line", "size").columns == ("line", "size")
 
 
-def test_a_spark_udf_is_refused_with_the_remedy():
+def test_a_spark_udf_is_refused_with_the_remedy() -> None:
     def udf(line: str) -> bool:
         return True
 

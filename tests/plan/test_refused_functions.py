@@ -6,6 +6,7 @@ import asyncio
 import functools
 import re
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -69,19 +70,19 @@ REFUSED = [
 
 @pytest.mark.parametrize("vectorized", [False, True])
 @pytest.mark.parametrize(("func", "why"), REFUSED)
-def test_functions_that_give_no_value_are_refused_at_once(func, why, vectorized: bool) -> None:
+def test_functions_that_give_no_value_are_refused_at_once(func: Callable[..., Any], why: str, vectorized: bool) -> None:
     with pytest.raises(tw.PlanError, match=f"^predicate 'p' {why}: a call returns"):
         tw.predicate(func, "id", name="p", vectorized=vectorized)
 
 
 @pytest.mark.parametrize(("func", "why"), REFUSED)
-def test_so_are_setups(func, why) -> None:
+def test_so_are_setups(func: Callable[..., Any], why: str) -> None:
     with pytest.raises(tw.PlanError, match=f"^predicate 'p': its setup {why}: a call returns"):
         tw.predicate(lambda model, x: True, "id", name="p", setup=func)
 
 
 @pytest.mark.parametrize(("func", "why"), REFUSED)
-def test_so_are_functions_of_queries(func, why) -> None:
+def test_so_are_functions_of_queries(func: Callable[..., Any], why: str) -> None:
     with pytest.raises(tw.PlanError, match=f"^function 'looks_up' {why}: a call returns"):
         tw.session().function("looks_up", func, "boolean")
 
@@ -118,7 +119,7 @@ async def below_ten(x: int) -> bool:
         lambda x: {"a": tw} if x < 10 else None, lambda x: tw.filters if x < 10 else None, lambda x: float(x < 10),
     ],
 )  # fmt: skip
-def test_what_is_true_in_python_counts_as_true(func) -> None:
+def test_what_is_true_in_python_counts_as_true(func: Callable[..., Any]) -> None:
     assert kept(func) == list(range(10))
 
 
@@ -135,11 +136,14 @@ class Promise:
         return iter([])
 
 
-RETURNED = {
+RETURNED: dict[str, tuple[Callable[[], Any], str]] = {
     "a coroutine": (coroutine, "coroutine for a row, which is always true"),
     "an awaitable": (Promise, "Promise for a row, which is always true"),
     "an async generator": (yields_async, "async_generator for a row, which is always true"),
-    "a generator": (lambda: (n for n in []), "generator for a row, which is always true, even if it yields nothing"),
+    "a generator": (
+        lambda: (n for n in list[int]()),
+        "generator for a row, which is always true, even if it yields nothing",
+    ),
     "a filter": (lambda: filter(None, []), "filter for a row, which is always true"),
     "matches": (lambda: re.finditer("a", "b"), "callable_iterator for a row, which is always true"),
     "NotImplemented": (lambda: NotImplemented, "NotImplementedType for a row, which is not a truth value; return True"),
@@ -154,7 +158,7 @@ RETURNED = {
 @pytest.mark.parametrize("on_error", ["raise", "dead-letter"])
 @pytest.mark.parametrize("first", [0, 50])
 @pytest.mark.parametrize("what", RETURNED)
-def test_what_is_no_truth_value_is_refused_also_in_later_rows(what, first: int, on_error: str) -> None:
+def test_what_is_no_truth_value_is_refused_also_in_later_rows(what: str, first: int, on_error: str) -> None:
     made, message = RETURNED[what]
     keep = tw.filters(tw.predicate(lambda x: made() if x >= first else None, "id", name="p"), on_error=on_error)
     with warnings.catch_warnings():

@@ -28,7 +28,7 @@ _TIMES = [
     "2026-12-31 23:59:59", "1582-10-15 00:00:00", "2000-01-03 00:00:00", "1969-12-28 12:00:00", "2038-01-19 03:14:08",
     "0001-01-01 00:00:00", None,
 ]  # fmt: skip
-_NTZ = [t and datetime.fromisoformat(t) for t in _TIMES]
+_NTZ = [None if t is None else datetime.fromisoformat(t) for t in _TIMES]
 _D = Decimal
 TABLE = pa.table({
     "id": pa.array(range(12), pa.int32()),
@@ -159,7 +159,8 @@ def alike(one: Any, other: Any) -> bool:
 def python_values(values: pa.Array) -> list[Any]:
     """Return Python values, with times as numbers, because Python's end with the year 1."""
     is_time = pa.types.is_timestamp(values.type) or pa.types.is_duration(values.type)
-    return (values.cast(pa.int64()) if is_time else _days(values)).to_pylist()
+    found: list[Any] = (values.cast(pa.int64()) if is_time else _days(values)).to_pylist()
+    return found
 
 
 def _days(values: pa.Array) -> pa.Array:

@@ -13,7 +13,7 @@ import pytest
 
 from thalweg.errors import ExpressionError
 from thalweg.kernels.expressions import evaluate
-from thalweg.plan.expression import Ref, Value, call
+from thalweg.plan.expression import Bound, Ref, Value, call
 from thalweg.plan.functions import typed
 
 ROWS = 3000
@@ -67,7 +67,7 @@ ASKED: dict[str, tuple[tuple[Ref, ...], Callable[..., Any]]] = {
 def test_texts_are_pythons(asked: str, encoding: str) -> None:
     """Also for a slice that begins and ends within the array, so that its bytes do not begin at 0."""
     refs, python = ASKED[asked]
-    columns = {ref: pa.array(DATA[ref.column], ref.type) for ref in refs}
+    columns: dict[Ref | Bound, pa.Array] = {ref: pa.array(DATA[ref.column], ref.type) for ref in refs}
     columns = {ref: ENCODINGS[encoding](array) if ref.type == TEXT else array for ref, array in columns.items()}
     expected = [None if None in row else python(*row) for row in zip(*(DATA[ref.column] for ref in refs), strict=True)]
     expression = typed(asked.split()[0], refs, print)
@@ -78,8 +78,12 @@ def test_texts_are_pythons(asked: str, encoding: str) -> None:
 
 
 def test_one_text_or_one_needle_for_all() -> None:
+    def column(ref: Ref | Bound) -> pa.Array:
+        assert isinstance(ref, Ref)
+        return pa.array(DATA[ref.column])
+
     for text, needle in ((Value("aß日aß", TEXT), U), (S, Value("ß", TEXT)), (S, Value("", TEXT))):
-        made = evaluate(typed("instr", (text, needle), print), lambda ref: pa.array(DATA[ref.column]), ROWS, {})
+        made = evaluate(typed("instr", (text, needle), print), column, ROWS, {})
         pairs = zip(*(DATA[x.column] if isinstance(x, Ref) else [x.value] * ROWS for x in (text, needle)), strict=True)
         assert made.to_pylist() == [None if None in pair else pair[0].find(pair[1]) + 1 for pair in pairs]
 
@@ -88,7 +92,11 @@ def test_bytes_under_a_null_may_be_anything() -> None:
     """These bytes need not be text: here they are the start of a character, at the end of all bytes."""
     offsets, data = np.array([0, 2, 4, 5], np.int32), "éé".encode() + b"\xf0"
     broken = pa.StringArray.from_buffers(3, pa.py_buffer(offsets), pa.py_buffer(data), pa.py_buffer(b"\x03"))
-    columns = {S: broken, U: pa.array(["é", "", "é"]), PLACE: pa.array([1, -1, 1], pa.int32())}
+    columns: dict[Ref | Bound, pa.Array] = {
+        S: broken,
+        U: pa.array(["é", "", "é"]),
+        PLACE: pa.array([1, -1, 1], pa.int32()),
+    }
     for name, refs, expected in [
         ("upper", (S,), ["É", "É", None]),
         ("lower", (S,), ["é", "é", None]),
@@ -104,7 +112,11 @@ def test_bytes_under_a_null_may_be_anything() -> None:
 
 
 def test_more_text_than_an_array_holds_is_refused() -> None:
-    columns = {S: pa.array(["a" * 50_000]), U: pa.array(["a"]), P: pa.array(["b" * 50_000])}
+    columns: dict[Ref | Bound, pa.Array] = {
+        S: pa.array(["a" * 50_000]),
+        U: pa.array(["a"]),
+        P: pa.array(["b" * 50_000]),
+    }
     with pytest.raises(ExpressionError, match=r"have 2500000000 bytes .* make batches smaller"):
         evaluate(typed("replace", (S, U, P), print), columns.__getitem__, 1, {})
 

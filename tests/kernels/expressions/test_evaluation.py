@@ -110,7 +110,8 @@ def test_times_of_all_units_and_zones(unit: str, zone: str | None) -> None:
     ref = Ref("s", "ts", kind)
 
     def asked(name: str) -> list[Any]:
-        return evaluate(typed(name, [ref], print), lambda _: given, 2, {}).to_pylist()
+        found: list[Any] = evaluate(typed(name, [ref], print), lambda _: given, 2, {}).to_pylist()
+        return found
 
     for name in ("year", "month", "day", "hour", "minute", "second"):
         assert asked(name) == [getattr(m, name) for m in moments]

@@ -78,7 +78,7 @@ def there(spark: SparkSession, function: str, patterns: Sequence[Sequence[str]])
         return F.transform(texts, lambda text: F.call_function(function, text, F.col("p"), *map(F.lit, escape)))
 
     number = pa.array([escapes.index(tuple(pattern[1:])) for pattern in patterns])
-    made = F
+    made: Any = F
     for n, escape in enumerate(escapes):
         made = made.when(F.col("e") == n, found(escape))
     rows = spark.createDataFrame(pa.table({"n": range(len(given)), "p": given, "e": number})).select(

@@ -241,7 +241,8 @@ def test_same_as_spark(spark: SparkSession) -> None:
 
 def test_writer_writes_every_function() -> None:
     """A function that is never written is never compared."""
-    from thalweg.kernels.expressions.evaluation import BRANCHES, KERNELS
+    from thalweg.kernels.expressions.branches import BRANCHES
+    from thalweg.kernels.expressions.evaluation import KERNELS
     from thalweg.plan.expression import Call, walk
 
     writer = Writer(random.Random(1))

@@ -14,11 +14,11 @@ from pyspark import cloudpickle
 
 from thalweg.errors import FunctionError, PredicateError
 from thalweg.kernels.expressions import Evaluation, VectorizedCondition, evaluate
-from thalweg.plan.expression import Expression, Ref, UserCall, Value, call
+from thalweg.plan.expression import Bound, Expression, Ref, UserCall, Value, call
 from thalweg.plan.relation import UserFunction
 
 X, S = Ref("s", "x", pa.int64()), Ref("s", "name", pa.string())
-DATA = {X: pa.array([1, None, -3, 4]), S: pa.array(["a", "b", None, "d"])}
+DATA: dict[Ref | Bound, pa.Array] = {X: pa.array([1, None, -3, 4]), S: pa.array(["a", "b", None, "d"])}
 HALF_KINDS: list[tuple[str, Callable[[Any], Any]]] = [
     ("arrow", lambda x: pc.divide(x.cast(pa.float64()), 2.0)),
     ("chunked", lambda x: pa.chunked_array([pc.divide(x.cast(pa.float64()), 2.0)])),
@@ -30,7 +30,8 @@ HALF_KINDS: list[tuple[str, Callable[[Any], Any]]] = [
 def asked(function: UserFunction, *arguments: Expression) -> list[Any]:
     """Return the results of a function on the data."""
     expression = UserCall(function.name, arguments, function.returns)
-    return evaluate(expression, DATA.__getitem__, 4, {function.name.lower(): function}).to_pylist()
+    found: list[Any] = evaluate(expression, DATA.__getitem__, 4, {function.name.lower(): function}).to_pylist()
+    return found
 
 
 def test_row_functions_get_python_values() -> None:
@@ -112,7 +113,7 @@ def test_branches_call_functions_only_on_rows_that_reach_them() -> None:
 
 def test_what_the_function_raises_is_the_cause() -> None:
     with pytest.raises(FunctionError, match=r"'f' raised KeyError: 'gone' .*given 1; make it return None") as caught:
-        asked(UserFunction("f", lambda x: {}["gone"], pa.int64()), X)
+        asked(UserFunction("f", lambda x: dict[str, int]()["gone"], pa.int64()), X)
     assert isinstance(caught.value.__cause__, KeyError)
 
 
@@ -126,7 +127,7 @@ def test_conditions_travel_with_their_functions() -> None:
     expected = [False, False, False, True]
     assert condition(DATA[S], DATA[X]).to_pylist() == expected
     for _ in range(2):  # before and after it was called
-        condition = cloudpickle.loads(cloudpickle.dumps(condition))
+        condition = cloudpickle.loads(cloudpickle.dumps(condition))  # type: ignore[no-untyped-call]
         assert condition(DATA[S], DATA[X]).to_pylist() == expected
     assert list(Evaluation(UserCall("big", (X,), pa.bool_()), functions).functions) == ["big"]
 
