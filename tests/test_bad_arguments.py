@@ -132,9 +132,9 @@ def test_a_predicate_that_raises_is_named_with_the_remedy() -> None:
     assert all(word in message for word in ("'parse'", "ValueError", "line", "after="))
 
 
-def test_the_message_names_the_users_own_line():
+def test_the_message_names_the_users_own_line() -> None:
     def helper(text: str) -> int:
-        return json.loads(text)["size"]
+        return int(json.loads(text)["size"])
 
     at = f"(test_bad_arguments.py:{helper.__code__.co_firstlineno + 1} in helper)"
     keep = tw.filters(tw.predicate(lambda line: helper(line) > 1, "line", name="parse"))
@@ -161,7 +161,7 @@ def test_a_row_function_called_with_arrays_is_told_why() -> None:
 def test_predicates_in_a_list_are_to_be_unpacked() -> None:
     some = [tw.predicate(len, "line")]
     for given in (some, iter(some)):
-        assert "tw.filters(*predicates)" in said(lambda given=given: tw.filters(given))  # type: ignore[arg-type]
+        assert "tw.filters(*predicates)" in said(lambda given=given: tw.filters(given))
 
 
 def test_a_field_of_a_struct_is_not_a_missing_column() -> None:

@@ -46,7 +46,7 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     site_packages = Path(python(executable, "import sysconfig; print(sysconfig.get_path('purelib'))"))
     for dist in core_distributions():
         for top in {file.parts[0] for file in dist.files or ()} - {"..", "__pycache__"}:
-            (site_packages / top).symlink_to(dist.locate_file(top))
+            (site_packages / top).symlink_to(str(dist.locate_file(top)))
     (site_packages / "thalweg").symlink_to(SRC / "thalweg")
     return executable
 

@@ -11,12 +11,13 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
 import thalweg as tw
-from thalweg.adapt import make_policy
+from thalweg.adapt import ProfileSettings, make_policy
 from thalweg.cli import app
 from thalweg.deprecated import RENAMED, current_arguments, current_name, old_names
 from thalweg.events import Observed, from_json, read
@@ -110,7 +111,7 @@ def test_a_policy_in_a_record_must_still_be_a_text() -> None:
 
 
 def test_a_snapshot_with_the_old_name_is_taken_silently() -> None:
-    policy = make_policy("static", Pipeline(("a", "b", "c")), None, None)
+    policy = make_policy("static", Pipeline(("a", "b", "c")), None, np.random.default_rng(1))
     with warnings.catch_warnings(action="error"):
         policy.restore({"policy": "written", "order": [2, 0, 1]})
     assert policy.order == (2, 0, 1)
@@ -129,9 +130,14 @@ def test_the_command_line_shows_the_warning() -> None:
     assert done.stderr.endswith("static\n")
 
 
+def profile_window(settings: FilterSettings | JoinSettings) -> int:
+    assert isinstance(settings.profile, ProfileSettings)
+    return settings.profile.profile_window
+
+
 def remembered(keep: tw.Filters) -> int:
     """The profile window that applies now."""
-    return FilterSettings.in_force(keep._given).profile.profile_window
+    return profile_window(FilterSettings.in_force(keep._given))
 
 
 def test_the_old_argument_of_filters_warns_once() -> None:
@@ -181,9 +187,9 @@ def test_the_old_name_of_a_setting_in_the_environment(monkeypatch: pytest.Monkey
 def test_the_old_name_of_a_setting_in_sparks_configuration() -> None:
     conf = {"spark.thalweg.window": "7"}
     with pytest.warns(DeprecationWarning, match="spark.thalweg.window is deprecated: use spark.thalweg.profile_window"):
-        assert FilterSettings.resolve({}, conf.get).profile.profile_window == 7
+        assert profile_window(FilterSettings.resolve({}, conf.get)) == 7
     with pytest.warns(DeprecationWarning, match="profile_window"):  # a join's probes have a profile window, too
-        assert JoinSettings.resolve({}, conf.get).profile.profile_window == 7
+        assert profile_window(JoinSettings.resolve({}, conf.get)) == 7
     with (
         pytest.warns(DeprecationWarning, match="window"),
         pytest.raises(tw.PlanError, match=r"^spark\.thalweg\.window='x'"),
@@ -191,7 +197,7 @@ def test_the_old_name_of_a_setting_in_sparks_configuration() -> None:
         FilterSettings.resolve({}, {"spark.thalweg.window": "x"}.get)
     with pytest.warns(DeprecationWarning, match="window"):  # Spark's comes first, by whatever name
         found = FilterSettings.resolve({}, conf.get, {"THALWEG_PROFILE_WINDOW": "8"})
-    assert found.profile.profile_window == 7
+    assert profile_window(found) == 7
     assert unknown_settings(["spark.thalweg.window"], {"THALWEG_WINDOW": "7"}) == []
 
 

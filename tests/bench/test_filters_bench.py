@@ -63,7 +63,10 @@ def test_real_data_is_measured_where_it_is(
     """A stand-in with the columns of the original: the predicates run on it, and it is judged."""
     rng = np.random.default_rng(1)
     rows = 5_000
-    rate = lambda: pa.array(rng.random(rows), pa.float32())  # noqa: E731
+
+    def rate() -> pa.Array:
+        return pa.array(rng.random(rows), pa.float32())
+
     table = pa.table(
         {
             "protocol_type": pa.array(rng.choice(["tcp", "udp", "icmp"], rows)),

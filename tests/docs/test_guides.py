@@ -51,7 +51,7 @@ def test_the_page_on_policies(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("page", GUIDES)
-def test_a_guide_begins_with_its_readers_and_the_glossary(page) -> None:
+def test_a_guide_begins_with_its_readers_and_the_glossary(page: str) -> None:
     opening = text_of(page).splitlines()[2:5]
     assert opening[0].startswith("For ")
     assert "(glossary.md)" in "\n".join(opening)
@@ -72,7 +72,7 @@ def headings(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_to_a_heading_leads_to_one(page) -> None:
+def test_every_link_to_a_heading_leads_to_one(page: Path) -> None:
     for file, anchor in re.findall(r"\]\(([\w./-]*\.md)?#([\w-]+)\)", page.read_text(encoding="utf-8")):
         target = page.parent / file if file else page
         assert anchor in headings(target), f"{page.name} links to {file}#{anchor}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -16,7 +17,7 @@ def test_the_example_prints_what_the_readme_says(spark: SparkSession, capsys: py
     codes = re.findall(r"```python\n(.*?)```", text, flags=re.S)
     prints = re.findall(r"\nprints\n\n```\n(.*?)```", text, flags=re.S)
     assert len(codes) == len(prints) == 3
-    ran = []
+    ran: list[dict[str, Any]] = []
     for code, printed in zip(codes, prints, strict=True):
         ran.append({"__name__": "__main__"})
         exec(compile(code, "README.md", "exec"), ran[-1])

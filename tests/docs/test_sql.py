@@ -54,7 +54,7 @@ def ours(session: tw.Session, expression: str) -> Any:
 
 
 @pytest.mark.parametrize(("expression", "here", "there"), DIFFERENCES)
-def test_duckdb_differs_as_the_page_says(expression, here, there) -> None:
+def test_duckdb_differs_as_the_page_says(expression: str, here: str, there: str) -> None:
     session = tw.session()
     session.stream("r", ROW, time="ts")
     if here == "an error":

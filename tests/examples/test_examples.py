@@ -160,7 +160,7 @@ def test_log_filtering_reads_real_lines() -> None:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_readme_shows_what_is_printed(name, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_readme_shows_what_is_printed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What is measured is left out: the report."""
     readme = (ROOT / "examples" / name / "README.md").read_text(encoding="utf-8")
     example(name).main()

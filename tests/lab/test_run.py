@@ -14,6 +14,7 @@ from thalweg import PlanError
 from thalweg.cli import app
 from thalweg.errors import ThalwegError
 from thalweg.lab import PAPERS, Bars, Experiment, Figure, Number, Outcome, Paper, Series, Statement, main, run
+from thalweg.lab.experiment import Track
 from thalweg.lab.figure import save
 from thalweg.lab.run import chosen, known
 
@@ -39,11 +40,11 @@ def paper(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     """A paper with two experiments that return the numbers set here."""
     numbers = {"first": 2.0, "second": 1.0}
 
-    def first(quick, track) -> Outcome:
+    def first(quick: bool, track: Track) -> Outcome:
         (value,) = track([numbers["first"]])
         return Outcome([Number("a claim", "2 n", 2.0, exact=True).judge(value)], (FIGURE,))
 
-    def second(quick, track) -> Outcome:
+    def second(quick: bool, track: Track) -> Outcome:
         claim = Statement[float](
             "it grows", "section 3", lambda r: r > 1, lambda r: f"{r} [times] | more", "we are small"
         )
@@ -57,19 +58,19 @@ def paper(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     return numbers
 
 
-def test_a_claim_that_does_not_hold_is_a_finding(paper, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_claim_that_does_not_hold_is_a_finding(paper: dict[str, float], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["toy"], quick=True) == 0
     printed = capsys.readouterr().out
     assert all(word in printed for word in ("a claim", "2 n", "it grows", "1.0 [times] | more", "no", "we are small"))
 
 
-def test_one_that_must_hold_fails_the_command(paper, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_that_must_hold_fails_the_command(paper: dict[str, float], capsys: pytest.CaptureFixture[str]) -> None:
     paper["first"] = 3.0
     assert main(["toy"], quick=True) == 1
     assert "NO" in capsys.readouterr().out
 
 
-def test_the_page_holds_claims_verdicts_reasons_and_figures(paper, tmp_path: Path) -> None:
+def test_the_page_holds_claims_verdicts_reasons_and_figures(paper: dict[str, float], tmp_path: Path) -> None:
     main(["toy"], quick=True, out=tmp_path)
     page = (tmp_path / "toy.md").read_text()
     assert "1 of 2 claims hold here" in page
@@ -81,7 +82,7 @@ def test_the_page_holds_claims_verdicts_reasons_and_figures(paper, tmp_path: Pat
     assert size_of_png(tmp_path / "toy" / "figure-1.png") == (640, 380)
 
 
-def test_one_experiment_run_again_leaves_the_others_on_the_page(paper, tmp_path: Path) -> None:
+def test_one_experiment_run_again_leaves_the_others_on_the_page(paper: dict[str, float], tmp_path: Path) -> None:
     main(["toy"], quick=True, out=tmp_path)
     paper["second"] = 5.0
     main(["toy/second"], quick=False, out=tmp_path)
@@ -92,14 +93,14 @@ def test_one_experiment_run_again_leaves_the_others_on_the_page(paper, tmp_path:
     assert page.index("## first") < page.index("## second")
 
 
-def test_a_record_of_something_else_is_refused(paper, tmp_path: Path) -> None:
+def test_a_record_of_something_else_is_refused(paper: dict[str, float], tmp_path: Path) -> None:
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy" / "findings.json").write_text(json.dumps({"first": 1}))
     with pytest.raises(ThalwegError, match=r"findings\.json is not a file that `thalweg lab` wrote"):
         main(["toy"], quick=True, out=tmp_path)
 
 
-def test_the_command_line(paper, tmp_path: Path) -> None:
+def test_the_command_line(paper: dict[str, float], tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["lab", "toy/first", "--quick", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert "toy/first: the first" in done.output
@@ -107,13 +108,15 @@ def test_the_command_line(paper, tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["lab", "toy/frist"]).exit_code == 2
 
 
-def test_no_progress_bar_is_drawn_without_a_terminal(paper) -> None:
+def test_no_progress_bar_is_drawn_without_a_terminal(paper: dict[str, float]) -> None:
     done = CliRunner().invoke(app, ["lab", "toy", "--quick"])
     assert "experiments" not in done.output
     assert "\x1b" not in done.output
 
 
-def test_without_matplotlib_the_error_names_the_extra(paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_matplotlib_the_error_names_the_extra(
+    paper: dict[str, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     done = CliRunner().invoke(app, ["lab", "toy", "--quick", "--out", str(tmp_path)])
     assert done.exit_code == 1
@@ -138,7 +141,7 @@ def test_figures_of_every_kind_are_drawn(tmp_path: Path) -> None:
         assert size_of_png(path) == (640, 380)
 
 
-def test_run_yields_each_experiment_as_soon_as_it_is_finished(paper) -> None:
+def test_run_yields_each_experiment_as_soon_as_it_is_finished(paper: dict[str, float]) -> None:
     ran = run(["toy"], quick=True)
     assert next(ran).name == "toy/first"
     assert next(ran).experiment.title == "2"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -73,7 +75,7 @@ def reports(draw: st.DrawFn) -> list[Observed]:
                 evaluated_in_force=(draw(counts), draw(counts)), passed_in_force=(draw(counts), draw(counts)),
             )
         )  # fmt: skip
-    return sorted(told, key=lambda record: record.batch)
+    return sorted(told, key=lambda record: record.batch or 0)
 
 
 @given(reports())
@@ -87,6 +89,7 @@ def test_work_since_the_last_switch_of_each_worker_counts(told: list[Observed]) 
             default=0,
         )
         for record in mine[begin:] if mine[-1].order == present else ():
+            assert record.rows_in_force is not None
             numbers = (record.rows_in_force, *record.evaluated_in_force, *record.passed_in_force)
             expected = [a + b for a, b in zip(expected, numbers, strict=True)]
     now = fold(told).sections[0].in_force
@@ -95,25 +98,25 @@ def test_work_since_the_last_switch_of_each_worker_counts(told: list[Observed]) 
 
 def test_old_micro_batches_kept_as_a_sum_count_too() -> None:
     batches = 3 * LATEST_BATCHES
-    counters = {"rows_in_force": 10, "evaluated_in_force": (10, 4), "passed_in_force": (4, 1)}
+    counters: dict[str, Any] = {"rows_in_force": 10, "evaluated_in_force": (10, 4), "passed_in_force": (4, 1)}
     told = [observed(kind="stream", batch=k, switched=k == 5, **counters) for k in range(batches)]
     assert fold(told).sections[0].in_force.rows == 10 * (batches - 5)
 
 
 def test_a_worker_that_goes_back_to_an_order_begins_again() -> None:
-    counters = {"rows_in_force": 10, "evaluated_in_force": (10, 4), "passed_in_force": (4, 1)}
+    counters: dict[str, Any] = {"rows_in_force": 10, "evaluated_in_force": (10, 4), "passed_in_force": (4, 1)}
     there, back = observed(**counters), observed(order=("a", "b"), switched=True, **counters)
     (section,) = fold([there, there, back, replace(there, switched=True)]).sections
     assert section.in_force.rows == 10
 
 
-def test_a_run_tells_the_rates_after_its_last_switch(tmp_path: Path):
+def test_a_run_tells_the_rates_after_its_last_switch(tmp_path: Path) -> None:
     """`rare` passes 1 % of all rows; after `even`, which is clearly more expensive, it passed 2 %. On a busy machine it
     may look more expensive for a while, and the order changes more than once."""
     values = list(range(200_000))
 
-    def multiple(k):
-        def test(x):
+    def multiple(k: int) -> Callable[[pa.Array], pa.Array]:
+        def test(x: pa.Array) -> pa.Array:
             for _ in range(20 if k == 2 else 1):
                 found = pc.equal(pc.subtract(x, pc.multiply(pc.divide(x, k), k)), 0)
             return found
@@ -145,7 +148,7 @@ def test_a_run_tells_the_rates_after_its_last_switch(tmp_path: Path):
 
 def test_a_join_reports_the_rates_of_the_most_common_order() -> None:
     tally = JoinTally()
-    now = {"order": ("c", "b"), "switched": True, "rows_in_force": 10, "evaluated_in_force": (2, 10),
+    now: dict[str, Any] = {"order": ("c", "b"), "switched": True, "rows_in_force": 10, "evaluated_in_force": (2, 10),
            "passed_in_force": (1, 2)}  # fmt: skip
     for record in (
         joined(bucket=0), join_verdict(), joined(bucket=0, batch=1, **now), joined(bucket=1, **now),

@@ -164,7 +164,7 @@ def test_lengths_that_are_no_text(window: Any) -> None:
     assert "without rows for 90 s" in text
 
 
-def test_what_a_join_was_made_with_is_reported(monkeypatch: pytest.MonkeyPatch):
+def test_what_a_join_was_made_with_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without Spark: only the layout is asked of it."""
     joins = pytest.importorskip("thalweg.runtime.spark.joins")
     attach = pytest.importorskip("thalweg.runtime.spark.joins.attach")

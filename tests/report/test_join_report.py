@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -41,7 +42,7 @@ def streams(draw: st.DrawFn) -> list[JoinObserved]:
     for batch in range(draw(st.integers(1, 2 * LATEST_BATCHES))):
         for bucket in draw(st.lists(st.integers(0, 3), min_size=1, max_size=4, unique=True)):
             for stream, others in OTHERS.items():
-                changes = {name: draw(counts) for name in SUMS} if batch < 3 else {}
+                changes: dict[str, Any] = {name: draw(counts) for name in SUMS} if batch < 3 else {}
                 changes |= {name: (draw(counts), draw(counts)) for name in SUMS_BY_OTHER} if batch < 3 else {}
                 changes |= {"window_rows": draw(counts), "state_bytes": draw(counts), "most_rows": draw(counts)}
                 changes |= {"most_late": draw(counts), "most_matches": draw(counts)}
@@ -188,14 +189,14 @@ def test_a_table_is_reported_by_every_bucket_and_not_summed() -> None:
     assert report.to_dict()["sections"][0]["tables"]["c"]["rows"] == 9
 
 
-def _values(record: JoinObserved) -> dict:
+def _values(record: JoinObserved) -> dict[str, Any]:
     return {name: getattr(record, name) for name in record.__slots__}
 
 
 def told(start: int, batch: int, rows: int) -> list[Record]:
     """By two buckets of a query's start."""
     run = f"q run {start} chain c{start}"
-    of = {"batch": batch, "query": "q", "start": str(start)}
+    of: dict[str, Any] = {"batch": batch, "query": "q", "start": str(start)}
     return [
         verdict(run, reason=str(rows), **of),
         *(joined(run, "a", bucket, rows=rows, window_rows=rows, **of) for bucket in range(2)),

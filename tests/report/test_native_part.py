@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,8 +16,8 @@ from thalweg.report import fold
 EVIL = "<script>alert('&')</script>"
 
 
-def native(run: str = "r", chain: tuple[str, ...] = ("a", "b"), **changes) -> NativeObserved:
-    values = {
+def native(run: str = "r", chain: tuple[str, ...] = ("a", "b"), **changes: Any) -> NativeObserved:
+    values: dict[str, Any] = {
         "run": run, "kind": "batch", "batch": None, "policy": "a-greedy", "chain": chain,
         "predicates": ("json", "size > 3"), "fingerprint": "f", "kinds": ("JSON", "comparison"), "costs": (100.0, 1.0),
         "before": ("json", "size > 3"), "order": ("size > 3", "json"), "reason": "cheap kinds of expression first",
@@ -26,7 +27,7 @@ def native(run: str = "r", chain: tuple[str, ...] = ("a", "b"), **changes) -> Na
 
 
 @given(native_records())
-def test_it_can_be_shown_in_every_form_and_sums_what_was_sampled(records: list[Record]) -> None:
+def test_it_can_be_shown_in_every_form_and_sums_what_was_sampled(records: list[NativeObserved]) -> None:
     report = fold(records)
     (section,) = report.sections
     assert section.native is not None

@@ -45,8 +45,8 @@ def test_every_micro_batch_counts_once_as_it_was_the_last_time(
                 tally.add(record)
     report = tally.report()
     expected: dict[tuple[str, int], list[int]] = {}
-    for (query, _), (start, rows) in last.items():
-        expected.setdefault((query, start), []).append(rows)
+    for (query, _), (start, count) in last.items():
+        expected.setdefault((query, start), []).append(count)
     assert len(report.sections) == len(expected) * chains, "a start of which nothing counts has no section"
     for (query, start), rows in expected.items():
         found = [s for s in report.sections if s.run.startswith(f"{query} run {start} ")]

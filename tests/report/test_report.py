@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -20,8 +21,8 @@ from thalweg.report.section import LATEST_SWITCHES
 from thalweg.report.tally import MOST_SECTIONS
 
 
-def observed(run: str = "r", **changes) -> Observed:
-    values = {
+def observed(run: str = "r", **changes: Any) -> Observed:
+    values: dict[str, Any] = {
         "run": run, "kind": "local", "batch": None, "worker": "w", "policy": "a-greedy", "predicates": ("a", "b"),
         "order": ("b", "a"), "rows": 1000, "kept": 100, "evaluated": (200, 1000), "passed": (100, 200),
         "busy_ns": (10, 20), "cost_ns": (250.0, None), "profiled": (30, 0), "profile_busy_ns": (5, 0),
@@ -171,7 +172,7 @@ class Page(HTMLParser):
         self.close()
         assert self.open == []
 
-    def handle_starttag(self, tag: str, attrs) -> None:
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
         if tag != "br":  # has no end
             self.open.append(tag)
@@ -221,6 +222,7 @@ def test_a_report_does_not_change_while_it_is_read() -> None:
 
 
 def keep_everything(path: Path, policy: str = "a-greedy") -> tw.Filters:
+    more: dict[str, Any] = {"p": 0.5} if "p" in takes(policy) else {}
     return tw.filters(
         tw.predicate(lambda x: x % 2 == 0, "x", name="even"),
         tw.predicate(lambda x: x < 100, "x", name="small"),
@@ -228,7 +230,7 @@ def keep_everything(path: Path, policy: str = "a-greedy") -> tw.Filters:
         seed=1,
         slice_rows=64,
         events=str(path),
-        **({"p": 0.5} if "p" in takes(policy) else {}),
+        **more,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -42,7 +43,7 @@ def forms(report: Report | JoinReport) -> list[str]:
         ({"policy": "velox-rank", "profile_tuples": 0}, "nothing better found"),
     ],
 )
-def test_a_report_says_why_nothing_was_changed(changes: dict, sentence: str, tmp_path: Path) -> None:
+def test_a_report_says_why_nothing_was_changed(changes: dict[str, Any], sentence: str, tmp_path: Path) -> None:
     report = fold([observed(**changes)])
     assert report.to_dict()["sections"][0]["standing"] == sentence
     for text in forms(report):
@@ -56,9 +57,10 @@ def test_a_report_says_why_nothing_was_changed(changes: dict, sentence: str, tmp
 
 
 def test_one_predicate_has_no_order() -> None:
-    one = {"predicates": ("a",), "order": ("a",)}
+    one: dict[str, Any] = {"predicates": ("a",), "order": ("a",)}
     lists = ("evaluated", "passed", "busy_ns", "cost_ns", "profiled", "profile_busy_ns", "profile_errors")
-    assert fold([observed(**one, **dict.fromkeys(lists, (1,)))]).sections[0].standing == "there is nothing to order"
+    one |= dict.fromkeys(lists, (1,))
+    assert fold([observed(**one)]).sections[0].standing == "there is nothing to order"
 
 
 def test_the_worker_that_reported_last_is_heard() -> None:
@@ -77,8 +79,9 @@ def test_right_after_a_switch_only_the_policy_gives_a_reason() -> None:
     assert fold([verdict(), observed(switched=True, standing=HELD_BACK)]).sections[0].standing == HELD_BACK
 
 
-def test_a_run_of_every_kind_of_policy_says_it():
-    calm = {"policy": "a-greedy", "alpha": 0.05}  # so that only a filter twenty times as good comes forward,
+def test_a_run_of_every_kind_of_policy_says_it() -> None:
+    # so that only a filter twenty times as good comes forward,
+    calm: dict[str, Any] = {"policy": "a-greedy", "alpha": 0.05}
 
     def slowly_even(x: int) -> bool:  # and this one is a hundred times as expensive, however busy the machine is
         return sum(range(2000)) > 0 and x % 2 == 0
@@ -105,7 +108,7 @@ def test_joins_say_it_by_stream() -> None:
 
 
 def test_trials_are_reported_and_are_no_switches() -> None:
-    trials = {"trials": 1, "trial_rows": 2048, "trial_ns": 1_050_000, "trial_loss_ns": 200_000}
+    trials: dict[str, Any] = {"trials": 1, "trial_rows": 2048, "trial_ns": 1_050_000, "trial_loss_ns": 200_000}
     sentence = "2 trials on 4,096 rows took 2.1 ms, 0.4 ms more than the order in force would have"
     for calm, tried in (
         (fold([observed()]), fold([observed(**trials)] * 2)),

@@ -22,7 +22,7 @@ Row = dict[str, Any]
 Outcomes = dict[Any, Any]
 
 
-class Table(dict):
+class Table(dict[Any, Any]):
     """A function given by its values; it raises what is an exception."""
 
     def __call__(self, value: Any) -> Any:
@@ -126,6 +126,10 @@ def _condition(r: random.Random, sources: list[str], functions: dict[str, Table]
     return r.choice(made)
 
 
+def _same_key(one: str, other: str) -> Callable[[dict[str, Row]], Any]:
+    return lambda by: by[one]["k"] == by[other]["k"]
+
+
 def raising_query(seed: int, *, most_streams: int = 3, built_in: bool = True) -> RaisingQuery:
     """`built_in`: some conditions without functions can raise too."""
     r = random.Random(seed)
@@ -138,7 +142,7 @@ def raising_query(seed: int, *, most_streams: int = 3, built_in: bool = True) ->
     safe = frozenset({"calm"})
     functions = {name: _function(r, raises=name not in safe) for name in ("f", "g", "calm")}
     keys = [
-        Conjunct(f"{one}.k = {s}.k", lambda by, one=one, s=s: by[one]["k"] == by[s]["k"])
+        Conjunct(f"{one}.k = {s}.k", _same_key(one, s))
         for n, s in enumerate(sources[1:], 1)
         for one in [r.choice(sources[:n])]
     ]

@@ -6,7 +6,7 @@ checkpoint in between. No row of the data is late, however they are cut.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -29,6 +29,8 @@ STREAMED = [
 AT_ONCE = 3
 Answer = tuple[pa.Table, pa.Schema]
 """And the columns that were promised."""
+Answers = dict[str, Future[Answer]]
+Ahead = Callable[[str, Callable[[str], Answer]], Answers]
 SECONDS = 120.0
 
 
@@ -46,14 +48,15 @@ def test_in_this_process(name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def ahead(request: pytest.FixtureRequest):
+def ahead(request: pytest.FixtureRequest) -> Iterator[Ahead]:
     """Answers of the queries that a test is about to ask for, computed a few at a time: while Spark plans one, it has
     cores for another."""
     pool = ThreadPoolExecutor(AT_ONCE)
 
-    def answers(test: str, run: Callable[[str], Answer]) -> dict[str, Future[Answer]]:
+    def answers(test: str, run: Callable[[str], Answer]) -> Answers:
         asked = [item for item in request.session.items if item.path == request.path]
-        names = [item.callspec.params["name"] for item in asked if getattr(item, "originalname", "") == test]
+        mine = [item for item in asked if isinstance(item, pytest.Function) and item.originalname == test]
+        names = [str(item.callspec.params["name"]) for item in mine]
         return {name: pool.submit(run, name) for name in names}
 
     yield answers
@@ -61,7 +64,7 @@ def ahead(request: pytest.FixtureRequest):
 
 
 @pytest.fixture(scope="module")
-def on_finished_data(spark: SparkSession, ahead):
+def on_finished_data(spark: SparkSession, ahead: Ahead) -> Answers:
     """From a session that all queries share, as a user's do."""
     session = register(tw.session(spark), lambda _, each: frame(spark, each.table), lambda table: frame(spark, table))
 
@@ -73,18 +76,18 @@ def on_finished_data(spark: SparkSession, ahead):
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_on_finished_data(on_finished_data, name: str) -> None:
+def test_on_finished_data(on_finished_data: Answers, name: str) -> None:
     found, schema = on_finished_data[name].result()
     assert_same(found, QUERIES[name].expected(), schema)
 
 
 @pytest.fixture(scope="module")
-def on_streams(spark: SparkSession, ahead, tmp_path_factory: pytest.TempPathFactory):
+def on_streams(spark: SparkSession, ahead: Ahead, tmp_path_factory: pytest.TempPathFactory) -> Answers:
     return ahead("test_on_streams", lambda name: streamed(spark, QUERIES[name], tmp_path_factory.mktemp(name)))
 
 
 @pytest.mark.parametrize("name", STREAMED)
-def test_on_streams(on_streams, name: str) -> None:
+def test_on_streams(on_streams: Answers, name: str) -> None:
     found, schema = on_streams[name].result()
     assert_same(found, QUERIES[name].expected(), schema)
 
@@ -94,13 +97,14 @@ def streamed(spark: SparkSession, query: CorpusQuery, folder: Path) -> Answer:
     read = _relations_of(query)
     files = {name: Files(folder / name, each.table.schema) for name, each in streams().items() if name in read}
 
-    def asked():
+    def asked() -> tw.ContinuousQuery:
         session = register(
             tw.session(spark),
             lambda name, each: files[name].stream(spark) if name in files else frame(spark, each.table),
             lambda table: frame(spark, table),
         )
-        return session.query(query.ours, args=query.args)
+        found: tw.ContinuousQuery = session.query(query.ours, args=query.args)
+        return found
 
     # A window is given out when the watermark has passed it: the largest time minus the lateness, of the stream that is
     # furthest behind. Last rows of every stream, weeks ahead, therefore close all windows of the others, and Spark

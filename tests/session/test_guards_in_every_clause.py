@@ -51,7 +51,7 @@ def check(sessions: list[Any], oracle: duckdb.DuckDBPyConnection, ours: str, the
         assert in_order([tuple(row.values()) for row in table.to_pylist()]) == expected, ours
 
 
-def test_select(sessions, oracle) -> None:
+def test_select(sessions: list[Any], oracle: duckdb.DuckDBPyConnection) -> None:
     """All in one projection, so that they share what can raise."""
     for n in range(3):
         some = drawn(f"SELECT {n}", 8)
@@ -60,19 +60,19 @@ def test_select(sessions, oracle) -> None:
         check(sessions, oracle, f"SELECT {ours} FROM r", f"SELECT {theirs} FROM r")
 
 
-def test_where(sessions, oracle) -> None:
+def test_where(sessions: list[Any], oracle: duckdb.DuckDBPyConnection) -> None:
     for each in drawn("WHERE", 12):
         check(sessions, oracle, f"SELECT x, y, s FROM r WHERE {each.ours}",
               f"SELECT x, y, s FROM r WHERE {each.duckdb}")  # fmt: skip
 
 
-def test_where_with_or(sessions, oracle) -> None:
+def test_where_with_or(sessions: list[Any], oracle: duckdb.DuckDBPyConnection) -> None:
     for one, other in zip(drawn("OR", 6), drawn("OR too", 6), strict=True):
         check(sessions, oracle, f"SELECT x, y, s FROM r WHERE ({one.ours}) OR NOT ({other.ours})",
               f"SELECT x, y, s FROM r WHERE ({one.duckdb}) OR NOT ({other.duckdb})")  # fmt: skip
 
 
-def test_group_by_and_aggregates(sessions, oracle) -> None:
+def test_group_by_and_aggregates(sessions: list[Any], oracle: duckdb.DuckDBPyConnection) -> None:
     for key, argument, having in zip(*(drawn(f"GROUP {n}", 5) for n in range(3)), strict=True):
         ours = (
             f"SELECT {key.ours} AS g, count(CASE WHEN {argument.ours} THEN 1 END) AS n, min({argument.ours}) AS m "
@@ -87,7 +87,7 @@ def test_group_by_and_aggregates(sessions, oracle) -> None:
         check(sessions, oracle, ours, theirs)
 
 
-def test_behind_a_join_with_a_table(sessions, oracle) -> None:
+def test_behind_a_join_with_a_table(sessions: list[Any], oracle: duckdb.DuckDBPyConnection) -> None:
     for each in drawn("JOIN", 4):
         ours, theirs = each.ours.replace("k ", "r.k "), each.duckdb.replace("k ", "r.k ")
         ours, theirs = (text.replace("< k", "< r.k") for text in (ours, theirs))
@@ -97,7 +97,7 @@ def test_behind_a_join_with_a_table(sessions, oracle) -> None:
               f"{raising.replace('DIV', '//')} AND ({theirs})")  # fmt: skip
 
 
-def test_the_written_cases(sessions, oracle) -> None:
+def test_the_written_cases(sessions: list[Any], oracle: duckdb.DuckDBPyConnection) -> None:
     """From single rows that fail to the same as a whole."""
     for text in (
         "x <> 0 AND 10 DIV x > 2 AND 10 DIV x < 5",
@@ -113,7 +113,7 @@ def test_the_written_cases(sessions, oracle) -> None:
         check(sessions, oracle, f"SELECT s FROM r WHERE {text}", f"SELECT s FROM r WHERE {theirs}")
 
 
-def test_what_is_not_guarded_still_raises(sessions) -> None:
+def test_what_is_not_guarded_still_raises(sessions: list[Any]) -> None:
     here, there = sessions
     alone = "SELECT x FROM r WHERE 10 DIV x > 2 AND y IS NULL"  # a row with x = 0 passes what could be tried before
     with pytest.raises(tw.ThalwegError, match="zero"):

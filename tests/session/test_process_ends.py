@@ -18,6 +18,7 @@ import pytest
 
 import thalweg as tw
 from tests.runtime.spark.joins.streams import rows
+from thalweg.session.handle import Handle
 
 SECONDS = 60.0
 """That a process may take; it ends within two or so."""
@@ -58,6 +59,7 @@ def start(source, path, kind):
 
 h = start(*sys.argv[1:4])
 """
+Processes = list[subprocess.Popen[str]]
 ENDS = {
     "the script ends": ("", 0),
     "an exception": ("raise KeyError('mine')", 1),
@@ -79,8 +81,8 @@ except KeyboardInterrupt:
 
 
 @pytest.fixture
-def processes() -> Iterator[list[subprocess.Popen[str]]]:
-    started: list[subprocess.Popen[str]] = []
+def processes() -> Iterator[Processes]:
+    started: Processes = []
     yield started
     for process in started:
         if process.poll() is None:
@@ -88,7 +90,7 @@ def processes() -> Iterator[list[subprocess.Popen[str]]]:
         process.communicate()
 
 
-def begun(processes: list, end: str, source: str, folder: Path, kind: str = "parquet") -> subprocess.Popen[str]:
+def begun(processes: Processes, end: str, source: str, folder: Path, kind: str = "parquet") -> subprocess.Popen[str]:
     """A process in which a query has written its first batch."""
     given = [sys.executable, "-c", COMMON + end, source, str(folder), kind]
     process = subprocess.Popen(given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -103,10 +105,15 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, said
 
 
+def start(query: tw.ContinuousQuery, folder: str | Path, kind: str | None = None) -> Handle:
+    """Start a query; it accepts a Path too."""
+    return query.start(path=folder, format=kind)  # type: ignore[arg-type]
+
+
 def can_be_taken(folder: Path, kind: str = "parquet") -> None:
     s = tw.session()
     s.stream("a", rows([0, 1, 2]), time="ts")
-    s.query("SELECT id FROM a").start(path=folder, format=kind).awaitTermination()
+    start(s.query("SELECT id FROM a"), folder, kind).awaitTermination()
     assert [file.name for file in folder.iterdir()] == [f"results.{kind}"]
     read = pq.read_table if kind == "parquet" else csv.read_csv
     assert read(folder / f"results.{kind}").column("id").to_pylist() == [0, 1, 2]
@@ -123,7 +130,9 @@ def can_be_taken(folder: Path, kind: str = "parquet") -> None:
         ("sys.exit in a thread", "table", "csv"),
     ],
 )
-def test_a_script_that_ends_ends_its_runs(tmp_path: Path, processes: list, how: str, source: str, kind: str) -> None:
+def test_a_script_that_ends_ends_its_runs(
+    tmp_path: Path, processes: Processes, how: str, source: str, kind: str
+) -> None:
     end, code = ENDS[how]
     folder = tmp_path / "out"
     returned, said = ended(begun(processes, end, source, folder, kind))
@@ -138,7 +147,7 @@ def test_a_script_that_ends_ends_its_runs(tmp_path: Path, processes: list, how: 
     ("how", "source"),
     [("waiting elsewhere", "iterator"), ("waiting for it", "reader"), ("waiting for it", "table")],
 )
-def test_ctrl_c_ends_runs(tmp_path: Path, processes: list, how: str, source: str) -> None:
+def test_ctrl_c_ends_runs(tmp_path: Path, processes: Processes, how: str, source: str) -> None:
     folder = tmp_path / "out"
     process = begun(processes, ENDS[how][0], source, folder)
     process.send_signal(signal.SIGINT)
@@ -149,9 +158,10 @@ def test_ctrl_c_ends_runs(tmp_path: Path, processes: list, how: str, source: str
     assert list(folder.iterdir()) == []
 
 
-def test_stop_after_ctrl_c_keeps_what_was_found(tmp_path: Path, processes: list) -> None:
+def test_stop_after_ctrl_c_keeps_what_was_found(tmp_path: Path, processes: Processes) -> None:
     folder = tmp_path / "out"
     process = begun(processes, ENDS["waiting, then stop"][0], "iterator", folder)
+    assert process.stdout is not None
     assert process.stdout.readline() == "waiting\n"
     process.send_signal(signal.SIGINT)
     assert ended(process) == (0, "")
@@ -164,7 +174,7 @@ def test_stop_after_ctrl_c_keeps_what_was_found(tmp_path: Path, processes: list)
     ("sent", "source", "kind"), [(signal.SIGTERM, "iterator", "parquet"), (signal.SIGKILL, "table", "csv")]
 )
 def test_what_a_killed_process_left_is_taken_over(
-    tmp_path: Path, processes: list, sent: int, source: str, kind: str
+    tmp_path: Path, processes: Processes, sent: int, source: str, kind: str
 ) -> None:
     folder = tmp_path / "out"
     process = begun(processes, ENDS["waiting for it"][0], source, folder, kind)
@@ -177,7 +187,7 @@ def test_what_a_killed_process_left_is_taken_over(
     can_be_taken(folder, "parquet")  # also for a file of the other kind
 
 
-def test_a_forked_child_leaves_the_run_to_its_parent(tmp_path: Path, processes: list) -> None:
+def test_a_forked_child_leaves_the_run_to_its_parent(tmp_path: Path, processes: Processes) -> None:
     """It neither ends the run, nor holds the folder when the parent was killed."""
     folder = tmp_path / "out"
     end = """
@@ -213,7 +223,7 @@ else:
                 os.kill(child, signal.SIGKILL)
 
 
-def test_a_source_that_blocks_does_not_keep_a_process(tmp_path: Path, processes: list) -> None:
+def test_a_source_that_blocks_does_not_keep_a_process(tmp_path: Path, processes: Processes) -> None:
     folder = tmp_path / "out"
     end = """
 import importlib
@@ -229,13 +239,13 @@ def test_sys_exit_in_a_function_fails_the_run(tmp_path: Path) -> None:
     s = tw.session()
     s.stream("a", rows([0]), time="ts")
     s.function("leave", lambda number: sys.exit(number), "bigint")
-    handle = s.query("SELECT leave(id) AS id FROM a").start(path=tmp_path / "out")
+    handle = start(s.query("SELECT leave(id) AS id FROM a"), tmp_path / "out")
     with pytest.raises(tw.QueryError, match=r"ended by SystemExit\(0\)"):
         handle.awaitTermination()
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_a_folder_is_one_however_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_folder_is_one_however_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def batches() -> Iterator[pa.RecordBatch]:
         while True:
             time.sleep(0.01)
@@ -253,7 +263,7 @@ def test_a_folder_is_one_however_it_is_written(tmp_path: Path, monkeypatch: pyte
         for other in (tmp_path / "out", "./out/", "x/../out", "link"):
             (tmp_path / "x").mkdir(exist_ok=True)
             with pytest.raises(tw.PlanError, match="another query is writing to"):
-                endless().start(path=other, format="csv")
+                start(endless(), other, "csv")
         monkeypatch.chdir("/")
     finally:
         first.stop()
@@ -281,11 +291,11 @@ def test_types_that_a_file_cannot_hold_are_refused(tmp_path: Path, kind: str, co
     s.stream("a", iter(table.to_batches()), time="ts")  # read once: by the start that is not refused
     folder = tmp_path / "out"
     with pytest.raises(tw.PlanError, match=f"cannot store the column 'odd', which is .*; {remedy}"):
-        s.query("SELECT id, odd FROM a").start(path=folder, format=kind)
+        start(s.query("SELECT id, odd FROM a"), folder, kind)
     assert not folder.exists()
     if remedy.startswith("use"):
-        s.query("SELECT id, odd FROM a").start(path=folder, format="parquet").awaitTermination()
+        start(s.query("SELECT id, odd FROM a"), folder, "parquet").awaitTermination()
         assert pq.read_table(folder).column("odd").to_pylist() == column.to_pylist()
     else:
-        s.query("SELECT id FROM a").start(path=folder, format=kind).awaitTermination()
+        start(s.query("SELECT id FROM a"), folder, kind).awaitTermination()
         assert pq.read_table(folder).column("id").to_pylist() == [0]

@@ -144,7 +144,11 @@ def test_streams_of_spark_set_rows_aside(spark: SparkSession, tmp_path: Path) ->
     asked = registered(query, spark, {name: files.stream(spark) for name, files in sources.items()}).query(
         query.text, on_error="dead-letter"
     )
-    places = {"path": str(tmp_path / "out"), "checkpoint": str(tmp_path / "checkpoint"), "trigger": "availableNow"}
+    places: dict[str, Any] = {
+        "path": str(tmp_path / "out"),
+        "checkpoint": str(tmp_path / "checkpoint"),
+        "trigger": "availableNow",
+    }
     for start in (0, 7):
         for name, files in sources.items():
             files.add(query.tables[name].slice(start, 7 if start == 0 else None))
@@ -166,7 +170,7 @@ EQUALITIES = [
 ]
 
 
-def _by_hand(rows: dict[str, list[dict[str, Any]]], conditions: list[str]) -> tuple[Counter, Counter]:
+def _by_hand(rows: dict[str, list[dict[str, Any]]], conditions: list[str]) -> tuple[Counter[Any], Counter[Any]]:
     passing: Counter[Any] = Counter()
     failing: Counter[Any] = Counter()
     for a in rows["a"]:

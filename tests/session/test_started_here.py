@@ -6,6 +6,7 @@ import itertools
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as csv
@@ -15,9 +16,10 @@ import pytest
 import thalweg as tw
 from tests.runtime.spark.joins.streams import rows
 from tests.runtime.spark.waiting import wait_until
+from thalweg.session.handle import Handle
 
 
-def found(folder: Path) -> list[tuple]:
+def found(folder: Path) -> list[tuple[Any, ...]]:
     table = pq.read_table(folder)
     return sorted(tuple(row.values()) for row in table.to_pylist())
 
@@ -46,10 +48,10 @@ def test_results_in_this_process_go_to_files(tmp_path: Path, kind: str) -> None:
     assert handle.lastProgress["name"] == "late"
 
 
-def test_a_run_in_this_process_stops_between_batches(tmp_path: Path):
+def test_a_run_in_this_process_stops_between_batches(tmp_path: Path) -> None:
     given: list[int] = []
 
-    def batches():
+    def batches() -> Iterator[pa.RecordBatch]:
         for n in range(1000):
             given.append(n)
             yield rows([n], first_id=n).to_batches()[0]
@@ -80,7 +82,7 @@ def test_errors_in_this_process_are_raised_when_waiting(tmp_path: Path) -> None:
         ({"path": f"{__file__}/x"}, "cannot be written to: Not a directory; give another folder"),
     ],
 )
-def test_what_finished_data_do_not_have_is_refused(given: dict, says: str) -> None:
+def test_what_finished_data_do_not_have_is_refused(given: dict[str, Any], says: str) -> None:
     with pytest.raises(tw.PlanError, match=says):
         local().query("SELECT id FROM a").start(**given)
 
@@ -93,7 +95,7 @@ def test_what_finished_data_do_not_have_is_refused(given: dict, says: str) -> No
         ({"format": "noop", "options": {"a": "b"}}, "takes no options"),
     ],
 )
-def test_sinks_that_this_process_does_not_have_are_refused(given: dict, says: str) -> None:
+def test_sinks_that_this_process_does_not_have_are_refused(given: dict[str, Any], says: str) -> None:
     with pytest.raises(tw.PlanError, match=says):
         local().query("SELECT id FROM a").start(**given).awaitTermination()
 
@@ -119,7 +121,7 @@ def test_of_a_run_that_fails_nothing_is_left(tmp_path: Path) -> None:
     assert [file.name for file in folder.iterdir()] == ["results.parquet"]
 
 
-def test_what_goes_wrong_while_a_run_stops_is_not_lost(tmp_path: Path):
+def test_what_goes_wrong_while_a_run_stops_is_not_lost(tmp_path: Path) -> None:
     reading, stopping = threading.Event(), threading.Event()
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -159,8 +161,8 @@ def test_a_run_stops_that_finds_nothing(tmp_path: Path, text: str) -> None:
     assert pq.read_table(tmp_path / "out").num_rows == 0  # windows that are open stay open
 
 
-def test_two_runs_into_one_folder_are_told_apart(tmp_path: Path):
-    def batches():
+def test_two_runs_into_one_folder_are_told_apart(tmp_path: Path) -> None:
+    def batches() -> Iterator[pa.RecordBatch]:
         yield rows([0]).to_batches()[0]
         waiting.wait(30)
 
@@ -168,7 +170,7 @@ def test_two_runs_into_one_folder_are_told_apart(tmp_path: Path):
     s = local()
     s.stream("b", pa.RecordBatchReader.from_batches(rows([0]).schema, batches()), time="ts")
     folder = tmp_path / "out"
-    first = s.query("SELECT id FROM b").start(path=folder)
+    first = s.query("SELECT id FROM b").start(path=folder)  # type: ignore[arg-type]  # a Path is accepted too
     with pytest.raises(tw.PlanError, match=r"is not empty|another query is writing to"):
         s.query("SELECT id FROM a").start(path=str(folder))
     waiting.set()
@@ -176,7 +178,7 @@ def test_two_runs_into_one_folder_are_told_apart(tmp_path: Path):
     assert found(folder) == [(0,)]
 
 
-def test_a_name_is_taken_once_however_many_ask_for_it():
+def test_a_name_is_taken_once_however_many_ask_for_it() -> None:
     def start() -> None:
         try:
             handles.append(s.query("SELECT slow(id) AS id FROM a", name="one").start(format="noop"))
@@ -191,7 +193,7 @@ def test_a_name_is_taken_once_however_many_ask_for_it():
     s.function("slow", held, "bigint")
     for _ in range(10):
         everybody_asked = threading.Event()
-        handles: list = []
+        handles: list[Handle] = []
         refused: list[str] = []
         threads = [threading.Thread(target=start) for _ in range(4)]
         for thread in threads:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -17,9 +18,17 @@ from thalweg.session.explanation import explanation
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def table(seconds: list[int], **columns: list) -> pa.Table:
+def table(seconds: list[int], **columns: Any) -> pa.Table:
     times = pa.array([NOON + timedelta(seconds=s) for s in seconds], pa.timestamp("us", "UTC"))
     return pa.table({"ts": times, **columns})
+
+
+def fetched(text: str, **tables: pa.Table) -> list[tuple[Any, ...]]:
+    """Return the rows of a query in DuckDB."""
+    with duckdb.connect(":memory:") as connection:
+        for name, each in tables.items():
+            connection.register(name, each)
+        return connection.execute(text).fetchall()
 
 
 def test_conditions_of_joined_rows_keep_zones_types_and_quotes() -> None:
@@ -43,7 +52,7 @@ def test_conditions_of_joined_rows_keep_zones_types_and_quotes() -> None:
         theirs = theirs.replace("'2026-01-01 12:00:00'", "'2026-01-01 12:00:00+00'")
         oracle = f"SELECT a.x, b.y FROM a, b WHERE a.k = b.k AND {theirs} ORDER BY ALL"
         got = sorted((row["x"], row["y"]) for row in query.dataframe().to_pylist())
-        assert got == sorted(duckdb.sql(oracle).fetchall()), condition
+        assert got == sorted(fetched(oracle, a=a, b=b)), condition
 
 
 def test_the_last_rows_may_be_old() -> None:
@@ -55,7 +64,7 @@ def test_the_last_rows_may_be_old() -> None:
 
 
 @pytest.mark.parametrize("value", [np.int64(2), np.int8(2), np.float32(2), 2])
-def test_numbers_of_numpy_are_numbers(value) -> None:
+def test_numbers_of_numpy_are_numbers(value: np.number | int) -> None:
     s = tw.session()
     s.stream("a", table([0, 1], k=[1, 2]), time="ts")
     assert s.query("SELECT k FROM a WHERE k = :k", args={"k": value}).dataframe().to_pylist() == [{"k": 2}]
@@ -126,7 +135,7 @@ def test_whole_numbers_of_any_kind_are_keys(other: pa.DataType) -> None:
     s.stream("b", b, time="ts")
     found = s.query("SELECT a.k FROM a [NOW], b [NOW] WHERE a.k = b.k").dataframe().column("k").to_pylist()
     assert sorted(map(int, found)) == [
-        int(k) for (k,) in duckdb.sql("SELECT a.k FROM a, b WHERE a.k = b.k ORDER BY 1").fetchall()
+        int(k) for (k,) in fetched("SELECT a.k FROM a, b WHERE a.k = b.k ORDER BY 1", a=a, b=b)
     ]
 
 
@@ -182,7 +191,7 @@ def test_parameters_may_be_lists_in_in() -> None:
 
 
 @pytest.mark.parametrize("answer", [1, "yes", 0.5])
-def test_a_function_that_is_no_boolean_is_refused_anywhere(answer) -> None:
+def test_a_function_that_is_no_boolean_is_refused_anywhere(answer: float | str) -> None:
     s = tw.session()
     s.stream("a", table([0, 1], k=[1, 2]), time="ts")
     s.function("f", lambda k: answer, returns="boolean")
@@ -192,7 +201,7 @@ def test_a_function_that_is_no_boolean_is_refused_anywhere(answer) -> None:
 
 
 @pytest.mark.parametrize("answers", [[True, None], [None, None], [np.True_, np.False_]])
-def test_a_function_may_not_know(answers) -> None:
+def test_a_function_may_not_know(answers: list[bool | np.bool_ | None]) -> None:
     s = tw.session()
     s.stream("a", table([0, 1], k=[0, 1]), time="ts")
     s.function("f", lambda k: answers[k], returns="boolean")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ def outcomes(groups: FilterGroups, seed: int = 1) -> list[list[bool]]:
     return [[code >> k & 1 == 1 for code in codes] for k in range(groups.n)]
 
 
-def share(bits) -> float:
+def share(bits: Iterable[bool]) -> float:
     return sum(bits) / ROWS
 
 

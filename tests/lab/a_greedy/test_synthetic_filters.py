@@ -19,7 +19,7 @@ def test_virtual_time_is_what_the_evaluations_cost() -> None:
     order = (2, 0, 3, 1)
     filters = SyntheticFilters(costs, "static", 0, written=order)
     work = filters.process(batches(codes, 1_000))
-    spent = evaluated = 0
+    spent, evaluated = 0.0, 0
     for code in codes.tolist():
         for k in order:
             evaluated += 1
