@@ -107,7 +107,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 def start(query: tw.ContinuousQuery, folder: str | Path, kind: str | None = None) -> Handle:
     """Start a query; it accepts a Path too."""
-    return query.start(path=folder, format=kind)  # type: ignore[arg-type]
+    return query.start(path=folder, format=kind)
 
 
 def can_be_taken(folder: Path, kind: str = "parquet") -> None:

@@ -170,7 +170,7 @@ def test_two_runs_into_one_folder_are_told_apart(tmp_path: Path) -> None:
     s = local()
     s.stream("b", pa.RecordBatchReader.from_batches(rows([0]).schema, batches()), time="ts")
     folder = tmp_path / "out"
-    first = s.query("SELECT id FROM b").start(path=folder)  # type: ignore[arg-type]  # a Path is accepted too
+    first = s.query("SELECT id FROM b").start(path=folder)
     with pytest.raises(tw.PlanError, match=r"is not empty|another query is writing to"):
         s.query("SELECT id FROM a").start(path=str(folder))
     waiting.set()

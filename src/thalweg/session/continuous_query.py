@@ -281,11 +281,11 @@ class ContinuousQuery:
 
     def start(
         self,
-        path: str | None = None,
+        path: str | os.PathLike[str] | None = None,
         format: str | None = None,
         options: Mapping[str, str] | None = None,
         trigger: str | Mapping[str, Any] | None = None,
-        checkpoint: str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> Handle:
         """Start the query, which writes its results in the background.
 
@@ -313,9 +313,9 @@ class ContinuousQuery:
         CheckpointError
             If the checkpoint belongs to another query or plan.
         """
-        path, checkpoint = (None if place is None else os.fspath(place) for place in (path, checkpoint))
+        to, saved = (None if place is None else os.fspath(place) for place in (path, checkpoint))
         with self._running.lock:
-            return self._start(path, format, dict(options or {}), trigger, checkpoint)
+            return self._start(to, format, dict(options or {}), trigger, saved)
 
     def _start(
         self, path: str | None, format: str | None, options: dict[str, Any], trigger: Any, checkpoint: str | None

@@ -36,7 +36,7 @@ def test_a_checkpoint_in_use_is_refused_however_it_is_written(spark: SparkSessio
     place = tmp_path / "a checkpoint [1]"
     (tmp_path / "link").symlink_to(tmp_path)
     one = on_spark(spark, streams).query("SELECT id FROM a", name="one")
-    first = one.start(format="noop", checkpoint=place)  # type: ignore[arg-type]  # a Path works too
+    first = one.start(format="noop", checkpoint=place)
     relative = os.path.relpath(place, jvm_folder(spark))
     others = {
         "relative": (spark, relative),
