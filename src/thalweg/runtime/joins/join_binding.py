@@ -292,18 +292,19 @@ def _equal(one: pa.Array, other: pa.Array) -> Bits:
     return bits
 
 
-def warn_of_tables_with_times(plan: JoinPlan, columns: Mapping[str, Sequence[str]], left_out: Sequence[str]) -> None:
+def warn_of_tables_with_times(
+    plan: JoinPlan, columns: Mapping[str, Sequence[str]], *, beside_streams: bool = False
+) -> None:
     """Warn once per process about a table that has the column which `time` names for all streams: it may have been
     intended as a stream. A table that a dict of times leaves out is intended as one. `columns`: those of each source.
-    `left_out`: the tables that the dict of windows leaves out; others are finished data in a join with Spark streams.
-    """
+    `beside_streams`: the tables are finished data in a join with Spark streams, where they cannot have a window. If
+    there are no such streams, the dict of windows leaves the tables out."""
     for alias in plan.tables:
         if plan.one_time not in columns[alias] or (plan.on, alias) in _WARNED:
             continue
         _WARNED.add((plan.on, alias))
-        if alias in left_out:
-            why, way = "is missing from window=", f"add {alias!r}: ... to window="
-        else:
+        why, way = "is missing from window=", f"add {alias!r}: ... to window="
+        if beside_streams:
             why = "is finished data in a join with streams"
             way = "read it with spark.readStream and give it a window"
         warn_user(

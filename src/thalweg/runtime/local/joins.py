@@ -167,7 +167,7 @@ def _joined(
 
     def made(schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> WindowedJoin:
         binding = JoinBinding.of(plan, schemas, Salt.of_seed(settings.seed))
-        warn_of_tables_with_times(plan, {alias: schema.names for alias, schema in schemas.items()}, plan.tables)
+        warn_of_tables_with_times(plan, {alias: schema.names for alias, schema in schemas.items()})
         if join_pass.wanted is not JoinRows.RESULTS:
             _ = TaggedColumns(binding, join_pass.wanted).columns  # raises before tables are read
         tables = {a: _held(join_pass, a, waiting.pop(a, None), sources.pop(a), schemas[a]) for a in plan.tables}

@@ -111,13 +111,13 @@ def attach(
     layout = lay_out(plan, settings, frames)
     policy_digest(settings)  # refuses a class that cannot be pickled
     binding = layout.binding
-    # a streaming DataFrame that the dict of windows leaves out is refused: next to streams, only finished data is left
-    left_out, plan = () if layout.streaming else plan.tables, binding.plan
+    plan = binding.plan
     any_df = next(iter(frames.values()))
     warn_of_another_python(any_df)
     if _master(any_df.sparkSession).startswith("local") and not is_compiled():  # otherwise on other machines
         announce()
-    warn_of_tables_with_times(plan, {alias: df.columns for alias, df in frames.items()}, left_out)
+    columns_of = {alias: df.columns for alias, df in frames.items()}
+    warn_of_tables_with_times(plan, columns_of, beside_streams=layout.streaming)
     ahead, idle = (
         None if length is None else length_of(length, unit)
         for length, unit in ((settings.max_ahead, "us"), (settings.idle_after, "ms"))
