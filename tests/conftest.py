@@ -15,7 +15,13 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+from tests.short_lived import SHORT_LIVED
+
 REPOSITORY = Path(__file__).parent.parent
+
+# Every Java that a test or a process of its starts, also the one that spark-submit starts to make its command.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED)
+os.environ.setdefault("SPARK_LAUNCHER_OPTS", SHORT_LIVED)
 
 # No deadline anywhere: machines are shared, and a slow example is not a wrong one. CI always tries the same examples,
 # so that a red run is about the change under test; at home every run looks somewhere new.
@@ -60,8 +66,6 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A local Spark, shared by the whole run: its start takes seconds, so only tests that ask for it pay, and once."""
     from pyspark.sql import SparkSession
-
-    from tests.short_lived import SHORT_LIVED
 
     # Workers must be this Python, with these packages; by default Spark takes the python3 it finds on PATH.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
