@@ -14,8 +14,8 @@ import pyarrow.parquet
 import pytest
 
 import thalweg as tw
+from thalweg.cost.ticks import UNIT, ticks
 from thalweg.runtime.local.virtual import Arrivals, Source, poisson, regular, replayed, scripted
-from thalweg.runtime.local.virtual.ticks import UNIT, ticks
 
 
 def first(process: Arrivals, count: int, seed: int = 0) -> list[int]:

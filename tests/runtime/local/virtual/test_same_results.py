@@ -11,6 +11,7 @@ import pytest
 
 import thalweg as tw
 from tests.runtime.joins.oracle import expected, rows
+from thalweg.cost.ticks import UNIT
 from thalweg.plan.join_shape import Shape
 from thalweg.runtime.local.virtual import (
     Costs,
@@ -23,7 +24,6 @@ from thalweg.runtime.local.virtual import (
     simulate,
     tree_join,
 )
-from thalweg.runtime.local.virtual.ticks import UNIT
 
 STAR = "a.k = b.k AND a.k = c.k"
 CHAIN = "a.k = b.k AND b.m = c.m"

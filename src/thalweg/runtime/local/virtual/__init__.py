@@ -10,10 +10,10 @@
 (100, True)
 """
 
+from thalweg.cost.operator_costs import Costs
 from thalweg.runtime.local.operator import Operator
 from thalweg.runtime.local.virtual.arrivals import Arrivals, poisson, regular, replayed, scripted
 from thalweg.runtime.local.virtual.clock import Clock, VirtualClock, WallClock
-from thalweg.runtime.local.virtual.costs import Costs
 from thalweg.runtime.local.virtual.multiway import MultiwayJoin
 from thalweg.runtime.local.virtual.selection import Selection
 from thalweg.runtime.local.virtual.simulation import simulate

@@ -22,8 +22,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from thalweg.cost.ticks import UNIT
 from thalweg.errors import PlanError
-from thalweg.runtime.local.virtual.ticks import UNIT
 
 AT_A_TIME = 1024
 """The number of random numbers drawn at a time."""

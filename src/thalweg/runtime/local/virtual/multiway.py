@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.adapt import Chosen, check_policy, policy_name
+from thalweg.cost.operator_costs import Cost, Costs, Price, check_costs, prices
 from thalweg.deprecated import current_arguments
 from thalweg.kernels.probe_chain import Bits, ProbeChain, ProbeRows
 from thalweg.kernels.window_store import WindowStore
@@ -21,7 +22,6 @@ from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.local.joins import Joining
 from thalweg.runtime.local.virtual.clock import Clock
-from thalweg.runtime.local.virtual.costs import Cost, Costs, Price, check_costs, prices
 from thalweg.runtime.local.virtual.priced import Priced
 from thalweg.runtime.local.virtual.windows import bind, plan_of, read_by
 from thalweg.runtime.settings import DEFAULT_POLICY

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thalweg.cost.operator_costs import Cost, Price, price
 from thalweg.runtime.local.operator import Coming, Operator, Passed
 from thalweg.runtime.local.virtual.clock import Clock
-from thalweg.runtime.local.virtual.costs import Cost, Price, price
 
 
 class Priced(Operator):

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thalweg.cost.operator_costs import Costs, check_costs, prices
 from thalweg.errors import PlanError, nearest
 from thalweg.kernels.salt import NO_SALT
 from thalweg.plan.filter_plan import FilterPlan
@@ -44,7 +45,6 @@ from thalweg.runtime.local.plan_operators import (
 )
 from thalweg.runtime.local.row_windows import RowWindow
 from thalweg.runtime.local.virtual.clock import Clock
-from thalweg.runtime.local.virtual.costs import Costs, check_costs, prices
 from thalweg.runtime.local.virtual.multiway import with_priced_probes
 from thalweg.runtime.local.virtual.priced import Priced
 from thalweg.runtime.local.virtual.selection import priced_loops

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.adapt import Chosen, check_policy, policy_name
+from thalweg.cost.operator_costs import Cost, Costs, Price, check_costs, prices
 from thalweg.deprecated import current_arguments
 from thalweg.errors import PlanError
 from thalweg.kernels.answer import Bits, Raised
@@ -19,7 +20,6 @@ from thalweg.runtime.filters.filter_loop import FilterLoop, LoopOptions, make_fi
 from thalweg.runtime.local.filters import Filtering, MakeLoop
 from thalweg.runtime.local.operator import PORT
 from thalweg.runtime.local.virtual.clock import Clock
-from thalweg.runtime.local.virtual.costs import Cost, Costs, Price, check_costs, prices
 from thalweg.runtime.local.virtual.priced import Priced
 from thalweg.runtime.settings import DEFAULT_POLICY
 

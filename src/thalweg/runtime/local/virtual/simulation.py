@@ -37,6 +37,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thalweg.cost.ticks import UNIT, instant, ticks
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.window import Length
 from thalweg.runtime.local.operator import Coming, Operator
@@ -44,7 +45,6 @@ from thalweg.runtime.local.virtual.clock import Clock, VirtualClock
 from thalweg.runtime.local.virtual.priced import size
 from thalweg.runtime.local.virtual.source import Source
 from thalweg.runtime.local.virtual.station import Entry, Station
-from thalweg.runtime.local.virtual.ticks import UNIT, instant, ticks
 from thalweg.runtime.local.virtual.trace import Recorder, Trace
 from thalweg.runtime.watermark import END
 

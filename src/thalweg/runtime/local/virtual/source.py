@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thalweg.cost.ticks import UNIT
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.window import TICK_NS
 from thalweg.runtime.local.virtual.arrivals import Arrivals
-from thalweg.runtime.local.virtual.ticks import UNIT
 
 STAMP = pa.timestamp("ns")
 """The type of stamps. A tick counts as a nanosecond after 1970, so that windows can be given as lengths of time."""

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thalweg.cost.ticks import UNIT
 from thalweg.errors import PlanError
 from thalweg.runtime.local.virtual.station import Station
-from thalweg.runtime.local.virtual.ticks import UNIT
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thalweg.cost.operator_costs import Costs, check_costs, price
 from thalweg.errors import PlanError, nearest
 from thalweg.kernels.binary_join import LEFT, RIGHT
 from thalweg.plan.join_plan import JoinPlan
@@ -27,7 +28,6 @@ from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.joins.tree_node import Node, PartialRows
 from thalweg.runtime.local.operator import Coming, Operator, Passed
 from thalweg.runtime.local.virtual.clock import Clock
-from thalweg.runtime.local.virtual.costs import Costs, check_costs, price
 from thalweg.runtime.local.virtual.priced import one_by_one, size
 from thalweg.runtime.local.virtual.windows import bind, plan_of, read_by
 from thalweg.runtime.watermark import END

@@ -17,12 +17,12 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from thalweg.cost.ticks import ticks
 from thalweg.errors import PlanError, nearest
 from thalweg.kernels.salt import NO_SALT
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.window import Length
 from thalweg.runtime.joins.join_binding import JoinBinding
-from thalweg.runtime.local.virtual.ticks import ticks
 
 
 def plan_of(

@@ -17,9 +17,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from thalweg.cost.ticks import UNIT, ticks
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.window import Length
-from thalweg.runtime.local.virtual.ticks import UNIT, ticks
 
 Cost = Length | Callable[[float], Length]
 Price = Callable[[int], int]
