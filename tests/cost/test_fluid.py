@@ -92,7 +92,7 @@ CASES = {
     "three in windows, overloaded": Case(
         THREE, (160.0, 120.0, 48.0), 64, 10.0, Costs(move="5 ms"), windows=(2.0, 3.0, 4.0)
     ),
-    "four, bushy": Case(FOUR, (48.0, 40.0, 32.0, 56.0), 48, 5.0),
+    "four, bushy": Case(FOUR, (48.0, 40.0, 32.0, 56.0), 48, 5.0, Costs(move="0.2 ms")),
     "a filter before the join": Case(TWO, (240.0, 80.0), 40, 10.0, filters={"a": Filtering("6 ms", 0.5)}),
 }
 SHORT = ("finite", "three in windows, overloaded")
