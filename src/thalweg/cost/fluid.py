@@ -83,11 +83,11 @@ class _Model:
         both = {**entered[0], **entered[1]}
         costs = self.tree.of(part)
         arrived = [self.results(below, before) for below, before in zip(part, entered, strict=True)]
-        work = costs.arrival * (arrived[0] + arrived[1])
+        work: Numbers = costs.arrival * (arrived[0] + arrived[1])
         if costs.result:
-            work = work + costs.result * self.results(part, both)
+            work += costs.result * self.results(part, both)
         if costs.comp:
-            work = work + self._compared(part, entered, arrived, costs)
+            work += self._compared(part, entered, arrived, costs)
         served = _served(self.grid, work)
         if served is self.grid:
             return both
@@ -132,7 +132,7 @@ class _Model:
 
     def _compared(
         self,
-        part: tuple[Shape, Shape],
+        part: tuple[Shape, ...],
         entered: Sequence[dict[str, Numbers]],
         arrived: Sequence[Numbers],
         costs: NodeCosts,

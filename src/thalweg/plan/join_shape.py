@@ -1,27 +1,34 @@
-"""The shape of a tree of binary joins: left-deep `((a, b), c)` or bushy `((a, b), (c, d))`.
+"""The shape of a join plan: which sub-joins it keeps as inner results.
+
+A stream is its name, and a join a tuple of what it joins: `("a", "b", "c")` keeps nothing (a multiway join), `(("b",
+"c"), "a")` keeps the results of b and c, and `(("a", "b"), ("c", "d"))` is a bushy tree. A tree of binary joins keeps
+the results of each of its joins but the last.
 
 >>> shape = (("a", "b"), "c")
 >>> streams_of(shape), to_text(shape), left_deep(["a", "b", "c"]) == shape
 (('a', 'b', 'c'), '((a b) c)', True)
+>>> of_text("((b c) a d)")
+(('b', 'c'), 'a', 'd')
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from thalweg.errors import PlanError
 from thalweg.plan.join_graph import JoinGraph
 
-Shape = str | tuple["Shape", "Shape"]
+Shape = str | tuple["Shape", ...]
 
 
 def streams_of(shape: Shape) -> tuple[str, ...]:
-    """Return the streams of a tree, from left to right."""
-    return (shape,) if isinstance(shape, str) else (*streams_of(shape[0]), *streams_of(shape[1]))
+    """Return the streams of a plan, from left to right."""
+    return (shape,) if isinstance(shape, str) else tuple(alias for part in shape for alias in streams_of(part))
 
 
-def nodes_of(shape: Shape) -> Iterator[tuple[Shape, Shape]]:
-    """Yield the joins of a tree, from the leaves up."""
+def nodes_of(shape: Shape) -> Iterator[tuple[Shape, ...]]:
+    """Yield the joins of a plan, from the leaves up."""
     if not isinstance(shape, str):
         for part in shape:
             yield from nodes_of(part)
@@ -29,8 +36,34 @@ def nodes_of(shape: Shape) -> Iterator[tuple[Shape, Shape]]:
 
 
 def to_text(shape: Shape) -> str:
-    """Return a tree as readable text."""
-    return shape if isinstance(shape, str) else f"({to_text(shape[0])} {to_text(shape[1])})"
+    """Return a plan as readable text."""
+    return shape if isinstance(shape, str) else f"({' '.join(map(to_text, shape))})"
+
+
+def of_text(text: str) -> Shape:
+    """Return the plan that a text describes, as `to_text` writes it."""
+    open_parts: list[list[Shape]] = [[]]
+    for word in re.findall(r"[()]|[^\s(),]+", text):
+        if word == "(":
+            open_parts.append([])
+        elif word != ")":
+            open_parts[-1].append(word)
+        elif len(open_parts) == 1:
+            raise _not_a_plan(text, "a parenthesis is closed that is not open")
+        else:
+            part = tuple(open_parts.pop())
+            if len(part) < 2:
+                raise _not_a_plan(text, "a pair of parentheses needs two or more streams or parts")
+            open_parts[-1].append(part)
+    if len(open_parts) > 1:
+        raise _not_a_plan(text, "a parenthesis is not closed")
+    if len(open_parts[0]) != 1 or isinstance(open_parts[0][0], str):
+        raise _not_a_plan(text, "the whole plan needs one pair of parentheses around it")
+    return open_parts[0][0]
+
+
+def _not_a_plan(text: str, why: str) -> PlanError:
+    return PlanError(f"plan={text!r}: {why}; write 'multiway', or which sub-joins are kept, as in '((b c) a)'")
 
 
 def left_deep(order: Sequence[str]) -> Shape:
@@ -42,19 +75,23 @@ def left_deep(order: Sequence[str]) -> Shape:
 
 
 def check_shape(shape: Shape, graph: JoinGraph) -> None:
-    """Check that a tree has every stream once, and an equality between the inputs of every join."""
+    """Check that a plan has every stream once, and that equalities connect the inputs of every join."""
     streams = streams_of(shape)
     if sorted(streams) != sorted(graph.aliases):
-        raise PlanError(f"the tree {to_text(shape)} must have each of {', '.join(graph.aliases)} once")
-    _check_connected(shape, graph)
+        raise PlanError(f"the plan {to_text(shape)} must have each of {', '.join(graph.aliases)} once")
+    for node in nodes_of(shape):
+        if len(node) < 2:
+            raise PlanError(f"the plan {to_text(shape)} has a join of one input; a join needs two or more")
+        _check_connected(shape, node, graph)
 
 
-def _check_connected(shape: Shape, graph: JoinGraph) -> None:
-    if isinstance(shape, str):
-        return
-    left, right = (streams_of(part) for part in shape)
-    if not any(graph.shared(one, other) for one in left for other in right):
-        one, other = ("{" + ", ".join(side) + "}" for side in (left, right))
-        raise PlanError(f"the tree {to_text(shape)} joins {one} with {other}, which have no equality between them")
-    for part in shape:
-        _check_connected(part, graph)
+def _check_connected(shape: Shape, node: tuple[Shape, ...], graph: JoinGraph) -> None:
+    sides = [streams_of(part) for part in node]
+    reached, left = [sides[0]], sides[1:]
+    while left:
+        near = [side for side in left if any(graph.shared(a, b) for one in reached for a in one for b in side)]
+        if not near:
+            one, other = ("{" + ", ".join(a for side in group for a in side) + "}" for group in (reached, left))
+            raise PlanError(f"the plan {to_text(shape)} joins {one} with {other}, which have no equality between them")
+        reached += near
+        left = [side for side in left if side not in near]

@@ -381,16 +381,19 @@ def cut(r: random.Random, table: pa.Table) -> list[pa.RecordBatch]:
 
 @st.composite
 def shapes(draw: st.DrawFn, graph: JoinGraph) -> tuple[Shape, dict[Shape, str]]:
-    """A tree of binary joins, left-deep or bushy, and the method of each node."""
+    """A plan that keeps sub-joins: any tree of joins of two or more inputs, and the method of each join of two."""
     parts: list[Shape] = list(graph.aliases)
     methods: dict[Shape, str] = {}
     while len(parts) > 1:
-        joinable = [
-            (one, other)
-            for one, other in itertools.permutations(parts, 2)
-            if any(graph.shared(a, b) for a in streams_of(one) for b in streams_of(other))
-        ]
-        made = draw(st.sampled_from(joinable))
+        made: tuple[Shape, ...] = (draw(st.sampled_from(parts)),)
+        for _ in range(draw(st.sampled_from([1, 1, 2, 3]))):
+            near = [
+                part
+                for part in parts
+                if part not in made and any(graph.shared(a, b) for a in streams_of(made) for b in streams_of(part))
+            ]
+            if near:
+                made = (*made, draw(st.sampled_from(near)))
         parts = [part for part in parts if part not in made] + [made]
         methods[made] = draw(st.sampled_from(["hash", "loops"]))
     return parts[0], methods

@@ -45,7 +45,7 @@ def inner_rows(loop: TreeLoop) -> dict[str, list[str]]:
     mark = loop.watermarks.query
     found = {}
     for node in loop.nodes:
-        for side, store in node.join.stores.items():
+        for side, store in node.stores.items():
             rows = store.rows().to_pylist()
             ring = next(iter(store.indexes.values())).ring
             ends = ring[np.arange(store.low, store.high) & (len(ring) - 1), 3].tolist()

@@ -278,4 +278,4 @@ def make_join_loop(
         return JoinLoop(binding, options, clock, rng, tables)
     from thalweg.runtime.joins.tree_loop import TreeLoop
 
-    return TreeLoop(binding, shape, methods, options, clock, tables)
+    return TreeLoop(binding, shape, methods, options, clock, tables, rng)

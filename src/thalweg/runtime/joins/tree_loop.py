@@ -1,4 +1,6 @@
-"""A join of many streams as a tree of binary joins, as in most engines. An optimizer may choose it.
+"""A join of many streams that keeps sub-joins as inner results. An optimizer may choose it.
+
+A join of two inputs is a binary join, as in most engines; a join of more inputs probes them under a policy.
 
 The results for the same rows are the same as those of `join_loop`, but every node stores the rows that its inputs have
 put together so far.
@@ -19,7 +21,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thalweg.kernels.binary_join import LEFT, RIGHT
 from thalweg.kernels.compiling import WorkingClock, compiled_by
 from thalweg.kernels.window_chunks import WindowChunks, WindowRows
 from thalweg.kernels.window_store import WindowStore
@@ -30,7 +31,8 @@ from thalweg.runtime.joins.join_intake import Admitted, JoinIntake
 from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.joins.join_output import JoinOutput
 from thalweg.runtime.joins.join_protocol import InnerResult, Probed
-from thalweg.runtime.joins.tree_node import Node, PartialRows, Words, word_column
+from thalweg.runtime.joins.multiway_node import MultiwayNode
+from thalweg.runtime.joins.tree_node import BinaryNode, Node, PartialRows, Words, word_column
 from thalweg.runtime.joins.tree_window import TreeWindow
 
 Tables = Mapping[str, pa.RecordBatch | pa.Table | WindowStore]
@@ -84,9 +86,11 @@ class TreeLoop:
         options: JoinOptions = JoinOptions("static"),  # noqa: B008 - frozen
         clock: Callable[[], int] | None = None,
         tables: Tables | None = None,
+        rng: np.random.Generator | None = None,
     ) -> None:
-        """Create a loop. `methods`: `hash` or `loops`, for all nodes or by their shapes. `options`: policy and chain
-        are not used, because the shape determines the order. `tables`: the rows of the plan's tables."""
+        """Create a loop. `methods`: `hash` or `loops`, for all joins of two inputs or by their shapes. `options`: the
+        policy and the chain are those of joins of more inputs; elsewhere the shape determines the order. `tables`: the
+        rows of the plan's tables."""
         check_shape(shape, binding.plan.graph)
         self.binding = binding
         self.streams = binding.plan.streams
@@ -94,6 +98,7 @@ class TreeLoop:
         self.options = options
         self.limits = options.limits
         self.clock = clock or WorkingClock()
+        self._rng = rng or np.random.default_rng(0)
         self.intake = JoinIntake(binding)
         self.watermarks = self.intake.watermarks
         self.counts = self.intake.counts
@@ -104,13 +109,10 @@ class TreeLoop:
         self.output = JoinOutput(binding)
         self._keep = len(self.streams) > 1  # rows of a single stream are never probed for
         self.windows = {alias: self._window(alias) for alias in binding.plan.graph.aliases}
-        self._inner = {
-            node.name: _Inner(node.parent[0].join.stores[node.parent[1]]) for node in self.nodes if node.parent
-        }
+        self._inner = {node.name: _Inner(node.parent[0].stores[node.parent[1]]) for node in self.nodes if node.parent}
         self._limited = {alias: self.windows[alias].store for alias in self.streams}
         self._limited |= {name: inner.store for name, inner in self._inner.items()}
         self._others = {a: tuple(b for b in binding.plan.graph.aliases if b != a) for a in self.streams}
-        self._siblings = {alias: self._siblings_of(alias) for alias in self.streams}
         self._work = {alias: Work.none(len(self._others[alias])) for alias in self.streams}
         self._learned: Mapping[str, Any] = {}
         self._hold(tables or {})
@@ -189,7 +191,7 @@ class TreeLoop:
         for alias in self.streams:
             self.windows[alias].expire(before)
         return {
-            node.inputs[side]: rows for node in self.nodes for side, rows in node.join.expire(before).items()
+            node.inputs[side]: rows for node in self.nodes for side, rows in node.expire(before).items()
         }  # fmt: skip
 
     def sizes(self) -> Mapping[str, tuple[int, int]]:
@@ -199,17 +201,18 @@ class TreeLoop:
     @property
     def stored_rows(self) -> int:
         """The number of rows in all windows, of streams and of intermediate results."""
-        return sum(len(store) for node in self.nodes for store in node.join.stores.values())
+        return sum(len(store) for node in self.nodes for store in node.stores.values())
 
     @property
     def nbytes(self) -> int:
         """The memory of all windows, in bytes."""
-        return sum(store.nbytes for node in self.nodes for store in node.join.stores.values())
+        return sum(store.nbytes for node in self.nodes for store in node.stores.values())
 
     def orders(self) -> Mapping[str, tuple[str, ...]]:
         """Return, by stream, the order in which its rows are joined with the others on their way up."""
         return {
-            alias: tuple(name for names in siblings for name in names) for alias, siblings in self._siblings.items()
+            alias: tuple(name for level in self._siblings_of(alias) for names in level for name in names)
+            for alias in self.streams
         }
 
     def take_probed(self, alias: str) -> Probed:
@@ -219,7 +222,7 @@ class TreeLoop:
         work, self._work[alias] = self._work[alias], Work.none(len(others))
         work.rows_in_force = work.rows
         work.evaluated_in_force, work.passed_in_force = list(work.evaluated), list(work.passed)
-        order = tuple(others.index(name) for names in self._siblings[alias] for name in names)
+        order = tuple(others.index(name) for name in self.orders()[alias])
         return Probed(others, order, work, 0)
 
     def take_inner(self) -> Mapping[str, InnerResult]:
@@ -241,7 +244,7 @@ class TreeLoop:
         """Keep what was learned, for a later multiway join."""
         self._learned = dict(learned)
 
-    def _push_up(self, alias: str, node: Node, side: str, part: PartialRows, level: int = 0) -> Iterator[PartialRows]:
+    def _push_up(self, alias: str, node: Node, side: str, part: PartialRows) -> Iterator[PartialRows]:
         if self._keep:
             self._check_memory(node.inputs[side], part)
         found = node.found
@@ -250,10 +253,18 @@ class TreeLoop:
                 yield made
             else:
                 self._inner[node.name].made += made.num_rows
-                yield from self._push_up(alias, *node.parent, made, level + 1)
-        work, k = self._work[alias], self._others[alias].index(self._siblings[alias][level][0])
-        work.evaluated[k] += part.num_rows
-        work.passed[k] += node.found - found
+                yield from self._push_up(alias, *node.parent, made)
+        work, others = self._work[alias], self._others[alias]
+        if isinstance(node, MultiwayNode):
+            names, probed = node.take_work(side)
+            for n, name in enumerate(names):
+                k = others.index(streams_of(node.shape[node.sides.index(name)])[0])
+                work.evaluated[k] += probed.evaluated[n]
+                work.passed[k] += probed.passed[n]
+        else:
+            k = others.index(node.others(side)[0][0])
+            work.evaluated[k] += part.num_rows
+            work.passed[k] += node.found - found
 
     def _store_again(self, node: Node, side: str, part: PartialRows) -> None:
         """Send rows up the tree again to store them and their inner results, without returning results."""
@@ -324,7 +335,7 @@ class TreeLoop:
         return "" if self.options.redact else self.binding.named_keys(alias, batch, row)
 
     def _looked(self) -> int:
-        return sum(node.join.looked for node in self.nodes)
+        return sum(node.looked for node in self.nodes)
 
     def _now(self) -> tuple[int, int]:
         return self.clock(), compiled_by(self.clock)
@@ -333,14 +344,13 @@ class TreeLoop:
         self.counts[alias].putting_ns += self.clock() - begun[0]
         self.counts[alias].compiling_ns += compiled_by(self.clock) - begun[1]
 
-    def _siblings_of(self, alias: str) -> list[tuple[str, ...]]:
-        """Return the streams and tables on the other side of each node, from the leaf up."""
+    def _siblings_of(self, alias: str) -> list[tuple[tuple[str, ...], ...]]:
+        """Return the streams and tables of the other inputs of each join, from the leaf up."""
         siblings = []
         place: tuple[Node, str] | None = self.leaves[alias]
         while place is not None:
             node, side = place
-            left, right = node.shape
-            siblings.append(streams_of(right if side == LEFT else left))
+            siblings.append(node.others(side))
             place = node.parent
         return siblings
 
@@ -352,15 +362,20 @@ class TreeLoop:
                 binding.stored[alias], binding.key_sets[alias], binding.windows.get(alias), binding.words_of(alias),
                 binding.hashed_keys(alias),
             )  # fmt: skip
-        return TreeWindow(node.join.stores[side], chunks, partial(self._restored, alias))
+        return TreeWindow(node.stores[side], chunks, partial(self._restored, alias))
 
     def _build(self, shape: Shape, methods: Mapping[Shape, str] | str) -> tuple[pa.Schema, Node | None]:
         if isinstance(shape, str):
             return self._leaf_schema(shape), None
         made = [self._build(part, methods) for part in shape]
-        method = methods if isinstance(methods, str) else methods.get(shape, "hash")
-        node = Node(shape, (made[0][0], made[1][0]), self.binding, method)
-        for part, side, (_, below) in zip(shape, (LEFT, RIGHT), made, strict=True):
+        schemas = [schema for schema, _ in made]
+        node: Node
+        if len(shape) > 2:
+            node = MultiwayNode(shape, schemas, self.binding, self.options, self.clock, self._rng)
+        else:
+            method = methods if isinstance(methods, str) else methods.get(shape, "hash")
+            node = BinaryNode(shape, schemas, self.binding, method)
+        for part, side, (_, below) in zip(shape, node.sides, made, strict=True):
             if below is not None:
                 below.parent = node, side
             else:

@@ -1,8 +1,9 @@
-"""One join of a tree of binary joins: its two inputs, and the pairs that it passes to its parent."""
+"""The joins of a plan that keeps sub-joins: what they have in common, and the join of two inputs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,37 +43,85 @@ class PartialRows:
         return PartialRows(self.batch.slice(start, length), self.times[part], self.ends[part], self.origin[part])
 
 
-class Node:
-    """One join of the tree and its place in it."""
+class Node(ABC):
+    """One join of the plan and its place in it."""
 
-    def __init__(self, shape: tuple[Shape, Shape], schemas: tuple[pa.Schema, pa.Schema], binding: JoinBinding,
-                 method: str) -> None:  # fmt: skip
+    schema: pa.Schema
+    """The columns of its results: those of the streams, and the words of their classes."""
+
+    def __init__(self, shape: tuple[Shape, ...], sides: tuple[str, ...]) -> None:
         self.shape = shape
         self.name = to_text(shape)
-        self.inputs = dict(zip((LEFT, RIGHT), map(to_text, shape), strict=True))
-        """The name of the stream, table or inner result that enters on each side."""
-        self.classes = _classes(shape, binding.plan.graph)
-        self.salt = binding.salt
-        self.join = BinaryJoin(*schemas, method, self.salt)
-        self.parent: tuple[Node, str] | None = None
-        origin: dict[str, tuple[str, int]] = {}
-        for side, schema in zip((LEFT, RIGHT), schemas, strict=True):
-            for n, name in enumerate(schema.names):
-                origin.setdefault(name, (side, n))  # the word of a class is the same on both sides
-        self._origin = list(origin.values())
-        fields = {LEFT: schemas[0], RIGHT: schemas[1]}
-        self.schema = pa.schema([fields[side].field(n) for side, n in self._origin])
-        self._words = {
-            side: [schema.get_field_index(word_column(c)) for c in self.classes] for side, schema in fields.items()
-        }
         self.streams = streams_of(shape)
+        self.sides = sides
+        self.inputs = dict(zip(sides, map(to_text, shape), strict=True))
+        """The name of the stream, table or inner result that enters on each side."""
+        self.parent: tuple[Node, str] | None = None
         self.made = 0
         """The number of results so far."""
         self.found = 0
         """The number of rows so far that had a result."""
 
+    @property
+    @abstractmethod
+    def stores(self) -> Mapping[str, WindowStore]:
+        """The rows of each side."""
+
+    @property
+    @abstractmethod
+    def looked(self) -> int:
+        """The number of entries compared so far."""
+
+    @abstractmethod
     def process(self, side: str, part: PartialRows, *, keep: bool = True) -> Iterator[PartialRows]:
-        """Return the results of rows that enter on one side, in the order of these rows. `keep`: as in `BinaryJoin`."""
+        """Yield the results of rows that enter on one side, in the order of these rows. Then store the rows, if
+        `keep`: without it, later rows do not find them."""
+
+    @abstractmethod
+    def insert(self, side: str, part: PartialRows) -> None:
+        """Store rows without computing their results."""
+
+    @abstractmethod
+    def expire(self, before: int) -> dict[str, int]:
+        """Forget rows whose end is before this time. Return how many, by side."""
+
+    def others(self, side: str) -> tuple[tuple[str, ...], ...]:
+        """Return the streams of the other inputs, in the order in which rows that enter on one side are joined."""
+        return tuple(streams_of(part) for part, other in zip(self.shape, self.sides, strict=True) if other != side)
+
+
+class BinaryNode(Node):
+    """A join of two inputs, by hashing or by nested loops."""
+
+    def __init__(self, shape: tuple[Shape, ...], schemas: Sequence[pa.Schema], binding: JoinBinding,
+                 method: str) -> None:  # fmt: skip
+        super().__init__(shape, (LEFT, RIGHT))
+        self.classes = _classes(shape, binding.plan.graph)
+        self.salt = binding.salt
+        left, right = schemas
+        self.join = BinaryJoin(left, right, method, self.salt)
+        fields = {LEFT: left, RIGHT: right}
+        self._origin, self.schema = combined_schema(fields)
+        self._words = {
+            side: [schema.get_field_index(word_column(c)) for c in self.classes] for side, schema in fields.items()
+        }
+
+    @property
+    def stores(self) -> Mapping[str, WindowStore]:
+        """The rows of both sides."""
+        return self.join.stores
+
+    @property
+    def looked(self) -> int:
+        """The number of entries compared so far."""
+        return self.join.looked
+
+    def expire(self, before: int) -> dict[str, int]:
+        """Forget rows whose end is before this time. Return how many, by side."""
+        return self.join.expire(before)
+
+    def process(self, side: str, part: PartialRows, *, keep: bool = True) -> Iterator[PartialRows]:
+        """Yield the results of rows that enter on one side, in the order of these rows. `keep`: as in `BinaryJoin`."""
         other = RIGHT if side == LEFT else LEFT
         store, last = self.join.stores[other], -1
         words = self._words_of(side, part)
@@ -117,7 +166,17 @@ def word_column(c: int) -> str:
     return f"{_WORD}{c}"
 
 
-def _classes(shape: tuple[Shape, Shape], graph: JoinGraph) -> tuple[int, ...]:
+def combined_schema(schemas: Mapping[str, pa.Schema]) -> tuple[list[tuple[str, int]], pa.Schema]:
+    """Return the columns of a join's results as (side, number), and their schema. The word of a class is the same on
+    all sides, and comes from the first."""
+    origin: dict[str, tuple[str, int]] = {}
+    for side, schema in schemas.items():
+        for n, name in enumerate(schema.names):
+            origin.setdefault(name, (side, n))
+    return list(origin.values()), pa.schema([schemas[side].field(n) for side, n in origin.values()])
+
+
+def _classes(shape: tuple[Shape, ...], graph: JoinGraph) -> tuple[int, ...]:
     """Return the classes that both inputs of a node have, and that it compares."""
     sides = [streams_of(part) for part in shape]
     return tuple(

@@ -123,7 +123,7 @@ class _Tree:
 class TreeNode(Operator):
     """One join of a tree, as a simulated operator."""
 
-    def __init__(self, name: str, part: tuple[Shape, Shape], tree: _Tree, costs: Costs, method: str) -> None:
+    def __init__(self, name: str, part: tuple[Shape, ...], tree: _Tree, costs: Costs, method: str) -> None:
         self.name, self._tree, self._part, self._method = name, tree, part, method
         self._alias = {side: below for side, below in zip((LEFT, RIGHT), part, strict=True) if isinstance(below, str)}
         self.reads = {
@@ -186,7 +186,7 @@ class TreeNode(Operator):
         count, node = size(rows), self.node
         for cost in self._arrival:
             self.clock.advance(count * cost(self.clock()))
-        other = node.join.stores[RIGHT if port == LEFT else LEFT]
+        other = node.stores[RIGHT if port == LEFT else LEFT]
         self.clock.advance(count * len(other) * self._comp(self.clock()))
         for part in node.process(port, rows):
             out = self._tree.loop.leave(part) if self._is_root else part
@@ -199,12 +199,12 @@ class TreeNode(Operator):
         now = min(self._marks.values())
         if now == before:
             return Passed()
-        self.node.join.expire(now)
+        self.node.expire(now)
         return Passed(now if not self._is_root or now == END else None)
 
     def windows(self) -> tuple[int, int]:
         """Return the rows and bytes of the windows on both sides."""
-        stores = self.node.join.stores.values()
+        stores = self.node.stores.values()
         return sum(map(len, stores)), sum(store.nbytes for store in stores)
 
     def late(self) -> int:
