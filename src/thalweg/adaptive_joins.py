@@ -35,6 +35,7 @@ def join(
     max_matches: int | None = None,
     max_bytes: int | None = None,
     buckets: int | None = None,
+    plan: str | None = None,
     max_ahead: Length | None = "1 day",
     idle_after: Length | None = None,
     slice_rows: int | None = None,
@@ -85,6 +86,11 @@ def join(
         On Spark, the number of buckets in which windows are held and joined in parallel; by default the number of tasks
         that run at once. A checkpoint can only be used with the number of buckets it was created with, so set this if
         the machine may change.
+    plan
+        Which sub-joins are kept as inner results: ``"multiway"`` (default) keeps none, ``"((b c) a)"`` keeps the
+        results of b and c, and rows of a look for partners in them. The results are the same. Keeping a small sub-join
+        saves probes, keeping a large one costs memory (docs/joins.md, "Keeping sub-joins"). The plan can be another
+        one when a Spark query restarts from its checkpoint.
     max_ahead
         On Spark streams: a row whose time is further ahead of the clock than this is joined, but does not advance the
         watermark, so that one wrong row does not make all others late. None accepts any time. If `max_ahead` is one day
@@ -128,7 +134,7 @@ def join(
     >>> [row for batch in j.over(a=clicks, b=buys) for row in batch.to_pylist()]
     [{'a_k': 'x', 'a_t': 100, 'b_k': 'x', 'b_t': 105, 'event_time': 105}]
     """
-    plan = JoinPlan.of(on, window, time, lateness, select)
+    joined = JoinPlan.of(on, window, time, lateness, select)
     for name, lengths in (("window", window), ("lateness", lateness)):
         if isinstance(lengths, Mapping):
             for alias, length in lengths.items():
@@ -137,10 +143,10 @@ def join(
             check_length(lengths, name)
     given = {
         "policy": policy, "budget": budget, "max_matches": max_matches, "max_bytes": max_bytes,
-        "buckets": buckets, "max_ahead": max_ahead, "idle_after": idle_after, "slice_rows": slice_rows, "seed": seed,
-        "events": events, "redact": redact,
+        "buckets": buckets, "plan": plan, "max_ahead": max_ahead, "idle_after": idle_after, "slice_rows": slice_rows,
+        "seed": seed, "events": events, "redact": redact,
     }  # fmt: skip
-    return Join(plan, current_arguments(given))
+    return Join(joined, current_arguments(given))
 
 
 class Join(Applied):
@@ -156,7 +162,8 @@ class Join(Applied):
         super().__init__(self._tally.add)
         self._plan = plan
         self._given = given
-        JoinSettings.resolve(given, environ={})  # refuses invalid arguments; configuration is read when applied
+        # refuses invalid arguments; configuration is read when applied
+        JoinSettings.resolve(given, environ={}).shape(plan.graph)
         self._was_attached = False
 
     def __call__(self, /, **streams: Any) -> Any:

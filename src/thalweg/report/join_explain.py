@@ -15,6 +15,7 @@ import numpy as np
 from thalweg.formatting import WIDTH, byte_size, listed, percent, plural, time_span, wrapped
 from thalweg.plan.join_graph import JoinTree
 from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.join_shape import nodes_of, to_text
 from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.window import Length, length_of
 from thalweg.report.explanation import ADAPTS, NOTES, Explanation, Paragraph
@@ -121,7 +122,9 @@ def _tree(plan: JoinPlan, settings: JoinSettings, descriptions: Mapping[str, str
         else Node("Table", (f"{alias}: without time or window",))
         for alias in aliases
     )
-    return Node("Join", (f"of {both}, {kind}, over windows ({settings.policy_name})", *on, *results), inputs)
+    kept = [to_text(part) for part in nodes_of(settings.shape(plan.graph) or ())][:-1]
+    keeps = [f"keeps {listed(kept)} (plan {settings.plan})"] if kept else []
+    return Node("Join", (f"of {both}, {kind}, over windows ({settings.policy_name})", *on, *keeps, *results), inputs)
 
 
 def _order(plan: JoinPlan, settings: JoinSettings, streams: Sequence[str]) -> Paragraph:

@@ -39,6 +39,7 @@ FROM_OUTSIDE: dict[str, Callable[[str], Any]] = {
 """The function that parses each setting from text. None of these settings changes the rows of a result."""
 IN_CODE_ALONE = {
     "buckets": "a checkpoint depends on it",
+    "plan": "it names the streams of one join",
     "on_error": "it changes which rows a query returns",
     "max_ahead": "it can change which rows are late",
     "idle_after": "it can change which rows are late",

@@ -15,6 +15,8 @@ from thalweg.adapt import Chosen
 from thalweg.deprecated import current_arguments
 from thalweg.errors import PlanError, nearest
 from thalweg.optimizer import optimize
+from thalweg.plan.join_plan import join_graph
+from thalweg.plan.nodes import WindowJoin
 from thalweg.plan.relation import Catalog, Relation, UserFunction, never_answers
 from thalweg.plan.sql.analysis import read_query
 from thalweg.plan.sql.vocabulary import NAMES
@@ -240,6 +242,7 @@ class Session:
         time_limit: float | None = None,
         max_matches: int | None = None,
         max_bytes: int | None = None,
+        plan: str | None = None,
         max_ahead: Length | None = "1 day",
         idle_after: Length | None = None,
         on_error: str = "raise",
@@ -258,7 +261,7 @@ class Session:
             As for :func:`thalweg.filters` and :func:`thalweg.join`, for all filters and joins of the query.
         time_limit
             As for :func:`thalweg.filters`, for the functions and conditions of the query's filters.
-        max_matches, max_bytes, max_ahead, idle_after
+        max_matches, max_bytes, plan, max_ahead, idle_after
             As for :func:`thalweg.join`.
         on_error
             ``"raise"`` (default): a row on which a condition of WHERE or ON raises, and which no other condition drops,
@@ -278,14 +281,14 @@ class Session:
 
         Notes
         -----
-        A setting that is not given, except `max_ahead`, `idle_after` and `on_error`, is read from Spark's configuration
-        (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), and then has its default. It is read
-        each time the query is explained or run.
+        A setting that is not given, except `plan`, `max_ahead`, `idle_after` and `on_error`, is read from Spark's
+        configuration (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), and then has its
+        default. It is read each time the query is explained or run.
         """
         given = current_arguments({
             "policy": policy, "redact": redact, "budget": budget, "seed": seed, "events": events,
             "time_limit": time_limit, "max_matches": max_matches, "max_bytes": max_bytes,
-            "max_ahead": max_ahead, "idle_after": idle_after, "on_error": on_error,
+            "plan": plan, "max_ahead": max_ahead, "idle_after": idle_after, "on_error": on_error,
         })  # fmt: skip
         settings = QuerySettings.in_force(given, self._spark)
         if name is not None and (not isinstance(name, str) or not name.strip()):
@@ -299,14 +302,18 @@ class Session:
                 Knowledge.merged, self._declared.values(), Knowledge.declared_costs(self._functions.values())
             )
             parsed = read_query(text, catalog, dict(args or {}))
-            plan = optimize(parsed, engine, settings.policy_name, known, sets_aside=settings.sets_aside)
+            made = optimize(parsed, engine, settings.policy_name, known, sets_aside=settings.sets_aside)
         except RecursionError:
             raise PlanError(
                 "the query is nested too deeply, by hundreds of levels; write x IN (...) instead of many ORs"
             ) from None
-        data = {scan.alias: self._data[scan.source.relation.name.lower()] for scan in plan.scans}
+        if plan is not None:
+            if not isinstance(made.join, WindowJoin):
+                raise PlanError(f"plan={plan!r}: the query has no join of windows; leave plan= out")
+            settings.join.shape(join_graph(made.join))
+        data = {scan.alias: self._data[scan.source.relation.name.lower()] for scan in made.scans}
         origin = QueryOrigin(name, dict(args or {}), self._spark, self._running)
-        return ContinuousQuery(plan, dict(self._functions), given, data, known, origin)
+        return ContinuousQuery(made, dict(self._functions), given, data, known, origin)
 
     def _name(self, name: Any, what: str = "name") -> str:
         if not isinstance(name, str) or not name.strip():

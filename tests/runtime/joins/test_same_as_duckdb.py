@@ -19,6 +19,7 @@ from tests.runtime.joins.generated import POLICIES, Case, cases, shapes
 from tests.runtime.joins.oracle import expected_ids
 from thalweg.kernels import keyed_hash
 from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.join_shape import to_text
 from thalweg.runtime.filters.filter_loop import FilterLoop
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop
@@ -32,7 +33,9 @@ SEEDS = st.integers(0, 2**32)
 @examples(40, long=2_000)
 @given(case=cases(), policy=st.sampled_from(POLICIES), slice_rows=SLICES, seed=SEEDS, data=st.data())
 def test_a_join_over_batches(case: Case, policy: str, slice_rows: int | None, seed: int, data: st.DataObject) -> None:
-    join = tw.join(**case.arguments, policy=policy, slice_rows=slice_rows, seed=seed)
+    shape, _ = data.draw(shapes(case.binding.plan.graph))
+    plan = data.draw(st.sampled_from([None, "multiway", to_text(shape)]))
+    join = tw.join(**case.arguments, policy=policy, slice_rows=slice_rows, seed=seed, plan=plan)
     forms = {alias: data.draw(st.sampled_from(["list", "generator", "table"]), alias) for alias in case.streams}
     out = list(join.over(**{alias: _source(case, alias, form) for alias, form in forms.items()}))
     expected = case.expected()

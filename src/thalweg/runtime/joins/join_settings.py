@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from thalweg.errors import PlanError
+from thalweg.plan.join_graph import JoinGraph
+from thalweg.plan.join_shape import Shape, check_shape, of_text
 from thalweg.plan.window import Length, length_of
 from thalweg.runtime.joins.join_options import MOST_MATCHES, JoinLimits, JoinOptions
 from thalweg.runtime.settings import AdaptSettings
+
+MULTIWAY = "multiway"
+"""The plan that keeps no sub-join."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,9 @@ class JoinSettings(AdaptSettings):
     too high, the machine runs out of memory, and the query fails without a message."""
     buckets: int | None = None
     """On Spark, the number of parts of the windows; None for as many as tasks run at once. Fixed in the checkpoint."""
+    plan: str | None = None
+    """Which sub-joins are kept, such as "((b c) a)"; None or "multiway" for none. It never changes the result. If it
+    keeps a large sub-join, the join needs much memory."""
     max_ahead: Length | None = "1 day"
     """On Spark streams, how far a time may be ahead of the clock and still move the watermark; None for any time. If it
     is too short, rows from clocks that are ahead do not move the watermark. If it is too long, one wrong row makes all
@@ -38,9 +46,24 @@ class JoinSettings(AdaptSettings):
         ):  # fmt: skip
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise PlanError(f"{name}={value!r}: must be a whole number, 1 or more")
+        if self.plan is not None and not isinstance(self.plan, str):
+            raise PlanError(f"plan={self.plan!r}: must be text, 'multiway' or one such as '((b c) a)'")
+        if self.plan is not None and self.plan != MULTIWAY:
+            of_text(self.plan)
         for name, length in (("max_ahead", self.max_ahead), ("idle_after", self.idle_after)):
             if length is not None:
                 length_of(length, "us", name)
+
+    def shape(self, graph: JoinGraph) -> Shape | None:
+        """Return the shape of the plan, checked against the streams of a join; None: no sub-join is kept."""
+        if self.plan is None or self.plan == MULTIWAY:
+            return None
+        shape = of_text(self.plan)
+        try:
+            check_shape(shape, graph)
+        except PlanError as error:
+            raise PlanError(f"plan={self.plan!r}: {error}; `explain()` shows which streams are connected") from None
+        return None if all(isinstance(part, str) for part in shape) else shape
 
     def options(self, max_bytes: int, *, in_buckets: bool = False, snapshots: bool = False) -> JoinOptions:
         """Return the options for a loop of the join. `max_bytes`: the limit if these settings do not have one."""

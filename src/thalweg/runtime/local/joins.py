@@ -172,7 +172,10 @@ def _joined(
             _ = TaggedColumns(binding, join_pass.wanted).columns  # raises before tables are read
         tables = {a: _held(join_pass, a, waiting.pop(a, None), sources.pop(a), schemas[a]) for a in plan.tables}
         with announced():
-            return make_join_loop(binding, settings.options(memory_of_process() // 2), rng=rng, tables=tables)
+            return make_join_loop(
+                binding, settings.options(memory_of_process() // 2), rng=rng, tables=tables,
+                shape=settings.shape(plan.graph),
+            )  # fmt: skip
 
     operator = Joining(made, join_pass.wanted, marked=rounds is not None)
     output = operator.set_up({a: schemas[a] for a in plan.graph.aliases}, None, np.random.default_rng(settings.seed))

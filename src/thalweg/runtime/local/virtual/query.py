@@ -210,7 +210,9 @@ def _join_loops(node: WindowJoin, parts: PlanParts, costs: Costs) -> MakeJoinLoo
         held = {alias: _table(child, parts, rng) for alias, child in tables.items()}
         known = {**schemas, **{alias: table.schema for alias, table in held.items()}}
         binding = JoinBinding.of(plan, {alias: known[alias] for alias in plan.graph.aliases}, NO_SALT)
-        return make_join_loop(binding, options, rng=rng, clock=clock, tables=held)
+        return make_join_loop(
+            binding, options, rng=rng, clock=clock, tables=held, shape=parts.join_settings.shape(binding.plan.graph)
+        )
 
     return make
 

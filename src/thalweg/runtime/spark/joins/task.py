@@ -14,7 +14,7 @@ import pyarrow as pa
 from thalweg.kernels.window_store import WindowStore
 from thalweg.plan.partitioning import Partitioning
 from thalweg.runtime.joins.join_binding import JoinBinding
-from thalweg.runtime.joins.join_loop import make_join_loop
+from thalweg.runtime.joins.join_loop import JoinLoop, make_join_loop
 from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.joins.join_record import encode
@@ -67,12 +67,14 @@ class JoinTask:
     def loop(self, *, snapshots: bool) -> WindowedJoin:
         """Return a new join loop."""
         settings = self.settings
+        shape = settings.shape(self.binding.plan.graph)
+        held = _TABLES.get(self.identity) if shape is None else None  # stores are those of a multiway join
         loop = make_join_loop(
             self.binding, settings.options(memory_share(), in_buckets=True, snapshots=snapshots),
-            rng=np.random.default_rng(settings.seed),
-            tables=_TABLES.get(self.identity) or {a: pa.ipc.open_stream(t).read_all() for a, t in self.tables.items()},
+            rng=np.random.default_rng(settings.seed), shape=shape,
+            tables=held or {a: pa.ipc.open_stream(t).read_all() for a, t in self.tables.items()},
         )  # fmt: skip
-        if self.tables:
+        if self.tables and isinstance(loop, JoinLoop):
             _TABLES[self.identity] = {alias: loop.stores[alias] for alias in self.tables}
             while len(_TABLES) > MOST_JOINS_WITH_TABLES:
                 _TABLES.popitem(last=False)
