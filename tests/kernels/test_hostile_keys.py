@@ -80,7 +80,7 @@ def test_chosen_keys_in_a_tree_of_joins(kind: str) -> None:
     loop = TreeLoop(binding, ("a", "b"))
     (batch,) = rows_of.combine_chunks().to_batches()
     assert sum(out.num_rows for alias in "ab" for out in loop.process(alias, batch)) == COUNT
-    assert loop.nodes[0].join.looked < ENTRIES_PER_ROW * COUNT
+    assert loop.nodes[0].looked < ENTRIES_PER_ROW * COUNT
 
 
 def test_every_pass_has_its_own_salt_unless_there_is_a_seed() -> None:

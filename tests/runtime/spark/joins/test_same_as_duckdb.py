@@ -16,11 +16,13 @@ from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.long_run import examples
-from tests.runtime.joins.generated import POLICIES, Case
+from tests.runtime.joins.generated import POLICIES, Case, shapes
 from tests.runtime.joins.oracle import expected_ids
 from tests.runtime.spark.joins.generated import cases_for_spark, cut_into_files
 from tests.runtime.spark.joins.streams import BEGIN_US, UTC, Files, frame, results, run, streaming
 from tests.runtime.spark.waiting import wait_until
+from thalweg.plan.join_shape import to_text
+from thalweg.report.join_section import JoinSection
 
 SEEDS = st.integers(0, 2**32)
 STARTS = 2
@@ -34,6 +36,7 @@ PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
     seed=SEEDS,
     policy=st.sampled_from(POLICIES),
     buckets=st.sampled_from([None, 1, 3]),
+    data=st.data(),
 )
 def test_streams_stopped_and_started_again(
     spark: SparkSession,
@@ -42,26 +45,36 @@ def test_streams_stopped_and_started_again(
     seed: int,
     policy: str,
     buckets: int | None,
+    data: st.DataObject,
 ) -> None:
+    """A new program may have another plan: only the windows are in the checkpoint."""
     folder, r = tmp_path_factory.mktemp("streams"), random.Random(seed)
-    join = tw.join(**case.arguments, policy=policy, buckets=buckets, seed=seed % 1000)
+    plans = ["multiway", *(to_text(data.draw(shapes(case.binding.plan.graph))[0]) for _ in range(2))]
+    join = tw.join(**case.arguments, policy=policy, buckets=buckets, seed=seed % 1000, plan=r.choice(plans))
     streams = {alias: Files(folder / alias, case.streams[alias].table.schema) for alias in case.windows}
     cut = {alias: cut_into_files(r, case.streams[alias].table, STARTS) for alias in streams}
     frames = streaming(spark, streams)
     frames |= {a: frame(spark, s.table) for a, s in case.streams.items() if a not in case.windows}
-    joined = join(**frames)
+    joins, joined = [join], join(**frames)
     for start in range(STARTS):
         for alias, files in streams.items():
             for table in cut[alias][start]:
                 files.add(table)
         if r.random() < 0.5:  # as a new program would; else workers may have windows of the last start
-            joined = join(**frames)
+            joins.append(
+                tw.join(**case.arguments, policy=policy, buckets=buckets, seed=seed % 1000, plan=r.choice(plans))
+            )
+            joined = joins[-1](**frames)
         run(joined, folder)
     found = results(spark, folder) if (folder / "out").exists() else pa.table({})
     expected = case.expected()
     assert case.found(found.combine_chunks().to_batches()) == expected
-    wait_until(lambda: sum(s.results for s in join.report().sections) == len(expected), "all results in the report")
-    assert all(stream.late == 0 for section in join.report().sections for stream in section.streams.values())
+
+    def sections() -> list[JoinSection]:
+        return [section for join in joins for section in join.report().sections]
+
+    wait_until(lambda: sum(section.results for section in sections()) == len(expected), "all results in the reports")
+    assert all(stream.late == 0 for section in sections() for stream in section.streams.values())
 
 
 @examples(4, long=100, phases=PHASES)
@@ -69,9 +82,13 @@ def test_streams_stopped_and_started_again(
     case=cases_for_spark(streaming=False),
     policy=st.sampled_from(POLICIES),
     buckets=st.sampled_from([None, 1, 3, 7]),
+    data=st.data(),
 )
-def test_finished_data(spark: SparkSession, case: Case, policy: str, buckets: int | None) -> None:
-    join = tw.join(**case.arguments, policy=policy, buckets=buckets, seed=1)
+def test_finished_data(
+    spark: SparkSession, case: Case, policy: str, buckets: int | None, data: st.DataObject
+) -> None:  # fmt: skip
+    plan = to_text(data.draw(shapes(case.binding.plan.graph))[0])
+    join = tw.join(**case.arguments, policy=policy, buckets=buckets, seed=1, plan=plan)
     out = join(**{alias: frame(spark, stream.table) for alias, stream in case.streams.items()})
     expected = case.expected()
     assert case.found(out.toArrow().combine_chunks().to_batches()) == expected
