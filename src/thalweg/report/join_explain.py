@@ -13,9 +13,9 @@ from datetime import timedelta
 import numpy as np
 
 from thalweg.formatting import WIDTH, byte_size, listed, percent, plural, time_span, wrapped
-from thalweg.plan.join_graph import JoinTree
+from thalweg.plan.join_graph import JoinGraph, JoinTree
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.join_shape import nodes_of, to_text
+from thalweg.plan.join_shape import Shape, nodes_of, to_text
 from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.window import Length, length_of
 from thalweg.report.explanation import ADAPTS, NOTES, Explanation, Paragraph
@@ -57,7 +57,7 @@ def explain_layout(layout: JoinLayout, settings: JoinSettings, report: JoinRepor
         _order(plan, settings, streams),
         Paragraph("Time", tuple(_time(streams, layout, settings)), wrapped=True),
         Paragraph("Limits", tuple(_limits(settings, streaming)), wrapped=True),
-        Paragraph(ADAPTS, (_adapts(settings, len(graph.aliases), "separately in each bucket"),), wrapped=True),
+        Paragraph(ADAPTS, (_adapts(settings, graph, "separately in each bucket"),), wrapped=True),
     )
     return Explanation(
         _title(plan), where, ((f"Plan, for {where}", _tree(plan, settings, descriptions, report)),), paragraphs
@@ -70,7 +70,7 @@ def explain_plan(plan: JoinPlan, settings: JoinSettings, report: JoinReport = NO
     example = ", ".join(f"{alias}=df" for alias in plan.graph.aliases[:2]) + ", ..." * (len(plan.graph.aliases) > 2)
     paragraphs = (
         _order(plan, settings, plan.streams),
-        Paragraph(ADAPTS, (_adapts(settings, len(plan.graph.aliases)),), wrapped=True),
+        Paragraph(ADAPTS, (_adapts(settings, plan.graph),), wrapped=True),
         Paragraph(
             NOTES,
             (f"explain({example}) with Spark DataFrames shows where rows go, what is held, and which limits apply",),
@@ -128,9 +128,20 @@ def _tree(plan: JoinPlan, settings: JoinSettings, descriptions: Mapping[str, str
 
 
 def _order(plan: JoinPlan, settings: JoinSettings, streams: Sequence[str]) -> Paragraph:
-    looking = (f"new rows of {alias} probe {probes(plan.graph.tree(alias))}" for alias in streams)
-    title = f"First order of probes (policy {settings.policy_name})"
-    return Paragraph(title, (*looking, *_conditions(plan)), wrapped=True)
+    shape = settings.shape(plan.graph)
+    if shape is None:
+        lines = [f"new rows of {alias} probe {probes(plan.graph.tree(alias))}" for alias in streams]
+        title = f"First order of probes (policy {settings.policy_name})"
+    else:
+        lines = [_kept_join(node, kept=node != shape) for node in nodes_of(shape)]
+        title = f"Joins of the plan {to_text(shape)}"
+    return Paragraph(title, (*lines, *_conditions(plan)), wrapped=True)
+
+
+def _kept_join(node: tuple[Shape, ...], *, kept: bool) -> str:
+    """Describe one join of a plan that keeps sub-joins."""
+    how = "joined by hashing" if len(node) == 2 else "joined by probes, as in a multiway join"
+    return f"{listed([to_text(part) for part in node])} are {how}{'; the results are kept' if kept else ''}"
 
 
 def _length(length: Length) -> str:
@@ -198,12 +209,19 @@ def _held(layout: JoinLayout, alias: str) -> str:
     return f"{alias}: {'; '.join(parts)}"
 
 
-def _adapts(settings: JoinSettings, aliases: int, where: str = "") -> str:
+def _adapts(settings: JoinSettings, graph: JoinGraph, where: str = "") -> str:
     if settings.policy_name == "static":
         return "nothing: policy static never changes an order"
-    if aliases <= 2:
+    if len(graph.aliases) <= 2:
         return "nothing: only one order is possible"
-    each = f"for new rows of each stream, the order in which the other {aliases - 1} windows are probed"
+    shape = settings.shape(graph)
+    if shape is None:
+        each = f"for new rows of each stream, the order in which the other {len(graph.aliases) - 1} windows are probed"
+    else:
+        several = [to_text(node) for node in nodes_of(shape) if len(node) > 2]
+        if not several:
+            return f"nothing: the plan {to_text(shape)} determines every order"
+        each = f"in {listed(several)}, the order in which the inputs are probed"
     return "; ".join([", ".join([each, where] if where else [each]), "the result does not depend on it"])
 
 

@@ -136,6 +136,10 @@ class MultiwayNode(Node):
         names = (loop.chain.pipeline.names[k] for k in loop.order)
         return tuple(streams_of(self.shape[self.sides.index(name)]) for name in names)
 
+    def standing(self, side: str) -> str:
+        """Return why the order in which rows of one input probe the others is kept; empty if no reason is given."""
+        return self._loops[side].policy.standing
+
     def take_work(self, side: str) -> tuple[tuple[str, ...], Work]:
         """Return the other inputs, and the probes of the rows of one input since the last call."""
         loop = self._loops[side]

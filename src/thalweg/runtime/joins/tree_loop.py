@@ -24,7 +24,7 @@ import pyarrow as pa
 from thalweg.kernels.compiling import WorkingClock, compiled_by
 from thalweg.kernels.window_chunks import WindowChunks, WindowRows
 from thalweg.kernels.window_store import WindowStore
-from thalweg.plan.join_shape import Shape, check_shape, streams_of
+from thalweg.plan.join_shape import Shape, check_shape, streams_of, to_text
 from thalweg.runtime.filters.loop_ledger import Work
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_intake import Admitted, JoinIntake
@@ -223,7 +223,19 @@ class TreeLoop:
         work.rows_in_force = work.rows
         work.evaluated_in_force, work.passed_in_force = list(work.evaluated), list(work.passed)
         order = tuple(others.index(name) for name in self.orders()[alias])
+        work.standing = self._standing(alias)
         return Probed(others, order, work, 0)
+
+    def _standing(self, alias: str) -> str:
+        """Return why the order of a stream is kept: the policy of the first join on its way up that has a choice, or
+        the plan."""
+        place: tuple[Node, str] | None = self.leaves[alias]
+        while place is not None:
+            node, side = place
+            if isinstance(node, MultiwayNode):
+                return node.standing(side)
+            place = node.parent
+        return f"the plan {to_text(self.shape)} determines it"
 
     def take_inner(self) -> Mapping[str, InnerResult]:
         """Return the counters of the inner results by name."""
