@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup oldest-spark compiled check checked-and-compiled test test-long demo bench bench-filters bench-generated bench-joins-local bench-joins bench-sql walk lab prose docs pictures recording format clean
+.PHONY: help setup oldest-spark compiled check checked-and-compiled test test-long coverage demo bench bench-filters bench-generated bench-joins-local bench-joins bench-sql walk lab prose docs pictures recording format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1 /p' Makefile | while read -r target line; do \
@@ -75,6 +75,11 @@ test: setup oldest-spark checked-and-compiled ## check, then every test and doct
 # Passed tests are recorded in .cache, so that an interrupted run continues; see tests/long_run.py.
 test-long: setup oldest-spark compiled ## tests that are too long for make test, at most an hour; continues an interrupted run
 	@$(WITH_JAVA) $(BIN)/pytest --long -v -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+# The tests of `make test`, in the same processes, with more time for each.
+coverage: setup oldest-spark compiled ## measure which lines and branches of src the tests run; pages go to build/coverage
+	@$(WITH_JAVA) $(BIN)/python scripts/measure_coverage.py -n 2 --dist loadfile --no-loadscope-reorder \
+		--timeout 600 $(ARGS)
 
 demo: setup ## run plain Spark and Thalweg side by side on a drifting log stream
 	@$(WITH_JAVA) $(BIN)/thalweg demo $(ARGS)

@@ -191,10 +191,13 @@ def test_a_forked_child_leaves_the_run_to_its_parent(tmp_path: Path, processes: 
     """It neither ends the run, nor holds the folder when the parent was killed."""
     folder = tmp_path / "out"
     end = """
+forked, says = os.pipe()
 child = os.fork()
 if not child:
+    os.write(says, b"!")
     time.sleep(600 if sys.argv[4] == 'lives' else 0)
     sys.exit()
+os.read(forked, 1)  # what runs in a child before its `fork` returns has run
 print(child, flush=True)
 if sys.argv[4] == 'ends':
     os.waitpid(child, 0)
