@@ -53,7 +53,7 @@ $(OLDEST)/pyspark: | $(INSTALLED)
 compiled: $(INSTALLED) ## compile the loops of joins; the result is cached beside the package
 	@$(BIN)/python -m thalweg.kernels.warm_up
 
-check: $(INSTALLED) ## lint, format, types, import contracts
+check: $(INSTALLED) ## lint, format, types (also of the examples), import contracts, language rules
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
