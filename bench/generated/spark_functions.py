@@ -37,7 +37,7 @@ class Burning:
 
 
 def by_array(bits: pa.Array, *, what: Burning) -> NDArray[np.bool_]:
-    """A vectorised predicate."""
+    """A vectorized predicate."""
     column = np.ascontiguousarray(bits.to_numpy(zero_copy_only=False))
     if not len(column):
         return np.zeros(0, dtype=bool)

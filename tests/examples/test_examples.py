@@ -151,7 +151,7 @@ def test_log_filtering_locally() -> None:
 def test_log_filtering_reads_real_lines() -> None:
     file = Path(os.environ.get("THALWEG_DATA", ROOT.parent / "shared" / "data")) / "loghub_2k" / "lines.parquet"
     if not file.exists():
-        pytest.skip(f"{file} is not there: its licence keeps it out of this repository; THALWEG_DATA names the folder")
+        pytest.skip(f"{file} is not there: its license keeps it out of this repository; THALWEG_DATA names the folder")
     run = example("log-filtering")
     lines = pq.read_table(file)
     found = run.main(None, lines)
