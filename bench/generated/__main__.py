@@ -63,7 +63,7 @@ QUICK_CHAINS, QUICK_WORK = 6, 0.1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark."""
+    """Run the benchmark and return its exit code."""
     parser = _parser()
     asked = parser.parse_args(arguments)
     if asked.spark and (asked.virtual or asked.neighbour):

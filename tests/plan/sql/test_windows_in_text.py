@@ -121,7 +121,7 @@ def test_places_behind_windows_are_right(text: str) -> None:
     line = next(n for n, each in enumerate(lines) if "nope" in each)
     begin = lines[line].index("nope") + 1
     assert told.value.line == line + 1
-    assert begin - 2 <= told.value.column <= begin + 5  # of t.nope the t counts; sqlglot may tell the word behind
+    assert begin - 2 <= told.value.column <= begin + 5  # of t.nope the t counts; sqlglot may report the next word
 
 
 @pytest.mark.parametrize(
