@@ -102,7 +102,7 @@ walk: setup ## count the files of src that a batch passes through: ARGS="filter 
 lab: $(INSTALLED) ## run the papers' experiments, a few minutes; pages and figures go to docs/lab
 	@$(BIN)/thalweg lab --out docs/lab $(ARGS)
 
-prose: $(INSTALLED) ## list words and docstrings that break the language rules, in docs, messages and src
+prose: $(INSTALLED) ## list words and docstrings that break the language rules, in docs and code
 	@$(BIN)/python scripts/prose.py
 
 docs: $(DOCS_INSTALLED) ## build the documentation as a site in build/docs
