@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[1]
 _SPACE = r"(?: |\n[ #>]*)"
 """Between two words of a rule: a line of prose may end there."""
 _NUMBER = r"(?:\d(?:[\d,.]*\d)?|one|two|three|four|five|six|ten|twelve|hundred|thousand|million|several|few)"
-_UNIT = r"(?:ns|µs|us|ms|s|seconds|bytes|MB|GB|rows|times|calls|files|probes|results|lines|once|twice)"
-_TIME = r"an? (?:row|second(?! time)|minute|hour|day|batch|call)"
+_UNIT = r"(?:ns|µs|us|ms|s|seconds|bytes|MB|GB|rows|times|calls|files|probes|results|lines|filters|once|twice|\d+)"
+_TIME = r"an? (?:row|tuple|second(?! time)|minute|hour|day|batch|call)"
 _THING = r"an? (?:row|batch|call|file|policy|stream|query|slice|probe|predicate|filter|page|task|worker|key)"
 _SMALL = r"(?:of|in|for|to|with|by|on|as|at|from|is|and|or|are|has|was|than|like|if|into|that|per|over|not|under|makes)"
 RULES = {
@@ -31,7 +31,7 @@ RULES = {
     rf"{_UNIT} {_TIME}|{_NUMBER} (?!{_SMALL}\b)[a-zµ]+ (?:{_TIME}|{_THING})": "per",
     r"some (?:ten|hundred|thousand|\d[\d,]*) (?:thousand|hundred|million|rows|seconds|minutes|files)": "about",
     r"whoever|nobody|somebody": "name who it is, or use the passive",
-    r"(?:stands?|stood|standing) (?:after|at|in|on|there|here|behind|before|between|first|last)": "is, comes",
+    r"(?:stands?|stood) (?:after|at|in|on|there|here|behind|before|between|below|above|first|last)": "is, comes",
     r"behind": "after",
     r"of an? [a-z]+ or more": "one ... or longer, at least one",
     r"leave[s]? word": "writes a record, notes",
@@ -111,9 +111,8 @@ def in_prose(path: Path) -> Iterator[Found]:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             prose = re.sub(r"^\s*>>>.*?(?=\n\s*\n|\Z)", _blank, node.value.value, flags=re.S | re.M)
             yield from matches(path, node.lineno, re.sub(r"`[^`]*`", _blank, prose))
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            yield from matches(path, token.start[0], re.sub(r"`[^`]*`", _blank, token.string))
+    for line, comment in _comments(text):
+        yield from matches(path, line, re.sub(r"`[^`]*`", _blank, comment))
 
 
 def short_docstrings(path: Path) -> Iterator[Found]:
@@ -133,7 +132,22 @@ def matches(path: Path, line: int, text: str) -> Iterator[Found]:
         for found in re.finditer(_anywhere(pattern), text, flags=re.I):
             if not any(begin <= found.start() and found.end() <= end for begin, end in meant):
                 line_found = line + text.count("\n", 0, found.start())
-                yield Found(_relative(path), line_found, " ".join(found[0].split()), instead)
+                yield Found(_relative(path), line_found, re.sub(r"\s[\s#>]*", " ", found[0]), instead)
+
+
+def _comments(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the comments with their first lines; comments on successive lines are one text."""
+    begin, lines = 0, list[str]()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            if lines and token.start[0] != begin + len(lines):
+                yield begin, "\n".join(lines)
+                lines = []
+            if not lines:
+                begin = token.start[0]
+            lines.append(token.string)
+    if lines:
+        yield begin, "\n".join(lines)
 
 
 def _anywhere(pattern: str) -> str:

@@ -21,6 +21,7 @@ FOUND = {
     "4 times a second": "4 times a second",
     "how many bytes a row": "bytes a row",
     "reads 2.5 files a slice": "2.5 files a slice",
+    "(n + 1) / 2 a tuple": "2 a tuple",
     "once a batch": "once a batch",
     "once a\n    batch": "once a batch",
     "some ten thousand rows": "some ten thousand",
@@ -102,6 +103,12 @@ def test_docstrings_and_comments_are_read_without_code(root: Path) -> None:
     file = root / "a.py"
     file.write_text('"""A docstring with `told`.\n\nThat tells.\n\n>>> told\n"""\nx = "told"  # it is `told` or dear\n')
     assert texts(list(in_prose(file))) == [(3, "tells"), (7, "dear")]
+
+
+def test_a_comment_is_read_across_its_lines(root: Path) -> None:
+    file = root / "a.py"
+    file.write_text("x = 1  # four times\n# a second\n\n# it runs for\n\n# every one\n# told\n")
+    assert texts(list(in_prose(file))) == [(1, "four times a second"), (7, "told")]
 
 
 def test_short_docstrings_are_found_also_of_coroutines(root: Path) -> None:

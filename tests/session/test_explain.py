@@ -56,7 +56,7 @@ class Balance(HTMLParser):
         self.tags: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """One more, but of those that stand alone."""
+        """Open a tag, unless it is one without an end."""
         self.tags.add(tag)
         if tag not in ("br", "hr", "img"):
             self.open.append(tag)

@@ -46,7 +46,7 @@ def test_what_is_no_window_is_refused_at_its_place(line: str, words: str) -> Non
 )
 def test_forms_of_a_streams_window(written: str, window: str | None) -> None:
     text = f"SELECT x FROM tcp {written} AS t"
-    if window is None:  # a length is read as it stands
+    if window is None:  # a length is read as it is
         with pytest.raises(tw.SqlError, match="write a number and a unit"):
             find_windows(text)
         return

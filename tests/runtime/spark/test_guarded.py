@@ -1,4 +1,4 @@
-"""AND and OR whose later parts see only the rows that the others leave undecided, wherever they stand."""
+"""AND and OR whose later parts see only the rows that the others leave undecided, at any position."""
 
 from __future__ import annotations
 
