@@ -53,7 +53,7 @@ $(OLDEST)/pyspark: | $(INSTALLED)
 compiled: $(INSTALLED) ## compile the loops of joins; the result is cached beside the package
 	@$(BIN)/python -m thalweg.kernels.warm_up
 
-check: $(INSTALLED) ## lint, format, types, import contracts
+check: $(INSTALLED) ## lint, format, types (also of the examples), import contracts, language rules
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
@@ -107,7 +107,7 @@ walk: setup ## count the files of src that a batch passes through: ARGS="filter 
 lab: $(INSTALLED) ## run the papers' experiments, a few minutes; pages and figures go to docs/lab
 	@$(BIN)/thalweg lab --out docs/lab $(ARGS)
 
-prose: $(INSTALLED) ## list words and docstrings that break the language rules, in docs, messages and src
+prose: $(INSTALLED) ## list words and docstrings that break the language rules, in docs and code
 	@$(BIN)/python scripts/prose.py
 
 docs: $(DOCS_INSTALLED) ## build the documentation as a site in build/docs

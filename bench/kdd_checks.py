@@ -1,7 +1,7 @@
 """`kdd`: eight predicates over the connections of KDD Cup 1999, the ten per cent subset, in their original order.
 
 The data is real. It drifts strongly (long stretches have no TCP connection), and its attributes depend on each other.
-The file is not part of this repository (494,021 rows, no formal licence). THALWEG_DATA, or `--data`, names the folder
+The file is not part of this repository (494,021 rows, no formal license). THALWEG_DATA, or `--data`, names the folder
 that contains it, as `kddcup99_10pct/connections.parquet` with the columns of the original. Without it the scenario is
 left out.
 

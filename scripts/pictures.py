@@ -38,7 +38,7 @@ Units = NDArray[np.float64]
 
 
 def main() -> None:
-    """Draw every picture."""
+    """Draw all pictures of the documentation."""
     IMAGES.mkdir(exist_ok=True)
     terminal("plan.svg", "q.explain()", query_plan())
     (IMAGES / "drift.svg").write_text(drift_chart(), encoding="utf-8")

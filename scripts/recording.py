@@ -114,7 +114,7 @@ def _read(terminal: int) -> bytes:
 def screens(output: Iterable[tuple[float, str]]) -> Iterator[Frame]:
     """Yield what is on the terminal whenever it is about to be redrawn, and at the end.
 
-    This understands what rich writes: text with colours, and lines that are erased before they are written again. It
+    This understands what rich writes: text with colors, and lines that are erased before they are written again. It
     raises an error on anything else.
     """
     lines, row, rest, at, writing = [""], 0, "", 0.0, False
@@ -209,7 +209,7 @@ def film(frames: Sequence[Frame], end_s: float, title: str) -> str:
 
 
 def _rules(starts_s: Sequence[float], end_s: float) -> list[str]:
-    """Return the style sheet: fonts, colours, and when each frame is visible."""
+    """Return the style sheet: fonts, colors, and when each frame is visible."""
     times = itertools.pairwise([*(start_s / end_s for start_s in starts_s), 1.0])
     return [
         f"svg{{color:{THEME.foreground_color.hex}}}",
@@ -263,7 +263,7 @@ def _class_of(style: Style) -> str:
     if style.color is None:
         return ""
     if style.color.number is None or style.color.number >= COLOURS:
-        raise ValueError(f"{style.color} is not one of the {COLOURS} colours of a terminal")
+        raise ValueError(f"{style.color} is not one of the {COLOURS} colors of a terminal")
     return f"c{style.color.number}"
 
 

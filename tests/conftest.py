@@ -83,7 +83,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.driver.bindAddress", "127.0.0.1")  # see SPARK_LOCAL_IP
         .config("spark.driver.host", "127.0.0.1")  # workers call back to where the driver listens
         .config("spark.driver.extraJavaOptions", SHORT_LIVED)
-        .config("spark.ui.enabled", False)  # nobody looks, and it takes a port
+        .config("spark.ui.enabled", False)  # not used, and it takes a port
         .config("spark.ui.showConsoleProgress", False)  # its bars are written over pytest's output
         .config("spark.sql.session.timeZone", "UTC")  # timestamps mean the same on every machine
         .config(  # joins of streams keep their windows there

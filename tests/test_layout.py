@@ -1,4 +1,4 @@
-"""A test lies in the folder of the code it tests: each folder of `tests` is one of `src/thalweg` or the repository."""
+"""A test lies in the folder of the code it tests: a folder of `src/thalweg`, or one of the repository in `BESIDE`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ WITHOUT_COUNTERPART = {
     PurePosixPath("runtime/spark/deployments"): "the whole package on a cluster, over Connect and on PySpark 4.1",
 }
 """Folders of tests that are about no folder of code, and what they test."""
+BESIDE = {"bench", "docs", "examples", "scripts"}
+"""Folders of the repository that are not in `src/thalweg` and have tests."""
 
 
 def folders_with_code() -> set[PurePosixPath]:
@@ -20,12 +22,17 @@ def folders_with_code() -> set[PurePosixPath]:
 
 
 def is_tested_code(folder: PurePosixPath) -> bool:
-    """Whether the folder is in `src/thalweg`, or in the repository beside `src`."""
-    places = (REPOSITORY / "src" / "thalweg" / folder, REPOSITORY / folder)
-    return any(place.is_dir() for place in places)
+    """Whether the folder is in `src/thalweg`, or is one in `BESIDE` or a folder in it."""
+    if (REPOSITORY / "src" / "thalweg" / folder).is_dir():
+        return True
+    return folder.parts[0] in BESIDE and (REPOSITORY / folder).is_dir()
 
 
 def test_every_folder_is_that_of_the_code_it_tests() -> None:
     found = folders_with_code()
     assert {PurePosixPath("adapt"), PurePosixPath("bench/joins/spark"), *WITHOUT_COUNTERPART} <= found
     assert sorted(folder for folder in found - {*WITHOUT_COUNTERPART} if not is_tested_code(folder)) == []
+
+
+def test_a_folder_of_the_repository_without_code_under_test_is_refused() -> None:
+    assert not any(is_tested_code(PurePosixPath(folder)) for folder in ("tests", "src", "src/thalweg", ".ci", "none"))

@@ -1,7 +1,7 @@
 """`python -m bench.generated`: run filter chains drawn from a seed, on which nothing was tuned, and print JSON lines.
 
 A seed draws 20 chains, from the seed alone: 2 to 16 predicates; 60 ns to 60 µs per row, one chain in ten with a
-predicate of 1 ms; a call costs nothing, up to 100 µs or up to 1 ms besides; vectorised and row functions; selectivities
+predicate of 1 ms; a call costs nothing, up to 100 µs or up to 1 ms besides; vectorized and row functions; selectivities
 of 0.02 to 0.98; guards and `profile=False`; written in the best, a random or the worst order; batches of 100 to 100,000
 rows; 10,000 to 10 million rows, as many as give the best order 1.1 to 2 s of work (three chains of a seed: 0.1 s).
 Conditions are on real columns (three data sets) or on made ones (independent, correlated, duplicated); the data stays
@@ -63,7 +63,7 @@ QUICK_CHAINS, QUICK_WORK = 6, 0.1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark."""
+    """Run the benchmark and return its exit code."""
     parser = _parser()
     asked = parser.parse_args(arguments)
     if asked.spark and (asked.virtual or asked.neighbour):
@@ -156,7 +156,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--columns", metavar="FILE", help="a Parquet file whose columns are used instead")
     parser.add_argument("--virtual", action="store_true", help="run on a virtual clock")
     parser.add_argument("--jobs", type=int, default=1, help="with --virtual: number of chains at a time")
-    parser.add_argument("--neighbour", action="store_true", help="run auto again, with a noisy neighbour")
+    parser.add_argument("--neighbour", action="store_true", help="run auto again, with a noisy neighbor")
     parser.add_argument(
         "--spark", action="store_true", help="run on a local Spark; 40 chains unless --seed or --chain is given"
     )

@@ -1,7 +1,7 @@
 """Predicates that spend a set time: steps per row, and a fixed number of steps per call.
 
 Each returns one bit of the column `bits`, which holds the outcomes of the conditions for every row, and counts its rows
-and calls in the ledger. Vectorised ones get Arrow arrays; row functions get one value, and run compiled code.
+and calls in the ledger. Vectorized ones get Arrow arrays; row functions get one value, and run compiled code.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ MATTERS_TRIES = 8
 
 SIZES = ("short",) * 3 + ("many",) + ("expensive",) * 2 + ("usual",) * 14
 LIMITS = ("none",) * 12 + ("guards",) * 3 + ("profile=False",) * 3 + ("both",) * 2
-FUNCTIONS = ("vectorised",) * 12 + ("mixed",) * 5 + ("row",) * 3
+FUNCTIONS = ("vectorized",) * 12 + ("mixed",) * 5 + ("row",) * 3
 STRUCTURES = ("independent", "correlated", "duplicated")
 PREDICATES = {"2-4": (2, 4), "5-8": (5, 8), "9-16": (9, 16)}
 
@@ -103,9 +103,9 @@ def deal(seed: int, number: int) -> Cards:
     file = int(card([str(i) for i in range(CHAINS)]))
     narrow, matters = card(["wide", "narrow"]) == "narrow", card(["any"] * 2 + ["matters"] * 3) == "matters"
     if functions == "row" and fixed != "none":
-        functions = "mixed"  # the fixed cost of a call is that of a vectorised function
+        functions = "mixed"  # the fixed cost of a call is that of a vectorized function
     if size == "many":
-        functions = "vectorised"
+        functions = "vectorized"
         predicates = "5-8" if predicates == "9-16" else predicates
     return Cards(
         predicates, fixed, drift, columns == "real", written, limits, size, functions, structure, file, narrow,
@@ -190,7 +190,7 @@ def _try(
 
 
 def _parts(rng: np.random.Generator, n: int, cards: Cards, conditions: list[str]) -> tuple[Part, ...]:
-    by_row = rng.random(n) < {"vectorised": 0.0, "mixed": 0.5, "row": 1.0}[cards.functions]
+    by_row = rng.random(n) < {"vectorized": 0.0, "mixed": 0.5, "row": 1.0}[cards.functions]
     if cards.functions == "mixed":
         by_row[rng.permutation(n)[:2]] = True, False
     # ten million rows leave each some hundred ns

@@ -1,7 +1,7 @@
-"""A noisy neighbour: a process that takes the measured process's core in bursts of random length.
+"""A noisy neighbor: a process that takes the measured process's core in bursts of random length.
 
-The measured process and the neighbour are pinned to the same core; if the system cannot pin processes, there is one
-neighbour per core.
+The measured process and the neighbor are pinned to the same core; if the system cannot pin processes, there is one
+neighbor per core.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BURST_S = (0.002, 0.2)
 
 @contextmanager
 def neighbour(seed: int) -> Iterator[None]:
-    """Share the core with a neighbour within the block."""
+    """Share the core with a neighbor within the block."""
     here = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
     cores = here[-1:] or [-1] * (os.cpu_count() or 1)
     command = [sys.executable, "-m", "bench.generated.neighbour"]

@@ -223,7 +223,7 @@ class OnSpark:
 
 
 def in_turn(seed: int, number: int) -> list[str]:
-    """The variants in the order in which a chain runs them; the two runs of the best order are not neighbours."""
+    """The variants in the order in which a chain runs them; the two runs of the best order are not neighbors."""
     rng = np.random.default_rng([seed, number, 4])
     while True:
         turns = [VARIANTS[i] for i in rng.permutation(len(VARIANTS))]

@@ -28,7 +28,7 @@ class Way:
     policies: tuple[str, ...]
     speed: Speed | None = None
     neighbour: bool = False
-    """Whether to run `auto` once more afterwards, with a noisy neighbour."""
+    """Whether to run `auto` once more afterwards, with a noisy neighbor."""
 
     @property
     def mode(self) -> str:
@@ -56,7 +56,7 @@ def run_task(task: Task, way: Way) -> Compared:
 
 
 def _disturbed(chain: Chain, way: Way, compared: Compared) -> dict[str, object]:
-    """Run `auto` with a noisy neighbour."""
+    """Run `auto` with a noisy neighbor."""
     known = hindsight(chain)
     seed, limit_ns = chain.seed * 1000 + chain.number, MOST * known.fixed_ns
     if way.speed is None:

@@ -37,7 +37,7 @@ class Burning:
 
 
 def by_array(bits: pa.Array, *, what: Burning) -> NDArray[np.bool_]:
-    """A vectorised predicate."""
+    """Evaluate a predicate on an Arrow array."""
     column = np.ascontiguousarray(bits.to_numpy(zero_copy_only=False))
     if not len(column):
         return np.zeros(0, dtype=bool)
@@ -53,7 +53,7 @@ def by_array(bits: pa.Array, *, what: Burning) -> NDArray[np.bool_]:
 
 
 def by_row(bits: int, *, what: Burning) -> bool:
-    """A row function."""
+    """Evaluate a predicate on one row."""
     other = bits >> FLAG & 1
     counters = _counters.get(what.folder) or _open(what)
     counters[2 * (other * what.n + what.k)] += 1

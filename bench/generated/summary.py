@@ -117,7 +117,7 @@ def _against(group: str, kind: str, runs: Sequence[Line], mode: str) -> Iterator
 
 
 def _disturbed(lines: Sequence[Line], chains: dict[Key, Line], runs: Sequence[Line], mode: str) -> Iterator[Line]:
-    """The work of `auto` with a noisy neighbour over that without, on the same chains of at least a second."""
+    """The work of `auto` with a noisy neighbor over that without, on the same chains of at least a second."""
     quiet = {(line["seed"], line["chain"]): line["work_ratio"] for line in runs if line["policy"] == "auto"}
     noisy = {(line["seed"], line["chain"]): line["work_ratio"] for line in lines if line["line"] == "neighbour run"}
     both = [key for key in noisy if key in quiet and chains[key]["long"]]

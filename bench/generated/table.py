@@ -84,7 +84,7 @@ def kinds(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def others(lines: Sequence[Line]) -> Iterator[str]:
-    """The chains in no group, the control, the noisy neighbour, and the chains above the limit."""
+    """The chains in no group, the control, the noisy neighbor, and the chains above the limit."""
     for line in lines:
         if line["line"] == "neither":
             members = ", ".join(f"{m['seed']}/{m['chain']} with {m['best_work_s']:.2f} s" for m in line["members"])
@@ -95,7 +95,7 @@ def others(lines: Sequence[Line]) -> Iterator[str]:
             yield f"The best order again over the best order, time: {least:.3f} to {most:.3f}, median {middle:.3f}."
         if line["line"] == "neighbour":
             yield (
-                f"With a noisy neighbour, work of `auto` on the same {line['chains']} chains: "
+                f"With a noisy neighbor, work of `auto` on the same {line['chains']} chains: "
                 f"{line['work_with']['mean']:.3f} instead of {line['work_without']['mean']:.3f}."
             )
     above = [line for line in lines if line["line"] == "above"]

@@ -31,7 +31,7 @@ NOISE = 0.05
 EVERY_NS, AWAY_NS = 1e8, (1e6, 5e6)
 """How often and for how long the process is descheduled; this affects wall time but not CPU time."""
 BURST_NS = 5e6
-"""With a neighbour, half of the time, in stretches of this length on average, everything takes twice as long on the
+"""With a neighbor, half of the time, in stretches of this length on average, everything takes twice as long on the
 wall."""
 
 

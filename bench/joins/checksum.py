@@ -29,7 +29,7 @@ class Checksum:
         self.value = 0
 
     def add(self, results: pa.RecordBatch | pa.Table) -> None:
-        """Add more results."""
+        """Add further results to the checksum."""
         total: NDArray[np.uint64] = np.zeros(results.num_rows, np.uint64)
         for n, name in enumerate(self.columns):
             ids = results.column(name).to_numpy().astype(np.uint64)

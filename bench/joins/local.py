@@ -27,7 +27,7 @@ from bench.rounds import WrongResultError, demand, interleave, progress
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark."""
+    """Run the benchmark and return its exit code."""
     asked = _parser().parse_args(arguments)
     pa.set_cpu_count(1)
     agenda = QUICK if asked.quick else AGENDA

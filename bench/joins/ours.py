@@ -32,7 +32,7 @@ class Stopwatch:
         self.start()
 
     def start(self) -> None:
-        """From here."""
+        """Measure from this moment on."""
         self.starts += 1
         self.wall, self.cpu = time.perf_counter(), time.process_time()
 
@@ -44,7 +44,7 @@ class Stopwatch:
 
     @staticmethod
     def now() -> tuple[float, float]:
-        """Both clocks."""
+        """Return wall-clock time and CPU time."""
         return time.perf_counter(), time.process_time()
 
     def read(self) -> tuple[float, float]:
@@ -127,7 +127,7 @@ def binding_of(scenario: JoinScenario) -> JoinBinding:
 
 
 def loop_of(scenario: JoinScenario) -> JoinLoop:
-    """Without adapting."""
+    """Return a loop that never adapts."""
     return make_join_loop(
         binding_of(scenario), JoinOptions("static"), rng=np.random.default_rng(0), clock=time.perf_counter_ns
     )  # fmt: skip

@@ -40,7 +40,7 @@ class Comparison:
 
 
 def write(folder: Path, rows: int) -> None:
-    """Three streams of one key, three results a row; and `many`, the files of `a` under several names each."""
+    """Three streams of one key, three results per row; and `many`, the files of `a` under several names each."""
     rng = np.random.default_rng(7)
     words = np.array(["alpha", "beta", "gamma", "delta", "epsilon", "zero", "none"])
     for name in "abc":

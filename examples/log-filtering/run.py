@@ -62,8 +62,8 @@ def names_outsider(line: str) -> bool:
     return False
 
 
-def tells_failure(lines: pa.Array) -> pa.Array:
-    """Of many lines at once."""
+def reports_failure(lines: pa.Array) -> pa.Array:
+    """Whether each line reports a failure."""
     return pc.match_substring_regex(lines, r"\b(?:fail(?:ed|ure)?|refused|denied|invalid)\b", ignore_case=True)
 
 
@@ -102,7 +102,7 @@ def main(spark: Any = None, lines: pa.Table | None = None) -> pa.Table:
         s.stream("logs", data, time="ts")
         s.function("most_entropy", most_entropy, returns="double", safe=True)
         s.function("names_outsider", names_outsider, returns="boolean", safe=True)
-        s.function("tells_failure", tells_failure, returns="boolean", vectorized=True, safe=True)
+        s.function("reports_failure", reports_failure, returns="boolean", vectorized=True, safe=True)
         q = s.query((HERE / "query.sql").read_text(encoding="utf-8"), name="secrets", args={"least": 3.5})
         print(q.explain())
         if spark is None:

@@ -69,7 +69,7 @@ def main(spark: Any = None) -> list[pa.Table]:
 
 
 def queries() -> list[str]:
-    """Those of query.sql."""
+    """The queries in the file query.sql."""
     text = (HERE / "query.sql").read_text(encoding="utf-8")
     return [query for query in text.split(";") if query.strip()]
 

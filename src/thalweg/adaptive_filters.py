@@ -60,7 +60,7 @@ def filters(
         ``"auto"`` (default) chooses all its settings itself. ``"a-greedy"``, ``"sweep"``, ``"independent"`` and
         ``"local-swaps"`` are the algorithms of the paper. ``"static"`` never changes the order. ``"duckdb-swap"`` and
         ``"velox-rank"`` do what these engines do, for comparison. You can also pass your own class that implements the
-        protocol :class:`thalweg.adapt.Policy` (docs/policies.md, "A policy of your own").
+        protocol :class:`thalweg.adapt.Policy` (docs/writing-a-policy.md).
     budget
         For ``"auto"``: the share of the time that adapting may take. The default is 0.02.
     p, profile_window, alpha

@@ -202,7 +202,7 @@ def test_a_very_expensive_filter_is_in_front_on_few_rows(seed: int) -> None:
     assert (stream.process(passed) == passed.all(axis=1)).all()
     best = (300 + 0.9 * 200) * len(passed)
     assert stream.loop.order == (0, 1)
-    assert stream.spent_ns <= best + 600 * 1e6 / 10 * 5  # some hundred rows at the front, five times
+    assert stream.spent_ns <= best + 600 * 1e6 / 10 * 5  # a few hundred rows at the front, five times
 
 
 def test_an_unprofiled_filter_stays_after_one_that_drops_all() -> None:

@@ -180,10 +180,10 @@ def test_example_6_from_any_written_order(policy: str, expected: float, odd_one_
 
 
 # Example 7 says "expected number of filters processed per input tuple: 50(n+1) and 1 + 200/n". Neither is a number of
-# filters a tuple (for n = 4 the first is 250, with four filters). Derived anew: the drops of F_1..F_{n-1} are disjoint
-# blocks of 1/n each, so the filter at position i sees 1 - (i-1)/n of the tuples also after the change (F_n stands
-# last), and O costs the sum of that, (n+1)/2 a tuple, which is 50(n+1) for the hundred values. O' = F_n, F_{n-1}, ...
-# costs 1 for F_n, which lets only block n-1 through, and 1/n for F_{n-1}, which drops that: 1 + 1/n a tuple,
+# filters per tuple (for n = 4 the first is 250, with four filters). Derived anew: the drops of F_1..F_{n-1} are
+# disjoint blocks of 1/n each, so the filter at position i sees 1 - (i-1)/n of the tuples also after the change (F_n is
+# last), and O costs the sum of that, (n+1)/2 per tuple, which is 50(n+1) for the hundred values. O' = F_n, F_{n-1}, ...
+# costs 1 for F_n, which lets only block n-1 through, and 1/n for F_{n-1}, which drops that: 1 + 1/n per tuple,
 # 100 + 100/n for the hundred. The paper's 1 + 200/n must be a slip.
 
 

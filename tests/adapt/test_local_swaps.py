@@ -1,4 +1,4 @@
-"""LocalSwaps satisfies definition 7.1 between neighbours and compares nothing else."""
+"""LocalSwaps satisfies definition 7.1 between neighbors and compares nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark runs, tells what it promises, and refuses wrong results; numbers of so few rows mean nothing."""
+"""The benchmark runs, prints what it promises, and refuses wrong results; numbers of so few rows mean nothing."""
 
 from __future__ import annotations
 

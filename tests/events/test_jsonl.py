@@ -106,7 +106,7 @@ def test_a_field_with_a_default_may_be_missing() -> None:
 
 @pytest.mark.parametrize("line", ['{"event": "weather", "run": "r"}', "{}", '{"event": null}'])
 def test_a_line_of_another_kind_is_refused_with_its_beginning(line: str) -> None:
-    with pytest.raises(ThalwegError, match="not an event record") as caught:
+    with pytest.raises(ThalwegError, match=r"not an event record.*read it with that version") as caught:
         from_json(line)
     assert line[:40] in str(caught.value)
 

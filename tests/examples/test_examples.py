@@ -34,7 +34,7 @@ def example(name: str) -> Any:
 
 
 def rows(table: pa.Table) -> Counter[tuple[Any, ...]]:
-    """As a multiset."""
+    """The rows of a table as a multiset."""
     return Counter(tuple(row.values()) for row in plain(table).to_pylist())
 
 
@@ -46,7 +46,7 @@ def plain(table: pa.Table) -> pa.Table:
 
 
 def ask(text: str, tables: dict[str, pa.Table]) -> Counter[tuple[Any, ...]]:
-    """DuckDB."""
+    """The rows that DuckDB returns for a query."""
     with duckdb.connect(":memory:") as connection:
         for name, table in tables.items():
             connection.register(name, plain(table))
@@ -69,7 +69,7 @@ def stocks(run: Any) -> Counter[tuple[Any, ...]]:
 
 
 def routers(run: Any) -> Counter[tuple[Any, ...]]:
-    """All minutes."""
+    """The routers of all minutes."""
     return ask(
         """SELECT date_trunc('minute', t) AS began, count(*), sum(size)::BIGINT FROM (
             SELECT greatest(r1.ts, r2.ts, r3.ts, r4.ts) AS t, least(r1.ts, r2.ts, r3.ts, r4.ts) AS first, r1.size
@@ -151,7 +151,7 @@ def test_log_filtering_locally() -> None:
 def test_log_filtering_reads_real_lines() -> None:
     file = Path(os.environ.get("THALWEG_DATA", ROOT.parent / "shared" / "data")) / "loghub_2k" / "lines.parquet"
     if not file.exists():
-        pytest.skip(f"{file} is not there: its licence keeps it out of this repository; THALWEG_DATA names the folder")
+        pytest.skip(f"{file} is not there: its license keeps it out of this repository; THALWEG_DATA names the folder")
     run = example("log-filtering")
     lines = pq.read_table(file)
     found = run.main(None, lines)

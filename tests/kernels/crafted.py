@@ -19,7 +19,7 @@ U64 = np.uint64
 
 
 def _mixed(word: np.ndarray) -> np.ndarray:
-    """MurmurHash3's finalizer."""
+    """Apply the finalizer of MurmurHash3."""
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         word = (word ^ (word >> U64(33))) * U64(factor)
     word = word ^ (word >> U64(33))

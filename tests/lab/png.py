@@ -26,5 +26,5 @@ def size_of_png(path: Path) -> tuple[int, int]:
         at += 12 + length
     shown = zlib.decompress(pixels)
     assert len(shown) == height * (1 + width * channels)
-    assert len(set(shown)) > 10  # not one colour
+    assert len(set(shown)) > 10  # not one color
     return width, height

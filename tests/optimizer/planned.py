@@ -42,7 +42,7 @@ def declared(**statistics: dict[str, Any]) -> Knowledge:
 
 
 def plan_of(text: str, *rules: Any, known: Knowledge = NOTHING_KNOWN, of: Catalog | None = None) -> QueryPlan:
-    """After some rules."""
+    """Return the plan after some rules."""
     plan = QueryPlan.of(read_query(text, of or catalog(), {}))
     for rule in rules:
         plan = rule(plan, known)

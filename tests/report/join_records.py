@@ -1,4 +1,4 @@
-"""Records of joins, as buckets tell them."""
+"""Records of joins, as buckets write them."""
 
 from __future__ import annotations
 

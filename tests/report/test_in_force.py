@@ -62,7 +62,7 @@ def test_records_of_older_versions_count_whole() -> None:
 
 @st.composite
 def reports(draw: st.DrawFn) -> list[Observed]:
-    """What workers tell in micro-batches, one after the other."""
+    """What workers report in micro-batches, one after the other."""
     told = []
     for number in range(draw(st.integers(1, 12))):
         counts = st.integers(0, 20)

@@ -37,7 +37,7 @@ counts = st.integers(0, 1000)
 
 @st.composite
 def streams(draw: st.DrawFn) -> list[JoinObserved]:
-    """Some micro-batches of a query; in each some buckets tell, of each stream."""
+    """Some micro-batches of a query; in each, some buckets report on each stream."""
     told = []
     for batch in range(draw(st.integers(1, 2 * LATEST_BATCHES))):
         for bucket in draw(st.lists(st.integers(0, 3), min_size=1, max_size=4, unique=True)):

@@ -46,7 +46,7 @@ def not_third(number: int) -> bool:
 
 
 def pairs(left: list[dict[str, Any]]) -> list[tuple[int, int]]:
-    """By brute force."""
+    """Return the joined pairs by brute force."""
     within = timedelta(seconds=WINDOW_S)
     return sorted(
         (one["id"], other["id"])

@@ -32,7 +32,7 @@ class CorpusQuery:
 
     @classmethod
     def read(cls, path: Path) -> CorpusQuery:
-        """Of a file."""
+        """Read the query of a file."""
         ours, of_duckdb = path.read_text().split("\n-- duckdb\n")
         return cls(path.stem, ours, of_duckdb)
 
@@ -43,7 +43,7 @@ class CorpusQuery:
 
     @property
     def args(self) -> dict[str, Any]:
-        """Of its parameters."""
+        """The values of its parameters."""
         found: dict[str, Any] = json.loads(self.told("args") or "{}")
         return found
 
@@ -53,7 +53,7 @@ class CorpusQuery:
 
 
 def all_queries() -> list[CorpusQuery]:
-    """By name."""
+    """Return all queries, sorted by name."""
     return [CorpusQuery.read(path) for path in sorted(FOLDER.glob("*.sql"))]
 
 

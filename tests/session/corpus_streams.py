@@ -141,7 +141,7 @@ def streams() -> dict[str, Stream]:
 
 @cache
 def tables() -> dict[str, pa.Table]:
-    """By name."""
+    """Return the tables by name."""
     return {
         "sites": pa.table({
             "host": pa.array([0, 1, 1, 2, 3, None, 9], pa.int32()),

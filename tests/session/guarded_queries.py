@@ -1,7 +1,7 @@
-"""Random conditions in which what can raise stands behind what keeps it from raising, in our words and in DuckDB's.
+"""Random conditions in which what can raise comes after its guard, in our SQL and in DuckDB's.
 
 What can raise occurs several times: Spark computes such a part once, ahead of the whole expression, unless it is kept
-from it. DuckDB is asked with operators that give NULL where ours raise. Behind a guard that is false, or beside one
+from it. DuckDB is asked with operators that give NULL where ours raise. After a guard that is false, or beside one
 that is NULL because their common argument is, that makes no difference.
 """
 

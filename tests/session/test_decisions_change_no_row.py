@@ -78,7 +78,7 @@ def has_a_choice(query: RandomQuery) -> bool:
 
 @pytest.fixture
 def laid(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> list[SparkJoinLayout]:
-    """How joins are laid out. Spark does not tell sizes, so that the plan decides, as it does for streams."""
+    """How joins are laid out. Spark does not report sizes, so the plan decides, as it does for streams."""
     module, found = sys.modules[SparkJoinLayout.__module__], list[SparkJoinLayout]()
     lay_out = module.lay_out
 

@@ -56,18 +56,18 @@ class Balance(HTMLParser):
         self.tags: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """One more, but of those that stand alone."""
+        """Open a tag, unless it is one without an end."""
         self.tags.add(tag)
         if tag not in ("br", "hr", "img"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        """The last that was opened."""
+        """Close the tag that was opened last."""
         assert self.open, tag
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        """Between them."""
+        """Collect the text between tags."""
         self.text.append(data)
 
 
@@ -161,7 +161,7 @@ def test_text_is_one_line_a_thing(name: str) -> None:
 
 
 def nodes_of(node: Node) -> list[Node]:
-    """All of them."""
+    """Return all nodes of a plan."""
     return [node, *(each for child in node.inputs for each in nodes_of(child))]
 
 
@@ -234,7 +234,7 @@ def test_what_was_counted_stands_beside_what_was_estimated() -> None:
     passed = "SELECT count(*) FROM tcp WHERE size > 5 AND host <> 'x'"
     ((kept,),) = other.sql(passed).fetchall()
     after = asked.explain()
-    # each is one batch, and tcp begins: its rows find nobody to look at, and all others look at them
+    # each is one batch, and tcp begins: its rows find no rows to probe, and all others probe them
     ((looked, found),) = other.sql("""SELECT count(*), count(*) FILTER (EXISTS (FROM tcp WHERE tcp.size = udp.size
         AND tcp.size > 5 AND host <> 'x' AND abs(epoch(tcp.ts) - epoch(udp.ts)) <= 10)) FROM udp""").fetchall()
     assert 0 < found < looked

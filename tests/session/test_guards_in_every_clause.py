@@ -1,4 +1,4 @@
-"""What stands behind a guard is not evaluated where the guard decides, in any clause, on both runtimes."""
+"""What comes after a guard is not evaluated if the guard decides, in any clause, on both runtimes."""
 
 from __future__ import annotations
 

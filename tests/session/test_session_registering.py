@@ -1,4 +1,4 @@
-"""Registering: every wrong argument is told with a remedy; names are replaced; what can be read once is."""
+"""Registering: every wrong argument is reported with a remedy; names are replaced; what can be read once is."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def test_what_goes_wrong_while_a_run_stops_is_not_lost(tmp_path: Path) -> None:
              "SELECT a.id FROM a [RANGE 1 SECOND], b [RANGE 1 SECOND] WHERE a.k = b.k AND a.id < 0"],
 )  # fmt: skip
 def test_a_run_stops_that_finds_nothing(tmp_path: Path, text: str) -> None:
-    """It would read for ever, and no result tells it to stop."""
+    """It would read indefinitely, and no result makes it stop."""
     s = tw.session()
     for name in "ab":
         batches = (rows([n], first_id=n).to_batches()[0] for n in itertools.count())

@@ -251,7 +251,7 @@ def test_batches_with_other_columns_are_told() -> None:
         ):
             s.query("SELECT x FROM a").dataframe()
         s.stream("a", iter([one, other]), time="ts")
-        assert s.query("SELECT k FROM a").dataframe().num_rows == 2  # nobody reads x
+        assert s.query("SELECT k FROM a").dataframe().num_rows == 2  # x is not read
 
 
 def test_the_last_rows_of_one_stream_are_all_of_them() -> None:

@@ -19,7 +19,7 @@ from bench.joins.spark.scenario import StreamScenario, Tree
 
 @dataclass(frozen=True)
 class _Side:
-    """What a join takes: rows, whose they are, and which column stands for each column."""
+    """What a join takes: rows, whose they are, and which column replaces each column."""
 
     rows: DataFrame
     aliases: tuple[str, ...]

@@ -1,6 +1,6 @@
 """Where a batch's CPU time goes in a join of ours, as JSON lines: one a part, medians over the batches that count.
 
-The parts add up to the CPU time of the JVM and its Python workers. What they cost with ten rows a stream and batch is
+The parts add up to the CPU time of the JVM and its Python workers. What they cost with ten rows per stream and batch is
 Spark's fixed cost; the workers' stopwatches are in `worker_times`.
 """
 
@@ -27,7 +27,7 @@ JVM, PYTHON = "JVM, for rows and results", "PySpark in the workers"
 
 
 def profile(spark: SparkSession, item: Item, rows: int, batches: int, folder: Path) -> Iterator[dict[str, Any]]:
-    """Of `ours` alone."""
+    """Yield the profile of `ours` alone."""
     files = StreamFiles(item.make(rows), batches, folder / "all")
     few = _timed(spark, StreamFiles(item.make(FEW_ROWS), batches, folder / "few"))
     all_rows = _timed(spark, files)

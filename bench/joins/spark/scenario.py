@@ -3,12 +3,12 @@
 A batch is 10 seconds of event time, and no window is longer: the state has its steady size after two batches. Batches
 are cut at the same times in every stream, so nothing is late, neither for us nor for Spark.
 
-- `three-way`: one key for all, the square root of three rows a key and window: three results a row in. The window grows
-  with the batch in rows, not in time. The same stream read in longer batches would be worse for Spark, which finds all
-  rows of a key in its state and looks at their times afterwards.
+- `three-way`: one key for all, the square root of three rows per key and window: three results per input row. The
+  window grows with the batch in rows, not in time. The same stream read in longer batches would be worse for Spark,
+  which finds all rows of a key in its state and looks at their times afterwards.
 - `star`: five streams with one key, in which every key comes once in 10 seconds, and windows of 9, 7, 4, 2 and 1
   seconds: that share of all rows finds a partner there.
-- `chain`: a.k = b.k, b.m = c.m, c.n = d.n, each with as many keys as rows in a window: one result a row in.
+- `chain`: a.k = b.k, b.m = c.m, c.n = d.n, each with as many keys as rows in a window: one result per input row.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ class StreamScenario:
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """Of the streams."""
+        """The aliases of the streams."""
         return tuple(self.draws)
 
     @property
     def batch_rows(self) -> int:
-        """Of all streams."""
+        """The rows per batch, of all streams."""
         return self.rows * len(self.draws)
 
     @property
@@ -89,7 +89,7 @@ class StreamScenario:
 
 
 def three_way(rows: int, name: str = "three-way") -> StreamScenario:
-    """Three results a row in: a row has that many pairs of partners not older than it."""
+    """Three results per input row: a row has that many pairs of partners not older than it."""
     keys = max(round(rows / sqrt(3)), 1)
     return StreamScenario(
         name,
@@ -153,5 +153,5 @@ def uniform(keys: int) -> Draw:
 
 
 def cycle(stream: int) -> Draw:
-    """Every key once a batch, in an order that is the stream's own and stays."""
+    """Every key once per batch, in an order that is the stream's own and stays."""
     return lambda rng, rows: np.random.default_rng([SEED, stream]).permutation(rows).astype(np.int64)

@@ -4,7 +4,7 @@ Answers: which order to use, what to profile, and which filter to try further fo
 
 How it decides
 - **The order** is always one with the least expected cost given what is known (`cost_model`): the shares measured on
-  profiled rows and by ordinary work (`evidence`), shrunk towards independence if there are few rows, and the costs per
+  profiled rows and by ordinary work (`evidence`), shrunk toward independence if there are few rows, and the costs per
   row and per call. The order as written is one guess among many. A change costs nothing, so it need not be certain: a
   gain of `LEAST_GAIN` is enough.
 - **What to profile**: on a sampled dropped row, every filter that could be worth its cost at the position where the row
@@ -421,7 +421,7 @@ class Auto:
             min(max(3.0 * self.profiling_budget.show_ns / self.profiling_budget.each_ns, LEAST_TOGETHER), MOST_TOGETHER)
         )
         p = 0.0 if self.follows else self.profiling_budget.steadily(STEADY * self._calm, dropped, together)
-        # the window should hold rows from the whole time since the data moved: neighbouring rows are often alike
+        # the window should hold rows from the whole time since the data moved: neighboring rows are often alike
         since = self._rows if self._volatile() else self._rows - self.regimes.moved_at
         p = min(p, 2.0 * WINDOW / (max(since, slice_rows) * dropped))
         most = max(min(affordable, MOST_TOGETHER), together)

@@ -5,7 +5,7 @@ least expected cost (`cheapest`).
 How: a profiled row is one that some filter dropped; `passes[t, k]` is 1 if filter k lets row t pass, 0 if it drops it,
 and the probability that it passes if filter k was not evaluated on the row. Rows that pass every filter cost the same
 in every order; `kept` is their share. At each position the share that a filter drops is that of the profiled rows that
-get there, shrunk towards the share it drops of all of them (independence) as if `PRIOR` more rows had got there. If few
+get there, shrunk toward the share it drops of all of them (independence) as if `PRIOR` more rows had got there. If few
 rows get there, unknown correlation is thus assumed to be absent. A call costs its fixed part if a row gets there: in
 slices of L independent rows with the share r alive, 1 - exp(-rL) of the slices make one.
 Guarantee: `cheapest` is never worse than the order it is given, nor, if it is thorough, than Static Greedy's

@@ -1,4 +1,4 @@
-"""LocalSwaps: compare neighbours only (a-greedy, section 7).
+"""LocalSwaps: compare neighbors only (a-greedy, section 7).
 
 Answers: whether swapping two adjacent filters would help.
 Guarantee: the local-swaps invariant (definition 7.1) up to alpha. It can get stuck up to O(n) times above the greedy
@@ -6,7 +6,7 @@ order (example 7), because a better filter further back is never considered.
 Cost: the least profiling of all policies. A row dropped at position i is evaluated by the filter at i+1 only; two
 diagonals of V are kept.
 Differs from the paper, where the paper says nothing: after a swap the window is emptied, because its tuples do not hold
-the bits that the new neighbours need; until the window is full, a pair is judged only if it has `ENOUGH` drops; pairs
+the bits that the new neighbors need; until the window is full, a pair is judged only if it has `ENOUGH` drops; pairs
 that do not touch may swap in one update.
 
 >>> policy = LocalSwaps(Pipeline(("even", "small")), ProfileSettings(p=1.0, profile_window=50))
@@ -77,7 +77,7 @@ class LocalSwaps:
         return self._wants
 
     def update(self, seen: Observation) -> Verdict | None:
-        """Slide the window and swap neighbours that violate the invariant, from the front."""
+        """Slide the window and swap neighbors that violate the invariant, from the front."""
         if len(self.pipeline) < 2 or not len(seen.profile):
             return None
         gone = self.window.insert(seen.profile)

@@ -4,7 +4,7 @@ V[i, j], for i <= j, is the number of profile tuples that the filter at position
 before position i drops. It is proportional to d(j|i-1). It is maintained incrementally: tuples that enter the window
 are added, tuples that leave it are subtracted, all tuples of a batch in one matrix product.
 
-Cost: O(n^2) per tuple, vectorised over the tuples.
+Cost: O(n^2) per tuple, vectorized over the tuples.
 Differs from the paper: not at all. The loops of figure 3 are one product, because a tuple whose first drop is at
 position dc adds its bits to the rows 1..dc.
 

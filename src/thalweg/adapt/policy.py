@@ -8,7 +8,7 @@ is passed in.
 A scope says which filters are evaluated on a sampled row, and so which other orders can be judged. There are three.
 `everything` (A-Greedy): all filters after the one that dropped the row; any order can be judged. `one_filter` (Sweep):
 the filter at one position; moving it forward can be judged. `neighbours` (LocalSwaps): the next filter; swapping
-neighbours can be judged. Each scope costs less per row than the one before it, and shows less. Each returns a matrix:
+neighbors can be judged. Each scope costs less per row than the one before it, and shows less. Each returns a matrix:
 rows are the positions at which a row is dropped, columns are filters. Filters that must not be profiled never are.
 
 >>> order, pipeline = (1, 0, 2), Pipeline(("a", "b", "c"))

@@ -35,7 +35,7 @@ SETTINGS: dict[str, type[Any]] = {
 Chosen = str | type[Policy]
 """What users pass as `policy=`: a name, or their own class."""
 _METHODS = ("wants", "update", "begin", "snapshot", "restore")
-_HOW = 'docs/policies.md, "A policy of your own", has an example'
+_HOW = "docs/writing-a-policy.md has an example"
 
 
 def policy_name(policy: Chosen) -> str:

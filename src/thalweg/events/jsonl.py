@@ -29,6 +29,7 @@ _IF_ANY = ("query", "start", "query_name", "tick_ns")
 _KINDS: dict[str, type[Any]] = {
     kind.event: kind for kind in (Observed, VerdictGiven, Switched, NativeObserved, JoinObserved)
 }
+_REMEDY = "if another version of Thalweg wrote it, read it with that version; otherwise remove it from the file"
 
 
 def to_json(record: Record) -> str:
@@ -48,9 +49,9 @@ def from_json(line: str) -> Record:
             values["policy"] = current_name("policy", values["policy"])
         record: Record = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in known})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ThalwegError(f"not an event record of this version: {line.strip()[:80]!r}") from error
+        raise ThalwegError(f"not an event record of this version: {line.strip()[:80]!r}; {_REMEDY}") from error
     if (wrong := wrong_with(record)) is not None:
-        raise ThalwegError(f"not an event record of this version ({wrong}): {line.strip()[:80]!r}")
+        raise ThalwegError(f"not an event record of this version ({wrong}): {line.strip()[:80]!r}; {_REMEDY}")
     return record
 
 

@@ -1,7 +1,7 @@
 """Figures as data, and a function that draws them.
 
 A figure has lines over a numeric axis, or stacked bars in groups. The palette is that of Okabe and Ito, which
-colour-blind readers can distinguish, and lines differ by their markers too. matplotlib is imported only to draw: it is
+color-blind readers can distinguish, and lines differ by their markers too. matplotlib is imported only to draw: it is
 part of the extra `lab`.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 COLOURS = {"blue": "#0072B2", "orange": "#E69F00", "green": "#009E73", "red": "#D55E00", "black": "#333333"}
 MORE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
-"""The colours of series that name no colour, in this order."""
+"""The colors of series that name no color, in this order."""
 MARKERS = ("o", "s", "^", "D", "v", "P")
 INCHES = (6.4, 3.8)
 DPI = 100
@@ -36,7 +36,7 @@ class Series:
     x: Sequence[float]
     y: Sequence[float]
     colour: str = ""
-    """A name in `COLOURS`, so that an algorithm has the same colour in all figures of a paper."""
+    """A name in `COLOURS`, so that an algorithm has the same color in all figures of a paper."""
     dashed: bool = False
     faint: bool = False
     """Whether it is drawn in the background and left out of the legend."""

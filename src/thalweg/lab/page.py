@@ -20,6 +20,9 @@ def _lines(paper: Paper, records: Mapping[str, Record]) -> Iterator[str]:
     findings = [finding for name in run for finding in records[name].findings]
     yield f"# {paper.name}: what the paper claims, and what we found"
     yield ""
+    yield "For researchers who want to know which claims of the paper hold for its algorithms as Thalweg has them."
+    yield "Terms are explained in the [glossary](../glossary.md); [the guide](../lab.md) shows how to repeat this."
+    yield ""
     yield f"{paper.reference}. Written by `thalweg lab {paper.name} --out`; do not edit."
     yield ""
     if paper.preface:

@@ -1,7 +1,7 @@
 """The graph of a join: which streams it connects by which columns, and along which tree new rows look for partners.
 
 Columns that must be equal, directly or through other columns, form a *class*: in any result they have the same value.
-Two streams are neighbours if they have a class in common, so with `a.k = b.k AND a.k = c.k` a row of b can probe c
+Two streams are neighbors if they have a class in common, so with `a.k = b.k AND a.k = c.k` a row of b can probe c
 directly (predicate transitivity; a-greedy, section 8).
 
 For new rows of one stream, the root, the other streams form a tree: each has a parent, with which it shares the key

@@ -238,7 +238,7 @@ class BatchRun(_Run):
         return self._error
 
     def stop(self) -> None:
-        """Stop the run after the batch that is being read or written. A Spark job on finished data is cancelled."""
+        """Stop the run after the batch that is being read or written. A Spark job on finished data is canceled."""
         self._ask(Stopped)
         while not self._ended.wait(ASK_AGAIN_S):
             self._interrupt()

@@ -1,6 +1,6 @@
 """Estimates what a predicate costs: the cost per row and the fixed cost per call, without waits for other processes.
 
-A vectorised predicate is called once per slice on the rows still alive: sometimes on thousands, sometimes on four. Time
+A vectorized predicate is called once per slice on the rows still alive: sometimes on thousands, sometimes on four. Time
 divided by rows would make every filter look expensive at the end of the chain, where its calls are small. Calls of
 different sizes separate the two parts; calls of one size cannot, and then the error is large.
 

@@ -1,4 +1,4 @@
-"""The benchmark of joins runs, tells what it promises, and refuses wrong results; so few rows measure nothing."""
+"""The benchmark of joins runs, prints what it promises, and refuses wrong results; so few rows measure nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of SQL runs and tells what it promises; few rows measure nothing."""
+"""The benchmark of SQL runs and prints what it promises; few rows measure nothing."""
 
 from __future__ import annotations
 

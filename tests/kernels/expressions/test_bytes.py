@@ -165,7 +165,7 @@ def test_texts_as_decimals(precision: int, scale: int) -> None:
 
 
 def _doubles(digits: int) -> list[float]:
-    """Return halves of the last digit kept, their neighbours, and random bits."""
+    """Return halves of the last digit kept, their neighbors, and random bits."""
     chance = np.random.default_rng(abs(digits))
     units = chance.integers(0, 10 ** chance.integers(1, 17, ROWS))
     halves = np.array([float(Decimal(int(10 * n + 5)).scaleb(-digits - 1)) for n in units])

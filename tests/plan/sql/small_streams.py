@@ -53,7 +53,7 @@ def small_session() -> Any:
 
 
 def oracle() -> duckdb.DuckDBPyConnection:
-    """The same rows."""
+    """Return a DuckDB that has the same rows."""
     found = duckdb.connect()
     found.execute("SET TimeZone = 'UTC'")
     for name, table in (("tcp", TCP), ("udp", UDP), ("hosts", HOSTS)):

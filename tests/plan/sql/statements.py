@@ -17,11 +17,11 @@ def marked(line: str) -> tuple[str, int | None, int]:
 
 
 def refused() -> list[str]:
-    """With their marks."""
+    """Return the refused statements with their marks."""
     return (HERE / "refused.txt").read_text("utf-8").splitlines()
 
 
 def accepted() -> list[tuple[str, str]]:
-    """Ours and DuckDB's."""
+    """Return pairs of our statement and DuckDB's."""
     lines = (HERE / "accepted.txt").read_text("utf-8").splitlines()
     return [(ours, theirs) for ours, theirs in (line.replace("⏎", "\n").split(" ==> ") for line in lines)]

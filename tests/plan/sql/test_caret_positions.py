@@ -1,6 +1,6 @@
 """The caret of an SQL error is at the first letter of what is refused: a clause's keyword, a function's name.
 
-In the texts, a tilde stands before the place, and errors show what the user wrote, not how sqlglot rewrites it.
+In the texts, a tilde marks the position after it, and errors show what the user wrote, not how sqlglot rewrites it.
 """
 
 from __future__ import annotations

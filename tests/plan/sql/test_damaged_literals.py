@@ -1,4 +1,4 @@
-"""Damaged numbers, texts, times and signs, wherever a value can stand: read, or refused with line and column."""
+"""Damaged numbers, texts, times and signs, wherever a value can be: read, or refused with line and column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names match without regard to case and keep their spelling; what is unknown is told with what is near."""
+"""Names match without regard to case and keep their spelling; an unknown name is reported with similar ones."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_what_is_no_window_is_refused_at_its_place(line: str, words: str) -> Non
 )
 def test_forms_of_a_streams_window(written: str, window: str | None) -> None:
     text = f"SELECT x FROM tcp {written} AS t"
-    if window is None:  # a length is read as it stands
+    if window is None:  # a length is read as it is
         with pytest.raises(tw.SqlError, match="write a number and a unit"):
             find_windows(text)
         return
@@ -121,7 +121,7 @@ def test_places_behind_windows_are_right(text: str) -> None:
     line = next(n for n, each in enumerate(lines) if "nope" in each)
     begin = lines[line].index("nope") + 1
     assert told.value.line == line + 1
-    assert begin - 2 <= told.value.column <= begin + 5  # of t.nope the t counts; sqlglot may tell the word behind
+    assert begin - 2 <= told.value.column <= begin + 5  # of t.nope the t counts; sqlglot may report the next word
 
 
 @pytest.mark.parametrize(

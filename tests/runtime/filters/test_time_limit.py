@@ -116,7 +116,7 @@ def test_a_predicate_that_hangs_is_ended_by_name(hangs: Callable[[int], bool], o
 
 
 def arrays(hangs: Callable[[int], bool]) -> Callable[[pa.Array], pa.Array]:
-    """As a vectorised predicate, which is called again on halves where it raises."""
+    """As a vectorized predicate, which is called again on halves where it raises."""
 
     def by_array(ids: pa.Array) -> pa.Array:
         return pa.array([bool(hangs(i)) for i in ids.to_pylist()])

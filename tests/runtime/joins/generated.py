@@ -146,7 +146,7 @@ class Case:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Of `tw.join`."""
+        """The arguments for `tw.join`."""
         return {
             "on": self.on,
             "window": {alias: self.length(window) for alias, window in self.windows.items()},
@@ -157,7 +157,7 @@ class Case:
 
     @property
     def tables(self) -> dict[str, pa.Table]:
-        """By alias."""
+        """The tables by their aliases."""
         streams = {alias: stream for alias, stream in self.streams.items() if alias not in self.windows}
         return {a: pa.Table.from_batches(stream.batches, stream.table.schema) for a, stream in streams.items()}
 

@@ -78,7 +78,7 @@ def test_rows_that_are_not_among_the_last_are_forgotten() -> None:
     assert found.num_rows == 3 * rows - 3  # with the last three at its time; the first two find fewer
     (section,) = next(report for name, report in q.report().parts if name == "join").sections
     assert isinstance(section, JoinSection)
-    assert section.streams["a"].most_rows <= 400  # a batch or two, and what the other stream is behind
+    assert section.streams["a"].most_rows <= 400  # a batch or two, and how much later the other stream is read
     assert section.streams["a"].looked + section.streams["b"].looked < 200 * rows  # of a batch or two
 
 

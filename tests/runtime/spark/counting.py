@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 
 def counting(folder: Path, name: str, test: Callable[[pa.Array], pa.Array]) -> Callable[[pa.Array], pa.Array]:
-    """A vectorised predicate that appends the number of rows of each call to a file of its process."""
+    """A vectorized predicate that appends the number of rows of each call to a file of its process."""
 
     def predicate(column: pa.Array) -> pa.Array:
         with (folder / f"{name}-{os.getpid()}").open("a") as out:

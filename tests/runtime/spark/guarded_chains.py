@@ -23,7 +23,7 @@ class Row(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One predicate."""
+    """A predicate of a guarded chain."""
 
     sql: str
     holds: Callable[[Row], Truth]

@@ -48,7 +48,7 @@ def test_the_order_and_the_set_up_outlive_a_micro_batch(spark: SparkSession, tmp
     finally:
         query.stop()
     assert sorted(kept) == list(range(0, 80_000, 97))
-    # behind the selective one: what passes it, and profiled rows; the written order would show it every row
+    # after the selective one: what passes it, and profiled rows; the written order would show it every row
     assert shown[-1] - shown[0] < 3 * 20_000 * (1 / 97 + 0.05) + 1_000
     loads = [path.read_text().split() for path in seen.glob("load-*")]
     assert loads

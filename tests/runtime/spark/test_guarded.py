@@ -1,4 +1,4 @@
-"""AND and OR whose later parts see only the rows that the others leave undecided, wherever they stand."""
+"""AND and OR whose later parts see only the rows that the others leave undecided, at any position."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def negated(part: Part) -> Part:
 
 
 def conjunction(rng: random.Random) -> list[Part]:
-    """Raising parts behind a guard, the guard and the others anywhere in front of them and between."""
+    """Raising parts after a guard; the guard and the others are anywhere before them and between them."""
     raising = rng.sample(RAISING, rng.randrange(1, 4))
     parts = [rng.choice(GUARDS), *raising]
     for other in rng.sample(OTHERS, rng.randrange(3)):
@@ -82,7 +82,7 @@ def conjunction(rng: random.Random) -> list[Part]:
 def decided(
     parts: Sequence[Part], row: Row, decides: bool, combine: Callable[[Truth, Truth], Truth], needs: bool | None
 ) -> Truth:
-    """Brute force from left to right; a part behind what decides is not asked."""
+    """Brute force from left to right; a part after the one that decides is not evaluated."""
     truth: Truth = not decides
     for _, f in parts:
         if truth is decides or (needs is not None and truth is not needs):

@@ -80,7 +80,7 @@ def test_natives_come_before_python(lines: Lines, capsys: pytest.CaptureFixture[
     )
     out = df.transform(keep)
     plan = physical(out, capsys)
-    before = plan[plan.index("ArrowEvalPython") :]  # what is evaluated first stands below
+    before = plan[plan.index("ArrowEvalPython") :]  # what is evaluated first is printed below
     assert re.search(r"Filter .*isnotnull\(payload#.*size#\d+L > 300", before), plan
     got = ids(out)
     rows = [r for r in data.to_pylist() if r["payload"] is not None and (r["size"] or 0) > 300]

@@ -210,7 +210,7 @@ def test_new_workers_begin_with_what_their_siblings_learned(spark: SparkSession,
 @pytest.mark.slow
 def test_replaced_workers_begin_with_what_was_learned(spark: SparkSession, tmp_path: Path) -> None:
     """Spark itself ends Python workers that were idle for a minute, which no setting shortens: it looks every ten
-    seconds, and is told here that the minute is over."""
+    seconds, and is made to believe here that the minute is over."""
 
     def a_minute_later(old: set[int]) -> None:
         jvm, env = spark.sparkContext._jvm, spark.sparkContext._jsc.sc().env()

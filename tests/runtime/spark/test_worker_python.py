@@ -1,4 +1,4 @@
-"""Whether local workers run the driver's Python, by what stands on the disk."""
+"""Whether local workers run the driver's Python, by what is on the disk."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def same_rows(race: Race) -> None:
     if race.plain_kept is None or race.plain_kept != race.thalweg_kept:
         raise ThalwegError(
             f"the two sides kept different rows, which is a bug in Thalweg: plain Spark {race.plain_kept}, "
-            f"Thalweg {race.thalweg_kept}"
+            f"Thalweg {race.thalweg_kept}; please report it, with this message and the command's arguments"
         )
 
 

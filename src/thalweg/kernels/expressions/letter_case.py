@@ -21,7 +21,7 @@ _MAPPED = 0x20000
 _SURROGATES = range(0xD800, 0xE000)
 """Code points of UTF-16 surrogates, which occur in no text."""
 _SIGMA = "Σ"
-"""The only letter whose lowercase form depends on its neighbours: it differs at the end of a word."""
+"""The only letter whose lowercase form depends on its neighbors: it differs at the end of a word."""
 
 
 def upper(texts: pa.Array) -> pa.Array:

@@ -55,7 +55,7 @@ def _date_trunc(call: Call) -> Kernel:
 
 
 def _floor(numbers: NDArray[np.int64], word: str, ticks: int) -> NDArray[np.int64]:
-    """Truncate ticks since 1970. Python's and NumPy's remainders round towards the floor, also below zero."""
+    """Truncate ticks since 1970. Python's and NumPy's remainders round toward the floor, also below zero."""
     if word in _MONTHS:
         months = (numbers // (ticks * 86_400)).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
         months -= months % _MONTHS[word]

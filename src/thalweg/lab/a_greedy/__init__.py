@@ -48,7 +48,7 @@ as it takes on the machine. Rows go through the chain in slices, not one by one.
 
 Some verdicts depend on what the text leaves open: which filters share a group, which are expensive, how the chain is
 written, and the selectivities of section 9.4. For figures 14, 15 and 19 to 21 fixed layouts were tried first; some
-favoured A-Greedy, some the others, so the layout is drawn at random for each stream instead. The selectivities of
+favored A-Greedy, some the others, so the layout is drawn at random for each stream instead. The selectivities of
 figures 16 to 21 were also chosen after such trials.""",
 )
 

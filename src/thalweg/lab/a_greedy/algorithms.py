@@ -1,4 +1,4 @@
-"""The paper's algorithms by the names of our policies: their labels, and their colours in all figures."""
+"""The paper's algorithms by the names of our policies: their labels, and their colors in all figures."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A change that does not show between neighbours: LocalSwaps against A-Greedy (a-greedy, example 7).
+"""A change that does not show between neighbors: LocalSwaps against A-Greedy (a-greedy, example 7).
 
-F_i drops the i-th of n equal blocks. Then F_n changes: it drops all but block n-1. Neighbours still drop the same
+F_i drops the i-th of n equal blocks. Then F_n changes: it drops all but block n-1. Neighbors still drop the same
 shares, so LocalSwaps stays with F_1..F_n; A-Greedy finds that F_n, far back, drops most of all.
 
 The costs printed in the paper, 50(n+1) and 1 + 200/n "filters per tuple", cannot be right. In the order F_1..F_n, the

@@ -39,7 +39,7 @@ TOLERANCE = {"tuple processing": 0.03, "profile-tuple creation": 0.5}
 again and still agree."""
 WHY = (
     "each filter is called once per update on the sampled tuples, and a call has a fixed cost, as has picking and "
-    "copying the sample; the filters here are vectorised, so a tuple of ordinary work costs less than in the paper. "
+    "copying the sample; the filters here are vectorized, so a tuple of ordinary work costs less than in the paper. "
     "Together with the time for windows and views, that leaves less for tuple processing."
 )
 

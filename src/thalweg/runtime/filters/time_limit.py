@@ -109,7 +109,7 @@ class TimeLimit:
             raise self._ended(k)
 
     def _arm(self, now: float) -> None:
-        """Schedule the end of the process, unless this is called again or cancelled in time."""
+        """Schedule the end of the process, unless this is called again or canceled in time."""
         self._armed = now
         faulthandler.dump_traceback_later(2 * self.seconds + GRACE_S, exit=True)
 

@@ -126,9 +126,15 @@ class LogQuery:
                 self._latest = progress.batchId
                 return progress.numInputRows, progress.durationMs["triggerExecution"] / 1e3
             if not self._query.isActive:
-                raise ThalwegError(f"the query {self._name} ended early: {self._query.exception()}")
+                raise ThalwegError(
+                    f"the query {self._name} ended early: {self._query.exception()}; correct this cause and start the "
+                    "demo again"
+                )
             time.sleep(POLL_S)
-        raise ThalwegError(f"the query {self._name} finished no micro-batch in {timeout_s:.0f} s")
+        raise ThalwegError(
+            f"the query {self._name} finished no micro-batch in {timeout_s:.0f} s; close other programs, or run the "
+            "demo with fewer rows (--rows)"
+        )
 
     def wait_for_end(self) -> list[tuple[int, float]]:
         """Wait for the end of a query that runs once. Return the rows and seconds of its micro-batches."""

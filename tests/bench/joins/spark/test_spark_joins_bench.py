@@ -1,4 +1,4 @@
-"""The benchmark of joins on Spark runs, tells what it promises and refuses wrong results; few rows measure nothing."""
+"""The benchmark of joins on Spark runs, prints what it promises and refuses wrong results; few rows measure nothing."""
 
 from __future__ import annotations
 

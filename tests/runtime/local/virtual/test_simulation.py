@@ -121,7 +121,7 @@ def test_nothing_comes_out_of_nothing() -> None:
         (lambda: MultiwayJoin("j", "a.n = b.n", 1, "t", costs=Costs(probe={"c": 1})), "'c' is not one of a, b"),
         (
             lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", costs={("b", "a"): Costs()}),
-            "is not a part of the tree",
+            r"is not a part of the tree \(a b\); its parts are \('a', 'b'\)",
         ),
         (lambda: tree_join("j", ("a", "c"), "a.n = b.n", 1, "t"), "must have each of a, b once"),
         (lambda: tree_join("j", ("a", "b"), "a.n = b.n", 1, "t", methods="merge"), "'merge'.*hash, loops"),

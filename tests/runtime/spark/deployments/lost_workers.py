@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SCHEMA = "id long, n long, text string"
 BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 KILL_AT_CALL = 12
-"""So late that the task has told of work before, with slices of 50 rows and Arrow batches of 100."""
+"""So late that the task has reported work before, with slices of 50 rows and Arrow batches of 100."""
 
 
 def once(marker: Path, kill: Callable[[], None]) -> None:
@@ -111,7 +111,7 @@ def python_worker_in_stream(spark: SparkSession, folder: Path, rows: int) -> dic
 
 
 def executor(spark: SparkSession, folder: Path, rows: int) -> dict[str, Any]:
-    """Killed by the first task behind the shuffle: what the executor had filtered must be filtered again."""
+    """Killed by the first task after the shuffle: what the executor had filtered must be filtered again."""
     marker, events = folder / "executor.killed", folder / "executor.jsonl"
     keep = chain(None, events)
 
@@ -129,7 +129,7 @@ FEW = ("python_worker_in_stream", "executor")
 
 
 def run(spark: SparkSession, folder: Path, *cases: str) -> dict[str, Any]:
-    """By case."""
+    """Run cases and return their results by name."""
     before = spark.conf.get(BATCH)
     assert before is not None
     spark.conf.set(BATCH, 100)

@@ -3,7 +3,7 @@ workers and an executor, and a join that does.
 
     spark-submit on_the_image.py FOLDER few|all
 
-prints one JSON object with what each told; their files are in FOLDER/query/in, FOLDER/lost/in and FOLDER/join/in.
+prints one JSON object with what each reported; their files are in FOLDER/query/in, FOLDER/lost/in and FOLDER/join/in.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python query_and_join.py FOLDER [MASTER, or remote:ADDRESS for Spark Connect [KEY=VALUE for Spark ...]]
 
-prints one JSON object with what they told; their files are in FOLDER/query/in and FOLDER/join/in.
+prints one JSON object with what they reported; their files are in FOLDER/query/in and FOLDER/join/in.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ SPARK_HOME = Path(pyspark.__file__).parent
 
 @dataclass(frozen=True)
 class Cluster:
-    """One that runs."""
+    """A standalone cluster that is running."""
 
     master: str
     """Its address, as Spark wants it."""

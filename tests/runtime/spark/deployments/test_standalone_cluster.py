@@ -77,7 +77,7 @@ def check(told: dict[str, Any], folder: Path, cluster: Cluster) -> None:
 
 @dataclass(frozen=True)
 class Image:
-    """What the application told that runs where the package is on the image."""
+    """What the application reported that runs with the package on the image."""
 
     which: str
     """How many workers and executors are killed."""

@@ -44,7 +44,7 @@ class Files:
         folder.mkdir(parents=True)
 
     def add(self, table: pa.Table) -> None:
-        """One more file."""
+        """Add a file to the stream."""
         assert table.schema == self.schema
         aside = self.folder / f".{self.count}"
         pq.write_table(table, aside)
@@ -57,7 +57,7 @@ class Files:
         return spark.readStream.schema(_of_spark(self.schema)).option("maxFilesPerTrigger", 1).parquet(str(self.folder))
 
     def finished(self, spark: SparkSession) -> DataFrame:
-        """What is there."""
+        """Return the present files as finished data."""
         return spark.read.schema(_of_spark(self.schema)).parquet(str(self.folder))
 
 
@@ -81,7 +81,7 @@ def files(folder: Path, batches: Mapping[str, Sequence[pa.Table]]) -> dict[str, 
 
 
 def streaming(spark: SparkSession, streams: Mapping[str, Files]) -> dict[str, Any]:
-    """To be joined."""
+    """Return the streams to be joined."""
     return {alias: each.stream(spark) for alias, each in streams.items()}
 
 

@@ -68,7 +68,7 @@ def test_partitions_are_where_spark_puts_them(spark: SparkSession, partitions: i
 
 
 def test_buckets_fill_partitions_evenly() -> None:
-    """As many as there are buckets, a multiple of that, or a part; whoever starts a query need not know how many."""
+    """As many as there are buckets, a multiple of that, or a part; to start a query, it is not necessary to know."""
     for buckets, partitions in ((1, 2), (2, 2), (8, 8), (8, 2), (16, 4), (4, 200), (3, 9)):
         places = [partition_of(i, partitions) for i in bucket_ids(buckets)]
         held = [places.count(n) for n in range(partitions)]

@@ -115,7 +115,7 @@ def test_late_rows_alone_are_those_beside_results(spark: SparkSession, tmp_path:
         each.add(rows([30], first_id=100 + (alias == "b")))
     with pytest.raises(StreamingQueryException, match="written by another join: it had 'late rows alone'"):
         run(join.tagged(**streaming(spark, streams)), tmp_path)
-    # all is there, and nobody is late; here too, where streams are in order
+    # all rows are there, and none is late; here too, where streams are in order
     finished = join.late(**{alias: each.finished(spark) for alias, each in streams.items()}).toArrow()
     in_order = {alias: each.finished(spark).toArrow().sort_by("ts") for alias, each in streams.items()}
     here = list(join.late_over(**in_order))

@@ -59,7 +59,7 @@ def each_once(folder: Path, files: int) -> tuple[dict[str, int], int]:
 
 
 def starts_of(events: Path, batch: int) -> list[str | None]:
-    """Those that told of it, in the lines as they are."""
+    """The runs that reported a micro-batch, in the order of the lines."""
     told = map(from_json, events.read_text().splitlines())
     return list(dict.fromkeys(r.start for r in told if isinstance(r, JoinObserved) and r.batch == batch))
 
@@ -93,7 +93,7 @@ def test_a_batch_that_is_run_again_and_again(
     run(spark, tmp_path, join(events=events))
     assert found(spark, tmp_path) == expected_results(tmp_path / "in")
 
-    # and a third time, with more behind it
+    # and a third time, with more data after it
     assert forget_last_commit(checkpoint) == 2
     forget_in_sink(tmp_path, 2)
     write_streams(tmp_path / "in", 2, first=3)

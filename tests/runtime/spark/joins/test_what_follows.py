@@ -30,7 +30,7 @@ def test_a_window_aggregate_has_the_windows_that_are_closed(
     tables = {"a": seconds([n / 2 for n in range(100)], kind), "b": seconds([n / 3 for n in range(120)], kind)}
     joined = expected(tables, "a.k = b.k", dict.fromkeys(tables, WINDOW_US), time="ts")
     assert joined.num_rows > 100
-    mark = BEGIN_US + 119 * 10**6 // 3 - 2 * 10**6  # the last of b, which is behind a, and its lateness
+    mark = BEGIN_US + 119 * 10**6 // 3 - 2 * 10**6  # the last of b, which is later than a, and its lateness
     tens = "epoch_us(event_time) // 10000000 * 10000000"
     found = duckdb.sql(f"SELECT {tens} AS start, count(*) FROM joined GROUP BY start ORDER BY start")
     assert found is not None

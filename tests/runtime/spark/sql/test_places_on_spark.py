@@ -1,4 +1,4 @@
-"""Checkpoints and results on Spark: a folder is one however its path is written, and whoever uses it."""
+"""Checkpoints and results on Spark: a folder is the same however its path is written, and by whom."""
 
 from __future__ import annotations
 

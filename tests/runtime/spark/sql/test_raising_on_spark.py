@@ -1,4 +1,4 @@
-"""A condition that can raise sees on Spark the rows it sees in this process: those behind what is written before it."""
+"""A condition that can raise sees on Spark the rows it sees in this process: those that earlier conditions pass."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from thalweg.runtime.local.virtual.trace import Trace
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
-"""The palette of Okabe and Ito, which colour-blind people can distinguish."""
+"""The palette of Okabe and Ito, which color-blind people can distinguish."""
 STYLES = ("-", "--", ":", "-.")
 STRETCHES = 1000
 """The number of intervals of time in which a queue is drawn; more than the figure has columns of pixels."""

@@ -61,7 +61,9 @@ def tree_join(
     for given in (costs, methods):
         for part in given if isinstance(given, Mapping) else ():
             if part not in parts:
-                raise PlanError(f"{part!r} is not a part of the tree {to_text(shape)}")
+                raise PlanError(
+                    f"{part!r} is not a part of the tree {to_text(shape)}; its parts are {', '.join(map(repr, parts))}"
+                )
     tree = _Tree(plan, shape, methods, read_by(plan.graph.aliases, reads))
     for part in parts:
         own = (

@@ -29,7 +29,7 @@ class FinishedJob:
         run(lambda: self._writer.save(self._path), self._redact)
 
     def cancel(self) -> None:
-        """Cancel the job. A job that has not started cannot be cancelled, so this may have to be called again."""
+        """Cancel the job. A job that has not started cannot be canceled, so this may have to be called again."""
         self.cancelled = True
         if hasattr(self._spark, "_jvm"):
             self._spark.sparkContext.cancelJobsWithTag(self._tag)

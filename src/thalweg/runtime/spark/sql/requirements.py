@@ -83,11 +83,18 @@ def spark_errors() -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        raise PlanError(f"Spark refuses this query: {str(error).splitlines()[0]}") from error
+        raise PlanError(_refusal(str(error).splitlines()[0])) from error
     except Exception as error:
         if not hasattr(error, "java_exception"):  # an error of py4j, for which PySpark has no class; Connect has none
             raise
-        raise PlanError(f"Spark refuses this query: {error.java_exception.getMessage()}") from error
+        raise PlanError(_refusal(error.java_exception.getMessage())) from error
+
+
+def _refusal(message: str | None) -> str:
+    return (
+        f"Spark refuses this query: {message}; change what the message names: the sources, the query, the options of "
+        "start() or Spark's configuration"
+    )
 
 
 def _expressions(plan: QueryPlan) -> Iterator[Expression]:
