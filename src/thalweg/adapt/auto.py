@@ -89,7 +89,7 @@ from thalweg.adapt.slice_length import FIRST_ROWS, MOST_ROWS, SliceLength
 from thalweg.adapt.switch_reason import KnownFilters, switch_reason
 from thalweg.adapt.trial_choice import choose_trial, in_doubt
 from thalweg.errors import PlanError
-from thalweg.formatting import percent, plural
+from thalweg.formatting import percent, plural, whole_percent
 from thalweg.plan.pipeline import Pipeline
 
 START, BURST = 192, 128
@@ -361,7 +361,7 @@ class Auto:
         elif known < FIRST_ROWS:
             self.standing = f"not enough seen yet: {known} dropped rows have been profiled"
         else:
-            better = f"no other order is expected to save {100 * LEAST_GAIN:.0f} %, based on {known:,} profiled rows"
+            better = f"no other order is expected to save {whole_percent(LEAST_GAIN)}, based on {known:,} profiled rows"
             if self._wanted() > 0:
                 budget = percent(self.profiling_budget.budget)
                 better += f"; more are being profiled, as fast as the budget of {budget} allows"

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from thalweg.adapt.profiling_budget import LOAN_NS
 from thalweg.errors import PlanError
-from thalweg.formatting import percent, total_duration
+from thalweg.formatting import percent, plural, total_duration
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
 from thalweg.plan.pipeline import Pipeline
 from thalweg.report.explanation import ADAPTS, Explanation, Paragraph
@@ -90,7 +90,7 @@ def rows_and_kept(report: Report) -> str:
     """Return what filters have counted over all their runs; empty if they have counted nothing."""
     rows, kept, failed = (sum(getattr(s, name) for s in report.sections) for name in ("rows", "kept", "failed"))
     raised = f", {failed:,} failed (a predicate raised and none was false)" if failed else ""
-    return f"{rows:,} rows in, {kept:,} kept ({percent(kept / rows)}){raised}{in_runs(report)}" if rows else ""
+    return f"{plural(rows, 'row')} in, {kept:,} kept ({percent(kept / rows)}){raised}{in_runs(report)}" if rows else ""
 
 
 def _how(plan: FilterPlan, settings: FilterSettings) -> str:

@@ -250,7 +250,8 @@ def _left_to_check(tree: JoinTree) -> Iterator[int]:
 
 
 def _limits(settings: JoinSettings, streaming: bool) -> Iterator[str]:
-    yield f"the join fails if a row has more than {settings.max_matches:,} matches by its keys (max_matches=)"
+    matches = plural(settings.max_matches, "match", "matches")
+    yield f"the join fails if a row has more than {matches} by its keys (max_matches=)"
     most = (
         "one core's share of half the memory of the machine or container"
         if settings.max_bytes is None

@@ -9,6 +9,7 @@ from typing import Any
 
 from thalweg.errors import ThalwegError
 from thalweg.events import JoinObserved, NativeObserved, Observed, Record, VerdictGiven
+from thalweg.formatting import plural
 from thalweg.report.native_part import NativePart
 from thalweg.report.standing import derived
 
@@ -262,13 +263,14 @@ class Section:
         if self.native is not None and not self.names:
             run = f"streaming query {self._query()}" if self.kind == "stream" else self.run
             return f"nothing: {run} has native predicates only, so no row is sent to Python"
+        rows = plural(self.rows, "row")
         passed = " that passed the native predicates" if self.native is not None else ""
         if self.kind == "stream":
             span = f"micro-batches {self.first_batch} to {self.last_batch}"
-            return f"{self.rows:,} rows{passed} of {span} of streaming query {self._query()}"
+            return f"{rows}{passed} of {span} of streaming query {self._query()}"
         if self.kind == "batch":
-            return f"{self.rows:,} rows{passed} of the first action on this DataFrame (Spark observes only that one)"
-        return f"{self.rows:,} rows of {self.run} in this process"
+            return f"{rows}{passed} of the first action on this DataFrame (Spark observes only that one)"
+        return f"{rows} of {self.run} in this process"
 
     def _query(self) -> str:
         return query_words(self.run, self.query_name)

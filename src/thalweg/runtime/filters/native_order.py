@@ -23,6 +23,7 @@ import numpy as np
 from thalweg.cost import dominant_kind, greedy_order, native_cost, order_cost
 from thalweg.errors import ThalwegError
 from thalweg.events import NativeObserved, from_json
+from thalweg.formatting import tenths_of_percent, whole_number
 from thalweg.plan import NativePlan, Pipeline
 
 LEAST_SAMPLED = 50
@@ -139,12 +140,12 @@ class NativeOrder:
         first_unchanged = before[: len(self.plan.first)] == self._by_kind[: len(self.plan.first)]
         cost, cost_now = (order_cost(order, dropped, times, weights) for order in (greedy, now))
         if first_unchanged and cost > CLEARLY * cost_now:
-            return before, f"no order is clearly cheaper over {sampled:,.0f} sampled rows"
+            return before, f"no order is clearly cheaper over {whole_number(sampled)} sampled rows"
         mover = columns[next((a for a, b in zip(greedy, now, strict=True) if a != b), greedy[0])]
         share = float(weights[dropped[:, place[mover]]].sum()) / sampled
         reason = (
-            f"{names[mover]} drops {100 * share:.1f} % of {sampled:,.0f} sampled rows at cost {self.costs[mover]:.0f}; "
-            f"a row costs {cost:.1f} instead of {cost_now:.1f}"
+            f"{names[mover]} drops {tenths_of_percent(share)} of {whole_number(sampled)} sampled rows "
+            f"at cost {whole_number(self.costs[mover])}; a row costs {cost:.1f} instead of {cost_now:.1f}"
         )
         return self._by_kind[: len(self.plan.first)] + tuple(columns[i] for i in greedy), reason
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest, warn_user
 from thalweg.events import Record
-from thalweg.formatting import time_span
+from thalweg.formatting import plural, time_span
 from thalweg.kernels.compiling import announced
 from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.plan.join_plan import JoinPlan
@@ -328,7 +328,7 @@ class _Lost:
         for alias, late in self._late.items():
             if late > WORTH_A_WARNING * self._rows[alias]:
                 yield (
-                    f"{late:,} of {self._rows[alias]:,} rows of {alias} were late and not joined, by up to "
+                    f"{late:,} of {plural(self._rows[alias], 'row')} of {alias} were late and not joined, by up to "
                     f"{self._by[alias]}: {IN_SQL if of_query else in_join}"
                 )
 

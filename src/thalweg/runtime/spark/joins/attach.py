@@ -21,7 +21,7 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from thalweg.errors import PlanError, nearest
 from thalweg.events import Record
-from thalweg.formatting import byte_size
+from thalweg.formatting import byte_size, plural
 from thalweg.kernels.compiling import announce, is_compiled
 from thalweg.kernels.salt import Salt
 from thalweg.plan.join_plan import JoinPlan
@@ -271,8 +271,8 @@ def _read(alias: str, df: DataFrame, binding: JoinBinding) -> pa.Table:
     table: pa.Table = wanted.limit(MOST_TABLE_ROWS + 1).toArrow()
     if table.nbytes > MOST_TABLE_BYTES or table.num_rows > MOST_TABLE_ROWS:
         raise PlanError(
-            f"the table {alias} has at least {byte_size(table.nbytes)} and {table.num_rows:,} rows; every worker holds "
-            f"it, so it may have at most {byte_size(MOST_TABLE_BYTES)} and {MOST_TABLE_ROWS:,} rows. Join it with "
-            "Spark's own join before, filter it, or select= fewer columns"
+            f"the table {alias} has at least {byte_size(table.nbytes)} and {plural(table.num_rows, 'row')}; every "
+            f"worker holds it, so it may have at most {byte_size(MOST_TABLE_BYTES)} and {MOST_TABLE_ROWS:,} rows. Join "
+            "it with Spark's own join before, filter it, or select= fewer columns"
         )
     return table
