@@ -15,7 +15,7 @@ from thalweg.formatting import percent, plural, total_duration
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
 from thalweg.plan.pipeline import Pipeline
 from thalweg.report.explanation import ADAPTS, Explanation, Paragraph
-from thalweg.report.plan_tree import Node
+from thalweg.report.plan_tree import TreeItem
 from thalweg.report.report import Report
 from thalweg.report.run_report import in_runs
 from thalweg.runtime.local.filters import refuse_native
@@ -76,7 +76,7 @@ def explain_filters(
     counted = rows_and_kept(report)
     outside = _outside_the_jvm(plan) if counted else ""
     details = (_how(plan, settings), *native, *chain, *([f"counted{outside}: {counted}"] if counted else []))
-    tree = Node("Filter", details, (_input(plan, source),))
+    tree = TreeItem("Filter", details, (_input(plan, source),))
     title = f"Plan, for {source.where}" if source.where else "Plan"
     paragraphs = (
         Paragraph(ADAPTS, tuple(_adapts(plan, settings, orders)), wrapped=True),
@@ -117,15 +117,15 @@ def _after(guards: Sequence[str]) -> list[str]:
     return [f"after {' and '.join(guards)}"] if guards else []
 
 
-def _input(plan: FilterPlan, source: FilterInput) -> Node:
+def _input(plan: FilterPlan, source: FilterInput) -> TreeItem:
     if not plan.predicates:
-        return Node("Input", ("no row is sent to Python",))
+        return TreeItem("Input", ("no row is sent to Python",))
     details = [f"reads {', '.join(plan.columns)}"]
     read = {column.lower() for column in plan.columns}
     others = [column for column in source.columns or () if column.lower() not in read]
     if others and source.session is not None:
         details.append(f"stays in the JVM: {', '.join(others)}")
-    return Node("Input", tuple(details))
+    return TreeItem("Input", tuple(details))
 
 
 def _outside_the_jvm(plan: FilterPlan) -> str:

@@ -25,7 +25,7 @@ from thalweg.plan.join_shape import Shape, check_shape, nodes_of, streams_of, to
 from thalweg.plan.window import Length
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_options import JoinOptions
-from thalweg.runtime.joins.tree_node import Node, PartialRows
+from thalweg.runtime.joins.tree_node import JoinNode, PartialRows
 from thalweg.runtime.local.operator import Coming, Operator, Passed
 from thalweg.runtime.local.virtual.clock import Clock
 from thalweg.runtime.local.virtual.priced import one_by_one, size
@@ -161,7 +161,7 @@ class TreeNode(Operator):
         return self._part == self._tree.shape
 
     @property
-    def node(self) -> Node:
+    def node(self) -> JoinNode:
         """The node of the loop that does the join."""
         return self._tree.loop.nodes[list(self._tree.joins).index(self._part)]
 
