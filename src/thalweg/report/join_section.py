@@ -21,7 +21,7 @@ _NOW = ("order", "window_rows", "window_bytes", "state_bytes", "state_chunks", "
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class BucketState:
     """The latest state of one stream in one bucket, or in a local pass."""
 
     order: tuple[str, ...]
@@ -36,15 +36,15 @@ class Held:
     """The counters since the order of probes last changed."""
 
     @classmethod
-    def of(cls, record: JoinObserved) -> Held:
+    def of(cls, record: JoinObserved) -> BucketState:
         """Return the state at the end of a record."""
         return cls(**{name: getattr(record, name) for name in _NOW}, in_force=InForce.of(record))
 
-    def before(self, later: Held) -> Held:
+    def before(self, later: BucketState) -> BucketState:
         """Return the later state with the larger maxima of both, because a new process does not know earlier maxima."""
         values = {name: getattr(later, name) for name in _NOW}
         values |= {name: max(getattr(self, name), values[name]) for name in ("most_rows", "most_bytes")}
-        return Held(**values, in_force=self.in_force.then(later.in_force))
+        return BucketState(**values, in_force=self.in_force.then(later.in_force))
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class StreamReport:
     """The length of a tick of its time; None if unknown."""
     replicated: bool = False
     """Whether every bucket holds its rows; one of them counts them."""
-    buckets: dict[str, Held] = field(default_factory=dict)
+    buckets: dict[str, BucketState] = field(default_factory=dict)
     """The latest state by worker; at most as many as the join has buckets."""
     trials: int = 0
     trial_rows: int = 0
@@ -97,13 +97,13 @@ class StreamReport:
                 f"run {record.run}: {self.stream} is joined with {self.others} and with {record.others}: not one run. "
                 "The file was changed, or files of several runs were put together; report each by itself"
             )
-        self._fold(record, {record.worker: Held.of(record)})
+        self._fold(record, {record.worker: BucketState.of(record)})
 
     def take_in(self, later: StreamReport) -> None:
         """Add what a later part of the same run holds."""
         self._fold(later, later.buckets)
 
-    def _fold(self, later: JoinObserved | StreamReport, held: Mapping[str, Held]) -> None:
+    def _fold(self, later: JoinObserved | StreamReport, held: Mapping[str, BucketState]) -> None:
         for name in SUMS:
             setattr(self, name, getattr(self, name) + getattr(later, name))
         none = [0] * len(self.others)

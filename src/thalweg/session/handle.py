@@ -64,7 +64,7 @@ def _shown(handle: Handle) -> str:
     return f"<query {handle.name or handle.id}: {state}>"
 
 
-class _Run:
+class _RunHandle:
     """The part of the interface that all runs share: name, report, explanation and events of this run."""
 
     def __init__(self, query: ContinuousQuery, run: SparkRun | LocalRun) -> None:
@@ -101,7 +101,7 @@ class _Run:
         return list(self._events)
 
 
-class StreamRun(_Run):
+class StreamRun(_RunHandle):
     """A query on a Spark stream. ``h.streaming_query`` is Spark's StreamingQuery, for all that this class lacks."""
 
     def __init__(
@@ -148,7 +148,7 @@ class StreamRun(_Run):
         self.streaming_query.stop()
 
 
-class BatchRun(_Run):
+class BatchRun(_RunHandle):
     """A run over finished data in its own thread."""
 
     def __init__(

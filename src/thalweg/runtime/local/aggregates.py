@@ -59,7 +59,7 @@ class GroupCounts:
 Prepare = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
-class Grouping(Operator):
+class GroupingOperator(Operator):
     """Groups of windows, returned when a mark has passed a window's end. Marks are ticks of the time column.
 
     `prepared`: a function that computes the columns to group, and their schema; None if rows already have them."""
@@ -121,7 +121,7 @@ def aggregate_batches(
     returns the watermark at the end of the last round; if it is given, the rows do not move the watermark."""
     if lateness_ticks < 0:
         raise PlanError(f"lateness={lateness_ticks}: must not be negative; use 0 or more")
-    operator = Grouping(spec)
+    operator = GroupingOperator(spec)
     if schema is not None:
         operator.set_up({PORT: schema})
     marks = Watermarks({spec.time: lateness_ticks})
@@ -131,7 +131,7 @@ def aggregate_batches(
 
 def grouped_batches(
     rounds: Iterable[pa.RecordBatch],
-    operator: Grouping,
+    operator: GroupingOperator,
     marks: Watermarks,
     watermark: Callable[[], int | None] | None,
     report: Callable[[GroupCounts], None] | None,

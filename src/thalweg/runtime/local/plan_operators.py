@@ -39,7 +39,7 @@ from thalweg.plan.query_plan import Branch, QueryPlan
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.window import TICK_NS
 from thalweg.runtime.filters.outcome import Wanted, WantedRows, passing, refuse_failed
-from thalweg.runtime.local.aggregates import Grouping
+from thalweg.runtime.local.aggregates import GroupingOperator
 from thalweg.runtime.local.filters import Filtering
 from thalweg.runtime.local.filters import MakeLoop as MakeFilterLoop
 from thalweg.runtime.local.joins import Joining
@@ -264,7 +264,7 @@ class Projecting(_Evaluating):
         yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
-def _grouping(node: Aggregate, making: Making) -> Grouping:
+def _grouping(node: Aggregate, making: Making) -> GroupingOperator:
     spec, computed = grouped_columns(node.grouping, node.time)
     evaluations = _evaluations(tuple(computed.items()), making)
     names, joined = [node.time, *(column for column, _ in evaluations)], join_of(node) is not None
@@ -276,7 +276,7 @@ def _grouping(node: Aggregate, making: Making) -> Grouping:
 
     time = time_type(sources_of(node))
     schema = pa.schema([(node.time, time), *((name, expression.type) for name, expression in computed.items())])
-    return Grouping(spec, (prepared, schema), name=node.id, reads=name_of(node.input))
+    return GroupingOperator(spec, (prepared, schema), name=node.id, reads=name_of(node.input))
 
 
 def _evaluations(columns: Columns, making: Making) -> list[tuple[str, Evaluation]]:

@@ -1,6 +1,6 @@
 """Runs a plan in this process: results are pulled through the operators of its nodes (`plan_operators.py`).
 
-The caller creates the adaptive parts, filters and joins (`Adaptive`), and reports their counters.
+The caller creates the adaptive parts, filters and joins (`LocalAdaptiveOperators`), and reports their counters.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from thalweg.plan.relation import UserFunction
 from thalweg.plan.rows_left_out import failed_columns, late_column, late_schema
 from thalweg.plan.window import TICK_NS
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN, ERRORS_TYPE, Wanted, failing
-from thalweg.runtime.local.aggregates import GroupCounts, Grouping, grouped_batches
+from thalweg.runtime.local.aggregates import GroupCounts, GroupingOperator, grouped_batches
 from thalweg.runtime.local.joins import WORTH_A_WARNING
 from thalweg.runtime.local.operator import PORT, empty_batch
 from thalweg.runtime.local.plan_operators import (
@@ -56,7 +56,7 @@ Passing = Callable[[Batches], Batches]
 """A function that returns one batch for each input batch."""
 
 
-class Adaptive(Protocol):
+class LocalAdaptiveOperators(Protocol):
     """Creates the adaptive operators of a plan, and receives the counters of the others."""
 
     def filter(self, node: Filter, wanted: Wanted = Wanted.KEPT, column: str = ERRORS_COLUMN) -> Passing:
@@ -93,7 +93,7 @@ class LocalPlan:
         plan: QueryPlan,
         functions: Mapping[str, UserFunction],
         data: Mapping[str, Callable[[], Iterable[pa.RecordBatch]]],
-        adaptive: Adaptive,
+        adaptive: LocalAdaptiveOperators,
         *,
         redact: bool = False,
     ) -> None:
@@ -266,7 +266,7 @@ class LocalPlan:
             self._adaptive.grouped(counts)
 
         operator = operator_of(node, self._making)
-        assert isinstance(operator, Grouping)
+        assert isinstance(operator, GroupingOperator)
         operator.set_up({PORT: node.input.schema})
         marks = Watermarks({operator.spec.time: 0})
         yield from grouped_batches(rows, operator, marks, self._watermark.now, count)

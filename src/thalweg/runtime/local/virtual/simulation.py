@@ -84,7 +84,7 @@ def simulate(
         raise PlanError(f"every={every!r}: must be longer than 0")
     begin = None if start is None else instant(start)
     end = None if until is None else ticks(until, "until")
-    return _Run(sources, listed, _Arguments(begin, end, interval, cpus, seed, clock, keep)).trace()
+    return _Simulation(sources, listed, _Arguments(begin, end, interval, cpus, seed, clock, keep)).trace()
 
 
 _ARRIVAL, _OUTPUT, _DONE = range(3)
@@ -103,7 +103,7 @@ class _Arguments:
     keep: bool
 
 
-class _Run:
+class _Simulation:
     def __init__(self, sources: Mapping[str, Source], operators: list[Operator], arguments: _Arguments) -> None:
         self._until = arguments.until
         self._wall = arguments.clock if arguments.clock is not None and arguments.clock.real else None
