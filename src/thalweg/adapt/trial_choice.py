@@ -19,7 +19,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.adapt.cost_model import CostModel, Walk
+from thalweg.adapt.cost_model import CostModel, OrderCosts
 from thalweg.adapt.policy import Costs, Trial
 from thalweg.adapt.profiling_budget import ProfilingBudget
 from thalweg.formatting import whole_percent
@@ -48,7 +48,7 @@ def in_doubt(cost_ns: Numbers, costs: Costs) -> NDArray[np.bool_]:
 
 
 def choose_trial(
-    cost_model: CostModel, walk: Walk, costs: Costs, profiling_budget: ProfilingBudget, *, rows_seen: int,
+    cost_model: CostModel, walk: OrderCosts, costs: Costs, profiling_budget: ProfilingBudget, *, rows_seen: int,
     batch_rows: float, tried: Mapping[int, int],
 ) -> tuple[Trial | None, str]:  # fmt: skip
     """Return a trial for the order of a walk, or None and a sentence that says why there is none. The sentence is empty

@@ -9,7 +9,7 @@ from typing import Any
 
 from thalweg.errors import ThalwegError
 from thalweg.events import JoinObserved, Record, VerdictGiven
-from thalweg.report.section import LATEST_SWITCHES, InForce, SwitchReport, span, total
+from thalweg.report.section import LATEST_SWITCHES, InForceCounters, SwitchReport, span, total
 from thalweg.report.standing import derived
 
 SUMS = ("rows", "late", "no_time", "no_key", "kept", "results", "profile_tuples", "looked", "total_ns", "profiling_ns",
@@ -32,13 +32,13 @@ class BucketState:
     most_rows: int
     most_bytes: int
     watermark: int | None
-    in_force: InForce
+    in_force: InForceCounters
     """The counters since the order of probes last changed."""
 
     @classmethod
     def of(cls, record: JoinObserved) -> BucketState:
         """Return the state at the end of a record."""
-        return cls(**{name: getattr(record, name) for name in _NOW}, in_force=InForce.of(record))
+        return cls(**{name: getattr(record, name) for name in _NOW}, in_force=InForceCounters.of(record))
 
     def before(self, later: BucketState) -> BucketState:
         """Return the later state with the larger maxima of both, because a new process does not know earlier maxima."""
@@ -170,7 +170,7 @@ class StreamReport:
         return sum(1 for held in self.buckets.values() if held.order != order)
 
     @property
-    def in_force(self) -> InForce:
+    def in_force(self) -> InForceCounters:
         """The counters of the order shown since it is in force, over the buckets that use it."""
         return total((held.in_force for held in self.buckets.values()), self.order, len(self.others))
 

@@ -24,7 +24,7 @@ class AdaptivePart(Protocol):
 
 
 @dataclass
-class Parts:
+class AdaptiveParts:
     """The adaptive parts of a run by name, in the order in which rows reach them."""
 
     named: dict[str, AdaptivePart] = field(default_factory=dict)

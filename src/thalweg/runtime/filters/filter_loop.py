@@ -28,7 +28,7 @@ from thalweg.kernels.compiling import compiled_by
 from thalweg.runtime.filters.failed_row import FailedRow, error_text, failed_row_error
 from thalweg.runtime.filters.loop_ledger import LoopLedger, Work
 from thalweg.runtime.filters.pool import Pool
-from thalweg.runtime.filters.recalled import Recalled
+from thalweg.runtime.filters.recalled import RecalledOrder
 from thalweg.runtime.filters.row_sampler import RowSampler, SampledRows
 from thalweg.stats import CallCost
 
@@ -67,7 +67,7 @@ class LoopOptions:
 
 
 def make_filter_loop(
-    chain: Chain[BatchT], options: LoopOptions, rng: np.random.Generator, recalled: Recalled | None = None
+    chain: Chain[BatchT], options: LoopOptions, rng: np.random.Generator, recalled: RecalledOrder | None = None
 ) -> FilterLoop[BatchT]:
     """Return a new loop with a new policy. Filters, probes of joins, workers, simulations and experiments all create
     their loops here. `recalled`: the order and costs of an earlier run, to start with."""
@@ -301,7 +301,7 @@ class FilterLoop(Generic[BatchT]):
         self.ledger.count_switch(self.order, self.policy.order, reason)
         self.order = self.policy.order
 
-    def recall(self, recalled: Recalled) -> None:
+    def recall(self, recalled: RecalledOrder) -> None:
         """Start with the order of an earlier run, and with its costs until the cost of calls here is known."""
         self.policy.begin(recalled.order)
         self.order = self.policy.order

@@ -41,7 +41,7 @@ Order = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered:
+class StartOrder:
     """The order a query starts with, the previous one, and the reason."""
 
     order: Order
@@ -96,7 +96,7 @@ class NativeOrder:
             for mask, count in outcomes.items():
                 self._weights[mask] = self._weights.get(mask, 0.0) + count
 
-    def decide(self, adapts: bool) -> Ordered:
+    def decide(self, adapts: bool) -> StartOrder:
         """Return the order to start with now; the written order if the policy does not learn."""
         self.settle()
         with self._lock:
@@ -107,7 +107,7 @@ class NativeOrder:
             self._unchanged = self._unchanged + 1 if after == before else 0
             calm = self._unchanged > CALM and sum(self._weights.values()) >= REMEMBERED
             sampled = adapts and self.worth_sampling and (not calm or self._decided % EVERY == 0)
-            return Ordered(after, before, reason, sampled)
+            return StartOrder(after, before, reason, sampled)
 
     def foreseen(self, adapts: bool) -> tuple[Order, str]:
         """Return the order that `decide` would return now, and the reason, without changing anything."""
@@ -162,7 +162,7 @@ class NativeOrder:
                 left.remove(cheapest)
         return tuple(order)
 
-    def record(self, ordered: Ordered, outcomes: Mapping[int, float], of: NativeRun) -> NativeObserved:
+    def record(self, ordered: StartOrder, outcomes: Mapping[int, float], of: NativeRun) -> NativeObserved:
         """Return the event record of one run or one micro-batch."""
         tested, passed = [], []
         for k, guards in enumerate(self.plan.waits_for):

@@ -28,7 +28,7 @@ import pyarrow as pa
 from thalweg.errors import PlanError
 from thalweg.kernels.window_groups import WindowGroups
 from thalweg.plan.group_spec import GroupSpec
-from thalweg.runtime.local.operator import PORT, Operator, Passed, empty_batch
+from thalweg.runtime.local.operator import PORT, AfterMark, Operator, empty_batch
 from thalweg.runtime.local.rounds import in_rounds
 from thalweg.runtime.watermark import END, Watermarks
 
@@ -86,11 +86,11 @@ class GroupingOperator(Operator):
         self.most_held = max(self.most_held, len(self.groups))
         yield from ()
 
-    def mark(self, port: str, mark: int) -> Passed:
+    def mark(self, port: str, mark: int) -> AfterMark:
         """Return the groups that a mark closes."""
         closed = self.groups.close_all() if mark == END else self.groups.close(mark)
         self.results += closed.num_rows
-        return Passed(mark, tuple(closed.combine_chunks().to_batches(RESULT_ROWS)))
+        return AfterMark(mark, tuple(closed.combine_chunks().to_batches(RESULT_ROWS)))
 
     def counts(self, watermark: int | None) -> GroupCounts:
         """Return the counters so far."""

@@ -39,7 +39,7 @@ from thalweg.runtime.local.aggregates import GroupCounts, GroupingOperator, grou
 from thalweg.runtime.local.joins import WORTH_A_WARNING
 from thalweg.runtime.local.operator import PORT, empty_batch
 from thalweg.runtime.local.plan_operators import (
-    Making,
+    OperatorContext,
     Scanning,
     at_no_time,
     lateness_ticks,
@@ -99,7 +99,7 @@ class LocalPlan:
     ) -> None:
         """Create a pass. `data`: functions that return the batches of each source, by alias."""
         self._root, self._data, self._adaptive, self._plan = plan.root, data, adaptive, plan
-        self._making = Making(plan, functions, redact)
+        self._context = OperatorContext(plan, functions, redact)
         self._watermark = _Watermark()
         self._late: list[tuple[str, pa.RecordBatch]] | None = None
         """Rows that came too late for a window of rows, by stream; None if they are not requested."""
@@ -181,9 +181,9 @@ class LocalPlan:
             case Filter() if subject(node) == "joined rows":
                 return self._filter(node)(self._rows(node.input))
             case Filter() if subject(node) == "groups":
-                return through(operator_of(node, self._making), self._rows(node.input))
+                return through(operator_of(node, self._context), self._rows(node.input))
             case Fail():
-                return through(operator_of(node, self._making), self._rows(node.input))
+                return through(operator_of(node, self._context), self._rows(node.input))
             case Scan() | Filter() | Compute():
                 rows, rounds = self._source(node)
                 self._watermark.follow(Branch.of(node), rounds)
@@ -217,7 +217,7 @@ class LocalPlan:
             found = rounds.of(found, kept)
         else:
             found = kept(found)
-        return (through(operator_of(node, self._making), found) if isinstance(node, Compute) else found), rounds
+        return (through(operator_of(node, self._context), found) if isinstance(node, Compute) else found), rounds
 
     def _read(self, branch: Branch) -> Batches:
         return through(Scanning(branch), self._data[branch.alias]())
@@ -265,7 +265,7 @@ class LocalPlan:
             counted[:] = [counts]
             self._adaptive.grouped(counts)
 
-        operator = operator_of(node, self._making)
+        operator = operator_of(node, self._context)
         assert isinstance(operator, GroupingOperator)
         operator.set_up({PORT: node.input.schema})
         marks = Watermarks({operator.spec.time: 0})
@@ -281,7 +281,7 @@ class LocalPlan:
             )
 
     def _projected(self, node: Output, rows: Batches) -> Batches:
-        operator, some = operator_of(node, self._making), False
+        operator, some = operator_of(node, self._context), False
         for batch in rows:
             if batch.num_rows or not some:
                 some = True

@@ -20,7 +20,7 @@ from thalweg.runtime.filters.filter_loop import FilterLoop, LoopOptions, make_fi
 from thalweg.runtime.local.filters import Filtering, MakeLoop
 from thalweg.runtime.local.operator import PORT
 from thalweg.runtime.local.virtual.clock import Clock
-from thalweg.runtime.local.virtual.priced import Priced
+from thalweg.runtime.local.virtual.priced import PricedOperator
 from thalweg.runtime.settings import DEFAULT_POLICY
 
 
@@ -56,7 +56,7 @@ def priced_loops(plan: FilterPlan, options: LoopOptions, predicate: Cost | Mappi
     return make
 
 
-class Selection(Priced):
+class Selection(PricedOperator):
     """A simulated operator that returns the rows that pass all predicates.
 
     `reads`: the source or operator of its rows. `costs`: an arriving row costs `move` and `handling`, each predicate

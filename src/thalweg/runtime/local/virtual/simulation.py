@@ -40,7 +40,7 @@ import pyarrow as pa
 from thalweg.cost.ticks import UNIT, instant, ticks
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.window import Length
-from thalweg.runtime.local.operator import Coming, Operator
+from thalweg.runtime.local.operator import Delivery, Operator
 from thalweg.runtime.local.virtual.clock import Clock, VirtualClock
 from thalweg.runtime.local.virtual.priced import size
 from thalweg.runtime.local.virtual.source import Source
@@ -165,7 +165,7 @@ class _Simulation:
         for coming in station.operator.entering(port, rows, mark):
             self._put(coming)
 
-    def _put(self, coming: Coming) -> None:
+    def _put(self, coming: Delivery) -> None:
         station = self._stations[coming.operator.name]
         if coming.rows is not None:
             entry = Entry(coming.port, coming.rows, size(coming.rows), self._now, next(self._numbers))

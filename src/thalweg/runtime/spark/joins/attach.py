@@ -42,7 +42,7 @@ from thalweg.runtime.spark.joins.query_salt import salt_of_query
 from thalweg.runtime.spark.joins.requirements import demand
 from thalweg.runtime.spark.joins.stream_watermarks import has_watermark, quoted, with_packed_watermark
 from thalweg.runtime.spark.joins.task import WORK, JoinTask
-from thalweg.runtime.spark.observed_work import Fetch, with_observed_work
+from thalweg.runtime.spark.observed_work import ObservationFetch, with_observed_work
 from thalweg.runtime.spark.pickled_plan import policy_digest
 from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker_heap import settle
@@ -106,7 +106,7 @@ def attach(
     frames: Mapping[str, DataFrame],
     sink: Callable[[Record], None],
     wanted: JoinRows = JoinRows.RESULTS,
-) -> tuple[DataFrame, Fetch | None]:
+) -> tuple[DataFrame, ObservationFetch | None]:
     """Return the joined DataFrame and, if it is finished, the fetch of what its first action observed."""
     layout = lay_out(plan, settings, frames)
     policy_digest(settings)  # refuses a class that cannot be pickled
