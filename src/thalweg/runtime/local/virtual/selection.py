@@ -13,7 +13,7 @@ from thalweg.cost.operator_costs import Cost, Costs, Price, check_costs, prices
 from thalweg.deprecated import current_arguments
 from thalweg.errors import PlanError
 from thalweg.kernels.answer import Bits, Raised
-from thalweg.kernels.columns import Columns, Rows
+from thalweg.kernels.columns import Columns, RowNumbers
 from thalweg.kernels.filter_chain import FilterChain
 from thalweg.plan import FilterPlan, Predicate
 from thalweg.runtime.filters.filter_loop import FilterLoop, LoopOptions, make_filter_loop
@@ -32,7 +32,7 @@ class PricedFilterChain(FilterChain):
         self._advance, self._prices = clock.advance, prices
         self._within = False
 
-    def evaluate(self, k: int, columns: Columns, rows: Rows | None) -> tuple[Bits, Raised]:
+    def evaluate(self, k: int, columns: Columns, rows: RowNumbers | None) -> tuple[Bits, Raised]:
         """Evaluate as usual, and advance the clock by the declared cost, once per row. A nested call, which separates
         rows without a value, does not count again."""
         outermost, self._within = not self._within, True
