@@ -12,11 +12,11 @@ from thalweg.errors import PlanError
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
 from thalweg.plan.predicate import ColumnLike
 from thalweg.report import Explanation, Report, Tally
-from thalweg.report.applied import AdaptiveBase
+from thalweg.report.adaptive_base import AdaptiveBase
 from thalweg.report.filter_explain import FilterInput, FirstOrders, explain_filters
 from thalweg.runtime.filters.native_order import NativeOrder
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted, WantedRows, check_wanted
-from thalweg.runtime.filters.recalled import recalled
+from thalweg.runtime.filters.recalled_order import recalled
 from thalweg.runtime.local import filter_batches
 from thalweg.runtime.local.filters import refuse_native
 from thalweg.runtime.settings import FilterSettings

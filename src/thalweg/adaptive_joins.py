@@ -11,7 +11,7 @@ from thalweg.deprecated import current_arguments
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.window import Length, check_length
 from thalweg.report import Explanation, JoinReport, JoinTally
-from thalweg.report.applied import AdaptiveBase
+from thalweg.report.adaptive_base import AdaptiveBase
 from thalweg.report.join_explain import JoinLayout, explain_layout, explain_plan
 from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_settings import JoinSettings

@@ -15,8 +15,8 @@ from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.sql.analysis import read_query
 from thalweg.report.plan_tree import as_text
+from thalweg.session.adaptive_parts import AdaptiveParts
 from thalweg.session.explanation import explanation
-from thalweg.session.parts import AdaptiveParts
 from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 CHAIN = "SELECT p.a FROM p, q, r WHERE p.a = q.a AND q.b = r.b{} WINDOW 1 SECOND"

@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from thalweg.kernels.ungathered import runs_of, take_ungathered
+from thalweg.kernels.take_unsupported import runs_of, take_unsupported
 
 RowNumbers = NDArray[np.int64]
 
@@ -51,7 +51,7 @@ def take_rows(array: pa.Array, rows: RowNumbers) -> pa.Array:
     try:
         return _TAKE.call([array, as_index(rows)], _TRUSTED)
     except pa.ArrowNotImplementedError:
-        return take_ungathered(array, rows)
+        return take_unsupported(array, rows)
 
 
 def filter_rows(batch: pa.RecordBatch, keep: NDArray[np.bool_]) -> pa.RecordBatch:

@@ -9,8 +9,8 @@ from typing import Any
 
 from thalweg.errors import ThalwegError
 from thalweg.events import JoinObserved, Record, VerdictGiven
+from thalweg.report.kept_order_reason import derived
 from thalweg.report.section import LATEST_SWITCHES, InForceCounters, SwitchReport, span, total
-from thalweg.report.standing import derived
 
 SUMS = ("rows", "late", "no_time", "no_key", "kept", "results", "profile_tuples", "looked", "total_ns", "profiling_ns",
         "reoptimizing_ns", "expired", "filtered", "ahead", "reloaded", "trials", "trial_rows", "trial_ns",

@@ -10,8 +10,8 @@ from typing import Any
 from thalweg.errors import ThalwegError
 from thalweg.events import JoinObserved, NativeObserved, Observed, Record, VerdictGiven
 from thalweg.formatting import plural
+from thalweg.report.kept_order_reason import derived
 from thalweg.report.native_part import NativePart
-from thalweg.report.standing import derived
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from thalweg.plan.relation import UserFunction
 from thalweg.plan.rows_left_out import failed_columns, late_schema, plan_of_failed, plan_of_late
 from thalweg.report import Explanation
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN
+from thalweg.session.adaptive_parts import AdaptiveParts, QueryReport
 from thalweg.session.explanation import explanation
 from thalweg.session.handle import BatchRun, Handle, Stopped, StreamRun
 from thalweg.session.local_run import LocalRun
-from thalweg.session.parts import AdaptiveParts, QueryReport
 from thalweg.session.query_settings import QuerySettings
 from thalweg.session.running import Running
 from thalweg.session.spark_run import SparkRun
@@ -366,7 +366,7 @@ class ContinuousQuery:
                 .options(**options)
             )
             self._parts = run.parts
-            from thalweg.runtime.spark.sql.finished import FinishedJob
+            from thalweg.runtime.spark.sql.finished_job import FinishedJob
 
             job = FinishedJob(self._spark, writer, path, run.settings.redact)
 

@@ -18,7 +18,7 @@ from thalweg.report.filter_explain import rows_and_kept
 from thalweg.report.join_explain import counted_results, counted_rows
 from thalweg.report.join_sentences import operator_sentence, probe_sentences, spread_sentence
 from thalweg.report.plan_tree import TreeItem
-from thalweg.session.parts import QueryReport, of_groups
+from thalweg.session.adaptive_parts import QueryReport, of_groups
 
 NOTHING = SourceEstimates()
 SET_ASIDE = (

@@ -18,9 +18,9 @@ from thalweg.errors import QueryError
 if TYPE_CHECKING:
     from thalweg.events import Record
     from thalweg.report import Explanation
+    from thalweg.session.adaptive_parts import QueryReport
     from thalweg.session.continuous_query import ContinuousQuery
     from thalweg.session.local_run import LocalRun
-    from thalweg.session.parts import QueryReport
     from thalweg.session.spark_run import SparkRun
 
 

@@ -16,8 +16,8 @@ from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.relation import UserFunction
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted
+from thalweg.session.adaptive_parts import AdaptiveParts
 from thalweg.session.conditions import predicates
-from thalweg.session.parts import AdaptiveParts
 from thalweg.session.query_settings import QuerySettings
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from thalweg.kernels.compiling import compiled_by
 from thalweg.runtime.filters.failed_row import FailedRow, error_text, failed_row_error
 from thalweg.runtime.filters.loop_ledger import LoopLedger, Work
 from thalweg.runtime.filters.pool import Pool
-from thalweg.runtime.filters.recalled import RecalledOrder
+from thalweg.runtime.filters.recalled_order import RecalledOrder
 from thalweg.runtime.filters.row_sampler import RowSampler, SampledRows
 from thalweg.stats import CallCost
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from thalweg.adapt import Observation
 from thalweg.adapt.policy import Costs, Trial
 from thalweg.kernels import Profile, SliceResult
-from thalweg.runtime.filters.recalled import RecalledOrder
+from thalweg.runtime.filters.recalled_order import RecalledOrder
 from thalweg.stats import CallCost, UsualWait
 
 

@@ -22,7 +22,7 @@ from thalweg.events import Record
 from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.native_order import NativeOrder
 from thalweg.runtime.filters.outcome import Wanted, WantedRows
-from thalweg.runtime.filters.recalled import recalled
+from thalweg.runtime.filters.recalled_order import recalled
 from thalweg.runtime.filters.work_record import decode
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark import verdict_column

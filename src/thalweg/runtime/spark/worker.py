@@ -35,7 +35,7 @@ from thalweg.kernels.filter_chain import set_up
 from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.filter_loop import FilterLoop, LoopOptions, make_filter_loop
 from thalweg.runtime.filters.outcome import Wanted
-from thalweg.runtime.filters.recalled import RecalledOrder
+from thalweg.runtime.filters.recalled_order import RecalledOrder
 from thalweg.runtime.filters.time_limit import TimeLimit
 from thalweg.runtime.filters.work_record import encode
 from thalweg.runtime.settings import FilterSettings

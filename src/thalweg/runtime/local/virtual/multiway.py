@@ -22,7 +22,7 @@ from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.local.joins import Joining
 from thalweg.runtime.local.virtual.clock import Clock
-from thalweg.runtime.local.virtual.priced import PricedOperator
+from thalweg.runtime.local.virtual.priced_operator import PricedOperator
 from thalweg.runtime.local.virtual.windows import bind, plan_of, read_by
 from thalweg.runtime.settings import DEFAULT_POLICY
 

@@ -46,7 +46,7 @@ from thalweg.runtime.local.plan_operators import (
 from thalweg.runtime.local.row_windows import RowWindow
 from thalweg.runtime.local.virtual.clock import Clock
 from thalweg.runtime.local.virtual.multiway import with_priced_probes
-from thalweg.runtime.local.virtual.priced import PricedOperator
+from thalweg.runtime.local.virtual.priced_operator import PricedOperator
 from thalweg.runtime.local.virtual.selection import priced_loops
 from thalweg.runtime.memory_share import memory_of_process
 from thalweg.runtime.redaction import called, redacted

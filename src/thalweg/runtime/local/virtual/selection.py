@@ -20,7 +20,7 @@ from thalweg.runtime.filters.filter_loop import FilterLoop, LoopOptions, make_fi
 from thalweg.runtime.local.filters import Filtering, MakeLoop
 from thalweg.runtime.local.operator import PORT
 from thalweg.runtime.local.virtual.clock import Clock
-from thalweg.runtime.local.virtual.priced import PricedOperator
+from thalweg.runtime.local.virtual.priced_operator import PricedOperator
 from thalweg.runtime.settings import DEFAULT_POLICY
 
 

@@ -42,7 +42,7 @@ from thalweg.errors import PlanError, nearest
 from thalweg.plan.window import Length
 from thalweg.runtime.local.operator import Delivery, Operator
 from thalweg.runtime.local.virtual.clock import Clock, VirtualClock
-from thalweg.runtime.local.virtual.priced import size
+from thalweg.runtime.local.virtual.priced_operator import size
 from thalweg.runtime.local.virtual.source import Source
 from thalweg.runtime.local.virtual.station import Entry, Station
 from thalweg.runtime.local.virtual.trace import Recorder, Trace

@@ -28,7 +28,7 @@ from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.joins.tree_node import JoinNode, PartialRows
 from thalweg.runtime.local.operator import AfterMark, Delivery, Operator
 from thalweg.runtime.local.virtual.clock import Clock
-from thalweg.runtime.local.virtual.priced import one_by_one, size
+from thalweg.runtime.local.virtual.priced_operator import one_by_one, size
 from thalweg.runtime.local.virtual.windows import bind, plan_of, read_by
 from thalweg.runtime.watermark import END
 

@@ -36,7 +36,7 @@ from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.redaction import redacted
 from thalweg.runtime.spark.joins.arrow_schema import arrow_schema, refuse_uncarried
 from thalweg.runtime.spark.joins.bucket_ids import bucket_ids
-from thalweg.runtime.spark.joins.finished import join_finished
+from thalweg.runtime.spark.joins.finished_join import join_finished
 from thalweg.runtime.spark.joins.processor import JoinProcessor
 from thalweg.runtime.spark.joins.query_salt import salt_of_query
 from thalweg.runtime.spark.joins.requirements import demand

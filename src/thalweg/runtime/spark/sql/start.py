@@ -17,8 +17,8 @@ from thalweg.plan.plan_state import PlanState
 from thalweg.plan.query import Query
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.runtime.spark.joins.attach import parallelism
-from thalweg.runtime.spark.sql.pinned import CheckpointPlan, pin, pinned, unpin
-from thalweg.runtime.spark.sql.places import query_at, refuse_one_folder
+from thalweg.runtime.spark.sql.checkpoint_folders import query_at, refuse_one_folder
+from thalweg.runtime.spark.sql.checkpoint_plan import CheckpointPlan, pin, pinned, unpin
 from thalweg.runtime.spark.sql.requirements import spark_errors
 
 

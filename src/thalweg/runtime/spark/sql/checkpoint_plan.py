@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from thalweg.errors import CheckpointError
 from thalweg.plan.plan_state import PlanState
 from thalweg.plan.query_plan import QueryPlan
+from thalweg.runtime.spark.sql.checkpoint_folders import lines_of
 from thalweg.runtime.spark.sql.format_1 import plan_hash, state_of
-from thalweg.runtime.spark.sql.places import lines_of
 
 FORMAT = 2
 READ = (1, FORMAT)

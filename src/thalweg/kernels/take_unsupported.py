@@ -4,7 +4,7 @@ Answers: the values at some positions, with their type unchanged.
 Cost: vectorized; per row of the result, and for lists per value. Views share the text of their source column, as slices
 do.
 
->>> take_ungathered(pa.array(["a", None, "c"], pa.string_view()), np.array([2, 1])).to_pylist()
+>>> take_unsupported(pa.array(["a", None, "c"], pa.string_view()), np.array([2, 1])).to_pylist()
 ['c', None]
 """
 
@@ -22,7 +22,7 @@ RowNumbers = NDArray[np.int64]
 Take = Callable[[pa.Array, RowNumbers], pa.Array]
 
 
-def take_ungathered(array: pa.Array, rows: RowNumbers) -> pa.Array:
+def take_unsupported(array: pa.Array, rows: RowNumbers) -> pa.Array:
     """Return the values at these positions, which must be in bounds."""
     kind = array.type
     if not len(rows):
@@ -45,7 +45,7 @@ def _take(array: pa.Array, rows: RowNumbers) -> pa.Array:
     try:
         return array.take(pa.array(rows))
     except pa.ArrowNotImplementedError:
-        return take_ungathered(array, rows)
+        return take_unsupported(array, rows)
 
 
 def _valid(array: pa.Array, rows: RowNumbers) -> pa.Array | None:

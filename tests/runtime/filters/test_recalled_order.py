@@ -20,9 +20,9 @@ from tests.report.test_report import observed
 from thalweg.adapt import POLICIES, check_policy, make_policy
 from thalweg.events import read, to_json
 from thalweg.plan import Pipeline
-from thalweg.runtime.filters import recalled as module
+from thalweg.runtime.filters import recalled_order as module
 from thalweg.runtime.filters.filter_loop import FilterLoop
-from thalweg.runtime.filters.recalled import RecalledOrder, recalled
+from thalweg.runtime.filters.recalled_order import RecalledOrder, recalled
 
 TABLE = pa.table({"x": range(30_000)})
 SLICE = 1000
