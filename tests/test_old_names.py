@@ -22,7 +22,7 @@ from thalweg.cli import app
 from thalweg.deprecated import RENAMED, current_arguments, current_name, old_names
 from thalweg.events import Observed, from_json, read
 from thalweg.plan import Pipeline
-from thalweg.runtime.filters.recalled import recalled
+from thalweg.runtime.filters.recalled_order import recalled
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.local.virtual import MultiwayJoin, Selection
 from thalweg.runtime.settings import FilterSettings, unknown_settings

@@ -12,11 +12,11 @@ from thalweg.errors import PlanError
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
 from thalweg.plan.predicate import ColumnLike
 from thalweg.report import Explanation, Report, Tally
-from thalweg.report.applied import Applied
+from thalweg.report.adaptive_base import AdaptiveBase
 from thalweg.report.filter_explain import FilterInput, FirstOrders, explain_filters
 from thalweg.runtime.filters.native_order import NativeOrder
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted, WantedRows, check_wanted
-from thalweg.runtime.filters.recalled import recalled
+from thalweg.runtime.filters.recalled_order import recalled
 from thalweg.runtime.local import filter_batches
 from thalweg.runtime.local.filters import refuse_native
 from thalweg.runtime.settings import FilterSettings
@@ -120,7 +120,7 @@ def filters(
     return Filters(FilterPlan.of(predicates), current_arguments(given))
 
 
-class Filters(Applied):
+class Filters(AdaptiveBase):
     """A set of filters, made with :func:`filters`.
 
     Apply it to a Spark DataFrame with ``df.transform(keep)``, or to Arrow batches with ``keep.over(batches)``.

@@ -11,7 +11,7 @@ from thalweg.deprecated import current_arguments
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.window import Length, check_length
 from thalweg.report import Explanation, JoinReport, JoinTally
-from thalweg.report.applied import Applied
+from thalweg.report.adaptive_base import AdaptiveBase
 from thalweg.report.join_explain import JoinLayout, explain_layout, explain_plan
 from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_settings import JoinSettings
@@ -149,7 +149,7 @@ def join(
     return Join(joined, current_arguments(given))
 
 
-class Join(Applied):
+class Join(AdaptiveBase):
     """A windowed join, made with :func:`join`.
 
     Apply it to Spark DataFrames with ``j(a=A, b=B)``, or to Arrow batches with ``j.over(a=..., b=...)``.

@@ -60,6 +60,24 @@ def percent_of(part: float, whole: float) -> str:
     return f"{100.0 * part / whole:.1f} %" if whole else "-"
 
 
+def tenths_of_percent(share: float | None) -> str:
+    """Format a share as a percentage with one decimal; a dash if it is not known.
+
+    >>> tenths_of_percent(1 / 3), tenths_of_percent(1), tenths_of_percent(None)
+    ('33.3 %', '100.0 %', '-')
+    """
+    return "-" if share is None else f"{100.0 * share:.1f} %"
+
+
+def whole_percent(share: float) -> str:
+    """Format a share as a percentage without decimals.
+
+    >>> whole_percent(1 / 3), whole_percent(0.0002)
+    ('33 %', '0 %')
+    """
+    return f"{100 * share:.0f} %"
+
+
 def rounded_percent(share: float | None) -> str:
     """Format a share as a percentage for a narrow column: one decimal below 10 %, none above.
 
@@ -68,7 +86,7 @@ def rounded_percent(share: float | None) -> str:
     """
     if share is None:
         return "-"
-    return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
+    return tenths_of_percent(share) if share < 0.0995 else whole_percent(share)
 
 
 def times(ratio: float) -> str:
@@ -162,7 +180,16 @@ def total_duration(ns: float) -> str:
     """
     if ns < 100_000:
         return duration(ns)
-    return f"{ns / 1e6:,.1f} ms" if ns < 1e9 else f"{ns / 1e9:,.2f} s"
+    return f"{ns / 1e6:,.1f} ms" if ns < 1e9 else in_seconds(ns)
+
+
+def in_seconds(ns: float) -> str:
+    """Format a total time in seconds, however short.
+
+    >>> in_seconds(12_400_000_000), in_seconds(3_000_000)
+    ('12.40 s', '0.00 s')
+    """
+    return f"{ns / 1e9:,.2f} s"
 
 
 def time_span(ticks: int, tick_ns: int | None) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thalweg.runtime.filters.pool import Shared
+from thalweg.runtime.filters.pool import SharedProfiles
 
 
 class Gift(NamedTuple):
@@ -33,11 +33,11 @@ class MemoryPool:
     def news(self) -> bool:
         return len(self.gifts) > self._read
 
-    def take(self, mark: str) -> Shared | None:
+    def take(self, mark: str) -> SharedProfiles | None:
         gifts = [gift for gift in self.gifts[self._read :] if gift.worker != self.worker]
         self._read = len(self.gifts)
         if not gifts:
             return None
         tuples = np.concatenate([gift.tuples for gift in gifts])
         fresh = np.concatenate([np.full(len(gift.tuples), gift.fresh) for gift in gifts])
-        return Shared(tuples, fresh, [gift.costs for gift in gifts])
+        return SharedProfiles(tuples, fresh, [gift.costs for gift in gifts])

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from thalweg.adapt import Observation
-from thalweg.testing.drawn import draw_full_history, draw_history, seen
+from thalweg.testing.random_observations import draw_full_history, draw_history, seen
 
 __all__ = ["costs_of", "full_histories", "histories", "profile_tuples", "seen"]
 

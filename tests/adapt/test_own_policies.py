@@ -20,7 +20,7 @@ from thalweg.adapt.auto import Auto
 from thalweg.adapt.policy import Trial
 from thalweg.events import read
 from thalweg.plan import Pipeline
-from thalweg.report.standing import derived
+from thalweg.report.kept_order_reason import derived
 from thalweg.runtime.local.virtual import MultiwayJoin, Selection
 from thalweg.runtime.settings import FilterSettings
 from thalweg.testing import assert_policy

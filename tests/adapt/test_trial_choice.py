@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.adapt.seen import seen
-from thalweg.adapt.cost_model import CostModel, Walk
+from thalweg.adapt.cost_model import CostModel, OrderCosts
 from thalweg.adapt.policy import Costs, Trial
 from thalweg.adapt.profiling_budget import ProfilingBudget
 from thalweg.adapt.trial_choice import TRIALS_SHARE, choose_trial
@@ -136,7 +136,7 @@ def test_the_more_a_row_may_cost_the_fewer_rows_are_tried() -> None:
     assert rows[2] < 20  # of a millisecond each
 
 
-def drawn(seed: int) -> tuple[CostModel, Walk, Costs, ProfilingBudget, np.ndarray, np.random.Generator]:
+def drawn(seed: int) -> tuple[CostModel, OrderCosts, Costs, ProfilingBudget, np.ndarray, np.random.Generator]:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 8))
     dropped = rng.random((1_000, n)) < rng.uniform(0.05, 0.95, n)

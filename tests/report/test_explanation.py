@@ -12,7 +12,7 @@ import pytest
 
 import thalweg as tw
 from thalweg.report.explanation import Explanation, Paragraph
-from thalweg.report.plan_tree import Node
+from thalweg.report.plan_tree import TreeItem
 
 NASTY = "<script>alert('\"x\"')</script> & \\ \n é \ud800"
 ROWS = pa.table({"k": [1, 2], "t": pa.array([1, 2], pa.timestamp("us"))})
@@ -29,7 +29,10 @@ DOORS: dict[str, Any] = {
     "join": lambda: tw.join(on="a.k = b.k", window="5 seconds", time="t").explain(),
     "query": a_query,
     "nasty": lambda: Explanation(
-        NASTY, NASTY, ((NASTY, Node(NASTY, (NASTY,), (Node("Stream", (NASTY,)),))),), (Paragraph(NASTY, (NASTY,)),)
+        NASTY,
+        NASTY,
+        ((NASTY, TreeItem(NASTY, (NASTY,), (TreeItem("Stream", (NASTY,)),))),),
+        (Paragraph(NASTY, (NASTY,)),),
     ),
 }
 
@@ -142,7 +145,9 @@ def test_the_title_of_a_page_names_what_is_explained(tmp_path: Path) -> None:
 def test_sentences_are_wrapped_and_other_lines_are_not() -> None:
     long = "word " * 40
     text = str(
-        Explanation("", "", (("Plan", Node("Input")),), (Paragraph("One", (long,)), Paragraph("Two", (long,), True)))
+        Explanation(
+            "", "", (("Plan", TreeItem("Input")),), (Paragraph("One", (long,)), Paragraph("Two", (long,), True))
+        )
     )
     one, two = text.partition("\n\nTwo\n")[::2]
     assert f"  {long}" in one
@@ -151,7 +156,7 @@ def test_sentences_are_wrapped_and_other_lines_are_not() -> None:
 
 
 def test_a_paragraph_without_lines_is_not_shown() -> None:
-    told = Explanation("", "", (("Plan", Node("Input")),), (Paragraph("Notes", ()),))
+    told = Explanation("", "", (("Plan", TreeItem("Input")),), (Paragraph("Notes", ()),))
     assert str(told) == "Plan\nInput"
     assert "Notes" not in told._repr_html_()
     assert told.notes == told.lines("Nothing") == ()

@@ -13,7 +13,7 @@ import thalweg as tw
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.partitioning import Partitioning
 from thalweg.report.join_explain import JoinLayout, explain_layout
-from thalweg.report.plan_tree import Node
+from thalweg.report.plan_tree import TreeItem
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_settings import JoinSettings
 
@@ -221,14 +221,14 @@ def test_without_data_it_says_what_is_known_before() -> None:
         policy="sweep",
     )  # fmt: skip
     told = join.explain()
-    assert told.physical == Node(
+    assert told.physical == TreeItem(
         "Join",
         ("of 3 streams and 1 table, adaptive, over windows (sweep)", f"on {CHAIN} AND a.v < d.v"),
         (
-            Node("Stream", ("a: window 5 ticks, time ts, up to 2 ticks out of order",)),
-            Node("Stream", ("b: window 7 ticks, time ts, in order",)),
-            Node("Stream", ("c: window 5 ticks, time ts, in order",)),
-            Node("Table", ("d: without time or window",)),
+            TreeItem("Stream", ("a: window 5 ticks, time ts, up to 2 ticks out of order",)),
+            TreeItem("Stream", ("b: window 7 ticks, time ts, in order",)),
+            TreeItem("Stream", ("c: window 5 ticks, time ts, in order",)),
+            TreeItem("Table", ("d: without time or window",)),
         ),
     )
     assert told.lines("First order of probes (policy sweep)") == (

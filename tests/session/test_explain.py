@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.plan.sql.small_streams import TCP, UDP, oracle, small_session
-from thalweg.report.plan_tree import Node, as_graphviz, as_html, as_mermaid, as_text
+from thalweg.report.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid, as_text
 
 NASTY = "<b>&amp;\"'`\\n{}[]|; -->\n\\"
 QUERIES = {
@@ -125,12 +125,12 @@ def parsed_mermaid(text: str) -> tuple[dict[str, str], list[tuple[str, str]]]:
     return nodes, edges
 
 
-def operators(node: Node) -> list[str]:
+def operators(node: TreeItem) -> list[str]:
     """Names, each before its inputs'."""
     return [node.name, *(name for child in node.inputs for name in operators(child))]
 
 
-def details(node: Node) -> list[str]:
+def details(node: TreeItem) -> list[str]:
     """All that is said."""
     return [*node.details, *(text for child in node.inputs for text in details(child))]
 
@@ -160,7 +160,7 @@ def test_text_is_one_line_a_thing(name: str) -> None:
     assert len(as_text(tree).split("\n")) == sum(max(len(n.details), 1) for n in nodes_of(tree))
 
 
-def nodes_of(node: Node) -> list[Node]:
+def nodes_of(node: TreeItem) -> list[TreeItem]:
     """Return all nodes of a plan."""
     return [node, *(each for child in node.inputs for each in nodes_of(child))]
 
@@ -173,7 +173,7 @@ def test_graphviz_reads_it(name: str) -> None:
 
 
 def test_nothing_a_user_writes_breaks_a_form() -> None:
-    tree = Node(NASTY, (NASTY, NASTY), (Node("Stream", (NASTY,)),))
+    tree = TreeItem(NASTY, (NASTY, NASTY), (TreeItem("Stream", (NASTY,)),))
     nodes, _ = parsed_dot(as_graphviz(tree))
     assert len(nodes) == 2
     labels, _ = parsed_mermaid(as_mermaid(tree))

@@ -66,7 +66,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.adapt.cost_model import CostModel, Walk
+from thalweg.adapt.cost_model import CostModel, OrderCosts
 from thalweg.adapt.drift_alarm import DriftAlarm, Regimes
 from thalweg.adapt.evidence import WINDOW, Evidence
 from thalweg.adapt.policy import (
@@ -89,7 +89,7 @@ from thalweg.adapt.slice_length import FIRST_ROWS, MOST_ROWS, SliceLength
 from thalweg.adapt.switch_reason import KnownFilters, switch_reason
 from thalweg.adapt.trial_choice import choose_trial, in_doubt
 from thalweg.errors import PlanError
-from thalweg.formatting import percent, plural
+from thalweg.formatting import percent, plural, whole_percent
 from thalweg.plan.pipeline import Pipeline
 
 START, BURST = 192, 128
@@ -308,14 +308,14 @@ class Auto:
             self.slices.take_care(self.profiling_budget.time_ns)
         return verdict
 
-    def _unless_too_expensive(self, cost_model: CostModel, walk: Walk, found: Walk) -> Walk:
+    def _unless_too_expensive(self, cost_model: CostModel, walk: OrderCosts, found: OrderCosts) -> OrderCosts:
         """Return the order found, unless its filters are known to cost much more at their new positions: then the best
         single move for which that is not known, or none."""
         if found is walk:
             return found
         costs = cost_model.costs.tolist()
 
-        def measured_ns(other: Walk) -> float:
+        def measured_ns(other: OrderCosts) -> float:
             return other.total_ns + self.positional_costs.extra_ns(other.order, other.reach.tolist(), costs, self._rows)
 
         most = walk.total_ns * (1.0 - LEAST_GAIN)  # the expected costs are those at the current positions
@@ -347,7 +347,7 @@ class Auto:
     def _known(self) -> int:
         return len(self.evidence.window) + len(self.evidence.siblings)
 
-    def _try(self, cost_model: CostModel, walk: Walk, more: Costs | None) -> None:
+    def _try(self, cost_model: CostModel, walk: OrderCosts, more: Costs | None) -> None:
         """Choose a trial, or set the reason why the order is kept."""
         self._trial, why_not = None, ""
         if more is not None and not self._joined:  # the cost of a probe is known from the entries it compares
@@ -361,13 +361,13 @@ class Auto:
         elif known < FIRST_ROWS:
             self.standing = f"not enough seen yet: {known} dropped rows have been profiled"
         else:
-            better = f"no other order is expected to save {100 * LEAST_GAIN:.0f} %, based on {known:,} profiled rows"
+            better = f"no other order is expected to save {whole_percent(LEAST_GAIN)}, based on {known:,} profiled rows"
             if self._wanted() > 0:
                 budget = percent(self.profiling_budget.budget)
                 better += f"; more are being profiled, as fast as the budget of {budget} allows"
             self.standing = why_not or f"nothing better found: {better}"
 
-    def _aim(self, cost_model: CostModel, walk: Walk, more: Costs | None) -> None:
+    def _aim(self, cost_model: CostModel, walk: OrderCosts, more: Costs | None) -> None:
         """Set which filters to evaluate on a sampled row: those that would be worth their cost at the position where
         the row was dropped if they dropped all rows that reach it. Also set how long slices are, and when to check for
         drift."""

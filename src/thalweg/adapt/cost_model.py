@@ -40,7 +40,7 @@ PRIOR = 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Walk:
+class OrderCosts:
     """The costs of an order, position by position, and what moving one of its filters forward would gain."""
 
     order: tuple[int, ...]
@@ -98,7 +98,7 @@ class CostModel:
         n = len(costs)
         self._after_position = np.triu(np.ones((n, n), dtype=bool), 1)
 
-    def walk(self, order: Sequence[int]) -> Walk:
+    def walk(self, order: Sequence[int]) -> OrderCosts:
         """Return what the order costs at each position, and what moving one of its filters forward would gain."""
         places = list(order)
         passes = self.passes[:, places]
@@ -120,7 +120,7 @@ class CostModel:
         if any(self.pipeline.guards):
             first = eligible_from(order, self.pipeline.guards)
             gains[np.arange(len(places))[:, None] < first] = -np.inf
-        return Walk(tuple(order), reach, ns, gains, saved)
+        return OrderCosts(tuple(order), reach, ns, gains, saved)
 
     @property
     def drops(self) -> Numbers:
@@ -152,7 +152,7 @@ class CostModel:
         calls: Numbers = np.expm1(reach * -self.units) / -self.slice_rows
         return calls
 
-    def cheapest(self, walk: Walk, *, thorough: bool = True) -> Walk:
+    def cheapest(self, walk: OrderCosts, *, thorough: bool = True) -> OrderCosts:
         """Return the cheapest order that the search finds, or the one given if none is cheaper.
 
         If not `thorough`, search only if moving a single filter forward gains something. This takes a fraction of the
@@ -164,14 +164,14 @@ class CostModel:
         found = greedy if greedy.total_ns < walk.total_ns else self._improved(walk)
         return found if found.total_ns < walk.total_ns else walk
 
-    def most_gain(self, walk: Walk) -> float:
+    def most_gain(self, walk: OrderCosts) -> float:
         """Return an upper bound for the share of an order's cost that another order can save: rows that pass cost the
         same in every order, and others cost at least as much as the cheapest filter."""
         each = self._price(self.costs, self.fixed, np.ones(len(self.costs)))
         least = self.kept * float(each.sum()) + (1.0 - self.kept) * float(each.min())
         return 1.0 - least / max(walk.total_ns, 1e-9)
 
-    def _improved(self, walk: Walk) -> Walk:
+    def _improved(self, walk: OrderCosts) -> OrderCosts:
         """Move the filter whose move gains most, as long as a move gains something."""
         for _ in range(len(walk.order)):
             to, of = divmod(int(walk.gains.argmax()), len(walk.order))

@@ -24,6 +24,7 @@ import math
 from collections.abc import Sequence
 
 from thalweg.adapt.profiling_budget import ProfilingBudget
+from thalweg.formatting import whole_percent
 
 SIGMAS = 5.0
 LEAST_SHARE = 0.1
@@ -82,7 +83,8 @@ class DriftAlarm:
         mean = 1.0 - (self._passed[k] + self._new_passed[k]) / (old + new)
         if change * change <= SIGMAS * SIGMAS * mean * (1.0 - mean) * (1.0 / old + 1.0 / new):
             return None
-        return f"{self.names[k]} now drops {100 * now:.0f} % of the rows that reach it instead of {100 * was:.0f} %"
+        drops, dropped = whole_percent(now), whole_percent(was)
+        return f"{self.names[k]} now drops {drops} of the rows that reach it instead of {dropped}"
 
 
 LEAST_MOVES = 4

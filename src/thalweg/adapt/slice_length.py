@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.adapt.cost_model import CostModel, Walk
+from thalweg.adapt.cost_model import CostModel, OrderCosts
 from thalweg.adapt.profiling_budget import ProfilingBudget
 
 FIRST_ROWS, LEAST_ROWS, MOST_ROWS = 16, 64, 16_384
@@ -60,7 +60,12 @@ class SliceLength:
         self.rows = min(self.rows, LEAST_ROWS)
 
     def aim(
-        self, cost_model: CostModel, walk: Walk, most_ns: Numbers, profiling_budget: ProfilingBudget, rows_since: int
+        self,
+        cost_model: CostModel,
+        walk: OrderCosts,
+        most_ns: Numbers,
+        profiling_budget: ProfilingBudget,
+        rows_since: int,
     ) -> None:
         """Set the length to reach, for an order. `most_ns`: the upper bounds of the costs per row. `rows_since`: the
         number of rows since the data moved, or since the start."""

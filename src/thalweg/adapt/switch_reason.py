@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.adapt.cost_model import CostModel, Walk
+from thalweg.adapt.cost_model import CostModel, OrderCosts
 from thalweg.adapt.evidence import LEAST_DROP, LEAST_PASS
 from thalweg.formatting import duration, durations, plural, rounded_percent
 from thalweg.plan.pipeline import Pipeline
@@ -72,7 +72,12 @@ class KnownFilters:
 
 
 def switch_reason(
-    model: CostModel, old: Walk, new: Walk, known: KnownFilters, before: KnownFilters | None, moved: str | None = None
+    model: CostModel,
+    old: OrderCosts,
+    new: OrderCosts,
+    known: KnownFilters,
+    before: KnownFilters | None,
+    moved: str | None = None,
 ) -> str:
     """Return why the order of one walk gives way to that of another. `before`: what was known when the old order was
     chosen, or last confirmed. `moved`: what the drift alarm found, if it did."""

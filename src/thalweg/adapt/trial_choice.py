@@ -19,9 +19,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.adapt.cost_model import CostModel, Walk
+from thalweg.adapt.cost_model import CostModel, OrderCosts
 from thalweg.adapt.policy import Costs, Trial
 from thalweg.adapt.profiling_budget import ProfilingBudget
+from thalweg.formatting import whole_percent
 
 UNSURE = 1.25
 """A filter may be worth a trial if it may cost this many times less than estimated."""
@@ -47,7 +48,7 @@ def in_doubt(cost_ns: Numbers, costs: Costs) -> NDArray[np.bool_]:
 
 
 def choose_trial(
-    cost_model: CostModel, walk: Walk, costs: Costs, profiling_budget: ProfilingBudget, *, rows_seen: int,
+    cost_model: CostModel, walk: OrderCosts, costs: Costs, profiling_budget: ProfilingBudget, *, rows_seen: int,
     batch_rows: float, tried: Mapping[int, int],
 ) -> tuple[Trial | None, str]:  # fmt: skip
     """Return a trial for the order of a walk, or None and a sentence that says why there is none. The sentence is empty
@@ -75,7 +76,7 @@ def choose_trial(
         gain * rows_seen,
     )
     if allowed <= 0.0:
-        return None, f"held back by the budget: a trial of {name} may save up to {100.0 * gain / walk.total_ns:.0f} %"
+        return None, f"held back by the budget: a trial of {name} may save up to {whole_percent(gain / walk.total_ns)}"
     # what the candidate would save is not counted, because what it drops is not known for certain either
     each_ns = most_ns * (reach - float(walk.reach[of]))
     rows = min(max(LARGER * most_rows / max(reach, 0.01), LEAST_ROWS), MOST_ROWS, max(batch_rows, 1.0))

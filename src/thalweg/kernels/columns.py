@@ -30,9 +30,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from thalweg.kernels.ungathered import runs_of, take_ungathered
+from thalweg.kernels.take_unsupported import runs_of, take_unsupported
 
-Rows = NDArray[np.int64]
+RowNumbers = NDArray[np.int64]
 
 
 # `array.take(rows)` spends more time on looking up its function and checking bounds than on a thousand rows
@@ -40,18 +40,18 @@ _TAKE = pc.get_function("take")
 _TRUSTED = pc.TakeOptions(boundscheck=False)
 
 
-def as_index(rows: Rows) -> pa.Array:
+def as_index(rows: RowNumbers) -> pa.Array:
     """Return row numbers as an Arrow array, without copying."""
     assert rows.dtype == np.int64
     return pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])
 
 
-def take_rows(array: pa.Array, rows: Rows) -> pa.Array:
+def take_rows(array: pa.Array, rows: RowNumbers) -> pa.Array:
     """Return the values at these positions, which must be in bounds."""
     try:
         return _TAKE.call([array, as_index(rows)], _TRUSTED)
     except pa.ArrowNotImplementedError:
-        return take_ungathered(array, rows)
+        return take_unsupported(array, rows)
 
 
 def filter_rows(batch: pa.RecordBatch, keep: NDArray[np.bool_]) -> pa.RecordBatch:
@@ -84,7 +84,7 @@ class Columns:
         """Return a part of the rows, without copying."""
         return Columns({name: a.slice(start, length) for name, a in self._arrays.items()}, length, self.shared)
 
-    def take(self, rows: Rows) -> Columns:
+    def take(self, rows: RowNumbers) -> Columns:
         """Return a copy of some rows, which outlives the batch."""
         return Columns({name: self.arrow(name, rows) for name in self._arrays}, len(rows), self.shared)
 
@@ -97,12 +97,12 @@ class Columns:
         arrays = {name: pa.concat_arrays([part._arrays[name] for part in parts]) for name in first._arrays}
         return Columns(arrays, sum(part.length for part in parts), first.shared)
 
-    def arrow(self, name: str, rows: Rows | None) -> pa.Array:
+    def arrow(self, name: str, rows: RowNumbers | None) -> pa.Array:
         """Return a column as an Arrow array."""
         array = self._arrays[name]
         return array if rows is None else take_rows(array, rows)
 
-    def python(self, name: str, rows: Rows | None) -> list[Any]:
+    def python(self, name: str, rows: RowNumbers | None) -> list[Any]:
         """Return a column as Python values."""
         if name not in self.shared or can_be_changed(self._arrays[name].type):
             return python_values(self.arrow(name, rows))

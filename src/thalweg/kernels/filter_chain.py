@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from thalweg.errors import PredicateError
 from thalweg.kernels.answer import Bits, CallEnded, Raised, answer_by_array, answer_by_row
-from thalweg.kernels.columns import Columns, Rows, gathered_type, plain_array, python_values
+from thalweg.kernels.columns import Columns, RowNumbers, gathered_type, plain_array, python_values
 from thalweg.kernels.compiling import watch_compiling
 from thalweg.kernels.unknown import Unknown
 from thalweg.kernels.user_frame import raised_at
@@ -62,8 +62,8 @@ NO_SENTRY: Sentry = _NoSentry()
 class SliceResult:
     """The result of one slice. Lists are indexed by predicate."""
 
-    kept: Rows
-    failed: Rows
+    kept: RowNumbers
+    failed: RowNumbers
     """Rows that no predicate dropped and on which some predicate is unknown."""
     dropped_at: NDArray[np.int16]
     """The position in the order that dropped each row; the number of predicates if none did."""
@@ -130,7 +130,7 @@ class FilterChain:
                 arrays[name] = plain_array(array, kind)
         return Columns(arrays, batch.num_rows, self.shared)
 
-    def evaluate(self, k: int, columns: Columns, rows: Rows | None) -> tuple[Bits, Raised]:
+    def evaluate(self, k: int, columns: Columns, rows: RowNumbers | None) -> tuple[Bits, Raised]:
         """Evaluate predicate k on these rows (None: all). Return which of them stay, and its exceptions by row."""
         predicate = self.plan.predicates[k]
         count = columns.length if rows is None else len(rows)
@@ -150,7 +150,7 @@ class FilterChain:
         finally:
             self.sentry.leave()
 
-    def _evaluate_guarded(self, guard_unknown: Bits, k: int, columns: Columns, rows: Rows) -> tuple[Bits, Raised]:
+    def _evaluate_guarded(self, guard_unknown: Bits, k: int, columns: Columns, rows: RowNumbers) -> tuple[Bits, Raised]:
         """Evaluate predicate k on rows whose guards are known. Rows with an unknown guard (`guard_unknown`) stay."""
         mask = guard_unknown.copy()
         raised: Raised = {}
@@ -158,7 +158,7 @@ class FilterChain:
             mask[~guard_unknown], raised = self.evaluate(k, columns, rows)
         return mask, raised
 
-    def _evaluate_convertible(self, k: int, columns: Columns, rows: Rows) -> tuple[Bits, Raised]:
+    def _evaluate_convertible(self, k: int, columns: Columns, rows: RowNumbers) -> tuple[Bits, Raised]:
         """Evaluate predicate k if some rows have no Python value (text that is not UTF-8, the year 12000).
 
         On those rows the predicate is unknown, as if it had raised."""
@@ -183,7 +183,7 @@ class FilterChain:
         n = len(order)
         evaluated, passed, raised_on, ns = [0] * n, [0] * n, [0] * n, [0] * n
         dropped_at = np.zeros(columns.length, dtype=np.int16)
-        alive: Rows | None = None
+        alive: RowNumbers | None = None
         count = columns.length
         unknown: Unknown | None = None
         clock, cpu_clock = self.clock, self.cpu_clock
@@ -267,7 +267,7 @@ class FilterChain:
         return Profile(dropped, counts, ns, errors, known, cpu_ns)
 
 
-def _numbers(alive: Rows | None, count: int) -> Rows:
+def _numbers(alive: RowNumbers | None, count: int) -> RowNumbers:
     return np.arange(count) if alive is None else alive
 
 

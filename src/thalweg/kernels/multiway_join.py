@@ -35,7 +35,7 @@ PARTNERS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class JoinedRows:
     """Joined rows, by number: one array per stream, and the largest time of each result.
 
     The root's rows are numbered in its batch, those of other streams in their stores."""
@@ -79,7 +79,7 @@ def put_together(
     order: Sequence[str],
     limits: ResultLimits,
     counts: ResultCounts,
-) -> Iterator[Results]:
+) -> Iterator[JoinedRows]:
     """Yield the results of the rows `kept`. Do not insert into stores before the last one is taken."""
     from thalweg.kernels import probing
 
@@ -109,7 +109,7 @@ def put_together(
             raise TooManyResults(int(kept[resume[0]]))
         if count:
             streams = (tree.root, *order)
-            yield Results({alias: out[n, :count] for n, alias in enumerate(streams)}, latest[:count])
+            yield JoinedRows({alias: out[n, :count] for n, alias in enumerate(streams)}, latest[:count])
     counts.results, counts.row = int(resume[3]), int(resume[4])
 
 

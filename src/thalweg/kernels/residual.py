@@ -3,7 +3,7 @@
 >>> from thalweg.plan.join_condition import Residual, typed
 >>> columns = {("a", "x"): pa.array([1, 5, None]), ("b", "y"): pa.array([1, 1, 1])}
 >>> schemas = {alias: pa.schema([(column, pa.int64())]) for alias, column in columns}
->>> Check(typed(Residual("a.x < b.y + 1", tuple(columns)), schemas))(columns).tolist()
+>>> ResidualCheck(typed(Residual("a.x < b.y + 1", tuple(columns)), schemas))(columns).tolist()
 [True, False, False]
 """
 
@@ -25,7 +25,7 @@ from thalweg.plan.join_condition import Residual
 Columns = Mapping[tuple[str, str], Any]
 
 
-class Check:
+class ResidualCheck:
     """One condition that is ready to run."""
 
     def __init__(self, residual: Residual) -> None:

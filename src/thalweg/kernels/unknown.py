@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thalweg.kernels.answer import Bits, Raised
-from thalweg.kernels.columns import Rows
+from thalweg.kernels.columns import RowNumbers
 
 
 class Unknown:
@@ -23,7 +23,7 @@ class Unknown:
         self._bits: NDArray[np.bool_] = np.zeros((rows, predicates), dtype=bool)
         self._raised: dict[int, dict[int, Exception]] = {}
 
-    def add(self, k: int, rows: Rows | None, raised: Raised) -> None:
+    def add(self, k: int, rows: RowNumbers | None, raised: Raised) -> None:
         """Record that predicate k, called on these rows (None: all), raised on some."""
         for asked, error in raised.items():
             row = asked if rows is None else int(rows[asked])
@@ -31,7 +31,7 @@ class Unknown:
             self._raised.setdefault(row, {})[k] = error
         raised.clear()
 
-    def mark_guarded(self, k: int, guards: Sequence[int], alive: Rows | None) -> Bits | None:
+    def mark_guarded(self, k: int, guards: Sequence[int], alive: RowNumbers | None) -> Bits | None:
         """Mark k as unknown on the alive rows on which one of its guards is.
 
         Return a bit per alive row; None if there are no such rows."""
@@ -41,7 +41,7 @@ class Unknown:
         self._bits[guard_unknown.nonzero()[0] if alive is None else alive[guard_unknown], k] = True
         return guard_unknown
 
-    def any_of(self, rows: Rows, predicates: Sequence[int] | None = None) -> Bits:
+    def any_of(self, rows: RowNumbers, predicates: Sequence[int] | None = None) -> Bits:
         """Return on which of these rows any predicate, or any of `predicates`, is unknown."""
         among = self._bits[rows] if predicates is None else self._bits[rows][:, list(predicates)]
         return np.asarray(among.any(axis=1))

@@ -25,7 +25,7 @@ PAPERS: dict[str, Paper] = {paper.name: paper for paper in (A_GREEDY,)}
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class ExperimentRun:
     """One experiment that was run, and its outcome."""
 
     paper: Paper
@@ -66,7 +66,7 @@ def _selects(name: str, full: str) -> bool:
     return full == name or full.startswith(f"{name}/")
 
 
-def run(names: Sequence[str], quick: bool, console: Console | None = None) -> Iterator[Ran]:
+def run(names: Sequence[str], quick: bool, console: Console | None = None) -> Iterator[ExperimentRun]:
     """Run the chosen experiments, and yield each as soon as it is finished."""
     full_names = chosen(names)
     with Bar(console or Console(quiet=True), len(full_names)) as bar:
@@ -76,7 +76,7 @@ def run(names: Sequence[str], quick: bool, console: Console | None = None) -> It
             begun = time.monotonic()
             outcome = PAPERS[paper].experiments[short].measure(quick, bar.track)
             bar.done()
-            yield Ran(PAPERS[paper], short, outcome, time.monotonic() - begun)
+            yield ExperimentRun(PAPERS[paper], short, outcome, time.monotonic() - begun)
 
 
 def main(names: list[str], quick: bool, out: Path | None = None) -> int:
@@ -101,7 +101,7 @@ def main(names: list[str], quick: bool, out: Path | None = None) -> int:
     return 0 if right else 1
 
 
-def keep(ran: Ran, quick: bool, out: Path) -> None:
+def keep(ran: ExperimentRun, quick: bool, out: Path) -> None:
     """Draw the figures, and update this experiment's section of the paper's page."""
     pictures = out / ran.paper.name
     pictures.mkdir(parents=True, exist_ok=True)
@@ -113,7 +113,7 @@ def keep(ran: Ran, quick: bool, out: Path) -> None:
     (out / f"{ran.paper.name}.md").write_text(page(ran.paper, records), encoding="utf-8")
 
 
-def table(ran: Ran) -> Table:
+def table(ran: ExperimentRun) -> Table:
     """Return a table with the findings of one experiment, for a terminal."""
     shown = Table(
         "claim", "paper", "measured", "holds", title=f"{ran.name}: {ran.experiment.title}",

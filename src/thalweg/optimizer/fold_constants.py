@@ -12,7 +12,7 @@ import pyarrow as pa
 from thalweg.errors import ThalwegError
 from thalweg.kernels.expressions import evaluate
 from thalweg.plan.expression import Call, Expression, Value, rewritten, text_of
-from thalweg.plan.query import Output
+from thalweg.plan.query import OutputColumn
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.stats import NOTHING_KNOWN, Knowledge
 
@@ -34,7 +34,7 @@ def fold_constants(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryP
         conditions.append(condition)
     query = plan.query
     if query.grouping is None:
-        outputs = tuple(Output(output.name, folded(output.expression)) for output in query.outputs)
+        outputs = tuple(OutputColumn(output.name, folded(output.expression)) for output in query.outputs)
         query = replace(query, outputs=outputs)
     return plan.with_conditions(tuple(conditions)).with_query(query)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from thalweg.plan.expression import Aggregate, Expression, text_of
+from thalweg.plan.expression import AggregateCall, Expression, text_of
 from thalweg.plan.functions import Refuse, conversion
 from thalweg.plan.type_rules import is_number, sql_name
 
@@ -18,24 +18,24 @@ AGGREGATES = ("count", "sum", "avg", "min", "max")
 is_ = pa.types
 
 
-def aggregate(function: str, argument: Expression | None, distinct: bool, refuse: Refuse) -> Aggregate:
+def aggregate(function: str, argument: Expression | None, distinct: bool, refuse: Refuse) -> AggregateCall:
     """Return an aggregate with its result type."""
     if distinct and function != "count":
         refuse(f"DISTINCT is supported only in count, not in {function}; remove it")
     if function == "count" or argument is None:
-        return Aggregate(function, argument, pa.int64(), distinct)
+        return AggregateCall(function, argument, pa.int64(), distinct)
     kind, text = argument.type, text_of(argument)
     if function in ("sum", "avg") and not is_number(kind):
         refuse(f"{function} takes a number, but {text} is {sql_name(kind)}; {conversion(argument, 'number')}")
     if function == "avg":
         if is_.is_decimal(kind):
             refuse(f"avg does not support DECIMAL; write avg(CAST({text} AS DOUBLE))")
-        return Aggregate(function, argument, pa.float64())
+        return AggregateCall(function, argument, pa.float64())
     if function == "sum":
         if is_.is_decimal(kind):
-            return Aggregate(function, argument, pa.decimal128(min(kind.precision + 10, 38), kind.scale))
-        return Aggregate(function, argument, pa.float64() if is_.is_floating(kind) else pa.int64())
+            return AggregateCall(function, argument, pa.decimal128(min(kind.precision + 10, 38), kind.scale))
+        return AggregateCall(function, argument, pa.float64() if is_.is_floating(kind) else pa.int64())
     if not (is_.is_primitive(kind) or is_.is_string(kind) or is_.is_decimal(kind)):
         way = f"write CAST({text} AS INT)" if is_.is_null(kind) else "convert it before registering the stream"
         refuse(f"{function} takes numbers, text and times, but {text} is {sql_name(kind)}; {way}")
-    return Aggregate(function, argument, kind)
+    return AggregateCall(function, argument, kind)

@@ -60,7 +60,7 @@ class UserCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class AggregateCall:
     """An aggregate of the rows of a group, allowed only if there are groups. Without an argument, it counts rows."""
 
     function: str
@@ -77,7 +77,7 @@ class Bound:
     type: pa.DataType
 
 
-Expression: TypeAlias = Ref | Value | Call | UserCall | Aggregate | Bound
+Expression: TypeAlias = Ref | Value | Call | UserCall | AggregateCall | Bound
 
 
 def call(function: str, arguments: tuple[Expression, ...], kind: pa.DataType) -> Call:
@@ -89,7 +89,7 @@ def children(expression: Expression) -> tuple[Expression, ...]:
     """Return the direct parts of an expression."""
     if isinstance(expression, Call | UserCall):
         return expression.arguments
-    if isinstance(expression, Aggregate):
+    if isinstance(expression, AggregateCall):
         return () if expression.argument is None else (expression.argument,)
     return ()
 
@@ -107,7 +107,7 @@ def rewritten(expression: Expression, rewrite: Callable[[Expression], Expression
         arguments = tuple(rewritten(argument, rewrite) for argument in expression.arguments)
         if arguments != expression.arguments:
             expression = replace(expression, arguments=arguments)
-    elif isinstance(expression, Aggregate) and expression.argument is not None:
+    elif isinstance(expression, AggregateCall) and expression.argument is not None:
         expression = replace(expression, argument=rewritten(expression.argument, rewrite))
     return rewrite(expression)
 
@@ -143,7 +143,7 @@ def structure(expression: Expression) -> Any:
         return ["value", repr(expression.value), kind]
     if isinstance(expression, Bound):
         return ["bound", expression.name, kind]
-    if isinstance(expression, Aggregate):
+    if isinstance(expression, AggregateCall):
         inner = None if expression.argument is None else structure(expression.argument)
         return ["aggregate", expression.function, expression.distinct, inner, kind]
     how = "call" if isinstance(expression, Call) else "user"

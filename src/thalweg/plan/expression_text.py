@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 
 from thalweg.formatting import time_span
-from thalweg.plan.expression import Aggregate, Bound, Call, Expression, Ref, UserCall, Value
+from thalweg.plan.expression import AggregateCall, Bound, Call, Expression, Ref, UserCall, Value
 from thalweg.plan.functions import COMPARISONS, SIGNS
 from thalweg.plan.type_rules import sql_name
 
@@ -40,7 +40,7 @@ def _text(expression: Expression) -> tuple[str, int]:
         return _shown(expression), _ATOM
     if isinstance(expression, Bound):
         return expression.name, _ATOM
-    if isinstance(expression, Aggregate):
+    if isinstance(expression, AggregateCall):
         inner = "*" if expression.argument is None else text(expression.argument)
         return f"{expression.function}({'DISTINCT ' if expression.distinct else ''}{inner})", _ATOM
     if isinstance(expression, UserCall):

@@ -3,10 +3,10 @@
 Expressions are computed into columns first: keys are `key 0`, `key 1`, ..., the distinct arguments of the aggregates
 `arg 0`, `arg 1`, .... The results have the window's bounds, the keys, and `agg 0`, `agg 1`, ....
 
->>> from thalweg.plan.expression import Aggregate, Ref
+>>> from thalweg.plan.expression import AggregateCall, Ref
 >>> price, user = Ref("s", "price", pa.int32()), Ref("s", "user", pa.string())
->>> asked = [Aggregate("sum", price, pa.int64()), Aggregate("max", price, pa.int32())]
->>> asked.append(Aggregate("count", None, pa.int64()))
+>>> asked = [AggregateCall("sum", price, pa.int64()), AggregateCall("max", price, pa.int32())]
+>>> asked.append(AggregateCall("count", None, pa.int64()))
 >>> spec, computed = grouped_columns(Grouping(GroupWindow(10_000_000, 5_000_000), (user,), tuple(asked)), "ts")
 >>> sorted(computed), spec.keys, [aggregate.column for aggregate in spec.aggregates]
 (['arg 0', 'key 0'], ('key 0',), ['arg 0', 'arg 0', None])

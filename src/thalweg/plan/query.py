@@ -14,7 +14,7 @@ from functools import cached_property, reduce
 import pyarrow as pa
 
 from thalweg.deprecated import warn_renamed_attribute
-from thalweg.plan.expression import Aggregate, Expression, structure
+from thalweg.plan.expression import AggregateCall, Expression, structure
 from thalweg.plan.functions import can_raise
 from thalweg.plan.relation import Relation
 from thalweg.plan.type_rules import finer, plain_type
@@ -57,7 +57,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputColumn:
     """A column of the result."""
 
     name: str
@@ -70,7 +70,7 @@ class Grouping:
 
     window: GroupWindow
     keys: tuple[Expression, ...]
-    aggregates: tuple[Aggregate, ...]
+    aggregates: tuple[AggregateCall, ...]
     """The aggregates of the outputs and of HAVING, each once."""
     having: Expression | None = None
 
@@ -82,7 +82,7 @@ class Query:
     text: str
     sources: tuple[QuerySource, ...]
     conditions: tuple[Condition, ...]
-    outputs: tuple[Output, ...]
+    outputs: tuple[OutputColumn, ...]
     grouping: Grouping | None = None
 
     @property

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from thalweg.deprecated import warn_renamed_attribute
-from thalweg.plan.expression import Aggregate as AggregateCall
-from thalweg.plan.expression import Bound, Call, Expression, Ref, UserCall, refs, text_of
+from thalweg.plan.expression import AggregateCall, Bound, Call, Expression, Ref, UserCall, refs, text_of
 from thalweg.plan.functions import can_raise
 from thalweg.plan.group_spec import key_name, result_name
 from thalweg.plan.node_fingerprint import fingerprint

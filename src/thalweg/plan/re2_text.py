@@ -17,7 +17,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from thalweg.plan.character_set import LINE_ENDS, CharacterSet
-from thalweg.plan.regex_subset import Chars, Edge, Either, Node, Reader, RegexError, Repeat, Run
+from thalweg.plan.regex_subset import Chars, Edge, Either, Reader, RegexError, RegexPart, Repeat, Run
 
 _CR, _LF = CharacterSet.letters("\r"), CharacterSet.letters("\n")
 _NEW_LINE = LINE_ENDS.without(_LF).written()
@@ -44,7 +44,7 @@ def is_portable(pattern: str) -> bool:
     return True
 
 
-def _written(node: Node, last: bool, after_cr: bool) -> str:
+def _written(node: RegexPart, last: bool, after_cr: bool) -> str:
     """Return a part in the syntax of RE2. `last`: nothing follows it; `after_cr`: what comes before it may end with a
     carriage return."""
     if isinstance(node, Chars):
@@ -94,7 +94,7 @@ def _run(node: Run, last: bool, after_cr: bool) -> str:
     return "".join(made)
 
 
-def _ends_with_cr(node: Node) -> bool:
+def _ends_with_cr(node: RegexPart) -> bool:
     """Whether a part may end with a carriage return without also being able to match the line feed after it."""
     if isinstance(node, Chars):
         return "\r" in node.set
@@ -111,14 +111,14 @@ def _ends_with_cr(node: Node) -> bool:
     return False
 
 
-def _is_line_feed(node: Node) -> bool:
+def _is_line_feed(node: RegexPart) -> bool:
     """Whether a part matches a single line feed."""
     if isinstance(node, Chars):
         return "\n" in node.set
     return isinstance(node, Either) and any(map(_is_line_feed, node.options))
 
 
-def _may_be_empty(node: Node) -> bool:
+def _may_be_empty(node: RegexPart) -> bool:
     if isinstance(node, Chars):
         return False
     if isinstance(node, Either):

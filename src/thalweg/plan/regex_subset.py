@@ -94,7 +94,7 @@ class Edge:
 class Repeat:
     """A repeated part; if `most` is None, without a limit. Whether it is greedy does not change what matches."""
 
-    part: Node
+    part: RegexPart
     least: int
     most: int | None
 
@@ -103,17 +103,17 @@ class Repeat:
 class Run:
     """Several parts, one after the other."""
 
-    parts: tuple[Node, ...]
+    parts: tuple[RegexPart, ...]
 
 
 @dataclass(frozen=True)
 class Either:
     """Alternatives, of which one matches."""
 
-    options: tuple[Node, ...]
+    options: tuple[RegexPart, ...]
 
 
-Node = Chars | Edge | Repeat | Run | Either
+RegexPart = Chars | Edge | Repeat | Run | Either
 
 
 class Reader:
@@ -125,7 +125,7 @@ class Reader:
         self.nested = 0
         self.names: set[str] = set()
 
-    def read(self) -> Node:
+    def read(self) -> RegexPart:
         """Return the parsed pattern, or raise an error."""
         for place, letter in enumerate(self.pattern):
             if 0xD800 <= ord(letter) <= 0xDFFF:
@@ -143,15 +143,15 @@ class Reader:
     def _next(self, count: int = 1) -> str:
         return self.pattern[self.at : self.at + count]
 
-    def _either(self) -> Node:
+    def _either(self) -> RegexPart:
         options = [self._run()]
         while self._next() == "|":
             self.at += 1
             options.append(self._run())
         return options[0] if len(options) == 1 else Either(tuple(options))
 
-    def _run(self) -> Node:
-        parts: list[Node] = []
+    def _run(self) -> RegexPart:
+        parts: list[RegexPart] = []
         while self._next() not in ("", "|", ")"):
             if self._next(2) == "\\Q":
                 parts += self._quotation()
@@ -163,7 +163,7 @@ class Reader:
                 parts.append(self._repeated(part))
         return parts[0] if len(parts) == 1 else Run(tuple(parts))
 
-    def _atom(self) -> Node | None:
+    def _atom(self) -> RegexPart | None:
         """Return a part, or None if there are only flags."""
         place, letter = self.at, self._next()
         if letter == "(":
@@ -187,7 +187,7 @@ class Reader:
     def _cased(self, chars: CharacterSet) -> CharacterSet:
         return chars.with_ascii_case() if "i" in self.flags else chars
 
-    def _quotation(self) -> list[Node]:
+    def _quotation(self) -> list[RegexPart]:
         end = self.pattern.find("\\E", self.at)
         text = self.pattern[self.at + 2 : end if end >= 0 else None]
         self.at = end + 2 if end >= 0 else len(self.pattern)
@@ -195,7 +195,7 @@ class Reader:
             self._refuse(self.at - 1, "\\Q", "quotes nothing", "remove it")
         return [self._chars(ord(letter)) for letter in text]
 
-    def _repeated(self, part: Node) -> Node:
+    def _repeated(self, part: RegexPart) -> RegexPart:
         place, letter = self.at, self._next()
         if letter == "{":
             found = re.compile(r"\{([0-9]{1,9})(,([0-9]{1,9})?)?\}").match(self.pattern, self.at)
@@ -223,7 +223,7 @@ class Reader:
             self._refuse(self.at, self._next(), "repeats a repetition", "put the inner one into (?:...)")
         return Repeat(part, least, most)
 
-    def _group(self) -> Node | None:
+    def _group(self) -> RegexPart | None:
         place, before = self.at, self.flags
         self.at += 1
         if self._next() == "?":
@@ -264,7 +264,7 @@ class Reader:
         self.at = flags.end()
         return flags[3] == ":"
 
-    def _escaped(self) -> Node:
+    def _escaped(self) -> RegexPart:
         place, letter = self.at, self.pattern[self.at + 1 : self.at + 2]
         if letter in ("A", "z", "Z") and letter:
             self.at += 2

@@ -1,6 +1,6 @@
 """The object that `explain()` returns for filters, joins and queries: plans as trees, and paragraphs about them.
 
->>> tree = Node("Filter", ("one condition", "size > 5"), (Node("Stream", ("packets",)),))
+>>> tree = TreeItem("Filter", ("one condition", "size > 5"), (TreeItem("Stream", ("packets",)),))
 >>> notes = Paragraph("Notes", ("it is a short one",))
 >>> example = Explanation("a query", "this process", (("Plan", tree),), (notes,))
 >>> print(example)
@@ -23,7 +23,7 @@ from pathlib import Path
 
 from thalweg.errors import PlanError, nearest
 from thalweg.formatting import wrapped
-from thalweg.report.plan_tree import Node, as_graphviz, as_html, as_mermaid, as_text
+from thalweg.report.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid, as_text
 
 ESTIMATES, ADAPTS, NOTES, RESULT = "Estimates", "May adapt while it runs", "Notes", "Result"
 """Titles of paragraphs that `Explanation` also has as attributes."""
@@ -82,17 +82,17 @@ class Explanation:
     """A short name for what is explained, such as "Query q"."""
     where: str
     """Where it runs, such as "this process"; empty if that is not known."""
-    plans: tuple[tuple[str, Node], ...]
+    plans: tuple[tuple[str, TreeItem], ...]
     """Plans with their titles; the last one is the plan that runs."""
     paragraphs: tuple[Paragraph, ...]
 
     @property
-    def logical(self) -> Node:
+    def logical(self) -> TreeItem:
         """The plan as written. For filters and joins, this is the plan that runs."""
         return self.plans[0][1]
 
     @property
-    def physical(self) -> Node:
+    def physical(self) -> TreeItem:
         """The plan that is executed."""
         return self.plans[-1][1]
 

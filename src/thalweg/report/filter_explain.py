@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from thalweg.adapt.profiling_budget import LOAN_NS
 from thalweg.errors import PlanError
-from thalweg.formatting import percent, total_duration
+from thalweg.formatting import percent, plural, total_duration
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
 from thalweg.plan.pipeline import Pipeline
 from thalweg.report.explanation import ADAPTS, Explanation, Paragraph
-from thalweg.report.plan_tree import Node
+from thalweg.report.plan_tree import TreeItem
 from thalweg.report.report import Report
 from thalweg.report.run_report import in_runs
 from thalweg.runtime.local.filters import refuse_native
@@ -76,7 +76,7 @@ def explain_filters(
     counted = rows_and_kept(report)
     outside = _outside_the_jvm(plan) if counted else ""
     details = (_how(plan, settings), *native, *chain, *([f"counted{outside}: {counted}"] if counted else []))
-    tree = Node("Filter", details, (_input(plan, source),))
+    tree = TreeItem("Filter", details, (_input(plan, source),))
     title = f"Plan, for {source.where}" if source.where else "Plan"
     paragraphs = (
         Paragraph(ADAPTS, tuple(_adapts(plan, settings, orders)), wrapped=True),
@@ -90,7 +90,7 @@ def rows_and_kept(report: Report) -> str:
     """Return what filters have counted over all their runs; empty if they have counted nothing."""
     rows, kept, failed = (sum(getattr(s, name) for s in report.sections) for name in ("rows", "kept", "failed"))
     raised = f", {failed:,} failed (a predicate raised and none was false)" if failed else ""
-    return f"{rows:,} rows in, {kept:,} kept ({percent(kept / rows)}){raised}{in_runs(report)}" if rows else ""
+    return f"{plural(rows, 'row')} in, {kept:,} kept ({percent(kept / rows)}){raised}{in_runs(report)}" if rows else ""
 
 
 def _how(plan: FilterPlan, settings: FilterSettings) -> str:
@@ -117,15 +117,15 @@ def _after(guards: Sequence[str]) -> list[str]:
     return [f"after {' and '.join(guards)}"] if guards else []
 
 
-def _input(plan: FilterPlan, source: FilterInput) -> Node:
+def _input(plan: FilterPlan, source: FilterInput) -> TreeItem:
     if not plan.predicates:
-        return Node("Input", ("no row is sent to Python",))
+        return TreeItem("Input", ("no row is sent to Python",))
     details = [f"reads {', '.join(plan.columns)}"]
     read = {column.lower() for column in plan.columns}
     others = [column for column in source.columns or () if column.lower() not in read]
     if others and source.session is not None:
         details.append(f"stays in the JVM: {', '.join(others)}")
-    return Node("Input", tuple(details))
+    return TreeItem("Input", tuple(details))
 
 
 def _outside_the_jvm(plan: FilterPlan) -> str:

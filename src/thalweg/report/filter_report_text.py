@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from thalweg.formatting import duration, percent_of, plural, wrapped
+from thalweg.formatting import duration, in_seconds, percent_of, plural, tenths_of_percent, wrapped
 from thalweg.report.run_sentences import TRIALS, compiling_lines, trial_lines, what_moved
 from thalweg.report.section import Section
 
@@ -27,7 +27,7 @@ def _table(section: Section) -> list[tuple[str, ...]]:
         cells.append(
             (
                 str(p.position), p.name, f"{p.evaluated_in_force:,}" + ("" if sums else raised),
-                "-" if p.selectivity is None else f"{100 * p.selectivity:.1f} %",
+                tenths_of_percent(p.selectivity),
                 *([f"{p.evaluated:,}{raised}"] if sums else []), duration(p.cost_ns),
                 f"{p.profiled:,}" + (f" ({p.profile_errors} raised)" if p.profile_errors else ""),
             )
@@ -61,11 +61,11 @@ def _summary(section: Section) -> list[str]:
     )
     return [
         *_which_orders(section),
-        f"kept {section.kept:,} of {section.rows:,} rows ({percent_of(section.kept, section.rows)})",
+        f"kept {section.kept:,} of {plural(section.rows, 'row')} ({percent_of(section.kept, section.rows)})",
         *failed,
-        f"{section.evaluations:,} evaluations; all predicates on all rows would be {section.evaluations_of_all:,} "
-        f"({percent_of(saved, section.evaluations_of_all)} saved)",
-        f"{section.total_ns / 1e9:.2f} s in {plural(len(section.workers), 'worker')}: {times}",
+        f"{plural(section.evaluations, 'evaluation')}; all predicates on all rows would be "
+        f"{section.evaluations_of_all:,} ({percent_of(saved, section.evaluations_of_all)} saved)",
+        f"{in_seconds(section.total_ns)} in {plural(len(section.workers), 'worker')}: {times}",
         *compiling_lines(section.compiling_ns),
         *trial_lines(*(getattr(section, name) for name in TRIALS)),
         *_other_orders(section),
@@ -131,7 +131,7 @@ def in_one_line(section: Section) -> str:
     if not section.names and section.native is not None:
         return f"{section.run}: native predicates only; order {', '.join(section.native.order)}"
     order = f"; order {', '.join(section.order)}" if section.order else ""
-    return f"{section.run}: kept {section.kept:,} of {section.rows:,} rows{order}"
+    return f"{section.run}: kept {section.kept:,} of {plural(section.rows, 'row')}{order}"
 
 
 CELL = "padding:2px 12px;text-align:{align}"

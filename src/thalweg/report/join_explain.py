@@ -21,7 +21,7 @@ from thalweg.plan.window import Length, length_of
 from thalweg.report.explanation import ADAPTS, NOTES, Explanation, Paragraph
 from thalweg.report.join_report import JoinReport
 from thalweg.report.join_sentences import probes
-from thalweg.report.plan_tree import Node
+from thalweg.report.plan_tree import TreeItem
 from thalweg.report.run_report import in_runs
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_settings import JoinSettings
@@ -103,7 +103,7 @@ def _title(plan: JoinPlan) -> str:
     return f"Join of {listed(plan.graph.aliases)}"
 
 
-def _tree(plan: JoinPlan, settings: JoinSettings, descriptions: Mapping[str, str], report: JoinReport) -> Node:
+def _tree(plan: JoinPlan, settings: JoinSettings, descriptions: Mapping[str, str], report: JoinReport) -> TreeItem:
     """Return the plan, with what was counted. `descriptions` has one entry per stream; other aliases are tables."""
     aliases = plan.graph.aliases
     tables = [alias for alias in aliases if alias not in descriptions]
@@ -117,14 +117,16 @@ def _tree(plan: JoinPlan, settings: JoinSettings, descriptions: Mapping[str, str
         for alias in section.streams
     }  # fmt: skip
     inputs = tuple(
-        Node("Stream", (f"{alias}: {descriptions[alias]}", *rows.get(alias, [])))
+        TreeItem("Stream", (f"{alias}: {descriptions[alias]}", *rows.get(alias, [])))
         if alias in descriptions
-        else Node("Table", (f"{alias}: without time or window",))
+        else TreeItem("Table", (f"{alias}: without time or window",))
         for alias in aliases
     )
     kept = [to_text(part) for part in nodes_of(settings.shape(plan.graph) or ())][:-1]
     keeps = [f"keeps {listed(kept)} (plan {settings.plan})"] if kept else []
-    return Node("Join", (f"of {both}, {kind}, over windows ({settings.policy_name})", *on, *keeps, *results), inputs)
+    return TreeItem(
+        "Join", (f"of {both}, {kind}, over windows ({settings.policy_name})", *on, *keeps, *results), inputs
+    )
 
 
 def _order(plan: JoinPlan, settings: JoinSettings, streams: Sequence[str]) -> Paragraph:
@@ -250,7 +252,8 @@ def _left_to_check(tree: JoinTree) -> Iterator[int]:
 
 
 def _limits(settings: JoinSettings, streaming: bool) -> Iterator[str]:
-    yield f"the join fails if a row has more than {settings.max_matches:,} matches by its keys (max_matches=)"
+    matches = plural(settings.max_matches, "match", "matches")
+    yield f"the join fails if a row has more than {matches} by its keys (max_matches=)"
     most = (
         "one core's share of half the memory of the machine or container"
         if settings.max_bytes is None

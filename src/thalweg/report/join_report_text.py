@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import html
 
-from thalweg.formatting import WIDTH, byte_size, listed, plural, time_span, wrapped
+from thalweg.formatting import (
+    WIDTH,
+    byte_size,
+    in_seconds,
+    listed,
+    percent_of,
+    plural,
+    time_span,
+    whole_percent,
+    wrapped,
+)
 from thalweg.report.filter_report_text import CELL
 from thalweg.report.join_section import JoinSection, StreamReport, TableReport
 from thalweg.report.run_sentences import TRIALS, compiling_lines, trial_lines, what_moved
@@ -48,7 +58,7 @@ def _probe(stream: StreamReport, other: str) -> str:
     k = stream.others.index(other)
     now = stream.in_force
     seen = now.evaluated[k]
-    return f"{other} {100 * now.passed[k] / seen:.0f} %" if seen else other
+    return f"{other} {whole_percent(now.passed[k] / seen)}" if seen else other
 
 
 def _table(section: JoinSection) -> list[tuple[str, ...]]:
@@ -79,12 +89,12 @@ def facts(section: JoinSection) -> list[str]:
         lines.append(f"{byte_size(sum(s.state_bytes for s in streams))} of state in {plural(chunks, 'chunk')}{back}")
     total = sum(s.total_ns for s in streams) or 1
     shares = ", ".join(
-        f"{name} {100 * sum(getattr(s, field_) for s in streams) / total:.1f} %"
+        f"{name} {percent_of(sum(getattr(s, field_) for s in streams), total)}"
         for name, field_ in (("profiling", "profiling_ns"), ("re-optimizing", "reoptimizing_ns"))
     )
     lines += trial_lines(*(sum(getattr(s, name) for s in streams) for name in TRIALS))
     lines += compiling_lines(sum(s.compiling_ns for s in streams))
-    lines.append(f"{total / 1e9:.2f} s, of which {shares}; {plural(section.all_switches, 'switch', 'switches')}")
+    lines.append(f"{in_seconds(total)}, of which {shares}; {plural(section.all_switches, 'switch', 'switches')}")
     return lines + _standing_lines(section)
 
 
@@ -115,14 +125,15 @@ def _facts_of(s: StreamReport, buckets: int) -> list[str]:
     worker, rows = s.fullest
     if not s.replicated and s.window_rows >= SKEWED_ROWS and rows * len(s.buckets) > SKEWED * s.window_rows:
         lines.append(
-            f"{s.stream}: {worker} of {buckets} holds {100 * rows / s.window_rows:.0f} % of its window: one key is "
+            f"{s.stream}: {worker} of {buckets} holds {whole_percent(rows / s.window_rows)} of its window: one key is "
             "far more common than the others, or there are few keys"
         )
     if s.other_orders:
         lines.append(f"{s.stream}: the order of probes differs in {s.other_orders} of {len(s.buckets)} buckets")
     if s.most_matches > NEAR * s.limit:
+        matches = plural(s.most_matches, "match", "matches")
         lines.append(
-            f"{s.stream}: a row{f' ({s.hottest})' if s.hottest else ''} had {s.most_matches:,} matches by its keys; "
+            f"{s.stream}: a row{f' ({s.hottest})' if s.hottest else ''} had {matches} by its keys; "
             f"the join fails if there are more than {s.limit:,} (max_matches=)"
         )
     return lines

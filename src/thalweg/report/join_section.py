@@ -9,8 +9,8 @@ from typing import Any
 
 from thalweg.errors import ThalwegError
 from thalweg.events import JoinObserved, Record, VerdictGiven
-from thalweg.report.section import LATEST_SWITCHES, InForce, SwitchReport, span, total
-from thalweg.report.standing import derived
+from thalweg.report.kept_order_reason import derived
+from thalweg.report.section import LATEST_SWITCHES, InForceCounters, SwitchReport, span, total
 
 SUMS = ("rows", "late", "no_time", "no_key", "kept", "results", "profile_tuples", "looked", "total_ns", "profiling_ns",
         "reoptimizing_ns", "expired", "filtered", "ahead", "reloaded", "trials", "trial_rows", "trial_ns",
@@ -21,7 +21,7 @@ _NOW = ("order", "window_rows", "window_bytes", "state_bytes", "state_chunks", "
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class BucketState:
     """The latest state of one stream in one bucket, or in a local pass."""
 
     order: tuple[str, ...]
@@ -32,19 +32,19 @@ class Held:
     most_rows: int
     most_bytes: int
     watermark: int | None
-    in_force: InForce
+    in_force: InForceCounters
     """The counters since the order of probes last changed."""
 
     @classmethod
-    def of(cls, record: JoinObserved) -> Held:
+    def of(cls, record: JoinObserved) -> BucketState:
         """Return the state at the end of a record."""
-        return cls(**{name: getattr(record, name) for name in _NOW}, in_force=InForce.of(record))
+        return cls(**{name: getattr(record, name) for name in _NOW}, in_force=InForceCounters.of(record))
 
-    def before(self, later: Held) -> Held:
+    def before(self, later: BucketState) -> BucketState:
         """Return the later state with the larger maxima of both, because a new process does not know earlier maxima."""
         values = {name: getattr(later, name) for name in _NOW}
         values |= {name: max(getattr(self, name), values[name]) for name in ("most_rows", "most_bytes")}
-        return Held(**values, in_force=self.in_force.then(later.in_force))
+        return BucketState(**values, in_force=self.in_force.then(later.in_force))
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class StreamReport:
     """The length of a tick of its time; None if unknown."""
     replicated: bool = False
     """Whether every bucket holds its rows; one of them counts them."""
-    buckets: dict[str, Held] = field(default_factory=dict)
+    buckets: dict[str, BucketState] = field(default_factory=dict)
     """The latest state by worker; at most as many as the join has buckets."""
     trials: int = 0
     trial_rows: int = 0
@@ -97,13 +97,13 @@ class StreamReport:
                 f"run {record.run}: {self.stream} is joined with {self.others} and with {record.others}: not one run. "
                 "The file was changed, or files of several runs were put together; report each by itself"
             )
-        self._fold(record, {record.worker: Held.of(record)})
+        self._fold(record, {record.worker: BucketState.of(record)})
 
     def take_in(self, later: StreamReport) -> None:
         """Add what a later part of the same run holds."""
         self._fold(later, later.buckets)
 
-    def _fold(self, later: JoinObserved | StreamReport, held: Mapping[str, Held]) -> None:
+    def _fold(self, later: JoinObserved | StreamReport, held: Mapping[str, BucketState]) -> None:
         for name in SUMS:
             setattr(self, name, getattr(self, name) + getattr(later, name))
         none = [0] * len(self.others)
@@ -170,7 +170,7 @@ class StreamReport:
         return sum(1 for held in self.buckets.values() if held.order != order)
 
     @property
-    def in_force(self) -> InForce:
+    def in_force(self) -> InForceCounters:
         """The counters of the order shown since it is in force, over the buckets that use it."""
         return total((held.in_force for held in self.buckets.values()), self.order, len(self.others))
 

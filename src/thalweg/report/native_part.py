@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg.events import NativeObserved
+from thalweg.formatting import tenths_of_percent, whole_number
 
 LATEST_REORDERS = 20
 
@@ -82,9 +83,9 @@ class NativePart:
             share = (
                 "not sampled"
                 if p.selectivity is None
-                else f"passes {100 * p.selectivity:.1f} % of {p.sampled:,} sampled"
+                else f"passes {tenths_of_percent(p.selectivity)} of {p.sampled:,} sampled"
             )
-            lines.append(f"{p.position}. {p.name}: {p.kind}, cost {p.cost:.0f}, {share}")
+            lines.append(f"{p.position}. {p.name}: {p.kind}, cost {whole_number(p.cost)}, {share}")
         return [*lines, f"reason for this order: {self.reason}"]
 
     def to_dict(self) -> dict[str, Any]:

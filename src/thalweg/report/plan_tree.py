@@ -1,6 +1,6 @@
 """Draws plan trees as text, HTML, Graphviz and Mermaid.
 
->>> tree = Node("Project", ("price",), (Node("Stream", ("stock AS s", "[RANGE 1 MINUTE]")),))
+>>> tree = TreeItem("Project", ("price",), (TreeItem("Stream", ("stock AS s", "[RANGE 1 MINUTE]")),))
 >>> print(as_text(tree))
 Project price
 └─ Stream stock AS s
@@ -20,20 +20,20 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Node:
+class TreeItem:
     """An operator: its name, details (the first is printed next to the name), and the operators it reads from."""
 
     name: str
     details: tuple[str, ...] = ()
-    inputs: tuple[Node, ...] = ()
+    inputs: tuple[TreeItem, ...] = ()
 
 
-def as_text(tree: Node) -> str:
+def as_text(tree: TreeItem) -> str:
     """Return the tree as text, with lines for branches."""
     return "\n".join(_lines(tree))
 
 
-def _lines(node: Node) -> Iterator[str]:
+def _lines(node: TreeItem) -> Iterator[str]:
     first, *more = map(_one_line, node_details(node))
     yield f"{_one_line(node.name)} {first}".rstrip()
     bar = "│ " if node.inputs else "  "
@@ -45,7 +45,7 @@ def _lines(node: Node) -> Iterator[str]:
             yield ("└─ " if last else "├─ ") + line if not k else ("   " if last else "│  ") + line
 
 
-def as_html(tree: Node) -> str:
+def as_html(tree: TreeItem) -> str:
     """Return the tree as nested HTML lists, which every notebook shows."""
     details = "".join(f"<br><small>{html.escape(detail)}</small>" for detail in tree.details)
     below = "".join(as_html(child) for child in tree.inputs)
@@ -53,12 +53,12 @@ def as_html(tree: Node) -> str:
     return f"<ul style='list-style:none;padding-left:1.2em;border-left:1px solid #ccc'><li>{head}{below}</li></ul>"
 
 
-def node_details(node: Node) -> tuple[str, ...]:
+def node_details(node: TreeItem) -> tuple[str, ...]:
     """Return the details of a node; one empty text if it has none."""
     return node.details or ("",)
 
 
-def as_graphviz(tree: Node) -> str:
+def as_graphviz(tree: TreeItem) -> str:
     """Return the tree in the DOT language of Graphviz; rows flow upwards."""
     lines = ["digraph plan {", "  rankdir=BT;", '  node [shape=box, fontname="sans-serif"];']
     for number, node, parent in _numbered(tree):
@@ -69,7 +69,7 @@ def as_graphviz(tree: Node) -> str:
     return "\n".join([*lines, "}"])
 
 
-def as_mermaid(tree: Node) -> str:
+def as_mermaid(tree: TreeItem) -> str:
     """Return the tree as a Mermaid diagram, for Markdown."""
     nodes, edges = [], []
     for number, node, parent in _numbered(tree):
@@ -81,9 +81,9 @@ def as_mermaid(tree: Node) -> str:
     return "\n".join(["flowchart BT", *nodes, *edges])
 
 
-def _numbered(tree: Node) -> Iterator[tuple[int, Node, int | None]]:
+def _numbered(tree: TreeItem) -> Iterator[tuple[int, TreeItem, int | None]]:
     """Yield each node with its number and the number of its parent."""
-    waiting: list[tuple[Node, int | None]] = [(tree, None)]
+    waiting: list[tuple[TreeItem, int | None]] = [(tree, None)]
     number = 0
     while waiting:
         node, parent = waiting.pop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thalweg.formatting import plural, total_duration
+from thalweg.formatting import in_seconds, plural, total_duration
 
 
 def trial_lines(trials: int, rows: int, ns: int, loss_ns: int) -> list[str]:
@@ -38,7 +38,7 @@ def compiling_lines(ns: int) -> list[str]:
     """
     if ns < NOTICED_NS:
         return []
-    return [f"numba took another {ns / 1e9:.2f} s to compile or load functions at their first call"]
+    return [f"numba took another {in_seconds(ns)} to compile or load functions at their first call"]
 
 
 def what_moved(before: Sequence[str], after: Sequence[str]) -> str:

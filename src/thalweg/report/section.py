@@ -9,22 +9,23 @@ from typing import Any
 
 from thalweg.errors import ThalwegError
 from thalweg.events import JoinObserved, NativeObserved, Observed, Record, VerdictGiven
+from thalweg.formatting import plural
+from thalweg.report.kept_order_reason import derived
 from thalweg.report.native_part import NativePart
-from thalweg.report.standing import derived
 
 
 @dataclass(frozen=True, slots=True)
-class InForce:
+class InForceCounters:
     """Counters of the order in force: those of one worker since it last changed its order. Tuples are by predicate (in
     joins, by stream), as in the record.
 
     The share of rows that a predicate passes depends on its place in the order, so sums over several orders give the
     share of none of them.
 
-    >>> calm = InForce(("a", "b"), rows=100, evaluated=(100, 40), passed=(40, 10), switched=False)
+    >>> calm = InForceCounters(("a", "b"), rows=100, evaluated=(100, 40), passed=(40, 10), switched=False)
     >>> calm.then(calm).rows
     200
-    >>> switched = InForce(("b", "a"), rows=5, evaluated=(2, 5), passed=(1, 2), switched=True)
+    >>> switched = InForceCounters(("b", "a"), rows=5, evaluated=(2, 5), passed=(1, 2), switched=True)
     >>> calm.then(switched).then(replace(switched, switched=False)).rows
     10
     """
@@ -38,7 +39,7 @@ class InForce:
     """The order was switched while this was counted; the counters start at the last switch."""
 
     @classmethod
-    def of(cls, record: Observed | JoinObserved) -> InForce:
+    def of(cls, record: Observed | JoinObserved) -> InForceCounters:
         """Make it from a record. In records of older versions, all counts are attributed to the order at their end."""
         rows = record.rows if record.rows_in_force is None else record.rows_in_force
         evaluated, passed = record.evaluated_in_force, record.passed_in_force
@@ -46,7 +47,7 @@ class InForce:
             evaluated, passed = record.evaluated, record.passed
         return cls(record.order, rows, evaluated, passed, record.switched)
 
-    def then(self, later: InForce) -> InForce:
+    def then(self, later: InForceCounters) -> InForceCounters:
         """Return the sum with what the same worker counted later."""
         if later.order != self.order or later.switched:
             return replace(later, switched=True)
@@ -54,7 +55,7 @@ class InForce:
         return replace(both, switched=self.switched)
 
 
-def total(workers: Iterable[InForce], order: tuple[str, ...], n: int) -> InForce:
+def total(workers: Iterable[InForceCounters], order: tuple[str, ...], n: int) -> InForceCounters:
     """Return the sums over the workers that use this order; `n` is the number of predicates."""
     rows, evaluated, passed = 0, [0] * n, [0] * n
     for worker in workers:
@@ -62,7 +63,7 @@ def total(workers: Iterable[InForce], order: tuple[str, ...], n: int) -> InForce
             rows += worker.rows
             evaluated = [a + b for a, b in zip(evaluated, worker.evaluated, strict=True)]
             passed = [a + b for a, b in zip(passed, worker.passed, strict=True)]
-    return InForce(order, rows, tuple(evaluated), tuple(passed), False)
+    return InForceCounters(order, rows, tuple(evaluated), tuple(passed), False)
 
 
 MOST_WORKERS = 1000
@@ -182,7 +183,7 @@ class Section:
     """The name that the user gave to the streaming query."""
     orders: dict[str, tuple[int | None, tuple[str, ...]]] = field(default_factory=dict)
     """The latest order of each worker, and the micro-batch in which it reported that order."""
-    in_force_by_worker: dict[str, InForce] = field(default_factory=dict)
+    in_force_by_worker: dict[str, InForceCounters] = field(default_factory=dict)
     """The counters of each worker since it last changed its order."""
     reported_standing: str = ""
     """Why the order is kept, according to the policy of the worker that reported last; empty if it gave no reason."""
@@ -197,7 +198,7 @@ class Section:
     """Time in which numba compiled; not part of `total_ns`."""
 
     @property
-    def in_force(self) -> InForce:
+    def in_force(self) -> InForceCounters:
         """The counters of the order shown since it is in force, over the workers that use it."""
         return total(self.in_force_by_worker.values(), self.order, len(self.names))
 
@@ -262,13 +263,14 @@ class Section:
         if self.native is not None and not self.names:
             run = f"streaming query {self._query()}" if self.kind == "stream" else self.run
             return f"nothing: {run} has native predicates only, so no row is sent to Python"
+        rows = plural(self.rows, "row")
         passed = " that passed the native predicates" if self.native is not None else ""
         if self.kind == "stream":
             span = f"micro-batches {self.first_batch} to {self.last_batch}"
-            return f"{self.rows:,} rows{passed} of {span} of streaming query {self._query()}"
+            return f"{rows}{passed} of {span} of streaming query {self._query()}"
         if self.kind == "batch":
-            return f"{self.rows:,} rows{passed} of the first action on this DataFrame (Spark observes only that one)"
-        return f"{self.rows:,} rows of {self.run} in this process"
+            return f"{rows}{passed} of the first action on this DataFrame (Spark observes only that one)"
+        return f"{rows} of {self.run} in this process"
 
     def _query(self) -> str:
         return query_words(self.run, self.query_name)
@@ -295,7 +297,7 @@ class Section:
         self.switch_count += seen.omitted_switches
         if len(self.workers) < MOST_WORKERS:
             self.workers.add(seen.worker)
-        self._remember_orders({seen.worker: (seen.batch, seen.order)}, {seen.worker: InForce.of(seen)})
+        self._remember_orders({seen.worker: (seen.batch, seen.order)}, {seen.worker: InForceCounters.of(seen)})
         self.reported_standing, self.just_switched = seen.standing, seen.switched
         self.query_name = seen.query_name or self.query_name
         self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, seen.batch)
@@ -318,7 +320,7 @@ class Section:
         self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, later.first_batch, later.last_batch)
 
     def _remember_orders(
-        self, latest: dict[str, tuple[int | None, tuple[str, ...]]], in_force: dict[str, InForce]
+        self, latest: dict[str, tuple[int | None, tuple[str, ...]]], in_force: dict[str, InForceCounters]
     ) -> None:
         for worker, order in latest.items():
             self.orders.pop(worker, None)

@@ -44,7 +44,7 @@ class RunTotals(Protocol):
         ...
 
 
-class _Run(Generic[S]):
+class _RunTally(Generic[S]):
     """The latest micro-batches, and the sum of those before them."""
 
     def __init__(self, first: ObservedRecord, number: int, empty: Callable[[], S]) -> None:
@@ -81,7 +81,7 @@ class Runs(Generic[S]):
 
     def __init__(self, begin: Callable[[ObservedRecord], S]) -> None:
         self._begin = begin
-        self._runs: OrderedDict[str, _Run[S]] = OrderedDict()
+        self._runs: OrderedDict[str, _RunTally[S]] = OrderedDict()
         self._lock = threading.Lock()
         self._early: OrderedDict[str, list[Record]] = OrderedDict()
         self._left_out = 0
@@ -112,8 +112,8 @@ class Runs(Generic[S]):
             run.add(record)
             self._runs.move_to_end(record.run)  # the run updated least recently is removed first
 
-    def _new(self, first: ObservedRecord) -> _Run[S]:
-        return _Run(first, next(self._numbers), lambda: self._begin(first))
+    def _new(self, first: ObservedRecord) -> _RunTally[S]:
+        return _RunTally(first, next(self._numbers), lambda: self._begin(first))
 
     def sections(self) -> tuple[list[S], int]:
         """Return a copy of what is known now, one section per run, and the number of runs that are no longer kept."""

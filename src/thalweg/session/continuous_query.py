@@ -19,10 +19,10 @@ from thalweg.plan.relation import UserFunction
 from thalweg.plan.rows_left_out import failed_columns, late_schema, plan_of_failed, plan_of_late
 from thalweg.report import Explanation
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN
+from thalweg.session.adaptive_parts import AdaptiveParts, QueryReport
 from thalweg.session.explanation import explanation
 from thalweg.session.handle import BatchRun, Handle, Stopped, StreamRun
 from thalweg.session.local_run import LocalRun
-from thalweg.session.parts import Parts, QueryReport
 from thalweg.session.query_settings import QuerySettings
 from thalweg.session.running import Running
 from thalweg.session.spark_run import SparkRun
@@ -69,7 +69,7 @@ class ContinuousQuery:
         self._plans = {plan.policy: plan}
         self._running, self._known = origin.running, known
         self._args = {key: repr(value) for key, value in origin.args.items()}
-        self._parts = Parts()
+        self._parts = AdaptiveParts()
         self._events: deque[Record] = deque(maxlen=MOST_EVENTS)
         self._parsed = plan.query
         if origin.spark is not None:
@@ -107,7 +107,7 @@ class ContinuousQuery:
         """
         return self.explained(self.plan, self._parts)
 
-    def explained(self, plan: QueryPlan, parts: Parts) -> Explanation:
+    def explained(self, plan: QueryPlan, parts: AdaptiveParts) -> Explanation:
         """Explain one run, with its plan and its parts."""
         streaming = any(getattr(df, "isStreaming", False) for df in self._data.values())
         where = "this process" if self._spark is None else "a Spark stream" if streaming else "Spark, on finished data"
@@ -366,7 +366,7 @@ class ContinuousQuery:
                 .options(**options)
             )
             self._parts = run.parts
-            from thalweg.runtime.spark.sql.finished import FinishedJob
+            from thalweg.runtime.spark.sql.finished_job import FinishedJob
 
             job = FinishedJob(self._spark, writer, path, run.settings.redact)
 

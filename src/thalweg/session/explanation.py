@@ -17,8 +17,8 @@ from thalweg.report.explanation import ADAPTS, ESTIMATES, NOTES, RESULT, Paragra
 from thalweg.report.filter_explain import rows_and_kept
 from thalweg.report.join_explain import counted_results, counted_rows
 from thalweg.report.join_sentences import operator_sentence, probe_sentences, spread_sentence
-from thalweg.report.plan_tree import Node
-from thalweg.session.parts import QueryReport, of_groups
+from thalweg.report.plan_tree import TreeItem
+from thalweg.session.adaptive_parts import QueryReport, of_groups
 
 NOTHING = SourceEstimates()
 SET_ASIDE = (
@@ -48,24 +48,24 @@ def explanation(
     )  # fmt: skip
 
 
-def logical(query: Query) -> Node:
+def logical(query: Query) -> TreeItem:
     """Return the plan of a query as it is written."""
-    return Node("Select", _outputs(query), (_as_written(QueryPlan.of(query).root.input),))
+    return TreeItem("Select", _outputs(query), (_as_written(QueryPlan.of(query).root.input),))
 
 
-def _as_written(node: PlanNode) -> Node:
+def _as_written(node: PlanNode) -> TreeItem:
     """Return a node of a plan that no rule has changed, in the words of the query."""
     inputs = tuple(_as_written(child) for child in node.inputs)
     match node:
         case Scan():
-            return Node("Stream" if node.source.relation.is_stream else "Table", (_of_source(node.source),))
+            return TreeItem("Stream" if node.source.relation.is_stream else "Table", (_of_source(node.source),))
         case Product():
-            return inputs[0] if len(inputs) == 1 else Node("Product", (), inputs)
+            return inputs[0] if len(inputs) == 1 else TreeItem("Product", (), inputs)
         case Filter():
             name = "Having" if subject(node) == "groups" else "Where"
-            return Node(name, tuple(condition.text for condition in node.conditions), inputs)
+            return TreeItem(name, tuple(condition.text for condition in node.conditions), inputs)
         case Aggregate():
-            return Node("Group", (str(node.grouping.window), *_grouped(node)), inputs)
+            return TreeItem("Group", (str(node.grouping.window), *_grouped(node)), inputs)
     raise AssertionError(f"a {type(node).__name__} is in no query")
 
 
@@ -75,42 +75,44 @@ class _Physical:
     def __init__(self, plan: QueryPlan, counted: Mapping[str, str], is_finished: bool) -> None:
         self.plan, self.policy, self.counted, self.is_finished = plan, plan.policy, counted, is_finished
 
-    def tree(self) -> Node:
+    def tree(self) -> TreeItem:
         """Return the tree, from the output down."""
         drawn = self._drawn(self.plan.root.input)
-        return Node("Project", _outputs(self.plan.query), (drawn,))
+        return TreeItem("Project", _outputs(self.plan.query), (drawn,))
 
-    def _drawn(self, node: PlanNode) -> Node:
+    def _drawn(self, node: PlanNode) -> TreeItem:
         inputs = tuple(self._drawn(child) for child in node.inputs)
         counted = [f"counted: {self.counted[node.id]}"] if node.id in self.counted else []
         match node:
             case Scan():
                 return self._scan(node)
             case Filter() if subject(node) == "groups":
-                return Node("Filter", tuple(f"having {condition.text}" for condition in node.conditions), inputs)
+                return TreeItem("Filter", tuple(f"having {condition.text}" for condition in node.conditions), inputs)
             case Filter():
                 return self._filter(node, inputs)
             case Compute():
-                return Node("Compute", tuple(f"{text_of(e)} AS `{name}`" for name, e in node.columns), inputs)
+                return TreeItem("Compute", tuple(f"{text_of(e)} AS `{name}`" for name, e in node.columns), inputs)
             case WindowJoin():
                 first = f"first order {', '.join(node.order)}: {node.why}"
                 kind = "probed in the written order" if self.policy == "static" else "adaptive"
                 who = [operator_sentence(node)] if self.plan.engine == "spark" else []
                 spread = spread_sentence(node, is_finished=self.is_finished)
                 details = [*_on(node), *who, first, *probe_sentences(node), *([spread] if spread else []), *counted]
-                return Node("Join", (f"{kind}, over windows ({self.policy})", *details), inputs)
+                return TreeItem("Join", (f"{kind}, over windows ({self.policy})", *details), inputs)
             case TableJoin():
-                return Node("Join", ("by Spark, with tables", *_on(node), operator_sentence(node)), inputs)
+                return TreeItem("Join", ("by Spark, with tables", *_on(node), operator_sentence(node)), inputs)
             case Fail():
                 of = " or ".join(alias for alias, _ in node.columns if alias)
                 what = "sets aside" if self.plan.sets_aside else "ends the query on"
-                return Node("Fail", (f"{what} results that contain a row of {of} on which a condition raised",), inputs)
+                return TreeItem(
+                    "Fail", (f"{what} results that contain a row of {of} on which a condition raised",), inputs
+                )
             case Aggregate():
                 by = "Arrow groups" if self.plan.engine == "local" else "Spark's window aggregate"
-                return Node("Aggregate", (by, str(node.grouping.window), *_grouped(node), *counted), inputs)
+                return TreeItem("Aggregate", (by, str(node.grouping.window), *_grouped(node), *counted), inputs)
         raise AssertionError(f"a {type(node).__name__} is in no plan that runs")
 
-    def _scan(self, node: Scan) -> Node:
+    def _scan(self, node: Scan) -> TreeItem:
         source = node.source
         details = [_of_source(source), f"reads {', '.join(node.columns)}"]
         if rate := rate_sentence(self._estimates(node)):
@@ -122,9 +124,9 @@ class _Physical:
             details.append("its window has no effect, because no rows are kept")
         if source.window is not None and source.window.rows is not None and self.plan.join is not None:
             details.append("a row is joined once the row that replaces it in the window is known")
-        return Node("Stream" if source.relation.is_stream else "Table", tuple(details))
+        return TreeItem("Stream" if source.relation.is_stream else "Table", tuple(details))
 
-    def _filter(self, node: Filter, inputs: tuple[Node, ...]) -> Node:
+    def _filter(self, node: Filter, inputs: tuple[TreeItem, ...]) -> TreeItem:
         conditions = node.conditions
         if len(conditions) == 1:
             how = "one condition"
@@ -140,7 +142,7 @@ class _Physical:
         )
         estimated = kept_sentence(self._estimates(node))
         lines = [*(_condition(c, self.plan) for c in conditions), *raised, *([estimated] if estimated else [])]
-        return Node("Filter", (how, *lines, *counted), inputs)
+        return TreeItem("Filter", (how, *lines, *counted), inputs)
 
     def _estimates(self, node: PlanNode) -> SourceEstimates:
         """Return the estimates of the source whose rows a node reads or filters."""

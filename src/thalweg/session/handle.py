@@ -18,9 +18,9 @@ from thalweg.errors import QueryError
 if TYPE_CHECKING:
     from thalweg.events import Record
     from thalweg.report import Explanation
+    from thalweg.session.adaptive_parts import QueryReport
     from thalweg.session.continuous_query import ContinuousQuery
     from thalweg.session.local_run import LocalRun
-    from thalweg.session.parts import QueryReport
     from thalweg.session.spark_run import SparkRun
 
 
@@ -64,7 +64,7 @@ def _shown(handle: Handle) -> str:
     return f"<query {handle.name or handle.id}: {state}>"
 
 
-class _Run:
+class _RunHandle:
     """The part of the interface that all runs share: name, report, explanation and events of this run."""
 
     def __init__(self, query: ContinuousQuery, run: SparkRun | LocalRun) -> None:
@@ -101,7 +101,7 @@ class _Run:
         return list(self._events)
 
 
-class StreamRun(_Run):
+class StreamRun(_RunHandle):
     """A query on a Spark stream. ``h.streaming_query`` is Spark's StreamingQuery, for all that this class lacks."""
 
     def __init__(
@@ -148,7 +148,7 @@ class StreamRun(_Run):
         self.streaming_query.stop()
 
 
-class BatchRun(_Run):
+class BatchRun(_RunHandle):
     """A run over finished data in its own thread."""
 
     def __init__(

@@ -15,7 +15,7 @@ from thalweg.plan.nodes import Filter, WindowJoin
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.relation import UserFunction
 from thalweg.report import JoinReport, JoinTally, Report, Tally
-from thalweg.report.applied import Applied
+from thalweg.report.adaptive_base import AdaptiveBase
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted
 from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.local.aggregates import GroupCounts
@@ -25,8 +25,8 @@ from thalweg.runtime.local.plan_run import Batches, LocalPlan, Passing
 from thalweg.runtime.local.rounds import Rounds
 from thalweg.runtime.redaction import redacted
 from thalweg.runtime.settings import AdaptSettings, FilterSettings
+from thalweg.session.adaptive_parts import AdaptiveParts
 from thalweg.session.conditions import predicates
-from thalweg.session.parts import Parts
 from thalweg.session.query_settings import QuerySettings
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class LocalRun:
     data: Mapping[str, Callable[[], Iterable[pa.RecordBatch]]]
     """Functions that read the data, by alias."""
     listener: Callable[[Record], None]
-    parts: Parts = field(default_factory=Parts)
+    parts: AdaptiveParts = field(default_factory=AdaptiveParts)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return the results lazily; at least one batch, so that the columns are known."""
@@ -115,7 +115,7 @@ class LocalRun:
         self.parts.groups = [counts]
 
 
-class LocalPart(Applied):
+class LocalPart(AdaptiveBase):
     """A filter or join of a query in this process, for its report."""
 
     def __init__(self, tally: Tally | JoinTally, listener: Callable[[Record], None]) -> None:

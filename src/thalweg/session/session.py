@@ -322,8 +322,8 @@ class Session:
 
     def _register(self, relation: Relation, data: Any, declared: Knowledge) -> None:
         key = relation.name.lower()
-        if self._spark is None and not isinstance(data, _Once):
-            data = _Once(relation.name, data) if isinstance(data, Iterator) else data
+        if self._spark is None and not isinstance(data, _OneTimeBatches):
+            data = _OneTimeBatches(relation.name, data) if isinstance(data, Iterator) else data
         self._relations[key], self._data[key], self._declared[key] = relation, data, declared
 
     def _begun(self, name: str, data: Any) -> Any:
@@ -414,7 +414,7 @@ class _Batches(Iterator[pa.RecordBatch]):
         return batch
 
 
-class _Once(Iterable[pa.RecordBatch]):
+class _OneTimeBatches(Iterable[pa.RecordBatch]):
     """Batches that can be read only once."""
 
     def __init__(self, name: str, batches: Iterator[pa.RecordBatch]) -> None:

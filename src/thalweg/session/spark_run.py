@@ -16,8 +16,8 @@ from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.relation import UserFunction
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted
+from thalweg.session.adaptive_parts import AdaptiveParts
 from thalweg.session.conditions import predicates
-from thalweg.session.parts import Parts
 from thalweg.session.query_settings import QuerySettings
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class SparkRun:
     """The DataFrames by alias."""
     listener: Callable[[Record], None]
     buckets: int | None = None
-    parts: Parts = field(default_factory=Parts)
+    parts: AdaptiveParts = field(default_factory=AdaptiveParts)
 
     def check(self) -> None:
         """Raise a PlanError for what this Spark session cannot do, or would do differently."""

@@ -29,7 +29,7 @@ from thalweg.adapt import (
 from thalweg.adapt.registry import policy_class
 from thalweg.errors import PlanError
 from thalweg.plan.pipeline import Pipeline
-from thalweg.testing.drawn import draw_full_history, draw_history, draw_order, draw_pipeline, seen
+from thalweg.testing.random_observations import draw_full_history, draw_history, draw_order, draw_pipeline, seen
 
 TRIAL, SPENDING = "trial", "spending"
 """What a snapshot may leave out: work in progress, and what profiling has cost so far."""

@@ -19,7 +19,7 @@ from thalweg.cli.demo.command import run_demo
 from thalweg.cli.demo.live_view import LiveView
 from thalweg.cli.demo.log_lines import make_lines
 from thalweg.cli.demo.predicates import PREDICATES
-from thalweg.cli.demo.race import Kept, Race, Turn
+from thalweg.cli.demo.race import BatchTiming, Kept, Race
 from thalweg.cli.demo.stream_files import StreamShape
 from thalweg.cli.demo.summary import same_rows, summary
 from thalweg.errors import ThalwegError
@@ -68,7 +68,7 @@ def test_the_live_view_fits_its_terminal(spark: SparkSession, width: int) -> Non
 def test_the_live_view_cuts_no_reason_and_fits_a_small_terminal(over: bool) -> None:
     race = Race(StreamShape.of(100, 2, 1), "auto", ChainState.of(PREDICATES), stage="")
     for lane in (race.plain, race.thalweg):
-        lane.turns += [Turn(50, 1.0)] * (2 if over else 1)
+        lane.turns += [BatchTiming(50, 1.0)] * (2 if over else 1)
     reasons = [f"reason {n} begins {'and goes on ' * 10}and ends {n}" for n in range(9)]
     race.chain.switches.extend(SwitchReport(0, "w", 0, (), (), reason) for reason in reasons)
     console = Console(file=io.StringIO(), width=100, height=28)
@@ -121,8 +121,8 @@ def test_what_to_try_next_is_not_what_just_ran_and_can_be_typed(policy: str, mon
     list(keep.over(make_lines(1_000, seed=1)))
     race = Race(StreamShape.of(100, 2, 1), policy, ChainState.of(PREDICATES))
     race.chain.take(keep.report().sections[0])
-    race.plain.turns.append(Turn(50, 1.0))
-    race.thalweg.turns.append(Turn(50, 1.0))
+    race.plain.turns.append(BatchTiming(50, 1.0))
+    race.thalweg.turns.append(BatchTiming(50, 1.0))
     race.plain_kept = race.thalweg_kept = Kept(3, "aa")
     console = Console(file=io.StringIO(), width=200)
     console.print(summary(race))

@@ -15,7 +15,7 @@ from thalweg.lab import PAPERS, Outcome
 from thalweg.lab.experiment import untracked
 from thalweg.lab.page import page
 from thalweg.lab.record import read
-from thalweg.lab.run import Ran, keep
+from thalweg.lab.run import ExperimentRun, keep
 
 pytestmark = pytest.mark.slow
 PAPER = PAPERS["a-greedy"]
@@ -68,7 +68,7 @@ def test_what_is_robust_holds(outcomes: dict[str, Outcome], name: str, about: st
 
 def test_page_and_pictures(outcomes: dict[str, Outcome], tmp_path: Path) -> None:
     for name, outcome in outcomes.items():
-        keep(Ran(PAPER, name, outcome, 0.0), True, tmp_path)
+        keep(ExperimentRun(PAPER, name, outcome, 0.0), True, tmp_path)
     for picture in PICTURES:
         assert size_of_png(tmp_path / "a-greedy" / f"{picture}.png") == (640, 380)
     written = (tmp_path / "a-greedy.md").read_text()

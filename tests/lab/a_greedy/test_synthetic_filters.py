@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from thalweg.cost import order_cost
-from thalweg.lab.a_greedy.clocks import UNIT_NS, ProcessorClock, VirtualClock
+from thalweg.lab.a_greedy.clocks import UNIT_NS, ProcessorClock, VirtualFilterClock
 from thalweg.lab.a_greedy.filter_groups import FilterGroups, batches
 from thalweg.lab.a_greedy.synthetic_filters import SyntheticFilters
 from thalweg.lab.a_greedy.uneven_costs import chain
@@ -42,7 +42,7 @@ def test_profiling_is_accounted_for_separately() -> None:
 
 
 def test_the_virtual_clock_moves_only_when_spent() -> None:
-    clock = VirtualClock()
+    clock = VirtualFilterClock()
     assert clock() == clock() == 0
     clock.spend(70, since=clock())
     assert clock() == 70

@@ -31,7 +31,7 @@ from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop
 from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.joins.join_packing import Packing, unpacked
-from thalweg.runtime.joins.join_state import ANCESTORS, Head, KeptJoin, pieces
+from thalweg.runtime.joins.join_state import ANCESTORS, KeptJoin, StateHeader, pieces
 
 QUERY = "the only one"
 Round = list[tuple[str, pa.RecordBatch]]
@@ -64,7 +64,7 @@ def rounds_of(case: Case, r: random.Random) -> list[Round]:
 
 def check_store(store: DictChunks, kept: KeptJoin, tables: Mapping[str, pa.Table] | None = None) -> None:
     """It holds chunks with live rows and no others, and the copy knows their sizes."""
-    head = Head.read(store.data or b"")
+    head = StateHeader.read(store.data or b"")
     mark = kept.loop.watermarks.query
     for alias in kept.loop.streams:
         sizes = [len(data) for (stream, _), data in store.chunks.items() if stream == alias]
@@ -274,7 +274,7 @@ def test_only_the_same_own_policy_continues_from_a_checkpoint() -> None:
     again, other = (KeptJoin.open(store.copy(), QUERY, None, partial(loop_of, binding, p)) for p in (Forward, renamed))
     assert order_of_a(again) == (1, 0)
     assert order_of_a(other) == (0, 1)
-    head = Head.read(store.data or b"")
+    head = StateHeader.read(store.data or b"")
     learned = {a: {**each, "policy": "written"} for a, each in head.learned.items()}
     store.set_head(replace(head, learned=learned).bytes())
     older = KeptJoin.open(store, QUERY, None, lambda: loop_of(binding, "static"))

@@ -25,7 +25,7 @@ from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop, make_join_loop
 from thalweg.runtime.joins.join_options import JoinLimits, JoinOptions
 from thalweg.runtime.joins.join_protocol import WindowedJoin
-from thalweg.runtime.joins.join_state import Head, KeptJoin
+from thalweg.runtime.joins.join_state import KeptJoin, StateHeader
 from thalweg.runtime.joins.tree_loop import TreeLoop
 
 QUERY = "the only one"
@@ -121,7 +121,7 @@ def test_chunks_are_the_same_bytes_whichever_form_writes_them(case: Case, seed: 
         for rows in rounds_of(case, r):
             run(kept, rows)
             kept.keep(store)
-        head = Head.read(store.data or b"")
+        head = StateHeader.read(store.data or b"")
         stores.append((store.chunks, head.chunks, head.marks, [kept.in_store(alias) for alias in case.windows]))
     assert stores[0] == stores[1]
 

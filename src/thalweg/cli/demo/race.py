@@ -12,7 +12,7 @@ from thalweg.cli.demo.stream_files import StreamShape
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class BatchTiming:
     """One micro-batch of one side."""
 
     rows: int
@@ -29,7 +29,7 @@ class Lane:
     """The progress of one side."""
 
     title: str
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[BatchTiming] = field(default_factory=list)
     busy: bool = False
 
     @property

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import thalweg as tw
 from thalweg.cli.demo.patience import interrupts_wait
 from thalweg.cli.demo.predicates import PREDICATES
-from thalweg.cli.demo.race import Kept, Race, Turn
+from thalweg.cli.demo.race import BatchTiming, Kept, Race
 from thalweg.cli.demo.stream_files import FILES, StreamFiles
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class _Track:
             for name, lane, query in sides if batch % 2 == 0 else reversed(sides):
                 lane.busy = True
                 self._files.release(batch, name, race.shape.files_a_batch)
-                lane.turns.append(Turn(*query.wait_for_batch()))
+                lane.turns.append(BatchTiming(*query.wait_for_batch()))
                 lane.busy = False
                 if lane is race.thalweg:
                     _follow(race, keep, batch)

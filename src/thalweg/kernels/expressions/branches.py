@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.kernels.expressions.comparison import equal
-from thalweg.kernels.expressions.rows import Datum, Kernel, Rows, Step, called, full, nowhere_null, spread, true_of
+from thalweg.kernels.expressions.rows import Datum, Kernel, LazyRows, Step, called, full, nowhere_null, spread, true_of
 from thalweg.plan.expression import Call, Expression, UserCall, Value, walk
 from thalweg.plan.functions import can_raise
 
@@ -33,7 +33,7 @@ def strict(arguments: Sequence[Expression], steps: Sequence[Step], kernel: Kerne
     waits = {k: True for k in list(order)[1:] if must_wait(arguments[k])}
     if not waits:
 
-        def at_once(rows: Rows) -> Datum:
+        def at_once(rows: LazyRows) -> Datum:
             values = [step(rows) for step in steps]
             if all(isinstance(value, pa.Scalar) for value in values):
                 values[0] = full(values[0], rows.count)
@@ -41,7 +41,7 @@ def strict(arguments: Sequence[Expression], steps: Sequence[Step], kernel: Kerne
 
         return at_once
 
-    def one_by_one(rows: Rows) -> Datum:
+    def one_by_one(rows: LazyRows) -> Datum:
         values: dict[int, Datum] = {}
         for k in order:
             reached = nowhere_null(list(values.values()), rows.count) if k in waits else None
@@ -63,10 +63,10 @@ def _junction(ends: bool, combine: Callable[[Datum, Datum], Datum]) -> Callable[
     def make(call: Call, steps: Sequence[Step]) -> Step:
         left, right = steps
 
-        def at_once(rows: Rows) -> Datum:
+        def at_once(rows: LazyRows) -> Datum:
             return combine(full(left(rows), rows.count), right(rows))
 
-        def lazily(rows: Rows) -> Datum:
+        def lazily(rows: LazyRows) -> Datum:
             one = full(left(rows), rows.count)
             places = (~true_of(one if ends else pc.invert(one))).nonzero()[0]
             if not len(places):
@@ -84,14 +84,14 @@ def _case(call: Call, steps: Sequence[Step]) -> Step:
         return lambda rows: pa.nulls(rows.count)
     conditions, values, otherwise = steps[:-1:2], steps[1::2], steps[-1]
 
-    def at_once(rows: Rows) -> Datum:
+    def at_once(rows: LazyRows) -> Datum:
         made = otherwise(rows)
         for condition, value in zip(conditions[::-1], values[::-1], strict=True):
             asked = full(condition(rows), rows.count)
             made = pc.if_else(asked.fill_null(False) if asked.null_count else asked, value(rows), made)
         return made
 
-    def lazily(rows: Rows) -> Datum:
+    def lazily(rows: LazyRows) -> Datum:
         left = np.arange(rows.count)
         answers = _Answers(call.type, rows.count)
         for condition, value in zip(conditions, values, strict=True):
@@ -113,11 +113,11 @@ def _coalesce(call: Call, steps: Sequence[Step]) -> Step:
     if is_.is_null(call.type):
         return lambda rows: pa.nulls(rows.count)
 
-    def at_once(rows: Rows) -> Datum:
+    def at_once(rows: LazyRows) -> Datum:
         values = [step(rows) for step in steps]
         return pc.coalesce(full(values[0], rows.count), *values[1:])
 
-    def lazily(rows: Rows) -> Datum:
+    def lazily(rows: LazyRows) -> Datum:
         left = np.arange(rows.count)
         answers = _Answers(call.type, rows.count)
         for step in steps:
@@ -162,7 +162,7 @@ def _in(call: Call, steps: Sequence[Step]) -> Step:
         options_set = pa.array([option for option in known if option is not None], kind)
         has_null = None in known
 
-        def among(rows: Rows) -> Datum:
+        def among(rows: LazyRows) -> Datum:
             asked = full(value(rows), rows.count)
             found = pc.is_in(asked, value_set=options_set)
             if not asked.null_count and not has_null:
@@ -173,7 +173,7 @@ def _in(call: Call, steps: Sequence[Step]) -> Step:
 
         return among
 
-    def one_by_one(rows: Rows) -> Datum:
+    def one_by_one(rows: LazyRows) -> Datum:
         asked = full(value(rows), rows.count)
         answer = pc.if_else(asked.is_valid(), False, pa.scalar(None, pa.bool_()))
         for option, step in zip(given, options, strict=True):

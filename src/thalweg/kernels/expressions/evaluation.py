@@ -22,7 +22,7 @@ from thalweg.kernels.expressions.casts import CASTS
 from thalweg.kernels.expressions.comparison import COMPARISONS, EXTREMES
 from thalweg.kernels.expressions.real_functions import REAL_FUNCTIONS
 from thalweg.kernels.expressions.rounding import ROUNDING
-from thalweg.kernels.expressions.rows import ColumnOf, Datum, Maker, Rows, Step, called, full
+from thalweg.kernels.expressions.rows import ColumnOf, Datum, LazyRows, Maker, Step, called, full
 from thalweg.kernels.expressions.text import TEXT
 from thalweg.kernels.expressions.times import TIMES
 from thalweg.kernels.expressions.user_calls import call_user
@@ -48,12 +48,12 @@ class Evaluation:
         self._step: Step | None = None
 
     def __call__(self, column_of: ColumnOf, rows: int, *, tries_all: bool = False) -> pa.Array:
-        """Return one value per row, of the expression's type. `tries_all`: see `Rows`."""
+        """Return one value per row, of the expression's type. `tries_all`: see `LazyRows`."""
         if not rows:
             return pa.array([], self.expression.type)
         if self._step is None:
             self._step = _step(self.expression, self.functions)
-        made = full(self._step(Rows(column_of, rows, tries_all=tries_all)), rows)
+        made = full(self._step(LazyRows(column_of, rows, tries_all=tries_all)), rows)
         assert made.type == self.expression.type, (made.type, self.expression)
         return made
 
@@ -89,7 +89,7 @@ def _step(expression: Expression, functions: Mapping[str, UserFunction]) -> Step
     kernel = KERNELS[name](expression)
     if name in _EVALUATE_ALL or len(steps) < 2:
 
-        def plain(rows: Rows) -> Datum:
+        def plain(rows: LazyRows) -> Datum:
             values = [step(rows) for step in steps]
             if values and all(isinstance(value, pa.Scalar) for value in values):
                 values[0] = full(values[0], rows.count)
@@ -100,7 +100,7 @@ def _step(expression: Expression, functions: Mapping[str, UserFunction]) -> Step
 
 
 def _user_step(function: UserFunction, steps: list[Step]) -> Step:
-    def step_of(rows: Rows) -> Datum:
+    def step_of(rows: LazyRows) -> Datum:
         values = [full(step(rows), rows.count) for step in steps]
         return called(lambda arrays, count: call_user(function, arrays, count, tries_all=rows.tries_all), values, rows)
 

@@ -1,6 +1,6 @@
 """The rows that an expression is evaluated on: all rows of a batch, or those that reach a branch.
 
->>> rows = Rows(lambda ref: pa.array([1, 2, 3], pa.int8()), 3)
+>>> rows = LazyRows(lambda ref: pa.array([1, 2, 3], pa.int8()), 3)
 >>> rows.at(np.array([2, 0])).column(Ref("s", "x", pa.int64())).to_pylist()
 [3, 1]
 """
@@ -26,10 +26,10 @@ Kernel: TypeAlias = Callable[[Sequence[Any], int], pa.Array]
 Maker: TypeAlias = Callable[[Call], Kernel]
 """Makes the kernel of a call. Work that is needed only once is done here."""
 ColumnOf: TypeAlias = Callable[[Ref | Bound], pa.Array]
-Step: TypeAlias = Callable[["Rows"], Datum]
+Step: TypeAlias = Callable[["LazyRows"], Datum]
 
 
-class Rows:
+class LazyRows:
     """Rows whose columns are read, cast and gathered at most once, when an expression needs them."""
 
     __slots__ = ("_column_of", "_made", "_places", "count", "tries_all")
@@ -54,13 +54,13 @@ class Rows:
             self._made[ref] = made
         return made
 
-    def at(self, places: NDArray[np.intp]) -> Rows:
+    def at(self, places: NDArray[np.intp]) -> LazyRows:
         """Return some of the rows, by position."""
         if len(places) == self.count:
             return self
         index = pa.array(places)
         whole = places if self._places is None else self._places[places]
-        return Rows(lambda ref: self.column(ref).take(index), len(places), whole, tries_all=self.tries_all)
+        return LazyRows(lambda ref: self.column(ref).take(index), len(places), whole, tries_all=self.tries_all)
 
     def located(self, error: ExpressionError) -> ExpressionError:
         """Return an error of these rows with their positions among all rows of the evaluation."""
@@ -69,7 +69,7 @@ class Rows:
         return error
 
 
-def called(kernel: Kernel, values: Sequence[Any], rows: Rows) -> pa.Array:
+def called(kernel: Kernel, values: Sequence[Any], rows: LazyRows) -> pa.Array:
     """Call a kernel. An error that it raises gets the positions of its rows among all rows."""
     try:
         return kernel(values, rows.count)

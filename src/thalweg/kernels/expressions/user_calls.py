@@ -35,7 +35,7 @@ def call_user(
         try:
             result = function.func(*arrays)
         except Exception as error:
-            raise _raised_error(function, error, f"{rows:,} rows") from error
+            raise _raised_error(function, error, plural(rows, "row")) from error
         made = _array_of(function, result)
         if len(made) != rows:
             raise WrongAnswerError(
@@ -76,7 +76,8 @@ def _all_values(function: UserFunction, arrays: Sequence[pa.Array], rows: int) -
             raising.append(n)
             errors.append(error)
     if errors:
-        raise _raised_error(function, errors[0], f"{rows:,} rows").on_rows(raising, errors.__getitem__) from errors[0]
+        raised = _raised_error(function, errors[0], plural(rows, "row"))
+        raise raised.on_rows(raising, errors.__getitem__) from errors[0]
     return values
 
 

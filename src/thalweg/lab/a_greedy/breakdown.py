@@ -28,7 +28,7 @@ never does."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class TimePerTuple:
     """Time spent per tuple, in microseconds."""
 
     processing: float
@@ -36,7 +36,7 @@ class Spent:
     reoptimizing: float
 
     @classmethod
-    def of(cls, work: Work) -> Spent:
+    def of(cls, work: Work) -> TimePerTuple:
         """Return the time spent per tuple, from the loop's accounts."""
         processing = work.total_ns - work.profiling_ns - work.reoptimizing_ns
         parts = (processing, work.profiling_ns, work.reoptimizing_ns)
@@ -62,7 +62,7 @@ def spent(
     rows: int,
     turns: int,
     p: float | None = None,
-) -> dict[str, Spent]:
+) -> dict[str, TimePerTuple]:
     """Return the median turn of each algorithm."""
     codes = groups.draw(np.random.default_rng([groups.n, 13]), warm + rows)
     dropped, probability = groups.joint()
@@ -76,21 +76,23 @@ def spent(
         filters.process(batches(codes[:warm]))
         clock.start()
         running[algorithm] = filters
-    taken: dict[str, list[Spent]] = {algorithm: [] for algorithm in algorithms}
+    taken: dict[str, list[TimePerTuple]] = {algorithm: [] for algorithm in algorithms}
     part = rows // turns
     for turn in range(turns):
         for algorithm, filters in running.items():
-            taken[algorithm].append(Spent.of(filters.process(batches(codes[warm + turn * part :][:part]))))
+            taken[algorithm].append(TimePerTuple.of(filters.process(batches(codes[warm + turn * part :][:part]))))
     return {algorithm: median(turns) for algorithm, turns in taken.items()}
 
 
-def median(turns: Sequence[Spent]) -> Spent:
+def median(turns: Sequence[TimePerTuple]) -> TimePerTuple:
     """Return the turn with the median total."""
     total = statistics.median_low([turn.total for turn in turns])
     return next(turn for turn in turns if turn.total == total)
 
 
-def bars(name: str, title: str, found: dict[str, dict[str, Spent]], y_label: str = "µs per tuple (CPU time)") -> Bars:
+def bars(
+    name: str, title: str, found: dict[str, dict[str, TimePerTuple]], y_label: str = "µs per tuple (CPU time)"
+) -> Bars:
     """Return a figure with one group of bars per key, and one bar per algorithm."""
     each = [(LABELS[algorithm], spent) for group in found.values() for algorithm, spent in group.items()]
     at = list(range(len(each)))

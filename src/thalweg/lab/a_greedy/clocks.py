@@ -27,7 +27,7 @@ class FilterClock(Protocol):
         ...
 
 
-class VirtualClock:
+class VirtualFilterClock:
     """A clock on which time passes only if it is spent."""
 
     def __init__(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from thalweg.lab.a_greedy.algorithms import LABELS, OPTIMAL, line
-from thalweg.lab.a_greedy.breakdown import Spent, bars, spent
+from thalweg.lab.a_greedy.breakdown import TimePerTuple, bars, spent
 from thalweg.lab.a_greedy.convergence import QUICK, Settled, Size, even, settled
 from thalweg.lab.a_greedy.filter_groups import FilterGroups
 from thalweg.lab.claim import Statement, judged
@@ -29,7 +29,7 @@ class Results:
     """Rates in virtual time and the breakdown in CPU time, by n."""
 
     rates: dict[int, dict[str, Settled]]
-    spent: dict[int, dict[str, Spent]]
+    spent: dict[int, dict[str, TimePerTuple]]
 
 
 def ahead(r: Results, n: int, other: str) -> float:
@@ -105,7 +105,7 @@ def measure(quick: bool, track: Track) -> Outcome:
     """Run the experiment for all n."""
     size = QUICK if quick else FULL
     rates: dict[int, dict[str, Settled]] = {}
-    real: dict[int, dict[str, Spent]] = {}
+    real: dict[int, dict[str, TimePerTuple]] = {}
     algorithms = (OPTIMAL, *ADAPTIVE)
     for n in track((2, 8) if quick else FILTERS):
         groups = FilterGroups.of(n, 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from thalweg.lab.a_greedy.algorithms import LABELS, OPTIMAL, line
-from thalweg.lab.a_greedy.breakdown import Spent, bars, spent
+from thalweg.lab.a_greedy.breakdown import TimePerTuple, bars, spent
 from thalweg.lab.a_greedy.convergence import QUICK, Settled, Size, settled
 from thalweg.lab.a_greedy.filter_groups import FilterGroups
 from thalweg.lab.a_greedy.uneven_costs import Chain, N, chain
@@ -27,7 +27,7 @@ class Results:
     """Rates in virtual time and the breakdown in CPU time, by the cost of the expensive filters."""
 
     rates: dict[int, dict[str, Settled]]
-    spent: dict[int, dict[str, Spent]]
+    spent: dict[int, dict[str, TimePerTuple]]
     paired: Settled
     """A-Greedy at c = 100 if every group has one cheap and one expensive filter."""
 
@@ -139,7 +139,7 @@ CLAIMS: tuple[Statement[Results], ...] = (
 def measure(quick: bool, track: Track) -> Outcome:
     """Run the experiment for all costs."""
     rates: dict[int, dict[str, Settled]] = {}
-    real: dict[int, dict[str, Spent]] = {}
+    real: dict[int, dict[str, TimePerTuple]] = {}
     groups = FilterGroups.of(N, 2)
     algorithms = (OPTIMAL, *ADAPTIVE)
     size = QUICK if quick else FULL
@@ -161,7 +161,9 @@ def figures(r: Results) -> tuple[Figure, ...]:
     )
     shares = {
         f"c = {c}": {
-            a: Spent(*(100 * part / found[OPTIMAL].total for part in (s.processing, s.profiling, s.reoptimizing)))
+            a: TimePerTuple(
+                *(100 * part / found[OPTIMAL].total for part in (s.processing, s.profiling, s.reoptimizing))
+            )
             for a, s in found.items()
         }
         for c, found in r.spent.items()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from thalweg.adapt import check_policy
 from thalweg.kernels import FilterChain
-from thalweg.lab.a_greedy.clocks import UNIT_NS, FilterClock, VirtualClock
+from thalweg.lab.a_greedy.clocks import UNIT_NS, FilterClock, VirtualFilterClock
 from thalweg.lab.a_greedy.filter_groups import Codes
 from thalweg.plan import FilterPlan, predicate
 from thalweg.runtime.filters.filter_loop import LoopOptions, make_filter_loop
@@ -41,7 +41,7 @@ class SyntheticFilters:
     ) -> None:
         """`written`: the order at the start, F1..Fn if None. `p`: None for the policy's own default (table 1)."""
         self._written = tuple(range(len(costs))) if written is None else tuple(written)
-        self._clock = clock or VirtualClock()
+        self._clock = clock or VirtualFilterClock()
         plan = FilterPlan(
             tuple(
                 predicate(

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest
-from thalweg.plan.expression import Aggregate, Bound, Expression, Ref, Value, children, text_of, walk
+from thalweg.plan.expression import AggregateCall, Bound, Expression, Ref, Value, children, text_of, walk
 from thalweg.plan.literals import is_whole_text
-from thalweg.plan.query import Condition, Grouping, Output, Query, QuerySource, time_type
+from thalweg.plan.query import Condition, Grouping, OutputColumn, Query, QuerySource, time_type
 from thalweg.plan.relation import Catalog
 from thalweg.plan.sql.clauses import Clauses, end_of, read_clauses, refuse_unknown_parts
 from thalweg.plan.sql.expressions import ExpressionReader
@@ -118,12 +118,12 @@ def _selected(
     clauses: Clauses, sources: tuple[QuerySource, ...], names: Names, reader: ExpressionReader,
     conditions: tuple[Condition, ...],
 ) -> Query:  # fmt: skip
-    aggregates: list[Aggregate] = []
+    aggregates: list[AggregateCall] = []
     grouped = clauses.groups is not None or clauses.having is not None or _has_aggregate(clauses.outputs)
     if grouped:
         reader.aggregates = aggregates
         names.bounds = time_type(sources)
-    outputs: dict[str, Output] = {}
+    outputs: dict[str, OutputColumn] = {}
     for node in clauses.outputs:
         for output in _outputs(clauses, node, names, reader):
             if any(name.lower() == output.name.lower() for name in outputs):
@@ -142,7 +142,7 @@ def _selected(
     return Query(clauses.source.text, sources, conditions, tuple(outputs.values()), grouping)
 
 
-def _outputs(clauses: Clauses, node: SqlNode, names: Names, reader: ExpressionReader) -> Iterator[Output]:
+def _outputs(clauses: Clauses, node: SqlNode, names: Names, reader: ExpressionReader) -> Iterator[OutputColumn]:
     from sqlglot import exp
 
     several = len(names.sources) > 1
@@ -151,13 +151,13 @@ def _outputs(clauses: Clauses, node: SqlNode, names: Names, reader: ExpressionRe
         for alias, source in names.sources.items():
             for field in source.relation.schema:
                 name = f"{alias}_{field.name}" if several else field.name
-                yield Output(name, Ref(alias, field.name, plain_type(field.type)))
+                yield OutputColumn(name, Ref(alias, field.name, plain_type(field.type)))
         return
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
         refuse_unknown_parts(clauses.source, node.this, set(), "*")
         alias = names.alias(node, node.table)
         for field in names.sources[alias].relation.schema:
-            yield Output(field.name, Ref(alias, field.name, plain_type(field.type)))
+            yield OutputColumn(field.name, Ref(alias, field.name, plain_type(field.type)))
         return
     inner, name = node, None
     if isinstance(node, exp.Alias):
@@ -168,11 +168,11 @@ def _outputs(clauses: Clauses, node: SqlNode, names: Names, reader: ExpressionRe
         name = expression.column if isinstance(expression, Ref) else text_of(expression)
         if isinstance(expression, Value):
             name = str(inner.sql(dialect="spark"))
-    yield Output(name, expression)
+    yield OutputColumn(name, expression)
 
 
 def _grouping(
-    clauses: Clauses, sources: tuple[QuerySource, ...], reader: ExpressionReader, aggregates: list[Aggregate]
+    clauses: Clauses, sources: tuple[QuerySource, ...], reader: ExpressionReader, aggregates: list[AggregateCall]
 ) -> Grouping:
     having = None if clauses.having is None else reader.boolean(clauses.having, "HAVING")
     reader.aggregates = None
@@ -194,7 +194,7 @@ def _grouping(
             clauses.source.refuse(
                 node, f"{text_of(key)} has the same value for all rows of a window; remove it from GROUP BY"
             )
-        if any(isinstance(part, Aggregate) for part in walk(key)):
+        if any(isinstance(part, AggregateCall) for part in walk(key)):
             clauses.source.refuse(
                 node, f"{text_of(key)} is an aggregate, which is computed from groups; group by a column instead"
             )
@@ -274,7 +274,9 @@ def _has_aggregate(outputs: tuple[SqlNode, ...]) -> bool:
     return any(part is not None for output in outputs for part in [next(output.find_all(exp.AggFunc), None)])
 
 
-def _grouped_parts(clauses: Clauses, outputs: list[Output], grouping: Grouping) -> Iterator[tuple[SqlNode, Expression]]:
+def _grouped_parts(
+    clauses: Clauses, outputs: list[OutputColumn], grouping: Grouping
+) -> Iterator[tuple[SqlNode, Expression]]:
     place = clauses.outputs[0]
     for n, output in enumerate(outputs):
         yield clauses.outputs[n] if len(outputs) == len(clauses.outputs) else place, output.expression
@@ -284,7 +286,7 @@ def _grouped_parts(clauses: Clauses, outputs: list[Output], grouping: Grouping) 
 
 
 def _check_grouped(clauses: Clauses, node: SqlNode, expression: Expression, keys: tuple[Expression, ...]) -> None:
-    if expression in keys or isinstance(expression, Aggregate):
+    if expression in keys or isinstance(expression, AggregateCall):
         return
     if isinstance(expression, Ref):
         column = text_of(expression)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.aggregates import AGGREGATES, aggregate
-from thalweg.plan.expression import Aggregate, Bound, Call, Expression, UserCall, Value, call, text_of, walk
+from thalweg.plan.expression import AggregateCall, Bound, Call, Expression, UserCall, Value, call, text_of, walk
 from thalweg.plan.functions import conversion, typed
 from thalweg.plan.literals import is_number_text, number, time_of, value_of
 from thalweg.plan.relation import UserFunction, cannot_take
@@ -62,7 +62,7 @@ class ExpressionReader:
         self.source, self.scope, self.functions, self.parameters = source, scope, functions, parameters
         self.used: set[str] = set()
         """The parameters that the query uses."""
-        self.aggregates: list[Aggregate] | None = None
+        self.aggregates: list[AggregateCall] | None = None
         """The aggregates that were read so far; None: aggregates are not allowed here."""
 
     def read(self, node: SqlNode) -> Expression:

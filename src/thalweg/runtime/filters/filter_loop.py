@@ -28,8 +28,8 @@ from thalweg.kernels.compiling import compiled_by
 from thalweg.runtime.filters.failed_row import FailedRow, error_text, failed_row_error
 from thalweg.runtime.filters.loop_ledger import LoopLedger, Work
 from thalweg.runtime.filters.pool import Pool
-from thalweg.runtime.filters.recalled import Recalled
-from thalweg.runtime.filters.row_sampler import Held, RowSampler
+from thalweg.runtime.filters.recalled_order import RecalledOrder
+from thalweg.runtime.filters.row_sampler import RowSampler, SampledRows
 from thalweg.stats import CallCost
 
 SLICE_ROWS = 1024
@@ -67,7 +67,7 @@ class LoopOptions:
 
 
 def make_filter_loop(
-    chain: Chain[BatchT], options: LoopOptions, rng: np.random.Generator, recalled: Recalled | None = None
+    chain: Chain[BatchT], options: LoopOptions, rng: np.random.Generator, recalled: RecalledOrder | None = None
 ) -> FilterLoop[BatchT]:
     """Return a new loop with a new policy. Filters, probes of joins, workers, simulations and experiments all create
     their loops here. `recalled`: the order and costs of an earlier run, to start with."""
@@ -301,7 +301,7 @@ class FilterLoop(Generic[BatchT]):
         self.ledger.count_switch(self.order, self.policy.order, reason)
         self.order = self.policy.order
 
-    def recall(self, recalled: Recalled) -> None:
+    def recall(self, recalled: RecalledOrder) -> None:
         """Start with the order of an earlier run, and with its costs until the cost of calls here is known."""
         self.policy.begin(recalled.order)
         self.order = self.policy.order
@@ -346,7 +346,7 @@ class FilterLoop(Generic[BatchT]):
             if self.order != order:
                 return  # these rows were dropped at positions of the previous order
             self.sampler.count = len(places)
-        self.sampler.hold(Held(rows, places, self.order, self.policy.wants().evaluate))
+        self.sampler.hold(SampledRows(rows, places, self.order, self.policy.wants().evaluate))
 
     def _show(self) -> None:
         """Evaluate the waiting rows and pass the outcomes to the policy."""
@@ -377,7 +377,7 @@ class FilterLoop(Generic[BatchT]):
             self.ledger.take_over_costs(costs, better=True)
         return (shared.tuples, shared.fresh) if len(shared.tuples) else None
 
-    def _profiled(self, waiting: Sequence[Held]) -> Profile:
+    def _profiled(self, waiting: Sequence[SampledRows]) -> Profile:
         """Evaluate rows that were dropped in the same order."""
         columns = waiting[0].rows.joined([part.rows for part in waiting])
         dropped_at = np.concatenate([part.dropped_at for part in waiting])

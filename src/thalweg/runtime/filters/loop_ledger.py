@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from thalweg.adapt import Observation
 from thalweg.adapt.policy import Costs, Trial
 from thalweg.kernels import Profile, SliceResult
-from thalweg.runtime.filters.recalled import Recalled
+from thalweg.runtime.filters.recalled_order import RecalledOrder
 from thalweg.stats import CallCost, UsualWait
 
 
@@ -242,7 +242,7 @@ class LoopLedger:
                 continue
             cost.take_over(float(ns), float(fixed or 0.0), None if error is None else float(error), int(rows or 0))
 
-    def recall_costs(self, recalled: Recalled) -> None:
+    def recall_costs(self, recalled: RecalledOrder) -> None:
         """Start with the costs of an earlier run, until the cost of calls here is known."""
         for cost, per_row, fixed in zip(self.costs, recalled.cost_ns, recalled.fixed_ns, strict=True):
             if per_row is not None:

@@ -23,6 +23,7 @@ import numpy as np
 from thalweg.cost import dominant_kind, greedy_order, native_cost, order_cost
 from thalweg.errors import ThalwegError
 from thalweg.events import NativeObserved, from_json
+from thalweg.formatting import tenths_of_percent, whole_number
 from thalweg.plan import NativePlan, Pipeline
 
 LEAST_SAMPLED = 50
@@ -40,7 +41,7 @@ Order = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered:
+class StartOrder:
     """The order a query starts with, the previous one, and the reason."""
 
     order: Order
@@ -95,7 +96,7 @@ class NativeOrder:
             for mask, count in outcomes.items():
                 self._weights[mask] = self._weights.get(mask, 0.0) + count
 
-    def decide(self, adapts: bool) -> Ordered:
+    def decide(self, adapts: bool) -> StartOrder:
         """Return the order to start with now; the written order if the policy does not learn."""
         self.settle()
         with self._lock:
@@ -106,7 +107,7 @@ class NativeOrder:
             self._unchanged = self._unchanged + 1 if after == before else 0
             calm = self._unchanged > CALM and sum(self._weights.values()) >= REMEMBERED
             sampled = adapts and self.worth_sampling and (not calm or self._decided % EVERY == 0)
-            return Ordered(after, before, reason, sampled)
+            return StartOrder(after, before, reason, sampled)
 
     def foreseen(self, adapts: bool) -> tuple[Order, str]:
         """Return the order that `decide` would return now, and the reason, without changing anything."""
@@ -139,12 +140,12 @@ class NativeOrder:
         first_unchanged = before[: len(self.plan.first)] == self._by_kind[: len(self.plan.first)]
         cost, cost_now = (order_cost(order, dropped, times, weights) for order in (greedy, now))
         if first_unchanged and cost > CLEARLY * cost_now:
-            return before, f"no order is clearly cheaper over {sampled:,.0f} sampled rows"
+            return before, f"no order is clearly cheaper over {whole_number(sampled)} sampled rows"
         mover = columns[next((a for a, b in zip(greedy, now, strict=True) if a != b), greedy[0])]
         share = float(weights[dropped[:, place[mover]]].sum()) / sampled
         reason = (
-            f"{names[mover]} drops {100 * share:.1f} % of {sampled:,.0f} sampled rows at cost {self.costs[mover]:.0f}; "
-            f"a row costs {cost:.1f} instead of {cost_now:.1f}"
+            f"{names[mover]} drops {tenths_of_percent(share)} of {whole_number(sampled)} sampled rows "
+            f"at cost {whole_number(self.costs[mover])}; a row costs {cost:.1f} instead of {cost_now:.1f}"
         )
         return self._by_kind[: len(self.plan.first)] + tuple(columns[i] for i in greedy), reason
 
@@ -161,7 +162,7 @@ class NativeOrder:
                 left.remove(cheapest)
         return tuple(order)
 
-    def record(self, ordered: Ordered, outcomes: Mapping[int, float], of: NativeRun) -> NativeObserved:
+    def record(self, ordered: StartOrder, outcomes: Mapping[int, float], of: NativeRun) -> NativeObserved:
         """Return the event record of one run or one micro-batch."""
         tested, passed = [], []
         for k, guards in enumerate(self.plan.waits_for):

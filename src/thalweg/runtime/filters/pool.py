@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Bits = NDArray[np.bool_]
 
 
-class Shared(NamedTuple):
+class SharedProfiles(NamedTuple):
     """Profile tuples and costs that other workers have shared."""
 
     tuples: Bits
@@ -33,6 +33,6 @@ class Pool(Protocol):
         """Whether there may be something new to take."""
         ...
 
-    def take(self, mark: str) -> Shared | None:
+    def take(self, mark: str) -> SharedProfiles | None:
         """Return what other workers have shared since the last call; None if nothing."""
         ...

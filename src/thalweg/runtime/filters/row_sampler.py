@@ -53,7 +53,7 @@ class RowPicker:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class SampledRows:
     """Sampled rows, the positions and the order in which they were dropped, and the predicates to evaluate on them."""
 
     rows: ChainRows
@@ -71,7 +71,7 @@ class RowSampler:
         self._guarding = guarding
         self._numbers: list[NDArray[np.int64]] = []  # in the current batch
         self._places: list[NDArray[np.int16]] = []
-        self._held: list[Held] = []
+        self._held: list[SampledRows] = []
         self.count = 0
         """The number of waiting rows, copied or not."""
 
@@ -122,7 +122,7 @@ class RowSampler:
         """Whether these rows can be evaluated with the waiting ones. Column types may differ between batches."""
         return not self._held or self._held[0].rows.types == rows.types
 
-    def hold(self, held: Held) -> None:
+    def hold(self, held: SampledRows) -> None:
         """Keep copied rows until they are profiled."""
         self._held.append(held)
 
@@ -131,7 +131,7 @@ class RowSampler:
         """Whether copied rows are waiting."""
         return bool(self._held)
 
-    def take(self) -> list[list[Held]]:
+    def take(self) -> list[list[SampledRows]]:
         """Return the copied rows, grouped by order, and remove them from the sample."""
         held = self._held.copy()
         self.forget()

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thalweg.kernels.residual import Check
+from thalweg.kernels.residual import ResidualCheck
 from thalweg.plan.join_graph import KeyClasses
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.watermark import BEGINNING, Watermarks
@@ -89,7 +89,7 @@ class JoinIntake:
         self.set_aside: list[SetAside] | None = None
         """Rows that were late or had no time; None if they are not requested."""
         self._checks = {
-            alias: [Check(r) for r in binding.plan.residuals if r.at_intake and r.streams == (alias,)]
+            alias: [ResidualCheck(r) for r in binding.plan.residuals if r.at_intake and r.streams == (alias,)]
             for alias in binding.plan.graph.aliases
         }
 

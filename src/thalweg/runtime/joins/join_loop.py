@@ -20,7 +20,7 @@ import pyarrow as pa
 from thalweg.errors import PlanError
 from thalweg.kernels.columns import take_rows
 from thalweg.kernels.compiling import WorkingClock, compiled_by
-from thalweg.kernels.multiway_join import ResultCounts, ResultLimits, Results, TooManyResults, put_together
+from thalweg.kernels.multiway_join import JoinedRows, ResultCounts, ResultLimits, TooManyResults, put_together
 from thalweg.kernels.probe_chain import ProbeRows
 from thalweg.kernels.warm_up import warm_up
 from thalweg.kernels.window_store import WindowStore
@@ -195,7 +195,7 @@ class JoinLoop:
         """Return the keys of a row as text; empty with `redact`."""
         return "" if self.options.redact else self.binding.named_keys(alias, batch, row)
 
-    def _output(self, root: str, batch: pa.RecordBatch, results: Results) -> pa.RecordBatch:
+    def _output(self, root: str, batch: pa.RecordBatch, results: JoinedRows) -> pa.RecordBatch:
         def column(alias: str, name: str) -> pa.Array:
             rows = results.rows[alias]
             if alias == root:

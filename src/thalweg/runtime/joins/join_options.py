@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from thalweg.adapt import Chosen, Settings
 from thalweg.errors import JoinLimitError
-from thalweg.formatting import byte_size
+from thalweg.formatting import byte_size, plural
 from thalweg.kernels.multiway_join import RESULTS
 from thalweg.kernels.probe_chain import ProbeChain
 from thalweg.kernels.window_store import WindowStore
@@ -34,8 +34,8 @@ class JoinLimits:
         """Return the error for a row with too many matches. `keys`: the row's keys as text; empty with `redact`."""
         return JoinLimitError(
             f"one row of {stream}{f' ({keys})' if keys else ''} has more than "
-            f"{self.max_matches:,} matches by its keys. Such a common key is rarely intended: filter it out before the "
-            "join, add an equality, make windows shorter, or raise max_matches= of "
+            f"{plural(self.max_matches, 'match', 'matches')} by its keys. Such a common key is rarely "
+            "intended: filter it out before the join, add an equality, make windows shorter, or raise max_matches= of "
             "tw.join or s.query (or spark.thalweg.max_matches, THALWEG_MAX_MATCHES)"
         )
 
@@ -43,7 +43,7 @@ class JoinLimits:
         """Return the error for windows that need too much memory. `held`: all stores that count, by name. `inner`:
         whether inner results are among them."""
         assert self.max_bytes is not None
-        sizes = ", ".join(f"{name} {byte_size(store.nbytes)} in {len(store):,} rows" for name, store in held)
+        sizes = ", ".join(f"{name} {byte_size(store.nbytes)} in {plural(len(store), 'row')}" for name, store in held)
         spread = "spread the join over more buckets=, " if self.in_buckets else ""
         order = "join in an order with smaller inner results, " if inner else ""
         return JoinLimitError(

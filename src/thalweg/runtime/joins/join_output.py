@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.kernels.key_words import same
-from thalweg.kernels.residual import Check
+from thalweg.kernels.residual import ResidualCheck
 from thalweg.plan.join_select import TIME
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_intake import only
@@ -26,7 +26,7 @@ class JoinOutput:
     def __init__(self, binding: JoinBinding) -> None:
         self.binding = binding
         # conditions on a single stream were checked when its rows arrived
-        self._checks = [Check(residual) for residual in binding.plan.residuals if not residual.at_intake]
+        self._checks = [ResidualCheck(residual) for residual in binding.plan.residuals if not residual.at_intake]
         self._twins = {alias: self._equal_columns(alias) for alias in binding.plan.graph.aliases}
 
     def of(

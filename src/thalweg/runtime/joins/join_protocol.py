@@ -50,7 +50,7 @@ class InnerResult:
     most_bytes: int
 
 
-class StreamWindow(Protocol):
+class JoinWindow(Protocol):
     """The rows of one stream or table that may still have partners. `WindowStore` implements it."""
 
     def __len__(self) -> int: ...
@@ -108,7 +108,7 @@ class WindowedJoin(Protocol):
         ...
 
     @property
-    def windows(self) -> Mapping[str, StreamWindow]:
+    def windows(self) -> Mapping[str, JoinWindow]:
         """The windows by stream and table."""
         ...
 

@@ -14,9 +14,9 @@ The store holds only the windows of the streams, independent of the loop that jo
 binary joins rebuilds its inner results when it is opened, so a join can continue as a multiway join or as a tree of any
 shape.
 
->>> from thalweg.runtime.joins.join_state import Head, runs
->>> head = Head.begin("a.k = b.k, ...").next({"a": runs([0, 1, 5], 9)}, {}, {})
->>> again = Head.read(head.bytes())
+>>> from thalweg.runtime.joins.join_state import StateHeader, runs
+>>> head = StateHeader.begin("a.k = b.k, ...").next({"a": runs([0, 1, 5], 9)}, {}, {})
+>>> again = StateHeader.read(head.bytes())
 >>> again == head, again.next({}, {}, {}).knows(head.version), head.knows(again.next({}, {}, {}).version)
 (True, True, False)
 """
@@ -74,7 +74,7 @@ class ChunkStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class StateHeader:
     """The head of a store, which describes its chunks. It is stored as JSON."""
 
     query: str
@@ -91,12 +91,12 @@ class Head:
     """The start of the query that wrote the head. The clock continues while a query is stopped."""
 
     @classmethod
-    def begin(cls, query: str) -> Head:
+    def begin(cls, query: str) -> StateHeader:
         """Return the head of empty windows."""
         return cls(query, _version(), (), {}, {}, {}, {})
 
     @classmethod
-    def read(cls, data: bytes) -> Head:
+    def read(cls, data: bytes) -> StateHeader:
         """Parse a head that was written by `bytes`."""
         stored = json.loads(data)
         return cls(
@@ -120,17 +120,17 @@ class Head:
         learned: Mapping[str, Any],
         active: Mapping[str, int] | None = None,
         start: str | None = None,
-    ) -> Head:
+    ) -> StateHeader:
         """Return the head after one more round."""
         ancestors = (*self.ancestors, self.version)[-ANCESTORS:]
         active = self.active if active is None else active
-        return Head(self.query, _version(), ancestors, chunks, marks, learned, active, start)
+        return StateHeader(self.query, _version(), ancestors, chunks, marks, learned, active, start)
 
 
 class KeptJoin:
     """A loop whose windows are saved in a store."""
 
-    def __init__(self, loop: WindowedJoin, head: Head) -> None:
+    def __init__(self, loop: WindowedJoin, head: StateHeader) -> None:
         self.loop = loop
         self.head = head
         self._sizes: dict[str, dict[int, int]] = {alias: {} for alias in loop.streams}
@@ -142,10 +142,10 @@ class KeptJoin:
         """Return a join with the windows of the store. `query`: the description of the query they must belong to."""
         data = store.head()
         if data is None:
-            kept = cls(fresh(), Head.begin(query))
+            kept = cls(fresh(), StateHeader.begin(query))
             store.set_head(kept.head.bytes())
             return kept
-        head = Head.read(data)
+        head = StateHeader.read(data)
         if head.query != query:
             difference = _difference(head.query, query, fresh().binding.tick_ns)
             raise CheckpointError(
@@ -155,11 +155,11 @@ class KeptJoin:
         if warm is not None and warm.head.version == head.version:
             return warm
         if warm is None or not head.knows(warm.head.version):
-            warm = cls(fresh(), Head.begin(query))
+            warm = cls(fresh(), StateHeader.begin(query))
         warm._catch_up(store, head)
         return warm
 
-    def _catch_up(self, store: ChunkStore, head: Head) -> None:
+    def _catch_up(self, store: ChunkStore, head: StateHeader) -> None:
         loop = self.loop
         self.head = head
         loop.watermarks.restore(head.marks) if head.marks else None

@@ -23,13 +23,13 @@ from thalweg.runtime.filters.filter_loop import LoopOptions, make_filter_loop
 from thalweg.runtime.filters.loop_ledger import Work
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_options import JoinOptions
-from thalweg.runtime.joins.tree_node import Node, PartialRows, Words, combined_schema, key_of, word_column
+from thalweg.runtime.joins.tree_node import JoinNode, PartialRows, Words, combined_schema, key_of, word_column
 
 END = 3
 """The word of a row in a ring that says until when it may have partners (`kernels/probing.py`)."""
 
 
-class MultiwayNode(Node):
+class MultiwayNode(JoinNode):
     """A join of several inputs, which it probes in an order that its policy chooses."""
 
     def __init__(

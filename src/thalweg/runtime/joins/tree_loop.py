@@ -32,7 +32,7 @@ from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.joins.join_output import JoinOutput
 from thalweg.runtime.joins.join_protocol import InnerResult, Probed
 from thalweg.runtime.joins.multiway_node import MultiwayNode
-from thalweg.runtime.joins.tree_node import BinaryNode, Node, PartialRows, Words, word_column
+from thalweg.runtime.joins.tree_node import BinaryNode, JoinNode, PartialRows, Words, word_column
 from thalweg.runtime.joins.tree_window import TreeWindow
 
 Tables = Mapping[str, pa.RecordBatch | pa.Table | WindowStore]
@@ -102,8 +102,8 @@ class TreeLoop:
         self.intake = JoinIntake(binding)
         self.watermarks = self.intake.watermarks
         self.counts = self.intake.counts
-        self.nodes: list[Node] = []
-        self.leaves: dict[str, tuple[Node, str]] = {}
+        self.nodes: list[JoinNode] = []
+        self.leaves: dict[str, tuple[JoinNode, str]] = {}
         """The node and side at which the rows of each stream enter."""
         self._build(shape, methods)
         self.output = JoinOutput(binding)
@@ -229,7 +229,7 @@ class TreeLoop:
     def _standing(self, alias: str) -> str:
         """Return why the order of a stream is kept: the policy of the first join on its way up that has a choice, or
         the plan."""
-        place: tuple[Node, str] | None = self.leaves[alias]
+        place: tuple[JoinNode, str] | None = self.leaves[alias]
         while place is not None:
             node, side = place
             if isinstance(node, MultiwayNode):
@@ -256,7 +256,7 @@ class TreeLoop:
         """Keep what was learned, for a later multiway join."""
         self._learned = dict(learned)
 
-    def _push_up(self, alias: str, node: Node, side: str, part: PartialRows) -> Iterator[PartialRows]:
+    def _push_up(self, alias: str, node: JoinNode, side: str, part: PartialRows) -> Iterator[PartialRows]:
         if self._keep:
             self._check_memory(node.inputs[side], part)
         found = node.found
@@ -278,7 +278,7 @@ class TreeLoop:
             work.evaluated[k] += part.num_rows
             work.passed[k] += node.found - found
 
-    def _store_again(self, node: Node, side: str, part: PartialRows) -> None:
+    def _store_again(self, node: JoinNode, side: str, part: PartialRows) -> None:
         """Send rows up the tree again to store them and their inner results, without returning results."""
         self._check_memory(node.inputs[side], part)
         if node.parent is None:
@@ -359,7 +359,7 @@ class TreeLoop:
     def _siblings_of(self, alias: str) -> list[tuple[tuple[str, ...], ...]]:
         """Return the streams and tables of the other inputs of each join, from the leaf up."""
         siblings = []
-        place: tuple[Node, str] | None = self.leaves[alias]
+        place: tuple[JoinNode, str] | None = self.leaves[alias]
         while place is not None:
             node, side = place
             siblings.append(node.others(side))
@@ -376,12 +376,12 @@ class TreeLoop:
             )  # fmt: skip
         return TreeWindow(node.stores[side], chunks, partial(self._restored, alias))
 
-    def _build(self, shape: Shape, methods: Mapping[Shape, str] | str) -> tuple[pa.Schema, Node | None]:
+    def _build(self, shape: Shape, methods: Mapping[Shape, str] | str) -> tuple[pa.Schema, JoinNode | None]:
         if isinstance(shape, str):
             return self._leaf_schema(shape), None
         made = [self._build(part, methods) for part in shape]
         schemas = [schema for schema, _ in made]
-        node: Node
+        node: JoinNode
         if len(shape) > 2:
             node = MultiwayNode(shape, schemas, self.binding, self.options, self.clock, self._rng)
         else:

@@ -43,7 +43,7 @@ class PartialRows:
         return PartialRows(self.batch.slice(start, length), self.times[part], self.ends[part], self.origin[part])
 
 
-class Node(ABC):
+class JoinNode(ABC):
     """One join of the plan and its place in it."""
 
     schema: pa.Schema
@@ -56,7 +56,7 @@ class Node(ABC):
         self.sides = sides
         self.inputs = dict(zip(sides, map(to_text, shape), strict=True))
         """The name of the stream, table or inner result that enters on each side."""
-        self.parent: tuple[Node, str] | None = None
+        self.parent: tuple[JoinNode, str] | None = None
         self.made = 0
         """The number of results so far."""
         self.found = 0
@@ -90,7 +90,7 @@ class Node(ABC):
         return tuple(streams_of(part) for part, other in zip(self.shape, self.sides, strict=True) if other != side)
 
 
-class BinaryNode(Node):
+class BinaryNode(JoinNode):
     """A join of two inputs, by hashing or by nested loops."""
 
     def __init__(self, shape: tuple[Shape, ...], schemas: Sequence[pa.Schema], binding: JoinBinding,

@@ -28,7 +28,7 @@ import pyarrow as pa
 from thalweg.errors import PlanError
 from thalweg.kernels.window_groups import WindowGroups
 from thalweg.plan.group_spec import GroupSpec
-from thalweg.runtime.local.operator import PORT, Operator, Passed, empty_batch
+from thalweg.runtime.local.operator import PORT, AfterMark, Operator, empty_batch
 from thalweg.runtime.local.rounds import in_rounds
 from thalweg.runtime.watermark import END, Watermarks
 
@@ -59,7 +59,7 @@ class GroupCounts:
 Prepare = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
-class Grouping(Operator):
+class GroupingOperator(Operator):
     """Groups of windows, returned when a mark has passed a window's end. Marks are ticks of the time column.
 
     `prepared`: a function that computes the columns to group, and their schema; None if rows already have them."""
@@ -86,11 +86,11 @@ class Grouping(Operator):
         self.most_held = max(self.most_held, len(self.groups))
         yield from ()
 
-    def mark(self, port: str, mark: int) -> Passed:
+    def mark(self, port: str, mark: int) -> AfterMark:
         """Return the groups that a mark closes."""
         closed = self.groups.close_all() if mark == END else self.groups.close(mark)
         self.results += closed.num_rows
-        return Passed(mark, tuple(closed.combine_chunks().to_batches(RESULT_ROWS)))
+        return AfterMark(mark, tuple(closed.combine_chunks().to_batches(RESULT_ROWS)))
 
     def counts(self, watermark: int | None) -> GroupCounts:
         """Return the counters so far."""
@@ -121,7 +121,7 @@ def aggregate_batches(
     returns the watermark at the end of the last round; if it is given, the rows do not move the watermark."""
     if lateness_ticks < 0:
         raise PlanError(f"lateness={lateness_ticks}: must not be negative; use 0 or more")
-    operator = Grouping(spec)
+    operator = GroupingOperator(spec)
     if schema is not None:
         operator.set_up({PORT: schema})
     marks = Watermarks({spec.time: lateness_ticks})
@@ -131,7 +131,7 @@ def aggregate_batches(
 
 def grouped_batches(
     rounds: Iterable[pa.RecordBatch],
-    operator: Grouping,
+    operator: GroupingOperator,
     marks: Watermarks,
     watermark: Callable[[], int | None] | None,
     report: Callable[[GroupCounts], None] | None,

@@ -24,7 +24,7 @@ from thalweg.runtime.filters.outcome import (
     refuse_taken,
     rows_and_errors,
 )
-from thalweg.runtime.filters.recalled import recalled
+from thalweg.runtime.filters.recalled_order import recalled
 from thalweg.runtime.filters.time_limit import TimeLimit
 from thalweg.runtime.filters.work_record import decode, encode
 from thalweg.runtime.local.operator import PORT, Operator

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest, warn_user
 from thalweg.events import Record
-from thalweg.formatting import time_span
+from thalweg.formatting import plural, time_span
 from thalweg.kernels.compiling import announced
 from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.plan.join_plan import JoinPlan
@@ -29,7 +29,7 @@ from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.joins.join_record import records_of
 from thalweg.runtime.joins.join_settings import JoinSettings
-from thalweg.runtime.local.operator import Operator, Passed, empty_batch
+from thalweg.runtime.local.operator import AfterMark, Operator, empty_batch
 from thalweg.runtime.local.rounds import Rounds, in_rounds
 from thalweg.runtime.local.row_windows import IN_SQL
 from thalweg.runtime.memory_share import memory_of_process
@@ -90,7 +90,7 @@ class Joining(Operator):
         if not self._marked:
             loop.end_round()
 
-    def mark(self, port: str, mark: int) -> Passed:
+    def mark(self, port: str, mark: int) -> AfterMark:
         """Set the watermark of a stream, and return that of the query if it has advanced. A stream that has ended does
         not hold it back."""
         marks = self.loop.watermarks
@@ -99,12 +99,12 @@ class Joining(Operator):
         elif self._marked:
             marks.give(port, mark)
         else:
-            return Passed()
+            return AfterMark()
         self.loop.end_round()
         if marks.query == self._passed or not (self._marked or marks.query == END):
-            return Passed()
+            return AfterMark()
         self._passed = marks.query
-        return Passed(self._passed)
+        return AfterMark(self._passed)
 
     def windows(self) -> tuple[int, int]:
         """Return the rows and bytes of the windows of all streams."""
@@ -189,7 +189,7 @@ def _joined(
         return BEGINNING if first is None else first // tick_ns
 
     begins = {alias: begin(alias, batch) for alias, batch in waiting.items()}
-    lost = _Lost()
+    lost = _LateRowCounts()
     unreported, report_at, some = 0, 1, False
 
     def report() -> None:
@@ -307,7 +307,7 @@ def _alike(alias: str, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBat
     return batch
 
 
-class _Lost:
+class _LateRowCounts:
     """Counts late rows by stream, over all reports of a pass."""
 
     def __init__(self) -> None:
@@ -328,7 +328,7 @@ class _Lost:
         for alias, late in self._late.items():
             if late > WORTH_A_WARNING * self._rows[alias]:
                 yield (
-                    f"{late:,} of {self._rows[alias]:,} rows of {alias} were late and not joined, by up to "
+                    f"{late:,} of {plural(self._rows[alias], 'row')} of {alias} were late and not joined, by up to "
                     f"{self._by[alias]}: {IN_SQL if of_query else in_join}"
                 )
 

@@ -28,7 +28,7 @@ PORT = "in"
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class AfterMark:
     """What an operator passes on after a mark."""
 
     mark: int | None = None
@@ -38,7 +38,7 @@ class Passed:
 
 
 @dataclass(frozen=True, slots=True)
-class Coming:
+class Delivery:
     """Rows, or a mark, to put into an operator's queue."""
 
     operator: Operator
@@ -63,13 +63,13 @@ class Operator(ABC):
     def serve(self, port: str, rows: Any) -> Iterator[Any]:
         """Return the output for these rows. Consume all of it before passing more rows."""
 
-    def mark(self, port: str, mark: int) -> Passed:
+    def mark(self, port: str, mark: int) -> AfterMark:
         """Take a mark. An operator without state passes it on unchanged."""
-        return Passed(mark)
+        return AfterMark(mark)
 
-    def entering(self, port: str, rows: Any, mark: int | None) -> Iterable[Coming]:
+    def entering(self, port: str, rows: Any, mark: int | None) -> Iterable[Delivery]:
         """Return what is queued for an arrival. This costs no virtual time."""
-        return [Coming(self, port, rows, mark)]
+        return [Delivery(self, port, rows, mark)]
 
     def windows(self) -> tuple[int, int]:
         """Return the rows and bytes that the operator holds."""

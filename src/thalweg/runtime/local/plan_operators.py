@@ -39,7 +39,7 @@ from thalweg.plan.query_plan import Branch, QueryPlan
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.window import TICK_NS
 from thalweg.runtime.filters.outcome import Wanted, WantedRows, passing, refuse_failed
-from thalweg.runtime.local.aggregates import Grouping
+from thalweg.runtime.local.aggregates import GroupingOperator
 from thalweg.runtime.local.filters import Filtering
 from thalweg.runtime.local.filters import MakeLoop as MakeFilterLoop
 from thalweg.runtime.local.joins import Joining
@@ -53,7 +53,7 @@ Columns = tuple[tuple[str, Expression], ...]
 
 
 @dataclass(frozen=True)
-class Making:
+class OperatorContext:
     """What operators are created with, apart from their nodes."""
 
     plan: QueryPlan
@@ -65,32 +65,32 @@ class Making:
     join_loops: Callable[[WindowJoin], MakeJoinLoop] | None = None
 
 
-def operator_of(node: Node, making: Making) -> Operator:
+def operator_of(node: Node, context: OperatorContext) -> Operator:
     """Return the operator of a node. It reads the operators of the nodes below."""
     match node:
         case Scan():
             return Scanning(Branch.of(node))
         case Filter() if subject(node) == "groups":
-            return Having(node, making)
+            return Having(node, context)
         case Filter():
-            assert making.filter_loops is not None
-            plan, make = making.filter_loops(node)
+            assert context.filter_loops is not None
+            plan, make = context.filter_loops(node)
             wanted = WantedRows(Wanted.CARRIED, node.errors) if node.errors else WantedRows()
             return Filtering(plan, make, wanted, name=node.id, reads=name_of(node.input))
         case Compute():
-            return Computing(node, making)
+            return Computing(node, context)
         case WindowJoin():
-            assert making.join_loops is not None
+            assert context.join_loops is not None
             streams = {
                 s.alias: name_of(child) for child in node.inputs for s in sources_of(child) if s.relation.is_stream
             }
-            return Joining(making.join_loops(node), marked=True, name=node.id, reads=streams)
+            return Joining(context.join_loops(node), marked=True, name=node.id, reads=streams)
         case Fail():
-            return Failing(node, making)
+            return Failing(node, context)
         case Aggregate():
-            return _grouping(node, making)
+            return _grouping(node, context)
         case Output():
-            return Projecting(node, making)
+            return Projecting(node, context)
     raise AssertionError(f"a {type(node).__name__} is not run in this process")
 
 
@@ -198,9 +198,9 @@ class _Evaluating(Operator):
 class Computing(_Evaluating):
     """Adds computed columns to rows."""
 
-    def __init__(self, node: Compute, making: Making) -> None:
+    def __init__(self, node: Compute, context: OperatorContext) -> None:
         super().__init__(node)
-        self._evaluations = _evaluations(node.columns, making)
+        self._evaluations = _evaluations(node.columns, context)
         self._added = [pa.field(name, expression.type) for name, expression in node.columns]
 
     def set_up(
@@ -219,10 +219,10 @@ class Computing(_Evaluating):
 class Having(_Evaluating):
     """Returns the groups for which a condition is true."""
 
-    def __init__(self, node: Filter, making: Making) -> None:
+    def __init__(self, node: Filter, context: OperatorContext) -> None:
         super().__init__(node)
         (condition,) = node.conditions
-        self._holds = Evaluation(condition.expression, making.functions)
+        self._holds = Evaluation(condition.expression, context.functions)
 
     def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Return the groups of one batch for which the condition is true."""
@@ -237,9 +237,9 @@ class Failing(_Evaluating):
     """Removes the columns of errors from joined rows. Rows with errors are left out if failed rows are set aside;
     otherwise they fail the query."""
 
-    def __init__(self, node: Fail, making: Making) -> None:
+    def __init__(self, node: Fail, context: OperatorContext) -> None:
         super().__init__(node)
-        self._names, self._sets_aside, self._redact = node.names, making.plan.sets_aside, making.redact
+        self._names, self._sets_aside, self._redact = node.names, context.plan.sets_aside, context.redact
 
     def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Return one batch without the columns of errors."""
@@ -249,9 +249,9 @@ class Failing(_Evaluating):
 class Projecting(_Evaluating):
     """Computes the columns of the result."""
 
-    def __init__(self, node: Output, making: Making) -> None:
+    def __init__(self, node: Output, context: OperatorContext) -> None:
         super().__init__(node)
-        self._evaluations = _evaluations(node.columns, making)
+        self._evaluations = _evaluations(node.columns, context)
         self._joined = join_of(node) is not None
 
     def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -264,9 +264,9 @@ class Projecting(_Evaluating):
         yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
-def _grouping(node: Aggregate, making: Making) -> Grouping:
+def _grouping(node: Aggregate, context: OperatorContext) -> GroupingOperator:
     spec, computed = grouped_columns(node.grouping, node.time)
-    evaluations = _evaluations(tuple(computed.items()), making)
+    evaluations = _evaluations(tuple(computed.items()), context)
     names, joined = [node.time, *(column for column, _ in evaluations)], join_of(node) is not None
 
     def prepared(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -276,11 +276,11 @@ def _grouping(node: Aggregate, making: Making) -> Grouping:
 
     time = time_type(sources_of(node))
     schema = pa.schema([(node.time, time), *((name, expression.type) for name, expression in computed.items())])
-    return Grouping(spec, (prepared, schema), name=node.id, reads=name_of(node.input))
+    return GroupingOperator(spec, (prepared, schema), name=node.id, reads=name_of(node.input))
 
 
-def _evaluations(columns: Columns, making: Making) -> list[tuple[str, Evaluation]]:
-    return [(name, Evaluation(expression, making.functions)) for name, expression in columns]
+def _evaluations(columns: Columns, context: OperatorContext) -> list[tuple[str, Evaluation]]:
+    return [(name, Evaluation(expression, context.functions)) for name, expression in columns]
 
 
 def _columns(batch: pa.RecordBatch, joined: bool) -> Callable[[Ref | Bound], pa.Array]:

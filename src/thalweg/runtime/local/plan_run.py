@@ -1,6 +1,6 @@
 """Runs a plan in this process: results are pulled through the operators of its nodes (`plan_operators.py`).
 
-The caller creates the adaptive parts, filters and joins (`Adaptive`), and reports their counters.
+The caller creates the adaptive parts, filters and joins (`LocalAdaptiveOperators`), and reports their counters.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from thalweg.plan.relation import UserFunction
 from thalweg.plan.rows_left_out import failed_columns, late_column, late_schema
 from thalweg.plan.window import TICK_NS
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN, ERRORS_TYPE, Wanted, failing
-from thalweg.runtime.local.aggregates import GroupCounts, Grouping, grouped_batches
+from thalweg.runtime.local.aggregates import GroupCounts, GroupingOperator, grouped_batches
 from thalweg.runtime.local.joins import WORTH_A_WARNING
 from thalweg.runtime.local.operator import PORT, empty_batch
 from thalweg.runtime.local.plan_operators import (
-    Making,
+    OperatorContext,
     Scanning,
     at_no_time,
     lateness_ticks,
@@ -56,7 +56,7 @@ Passing = Callable[[Batches], Batches]
 """A function that returns one batch for each input batch."""
 
 
-class Adaptive(Protocol):
+class LocalAdaptiveOperators(Protocol):
     """Creates the adaptive operators of a plan, and receives the counters of the others."""
 
     def filter(self, node: Filter, wanted: Wanted = Wanted.KEPT, column: str = ERRORS_COLUMN) -> Passing:
@@ -93,13 +93,13 @@ class LocalPlan:
         plan: QueryPlan,
         functions: Mapping[str, UserFunction],
         data: Mapping[str, Callable[[], Iterable[pa.RecordBatch]]],
-        adaptive: Adaptive,
+        adaptive: LocalAdaptiveOperators,
         *,
         redact: bool = False,
     ) -> None:
         """Create a pass. `data`: functions that return the batches of each source, by alias."""
         self._root, self._data, self._adaptive, self._plan = plan.root, data, adaptive, plan
-        self._making = Making(plan, functions, redact)
+        self._context = OperatorContext(plan, functions, redact)
         self._watermark = _Watermark()
         self._late: list[tuple[str, pa.RecordBatch]] | None = None
         """Rows that came too late for a window of rows, by stream; None if they are not requested."""
@@ -181,9 +181,9 @@ class LocalPlan:
             case Filter() if subject(node) == "joined rows":
                 return self._filter(node)(self._rows(node.input))
             case Filter() if subject(node) == "groups":
-                return through(operator_of(node, self._making), self._rows(node.input))
+                return through(operator_of(node, self._context), self._rows(node.input))
             case Fail():
-                return through(operator_of(node, self._making), self._rows(node.input))
+                return through(operator_of(node, self._context), self._rows(node.input))
             case Scan() | Filter() | Compute():
                 rows, rounds = self._source(node)
                 self._watermark.follow(Branch.of(node), rounds)
@@ -217,7 +217,7 @@ class LocalPlan:
             found = rounds.of(found, kept)
         else:
             found = kept(found)
-        return (through(operator_of(node, self._making), found) if isinstance(node, Compute) else found), rounds
+        return (through(operator_of(node, self._context), found) if isinstance(node, Compute) else found), rounds
 
     def _read(self, branch: Branch) -> Batches:
         return through(Scanning(branch), self._data[branch.alias]())
@@ -265,8 +265,8 @@ class LocalPlan:
             counted[:] = [counts]
             self._adaptive.grouped(counts)
 
-        operator = operator_of(node, self._making)
-        assert isinstance(operator, Grouping)
+        operator = operator_of(node, self._context)
+        assert isinstance(operator, GroupingOperator)
         operator.set_up({PORT: node.input.schema})
         marks = Watermarks({operator.spec.time: 0})
         yield from grouped_batches(rows, operator, marks, self._watermark.now, count)
@@ -281,7 +281,7 @@ class LocalPlan:
             )
 
     def _projected(self, node: Output, rows: Batches) -> Batches:
-        operator, some = operator_of(node, self._making), False
+        operator, some = operator_of(node, self._context), False
         for batch in rows:
             if batch.num_rows or not some:
                 some = True

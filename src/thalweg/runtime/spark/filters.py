@@ -22,13 +22,13 @@ from thalweg.events import Record
 from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.native_order import NativeOrder
 from thalweg.runtime.filters.outcome import Wanted, WantedRows
-from thalweg.runtime.filters.recalled import recalled
+from thalweg.runtime.filters.recalled_order import recalled
 from thalweg.runtime.filters.work_record import decode
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark import verdict_column
 from thalweg.runtime.spark.host_file import forget_at_exit
 from thalweg.runtime.spark.native import filter_natively
-from thalweg.runtime.spark.observed_work import Fetch, with_observed_work
+from thalweg.runtime.spark.observed_work import ObservationFetch, with_observed_work
 from thalweg.runtime.spark.pickled_plan import PickledPlan, policy_digest
 from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker import ChainTask, run_task
@@ -43,7 +43,7 @@ def attach(
     sink: Callable[[Record], None],
     native: NativeOrder,
     wanted_rows: WantedRows = WantedRows(),  # noqa: B008 - frozen
-) -> tuple[DataFrame, Fetch | None]:
+) -> tuple[DataFrame, ObservationFetch | None]:
     """Return the filtered DataFrame and, for a batch DataFrame, the fetch of what its first action observed."""
     names = plan.columns_in(df.columns)
     if not hasattr(F, "arrow_udf"):

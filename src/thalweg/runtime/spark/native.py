@@ -27,7 +27,7 @@ from thalweg.plan.expression_kind import UNKNOWN, kinds_of
 from thalweg.runtime.filters.native_order import NativeOrder, NativeRun
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark.guarded import all_true, kept_whole
-from thalweg.runtime.spark.observed_work import Fetch, with_observed_work
+from thalweg.runtime.spark.observed_work import ObservationFetch, with_observed_work
 from thalweg.runtime.spark.stream_watch import of_query
 
 SHARE = 0.01
@@ -42,7 +42,7 @@ Outcomes = dict[int, float]
 def filter_natively(
     df: DataFrame, plan: FilterPlan, settings: FilterSettings, native: NativeOrder, identity: str,
     sink: Callable[[Record], None],
-) -> tuple[DataFrame, Fetch | None, Callable[[str, int | None], None]]:  # fmt: skip
+) -> tuple[DataFrame, ObservationFetch | None, Callable[[str, int | None], None]]:  # fmt: skip
     """Return the rows that pass, the fetch of their sample (batch), and a function that reports runs without one."""
     for predicate in plan.native.predicates:
         _refuse_python(df, predicate)

@@ -1,7 +1,7 @@
 """Collects what tasks report with Spark's `observe`, and passes it to a function on the driver.
 
 For a stream it arrives with the progress of every micro-batch (`stream_watch`). For finished data it arrives with the
-first action, and is fetched without ever waiting for one (`Fetch`).
+first action, and is fetched without ever waiting for one (`ObservationFetch`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from thalweg.runtime.spark.stream_watch import WorkSink, watch
 POLL_S = 0.2
 
 
-class Fetch:
+class ObservationFetch:
     """Fetches once what the first action observed."""
 
     def __init__(self, observation: Observation, use: Callable[[list[str]], None]) -> None:
@@ -62,11 +62,11 @@ def _result(observation: Observation) -> dict[str, Any] | None:
         return {}
 
 
-_OUTSTANDING: list[Fetch] = []
+_OUTSTANDING: list[ObservationFetch] = []
 _STARTED = threading.Event()
 
 
-def fetch_without_being_asked(fetch: Fetch) -> None:
+def fetch_without_being_asked(fetch: ObservationFetch) -> None:
     """Fetch in the background for event records, because `report()` may never be called. One thread serves all fetches,
     and they are tried once more at exit."""
     _OUTSTANDING.append(fetch)
@@ -91,7 +91,7 @@ def _fetch_all() -> None:
 
 def with_observed_work(
     df: DataFrame, metric: str, work: Column, report: WorkSink, identity: str, *, unasked: bool
-) -> tuple[DataFrame, Fetch | None]:
+) -> tuple[DataFrame, ObservationFetch | None]:
     """Return `df` with its column `work` (a list of texts) observed and, for finished data, the fetch of it. `unasked`:
     it is fetched even without a call of `report()`, because event records are written."""
     if df.isStreaming:
@@ -99,7 +99,7 @@ def with_observed_work(
         return df.observe(metric, work), None
     observation = Observation(metric)
     observed = df.observe(observation, work)  # must precede the first use of the observation
-    fetch = Fetch(observation, partial(report, f"batch {identity[:8]}", None))
+    fetch = ObservationFetch(observation, partial(report, f"batch {identity[:8]}", None))
     if unasked:
         fetch_without_being_asked(fetch)
     return observed, fetch

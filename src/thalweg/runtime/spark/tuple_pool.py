@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.runtime.filters.pool import Shared
+from thalweg.runtime.filters.pool import SharedProfiles
 from thalweg.runtime.spark.host_file import HostFile
 from thalweg.stats.call_cost import MOST_NS
 
@@ -66,7 +66,7 @@ class TuplePool:
         """Whether there is something new since the last `take`."""
         return self._size() != (self._inode, self._read)
 
-    def take(self, mark: str) -> Shared | None:
+    def take(self, mark: str) -> SharedProfiles | None:
         """Return what other workers shared with this mark since the last call; None if there is nothing."""
         inode, size = self._size()
         if inode != self._inode or size < self._read:  # started again, perhaps with the same inode
@@ -88,13 +88,13 @@ class TuplePool:
         useful = [tuples for tuples in found if tuples is not None]
         if not useful:
             return None
-        return Shared(
+        return SharedProfiles(
             np.concatenate([part.tuples for part in useful]),
             np.concatenate([part.fresh for part in useful]),
             [costs for part in useful for costs in part.costs],
         )
 
-    def _tuples(self, line: bytes, mark: str) -> Shared | None:
+    def _tuples(self, line: bytes, mark: str) -> SharedProfiles | None:
         try:
             shared = json.loads(line)
             if shared["worker"] == self._worker or shared["mark"] != mark or self._clock() - shared["at"] > FRESH_S:
@@ -104,7 +104,7 @@ class TuplePool:
                 return None
             bits: Bits = np.unpackbits(packed, count=shared["rows"] * self._width).astype(bool)
             fresh = np.full(shared["rows"], bool(shared["fresh"]))
-            return Shared(bits.reshape(-1, self._width), fresh, [_checked(shared.get("costs") or {})])
+            return SharedProfiles(bits.reshape(-1, self._width), fresh, [_checked(shared.get("costs") or {})])
         except (ValueError, KeyError, TypeError):
             return None
 

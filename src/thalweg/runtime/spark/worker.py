@@ -35,7 +35,7 @@ from thalweg.kernels.filter_chain import set_up
 from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.filter_loop import FilterLoop, LoopOptions, make_filter_loop
 from thalweg.runtime.filters.outcome import Wanted
-from thalweg.runtime.filters.recalled import Recalled
+from thalweg.runtime.filters.recalled_order import RecalledOrder
 from thalweg.runtime.filters.time_limit import TimeLimit
 from thalweg.runtime.filters.work_record import encode
 from thalweg.runtime.settings import FilterSettings
@@ -71,7 +71,7 @@ class ChainTask:
     """How often Spark tries a task."""
     policy_digest: str = ""
     """The digest of the policy, if it is a class of the user."""
-    recalled: Recalled | None = None
+    recalled: RecalledOrder | None = None
     """What the event records of an earlier run contain; read by the driver, because the file is on its host."""
 
     def learns_as(self, query: str | None) -> str:
@@ -165,11 +165,11 @@ def _watch(loop: FilterLoop[pa.RecordBatch], task: ChainTask, mark: CallMark) ->
         loop.chain.sentry = mark
     else:
         loop.time_limit = limit = TimeLimit(settings.time_limit, task.plan.names, kills=True)
-        loop.chain.sentry = _Both(mark, limit)
+        loop.chain.sentry = _MarkAndLimit(mark, limit)
 
 
 @dataclass(frozen=True, slots=True)
-class _Both:
+class _MarkAndLimit:
     mark: CallMark
     limit: TimeLimit
 

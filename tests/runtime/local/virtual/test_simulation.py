@@ -91,7 +91,7 @@ def test_representations() -> None:
     assert repr(Source(TABLE, "n")) == "Source(n; at n)"
     trace = simulate({"s": source()}, all_of("x", "s", costs=Costs(predicate=3)), until=9)
     # served from 1 to 4, 4 to 7 and still
-    expected = ["Trace: 2 results in 9 time units", "  x: 9 arrived, 2 emitted, 6 waiting (at most 6), busy 89%"]
+    expected = ["Trace: 2 results in 9 time units", "  x: 9 arrived, 2 emitted, 6 waiting (at most 6), busy 89 %"]
     assert repr(trace).splitlines() == expected
 
 

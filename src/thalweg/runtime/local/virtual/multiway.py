@@ -22,7 +22,7 @@ from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.local.joins import Joining
 from thalweg.runtime.local.virtual.clock import Clock
-from thalweg.runtime.local.virtual.priced import Priced
+from thalweg.runtime.local.virtual.priced_operator import PricedOperator
 from thalweg.runtime.local.virtual.windows import bind, plan_of, read_by
 from thalweg.runtime.settings import DEFAULT_POLICY
 
@@ -56,7 +56,7 @@ def with_priced_probes(
     return replace(options, chain=chain)
 
 
-class MultiwayJoin(Priced):
+class MultiwayJoin(PricedOperator):
     """A windowed join of many streams as a simulated operator. The arguments are those of `tw.join`. Every entry of the
     queue is a round. Windows and lateness may be numbers of time units, even if times are timestamps.
 

@@ -33,9 +33,9 @@ from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.local.filters import MakeLoop as MakeFilterLoop
 from thalweg.runtime.local.filters import loop_options, make_loop
 from thalweg.runtime.local.joins import MakeLoop as MakeJoinLoop
-from thalweg.runtime.local.operator import PORT, Coming, Operator, Passed
+from thalweg.runtime.local.operator import PORT, AfterMark, Delivery, Operator
 from thalweg.runtime.local.plan_operators import (
-    Making,
+    OperatorContext,
     Scanning,
     at_no_time,
     lateness_ticks,
@@ -46,7 +46,7 @@ from thalweg.runtime.local.plan_operators import (
 from thalweg.runtime.local.row_windows import RowWindow
 from thalweg.runtime.local.virtual.clock import Clock
 from thalweg.runtime.local.virtual.multiway import with_priced_probes
-from thalweg.runtime.local.virtual.priced import Priced
+from thalweg.runtime.local.virtual.priced_operator import PricedOperator
 from thalweg.runtime.local.virtual.selection import priced_loops
 from thalweg.runtime.memory_share import memory_of_process
 from thalweg.runtime.redaction import called, redacted
@@ -75,17 +75,17 @@ def plan_operators(parts: PlanParts, costs: Costs | Mapping[str, Costs]) -> tupl
     `costs`: one for all operators except scans, or by name of operator."""
     nodes = [node for node in walk_up(parts.plan.root) if any(s.relation.is_stream for s in sources_of(node))]
     declared = _declared(costs, nodes, parts)
-    making = Making(
+    context = OperatorContext(
         parts.plan, parts.functions, parts.redact,
         lambda node: _filter_loops(node, parts, declared[name_of(node)]),
         lambda node: _join_loops(node, parts, declared[name_of(node)]),
     )  # fmt: skip
     made = []
     for node in nodes:
-        operator = StreamScan(node, parts.plan) if isinstance(node, Scan) else operator_of(node, making)
+        operator = StreamScan(node, parts.plan) if isinstance(node, Scan) else operator_of(node, context)
         own = declared[operator.name]
         arrival = (own.move, own.hash, own.handling) if isinstance(node, WindowJoin) else (own.move, own.handling)
-        made.append((_Redacting if parts.redact else Priced)(operator, arrival, own.result))
+        made.append((_Redacting if parts.redact else PricedOperator)(operator, arrival, own.result))
     return tuple(made)
 
 
@@ -118,24 +118,24 @@ class StreamScan(Scanning):
             schema = schema.append(pa.field(end_of(self._source), schema.field(relation.time).type))
         return schema.append(pa.field(self._no_time, pa.timestamp("us"))) if self._no_time else schema
 
-    def entering(self, port: str, rows: Any, mark: int | None) -> Iterable[Coming]:
+    def entering(self, port: str, rows: Any, mark: int | None) -> Iterable[Delivery]:
         """Queue the rows, and a mark after them. The watermark is known only when the rows have been served."""
-        yield Coming(self, port, rows, mark)
+        yield Delivery(self, port, rows, mark)
         if rows is not None and self.branch.judges_lateness:
-            yield Coming(self, port, mark=BEGINNING)
+            yield Delivery(self, port, mark=BEGINNING)
 
     def serve(self, port: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Return the rows that are passed on."""
         for batch in super().serve(port, rows):
             yield from map(self._given, (batch,) if self._window is None else self._window.follow(batch))
 
-    def mark(self, port: str, mark: int) -> Passed:
+    def mark(self, port: str, mark: int) -> AfterMark:
         """Return the watermark of the rows that have been passed on."""
         if mark == END:
-            return Passed(END, () if self._window is None else tuple(map(self._given, self._window.rest())))
+            return AfterMark(END, () if self._window is None else tuple(map(self._given, self._window.rest())))
         if self._latest_ns is None:
-            return Passed()
-        return Passed(self._latest_ns // self._tick_ns - lateness_ticks(self.branch, self._tick_ns))
+            return AfterMark()
+        return AfterMark(self._latest_ns // self._tick_ns - lateness_ticks(self.branch, self._tick_ns))
 
     def _given(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self.branch.judges_lateness:
@@ -155,7 +155,7 @@ class StreamScan(Scanning):
         return 0 if self._window is None else self._window.late
 
 
-class _Redacting(Priced):
+class _Redacting(PricedOperator):
     """An operator whose errors contain no value of a row."""
 
     def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> pa.Schema:
@@ -166,7 +166,7 @@ class _Redacting(Priced):
         """Return the results, with redacted errors."""
         return redacted(super().serve(port, rows), True)
 
-    def mark(self, port: str, mark: int) -> Passed:
+    def mark(self, port: str, mark: int) -> AfterMark:
         """Take a mark, with redacted errors."""
         return called(lambda: super(_Redacting, self).mark(port, mark), True)
 
@@ -224,13 +224,13 @@ def _table(top: Node, parts: PlanParts, rng: np.random.Generator) -> pa.Table:
         plan, settings = parts.predicates(node), parts.filter_settings(node)
         return plan, lambda _, rng: make_loop(plan, settings, rng)
 
-    making = Making(parts.plan, parts.functions, parts.redact, loops)
+    context = OperatorContext(parts.plan, parts.functions, parts.redact, loops)
     branch = Branch.of(top)
     rows: Iterable[pa.RecordBatch] = parts.tables[branch.alias]()
     schema = branch.source.relation.schema
     for node in walk_up(top):
         assert isinstance(node, Scan | Filter | Compute), node
-        operator = operator_of(node, making)
+        operator = operator_of(node, context)
         schema = operator.set_up({PORT: schema}, None, rng)
         rows = through(operator, rows)
     return pa.Table.from_batches([pa.RecordBatch.from_arrays(b.columns, schema=schema) for b in rows], schema)

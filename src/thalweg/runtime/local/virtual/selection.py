@@ -13,14 +13,14 @@ from thalweg.cost.operator_costs import Cost, Costs, Price, check_costs, prices
 from thalweg.deprecated import current_arguments
 from thalweg.errors import PlanError
 from thalweg.kernels.answer import Bits, Raised
-from thalweg.kernels.columns import Columns, Rows
+from thalweg.kernels.columns import Columns, RowNumbers
 from thalweg.kernels.filter_chain import FilterChain
 from thalweg.plan import FilterPlan, Predicate
 from thalweg.runtime.filters.filter_loop import FilterLoop, LoopOptions, make_filter_loop
 from thalweg.runtime.local.filters import Filtering, MakeLoop
 from thalweg.runtime.local.operator import PORT
 from thalweg.runtime.local.virtual.clock import Clock
-from thalweg.runtime.local.virtual.priced import Priced
+from thalweg.runtime.local.virtual.priced_operator import PricedOperator
 from thalweg.runtime.settings import DEFAULT_POLICY
 
 
@@ -32,7 +32,7 @@ class PricedFilterChain(FilterChain):
         self._advance, self._prices = clock.advance, prices
         self._within = False
 
-    def evaluate(self, k: int, columns: Columns, rows: Rows | None) -> tuple[Bits, Raised]:
+    def evaluate(self, k: int, columns: Columns, rows: RowNumbers | None) -> tuple[Bits, Raised]:
         """Evaluate as usual, and advance the clock by the declared cost, once per row. A nested call, which separates
         rows without a value, does not count again."""
         outermost, self._within = not self._within, True
@@ -56,7 +56,7 @@ def priced_loops(plan: FilterPlan, options: LoopOptions, predicate: Cost | Mappi
     return make
 
 
-class Selection(Priced):
+class Selection(PricedOperator):
     """A simulated operator that returns the rows that pass all predicates.
 
     `reads`: the source or operator of its rows. `costs`: an arriving row costs `move` and `handling`, each predicate

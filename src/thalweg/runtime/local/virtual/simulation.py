@@ -40,9 +40,9 @@ import pyarrow as pa
 from thalweg.cost.ticks import UNIT, instant, ticks
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.window import Length
-from thalweg.runtime.local.operator import Coming, Operator
+from thalweg.runtime.local.operator import Delivery, Operator
 from thalweg.runtime.local.virtual.clock import Clock, VirtualClock
-from thalweg.runtime.local.virtual.priced import size
+from thalweg.runtime.local.virtual.priced_operator import size
 from thalweg.runtime.local.virtual.source import Source
 from thalweg.runtime.local.virtual.station import Entry, Station
 from thalweg.runtime.local.virtual.trace import Recorder, Trace
@@ -84,7 +84,7 @@ def simulate(
         raise PlanError(f"every={every!r}: must be longer than 0")
     begin = None if start is None else instant(start)
     end = None if until is None else ticks(until, "until")
-    return _Run(sources, listed, _Arguments(begin, end, interval, cpus, seed, clock, keep)).trace()
+    return _Simulation(sources, listed, _Arguments(begin, end, interval, cpus, seed, clock, keep)).trace()
 
 
 _ARRIVAL, _OUTPUT, _DONE = range(3)
@@ -103,7 +103,7 @@ class _Arguments:
     keep: bool
 
 
-class _Run:
+class _Simulation:
     def __init__(self, sources: Mapping[str, Source], operators: list[Operator], arguments: _Arguments) -> None:
         self._until = arguments.until
         self._wall = arguments.clock if arguments.clock is not None and arguments.clock.real else None
@@ -165,7 +165,7 @@ class _Run:
         for coming in station.operator.entering(port, rows, mark):
             self._put(coming)
 
-    def _put(self, coming: Coming) -> None:
+    def _put(self, coming: Delivery) -> None:
         station = self._stations[coming.operator.name]
         if coming.rows is not None:
             entry = Entry(coming.port, coming.rows, size(coming.rows), self._now, next(self._numbers))

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from thalweg.cost.ticks import UNIT
 from thalweg.errors import PlanError
+from thalweg.formatting import plural, whole_percent
 from thalweg.runtime.local.virtual.station import Station
 
 
@@ -90,11 +91,11 @@ class Trace:
 
     def __repr__(self) -> str:
         """Return the end of the simulation and the totals of each operator."""
-        lines = [f"Trace: {self.count():,} results in {self.end:g} time units"]
+        lines = [f"Trace: {plural(self.count(), 'result')} in {self.end:g} time units"]
         for name, last in self.final.items():
             lines.append(
                 f"  {name}: {last.arrived:,} arrived, {last.emitted:,} emitted, {last.queue:,} waiting "
-                f"(at most {last.most_queued:,}), busy {last.busy / self.end if self.end else 0:.0%}"
+                f"(at most {last.most_queued:,}), busy {whole_percent(last.busy / self.end if self.end else 0.0)}"
             )
         return "\n".join(lines)
 

@@ -25,10 +25,10 @@ from thalweg.plan.join_shape import Shape, check_shape, nodes_of, streams_of, to
 from thalweg.plan.window import Length
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_options import JoinOptions
-from thalweg.runtime.joins.tree_node import Node, PartialRows
-from thalweg.runtime.local.operator import Coming, Operator, Passed
+from thalweg.runtime.joins.tree_node import JoinNode, PartialRows
+from thalweg.runtime.local.operator import AfterMark, Delivery, Operator
 from thalweg.runtime.local.virtual.clock import Clock
-from thalweg.runtime.local.virtual.priced import one_by_one, size
+from thalweg.runtime.local.virtual.priced_operator import one_by_one, size
 from thalweg.runtime.local.virtual.windows import bind, plan_of, read_by
 from thalweg.runtime.watermark import END
 
@@ -111,7 +111,7 @@ class _Tree:
         for part, node in zip(self.joins, self.loop.nodes, strict=True):
             assert node.streams == streams_of(part), "both go from the leaves up"
 
-    def moved(self) -> Iterator[Coming]:
+    def moved(self) -> Iterator[Delivery]:
         """End a round. If the watermark has advanced, return it as a mark for every leaf."""
         marks = self.loop.watermarks
         marks.end_round()
@@ -119,7 +119,7 @@ class _Tree:
             self.mark = marks.query
             for alias in self.plan.graph.aliases:
                 join, side = self.leaf(alias)
-                yield Coming(join, side, mark=self.mark)
+                yield Delivery(join, side, mark=self.mark)
 
 
 class TreeNode(Operator):
@@ -163,15 +163,15 @@ class TreeNode(Operator):
         return self._part == self._tree.shape
 
     @property
-    def node(self) -> Node:
+    def node(self) -> JoinNode:
         """The node of the loop that does the join."""
         return self._tree.loop.nodes[list(self._tree.joins).index(self._part)]
 
-    def entering(self, port: str, rows: Any, mark: int | None) -> Iterable[Coming]:
+    def entering(self, port: str, rows: Any, mark: int | None) -> Iterable[Delivery]:
         """Admit the rows of a stream, or record its end, when they arrive."""
         alias = self._alias.get(port)
         if alias is None:
-            yield Coming(self, port, rows, mark)
+            yield Delivery(self, port, rows, mark)
             return
         if mark is not None:
             if mark != END:
@@ -180,7 +180,7 @@ class TreeNode(Operator):
         else:
             part = self._tree.loop.enter(alias, rows)
             if part is not None:
-                yield Coming(self, port, part)
+                yield Delivery(self, port, part)
         yield from self._tree.moved()
 
     def serve(self, port: str, rows: PartialRows) -> Iterator[Any]:
@@ -194,15 +194,15 @@ class TreeNode(Operator):
             out = self._tree.loop.leave(part) if self._is_root else part
             yield from one_by_one(out, self._result, self.clock)
 
-    def mark(self, port: str, mark: int) -> Passed:
+    def mark(self, port: str, mark: int) -> AfterMark:
         """Remove rows that can have no more partners."""
         before = min(self._marks.values())
         self._marks[port] = max(mark, self._marks[port])
         now = min(self._marks.values())
         if now == before:
-            return Passed()
+            return AfterMark()
         self.node.expire(now)
-        return Passed(now if not self._is_root or now == END else None)
+        return AfterMark(now if not self._is_root or now == END else None)
 
     def windows(self) -> tuple[int, int]:
         """Return the rows and bytes of the windows on both sides."""

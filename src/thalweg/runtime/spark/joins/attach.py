@@ -21,7 +21,7 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from thalweg.errors import PlanError, nearest
 from thalweg.events import Record
-from thalweg.formatting import byte_size
+from thalweg.formatting import byte_size, plural
 from thalweg.kernels.compiling import announce, is_compiled
 from thalweg.kernels.salt import Salt
 from thalweg.plan.join_plan import JoinPlan
@@ -36,13 +36,13 @@ from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.redaction import redacted
 from thalweg.runtime.spark.joins.arrow_schema import arrow_schema, refuse_uncarried
 from thalweg.runtime.spark.joins.bucket_ids import bucket_ids
-from thalweg.runtime.spark.joins.finished import join_finished
+from thalweg.runtime.spark.joins.finished_join import join_finished
 from thalweg.runtime.spark.joins.processor import JoinProcessor
 from thalweg.runtime.spark.joins.query_salt import salt_of_query
 from thalweg.runtime.spark.joins.requirements import demand
 from thalweg.runtime.spark.joins.stream_watermarks import has_watermark, quoted, with_packed_watermark
 from thalweg.runtime.spark.joins.task import WORK, JoinTask
-from thalweg.runtime.spark.observed_work import Fetch, with_observed_work
+from thalweg.runtime.spark.observed_work import ObservationFetch, with_observed_work
 from thalweg.runtime.spark.pickled_plan import policy_digest
 from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker_heap import settle
@@ -106,7 +106,7 @@ def attach(
     frames: Mapping[str, DataFrame],
     sink: Callable[[Record], None],
     wanted: JoinRows = JoinRows.RESULTS,
-) -> tuple[DataFrame, Fetch | None]:
+) -> tuple[DataFrame, ObservationFetch | None]:
     """Return the joined DataFrame and, if it is finished, the fetch of what its first action observed."""
     layout = lay_out(plan, settings, frames)
     policy_digest(settings)  # refuses a class that cannot be pickled
@@ -271,8 +271,8 @@ def _read(alias: str, df: DataFrame, binding: JoinBinding) -> pa.Table:
     table: pa.Table = wanted.limit(MOST_TABLE_ROWS + 1).toArrow()
     if table.nbytes > MOST_TABLE_BYTES or table.num_rows > MOST_TABLE_ROWS:
         raise PlanError(
-            f"the table {alias} has at least {byte_size(table.nbytes)} and {table.num_rows:,} rows; every worker holds "
-            f"it, so it may have at most {byte_size(MOST_TABLE_BYTES)} and {MOST_TABLE_ROWS:,} rows. Join it with "
-            "Spark's own join before, filter it, or select= fewer columns"
+            f"the table {alias} has at least {byte_size(table.nbytes)} and {plural(table.num_rows, 'row')}; every "
+            f"worker holds it, so it may have at most {byte_size(MOST_TABLE_BYTES)} and {MOST_TABLE_ROWS:,} rows. Join "
+            "it with Spark's own join before, filter it, or select= fewer columns"
         )
     return table

@@ -34,7 +34,7 @@ KEY = StructType([StructField("stream", StringType()), StructField("number", Lon
 """These are not strings, because PySpark would send a string to the JVM for parsing in every task."""
 
 
-class Place(NamedTuple):
+class BucketKey(NamedTuple):
     """The query, start, join and bucket that windows belong to."""
 
     query: str
@@ -44,7 +44,7 @@ class Place(NamedTuple):
     bucket: int
 
 
-_WARM: OrderedDict[Place, KeptJoin] = OrderedDict()
+_WARM: OrderedDict[BucketKey, KeptJoin] = OrderedDict()
 """The copies that this worker holds; the least recently used one is removed first."""
 
 
@@ -97,7 +97,7 @@ class JoinProcessor(StatefulProcessor):
         context = TaskContext.get()
         name = name_of(context)
         start = name.get("start")
-        place = Place(name.get("query", ""), start or "", task.identity, bucket)
+        place = BucketKey(name.get("query", ""), start or "", task.identity, bucket)
         query = f"{task.query}\n{spread_by(place.query)}"
         # removed while it is in use, so that a copy that a failed round has changed is never used again
         kept = KeptJoin.open(store, query, _WARM.pop(place, None), lambda: task.loop(snapshots=True))
@@ -183,7 +183,7 @@ def _frame(batch: pa.RecordBatch) -> pd.DataFrame:
     return frame
 
 
-def _keep_warm(place: Place, kept: KeptJoin) -> None:
+def _keep_warm(place: BucketKey, kept: KeptJoin) -> None:
     for other in [p for p in _WARM if p.query == place.query and p.start != place.start]:
         del _WARM[other]  # belongs to an earlier start of the query, which has ended
     _WARM[place] = kept

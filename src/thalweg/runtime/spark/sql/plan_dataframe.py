@@ -1,6 +1,6 @@
 """Applies a plan to DataFrames: each node becomes Spark operators, or an adaptive filter or join.
 
-The caller makes the adaptive operators (`Adaptive`), and also reports what they count.
+The caller makes the adaptive operators (`SparkAdaptiveOperators`), and also reports what they count.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from thalweg.runtime.spark.sql.columns import column
 from thalweg.runtime.spark.sql.table_join import join_tables
 
 
-class Adaptive(Protocol):
+class SparkAdaptiveOperators(Protocol):
     """Makes the adaptive operators of a plan."""
 
     def filter(
@@ -72,7 +72,7 @@ class SparkPlan:
         plan: QueryPlan,
         functions: Mapping[str, UserFunction],
         data: Mapping[str, DataFrame],
-        adaptive: Adaptive,
+        adaptive: SparkAdaptiveOperators,
         *,
         redact: bool,
     ) -> None:

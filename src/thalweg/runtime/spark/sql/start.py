@@ -17,8 +17,8 @@ from thalweg.plan.plan_state import PlanState
 from thalweg.plan.query import Query
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.runtime.spark.joins.attach import parallelism
-from thalweg.runtime.spark.sql.pinned import Pinned, pin, pinned, unpin
-from thalweg.runtime.spark.sql.places import query_at, refuse_one_folder
+from thalweg.runtime.spark.sql.checkpoint_folders import query_at, refuse_one_folder
+from thalweg.runtime.spark.sql.checkpoint_plan import CheckpointPlan, pin, pinned, unpin
 from thalweg.runtime.spark.sql.requirements import spark_errors
 
 
@@ -56,7 +56,7 @@ def start_stream(
     if place is not None:
         buckets = _buckets(spark) if isinstance(plan.join, WindowJoin) else None
         order = () if plan.join is None else plan.join.order
-        mine = Pinned(parsed.question, parsed.text, args, PlanState.of(plan, buckets), order)
+        mine = CheckpointPlan(parsed.question, parsed.text, args, PlanState.of(plan, buckets), order)
         begun = pinned(spark, place, mine, plan)
         if begun is not None:
             plan, buckets = _as_begun(plan, begun), begun.state.buckets
@@ -81,7 +81,7 @@ def start_stream(
     return query
 
 
-def _as_begun(plan: QueryPlan, begun: Pinned) -> QueryPlan:
+def _as_begun(plan: QueryPlan, begun: CheckpointPlan) -> QueryPlan:
     """Return the plan with the choices in its checkpoint. The first order is one of them, because it numbers the
     indexes of the windows; policies replace it with what they have learned anyway."""
     if plan.join is None:

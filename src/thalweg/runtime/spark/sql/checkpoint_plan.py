@@ -12,15 +12,15 @@ from pyspark.sql import SparkSession
 from thalweg.errors import CheckpointError
 from thalweg.plan.plan_state import PlanState
 from thalweg.plan.query_plan import QueryPlan
+from thalweg.runtime.spark.sql.checkpoint_folders import lines_of
 from thalweg.runtime.spark.sql.format_1 import plan_hash, state_of
-from thalweg.runtime.spark.sql.places import lines_of
 
 FORMAT = 2
 READ = (1, FORMAT)
 
 
 @dataclass(frozen=True)
-class Pinned:
+class CheckpointPlan:
     """A query, and how its plan stores rows. The order is a hint, and is not compared."""
 
     question: str
@@ -37,13 +37,13 @@ class Pinned:
         return json.dumps({"format": FORMAT, **query, "state": self.state.parts}, sort_keys=True)
 
     @classmethod
-    def read(cls, found: Mapping[str, Any], plan: QueryPlan) -> Pinned:
+    def read(cls, found: Mapping[str, Any], plan: QueryPlan) -> CheckpointPlan:
         """Read the content of any format. `plan` is a plan of the same query."""
         state = state_of(found, plan) if found["format"] == 1 else PlanState.read(found["state"])
         return cls(found["query"], found["text"], found["args"], state, tuple(found.get("order", ())))
 
 
-def pinned(spark: SparkSession, checkpoint: str, mine: Pinned, plan: QueryPlan) -> Pinned | None:
+def pinned(spark: SparkSession, checkpoint: str, mine: CheckpointPlan, plan: QueryPlan) -> CheckpointPlan | None:
     """Return what the checkpoint was created with; None if it is new. Raise a CheckpointError if it belongs to another
     query, or to a plan of this query whose state `plan` cannot use."""
     lines = lines_of(spark, _path(checkpoint))
@@ -71,7 +71,7 @@ def pinned(spark: SparkSession, checkpoint: str, mine: Pinned, plan: QueryPlan) 
     if found["format"] == 1 and any(scan.errors for scan in plan.scans):
         raise _another_plan(checkpoint, ["an earlier version created it, without a column for errors in its windows"])
     try:
-        begun = Pinned.read(found, plan)
+        begun = CheckpointPlan.read(found, plan)
     except CheckpointError as error:
         raise CheckpointError(f"the checkpoint {checkpoint} cannot be used: {error}") from None
     if differences := list(begun.state.differences(mine.state)):
@@ -94,7 +94,7 @@ def _with_values(args: object) -> str:
     return "\n  with " + ", ".join(f":{name} = {value}" for name, value in args.items())
 
 
-def pin(spark: SparkSession, checkpoint: str, mine: Pinned) -> None:
+def pin(spark: SparkSession, checkpoint: str, mine: CheckpointPlan) -> None:
     """Write the file of a new checkpoint."""
     _write(spark, checkpoint, [(mine.to_json(),)])
 

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.cost.operator_costs import Cost, Price, price
-from thalweg.runtime.local.operator import Coming, Operator, Passed
+from thalweg.runtime.local.operator import AfterMark, Delivery, Operator
 from thalweg.runtime.local.virtual.clock import Clock
 
 
-class Priced(Operator):
+class PricedOperator(Operator):
     """An operator with declared costs. `arrival`: the costs of each input row; `result`: the cost of each output row.
     Rows that a mark releases cost nothing."""
 
@@ -42,11 +42,11 @@ class Priced(Operator):
         for out in self.operator.serve(port, rows):
             yield from one_by_one(out, self._result, self.clock)
 
-    def mark(self, port: str, mark: int) -> Passed:
+    def mark(self, port: str, mark: int) -> AfterMark:
         """Pass a mark to the operator, at no cost."""
         return self.operator.mark(port, mark)
 
-    def entering(self, port: str, rows: Any, mark: int | None) -> Iterable[Coming]:
+    def entering(self, port: str, rows: Any, mark: int | None) -> Iterable[Delivery]:
         """Return what the operator queues for an arrival, at no cost."""
         return self.operator.entering(port, rows, mark)
 

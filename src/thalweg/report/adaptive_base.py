@@ -1,7 +1,7 @@
 """The base class of filters and joins: both can be applied to data several times, and report what happened.
 
 Every event record goes to the report, to the file that the setting `events` names, and to listeners. A DataFrame of
-finished data reports with its first action; until then its `Fetch` is pending.
+finished data reports with its first action; until then its `ObservationFetch` is pending.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 from thalweg.events import JsonLines, Record
 
 if TYPE_CHECKING:
-    from thalweg.runtime.spark.observed_work import Fetch
+    from thalweg.runtime.spark.observed_work import ObservationFetch
 
 MOST_PENDING = 1000
 """The maximum number of pending fetches: with `foreachBatch` DataFrames are many and `report()` may never be called."""
 
 
-class Applied:
+class AdaptiveBase:
     """The base class of :class:`thalweg.Filters` and :class:`thalweg.Join`."""
 
     def __init__(self, add: Callable[[Record], None], identity: str | None = None) -> None:
@@ -31,7 +31,7 @@ class Applied:
         self._identity = identity or uuid.uuid4().hex
         self._passes = itertools.count(1)
         self._files: dict[str, JsonLines] = {}
-        self._fetches: list[Fetch] = []
+        self._fetches: list[ObservationFetch] = []
         self._unobserved = 0
         self._lock = threading.Lock()
         self.listeners: list[Callable[[Record], None]] = []
@@ -59,7 +59,7 @@ class Applied:
 
         return take
 
-    def _await(self, fetch: Fetch | None) -> None:
+    def _await(self, fetch: ObservationFetch | None) -> None:
         """Remember the fetch of a DataFrame that reports with its first action; None for one that reports by itself."""
         if fetch is not None:
             with self._lock:

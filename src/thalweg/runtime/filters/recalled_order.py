@@ -28,7 +28,7 @@ KEEPS_ITS_ORDER = Static.name
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class RecalledOrder:
     """The order and costs that were found. Costs are by predicate, in the written order of the current plan."""
 
     order: tuple[int, ...]
@@ -38,7 +38,7 @@ class Recalled:
     """The fixed cost of a call; None if unknown."""
 
 
-def recalled(path: str | os.PathLike[str] | None, pipeline: Pipeline) -> Recalled | None:
+def recalled(path: str | os.PathLike[str] | None, pipeline: Pipeline) -> RecalledOrder | None:
     """Return what an earlier run learned about these predicates; None if there is no file or no record that fits."""
     if path is None or len(pipeline) < 2:
         return None
@@ -67,7 +67,7 @@ def _tail(path: Path) -> list[bytes]:
         return []
 
 
-def _fitting(record: Observed, pipeline: Pipeline) -> Recalled | None:
+def _fitting(record: Observed, pipeline: Pipeline) -> RecalledOrder | None:
     if record.policy == KEEPS_ITS_ORDER or not record.rows or sorted(record.predicates) != sorted(pipeline.names):
         return None
     order = tuple(pipeline.names.index(name) for name in record.order)
@@ -75,7 +75,7 @@ def _fitting(record: Observed, pipeline: Pipeline) -> Recalled | None:
         return None
     place = [record.predicates.index(name) for name in pipeline.names]
     fixed = record.fixed_ns or (None,) * len(place)
-    return Recalled(
+    return RecalledOrder(
         order,
         tuple(_plausible(record.cost_ns[k], least=0.0) for k in place),
         tuple(_plausible(fixed[k]) for k in place),

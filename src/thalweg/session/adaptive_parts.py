@@ -24,7 +24,7 @@ class AdaptivePart(Protocol):
 
 
 @dataclass
-class Parts:
+class AdaptiveParts:
     """The adaptive parts of a run by name, in the order in which rows reach them."""
 
     named: dict[str, AdaptivePart] = field(default_factory=dict)
@@ -86,6 +86,7 @@ class QueryReport:
 
 def of_groups(counts: Any) -> str:
     """Return a sentence about the counts of grouped windows."""
+    rows, groups = plural(counts.rows, "row"), plural(counts.results, "group")
     late = f", {counts.late:,} late and in no group" if counts.late else ""
     timeless = f", {counts.no_time:,} without a time and in no group" if counts.no_time else ""
-    return f"{counts.rows:,} rows in, {counts.results:,} groups out, at most {counts.most_held:,} held{late}{timeless}"
+    return f"{rows} in, {groups} out, at most {counts.most_held:,} held{late}{timeless}"

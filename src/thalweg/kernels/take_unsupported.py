@@ -4,7 +4,7 @@ Answers: the values at some positions, with their type unchanged.
 Cost: vectorized; per row of the result, and for lists per value. Views share the text of their source column, as slices
 do.
 
->>> take_ungathered(pa.array(["a", None, "c"], pa.string_view()), np.array([2, 1])).to_pylist()
+>>> take_unsupported(pa.array(["a", None, "c"], pa.string_view()), np.array([2, 1])).to_pylist()
 ['c', None]
 """
 
@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-Rows = NDArray[np.int64]
-Take = Callable[[pa.Array, Rows], pa.Array]
+RowNumbers = NDArray[np.int64]
+Take = Callable[[pa.Array, RowNumbers], pa.Array]
 
 
-def take_ungathered(array: pa.Array, rows: Rows) -> pa.Array:
+def take_unsupported(array: pa.Array, rows: RowNumbers) -> pa.Array:
     """Return the values at these positions, which must be in bounds."""
     kind = array.type
     if not len(rows):
@@ -35,51 +35,51 @@ def take_ungathered(array: pa.Array, rows: Rows) -> pa.Array:
     raise pa.ArrowNotImplementedError(f"rows of a column of type {kind} cannot be selected")
 
 
-def runs_of(array: pa.RunEndEncodedArray, rows: Rows) -> Rows:
+def runs_of(array: pa.RunEndEncodedArray, rows: RowNumbers) -> RowNumbers:
     """Return the number of the run that each row is in."""
-    runs: Rows = np.searchsorted(array.run_ends.to_numpy(), rows + array.offset, side="right")
+    runs: RowNumbers = np.searchsorted(array.run_ends.to_numpy(), rows + array.offset, side="right")
     return runs
 
 
-def _take(array: pa.Array, rows: Rows) -> pa.Array:
+def _take(array: pa.Array, rows: RowNumbers) -> pa.Array:
     try:
         return array.take(pa.array(rows))
     except pa.ArrowNotImplementedError:
-        return take_ungathered(array, rows)
+        return take_unsupported(array, rows)
 
 
-def _valid(array: pa.Array, rows: Rows) -> pa.Array | None:
+def _valid(array: pa.Array, rows: RowNumbers) -> pa.Array | None:
     """Return which of the values are not null; None if all are."""
     return array.is_valid().take(pa.array(rows)) if array.null_count else None
 
 
-def _bits(array: pa.Array, rows: Rows) -> pa.Buffer | None:
+def _bits(array: pa.Array, rows: RowNumbers) -> pa.Buffer | None:
     valid = _valid(array, rows)
     return None if valid is None else valid.buffers()[1]
 
 
-def _views(array: pa.Array, rows: Rows) -> pa.Array:
+def _views(array: pa.Array, rows: RowNumbers) -> pa.Array:
     _, views, *texts = array.buffers()
     words = pa.Array.from_buffers(pa.binary(16), len(array), [None, views], offset=array.offset)
     taken = words.take(pa.array(rows)).buffers()[1]
     return pa.Array.from_buffers(array.type, len(rows), [_bits(array, rows), taken, *texts])
 
 
-def _run_ends(array: pa.Array, rows: Rows) -> pa.Array:
+def _run_ends(array: pa.Array, rows: RowNumbers) -> pa.Array:
     runs = runs_of(array, rows)
     starts = np.flatnonzero(np.diff(runs, prepend=-1))
     ends = pa.array(np.append(starts[1:], len(rows)), array.type.run_end_type)
     return pa.RunEndEncodedArray.from_arrays(ends, _take(array.values, runs[starts]), type=array.type)
 
 
-def _struct(array: pa.Array, rows: Rows) -> pa.Array:
+def _struct(array: pa.Array, rows: RowNumbers) -> pa.Array:
     fields = list(array.type)
     columns = [_take(array.field(n), rows) for n in range(len(fields))]
     valid = _valid(array, rows)
     return pa.StructArray.from_arrays(columns, fields=fields, mask=None if valid is None else pc.invert(valid))
 
 
-def _list(array: pa.Array, rows: Rows) -> pa.Array:
+def _list(array: pa.Array, rows: RowNumbers) -> pa.Array:
     """Select rows of lists or maps."""
     offsets = array.offsets.to_numpy()
     starts = offsets[rows].astype(np.int64)
@@ -95,13 +95,13 @@ def _list(array: pa.Array, rows: Rows) -> pa.Array:
     )  # fmt: skip
 
 
-def _list_of_fixed_size(array: pa.Array, rows: Rows) -> pa.Array:
+def _list_of_fixed_size(array: pa.Array, rows: RowNumbers) -> pa.Array:
     size = array.type.list_size
     places = ((rows + array.offset)[:, None] * size + np.arange(size)).ravel()
     return pa.Array.from_buffers(array.type, len(rows), [_bits(array, rows)], children=[_take(array.values, places)])
 
 
-def _union(array: pa.Array, rows: Rows) -> pa.Array:
+def _union(array: pa.Array, rows: RowNumbers) -> pa.Array:
     kind, (_, types, *offsets) = array.type, array.buffers()[: 3 if array.type.mode == "dense" else 2]
     names, codes = [field.name for field in kind], kind.type_codes
 

@@ -20,9 +20,9 @@ from tests.report.test_report import observed
 from thalweg.adapt import POLICIES, check_policy, make_policy
 from thalweg.events import read, to_json
 from thalweg.plan import Pipeline
-from thalweg.runtime.filters import recalled as module
+from thalweg.runtime.filters import recalled_order as module
 from thalweg.runtime.filters.filter_loop import FilterLoop
-from thalweg.runtime.filters.recalled import Recalled, recalled
+from thalweg.runtime.filters.recalled_order import RecalledOrder, recalled
 
 TABLE = pa.table({"x": range(30_000)})
 SLICE = 1000
@@ -136,7 +136,7 @@ def test_costs_are_those_of_the_earlier_run_at_first(tmp_path: Path) -> None:
     path.write_text(to_json(observed(cost_ns=(250.0, 9.5), fixed_ns=(None, 4000.0))) + "\n")
     pipeline = Pipeline(("b", "a"))
     found = recalled(path, pipeline)
-    assert found == Recalled((0, 1), (9.5, 250.0), (4000.0, None))
+    assert found == RecalledOrder((0, 1), (9.5, 250.0), (4000.0, None))
     for policy in POLICIES:
         watched = Watched(np.zeros((4, 2), bool), pipeline)
         rng = np.random.default_rng(1)
@@ -163,7 +163,7 @@ def test_a_policy_that_begins_elsewhere_works_as_ever(policy: str, data: st.Data
     drops = np.array(data.draw(st.lists(st.lists(st.booleans(), min_size=3, max_size=3), min_size=1, max_size=60)))
     watched, rng = Watched(drops, pipeline), np.random.default_rng(1)
     loop = FilterLoop(watched.chain, make_policy(policy, pipeline, check_policy(policy), rng), rng, slice_rows=7)
-    loop.recall(Recalled(order, (3.0, None, 5.0), (None, None, None)))
+    loop.recall(RecalledOrder(order, (3.0, None, 5.0), (None, None, None)))
     keep = loop.process(watched.batch(range(len(drops))))
     assert keep.tolist() == (~drops.any(axis=1)).tolist()
     assert watched.passes[0][1] == ((0, 1, 2) if policy == "static" else order)
@@ -198,13 +198,13 @@ def test_a_damaged_file_fails_nothing(what: str, tmp_path: Path) -> None:
     pipeline = Pipeline(("a", "b"))
     assert recalled(path, pipeline) is None
     path.write_bytes(GOOD.encode() + b"\n" + HOSTILE[what] + b"\n")
-    assert recalled(path, pipeline) == Recalled((1, 0), (250.0, None), (None, None)), "what is before it counts"
+    assert recalled(path, pipeline) == RecalledOrder((1, 0), (250.0, None), (None, None)), "what is before it counts"
 
 
 def test_costs_that_no_predicate_can_have_are_unknown(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text(damaged(GOOD, cost_ns=[0, 1e300], fixed_ns=[1e300, 0]))
-    assert recalled(path, Pipeline(("a", "b"))) == Recalled((1, 0), (None, None), (None, 0.0))
+    assert recalled(path, Pipeline(("a", "b"))) == RecalledOrder((1, 0), (None, None), (None, 0.0))
 
 
 def test_what_is_no_file_is_passed_over(tmp_path: Path) -> None:
