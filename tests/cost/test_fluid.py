@@ -95,7 +95,7 @@ CASES = {
     "four, bushy": Case(FOUR, (48.0, 40.0, 32.0, 56.0), 48, 5.0, Costs(move="0.2 ms")),
     "a filter before the join": Case(TWO, (240.0, 80.0), 40, 10.0, filters={"a": Filtering("6 ms", 0.5)}),
 }
-SHORT = ("finite", "three in windows, overloaded")
+SHORT = ("expensive results",)
 
 
 @pytest.mark.parametrize(
