@@ -233,24 +233,102 @@ class Policy(Protocol):
     """Why the order is kept, in one sentence; empty if the policy gives no reason."""
 
     def wants(self) -> ProfilingRequest:
-        """Return what to profile from now on."""
+        """Return what to profile from now on.
+
+        Returns
+        -------
+        ProfilingRequest
+
+        Examples
+        --------
+        >>> from thalweg.adapt.a_greedy import AGreedy
+        >>> policy = AGreedy(Pipeline(("a", "b")), AGreedy.defaults, np.random.default_rng(0))
+        >>> policy.wants().evaluate.tolist()
+        [[False, True], [False, False]]
+        """
         ...
 
     def update(self, seen: Observation) -> Verdict | None:
-        """Take an observation, and return a verdict if another order is better."""
+        """Take an observation, and return a verdict if another order is better.
+
+        Parameters
+        ----------
+        seen
+            What the loop observed since the last update.
+
+        Returns
+        -------
+        Verdict or None
+            The new order, which is in force from now on; None if the order does not change.
+
+        Examples
+        --------
+        >>> from thalweg.adapt.a_greedy import AGreedy
+        >>> policy = AGreedy(Pipeline(("a", "b")), AGreedy.defaults, np.random.default_rng(0))
+        >>> counts, drops = np.array([1000, 500]), np.array([[False, True]] * 500)
+        >>> policy.update(Observation(counts, counts // 2, counts * 9, np.array([9.0, 9.0]), drops)).order
+        (1, 0)
+        """
         ...
 
     def begin(self, order: tuple[int, ...]) -> None:
-        """Start in the order in which an earlier run of the same filters ended, before anything was observed here. The
-        order respects the guards. A policy that never changes the order keeps its own."""
+        """Start in the order in which an earlier run of the same filters ended, before anything was observed here.
+
+        A policy that never changes the order keeps its own.
+
+        Parameters
+        ----------
+        order
+            The order, which respects the guards.
+
+        Examples
+        --------
+        >>> from thalweg.adapt.a_greedy import AGreedy
+        >>> policy = AGreedy(Pipeline(("a", "b")), AGreedy.defaults, np.random.default_rng(0))
+        >>> policy.begin((1, 0))
+        >>> policy.order
+        (1, 0)
+        """
         ...
 
     def snapshot(self) -> dict[str, Any]:
-        """Return what another worker needs to continue from here, as JSON."""
+        """Return what another worker needs to continue from here.
+
+        Returns
+        -------
+        dict
+            Plain values, ready for JSON. ``policy`` is the name of the policy, ``order`` is the order in force.
+
+        Examples
+        --------
+        >>> from thalweg.adapt.a_greedy import AGreedy
+        >>> policy = AGreedy(Pipeline(("a", "b")), AGreedy.defaults, np.random.default_rng(0))
+        >>> policy.snapshot()["policy"], policy.snapshot()["order"]
+        ('a-greedy', [0, 1])
+        """
         ...
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Continue from another worker's snapshot."""
+        """Continue from another worker's snapshot.
+
+        Parameters
+        ----------
+        snapshot
+            What :meth:`snapshot` returned for the same filters, in this process or another one.
+
+        Raises
+        ------
+        PlanError
+            If the snapshot is from another policy or from other filters.
+
+        Examples
+        --------
+        >>> from thalweg.adapt.a_greedy import AGreedy
+        >>> policy = AGreedy(Pipeline(("a", "b")), AGreedy.defaults, np.random.default_rng(0))
+        >>> policy.restore(policy.snapshot() | {"order": [1, 0]})
+        >>> policy.order
+        (1, 0)
+        """
         ...
 
 
