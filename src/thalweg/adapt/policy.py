@@ -241,7 +241,9 @@ class Policy(Protocol):
 
         Examples
         --------
+        >>> import numpy as np
         >>> from thalweg.adapt.a_greedy import AGreedy
+        >>> from thalweg.plan.pipeline import Pipeline
         >>> policy = AGreedy(Pipeline(("a", "b")), AGreedy.defaults, np.random.default_rng(0))
         >>> policy.wants().evaluate.tolist()
         [[False, True], [False, False]]
@@ -263,8 +265,11 @@ class Policy(Protocol):
 
         Examples
         --------
+        >>> import numpy as np
         >>> from thalweg.adapt.a_greedy import AGreedy
+        >>> from thalweg.plan.pipeline import Pipeline
         >>> policy = AGreedy(Pipeline(("a", "b")), AGreedy.defaults, np.random.default_rng(0))
+        >>> from thalweg.adapt import Observation
         >>> counts, drops = np.array([1000, 500]), np.array([[False, True]] * 500)
         >>> policy.update(Observation(counts, counts // 2, counts * 9, np.array([9.0, 9.0]), drops)).order
         (1, 0)
@@ -283,7 +288,9 @@ class Policy(Protocol):
 
         Examples
         --------
+        >>> import numpy as np
         >>> from thalweg.adapt.a_greedy import AGreedy
+        >>> from thalweg.plan.pipeline import Pipeline
         >>> policy = AGreedy(Pipeline(("a", "b")), AGreedy.defaults, np.random.default_rng(0))
         >>> policy.begin((1, 0))
         >>> policy.order
@@ -297,11 +304,13 @@ class Policy(Protocol):
         Returns
         -------
         dict
-            Plain values, ready for JSON. ``policy`` is the name of the policy, ``order`` is the order in force.
+            Plain values, ready for JSON.
 
         Examples
         --------
+        >>> import numpy as np
         >>> from thalweg.adapt.a_greedy import AGreedy
+        >>> from thalweg.plan.pipeline import Pipeline
         >>> policy = AGreedy(Pipeline(("a", "b")), AGreedy.defaults, np.random.default_rng(0))
         >>> policy.snapshot()["policy"], policy.snapshot()["order"]
         ('a-greedy', [0, 1])
@@ -323,7 +332,9 @@ class Policy(Protocol):
 
         Examples
         --------
+        >>> import numpy as np
         >>> from thalweg.adapt.a_greedy import AGreedy
+        >>> from thalweg.plan.pipeline import Pipeline
         >>> policy = AGreedy(Pipeline(("a", "b")), AGreedy.defaults, np.random.default_rng(0))
         >>> policy.restore(policy.snapshot() | {"order": [1, 0]})
         >>> policy.order

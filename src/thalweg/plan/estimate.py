@@ -131,6 +131,7 @@ class Estimate:
 
         Examples
         --------
+        >>> from thalweg import Estimate
         >>> low, high = Estimate(0.2, "sampled", variance=0.0004, low=0, high=1).interval(0.9)
         >>> round(low, 3), round(high, 3)
         (0.167, 0.233)
@@ -172,6 +173,7 @@ class Estimate:
 
         Examples
         --------
+        >>> from thalweg import Estimate
         >>> (Estimate(0.7, "sampled", 0.01, 0, 1) + Estimate(0.4, "sampled", 0.01, 0, 1)).within(0, 1).value
         1.0
         """
@@ -206,6 +208,7 @@ class Estimate:
 
         Examples
         --------
+        >>> from thalweg import Estimate
         >>> total = Estimate(10, "sampled", variance=4).plus(Estimate(2, "sampled", variance=1))
         >>> total.value, total.variance
         (12.0, 5.0)
@@ -239,6 +242,7 @@ class Estimate:
 
         Examples
         --------
+        >>> from thalweg import Estimate
         >>> rest = Estimate(10, "sampled", variance=4).minus(Estimate(2, "sampled", variance=1), covariance=1.5)
         >>> rest.value, rest.variance
         (8.0, 2.0)
@@ -266,6 +270,7 @@ class Estimate:
 
         Examples
         --------
+        >>> from thalweg import Estimate
         >>> product = Estimate(10, "sampled", variance=4).times(Estimate(2, "sampled", variance=1))
         >>> product.value, product.variance
         (20.0, 120.0)
@@ -300,6 +305,7 @@ class Estimate:
 
         Examples
         --------
+        >>> from thalweg import Estimate
         >>> quotient = Estimate(10, "sampled", variance=4).over(2)
         >>> quotient.value, quotient.variance
         (5.0, 1.0)

@@ -189,11 +189,11 @@ class Explanation:
 
         Examples
         --------
-        >>> import tempfile, thalweg as tw
+        >>> import pathlib, tempfile, thalweg as tw
         >>> explanation = tw.filters(tw.predicate(str.isdigit, "code")).explain()
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     explanation.save(f"{folder}/plan.txt")
-        ...     print(Path(folder, "plan.txt").read_text().splitlines()[0])
+        ...     print(pathlib.Path(folder, "plan.txt").read_text().splitlines()[0])
         Plan
         """
         forms: dict[str, Callable[[], str]] = {

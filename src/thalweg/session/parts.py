@@ -68,6 +68,7 @@ class QueryReport:
 
         Examples
         --------
+        >>> from thalweg.session import QueryReport
         >>> QueryReport(parts=(), left_out={"events": 2}).to_dict()
         {'parts': {}, 'groups': [], 'left_out': {'events': 2}}
         """
