@@ -89,7 +89,14 @@ def is_number(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One slice in another order, to measure what a filter costs there. Its rows are filtered like all others."""
+    """One slice in another order, to measure what a filter costs there. Its rows are filtered like all others.
+
+    Examples
+    --------
+    >>> from thalweg.adapt import Trial
+    >>> Trial(order=(1, 0), rows=256, candidate=1, expected_ns=80_000.0).order
+    (1, 0)
+    """
 
     order: tuple[int, ...]
     rows: int
@@ -103,7 +110,16 @@ class Trial:
 @dataclass(frozen=True, slots=True, eq=False)
 class ProfilingRequest:
     """What to profile: sample dropped rows with probability `p`, and on a row dropped at position i evaluate filter k
-    if `evaluate[i, k]`. The outcomes of filters that did run on the row are known anyway."""
+    if `evaluate[i, k]`. The outcomes of filters that did run on the row are known anyway.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thalweg.adapt import ProfilingRequest
+    >>> every_later_filter = np.triu(np.ones((2, 2), dtype=bool), k=1)
+    >>> ProfilingRequest(p=0.01, evaluate=every_later_filter, together=100).p
+    0.01
+    """
 
     p: float
     evaluate: Bits
@@ -213,7 +229,14 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Another order, and the reason for it in one sentence for users."""
+    """Another order, and the reason for it in one sentence for users.
+
+    Examples
+    --------
+    >>> from thalweg.adapt import Verdict
+    >>> Verdict((1, 0), "b drops more rows per unit of time than a").order
+    (1, 0)
+    """
 
     order: tuple[int, ...]
     reason: str

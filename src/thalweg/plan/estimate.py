@@ -81,6 +81,18 @@ class Estimate:
         Bounds of the quantity, such as 0 and 1 for a share.
     as_of
         The time at which the value was true, in seconds on the caller's clock; None: unknown.
+
+    Raises
+    ------
+    PlanError
+        If an argument is invalid.
+
+    Examples
+    --------
+    >>> from thalweg import Estimate
+    >>> rate = Estimate(1000, "declared", low=0) * Estimate(0.2, "sampled", variance=0.0004, low=0, high=1)
+    >>> rate.value, rate.origin
+    (200.0, 'declared')
     """
 
     value: float

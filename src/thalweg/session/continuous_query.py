@@ -29,8 +29,10 @@ from thalweg.session.spark_run import SparkRun
 from thalweg.stats import Knowledge
 
 if TYPE_CHECKING:
+    from thalweg.runtime.local import (
+        virtual,
+    )  # not its Costs: in the reference, the name alone could be that of policies
     from thalweg.runtime.local.operator import Operator
-    from thalweg.runtime.local.virtual import Costs
 
 SETS_ASIDE = 's.query(..., on_error="dead-letter")'
 MOST_EVENTS = 10_000
@@ -274,7 +276,7 @@ class ContinuousQuery:
         plan = self._planned(settings.policy_name)
         return LocalRun(plan, self._functions, settings, data, self._events.append)
 
-    def operators(self, costs: Costs | Mapping[str, Costs] | None = None) -> tuple[Operator, ...]:
+    def operators(self, costs: virtual.Costs | Mapping[str, virtual.Costs] | None = None) -> tuple[Operator, ...]:
         """Return the plan as operators of a simulation (docs/simulation.md), without Spark.
 
         Use it as ``simulate(sources, q.operators(costs=...))``. The rows of streams come from the sources of the

@@ -100,7 +100,7 @@ class WallClock:
     Parameters
     ----------
     now_ns, sleep
-        The functions that tell the time, in nanoseconds, and that wait, for a number of seconds.
+        A function that returns the time in nanoseconds, and a function that waits for a number of seconds.
 
     Examples
     --------
