@@ -387,8 +387,7 @@ class Filters(Applied):
         >>> import thalweg as tw
         >>> from pyspark.sql import functions as F  # doctest: +SKIP
         >>> keep = tw.filters(F.col("size") > 40, F.col("payload").rlike("GET"))  # doctest: +SKIP
-        >>> keep.learn(spark.read.parquet("yesterday"))  # doctest: +SKIP
-        10000
+        >>> sampled = keep.learn(spark.read.parquet("yesterday"))  # doctest: +SKIP
         >>> out = packets.transform(keep)  # doctest: +SKIP
         """
         if not (hasattr(df, "observe") and hasattr(df, "sparkSession")):
