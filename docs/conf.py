@@ -85,8 +85,9 @@ def path_as_text(link: re.Match[str]) -> str:
 
 
 MADE_BY_FUNCTIONS = {
-    "ContinuousQuery", "Explanation", "Filters", "Join", "JoinReport", "NativePredicate", "Predicate", "Report",
-    "Session",
+    "ContinuousQuery", "Explanation", "Filters", "Handle", "Join", "JoinObserved", "JoinReport", "JoinSection",
+    "NativeObserved", "NativePredicate", "Observed", "Predicate", "PredicateReport", "QueryReport", "Report", "Section",
+    "Session", "Skipped", "StreamReport", "SwitchReport", "Switched", "TableReport", "Trace", "VerdictGiven",
 }  # fmt: skip
 ROOT = Path(__file__).parents[1]
 FROM_README = r"\[([^\]]+)\]\(((?:examples|src|bench|tests)/[^):#]*|[A-Z_]+(?:\.md)?)\)"

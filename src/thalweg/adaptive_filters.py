@@ -154,6 +154,14 @@ class Filters(AdaptiveBase):
         ------
         PlanError
             If `df` is not a Spark DataFrame, or has no column with the name that a predicate reads.
+
+        Examples
+        --------
+        >>> import thalweg as tw
+        >>> keep = tw.filters(tw.predicate(str.isdigit, "code"))
+        >>> df = spark.createDataFrame([("7",), ("x7",)], ["code"])  # doctest: +SKIP
+        >>> df.transform(keep).collect()  # doctest: +SKIP
+        [Row(code='7')]
         """
         return self.attached(df)
 
@@ -172,6 +180,19 @@ class Filters(AdaptiveBase):
         Returns
         -------
         DataFrame
+
+        Raises
+        ------
+        PlanError
+            If the filters were not made with ``on_error="dead-letter"``, or there is already a column with this name.
+
+        Examples
+        --------
+        >>> import thalweg as tw
+        >>> keep = tw.filters(tw.predicate(lambda c: int(c) > 5, "code", name="large"), on_error="dead-letter")
+        >>> df = spark.createDataFrame([("7",), ("x7",)], ["code"])  # doctest: +SKIP
+        >>> df.transform(keep.tagged).selectExpr("code", "thalweg_errors.predicate").collect()  # doctest: +SKIP
+        [Row(code='7', predicate=None), Row(code='x7', predicate=['large'])]
         """
         return self.attached(df, Wanted.TAGGED, column)
 
@@ -190,11 +211,24 @@ class Filters(AdaptiveBase):
         Returns
         -------
         DataFrame
+
+        Raises
+        ------
+        PlanError
+            If the filters were not made with ``on_error="dead-letter"``, or there is already a column with this name.
+
+        Examples
+        --------
+        >>> import thalweg as tw
+        >>> keep = tw.filters(tw.predicate(lambda c: int(c) > 5, "code", name="large"), on_error="dead-letter")
+        >>> df = spark.createDataFrame([("7",), ("x7",)], ["code"])  # doctest: +SKIP
+        >>> keep.failed(df).select("code").collect()  # doctest: +SKIP
+        [Row(code='x7')]
         """
         return self.attached(df, Wanted.FAILED, column)
 
     def errors(self, df: Any, column: str = ERRORS_COLUMN) -> Any:
-        """Deprecated: the old name of `failed`."""
+        """Deprecated: the old name of :meth:`failed`."""
         warn_renamed_method("errors")
         return self.failed(df, column)
 
@@ -232,14 +266,39 @@ class Filters(AdaptiveBase):
         ------
         PlanError
             If one of the predicates is native, because only Spark can evaluate it.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> keep = tw.filters(tw.predicate(str.isdigit, "code"))
+        >>> [batch.to_pylist() for batch in keep.over(pa.table({"code": ["7", "x7"]}))]
+        [[{'code': '7'}]]
         """
-        return self.over_wanted(batches)
+        return self._over(batches)
 
     def tagged_over(
         self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch, column: str = ERRORS_COLUMN
     ) -> Iterator[pa.RecordBatch]:
         """Return the rows that pass and the rows that failed, as `tagged` does, for Arrow batches.
 
+        Parameters
+        ----------
+        batches
+            Record batches, a table, or a single record batch.
+        column
+            The name of the column that is added. It is a list of (predicate, error), and null if the row passed.
+
+        Returns
+        -------
+        Iterator[pyarrow.RecordBatch]
+
+        Raises
+        ------
+        PlanError
+            If the filters were not made with ``on_error="dead-letter"``, or one of the predicates is native.
+
+        Examples
+        --------
         >>> import pyarrow as pa, thalweg as tw
         >>> keep = tw.filters(tw.predicate(lambda c: int(c) > 5, "code", name="large"), on_error="dead-letter")
         >>> for batch in keep.tagged_over(pa.table({"code": ["7", "1", "x7"]})):
@@ -247,22 +306,46 @@ class Filters(AdaptiveBase):
         {'code': '7', 'thalweg_errors': None}
         {'code': 'x7', 'thalweg_errors': [{'predicate': 'large', 'error': "ValueError: invalid literal for int() with base 10: 'x7'"}]}
         """  # noqa: E501
-        return self.over_wanted(batches, Wanted.TAGGED, column)
+        return self._over(batches, Wanted.TAGGED, column)
 
     def failed_over(
         self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch, column: str = ERRORS_COLUMN
     ) -> Iterator[pa.RecordBatch]:
-        """Return only the rows that failed, as `failed` does, for Arrow batches."""
-        return self.over_wanted(batches, Wanted.FAILED, column)
+        """Return only the rows that failed, as `failed` does, for Arrow batches.
+
+        Parameters
+        ----------
+        batches
+            Record batches, a table, or a single record batch.
+        column
+            The name of the column that is added, a list of (predicate, error).
+
+        Returns
+        -------
+        Iterator[pyarrow.RecordBatch]
+
+        Raises
+        ------
+        PlanError
+            If the filters were not made with ``on_error="dead-letter"``, or one of the predicates is native.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> keep = tw.filters(tw.predicate(lambda c: int(c) > 5, "code", name="large"), on_error="dead-letter")
+        >>> [batch["code"].to_pylist() for batch in keep.failed_over(pa.table({"code": ["7", "1", "x7"]}))]
+        [['x7']]
+        """
+        return self._over(batches, Wanted.FAILED, column)
 
     def errors_over(
         self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch, column: str = ERRORS_COLUMN
     ) -> Iterator[pa.RecordBatch]:
-        """Deprecated: the old name of `failed_over`."""
+        """Deprecated: the old name of :meth:`failed_over`."""
         warn_renamed_method("errors_over")
         return self.failed_over(batches, column)
 
-    def over_wanted(
+    def _over(
         self,
         batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch,
         wanted: Wanted = Wanted.KEPT,
@@ -298,6 +381,14 @@ class Filters(AdaptiveBase):
         ------
         PlanError
             If `df` is a stream or not a Spark DataFrame, or if `share` or `rows` is out of range.
+
+        Examples
+        --------
+        >>> import thalweg as tw
+        >>> from pyspark.sql import functions as F  # doctest: +SKIP
+        >>> keep = tw.filters(F.col("size") > 40, F.col("payload").rlike("GET"))  # doctest: +SKIP
+        >>> sampled = keep.learn(spark.read.parquet("yesterday"))  # doctest: +SKIP
+        >>> out = packets.transform(keep)  # doctest: +SKIP
         """
         if not (hasattr(df, "observe") and hasattr(df, "sparkSession")):
             raise PlanError(
@@ -360,6 +451,15 @@ class Filters(AdaptiveBase):
         Returns
         -------
         Report
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> keep = tw.filters(tw.predicate(str.isdigit, "code"))
+        >>> batches = list(keep.over(pa.table({"code": ["7", "x7"]})))
+        >>> section = keep.report().sections[0]
+        >>> section.rows, section.kept
+        (2, 1)
         """
         self._native.settle()
         pending, unobserved = self._fetched()

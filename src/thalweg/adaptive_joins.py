@@ -186,6 +186,14 @@ class Join(AdaptiveBase):
         ------
         PlanError
             If a DataFrame or one of its columns is missing, or Spark's configuration does not allow the join.
+
+        Examples
+        --------
+        >>> import thalweg as tw
+        >>> j = tw.join(on="a.k = b.k", window="10 seconds", time="ts")
+        >>> joined = j(a=clicks, b=buys)  # doctest: +SKIP
+        >>> joined.columns  # doctest: +SKIP
+        ['a_k', 'a_ts', 'b_k', 'b_ts', 'event_time']
         """
         return self._attached(streams, JoinRows.RESULTS)
 
@@ -203,6 +211,18 @@ class Join(AdaptiveBase):
         Returns
         -------
         DataFrame
+
+        Raises
+        ------
+        PlanError
+            If a DataFrame or one of its columns is missing, or Spark's configuration does not allow the join.
+
+        Examples
+        --------
+        >>> import thalweg as tw
+        >>> j = tw.join(on="a.k = b.k", window="10 seconds", time="ts")
+        >>> joined = j.tagged(a=clicks, b=buys)  # doctest: +SKIP
+        >>> results, late = joined.where("lost IS NULL"), joined.where("lost IS NOT NULL")  # doctest: +SKIP
         """
         return self._attached(streams, JoinRows.TAGGED)
 
@@ -221,6 +241,17 @@ class Join(AdaptiveBase):
         Returns
         -------
         DataFrame
+
+        Raises
+        ------
+        PlanError
+            If a DataFrame or one of its columns is missing, or Spark's configuration does not allow the join.
+
+        Examples
+        --------
+        >>> import thalweg as tw
+        >>> j = tw.join(on="a.k = b.k", window="10 seconds", time="ts")
+        >>> query = j.late(a=clicks, b=buys).writeStream.format("console").start()  # doctest: +SKIP
         """
         return self._attached(streams, JoinRows.LATE)
 
@@ -266,20 +297,6 @@ class Join(AdaptiveBase):
         )  # fmt: skip
         return explain_layout(layout, settings, self.report())
 
-    def over_with_watermark(
-        self,
-        streams: Mapping[str, ArrowSource],
-        watermark: Callable[[int | None], None],
-        rounds: Mapping[str, Rounds] | None = None,
-        wanted: JoinRows = JoinRows.RESULTS,
-    ) -> Iterator[pa.RecordBatch]:
-        """Return what `over`, `tagged_over` or `late_over` returns, and call `watermark` after every round.
-
-        Its argument is the watermark of the query, in ticks. An operator that joins the results needs it to know when
-        no older result can follow. For `rounds`, see `JoinPass`.
-        """
-        return self._over(streams, wanted, watermark, rounds)
-
     def over(self, /, **streams: ArrowSource) -> Iterator[pa.RecordBatch]:
         """Join Arrow data without Spark.
 
@@ -297,6 +314,21 @@ class Join(AdaptiveBase):
         Returns
         -------
         Iterator[pyarrow.RecordBatch]
+
+        Raises
+        ------
+        PlanError
+            If a stream or one of its columns is missing.
+        JoinLimitError
+            If a row has more than `max_matches` matches, or the windows need more than `max_bytes`.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> j = tw.join(on="a.k = b.k", window=10, time="t", select=["a.k", "event_time"])
+        >>> for batch in j.over(a=pa.table({"k": ["x"], "t": [100]}), b=pa.table({"k": ["x"], "t": [105]})):
+        ...     print(batch.to_pylist())
+        [{'a_k': 'x', 'event_time': 105}]
         """
         return self._over(streams)
 
@@ -306,6 +338,22 @@ class Join(AdaptiveBase):
         Such a row has its own columns and null in all others. The column ``lost`` contains the reason; it is null in
         results.
 
+        Parameters
+        ----------
+        streams
+            One source per stream, as for :meth:`over`.
+
+        Returns
+        -------
+        Iterator[pyarrow.RecordBatch]
+
+        Raises
+        ------
+        PlanError, JoinLimitError
+            As for :meth:`over`.
+
+        Examples
+        --------
         >>> import pyarrow as pa, thalweg as tw
         >>> j = tw.join(on="a.k = b.k", window=10, time="t", select=["a.k"])
         >>> clicks = [pa.record_batch({"k": ["x"], "t": [t]}) for t in (100, 120, 90)]
@@ -317,8 +365,33 @@ class Join(AdaptiveBase):
         return self._over(streams, JoinRows.TAGGED)
 
     def late_over(self, /, **streams: ArrowSource) -> Iterator[pa.RecordBatch]:
-        """Return only the rows that `over` does not join because they are late or have no time, with the columns of
-        `tagged_over`. Nothing is joined or held, and only the columns of tables are read."""
+        """Return only the rows that `over` does not join because they are late or have no time.
+
+        They have the columns of `tagged_over`. Nothing is joined or held, and only the columns of tables are read.
+
+        Parameters
+        ----------
+        streams
+            One source per stream, as for :meth:`over`.
+
+        Returns
+        -------
+        Iterator[pyarrow.RecordBatch]
+
+        Raises
+        ------
+        PlanError
+            If a stream or one of its columns is missing.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> j = tw.join(on="a.k = b.k", window=10, time="t", select=["a.k"])
+        >>> clicks = [pa.record_batch({"k": ["x"], "t": [t]}) for t in (100, 120, 90)]
+        >>> late = pa.Table.from_batches(j.late_over(a=clicks, b=pa.table({"k": ["x"], "t": [105]})))
+        >>> late.select(["a_t", "lost"]).to_pylist()
+        [{'a_t': 90, 'lost': 'a: late'}]
+        """
         return self._over(streams, JoinRows.LATE)
 
     def _over(
@@ -341,6 +414,15 @@ class Join(AdaptiveBase):
         Returns
         -------
         JoinReport
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> j = tw.join(on="a.k = b.k", window=10, time="t")
+        >>> rows = pa.table({"k": ["x", "y"], "t": [1, 2]})
+        >>> results = list(j.over(a=rows, b=rows))
+        >>> j.report().sections[0].results
+        2
         """
         return self._tally.report(*self._fetched())
 

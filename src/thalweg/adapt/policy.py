@@ -89,7 +89,14 @@ def is_number(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One slice in another order, to measure what a filter costs there. Its rows are filtered like all others."""
+    """One slice in another order, to measure what a filter costs there. Its rows are filtered like all others.
+
+    Examples
+    --------
+    >>> from thalweg.adapt import Trial
+    >>> Trial(order=(1, 0), rows=256, candidate=1, expected_ns=80_000.0).order
+    (1, 0)
+    """
 
     order: tuple[int, ...]
     rows: int
@@ -103,7 +110,16 @@ class Trial:
 @dataclass(frozen=True, slots=True, eq=False)
 class ProfilingRequest:
     """What to profile: sample dropped rows with probability `p`, and on a row dropped at position i evaluate filter k
-    if `evaluate[i, k]`. The outcomes of filters that did run on the row are known anyway."""
+    if `evaluate[i, k]`. The outcomes of filters that did run on the row are known anyway.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thalweg.adapt import ProfilingRequest
+    >>> every_later_filter = np.triu(np.ones((2, 2), dtype=bool), k=1)
+    >>> ProfilingRequest(p=0.01, evaluate=every_later_filter, together=100).p
+    0.01
+    """
 
     p: float
     evaluate: Bits
@@ -213,7 +229,14 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Another order, and the reason for it in one sentence for users."""
+    """Another order, and the reason for it in one sentence for users.
+
+    Examples
+    --------
+    >>> from thalweg.adapt import Verdict
+    >>> Verdict((1, 0), "b drops more rows per unit of time than a").order
+    (1, 0)
+    """
 
     order: tuple[int, ...]
     reason: str
@@ -233,24 +256,113 @@ class Policy(Protocol):
     """Why the order is kept, in one sentence; empty if the policy gives no reason."""
 
     def wants(self) -> ProfilingRequest:
-        """Return what to profile from now on."""
+        """Return what to profile from now on.
+
+        Returns
+        -------
+        ProfilingRequest
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from thalweg.adapt.a_greedy import AGreedy
+        >>> from thalweg.plan.pipeline import Pipeline
+        >>> policy = AGreedy(Pipeline(("a", "b")), AGreedy.defaults, np.random.default_rng(0))
+        >>> policy.wants().evaluate.tolist()
+        [[False, True], [False, False]]
+        """
         ...
 
     def update(self, seen: Observation) -> Verdict | None:
-        """Take an observation, and return a verdict if another order is better."""
+        """Take an observation, and return a verdict if another order is better.
+
+        Parameters
+        ----------
+        seen
+            What the loop observed since the last update.
+
+        Returns
+        -------
+        Verdict or None
+            The new order, which is in force from now on; None if the order does not change.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from thalweg.adapt.a_greedy import AGreedy
+        >>> from thalweg.plan.pipeline import Pipeline
+        >>> policy = AGreedy(Pipeline(("a", "b")), AGreedy.defaults, np.random.default_rng(0))
+        >>> from thalweg.adapt import Observation
+        >>> counts, drops = np.array([1000, 500]), np.array([[False, True]] * 500)
+        >>> policy.update(Observation(counts, counts // 2, counts * 9, np.array([9.0, 9.0]), drops)).order
+        (1, 0)
+        """
         ...
 
     def begin(self, order: tuple[int, ...]) -> None:
-        """Start in the order in which an earlier run of the same filters ended, before anything was observed here. The
-        order respects the guards. A policy that never changes the order keeps its own."""
+        """Start in the order in which an earlier run of the same filters ended, before anything was observed here.
+
+        A policy that never changes the order keeps its own.
+
+        Parameters
+        ----------
+        order
+            The order, which respects the guards.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from thalweg.adapt.a_greedy import AGreedy
+        >>> from thalweg.plan.pipeline import Pipeline
+        >>> policy = AGreedy(Pipeline(("a", "b")), AGreedy.defaults, np.random.default_rng(0))
+        >>> policy.begin((1, 0))
+        >>> policy.order
+        (1, 0)
+        """
         ...
 
     def snapshot(self) -> dict[str, Any]:
-        """Return what another worker needs to continue from here, as JSON."""
+        """Return what another worker needs to continue from here.
+
+        Returns
+        -------
+        dict
+            Plain values, ready for JSON.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from thalweg.adapt.a_greedy import AGreedy
+        >>> from thalweg.plan.pipeline import Pipeline
+        >>> policy = AGreedy(Pipeline(("a", "b")), AGreedy.defaults, np.random.default_rng(0))
+        >>> policy.snapshot()["policy"], policy.snapshot()["order"]
+        ('a-greedy', [0, 1])
+        """
         ...
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Continue from another worker's snapshot."""
+        """Continue from another worker's snapshot.
+
+        Parameters
+        ----------
+        snapshot
+            What :meth:`snapshot` returned for the same filters, in this process or another one.
+
+        Raises
+        ------
+        PlanError
+            If the snapshot is from another policy or from other filters.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from thalweg.adapt.a_greedy import AGreedy
+        >>> from thalweg.plan.pipeline import Pipeline
+        >>> policy = AGreedy(Pipeline(("a", "b")), AGreedy.defaults, np.random.default_rng(0))
+        >>> policy.restore(policy.snapshot() | {"order": [1, 0]})
+        >>> policy.order
+        (1, 0)
+        """
         ...
 
 

@@ -28,7 +28,17 @@ Price = Callable[[int], int]
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """The declared costs of an operator. Costs that are not declared are 0."""
+    """The declared costs of an operator. Costs that are not declared are 0.
+
+    A cost is a number of time units, text such as ``"5 ms"``, or a function of the time so far that returns one.
+
+    Examples
+    --------
+    >>> from thalweg.runtime.local.virtual import Costs
+    >>> costs = Costs(move="1 ms", probe={"a": 0.002}, predicate=lambda now: "1 ms" if now < 10 else "2 ms")
+    >>> costs.move
+    '1 ms'
+    """
 
     move: Cost = 0
     """Per arriving row: moving it from the input buffer into memory."""

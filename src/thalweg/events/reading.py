@@ -39,8 +39,32 @@ class Skipped:
 def read(path: str | os.PathLike[str], skipped: list[Skipped] | None = None) -> Iterator[Record]:
     """Return the records of a file, oldest first. If a micro-batch was run again, only its last run counts.
 
-    Parts that are not records are skipped and added to `skipped`. Without a list, a warning says how many lines were
-    skipped, not counting lines that were cut off because their process was killed while writing.
+    Parameters
+    ----------
+    path
+        A file that was written with ``events=``.
+    skipped
+        A list to which the parts of the file that are not records are added. Without a list, a warning says how many
+        lines were skipped, not counting lines that were cut off because their process was killed while writing.
+
+    Returns
+    -------
+    Iterator[Record]
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile, pyarrow as pa, thalweg as tw
+    >>> from thalweg.events import read
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     keep = tw.filters(tw.predicate(str.isdigit, "code"), events=f"{folder}/run.jsonl")
+    ...     batches = list(keep.over(pa.table({"code": ["7", "x7"]})))
+    ...     print([(record.event, record.rows, record.kept) for record in read(f"{folder}/run.jsonl")])
+    [('observed', 2, 1)]
     """
     unlisted: list[Skipped] = []
     last: dict[tuple[str | None, int | None], str | None] = {}

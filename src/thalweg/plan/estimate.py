@@ -81,6 +81,18 @@ class Estimate:
         Bounds of the quantity, such as 0 and 1 for a share.
     as_of
         The time at which the value was true, in seconds on the caller's clock; None: unknown.
+
+    Raises
+    ------
+    PlanError
+        If an argument is invalid.
+
+    Examples
+    --------
+    >>> from thalweg import Estimate
+    >>> rate = Estimate(1000, "declared", low=0) * Estimate(0.2, "sampled", variance=0.0004, low=0, high=1)
+    >>> rate.value, rate.origin
+    (200.0, 'declared')
     """
 
     value: float
@@ -108,11 +120,33 @@ class Estimate:
             raise PlanError(f"Estimate: value={self.value!r} must be between low={self.low!r} and high={self.high!r}")
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return the interval that contains the quantity with this probability, such as 0.9. It also contains `value`.
+        """Return the interval that contains the quantity with a given probability. It also contains `value`.
 
         A quantity with one finite bound, such as a rate, which is at least 0, is assumed to be log-normal, starting at
         that bound. Any other quantity is assumed to be normal, cut off at the bounds. If the variance is unknown, the
         interval is the bounds.
+
+        Parameters
+        ----------
+        level
+            The probability, above 0 and below 1, such as 0.9.
+
+        Returns
+        -------
+        tuple of float
+            The lower and the upper end.
+
+        Raises
+        ------
+        PlanError
+            If `level` is out of range.
+
+        Examples
+        --------
+        >>> from thalweg import Estimate
+        >>> low, high = Estimate(0.2, "sampled", variance=0.0004, low=0, high=1).interval(0.9)
+        >>> round(low, 3), round(high, 3)
+        (0.167, 0.233)
         """
         if not 0 < level < 1:
             raise PlanError(f"interval: level={level!r} must be above 0 and below 1, such as 0.9")
@@ -135,6 +169,23 @@ class Estimate:
     def within(self, low: float, high: float) -> Estimate:
         """Return the same quantity with tighter bounds. A value outside of them moves to the nearer bound.
 
+        Parameters
+        ----------
+        low, high
+            The new bounds. A bound that is wider than the present one has no effect.
+
+        Returns
+        -------
+        Estimate
+
+        Raises
+        ------
+        PlanError
+            If no value is within both the new and the present bounds.
+
+        Examples
+        --------
+        >>> from thalweg import Estimate
         >>> (Estimate(0.7, "sampled", 0.01, 0, 1) + Estimate(0.4, "sampled", 0.01, 0, 1)).within(0, 1).value
         1.0
         """
@@ -149,7 +200,31 @@ class Estimate:
         return 1 - self
 
     def plus(self, other: Estimate | float, covariance: float | None = 0.0) -> Estimate:
-        """Return the sum. `covariance` is that of the two operands; None: unknown."""
+        """Return the sum of this estimate and another one.
+
+        Parameters
+        ----------
+        other
+            The other summand: an estimate, or a number that is known exactly.
+        covariance
+            The covariance of the two; 0 if they are independent, None if it is unknown.
+
+        Returns
+        -------
+        Estimate
+
+        Raises
+        ------
+        PlanError
+            If the variances do not allow this covariance.
+
+        Examples
+        --------
+        >>> from thalweg import Estimate
+        >>> total = Estimate(10, "sampled", variance=4).plus(Estimate(2, "sampled", variance=1))
+        >>> total.value, total.variance
+        (12.0, 5.0)
+        """
         other = self._operand(other)
         covariance = _covariance(self, other, covariance)
         variance = None
@@ -159,11 +234,59 @@ class Estimate:
         return _result((self, other), self.value + other.value, variance, bounds)
 
     def minus(self, other: Estimate | float, covariance: float | None = 0.0) -> Estimate:
-        """Return the difference. `covariance` is that of the two operands; None: unknown."""
+        """Return the difference of this estimate and another one.
+
+        Parameters
+        ----------
+        other
+            What is subtracted: an estimate, or a number that is known exactly.
+        covariance
+            The covariance of the two; 0 if they are independent, None if it is unknown.
+
+        Returns
+        -------
+        Estimate
+
+        Raises
+        ------
+        PlanError
+            If the variances do not allow this covariance.
+
+        Examples
+        --------
+        >>> from thalweg import Estimate
+        >>> rest = Estimate(10, "sampled", variance=4).minus(Estimate(2, "sampled", variance=1), covariance=1.5)
+        >>> rest.value, rest.variance
+        (8.0, 2.0)
+        """
         return self.plus(-self._operand(other), None if covariance is None else -covariance)
 
     def times(self, other: Estimate | float, covariance: float | None = 0.0) -> Estimate:
-        """Return the product. `covariance` is that of the two operands; None: unknown."""
+        """Return the product of this estimate and another one.
+
+        Parameters
+        ----------
+        other
+            The other factor: an estimate, or a number that is known exactly.
+        covariance
+            The covariance of the two; 0 if they are independent, None if it is unknown.
+
+        Returns
+        -------
+        Estimate
+
+        Raises
+        ------
+        PlanError
+            If the variances do not allow this covariance.
+
+        Examples
+        --------
+        >>> from thalweg import Estimate
+        >>> product = Estimate(10, "sampled", variance=4).times(Estimate(2, "sampled", variance=1))
+        >>> product.value, product.variance
+        (20.0, 120.0)
+        """
         other = self._operand(other)
         covariance = _covariance(self, other, covariance)
         if _is_nothing(self) or _is_nothing(other):
@@ -172,7 +295,33 @@ class Estimate:
         return _result((self, other), self.value * other.value + (covariance or 0.0), variance, _products(self, other))
 
     def over(self, other: Estimate | float, covariance: float | None = 0.0) -> Estimate:
-        """Return the quotient. `covariance` is that of the two operands; None: unknown."""
+        """Return the quotient of this estimate and another one.
+
+        Parameters
+        ----------
+        other
+            The denominator: an estimate, or a number that is known exactly.
+        covariance
+            The covariance of the two; 0 if they are independent, None if it is unknown.
+
+        Returns
+        -------
+        Estimate
+
+        Raises
+        ------
+        PlanError
+            If the variances do not allow this covariance.
+        ZeroDivisionError
+            If the value of the denominator is 0.
+
+        Examples
+        --------
+        >>> from thalweg import Estimate
+        >>> quotient = Estimate(10, "sampled", variance=4).over(2)
+        >>> quotient.value, quotient.variance
+        (5.0, 1.0)
+        """
         other = self._operand(other)
         if not other.value:
             raise ZeroDivisionError(f"{self!r} cannot be divided by {other!r}, whose value is 0; check for 0 first")

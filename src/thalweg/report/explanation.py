@@ -117,15 +117,60 @@ class Explanation:
         return self.lines(RESULT)
 
     def lines(self, title: str) -> tuple[str, ...]:
-        """Return the lines of the paragraph with this title; empty if there is no such paragraph."""
+        """Return the lines of a paragraph.
+
+        Parameters
+        ----------
+        title
+            The title of the paragraph, such as ``"Settings"``.
+
+        Returns
+        -------
+        tuple of str
+            Empty if there is no paragraph with this title.
+
+        Examples
+        --------
+        >>> import thalweg as tw
+        >>> explanation = tw.filters(tw.predicate(str.isdigit, "code")).explain()
+        >>> explanation.lines("Settings")[0]
+        "a row that fails stops the query (on_error='raise')"
+        """
         return next((each.lines for each in self.paragraphs if each.title == title), ())
 
     def to_graphviz(self) -> str:
-        """Return the plan that runs in the DOT language of Graphviz."""
+        """Return the plan that runs in the DOT language of Graphviz.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import thalweg as tw
+        >>> explanation = tw.filters(tw.predicate(str.isdigit, "code")).explain()
+        >>> print(explanation.to_graphviz().splitlines()[0])
+        digraph plan {
+        """
         return as_graphviz(self.physical)
 
     def to_mermaid(self) -> str:
-        """Return the plan that runs as a Mermaid diagram, for Markdown."""
+        """Return the plan that runs as a Mermaid diagram, for Markdown.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import thalweg as tw
+        >>> explanation = tw.filters(tw.predicate(str.isdigit, "code")).explain()
+        >>> print(explanation.to_mermaid())
+        flowchart BT
+          n0["Filter<br/>one predicate<br/>isdigit: reads code  (Python)"]
+          n1["Input<br/>reads code"]
+          n1 --> n0
+        """
         return as_mermaid(self.physical)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -141,6 +186,15 @@ class Explanation:
         ------
         PlanError
             If the suffix is none of these, or the file cannot be written.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile, thalweg as tw
+        >>> explanation = tw.filters(tw.predicate(str.isdigit, "code")).explain()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     explanation.save(f"{folder}/plan.txt")
+        ...     print(pathlib.Path(folder, "plan.txt").read_text().splitlines()[0])
+        Plan
         """
         forms: dict[str, Callable[[], str]] = {
             ".txt": self.__str__, ".html": self._page, ".dot": self.to_graphviz, ".mmd": self.to_mermaid,

@@ -185,7 +185,21 @@ class StreamReport:
         return sum(self.evaluated) + sum(self.profiled)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the counts as plain values, ready for JSON.
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> j = tw.join(on="a.k = b.k", window=10, time="t")
+        >>> rows = pa.table({"k": ["x", "y"], "t": [1, 2]})
+        >>> results = list(j.over(a=rows, b=rows))
+        >>> j.report().sections[0].streams["a"].to_dict()["rows"]
+        2
+        """
         whole = asdict(self)
         whole["others"], whole["buckets"] = list(self.others), len(self.buckets)
         now = self.in_force
@@ -238,8 +252,29 @@ class JoinSection:
         return sum(stream.results for stream in self.streams.values())
 
     def standing(self, stream: StreamReport) -> str:
-        """Why the order of a stream's probes is kept: the policy's latest reason, or else one derived from the counts.
-        Empty if the policy gives no reason and there were switches."""
+        """Return why the order of a stream's probes is kept.
+
+        Parameters
+        ----------
+        stream
+            A stream of this section.
+
+        Returns
+        -------
+        str
+            The policy's latest reason, or else one derived from the counts. Empty if the policy gives no reason and
+            there were switches.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> j = tw.join(on="a.k = b.k", window=10, time="t")
+        >>> rows = pa.table({"k": ["x", "y"], "t": [1, 2]})
+        >>> results = list(j.over(a=rows, b=rows))
+        >>> section = j.report().sections[0]
+        >>> section.standing(section.streams["a"])
+        'there is nothing to order'
+        """
         if stream.standing or self.all_switches:
             return stream.standing
         dropped = sum(stream.evaluated) - sum(stream.passed)
@@ -283,7 +318,21 @@ class JoinSection:
         return self.streams.setdefault(alias, StreamReport(alias, others))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the section as plain values, ready for JSON.
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> j = tw.join(on="a.k = b.k", window=10, time="t")
+        >>> rows = pa.table({"k": ["x", "y"], "t": [1, 2]})
+        >>> results = list(j.over(a=rows, b=rows))
+        >>> j.report().sections[0].to_dict()["results"]
+        2
+        """
         return {
             "run": self.run, "kind": self.kind, "policy": self.policy, "results": self.results,
             "streams": {

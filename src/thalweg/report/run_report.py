@@ -31,6 +31,7 @@ class RunReport(Generic[S]):
     """
 
     sections: tuple[S, ...]
+    """One section per query or run, the latest last."""
     pending: int = 0
     """Batch DataFrames on which no action has finished yet."""
     unobserved: int = 0
@@ -58,7 +59,22 @@ class RunReport(Generic[S]):
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values, ready for JSON."""
+        """Return the report as plain values, ready for JSON.
+
+        Returns
+        -------
+        dict
+            ``sections`` has one dict per query or run; the other keys are the attributes of the report.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> keep = tw.filters(tw.predicate(str.isdigit, "code"))
+        >>> batches = list(keep.over(pa.table({"code": ["7", "x7"]})))
+        >>> report = keep.report().to_dict()
+        >>> report["sections"][0]["kept"], report["pending"]
+        (1, 0)
+        """
         return {
             "sections": [section.to_dict() for section in self.sections],
             "pending": self.pending,

@@ -346,7 +346,21 @@ class Section:
         self.order = later.order or self.order
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the section as plain values, ready for JSON."""
+        """Return the section as plain values, ready for JSON.
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> keep = tw.filters(tw.predicate(str.isdigit, "code"))
+        >>> batches = list(keep.over(pa.table({"code": ["7", "x7"]})))
+        >>> section = keep.report().sections[0].to_dict()
+        >>> section["order"], section["rows"], section["kept"]
+        (['isdigit'], 2, 1)
+        """
         return {
             "run": self.run, "kind": self.kind, "policy": self.policy, "counted": self.counted,
             "order": list(self.order), "rows": self.rows, "kept": self.kept, "failed": self.failed,

@@ -51,12 +51,27 @@ class QueryReport:
     """
 
     parts: tuple[tuple[str, Report | JoinReport], ...]
+    """The adaptive filters and joins by name, each with its report."""
     groups: tuple[Any, ...] = ()
+    """The counts of grouped windows."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """The number of rows, by stream, that were too late for its window of rows."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values, ready for JSON."""
+        """Return the report as plain values, ready for JSON.
+
+        Returns
+        -------
+        dict
+            ``parts`` has the report of each adaptive part by name, ``groups`` the counts of grouped windows, and
+            ``left_out`` the number of rows, by stream, that were too late for a window of rows.
+
+        Examples
+        --------
+        >>> from thalweg.session import QueryReport
+        >>> QueryReport(parts=(), left_out={"events": 2}).to_dict()
+        {'parts': {}, 'groups': [], 'left_out': {'events': 2}}
+        """
         return {
             "parts": {name: report.to_dict() for name, report in self.parts},
             "groups": [{k: getattr(g, k) for k in g.__slots__} for g in self.groups],

@@ -29,8 +29,10 @@ from thalweg.session.spark_run import SparkRun
 from thalweg.stats import Knowledge
 
 if TYPE_CHECKING:
+    from thalweg.runtime.local import (
+        virtual,
+    )  # not its Costs: in the reference, the name alone could be that of policies
     from thalweg.runtime.local.operator import Operator
-    from thalweg.runtime.local.virtual import Costs
 
 SETS_ASIDE = 's.query(..., on_error="dead-letter")'
 MOST_EVENTS = 10_000
@@ -104,6 +106,16 @@ class ContinuousQuery:
         Returns
         -------
         Explanation
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from datetime import datetime
+        >>> s = tw.session()
+        >>> s.stream("events", pa.table({"ts": [datetime(2026, 1, 1)] * 2, "n": [5, 7]}), time="ts")
+        >>> q = s.query("SELECT n FROM events WHERE n > 5")
+        >>> q.explain().columns
+        ('n: int64',)
         """
         return self.explained(self.plan, self._parts)
 
@@ -121,6 +133,20 @@ class ContinuousQuery:
         -------
         DataFrame or pyarrow.Table
             On Spark, a DataFrame; nothing runs yet. In this process, a table of all results.
+
+        Raises
+        ------
+        ThalwegError
+            In this process, if the query fails on a row. On Spark, actions on the DataFrame raise Spark's errors.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from datetime import datetime
+        >>> s = tw.session()
+        >>> s.stream("events", pa.table({"ts": [datetime(2026, 1, 1)] * 2, "n": [5, 7]}), time="ts")
+        >>> s.query("SELECT n * 2 AS twice FROM events").dataframe().to_pylist()
+        [{'twice': 10}, {'twice': 14}]
         """
         if self._spark is None:
             return pa.Table.from_batches(list(self.batches()), self.schema)
@@ -227,6 +253,16 @@ class ContinuousQuery:
         ------
         PlanError
             If the session runs on Spark; use :meth:`dataframe` there.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from datetime import datetime
+        >>> s = tw.session()
+        >>> s.stream("events", pa.table({"ts": [datetime(2026, 1, 1)] * 2, "n": [5, 7]}), time="ts")
+        >>> for batch in s.query("SELECT n FROM events WHERE n > 5").batches():
+        ...     print(batch.to_pylist())
+        [{'n': 7}]
         """
         if self._spark is not None:
             raise PlanError("batches() is only for sessions without Spark; use q.dataframe()")
@@ -240,7 +276,7 @@ class ContinuousQuery:
         plan = self._planned(settings.policy_name)
         return LocalRun(plan, self._functions, settings, data, self._events.append)
 
-    def operators(self, costs: Costs | Mapping[str, Costs] | None = None) -> tuple[Operator, ...]:
+    def operators(self, costs: virtual.Costs | Mapping[str, virtual.Costs] | None = None) -> tuple[Operator, ...]:
         """Return the plan as operators of a simulation (docs/simulation.md), without Spark.
 
         Use it as ``simulate(sources, q.operators(costs=...))``. The rows of streams come from the sources of the
@@ -256,6 +292,11 @@ class ContinuousQuery:
         Returns
         -------
         tuple of Operator
+
+        Raises
+        ------
+        PlanError
+            If the session runs on Spark.
 
         Examples
         --------
@@ -312,6 +353,17 @@ class ContinuousQuery:
             If an argument is invalid, or a query with the same name or checkpoint is running.
         CheckpointError
             If the checkpoint belongs to another query or plan.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from datetime import datetime
+        >>> s = tw.session()
+        >>> s.stream("events", pa.table({"ts": [datetime(2026, 1, 1)] * 2, "n": [5, 7]}), time="ts")
+        >>> run = s.query("SELECT n FROM events WHERE n > 5", name="large").start(format="noop")
+        >>> run.awaitTermination()
+        >>> run
+        <query large: ended>
         """
         to, saved = (None if place is None else os.fspath(place) for place in (path, checkpoint))
         with self._running.lock:
@@ -404,11 +456,41 @@ class ContinuousQuery:
         Returns
         -------
         QueryReport
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from datetime import datetime
+        >>> s = tw.session()
+        >>> s.stream("events", pa.table({"ts": [datetime(2026, 1, 1)] * 2, "n": [5, 7]}), time="ts")
+        >>> s.function("is_prime", lambda n: n in (2, 3, 5, 7), returns="boolean")
+        >>> q = s.query("SELECT n FROM events WHERE is_prime(n)")
+        >>> rows = q.dataframe()
+        >>> [(name, report.sections[0].rows) for name, report in q.report().parts]
+        [('filter of events', 2)]
         """
         return self._parts.report()
 
     def events(self) -> list[Record]:
-        """Return what was observed and decided, as plain records; the latest record is the last."""
+        """Return what was observed and decided, as plain records; the latest record is the last.
+
+        Returns
+        -------
+        list of Record
+            At most the latest 10,000 records.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from datetime import datetime
+        >>> s = tw.session()
+        >>> s.stream("events", pa.table({"ts": [datetime(2026, 1, 1)] * 2, "n": [5, 7]}), time="ts")
+        >>> s.function("is_prime", lambda n: n in (2, 3, 5, 7), returns="boolean")
+        >>> q = s.query("SELECT n FROM events WHERE is_prime(n)")
+        >>> rows = q.dataframe()
+        >>> [(record.event, record.rows) for record in q.events()]
+        [('observed', 2)]
+        """
         return list(self._events)
 
     def __repr__(self) -> str:

@@ -39,24 +39,167 @@ class ProcessEnds(Exception):  # noqa: N818 - no error
 
 
 class Handle(Protocol):
-    """A started query, with the method names of Spark's StreamingQuery."""
+    """A started query, which :meth:`ContinuousQuery.start` returns. Its methods have the names of Spark's
+    StreamingQuery.
+
+    On a Spark stream, ``run.streaming_query`` is Spark's own StreamingQuery.
+    """
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """The id of the query. A query on a Spark stream keeps it after a restart from its checkpoint."""
+        ...
+
     @property
-    def name(self) -> str | None: ...
+    def name(self) -> str | None:
+        """The name given to ``s.query(name=...)``; None if there is none."""
+        ...
+
     @property
-    def isActive(self) -> bool: ...  # noqa: N802
+    def isActive(self) -> bool:  # noqa: N802
+        """Whether the query is running."""
+        ...
+
     @property
-    def lastProgress(self) -> Any: ...  # noqa: N802
-    def awaitTermination(self, timeout: float | None = None) -> bool | None: ...  # noqa: N802
-    def exception(self) -> Exception | None: ...
-    def stop(self) -> None: ...
-    def report(self) -> QueryReport: ...
-    def explain(self) -> Explanation: ...
-    def events(self) -> list[Record]: ...
+    def lastProgress(self) -> Any:  # noqa: N802
+        """The progress so far: on a Spark stream, what Spark reports about the last micro-batch; otherwise a dict with
+        the number of results, or None if it is not known."""
+        ...
+
+    def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802
+        """Wait until the query ends.
+
+        Parameters
+        ----------
+        timeout
+            The number of seconds to wait at most; None to wait as long as the query runs.
+
+        Returns
+        -------
+        bool or None
+            With a timeout, whether the query has ended. Without one, None.
+
+        Raises
+        ------
+        ThalwegError
+            The error that ended the query. An exception that a source raised is raised as it is.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from datetime import datetime
+        >>> s = tw.session()
+        >>> s.stream("events", pa.table({"ts": [datetime(2026, 1, 1)] * 2, "n": [5, 7]}), time="ts")
+        >>> run = s.query("SELECT n FROM events WHERE n > 5", name="large").start(format="noop")
+        >>> run.awaitTermination(timeout=60)
+        True
+        """
+        ...
+
+    def exception(self) -> Exception | None:
+        """Return the error that ended the query.
+
+        Returns
+        -------
+        Exception or None
+            None if the query is running, or ended without an error.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from datetime import datetime
+        >>> s = tw.session()
+        >>> s.stream("events", pa.table({"ts": [datetime(2026, 1, 1)] * 2, "n": [5, 7]}), time="ts")
+        >>> run = s.query("SELECT n FROM events WHERE n > 5", name="large").start(format="noop")
+        >>> run.awaitTermination()
+        >>> run.exception() is None
+        True
+        """
+        ...
+
+    def stop(self) -> None:
+        """Stop the query and wait until it has ended.
+
+        In this process, it ends after the batch that is being read or written, and the results so far are kept. A Spark
+        job on finished data is cancelled.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from datetime import datetime
+        >>> s = tw.session()
+        >>> s.stream("events", pa.table({"ts": [datetime(2026, 1, 1)] * 2, "n": [5, 7]}), time="ts")
+        >>> run = s.query("SELECT n FROM events WHERE n > 5", name="large").start(format="noop")
+        >>> run.stop()
+        >>> run.isActive
+        False
+        """
+        ...
+
+    def report(self) -> QueryReport:
+        """Return what the adaptive parts of this run have counted so far. Never waits for the query.
+
+        Returns
+        -------
+        QueryReport
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from datetime import datetime
+        >>> s = tw.session()
+        >>> s.stream("events", pa.table({"ts": [datetime(2026, 1, 1)] * 2, "n": [5, 7]}), time="ts")
+        >>> run = s.query("SELECT n FROM events WHERE n > 5", name="large").start(format="noop")
+        >>> run.awaitTermination()
+        >>> run.report().to_dict()["left_out"]
+        {}
+        """
+        ...
+
+    def explain(self) -> Explanation:
+        """Return the plan of this run, and what was counted so far.
+
+        Returns
+        -------
+        Explanation
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from datetime import datetime
+        >>> s = tw.session()
+        >>> s.stream("events", pa.table({"ts": [datetime(2026, 1, 1)] * 2, "n": [5, 7]}), time="ts")
+        >>> run = s.query("SELECT n FROM events WHERE n > 5", name="large").start(format="noop")
+        >>> run.awaitTermination()
+        >>> run.explain().of
+        'Query large'
+        """
+        ...
+
+    def events(self) -> list[Record]:
+        """Return what was observed and decided in this run, as plain records; the latest record is the last.
+
+        Returns
+        -------
+        list of Record
+            At most the latest 10,000 records.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from datetime import datetime
+        >>> s = tw.session()
+        >>> s.stream("events", pa.table({"ts": [datetime(2026, 1, 1)] * 2, "n": [5, 7]}), time="ts")
+        >>> s.function("is_prime", lambda n: n in (2, 3, 5, 7), returns="boolean")
+        >>> run = s.query("SELECT n FROM events WHERE is_prime(n)", name="large").start(format="noop")
+        >>> run.awaitTermination()
+        >>> [(record.event, record.rows) for record in run.events()]
+        [('observed', 2)]
+        """
+        ...
 
     checkpoint: str | None
+    """The folder from which a restart continues; None if there is none."""
 
 
 def _shown(handle: Handle) -> str:

@@ -109,6 +109,14 @@ class Session:
         ------
         PlanError
             If the data, the time column or the statistics cannot be used.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from datetime import datetime
+        >>> s = tw.session()
+        >>> packets = pa.table({"ts": [datetime(2026, 1, 1)], "size": [40]})
+        >>> s.stream("packets", packets, time="ts", lateness="5 seconds", statistics={"rows_per_second": 100})
         """
         data = self._begun(name, data)
         schema = self._schema(name, data)
@@ -146,6 +154,12 @@ class Session:
         ------
         PlanError
             If the data or the statistics cannot be used.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> s = tw.session()
+        >>> s.table("ports", pa.table({"port": [22, 80], "service": ["ssh", "http"]}), statistics={"rows": 2})
         """
         data = self._begun(name, data)
         schema = self._schema(name, data)
@@ -193,6 +207,16 @@ class Session:
         ------
         PlanError
             If an argument is invalid, or SQL already has a function or keyword with this name.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from datetime import datetime
+        >>> s = tw.session()
+        >>> s.stream("events", pa.table({"ts": [datetime(2026, 1, 1)] * 2, "n": [5, 6]}), time="ts")
+        >>> s.function("is_even", lambda n: n % 2 == 0, returns="boolean", cost=0.2)
+        >>> s.query("SELECT n FROM events WHERE is_even(n)").dataframe().to_pylist()
+        [{'n': 6}]
         """
         import sqlglot
 
@@ -284,6 +308,16 @@ class Session:
         A setting that is not given, except `plan`, `max_ahead`, `idle_after` and `on_error`, is read from Spark's
         configuration (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), and then has its
         default. It is read each time the query is explained or run.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from datetime import datetime
+        >>> s = tw.session()
+        >>> s.stream("events", pa.table({"ts": [datetime(2026, 1, 1)] * 2, "n": [5, 7]}), time="ts")
+        >>> q = s.query("SELECT n FROM events WHERE n > :least", name="large", args={"least": 5})
+        >>> q.schema.names, q.dataframe().to_pylist()
+        (['n'], [{'n': 7}])
         """
         given = current_arguments({
             "policy": policy, "redact": redact, "budget": budget, "seed": seed, "events": events,

@@ -18,7 +18,7 @@ __all__ = ["assert_policy"]
 def assert_policy(
     policy: Chosen, *, examples: int = 40, seed: int = 0, leaves_out: Collection[str] = ()
 ) -> None:  # fmt: skip
-    """Raise an AssertionError that says what is wrong, if a loop cannot rely on a policy class.
+    """Check that a loop can rely on a policy class. The error says what is wrong.
 
     Parameters
     ----------
@@ -31,6 +31,19 @@ def assert_policy(
     leaves_out
         What the policy's snapshots leave out on purpose. ``"trial"``: work in progress, which starts again after a
         restore. ``"spending"``: what profiling has cost so far, on which the requested `p` depends.
+
+    Raises
+    ------
+    AssertionError
+        If a check fails.
+    PlanError
+        If `leaves_out` contains anything else.
+
+    Examples
+    --------
+    >>> from thalweg.adapt.sweep import Sweep
+    >>> from thalweg.testing import assert_policy
+    >>> assert_policy(Sweep, examples=2, leaves_out=["trial"])
     """
     unknown = set(leaves_out) - {TRIAL, SPENDING}
     if unknown:

@@ -186,7 +186,7 @@ def test_with_rounds_late_rows_and_watermark_are_those_of_all(seed: int, latenes
         rounds = {alias: Rounds("t") for alias in data}
         passing = {alias: rounds[alias].of(batches, even) for alias, batches in data.items()}
         marks[wanted] = []
-        found[wanted] = rows_of(join.over_with_watermark(passing, marks[wanted].append, rounds, wanted))
+        found[wanted] = rows_of(join._over(passing, wanted, marks[wanted].append, rounds))
     assert marks[JoinRows.LATE] == marks[JoinRows.TAGGED]
     assert len(marks[JoinRows.LATE]) == sum(map(len, data.values()))
     late = [row for row in found[JoinRows.LATE] if row["lost"].endswith("late")]

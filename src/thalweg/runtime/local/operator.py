@@ -48,7 +48,10 @@ class Delivery:
 
 
 class Operator(ABC):
-    """One step of a pipeline. Under the virtual clock each operator has one server."""
+    """One step of a pipeline, the base class of all operators. Under the virtual clock each operator has one server.
+
+    `simulate` calls these methods; call them yourself only to write or to test an operator of your own.
+    """
 
     name: str
     reads: Mapping[str, str]
@@ -56,31 +59,163 @@ class Operator(ABC):
 
     @abstractmethod
     def set_up(self, schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> pa.Schema:
-        """Start from scratch, with these columns by port. Return the schema of the output. If `clock` is None, the time
-        of work is measured."""
+        """Start from scratch.
+
+        Parameters
+        ----------
+        schemas
+            The columns of the rows that enter, by port.
+        clock
+            The clock that costs advance; None if the time of work is measured.
+        rng
+            The generator of all random numbers.
+
+        Returns
+        -------
+        pyarrow.Schema
+            The columns of the output.
+
+        Examples
+        --------
+        >>> import numpy as np, pyarrow as pa, thalweg as tw
+        >>> from thalweg.runtime.local.virtual import Selection, VirtualClock
+        >>> small = Selection("small", "numbers", tw.predicate(lambda n: n < 3, "n", name="below_3"))
+        >>> columns = pa.schema([("n", pa.int64())])
+        >>> made = small.set_up({"in": columns}, VirtualClock(), np.random.default_rng(0))
+        >>> made.names
+        ['n']
+        """
 
     @abstractmethod
     def serve(self, port: str, rows: Any) -> Iterator[Any]:
-        """Return the output for these rows. Consume all of it before passing more rows."""
+        """Return the output for some rows. Consume all of it before passing more rows.
+
+        Parameters
+        ----------
+        port
+            The port at which the rows enter.
+        rows
+            The rows, usually a record batch.
+
+        Returns
+        -------
+        Iterator
+            Rows of the output.
+
+        Examples
+        --------
+        >>> import numpy as np, pyarrow as pa, thalweg as tw
+        >>> from thalweg.runtime.local.virtual import Selection, VirtualClock
+        >>> small = Selection("small", "numbers", tw.predicate(lambda n: n < 3, "n", name="below_3"))
+        >>> columns = pa.schema([("n", pa.int64())])
+        >>> made = small.set_up({"in": columns}, VirtualClock(), np.random.default_rng(0))
+        >>> [out.to_pylist() for out in small.serve("in", pa.record_batch({"n": [1, 5]}))]
+        [[{'n': 1}]]
+        """
 
     def mark(self, port: str, mark: int) -> AfterMark:
-        """Take a mark. An operator without state passes it on unchanged."""
+        """Take a mark. An operator without state passes it on unchanged.
+
+        Parameters
+        ----------
+        port
+            The port at which no row with an earlier time enters any more.
+        mark
+            That time, in ticks.
+
+        Returns
+        -------
+        AfterMark
+            The mark for the readers of the operator, and rows that were held until now.
+
+        Examples
+        --------
+        >>> import numpy as np, pyarrow as pa, thalweg as tw
+        >>> from thalweg.runtime.local.virtual import Selection, VirtualClock
+        >>> small = Selection("small", "numbers", tw.predicate(lambda n: n < 3, "n", name="below_3"))
+        >>> small.mark("in", 5).mark
+        5
+        """
         return AfterMark(mark)
 
     def entering(self, port: str, rows: Any, mark: int | None) -> Iterable[Delivery]:
-        """Return what is queued for an arrival. This costs no virtual time."""
+        """Return what is queued for an arrival. This costs no virtual time.
+
+        Parameters
+        ----------
+        port
+            The port at which rows or a mark arrive.
+        rows
+            The rows; None if a mark arrives.
+        mark
+            The mark; None if rows arrive.
+
+        Returns
+        -------
+        Iterable of Delivery
+
+        Examples
+        --------
+        >>> import numpy as np, pyarrow as pa, thalweg as tw
+        >>> from thalweg.runtime.local.virtual import Selection, VirtualClock
+        >>> small = Selection("small", "numbers", tw.predicate(lambda n: n < 3, "n", name="below_3"))
+        >>> [delivery.mark for delivery in small.entering("in", None, 5)]
+        [5]
+        """
         return [Delivery(self, port, rows, mark)]
 
     def windows(self) -> tuple[int, int]:
-        """Return the rows and bytes that the operator holds."""
+        """Return the rows and bytes that the operator holds.
+
+        Returns
+        -------
+        tuple of int
+
+        Examples
+        --------
+        >>> import numpy as np, pyarrow as pa, thalweg as tw
+        >>> from thalweg.runtime.local.virtual import Selection, VirtualClock
+        >>> small = Selection("small", "numbers", tw.predicate(lambda n: n < 3, "n", name="below_3"))
+        >>> small.windows()
+        (0, 0)
+        """
         return 0, 0
 
     def late(self) -> int:
-        """Return the number of rows so far that came too late and were left out."""
+        """Return the number of rows so far that came too late and were left out.
+
+        Returns
+        -------
+        int
+
+        Examples
+        --------
+        >>> import numpy as np, pyarrow as pa, thalweg as tw
+        >>> from thalweg.runtime.local.virtual import Selection, VirtualClock
+        >>> small = Selection("small", "numbers", tw.predicate(lambda n: n < 3, "n", name="below_3"))
+        >>> small.late()
+        0
+        """
         return 0
 
     def orders(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the current orders of predicates or probes, by port; empty if the operator has no choice."""
+        """Return the current orders of predicates or probes.
+
+        Returns
+        -------
+        dict
+            The order by port; empty if the operator has no choice.
+
+        Examples
+        --------
+        >>> import numpy as np, pyarrow as pa, thalweg as tw
+        >>> from thalweg.runtime.local.virtual import Selection, VirtualClock
+        >>> small = Selection("small", "numbers", tw.predicate(lambda n: n < 3, "n", name="below_3"))
+        >>> columns = pa.schema([("n", pa.int64())])
+        >>> made = small.set_up({"in": columns}, VirtualClock(), np.random.default_rng(0))
+        >>> small.orders()
+        {'in': ('below_3',)}
+        """
         return {}
 
 

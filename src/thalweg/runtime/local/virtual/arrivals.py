@@ -33,13 +33,45 @@ class Arrivals(Protocol):
     """The arrival times of one source."""
 
     def instants(self, rng: np.random.Generator) -> Iterator[int]:
-        """Return the instants of arrival in ticks, from the start."""
+        """Return the instants of arrival, from the start.
+
+        Parameters
+        ----------
+        rng
+            The generator of all random numbers.
+
+        Returns
+        -------
+        Iterator[int]
+            Instants in ticks, never decreasing. It may be infinite.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from thalweg.runtime.local.virtual import scripted
+        >>> list(scripted([0, 0.5]).instants(np.random.default_rng()))
+        [0, 500000000]
+        """
         ...
 
 
 @dataclass(frozen=True)
 class poisson:  # noqa: N801 - users call it like a function
-    """Independent arrivals, on average `rate` per time unit. Gaps are exponential, with mean 1 / rate."""
+    """Independent arrivals. Gaps are exponential, with mean 1 / rate.
+
+    Parameters
+    ----------
+    rate
+        The mean number of arrivals per time unit.
+
+    Examples
+    --------
+    >>> import itertools, numpy as np
+    >>> from thalweg.runtime.local.virtual import poisson
+    >>> instants = list(itertools.islice(poisson(100).instants(np.random.default_rng(7)), 1000))
+    >>> 9.5e9 < instants[-1] < 10.5e9
+    True
+    """
 
     rate: float
 
@@ -57,7 +89,20 @@ class poisson:  # noqa: N801 - users call it like a function
 
 @dataclass(frozen=True)
 class regular:  # noqa: N801
-    """One arrival every 1 / rate time units, the first after one such gap."""
+    """One arrival every 1 / rate time units, the first after one such gap.
+
+    Parameters
+    ----------
+    rate
+        The number of arrivals per time unit.
+
+    Examples
+    --------
+    >>> import itertools, numpy as np
+    >>> from thalweg.runtime.local.virtual import regular
+    >>> list(itertools.islice(regular(4).instants(np.random.default_rng()), 3))
+    [250000000, 500000000, 750000000]
+    """
 
     rate: float
 
@@ -74,7 +119,20 @@ class regular:  # noqa: N801
 
 @dataclass(frozen=True)
 class scripted:  # noqa: N801
-    """Arrivals at exactly these instants, in time units."""
+    """Arrivals at given instants.
+
+    Parameters
+    ----------
+    times
+        The instants in time units, in ascending order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thalweg.runtime.local.virtual import scripted
+    >>> list(scripted([0, 0.5, 0.5]).instants(np.random.default_rng()))
+    [0, 500000000, 500000000]
+    """
 
     times: Sequence[float]
 
@@ -90,9 +148,24 @@ class scripted:  # noqa: N801
 
 @dataclass(frozen=True)
 class replayed:  # noqa: N801
-    """Arrivals with recorded inter-arrival times, in time units: an array or a file (Parquet, CSV with header, .npy).
+    """Arrivals with recorded inter-arrival times.
 
-    `column`: the column of the file, if it has several. `speed`: 2 replays everything twice as fast."""
+    Parameters
+    ----------
+    gaps
+        The inter-arrival times in time units: an array, or a file (Parquet, CSV with header, .npy).
+    column
+        The column of the file, if it has several.
+    speed
+        How many times as fast to replay: 2 halves all gaps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thalweg.runtime.local.virtual import replayed
+    >>> list(replayed([1, 0.5], speed=2).instants(np.random.default_rng()))
+    [500000000, 750000000]
+    """
 
     gaps: str | os.PathLike[str] | Sequence[float] | NDArray[np.float64]
     column: str | None = None

@@ -26,16 +26,54 @@ class Clock(Protocol):
         ...
 
     def begin(self, at: int) -> None:
-        """Set the time to `at`, or wait until then."""
+        """Set the time, or wait until then.
+
+        Parameters
+        ----------
+        at
+            The time at which the next work starts, in ticks.
+
+        Examples
+        --------
+        >>> from thalweg.runtime.local.virtual import VirtualClock
+        >>> clock = VirtualClock()
+        >>> clock.begin(100)
+        >>> clock()
+        100
+        """
         ...
 
     def advance(self, by: int) -> None:
-        """Let this much time pass."""
+        """Let time pass.
+
+        Parameters
+        ----------
+        by
+            How much, in ticks.
+
+        Examples
+        --------
+        >>> from thalweg.runtime.local.virtual import VirtualClock
+        >>> clock = VirtualClock()
+        >>> clock.advance(7)
+        >>> clock()
+        7
+        """
         ...
 
 
 class VirtualClock:
-    """A clock that moves only by calls of `begin` and `advance`."""
+    """A clock that moves only by calls of `begin` and `advance`.
+
+    Examples
+    --------
+    >>> from thalweg.runtime.local.virtual import VirtualClock
+    >>> clock = VirtualClock()
+    >>> clock.begin(100)
+    >>> clock.advance(7)
+    >>> clock()
+    107
+    """
 
     real = False
 
@@ -57,7 +95,20 @@ class VirtualClock:
 
 class WallClock:
     """The real time since the first call; a tick is a nanosecond. For declared costs the clock sleeps, as in papers
-    that slow down their operators. Without them, work takes its real time."""
+    that slow down their operators. Without them, work takes its real time.
+
+    Parameters
+    ----------
+    now_ns, sleep
+        A function that returns the time in nanoseconds, and a function that waits for a number of seconds.
+
+    Examples
+    --------
+    >>> from thalweg.runtime.local.virtual import WallClock
+    >>> clock = WallClock()
+    >>> clock()
+    0
+    """
 
     real = True
 

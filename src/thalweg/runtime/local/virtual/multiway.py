@@ -57,12 +57,34 @@ def with_priced_probes(
 
 
 class MultiwayJoin(PricedOperator):
-    """A windowed join of many streams as a simulated operator. The arguments are those of `tw.join`. Every entry of the
-    queue is a round. Windows and lateness may be numbers of time units, even if times are timestamps.
+    """A windowed join of many streams as a simulated operator. Every entry of the queue is a round.
 
-    `costs`: an arriving row costs `move`, `hash` and `handling`, each probe of a window `probe` (by the stream probed),
-    and each result `result`. `reads`: the source or operator of each stream; the default is the one with the same
-    name."""
+    Parameters
+    ----------
+    name
+        The name of the operator.
+    on, window, time, lateness
+        As for :func:`thalweg.join`. Windows and lateness may be numbers of time units, even if times are timestamps.
+    costs
+        The declared costs. An arriving row costs `move`, `hash` and `handling`, each probe of a window `probe` (by the
+        stream probed), and each result `result`.
+    reads
+        The source or operator of each stream; the default is the one with the same name.
+    policy, profile
+        The policy and its settings, as for :func:`thalweg.join`.
+
+    Raises
+    ------
+    PlanError
+        If an argument is invalid.
+
+    Examples
+    --------
+    >>> from thalweg.runtime.local.virtual import Costs, MultiwayJoin
+    >>> costs = Costs(move="1 ms", probe="2 ms")
+    >>> MultiwayJoin("join", "a.k = b.k", window=1, time="ts", costs=costs, reads={"a": "clicks", "b": "buys"})
+    MultiwayJoin('join', 'a.k = b.k', reads a=clicks, b=buys, policy 'auto')
+    """
 
     def __init__(
         self,

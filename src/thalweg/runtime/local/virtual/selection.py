@@ -59,8 +59,33 @@ def priced_loops(plan: FilterPlan, options: LoopOptions, predicate: Cost | Mappi
 class Selection(PricedOperator):
     """A simulated operator that returns the rows that pass all predicates.
 
-    `reads`: the source or operator of its rows. `costs`: an arriving row costs `move` and `handling`, each predicate
-    evaluated on it `predicate` (by name), and each row that passes `result`. `policy` is as in `tw.filters`."""
+    Parameters
+    ----------
+    name
+        The name of the operator.
+    reads
+        The source or operator of its rows.
+    predicates
+        Predicates made with :func:`thalweg.predicate`.
+    costs
+        The declared costs. An arriving row costs `move` and `handling`, each predicate evaluated on it `predicate` (by
+        name), and each row that passes `result`.
+    policy, profile
+        The policy and its settings, as for :func:`thalweg.filters`.
+
+    Raises
+    ------
+    PlanError
+        If an argument is invalid.
+
+    Examples
+    --------
+    >>> import thalweg as tw
+    >>> from thalweg.runtime.local.virtual import Costs, Selection
+    >>> even = tw.predicate(lambda n: n % 2 == 0, "n", name="even")
+    >>> Selection("some", "numbers", even, costs=Costs(predicate={"even": "2 ms"}), policy="sweep", p=0.1)
+    Selection('some', even, reads numbers, policy 'sweep')
+    """
 
     def __init__(
         self,

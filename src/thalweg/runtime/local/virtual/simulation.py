@@ -65,12 +65,49 @@ def simulate(
 ) -> Trace:
     """Simulate a pipeline until all rows are processed, or until a time.
 
-    `start`: the start of time. If None, it is the first arrival in a column of times, or 0 if there is no such column.
-    Processes such as `poisson` begin there; `until` and all recorded times are relative to it.
-    `every`: the interval at which queues, windows and rates are recorded, in addition to the end. `cpus`: the number of
-    servers; None for one server per operator. `clock`: a `WallClock()` for real time; None for a virtual clock. `keep`:
-    whether to keep the rows of results, in addition to their number. Results are the output of operators that no other
-    operator reads. Operators may be nested, such as a tree of joins in a list: `[tree_join(...), Selection(...)]`."""
+    Results are the output of operators that no other operator reads.
+
+    Parameters
+    ----------
+    sources
+        The sources by name.
+    operators
+        One operator, or a list of them, which may be nested: ``[tree_join(...), Selection(...)]``.
+    start
+        The start of time. If None, it is the first arrival in a column of times, or 0 if there is no such column.
+        Processes such as `poisson` begin there; `until` and all recorded times are relative to it.
+    until
+        The time at which the simulation ends; None to process all rows.
+    every
+        The interval at which queues, windows and rates are recorded, in addition to the end.
+    cpus
+        The number of servers; None for one server per operator.
+    seed
+        The seed of everything that is random.
+    clock
+        A ``WallClock()`` for real time; None for a virtual clock.
+    keep
+        Whether to keep the rows of results, in addition to their number.
+
+    Returns
+    -------
+    Trace
+
+    Raises
+    ------
+    PlanError
+        If an argument is invalid, or the operators cannot be connected.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, thalweg as tw
+    >>> from thalweg.runtime.local.virtual import Costs, Selection, Source, regular, simulate
+    >>> below_3 = tw.predicate(lambda n: n < 3, "n", name="below_3")
+    >>> small = Selection("small", "numbers", below_3, costs=Costs(predicate="2 seconds"))
+    >>> simulate({"numbers": Source(pa.table({"n": [1, 2, 3]}), regular(1))}, small)
+    Trace: 2 results in 7 time units
+      small: 3 arrived, 2 emitted, 0 waiting (at most 1), busy 86%
+    """
     _check_sources(sources)
     listed = list(_flat(operators))
     if not listed:

@@ -28,7 +28,34 @@ STAMP = pa.timestamp("ns")
 
 
 class Source:
-    """A source of rows: a table, Arrow batches, or tuples or dicts with a schema. An iterator can be read only once."""
+    """The rows of a simulation, and the times at which they arrive.
+
+    Parameters
+    ----------
+    rows
+        A table, Arrow batches, or tuples or dicts with a schema. An iterator can be read only once.
+    arrivals
+        A process such as ``poisson(10)``, or the column with the time at which a row arrives (in time units, or as a
+        timestamp).
+    stamp
+        A column for the instant of arrival, which is added or overwritten. Use it as the time of rows that have none.
+    at_once
+        The number of rows that arrive together; None for whole batches.
+    schema
+        The schema of tuples and dicts; batches have their own.
+
+    Raises
+    ------
+    PlanError
+        If an argument is invalid.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from thalweg.runtime.local.virtual import Source, regular
+    >>> Source(pa.table({"k": [7, 8, 9]}), regular(2), stamp="ts")
+    Source(k, ts; regular(rate=2))
+    """
 
     def __init__(
         self,
@@ -39,10 +66,6 @@ class Source:
         at_once: int | None = 1,
         schema: pa.Schema | None = None,
     ) -> None:
-        """Create a source. `arrivals`: a process, or the column with the time at which a row arrives (in time units, or
-        as a timestamp). `stamp`: a column for the instant of arrival, which is added or overwritten; use it as the time
-        of rows that have no time. `at_once`: the number of rows that arrive together; None for whole batches. `schema`:
-        the schema of tuples and dicts; batches have their own."""
         if at_once is not None and (isinstance(at_once, bool) or not isinstance(at_once, int) or at_once < 1):
             raise PlanError(f"at_once={at_once!r}: must be a whole number of rows, 1 or more, or None")
         if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, (pa.Table, pa.RecordBatch, Iterable)):
@@ -90,7 +113,32 @@ class Source:
         return "timestamps" if pa.types.is_timestamp(self._given.field(self.arrivals).type) else "numbers"
 
     def arriving(self, rng: np.random.Generator, start: int = 0) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Return instants in ticks, and the rows of each. Processes begin at `start`; times in columns are absolute."""
+        """Return instants in ticks, and the rows of each.
+
+        Parameters
+        ----------
+        rng
+            The generator of all random numbers.
+        start
+            The instant at which processes begin, in ticks. Times in columns are absolute.
+
+        Returns
+        -------
+        Iterator of (int, pyarrow.RecordBatch)
+
+        Raises
+        ------
+        PlanError
+            If a row arrives before the previous one, or has no time of arrival.
+
+        Examples
+        --------
+        >>> import numpy as np, pyarrow as pa
+        >>> from thalweg.runtime.local.virtual import Source, regular
+        >>> source = Source(pa.table({"k": [7, 8]}), regular(2))
+        >>> [(at, batch["k"].to_pylist()) for at, batch in source.arriving(np.random.default_rng())]
+        [(500000000, [7]), (1000000000, [8])]
+        """
         together: Iterable[tuple[int, pa.RecordBatch]]
         if isinstance(self.arrivals, str):
             column = self.arrivals

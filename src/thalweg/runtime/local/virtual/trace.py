@@ -66,7 +66,7 @@ _RESULTS = pa.schema([("time", pa.float64()), ("operator", pa.string()), ("rows"
 
 
 class Trace:
-    """The trace of one simulation."""
+    """The trace of one simulation, which :func:`simulate` returns."""
 
     def __init__(
         self,
@@ -116,14 +116,59 @@ class Trace:
         return {sample.operator: sample for sample in self._samples}
 
     def count(self, until: float | None = None, operator: str | None = None) -> int:
-        """Return the number of results up to and including this time; None for all."""
+        """Return the number of results.
+
+        Parameters
+        ----------
+        until
+            Count the results up to and including this time; None for all.
+        operator
+            Count only the results of this operator; None for all.
+
+        Returns
+        -------
+        int
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from thalweg.runtime.local.virtual import Selection, Source, regular, simulate
+        >>> small = Selection("small", "numbers", tw.predicate(lambda n: n < 3, "n", name="below_3"))
+        >>> trace = simulate({"numbers": Source(pa.table({"n": [1, 2, 3]}), regular(1))}, small)
+        >>> trace.count(), trace.count(until=1)
+        (2, 1)
+        """
         return sum(
             rows for time, name, rows, _ in self._results
             if (until is None or time <= until) and operator in (None, name)
         )  # fmt: skip
 
     def rows(self, operator: str | None = None) -> pa.Table:
-        """Return the rows of the results, in the order in which they appeared."""
+        """Return the rows of the results, in the order in which they appeared.
+
+        Parameters
+        ----------
+        operator
+            The operator of the results. It can be left out if only one operator has results.
+
+        Returns
+        -------
+        pyarrow.Table
+
+        Raises
+        ------
+        PlanError
+            If the rows were not kept, or `operator` is not an operator with results.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from thalweg.runtime.local.virtual import Selection, Source, regular, simulate
+        >>> small = Selection("small", "numbers", tw.predicate(lambda n: n < 3, "n", name="below_3"))
+        >>> trace = simulate({"numbers": Source(pa.table({"n": [1, 2, 3]}), regular(1))}, small)
+        >>> trace.rows().to_pylist()
+        [{'n': 1}, {'n': 2}]
+        """
         if self._rows is None:
             raise PlanError("the rows of results were not kept: use simulate(..., keep=True)")
         if operator is None and len(self._rows) == 1:
@@ -133,7 +178,21 @@ class Trace:
         return self._rows[operator]
 
     def to_json_lines(self) -> bytes:
-        """Return everything except the rows: one object per line, with its `kind`."""
+        """Return everything except the rows, as JSON lines: one object per line, with its ``kind``.
+
+        Returns
+        -------
+        bytes
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from thalweg.runtime.local.virtual import Selection, Source, regular, simulate
+        >>> small = Selection("small", "numbers", tw.predicate(lambda n: n < 3, "n", name="below_3"))
+        >>> trace = simulate({"numbers": Source(pa.table({"n": [1, 2, 3]}), regular(1))}, small)
+        >>> trace.to_json_lines().splitlines()[0]
+        b'{"kind": "start", "time": 0.0}'
+        """
         lines: list[Mapping[str, Any]] = [{"kind": "start", "time": self.start}, {"kind": "end", "time": self.end}]
         lines += [{"kind": "sample", **asdict(sample)} for sample in self._samples]
         lines += [{"kind": "order", **asdict(change)} for change in self.reordered]
@@ -142,7 +201,21 @@ class Trace:
         return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Plot results and queues over time to a PNG file. This needs the extra `lab`."""
+        """Plot results and queues over time to a PNG file. This needs the extra ``lab``.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from thalweg.runtime.local.virtual import Selection, Source, regular, simulate
+        >>> small = Selection("small", "numbers", tw.predicate(lambda n: n < 3, "n", name="below_3"))
+        >>> trace = simulate({"numbers": Source(pa.table({"n": [1, 2, 3]}), regular(1))}, small)
+        >>> trace.plot("queues.png")  # doctest: +SKIP
+        """
         from thalweg.runtime.local.virtual.picture import draw
 
         draw(self, path)

@@ -48,10 +48,40 @@ def tree_join(
     methods: Mapping[Shape, str] | str = "hash",
     reads: Mapping[str, str] | None = None,
 ) -> tuple[Operator, ...]:
-    """Return the joins of a tree such as `(("a", "b"), "c")`, from the leaves up. The last one has the name `name`; the
-    others are named after their part of the tree.
+    """Return the operators of a tree of binary joins, from the leaves up.
 
-    `methods`: `hash` or `loops`. `costs`, `methods`: one for all joins, or by part of the tree."""
+    Parameters
+    ----------
+    name
+        The name of the last join. The others are named after their part of the tree.
+    shape
+        The tree, as pairs of streams or of other pairs: ``(("a", "b"), "c")``.
+    on, window, time, lateness
+        As for :func:`thalweg.join`. Windows and lateness may be numbers of time units, even if times are timestamps.
+    costs
+        The declared costs of all joins, or a dict of costs by part of the tree.
+    methods
+        ``"hash"`` (symmetric hash join) or ``"loops"`` (nested loops) for all joins, or a dict by part of the tree.
+    reads
+        The source or operator of each stream; the default is the one with the same name.
+
+    Returns
+    -------
+    tuple of Operator
+
+    Raises
+    ------
+    PlanError
+        If the tree does not fit the conditions, or another argument is invalid.
+
+    Examples
+    --------
+    >>> from thalweg.runtime.local.virtual import Costs, tree_join
+    >>> tree = (("a", "b"), "c")
+    >>> joins = tree_join("all", tree, "a.k = b.k AND b.k = c.k", window="1 second", time="ts", costs=Costs(move=1))
+    >>> [join.name for join in joins]
+    ['(a b)', 'all']
+    """
     plan = plan_of(on, window, time, lateness)
     shape = _pairs(shape)
     check_shape(shape, plan.graph)
