@@ -38,7 +38,7 @@ PAPER = (
 )
 SWITCH = rf"row {NUMBER} of worker \S+: {MOVE}: (?:{REASON}|{PAPER})"
 STANDING = (
-    "nothing better found", "another worker chose it, based on", "held back by the budget: a trial of",
+    "nothing better found", "another worker chose this order, based on", "held back by the budget: a trial of",
     "not enough seen yet",
 )  # fmt: skip
 

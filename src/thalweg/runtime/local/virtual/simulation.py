@@ -106,7 +106,7 @@ def simulate(
     >>> small = Selection("small", "numbers", below_3, costs=Costs(predicate="2 seconds"))
     >>> simulate({"numbers": Source(pa.table({"n": [1, 2, 3]}), regular(1))}, small)
     Trace: 2 results in 7 time units
-      small: 3 arrived, 2 emitted, 0 waiting (at most 1), busy 86%
+      small: 3 arrived, 2 emitted, 0 waiting (at most 1), busy 86 %
     """
     _check_sources(sources)
     listed = list(_flat(operators))
