@@ -36,7 +36,7 @@ from rich.text import Text
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "images" / "demo.svg"
-COLUMNS, LINES = 100, 42
+COLUMNS, LINES = 100, 43
 PREPARING_LINES = 5
 """While the demo prepares itself, it writes at most this many lines."""
 PREPARING_S, RACE_S, LAST_S = 2.0, 24.0, 9.0

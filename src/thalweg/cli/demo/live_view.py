@@ -25,8 +25,8 @@ BAR_WIDTH = 90
 """Terminals that are narrower than this show neither the bars nor where a predicate was written."""
 MEAN_WIDTH = 32
 """The width from which a lane shows its mean."""
-LINES_AT_THE_END = 4
-"""The number of lines for switches in the last frame, which leaves room for the summary below it."""
+LINES_AT_THE_END = 5
+"""The number of lines for switches in the last frame: a reason, and room for the summary below it."""
 SWITCH_WIDTH = 18
 """The width of the batch and the worker of a switch."""
 
