@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql.types import BooleanType
 
 import thalweg as tw
@@ -217,3 +218,12 @@ def test_the_words_of_an_error_never_show_another_librarys() -> None:
         with pytest.raises(tw.PlanError) as told:
             use(small_session())
         assert not re.search(r"Traceback|sqlglot|ArrowInvalid|object at 0x", str(told.value))
+
+
+def test_a_spark_dataframe_in_a_session_without_spark_is_refused(spark: SparkSession) -> None:
+    df = spark.range(3).selectExpr("timestamp_seconds(id) AS ts", "id AS k")
+    with pytest.raises(tw.PlanError, match=r"'t' is a Spark DataFrame, .* write tw\.session\(spark\)"):
+        tw.session().stream("t", df, time="ts")
+    keep = tw.filters(tw.predicate(lambda k: k > 1, "k", name="large"))
+    with pytest.raises(tw.PlanError, match=r"not pyspark's DataFrame: use df\.transform\(keep\)"):
+        list(keep.over(df))

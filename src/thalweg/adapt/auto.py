@@ -476,7 +476,7 @@ class Auto:
         if len(self.pipeline) > 1:
             known = plural(len(self.evidence.window), "profiled row")
             self.standing = (
-                f"another worker chose this order, based on {known}; this worker has not reconsidered it yet"
+                f"another worker chose this order, based on {known}; this worker has found no reason to change it yet"
             )
         self.evidence.switched()
         self.profiling_budget.restore(snapshot["price_ns"])

@@ -26,13 +26,15 @@ from numpy.typing import NDArray
 
 from thalweg.adapt.cost_model import CostModel, OrderCosts
 from thalweg.adapt.evidence import LEAST_DROP, LEAST_PASS
-from thalweg.formatting import duration, durations, plural, rounded_percent
+from thalweg.formatting import duration, durations, listed, plural, rounded_percent
 from thalweg.plan.pipeline import Pipeline
 
 SIGMAS = 4.0
 """A share has changed if it differs by more than this many standard errors..."""
 LEAST_CHANGE = 0.1
 """...and by at least this much."""
+WARM = 64
+"""With fewer profiled rows, costs are still those of first calls."""
 OTHER_COST = 1.5
 """A cost has changed if it differs by this factor."""
 
@@ -55,20 +57,22 @@ class KnownFilters:
         return cls((1.0 - model.kept) * _measured(model.drops), model.costs, profiled)
 
     def change(self, before: KnownFilters, pipeline: Pipeline, filters: tuple[int, ...]) -> str:
-        """Return the first clear change of one of the filters as a clause; empty if there is none."""
+        """Return what has clearly changed about the filters as a clause; empty if nothing has. Costs are left out as
+        long as few rows were profiled: the first calls take longer than later ones."""
+        changes = []
         for k in filters:
             was, now = float(before.drops[k]), float(self.drops[k])
             mean = (was * before.profiled + now * self.profiled) / max(before.profiled + self.profiled, 1)
             variance = mean * (1.0 - mean) * (1.0 / max(before.profiled, 1) + 1.0 / max(self.profiled, 1))
             if abs(now - was) >= LEAST_CHANGE and (now - was) ** 2 > SIGMAS**2 * variance:
                 rose = f"{'rose' if now > was else 'fell'} from {rounded_percent(was)} to {rounded_percent(now)}"
-                return f"since the order was chosen, the share of all rows that {pipeline.names[k]} drops {rose}; "
-        for k in filters:
+                changes.append(f"the share of all rows that {pipeline.names[k]} drops {rose}")
+        for k in filters if not changes and before.profiled >= WARM else ():
             cost, earlier = float(self.cost_ns[k]), float(before.cost_ns[k])
             if max(cost, earlier) > OTHER_COST * min(cost, earlier):
                 rose = f"{'rose' if cost > earlier else 'fell'} from {duration(earlier)} to {duration(cost)} per row"
-                return f"since the order was chosen, the measured cost of {pipeline.names[k]} {rose}; "
-        return ""
+                changes.append(f"the measured cost of {pipeline.names[k]} {rose}")
+        return f"since the order was chosen, {listed(changes)}; " if changes else ""
 
 
 def switch_reason(

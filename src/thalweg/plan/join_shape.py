@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from thalweg.errors import PlanError
+from thalweg.formatting import listed
 from thalweg.plan.join_graph import JoinGraph
 
 Shape = str | tuple["Shape", ...]
@@ -42,6 +43,10 @@ def to_text(shape: Shape) -> str:
 
 def of_text(text: str) -> Shape:
     """Return the plan that a text describes, as `to_text` writes it."""
+    if not re.search(r"[()]", text):
+        raise PlanError(
+            f"plan={text!r} is not a plan; write 'multiway', or which sub-joins are kept, as in '((b c) a)'"
+        )
     open_parts: list[list[Shape]] = [[]]
     for word in re.findall(r"[()]|[^\s(),]+", text):
         if word == "(":
@@ -77,8 +82,14 @@ def left_deep(order: Sequence[str]) -> Shape:
 def check_shape(shape: Shape, graph: JoinGraph) -> None:
     """Check that a plan has every stream once, and that equalities connect the inputs of every join."""
     streams = streams_of(shape)
-    if sorted(streams) != sorted(graph.aliases):
-        raise PlanError(f"the plan {to_text(shape)} must have each of {', '.join(graph.aliases)} once")
+    wrong = [
+        *(f"{alias} is not a stream of the join" for alias in dict.fromkeys(streams) if alias not in graph.aliases),
+        *(f"{alias} is there twice" for alias in graph.aliases if streams.count(alias) > 1),
+        *(f"{alias} is missing" for alias in graph.aliases if alias not in streams),
+    ]
+    if wrong:
+        each = ", ".join(graph.aliases)
+        raise PlanError(f"{listed(wrong)}; a plan must have each of {each} once, and {to_text(shape)} does not")
     for node in nodes_of(shape):
         if len(node) < 2:
             raise PlanError(f"the plan {to_text(shape)} has a join of one input; a join needs two or more")
@@ -92,6 +103,9 @@ def _check_connected(shape: Shape, node: tuple[Shape, ...], graph: JoinGraph) ->
         near = [side for side in left if any(graph.shared(a, b) for one in reached for a in one for b in side)]
         if not near:
             one, other = ("{" + ", ".join(a for side in group for a in side) + "}" for group in (reached, left))
-            raise PlanError(f"the plan {to_text(shape)} joins {one} with {other}, which have no equality between them")
+            raise PlanError(
+                f"the plan {to_text(shape)} joins {one} with {other}, which have no equality between them; put streams "
+                "together that an equality of the join connects"
+            )
         reached += near
         left = [side for side in left if side not in near]

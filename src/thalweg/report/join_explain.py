@@ -108,7 +108,11 @@ def _tree(plan: JoinPlan, settings: JoinSettings, descriptions: Mapping[str, str
     aliases = plan.graph.aliases
     tables = [alias for alias in aliases if alias not in descriptions]
     both = " and ".join([plural(len(descriptions), "stream"), *([plural(len(tables), "table")] if tables else [])])
-    kind = "probed in the written order" if settings.policy_name == "static" else "adaptive"
+    shape = settings.shape(plan.graph)
+    if shape is not None and all(len(node) == 2 for node in nodes_of(shape)):
+        kind = "joined two at a time"
+    else:
+        kind = "probed in the written order" if settings.policy_name == "static" else "adaptive"
     on = wrapped(f"on {plan.on}", 0, further=0, width=WIDTH - 4)
     results = [f"counted: {counted_results(report)}"] if report.sections else []
     rows = {
@@ -122,7 +126,7 @@ def _tree(plan: JoinPlan, settings: JoinSettings, descriptions: Mapping[str, str
         else TreeItem("Table", (f"{alias}: without time or window",))
         for alias in aliases
     )
-    kept = [to_text(part) for part in nodes_of(settings.shape(plan.graph) or ())][:-1]
+    kept = [to_text(part) for part in nodes_of(shape or ())][:-1]
     keeps = [f"keeps {listed(kept)} (plan {settings.plan})"] if kept else []
     return TreeItem(
         "Join", (f"of {both}, {kind}, over windows ({settings.policy_name})", *on, *keeps, *results), inputs

@@ -148,7 +148,7 @@ def _fact_of_table(t: TableReport, kind: str) -> str:
 
 def _fact_of_inner(inner: StreamReport) -> str:
     held = f"{inner.window_rows:,} held, at most {inner.most_rows:,} ({byte_size(inner.most_bytes)})"
-    return f"{inner.stream}: an inner result, {plural(inner.rows, 'row')}, {held}"
+    return f"{inner.stream}: a kept sub-join, {plural(inner.rows, 'row')} made, {held}"
 
 
 def _furthest_behind(section: JoinSection) -> list[str]:

@@ -419,6 +419,8 @@ class Session:
 
 def _table(name: str, data: Any) -> pa.Table:
     """Convert data of another library to a table. The index of pandas does not become a column."""
+    if type(data).__module__.partition(".")[0] == "pyspark":
+        raise PlanError(f"{name!r} is a Spark DataFrame, and this session runs without Spark; write tw.session(spark)")
     try:
         if type(data).__module__.partition(".")[0] == "pandas":
             return pa.Table.from_pandas(data, preserve_index=False)

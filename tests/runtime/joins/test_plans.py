@@ -38,9 +38,9 @@ def test_what_is_kept_is_in_explain_and_report() -> None:
     assert "nothing: the plan ((b c) a) determines every order" in text
     assert count(j) == count(join(None)) == count(join("multiway")) == count(join("(c b a)")) > 0
     report = str(j.report())
-    assert "(b c): an inner result" in report
+    assert "(b c): a kept sub-join" in report
     assert "why the orders are kept: the plan ((b c) a) determines it" in report
-    assert "inner result" not in str(join(None).report())
+    assert "kept sub-join" not in str(join(None).report())
 
 
 def test_a_kept_sub_join_holds_what_the_model_says() -> None:
@@ -76,11 +76,14 @@ def test_a_query_takes_a_plan() -> None:
     [
         ("((b c) a", r"a parenthesis is not closed; write 'multiway'"),
         ("b c) a", r"closed that is not open"),
-        ("(b c)", r"must have each of a, b, c once"),
+        ("(b c)", r"a is missing; a plan must have each of a, b, c once"),
         ("((a c) b)", r"joins \{a\} with \{c\}, which have no equality between them"),
         ("((b c) a) x", r"one pair of parentheses around it"),
         ("((b) a c)", r"needs two or more streams"),
-        ("", r"one pair of parentheses around it"),
+        ("", r"plan='' is not a plan; write 'multiway'"),
+        ("bushy", r"plan='bushy' is not a plan; write 'multiway'"),
+        ("((b d) a)", r"d is not a stream of the join and c is missing; a plan must have each of a, b, c once"),
+        ("((b c) a a)", r"a is there twice"),
         (7, r"plan=7: must be text"),
     ],
 )

@@ -145,4 +145,4 @@ def test_a_report_shows_what_inner_results_hold() -> None:
     rows = sum(b[0] in (1, 2, 3) for b in ROWS["b"])
     assert (inner["rows"], inner["expired"], inner["window_rows"], inner["most_rows"]) == (rows, rows, 0, rows)
     assert list(section.streams) == ["a", "b", "c"]
-    assert f"(b d): an inner result, {rows} rows, 0 held, at most {rows} (" in str(tally.report())
+    assert f"(b d): a kept sub-join, {rows} rows made, 0 held, at most {rows} (" in str(tally.report())

@@ -384,7 +384,8 @@ class ExpressionReader:
             known = [*NAMES, *(function.name for function in self.functions.values())]
             self._refuse(
                 node,
-                f"there is no function {name!r}{nearest(name.lower(), known)}; register it: s.function({name!r}, ...)",
+                f"there is no function {name!r}{nearest(name.lower(), known)}; correct the name, or register "
+                f"a function with s.function({name!r}, ...)",
             )
         arguments = tuple(self.read(part) for part in node.expressions)
         if not arguments:

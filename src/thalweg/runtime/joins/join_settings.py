@@ -62,7 +62,7 @@ class JoinSettings(AdaptSettings):
         try:
             check_shape(shape, graph)
         except PlanError as error:
-            raise PlanError(f"plan={self.plan!r}: {error}; `explain()` shows which streams are connected") from None
+            raise PlanError(f"plan={self.plan!r}: {error}") from None
         return None if all(isinstance(part, str) for part in shape) else shape
 
     def options(self, max_bytes: int, *, in_buckets: bool = False, snapshots: bool = False) -> JoinOptions:

@@ -168,11 +168,11 @@ def _of_pandas(thing: object) -> bool:
 
 
 def _refuse(thing: object) -> NoReturn:
-    way = ": use pa.Table.from_pandas(df)" if _of_pandas(thing) else ""
+    library = type(thing).__module__.partition(".")[0]
+    way = {"pandas": ": use pa.Table.from_pandas(df)", "pyspark": ": use df.transform(keep)"}.get(library, "")
     if isinstance(thing, pa.Table):
         way = ": pass one table, not several; use pa.concat_tables"
     elif isinstance(thing, Mapping):
         way = ": use pa.table(columns)"
-    library = type(thing).__module__.partition(".")[0]
     whose = "" if library == "builtins" else f"{library}'s "
     raise PlanError(f"{TAKES}, not {whose}{type(thing).__name__}{way}")
