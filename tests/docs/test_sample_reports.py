@@ -21,7 +21,8 @@ FACTS = {
     "evaluations": rf"{NUMBER} evaluations; all predicates on all rows would be {NUMBER} \({NUMBER} % saved\)",
     "time": rf"{NUMBER} s in \d+ workers?: processing {NUMBER} %, profiling {NUMBER} %, re-optimizing {NUMBER} %",
     "compiling": rf"numba took another {DURATION} to compile or load functions at their first call",
-    "trials": rf"\d+ trials? on {NUMBER} rows? took {DURATION}, {DURATION} more than the order in force would have",
+    "trials": rf"\d+ trials? on {NUMBER} rows? took {DURATION}, (?:{DURATION}|no) more than the order in force "
+    r"would have",
     "other orders": r"workers use different orders: .*",
     "switches": r"\d+ switch(?:es)?(?:, the latest \d+)?:?",
     "standing": r"why the order is kept: .*",
