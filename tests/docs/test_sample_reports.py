@@ -40,7 +40,7 @@ PAPER = (
 SWITCH = rf"row {NUMBER} of worker \S+: {MOVE}: (?:{REASON}|{PAPER})"
 STANDING = (
     "nothing better found", "another worker chose this order, based on", "held back by the budget: a trial of",
-    "not enough seen yet",
+    "held back: measuring", "not enough seen yet",
 )  # fmt: skip
 
 
