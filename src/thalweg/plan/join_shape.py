@@ -21,6 +21,8 @@ from thalweg.formatting import listed
 from thalweg.plan.join_graph import JoinGraph
 
 Shape = str | tuple["Shape", ...]
+DEEPEST = 100
+"""The most joins within each other that a text may describe; far more than any useful plan has."""
 
 
 def streams_of(shape: Shape) -> tuple[str, ...]:
@@ -51,6 +53,8 @@ def of_text(text: str) -> Shape:
     for word in re.findall(r"[()]|[^\s(),]+", text):
         if word == "(":
             open_parts.append([])
+            if len(open_parts) > DEEPEST:
+                raise _not_a_plan(f"{text[:40]}...", f"more than {DEEPEST} parentheses are open")
         elif word != ")":
             open_parts[-1].append(word)
         elif len(open_parts) == 1:
