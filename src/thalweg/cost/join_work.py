@@ -1,0 +1,232 @@
+"""The CPU time that the plans of a join need: operations counted from rates and partners, times what each takes.
+
+Answers: nanoseconds of CPU per second of the streams, for a plan and for each of its joins.
+How: the operations that the loops of joins make (`kernels/probing.py`) are counted: rows stored and indexed, probes,
+index entries visited, combinations tried, results put together. Their costs were fitted to measured joins
+(`bench/plans`, development seeds) and are the same for all plans.
+Guarantee: none for a single plan; how well predicted and measured times agree is measured by `make bench-plans`. The
+costs are of one machine, but only their ratios decide which plan is the best.
+Cost: O(inputs squared) per join.
+
+A join of many inputs tries partners in the order in which most rows are dropped first, as an adaptive policy does. It
+looks for one partner in each window before it puts results together, so a row that is dropped costs little.
+
+>>> from thalweg.plan.join_graph import JoinGraph
+>>> graph = JoinGraph.of([("a", "k", "b", "k"), ("b", "m", "c", "m")])
+>>> numbers = JoinNumbers(graph, {"a": 20e3, "b": 3e3, "c": 300.0}, {"a": 2e5, "b": 3e4, "c": 3e3},
+...                       {("a", "b"): 1e-3, ("b", "c"): 0.01 / 3e3})
+>>> float(work_ns(("a", "b", "c"), numbers)) > 3 * float(work_ns((("b", "c"), "a"), numbers))
+True
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from thalweg.cost.join_numbers import JoinNumbers, Number, Part
+from thalweg.cost.memory import EXPIRED
+from thalweg.plan.join_shape import Shape, nodes_of, streams_of
+
+OPERATIONS = (
+    "calls", "arrivals", "values_stored", "indexed", "probes", "far_probes", "entries", "combinations",
+    "values_gathered", "results",
+)  # fmt: skip
+NEAR_ROWS = 2.0**13
+"""Indexes of up to this many rows are in the processor's caches; probes of larger ones wait for memory."""
+LEAST, MOST = 1e-300, 1.0 - 1e-12
+"""Bounds of shares that are divided by, or whose complement is."""
+
+
+@dataclass(frozen=True)
+class OperationCosts:
+    """What each operation takes, in nanoseconds."""
+
+    calls: float = 60_000.0
+    """Processing one batch in one join, apart from its rows."""
+    arrivals: float = 30.0
+    """A row that arrives at a join."""
+    values_stored: float = 3.0
+    """Storing one value of a row."""
+    indexed: float = 12.0
+    """Inserting a row into one index."""
+    probes: float = 15.0
+    """Looking up a key in an index."""
+    far_probes: float = 8.0
+    """For an index that is larger than the caches, in addition: per doubling of its size."""
+    entries: float = 5.0
+    """Visiting an entry of an index."""
+    combinations: float = 4.0
+    """Choosing one more row for a partial result."""
+    values_gathered: float = 4.0
+    """Copying one value into a result."""
+    results: float = 20.0
+    """Each row that a join makes."""
+
+
+COSTS = OperationCosts()
+
+
+def work_ns(shape: Shape, numbers: JoinNumbers, costs: OperationCosts = COSTS) -> Number:
+    """Return the CPU time of a plan, in nanoseconds per second."""
+    if isinstance(shape, str):
+        return 0.0
+    return sum(
+        in_ns(node_operations([frozenset(streams_of(part)) for part in node], numbers), costs)
+        for node in nodes_of(shape)
+    )
+
+
+def in_ns(operations: Mapping[str, Number], costs: OperationCosts = COSTS) -> Number:
+    """Return the time of operations, in nanoseconds."""
+    return sum(count * getattr(costs, name) for name, count in operations.items())
+
+
+def node_operations(parts: Sequence[Part], numbers: JoinNumbers) -> dict[str, Number]:
+    """Return the operations per second of one join of these inputs."""
+    whole = frozenset().union(*parts)
+    made, least = numbers.rate(whole), numbers.functions.minimum
+    total: dict[str, Number] = dict.fromkeys(OPERATIONS, 0.0)
+    total["values_gathered"], total["results"] = made * columns_of(whole, numbers), made
+    indexes = [1] * len(parts) if len(parts) == 2 else index_counts(parts, numbers)
+    for part, count in zip(parts, indexes, strict=True):
+        rate = numbers.rate(part)
+        total["calls"] = total["calls"] + least(numbers.batches_per_second, rate)
+        total["arrivals"] = total["arrivals"] + rate
+        total["values_stored"] = total["values_stored"] + rate * columns_of(part, numbers)
+        total["indexed"] = total["indexed"] + rate * count
+        if len(parts) == 2:
+            other = parts[1] if part == parts[0] else parts[0]
+            total["probes"] = total["probes"] + rate
+            total["far_probes"] = total["far_probes"] + rate * farness(other, numbers)
+            total["entries"] = total["entries"] + rate * numbers.partners(part, other) * _expired(other)
+        else:
+            for name, count_of in _multiway(part, parts, numbers).items():
+                total[name] = total[name] + rate * count_of
+    return total
+
+
+def columns_of(part: Part, numbers: JoinNumbers) -> int:
+    """Return the number of values in a row of a sub-join."""
+    return sum(numbers.columns.get(alias, 2) for alias in part)
+
+
+def index_counts(parts: Sequence[Part], numbers: JoinNumbers) -> list[int]:
+    """Return the number of indexes of each input of a join of many inputs: one per set of classes it shares with
+    another."""
+    classes = [numbers.classes(part) for part in parts]
+    return [
+        len({own & other for m, other in enumerate(classes) if m != n} - {0}) for n, own in enumerate(classes)
+    ]  # fmt: skip
+
+
+def _multiway(root: Part, parts: Sequence[Part], numbers: JoinNumbers) -> dict[str, Number]:
+    """Return the operations of one row that arrives at one input of a join of many inputs."""
+    parents = _tree(root, parts, numbers)
+    levels = _levels(root, parents, numbers)
+    order = _order(root, parents, levels, numbers)
+    probes, far, entries, combinations = (numbers.rates[next(iter(root))] * 0.0 for _ in range(4))
+    alive: Number = 1.0
+    for part in order:  # rows are dropped by the first window in which they have no partner
+        level = levels[part]
+        tried = alive * level.visited
+        probes, far, entries = probes + tried, far + tried * level.farness, entries + tried
+        alive = alive * level.found
+    is_star = len(order) > 1 and all(parents[part] == root for part in order)
+    chosen = alive
+    for part in order:
+        level = levels[part]
+        before, chosen = chosen, chosen * level.given_found
+        if is_star:  # partners are collected once per window
+            entries = entries + alive * level.given_found
+        elif parents[part] == root and part == order[0]:
+            entries = entries + chosen * _expired(part)
+        else:
+            probes, far = probes + before, far + before * level.farness
+            entries = entries + before * level.partners * _expired(part)
+        combinations = combinations + chosen
+    return {"probes": probes, "far_probes": far, "entries": entries, "combinations": combinations}
+
+
+class _Level(NamedTuple):
+    """One window that is probed, seen from one root."""
+
+    partners: Number
+    """Rows found by one row of the parent."""
+    found: Number
+    """The share of the root's rows that find a partner here, among those that the parent has not dropped."""
+    visited: Number
+    """Lookups until the first partner is found, or until there is none."""
+    given_found: Number
+    """Rows found by one row of the parent, if the root's row is not dropped."""
+    tried: Number
+    """The rows of this window on the path from the root, if there are any."""
+    farness: Number
+
+
+def _levels(root: Part, parents: Mapping[Part, Part], numbers: JoinNumbers) -> dict[Part, _Level]:
+    f = numbers.functions
+    levels: dict[Part, _Level] = {}
+    for part, parent in parents.items():  # a parent comes before its children
+        partners = numbers.partners(parent, part)
+        share = f.maximum(-f.expm1(-partners), LEAST)  # if partners are distributed at random
+        each = f.maximum(partners / share, 1.0)
+        far = farness(part, numbers)
+        if parent == root:
+            levels[part] = _Level(partners, share, 1.0, each, each, far)
+            continue
+        tried = levels[parent].tried
+        found = f.maximum(-f.expm1(tried * f.log1p(-f.minimum(share, MOST))), LEAST)
+        visited = f.minimum(found / share, tried)
+        levels[part] = _Level(partners, found, visited, partners / found, tried * each, far)
+    return levels
+
+
+def _tree(root: Part, parts: Sequence[Part], numbers: JoinNumbers) -> dict[Part, Part]:
+    """Return the parent of each input: the nearest one that shares a class with it, as in `JoinGraph.tree`."""
+    classes = {part: numbers.classes(part) for part in parts}
+    parents: dict[Part, Part] = {}
+    layer, left = [root], [part for part in parts if part != root]
+    while layer and left:
+        reached: dict[Part, Part] = {}
+        for part in left:
+            near = [above for above in layer if classes[above] & classes[part]]
+            if near:
+                reached[part] = max(near, key=lambda above: (classes[above] & classes[part]).bit_count())
+        parents.update(reached)
+        left = [part for part in left if part not in reached]
+        layer = list(reached)
+    return parents
+
+
+def _order(
+    root: Part, parents: Mapping[Part, Part], levels: Mapping[Part, _Level], numbers: JoinNumbers
+) -> list[Part]:
+    """Return the order of probes: among those whose parent was probed, the one that drops most per lookup first."""
+    mean = numbers.functions.mean
+    drops = {part: float(mean((1.0 - level.found) / level.visited)) for part, level in levels.items()}
+    order: list[Part] = []
+    left = sorted(parents, key=drops.__getitem__, reverse=True)
+    while left:
+        best = next(part for part in left if parents[part] == root or parents[part] in order)
+        order.append(best)
+        left.remove(best)
+    return order
+
+
+def stored_rows(part: Part, numbers: JoinNumbers) -> Number:
+    """Return the rows that the store of a sub-join holds, including rows that cannot have partners any more."""
+    return numbers.rows(part) * _expired(part)
+
+
+def _expired(part: Part) -> float:
+    """Return how many rows a store holds per row that can have partners."""
+    return 1.0 if len(part) == 1 else math.sqrt(EXPIRED)
+
+
+def farness(part: Part, numbers: JoinNumbers) -> Number:
+    """Return how many times larger than the caches the index of a sub-join is, as a logarithm."""
+    f = numbers.functions
+    return f.log2(f.maximum(stored_rows(part, numbers), NEAR_ROWS) / NEAR_ROWS)

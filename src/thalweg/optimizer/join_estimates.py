@@ -1,0 +1,191 @@
+"""What is known about a join, as estimates for the costs of its plans.
+
+Answers: for every stream its rate and the rows in its window, for every pair of neighbors the share of pairs of rows
+that join, each with its origin and uncertainty; and draws from them, which costs are computed for.
+
+A number that is declared without an interval is taken to be within a factor of `DECLARED` with a probability of 90 %,
+and an assumed one within a factor of `ASSUMED`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thalweg.cost.join_numbers import JoinNumbers, Number
+from thalweg.plan.estimate import Estimate
+from thalweg.plan.join_graph import JoinGraph
+from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.window import Length, length_of
+from thalweg.stats import DistinctValues, Knowledge, Partners, Rows, RowsPerSecond
+
+DECLARED, ASSUMED = 1.5, 10.0
+"""By how many times a number without an interval may be larger or smaller, with a probability of 90 %."""
+DRAWS = 32
+"""How many values are drawn from what is uncertain, besides the expected ones."""
+_DEVIATIONS = NormalDist().inv_cdf(0.95)
+Quantity = tuple[str, ...]
+"""The name of a number: ("rate", a), ("held", a) for a table, ("share", a, b)."""
+
+
+@dataclass(frozen=True)
+class JoinEstimates:
+    """The estimates of a join. A quantity that is missing is unknown."""
+
+    graph: JoinGraph
+    streams: tuple[str, ...]
+    quantities: Mapping[Quantity, Estimate]
+    seconds: Mapping[str, float]
+    """How long a row stays in the window of its stream: the window and the lateness. None for tables."""
+    columns: Mapping[str, int] = field(default_factory=dict)
+    widths: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """What is unknown, as text: streams without a rate, and pairs without partners."""
+        missing = [f"the rate of {a}" for a in self.streams if ("rate", a) not in self.quantities]
+        missing += [
+            f"the rows of {a}" for a in self.graph.aliases
+            if a not in self.streams and ("held", a) not in self.quantities
+        ]  # fmt: skip
+        return (*missing, *(f"the partners of {a} in {b}" for a, b in self._unknown_pairs()))
+
+    def _unknown_pairs(self) -> Iterator[tuple[str, str]]:
+        """Yield the pairs whose share is unknown and not implied by the equalities of other pairs."""
+        for members in self.graph.column_of:
+            joined = {alias: frozenset([alias]) for alias in members}
+            pairs = [(a, b) for a, b in neighbors(self.graph) if a in members and b in members]
+            for known in (True, False):
+                for a, b in pairs:
+                    if (("share", a, b) in self.quantities) is known and b not in joined[a]:
+                        if not known:
+                            yield a, b
+                        both = joined[a] | joined[b]
+                        joined.update(dict.fromkeys(both, both))
+
+    def numbers(self, values: Mapping[Quantity, Number], seconds: Number | None = None) -> JoinNumbers:
+        """Return the numbers for these values of the quantities. `seconds`: how long the streams have run, if windows
+        may not be full yet."""
+        rates: dict[str, Number] = {}
+        held: dict[str, Number] = {}
+        for alias in self.graph.aliases:
+            if alias in self.streams:
+                rates[alias] = values["rate", alias]
+                stay: Number = self.seconds[alias]
+                held[alias] = rates[alias] * (stay if seconds is None else np.minimum(stay, seconds))
+            else:
+                rates[alias], held[alias] = 0.0, values["held", alias]
+        shares = {pair: values["share", *pair] for pair in neighbors(self.graph) if ("share", *pair) in values}
+        return JoinNumbers(self.graph, rates, held, shares, self.columns, self.widths)
+
+    def expected(self) -> dict[Quantity, float]:
+        """Return the expected value of each quantity."""
+        return {quantity: _least(quantity, estimate.value) for quantity, estimate in self.quantities.items()}
+
+    def drawn(self, seed: int = 0) -> dict[Quantity, NDArray[np.float64]]:
+        """Return arrays of values of each quantity: the expected ones, and `DRAWS` drawn at random."""
+        rng = np.random.default_rng(seed)
+        drawn = {}
+        for quantity, estimate in self.quantities.items():
+            deviation = log_deviation(estimate)
+            factors = np.exp(deviation * rng.standard_normal(DRAWS) - deviation**2 / 2)
+            values = _least(quantity, estimate.value) * np.concatenate([[1.0], factors])
+            drawn[quantity] = np.minimum(values, 1.0) if quantity[0] == "share" else values
+        return drawn
+
+    def with_quantity(self, quantity: Quantity, estimate: Estimate) -> JoinEstimates:
+        """Return a copy in which one quantity is another."""
+        return replace(self, quantities={**self.quantities, quantity: estimate})
+
+
+def log_deviation(estimate: Estimate) -> float:
+    """Return the standard deviation of the logarithm of a quantity, which is assumed to be log-normal."""
+    if estimate.variance is None:
+        return math.log(ASSUMED if estimate.origin == "assumed" else DECLARED) / _DEVIATIONS
+    if not estimate.variance or estimate.value <= 0:
+        return 0.0
+    return math.sqrt(math.log1p(estimate.variance / estimate.value**2))
+
+
+def join_estimates(
+    plan: JoinPlan,
+    known: Knowledge,
+    *,
+    relations: Mapping[str, str] | None = None,
+    kept: Mapping[str, Estimate] | None = None,
+    columns: Mapping[str, int] | None = None,
+    widths: Mapping[str, float] | None = None,
+) -> JoinEstimates:
+    """Return the estimates of a join. `relations`: the name that each alias has in `known`; its own if it is missing.
+    `kept`: the share of rows that pass the filters of each source."""
+    graph, relations, kept = plan.graph, relations or {}, kept or {}
+    quantities: dict[Quantity, Estimate] = {}
+    seconds: dict[str, float] = {}
+    held: dict[str, Estimate] = {}
+    for alias in graph.aliases:
+        relation = relations.get(alias, alias)
+        share = kept.get(alias)
+        if alias in plan.times:
+            stay = in_seconds(plan.windows[alias]) + in_seconds(plan.lateness[alias]) if alias in plan.windows else None
+            rate = known.about(RowsPerSecond(relation))
+            if stay is None:
+                continue
+            seconds[alias] = stay
+            if rate is not None:
+                quantities["rate", alias] = rate if share is None else rate * share
+                held[alias] = quantities["rate", alias] * stay
+        else:
+            rows = known.about(Rows(relation))
+            if rows is not None:
+                held[alias] = quantities["held", alias] = rows if share is None else rows * share
+    for one, other in neighbors(graph):
+        estimate = _share(one, other, graph, held, known, relations)
+        if estimate is not None:
+            quantities["share", one, other] = estimate
+    return JoinEstimates(graph, plan.streams, quantities, seconds, columns or {}, widths or {})
+
+
+def neighbors(graph: JoinGraph) -> list[tuple[str, str]]:
+    """Return the pairs of streams that share a class, in the order of the graph."""
+    aliases = graph.aliases
+    return [(a, b) for n, a in enumerate(aliases) for b in aliases[n + 1 :] if graph.shared(a, b)]
+
+
+def in_seconds(length: Length) -> float:
+    """Return a length of time in seconds. A whole number is taken as it is: its unit is that of the times."""
+    return float(length) if isinstance(length, int) else length_of(length, "us") / 1e6
+
+
+def _share(
+    one: str, other: str, graph: JoinGraph, held: Mapping[str, Estimate], known: Knowledge, relations: Mapping[str, str]
+) -> Estimate | None:
+    """Return the share of pairs of rows of two sources that join: from partners in either direction, else from distinct
+    values, the least of several columns."""
+    found = []
+    for c in graph.shared(one, other):
+        ends = (one, graph.column_of[c][one]), (other, graph.column_of[c][other])
+        for of, among in (ends, ends[::-1]):
+            partners = known.about(Partners(of, among))
+            rows = held.get(among[0])
+            if partners is not None and rows is not None and rows.value > 0:
+                found.append((partners / rows).within(0, 1))
+    if found:
+        return min(found, key=log_deviation)
+    for c in graph.shared(one, other):
+        values = [
+            distinct for alias in (one, other)
+            if (distinct := known.about(DistinctValues(relations.get(alias, alias), graph.column_of[c][alias])))
+        ]  # fmt: skip
+        if values:
+            found.append(1 / max(values, key=lambda each: each.value))
+    return min(found, key=lambda each: each.value, default=None)
+
+
+def _least(quantity: Quantity, value: float) -> float:
+    """Return a value that costs can be computed from: nothing that arrives or is held is exactly 0."""
+    return max(value, 1e-12) if quantity[0] != "share" else min(max(value, 0.0), 1.0)

@@ -1,0 +1,158 @@
+"""What the plan of a join should be best at. `thalweg.objective` is this module.
+
+Without an objective, the plan that needs the least CPU time is chosen, among those whose memory is within `max_bytes`.
+
+>>> from thalweg import objective
+>>> objective.most_results(by="10 seconds")
+most_results(by='10 seconds')
+>>> objective.steady_rate()
+steady_rate()
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from thalweg.errors import PlanError, nearest
+from thalweg.plan.window import Length, check_length, length_of
+
+__all__ = ["Objective", "first_results", "least_memory", "most_results", "steady_rate"]
+
+Name = Literal["least_cpu", "most_results", "first_results", "steady_rate", "least_memory"]
+_WITHOUT_NUMBERS = ("steady_rate", "least_memory")
+
+
+@dataclass(frozen=True, repr=False)
+class Objective:
+    """What a plan should be best at; made by the functions of `thalweg.objective`."""
+
+    name: Name
+    by: Length | None = None
+    results: int | None = None
+
+    @property
+    def seconds(self) -> float:
+        """The time of `by`, in seconds."""
+        assert self.by is not None
+        return length_of(self.by, "us", "by") / 1e6 if not isinstance(self.by, int) else float(self.by)
+
+    def __repr__(self) -> str:
+        numbers = {"by": self.by, "results": self.results}
+        return f"{self.name}({', '.join(f'{n}={v!r}' for n, v in numbers.items() if v is not None)})"
+
+
+LEAST_CPU = Objective("least_cpu")
+
+
+def most_results(by: Length) -> Objective:
+    """Return the objective to have as many results as possible by a time after the start.
+
+    Parameters
+    ----------
+    by
+        The time: ``"10 seconds"``, a timedelta, or a whole number if the times of the streams are whole numbers.
+
+    Returns
+    -------
+    Objective
+
+    Raises
+    ------
+    PlanError
+        If the time is not above 0.
+
+    Examples
+    --------
+    >>> import thalweg as tw
+    >>> tw.objective.most_results(by="10 seconds")
+    most_results(by='10 seconds')
+    """
+    check_length(by, "by")
+    if (by if isinstance(by, int) else length_of(by, "us", "by")) <= 0:
+        raise PlanError(f"most_results(by={by!r}): the time must be above 0, such as '10 seconds'")
+    return Objective("most_results", by=by)
+
+
+def first_results(results: int) -> Objective:
+    """Return the objective to have the first results as soon as possible.
+
+    Parameters
+    ----------
+    results
+        How many results, 1 or more.
+
+    Returns
+    -------
+    Objective
+
+    Raises
+    ------
+    PlanError
+        If `results` is not a whole number of 1 or more.
+
+    Examples
+    --------
+    >>> import thalweg as tw
+    >>> tw.objective.first_results(1000)
+    first_results(results=1000)
+    """
+    if isinstance(results, bool) or not isinstance(results, int) or results < 1:
+        if not (isinstance(results, float) and results >= 1 and math.isfinite(results) and results == int(results)):
+            raise PlanError(f"first_results({results!r}): must be a whole number of results, 1 or more")
+    return Objective("first_results", results=int(results))
+
+
+def steady_rate() -> Objective:
+    """Return the objective to have as many results per second as possible once all windows are full.
+
+    Returns
+    -------
+    Objective
+
+    Examples
+    --------
+    >>> import thalweg as tw
+    >>> tw.objective.steady_rate()
+    steady_rate()
+    """
+    return Objective("steady_rate")
+
+
+def least_memory() -> Objective:
+    """Return the objective to need as little memory as possible.
+
+    Returns
+    -------
+    Objective
+
+    Examples
+    --------
+    >>> import thalweg as tw
+    >>> tw.objective.least_memory()
+    least_memory()
+    """
+    return Objective("least_memory")
+
+
+def objective_of(given: Any) -> Objective:
+    """Return the objective for the value of an argument `objective=`; None: the least CPU time."""
+    if given is None:
+        return LEAST_CPU
+    if isinstance(given, Objective):
+        return given
+    if isinstance(given, str):
+        if given in _WITHOUT_NUMBERS:
+            return Objective(given)  # type: ignore[arg-type]
+        if given in get_args(Name):
+            example = {"most_results": "by='10 seconds'", "first_results": "1000"}.get(given)
+            if example is not None:
+                raise PlanError(f"objective={given!r}: it needs a number; write tw.objective.{given}({example})")
+            return LEAST_CPU
+    names = (*_WITHOUT_NUMBERS, "most_results", "first_results")
+    close = nearest(given, names) if isinstance(given, str) else ""
+    raise PlanError(
+        f"objective={given!r}: must be one of tw.objective.most_results(by=...), .first_results(n), .steady_rate(), "
+        f".least_memory(), or the text 'steady_rate' or 'least_memory'{close}"
+    )
