@@ -36,7 +36,7 @@ from thalweg.kernels.stored_column import Numbers, StoredColumn, stored
 from thalweg.plan.join_graph import KeyClasses
 
 if TYPE_CHECKING:
-    from thalweg.kernels.window_chunks import Changes, Hashed, WindowChunks, WordsOf
+    from thalweg.kernels.window_chunks import Changes, Hashed, WindowChunks, WindowRows, WordsOf
 
 LEAST = 1024
 """The smallest capacity, in rows; a power of two, as every capacity."""
@@ -181,6 +181,29 @@ class WindowStore:
         """Return all rows in the store."""
         numbers = np.arange(self.low, self.high)
         return pa.RecordBatch.from_arrays([column.take(numbers) for column in self._columns], schema=self.schema)
+
+    def contents(self) -> WindowRows:
+        """Return all rows in the store with their keys, times and ends."""
+        from thalweg.kernels.probing import END, KEY, TIME
+        from thalweg.kernels.window_chunks import WindowRows
+
+        numbers = np.arange(self.low, self.high)
+        rings = {key: index.ring[numbers & index.mask] for key, index in self.indexes.items()}
+        any_ring = next(iter(rings.values()))
+        words = {key: np.ascontiguousarray(ring[:, KEY]) for key, ring in rings.items()}
+        times, ends = (np.ascontiguousarray(any_ring[:, word]) for word in (TIME, END))
+        return WindowRows(self.rows(), words, times, ends)
+
+    def take_over(self, rows: WindowRows, chunks: WindowChunks | None) -> None:
+        """Insert rows that another store had, which are in these chunks already."""
+        if rows.batch.num_rows:
+            self._insert(rows.batch, rows.keys, rows.times, rows.ends)
+        self._chunks = chunks
+
+    @property
+    def chunks(self) -> WindowChunks | None:
+        """The chunks in which the rows are saved; None without snapshots."""
+        return self._chunks
 
     def _resize(self, rows: int) -> None:
         from thalweg.kernels.probing import move

@@ -47,9 +47,19 @@ class StreamCounts:
     """Time spent on putting results together and on inserting."""
     compiling_ns: int = 0
     """Time spent on compiling and loading compiled loops; no other time includes it."""
+    batches: int = 0
+    first_time: int | None = None
+    """The smallest time of its rows, in ticks."""
+    last_time: int | None = None
     most_matches: int = 0
     hottest: str = ""
     """The keys of the row with the most results; empty with `redact`."""
+
+    def seen(self, times: Words) -> None:
+        """Add the times of rows, of which there must be at least one."""
+        first, last = int(times.min()), int(times.max())
+        self.first_time = first if self.first_time is None else min(first, self.first_time)
+        self.last_time = last if self.last_time is None else max(last, self.last_time)
 
     def counted_elsewhere(self) -> None:
         """Reset the counters of input rows. Several buckets get the same rows, but only one of them counts these; each
@@ -102,6 +112,7 @@ class JoinIntake:
         """Return the rows of a batch that have a time and are not late, with their times; None if no row has a time."""
         counts = self.counts[alias]
         counts.rows += batch.num_rows
+        counts.batches += 1
         batch = self.binding.plain(alias, batch)
         times, known = self.binding.times(alias, batch)
         if known is not None:
@@ -110,6 +121,7 @@ class JoinIntake:
             batch, times = only(batch, known), times[known]
         if not batch.num_rows:
             return None
+        counts.seen(times)
         bound = self.watermarks.bound
         latest, beyond = latest_of(times, bound)
         counts.ahead += beyond

@@ -23,7 +23,9 @@ from thalweg.kernels.compiling import WorkingClock, compiled_by
 from thalweg.kernels.multiway_join import JoinedRows, ResultCounts, ResultLimits, TooManyResults, put_together
 from thalweg.kernels.probe_chain import ProbeRows
 from thalweg.kernels.warm_up import warm_up
+from thalweg.kernels.window_chunks import WindowRows
 from thalweg.kernels.window_store import WindowStore
+from thalweg.plan.join_graph import KeyClasses
 from thalweg.plan.join_shape import Shape
 from thalweg.runtime.filters.filter_loop import LoopOptions, make_filter_loop
 from thalweg.runtime.joins.join_binding import JoinBinding
@@ -31,7 +33,7 @@ from thalweg.runtime.joins.join_intake import JoinIntake
 from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.joins.join_output import JoinOutput
 from thalweg.runtime.joins.join_pool import JoinPool
-from thalweg.runtime.joins.join_protocol import InnerResult, Probed, WindowedJoin
+from thalweg.runtime.joins.join_protocol import InnerResult, Probed, WindowedJoin, Words
 
 if TYPE_CHECKING:
     from thalweg.runtime.joins.tree_loop import TreeLoop
@@ -50,18 +52,21 @@ class JoinLoop:
         clock: Callable[[], int],
         rng: np.random.Generator,
         tables: Tables | None = None,
+        intake: JoinIntake | None = None,
     ) -> None:
-        """Create a loop. `tables` are not part of snapshots: pass them again when the loop is created again."""
+        """Create a loop. `tables` are not part of snapshots: pass them again when the loop is created again. `intake`:
+        that of the loop which this one replaces."""
         compiled = compiled_by(clock)
         warm_up()
         graph, streams = binding.plan.graph, binding.plan.streams
         self.binding = binding
         self.streams = streams
+        self.shape: Shape = graph.aliases
         self.clock = clock
         self.options = options
         self.limits = options.limits
         self._result_limits = ResultLimits(options.limits.max_matches, options.results)
-        self.intake = JoinIntake(binding)
+        self.intake = intake or JoinIntake(binding)
         self.watermarks = self.intake.watermarks
         self.counts = self.intake.counts
         self.stores = {
@@ -205,6 +210,19 @@ class JoinLoop:
 
         return self.output.of(column, results.latest, root)
 
+    def contents(self, alias: str) -> WindowRows:
+        """Return the rows of a window with the keys by which it is indexed."""
+        return self.stores[alias].contents()
+
+    def words(self, alias: str, key: KeyClasses, rows: Words) -> tuple[Words, Words, Words]:
+        """Return the keys, times and ends of some rows of a window, by their places in it."""
+        from thalweg.kernels.probing import END, KEY, TIME
+
+        store = self.stores[alias]
+        index = store.indexes[key]
+        ring = index.ring[(rows + store.low) & index.mask]
+        return ring[:, KEY], ring[:, TIME], ring[:, END]
+
     def sizes(self) -> Mapping[str, tuple[int, int]]:
         """Return the rows and bytes of each window."""
         return {alias: (len(store), store.nbytes) for alias, store in self.stores.items()}
@@ -248,17 +266,19 @@ class JoinLoop:
 @overload
 def make_join_loop(
     binding: JoinBinding, options: JoinOptions, *, rng: np.random.Generator, clock: Callable[[], int] | None = None,
-    tables: Tables | None = None,
+    tables: Tables | None = None, intake: JoinIntake | None = None,
 ) -> JoinLoop: ...  # fmt: skip
 @overload
 def make_join_loop(
     binding: JoinBinding, options: JoinOptions, *, rng: np.random.Generator, clock: Callable[[], int] | None = None,
     tables: Tables | None = None, shape: Shape, methods: Mapping[Shape, str] | str = "hash",
+    intake: JoinIntake | None = None,
 ) -> TreeLoop: ...  # fmt: skip
 @overload
 def make_join_loop(
     binding: JoinBinding, options: JoinOptions, *, rng: np.random.Generator, clock: Callable[[], int] | None = None,
     tables: Tables | None = None, shape: Shape | None, methods: Mapping[Shape, str] | str = "hash",
+    intake: JoinIntake | None = None,
 ) -> WindowedJoin: ...  # fmt: skip
 def make_join_loop(
     binding: JoinBinding,
@@ -269,13 +289,15 @@ def make_join_loop(
     tables: Tables | None = None,
     shape: Shape | None = None,
     methods: Mapping[Shape, str] | str = "hash",
+    intake: JoinIntake | None = None,
 ) -> WindowedJoin:
     """Return a new loop for a join. All runtimes create their loops here. Without a clock, the loop measures time of
     work, and compiling is counted separately. `shape`: the shape of a tree of binary joins, with the `methods` of
-    `TreeLoop`; None for a multiway join."""
+    `TreeLoop`; None for a multiway join. `intake`: that of a loop which this one replaces, with its counters and
+    watermarks."""
     clock = clock or WorkingClock()
     if shape is None:
-        return JoinLoop(binding, options, clock, rng, tables)
+        return JoinLoop(binding, options, clock, rng, tables, intake)
     from thalweg.runtime.joins.tree_loop import TreeLoop
 
-    return TreeLoop(binding, shape, methods, options, clock, tables, rng)
+    return TreeLoop(binding, shape, methods, options, clock, tables, rng, intake)

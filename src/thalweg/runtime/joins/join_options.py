@@ -29,6 +29,9 @@ class JoinLimits:
     """The memory that the windows and a tree's inner results may use together; None for no limit."""
     in_buckets: bool = False
     """Whether these are the windows of one bucket among others."""
+    inner: bool = True
+    """Whether kept sub-joins count too. They do not if the plan was not chosen by the user: then the plan is changed
+    when the memory is used up."""
 
     def too_many_matches(self, stream: str, keys: str) -> JoinLimitError:
         """Return the error for a row with too many matches. `keys`: the row's keys as text; empty with `redact`."""

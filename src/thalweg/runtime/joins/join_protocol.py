@@ -8,18 +8,24 @@ or of a tree of another shape.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from thalweg.kernels.window_chunks import Changes
+from thalweg.kernels.window_chunks import Changes, WindowChunks, WindowRows
+from thalweg.plan.join_graph import KeyClasses
+from thalweg.plan.join_shape import Shape
 from thalweg.runtime.filters.loop_ledger import Work
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_intake import JoinIntake, StreamCounts
 from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.watermark import Watermarks
+
+Words = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,15 @@ class JoinWindow(Protocol):
         """Load the chunks of a snapshot that this window has not seen. No results are produced."""
         ...
 
+    @property
+    def chunks(self) -> WindowChunks | None:
+        """The chunks in which the rows are saved; None without snapshots."""
+        ...
+
+    def take_over(self, rows: WindowRows, chunks: WindowChunks | None) -> None:
+        """Insert rows that another window had, which are in these chunks already. No results are produced."""
+        ...
+
 
 class WindowedJoin(Protocol):
     """The loop of a join, with the state that outlives batches."""
@@ -85,6 +100,16 @@ class WindowedJoin(Protocol):
     @property
     def options(self) -> JoinOptions:
         """The options the loop was created with."""
+        ...
+
+    @property
+    def clock(self) -> Callable[[], int]:
+        """The clock that measures the work, in nanoseconds."""
+        ...
+
+    @property
+    def shape(self) -> Shape:
+        """The plan: which sub-joins are kept."""
         ...
 
     @property
@@ -139,6 +164,14 @@ class WindowedJoin(Protocol):
 
     def forget(self, before: int) -> Mapping[str, int]:
         """Remove the same rows as `expire` without counting them. Return their number by stream."""
+        ...
+
+    def contents(self, alias: str) -> WindowRows:
+        """Return the rows of a window with the keys by which a multiway join indexes them."""
+        ...
+
+    def words(self, alias: str, key: KeyClasses, rows: Words) -> tuple[Words, Words, Words]:
+        """Return the keys, times and ends of some rows of a window, by their places in it."""
         ...
 
     def sizes(self) -> Mapping[str, tuple[int, int]]:

@@ -24,6 +24,7 @@ import pyarrow as pa
 from thalweg.kernels.compiling import WorkingClock, compiled_by
 from thalweg.kernels.window_chunks import WindowChunks, WindowRows
 from thalweg.kernels.window_store import WindowStore
+from thalweg.plan.join_graph import KeyClasses
 from thalweg.plan.join_shape import Shape, check_shape, streams_of, to_text
 from thalweg.runtime.filters.loop_ledger import Work
 from thalweg.runtime.joins.join_binding import JoinBinding
@@ -32,7 +33,7 @@ from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.joins.join_output import JoinOutput
 from thalweg.runtime.joins.join_protocol import InnerResult, Probed
 from thalweg.runtime.joins.multiway_node import MultiwayNode
-from thalweg.runtime.joins.tree_node import BinaryNode, JoinNode, PartialRows, Words, word_column
+from thalweg.runtime.joins.tree_node import BinaryNode, JoinNode, PartialRows, Words, key_of, word_column
 from thalweg.runtime.joins.tree_window import TreeWindow
 
 Tables = Mapping[str, pa.RecordBatch | pa.Table | WindowStore]
@@ -87,10 +88,11 @@ class TreeLoop:
         clock: Callable[[], int] | None = None,
         tables: Tables | None = None,
         rng: np.random.Generator | None = None,
+        intake: JoinIntake | None = None,
     ) -> None:
         """Create a loop. `methods`: `hash` or `loops`, for all joins of two inputs or by their shapes. `options`: the
         policy and the chain are those of joins of more inputs; elsewhere the shape determines the order. `tables`: the
-        rows of the plan's tables."""
+        rows of the plan's tables. `intake`: that of the loop which this one replaces."""
         check_shape(shape, binding.plan.graph)
         self.binding = binding
         self.streams = binding.plan.streams
@@ -99,7 +101,7 @@ class TreeLoop:
         self.limits = options.limits
         self.clock = clock or WorkingClock()
         self._rng = rng or np.random.default_rng(0)
-        self.intake = JoinIntake(binding)
+        self.intake = intake or JoinIntake(binding)
         self.watermarks = self.intake.watermarks
         self.counts = self.intake.counts
         self.nodes: list[JoinNode] = []
@@ -111,7 +113,7 @@ class TreeLoop:
         self.windows = {alias: self._window(alias) for alias in binding.plan.graph.aliases}
         self._inner = {node.name: _Inner(node.parent[0].stores[node.parent[1]]) for node in self.nodes if node.parent}
         self._limited = {alias: self.windows[alias].store for alias in self.streams}
-        self._limited |= {name: inner.store for name, inner in self._inner.items()}
+        self._limited |= {name: inner.store for name, inner in self._inner.items() if options.limits.inner}
         self._others = {a: tuple(b for b in binding.plan.graph.aliases if b != a) for a in self.streams}
         self._work = {alias: Work.none(len(self._others[alias])) for alias in self.streams}
         self._learned: Mapping[str, Any] = {}
@@ -193,6 +195,29 @@ class TreeLoop:
         return {
             node.inputs[side]: rows for node in self.nodes for side, rows in node.expire(before).items()
         }  # fmt: skip
+
+    def contents(self, alias: str) -> WindowRows:
+        """Return the rows of a window with the keys by which a multiway join indexes them."""
+        held, names = self.windows[alias].store.contents(), self.binding.stored[alias].names
+        batch = held.batch.select(range(len(names))).rename_columns(names)
+        keys = {key: self._key(alias, key, held.batch) for key in self.binding.key_sets[alias]}
+        return WindowRows(batch, keys, held.times, held.ends)
+
+    def words(self, alias: str, key: KeyClasses, rows: Words) -> tuple[Words, Words, Words]:
+        """Return the keys, times and ends of some rows of a window, by their places in it."""
+        from thalweg.kernels.probing import END, TIME
+
+        store = self.windows[alias].store
+        index = next(iter(store.indexes.values()))
+        numbers = rows + store.low
+        ring = index.ring[numbers & index.mask]
+        of_class = {c: store.schema.get_field_index(word_column(c)) for c in key}
+        words = key_of([store.take(n, numbers).to_numpy() for n in of_class.values()], self.binding.salt)
+        return words, ring[:, TIME], ring[:, END]
+
+    def _key(self, alias: str, key: KeyClasses, batch: pa.RecordBatch) -> Words:
+        names = batch.schema.names
+        return key_of([batch.column(names.index(word_column(c))).to_numpy() for c in key], self.binding.salt)
 
     def sizes(self) -> Mapping[str, tuple[int, int]]:
         """Return the rows and bytes of each window."""
@@ -336,7 +361,7 @@ class TreeLoop:
         if most is None or name not in self._limited:
             return
         if sum(store.nbytes for store in self._limited.values()) + part.batch.nbytes > most:
-            raise self.limits.too_much_memory(self._limited.items(), inner=bool(self._inner))
+            raise self.limits.too_much_memory(self._limited.items(), inner=len(self._limited) > len(self.streams))
 
     def _measure_inner(self) -> None:
         for inner in self._inner.values():

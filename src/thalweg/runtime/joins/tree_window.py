@@ -35,6 +35,17 @@ class TreeWindow:
         if self._chunks is not None:
             self._chunks.add(rows.batch, rows.keys, rows.times, rows.ends)
 
+    @property
+    def chunks(self) -> WindowChunks | None:
+        """The chunks in which the rows are saved; None without snapshots."""
+        return self._chunks
+
+    def take_over(self, rows: WindowRows, chunks: WindowChunks | None) -> None:
+        """Insert rows that another window had, which are in these chunks already."""
+        if rows.batch.num_rows:
+            self._take(rows)
+        self._chunks = chunks
+
     def expire(self, before: int) -> None:
         """Remove expired rows from the chunks."""
         if self._chunks is not None:

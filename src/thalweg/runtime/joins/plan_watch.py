@@ -1,0 +1,372 @@
+"""Watches a running join, and changes its plan when another one is expected to be worth the change.
+
+Answers: after each report of a join, whether it should keep other sub-joins from now on, and why.
+How: rates, window sizes and times of work are counted, the shares of pairs that join are sampled (`edge_sample`). Means
+are over past reports, each weighted e^(-a r) if it is r reports old. The plan with the least CPU time is searched
+(`search_plans`); the times of plans that have run are corrected by what they took.
+A plan is changed if that saves at least `GAIN` of the time, and if what it saves in as much time as the streams have run
+so far is more than what building its sub-joins costs.
+Guarantee: the results do not depend on the plan. Sampling and searching take at most `BUDGET` of the time of the join.
+If the kept sub-joins need more memory than the join may have, it continues without them.
+
+Reference: Kulkarni, Ravishankar: OM: A Tunable Framework for Optimizing Continuous Queries over Data Streams, section
+4.3 (estimates by decayed means).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+
+from thalweg.cost.join_bytes import plan_bytes
+from thalweg.cost.join_numbers import JoinNumbers
+from thalweg.cost.join_work import COSTS, columns_of, in_ns, node_operations, stored_rows, work_ns
+from thalweg.errors import JoinLimitError
+from thalweg.formatting import few_digits, percent
+from thalweg.optimizer.choose_plan import plan_text
+from thalweg.optimizer.join_estimates import neighbors
+from thalweg.optimizer.search_plans import cheapest_plan
+from thalweg.plan.join_graph import JoinGraph
+from thalweg.plan.join_shape import Shape, nodes_of, of_text, streams_of, to_text
+from thalweg.runtime.joins.edge_sample import sample_pair
+from thalweg.runtime.joins.join_protocol import WindowedJoin
+from thalweg.runtime.joins.rebuilt_join import rebuilt
+
+BUDGET = 0.01
+"""The share of a join's time that sampling and searching may take."""
+GAIN = 0.15
+"""The share of the time that another plan must save."""
+DECAY = 0.1
+"""The weight of a report that is r reports old is e^(-DECAY r)."""
+LEAST_ROWS = 2_000
+"""Rows that must have been joined before a plan is changed."""
+LEAST_JOINED = 5
+"""A share of pairs is known if at least so many of them joined, or..."""
+ENOUGH_PAIRS = 20_000_000
+"""...if so many pairs were tried."""
+SPARE = 0.8
+"""The share of the memory limit that a plan may be expected to need."""
+
+Pair = tuple[str, str]
+
+
+@dataclass(slots=True)
+class _Mean:
+    """A sum over reports with decaying weights, for a ratio of two counts."""
+
+    count: float = 0.0
+    of: float = 0.0
+
+    def add(self, count: float, of: float, decay: float) -> None:
+        """Add the counts of one report."""
+        self.count = self.count * decay + count
+        self.of = self.of * decay + of
+
+    @property
+    def ratio(self) -> float:
+        """The mean; 0 if nothing was counted."""
+        return self.count / self.of if self.of else 0.0
+
+
+@dataclass(slots=True)
+class _Done:
+    """What was done between two reports."""
+
+    rows: dict[str, int]
+    """The rows of each stream that were joined."""
+    batches: int = 0
+    work_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChange:
+    """A change of the plan, with its evidence."""
+
+    before: str
+    after: str
+    reason: str
+
+
+class PlanWatch:
+    """What was counted of one join, and the plan in force."""
+
+    def __init__(
+        self, graph: JoinGraph, stay: Mapping[str, int | None], max_bytes: float, *,
+        shape: Shape | None = None, declared: Mapping[Pair, float] | None = None, seed: int | None = 0,
+    ) -> None:  # fmt: skip
+        """Watch a join that begins with a plan. `stay`: how long a row stays in the window of its stream, in ticks;
+        None if that differs from row to row. `declared`: shares of pairs that join, until they are counted."""
+        self.graph = graph
+        self.shape: Shape = shape or graph.aliases
+        self._stay = stay
+        self._max_bytes = max_bytes
+        self._declared = dict(declared or {})
+        self._rng = np.random.default_rng(seed)
+        self._rows = {alias: _Mean() for alias in stay}
+        self._batches = _Mean()
+        self._pairs = {pair: _Mean() for pair in neighbors(graph)}
+        self._factors: dict[str, _Mean] = {}
+        """By plan, the time that it took over the time that was computed."""
+        self._made: dict[str, _Mean] = {}
+        """By kept sub-join, its rows over all combinations of rows of its windows."""
+        self._refused: set[str] = set()
+        """Plans that needed too much memory."""
+        self._begun: int | None = None
+        self._latest: int | None = None
+        self._elapsed = 0
+        self._all_rows = 0
+        self._spent_ns = self._work_ns = 0
+        self.change: PlanChange | None = None
+        """The change since the last report; None if there was none."""
+
+    def observe(self, loop: WindowedJoin, taken: Sequence[Mapping[str, Any]]) -> None:
+        """Count what a loop did since the last report, and choose the plan from now on: `shape`. `taken`: the counters
+        by stream, as they are reported."""
+        begun = perf_counter_ns()
+        self.change = None
+        done = self._count(loop, taken)
+        self._work_ns += done.work_ns
+        self._all_rows += sum(done.rows.values())
+        if any(done.rows.values()) and self._spent_ns <= BUDGET * self._work_ns:
+            self._sample(loop)
+            numbers = self._numbers(loop)
+            if numbers is not None:
+                self._correct(loop, numbers, done)
+                if self._all_rows >= LEAST_ROWS:
+                    self._choose(loop, numbers)
+            self._spent_ns += perf_counter_ns() - begun
+
+    def applied(self, loop: WindowedJoin) -> WindowedJoin:
+        """Return a loop of the plan that was chosen: the same one if it has not changed."""
+        if loop.shape == self.shape:
+            return loop
+        begun = perf_counter_ns()
+        try:
+            new = rebuilt(loop, self.shape, self._rng)
+        except JoinLimitError:
+            self._refuse(loop.shape)
+            return loop
+        finally:
+            self._spent_ns += perf_counter_ns() - begun
+        return self.within_limit(new)
+
+    def within_limit(self, loop: WindowedJoin) -> WindowedJoin:
+        """Return a loop that keeps nothing if the kept sub-joins need too much memory; otherwise the same one."""
+        if loop.nbytes <= self._max_bytes or all(isinstance(part, str) for part in loop.shape):
+            return loop
+        self._refuse(self.graph.aliases)
+        return rebuilt(loop, self.shape, self._rng)
+
+    def _refuse(self, instead: Shape) -> None:
+        before, self.shape = self.shape, instead
+        self._refused.add(plan_text(before))
+        reason = f"{plan_text(before)} needs more memory than max_bytes allows"
+        self.change = PlanChange(plan_text(before), plan_text(instead), reason)
+
+    def _count(self, loop: WindowedJoin, taken: Sequence[Mapping[str, Any]]) -> _Done:
+        """Add the counters of a report to the means."""
+        decay = math.exp(-DECAY)
+        streams = [one for one in taken if one["stream"] in self._stay]
+        done = _Done({one["stream"]: _came(one) for one in streams})
+        passed = self._advance(streams)
+        for one in streams:
+            self._rows[one["stream"]].add(done.rows[one["stream"]], passed, decay)
+            done.batches += one.get("batches", 0)
+            done.work_ns += one.get("total_ns", 0)
+        self._batches.add(done.batches, passed, decay)
+        made = {one["stream"]: one["rows"] for one in taken if one.get("inner")}
+        if all(residual.at_intake for residual in loop.binding.plan.residuals):
+            made[to_text(self.graph.aliases)] = sum(one.get("results", 0) for one in streams)
+        for name, rows in made.items():
+            tried = _combinations(streams_of(of_text(name)), done.rows, loop)
+            self._made.setdefault(name, _Mean()).add(rows, tried, decay)
+        return done
+
+    def _advance(self, streams: Sequence[Mapping[str, Any]]) -> int:
+        """Return by how much the latest time has advanced, in ticks."""
+        last = max((one["last_time"] for one in streams if one.get("last_time") is not None), default=None)
+        first = min((one["first_time"] for one in streams if one.get("first_time") is not None), default=None)
+        if last is None or first is None:
+            return 0
+        self._begun = first if self._begun is None else min(self._begun, first)
+        before = self._begun if self._latest is None else self._latest
+        self._latest = max(last, before)
+        self._elapsed = self._latest - self._begun
+        return self._latest - before
+
+    def _sample(self, loop: WindowedJoin) -> None:
+        """Sample pairs of rows, those first of which least is known."""
+        decay = math.exp(-DECAY)
+        begun = perf_counter_ns()
+        room = BUDGET * self._work_ns - self._spent_ns
+        for pair in sorted(self._pairs, key=lambda pair: self._pairs[pair].count):
+            if not all(len(loop.windows[alias]) for alias in pair):
+                continue
+            one, other = sorted(pair, key=lambda alias: -len(loop.windows[alias]))
+            found = sample_pair(loop, one, other, self._rng)
+            self._pairs[pair].add(found.joined, found.pairs, decay)
+            if perf_counter_ns() - begun > max(room, 0):
+                break
+
+    def share(self, pair: Pair) -> float | None:
+        """Return the share of pairs of rows that join; None if too little is known."""
+        mean = self._pairs[pair]
+        if mean.count >= LEAST_JOINED or mean.of >= ENOUGH_PAIRS:
+            return max(mean.count, 0.5) / mean.of
+        return self._declared.get(pair)
+
+    def _numbers(self, loop: WindowedJoin) -> JoinNumbers | None:
+        """Return the numbers for the next reports; None if too little is known."""
+        shares = {pair: share for pair in self._pairs if (share := self.share(pair)) is not None}
+        if any(pair not in shares for pair in _needed(self.graph, shares)) or not self._elapsed:
+            return None
+        rates: dict[str, Any] = {}
+        held: dict[str, Any] = {}
+        columns: dict[str, int] = {}
+        widths: dict[str, float] = {}
+        for alias in self.graph.aliases:
+            window = loop.windows[alias]
+            columns[alias] = len(loop.binding.stored[alias].names)
+            now = float(max(len(window), 1))
+            rates[alias], held[alias] = 0.0, now
+            if alias in self._stay:
+                rates[alias] = self._rows[alias].ratio
+                stay = self._stay[alias]
+                if stay is not None:  # windows that are filling will hold more, if the streams go on as long again
+                    held[alias] = max(now, min(rates[alias] * stay, now * 1.5))
+            widths[alias] = _width(loop, alias)
+        counted = {
+            frozenset(streams_of(of_text(name))): mean.ratio for name, mean in self._made.items() if mean.count >= 100
+        }
+        return JoinNumbers(self.graph, rates, held, shares, columns, widths, self._batches.ratio, counted)
+
+    def _correct(self, loop: WindowedJoin, numbers: JoinNumbers, done: _Done) -> None:
+        """Compare the time that the plan in force took with what is computed for the rows that came."""
+        held: dict[str, Any] = {alias: float(max(len(loop.windows[alias]), 1)) for alias in self.graph.aliases}
+        rates: dict[str, Any] = {alias: float(done.rows.get(alias, 0)) for alias in self.graph.aliases}
+        came = JoinNumbers(
+            self.graph, rates, held, numbers.shares, numbers.columns, numbers.widths, float(done.batches),
+            numbers.counted,
+        )  # fmt: skip
+        computed = float(work_ns(loop.shape, came))
+        if computed > 0 and done.work_ns > 0:
+            mean = self._factors.setdefault(plan_text(loop.shape), _Mean())
+            mean.add(done.work_ns, computed, math.exp(-DECAY))
+
+    def _factor(self, plan: str) -> float:
+        own = self._factors.get(plan)
+        if own is not None and own.of:
+            return own.ratio
+        now = self._factors.get(plan_text(self.shape))
+        return now.ratio if now is not None and now.of else 1.0
+
+    def _choose(self, loop: WindowedJoin, numbers: JoinNumbers) -> None:
+        current = plan_text(loop.shape)
+        now = float(work_ns(loop.shape, numbers)) * self._factor(current)
+        best, _ = cheapest_plan(self.graph, lambda parts: float(in_ns(node_operations(parts, numbers))))
+        plan = plan_text(best)
+        if plan == current or plan in self._refused or best == loop.shape:
+            return
+        then = float(work_ns(best, numbers)) * self._factor(plan)
+        size = float(plan_bytes(best, numbers))
+        if size > SPARE * self._max_bytes or then > (1.0 - GAIN) * now:
+            return
+        saved = (now - then) * self._elapsed
+        build = rebuild_ns(best, numbers) * self._factor(plan)
+        if saved <= build:
+            return
+        self.shape = best
+        rows = sum(mean.ratio for mean in self._rows.values())
+        reason = (
+            f"{plan} is expected to take {few_digits(then / rows)} ns per row instead of {few_digits(now / rows)}, "
+            f"{percent(1.0 - then / now)} less; building it pays after {few_digits(build / (now - then) * rows)} rows"
+        )
+        self.change = PlanChange(current, plan, reason)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return what was counted, as values for JSON."""
+        return {
+            "plan": plan_text(self.shape), "elapsed": self._elapsed, "rows": self._all_rows,
+            "begun": self._begun, "latest": self._latest, "spent_ns": self._spent_ns, "work_ns": self._work_ns,
+            "refused": sorted(self._refused),
+            "rates": {alias: [mean.count, mean.of] for alias, mean in self._rows.items()},
+            "batches": [self._batches.count, self._batches.of],
+            "pairs": [[*pair, mean.count, mean.of] for pair, mean in self._pairs.items()],
+            "factors": {plan: [mean.count, mean.of] for plan, mean in self._factors.items()},
+            "made": {name: [mean.count, mean.of] for name, mean in self._made.items()},
+        }  # fmt: skip
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Continue from what another watch of the same join has counted."""
+        if not snapshot:
+            return
+        plan = snapshot["plan"]
+        self.shape = self.graph.aliases if plan == "multiway" else of_text(plan)
+        self._elapsed, self._all_rows = snapshot["elapsed"], snapshot["rows"]
+        self._begun, self._latest = snapshot["begun"], snapshot["latest"]
+        self._spent_ns, self._work_ns = snapshot["spent_ns"], snapshot["work_ns"]
+        self._refused = set(snapshot["refused"])
+        self._rows |= {alias: _Mean(*mean) for alias, mean in snapshot["rates"].items() if alias in self._rows}
+        self._batches = _Mean(*snapshot["batches"])
+        self._pairs |= {(one, other): _Mean(count, of) for one, other, count, of in snapshot["pairs"]}
+        self._factors = {name: _Mean(*mean) for name, mean in snapshot["factors"].items()}
+        self._made = {name: _Mean(*mean) for name, mean in snapshot["made"].items()}
+
+
+def rebuild_ns(shape: Shape, numbers: JoinNumbers) -> float:
+    """Return the time that it takes to build the stores of a plan from the windows, in nanoseconds."""
+    total = 0.0
+    for node in () if isinstance(shape, str) else nodes_of(shape):
+        for part in node:
+            streams = frozenset(streams_of(part))
+            rows, values = float(stored_rows(streams, numbers)), columns_of(streams, numbers)
+            total += rows * (COSTS.arrivals + COSTS.indexed + values * COSTS.values_stored + COSTS.probes)
+            if len(streams) > 1:
+                total += rows * (COSTS.results + values * COSTS.values_gathered)
+    return total
+
+
+def _came(stream: Mapping[str, Any]) -> int:
+    """Return how many rows of a stream were joined."""
+    lost = sum(stream.get(name, 0) for name in ("late", "no_time", "no_key", "filtered"))
+    return int(stream.get("rows", 0)) - lost
+
+
+def _combinations(aliases: Sequence[str], came: Mapping[str, int], loop: WindowedJoin) -> float:
+    """Return how many combinations of rows were complete with one of the rows that came."""
+    held = {alias: float(len(loop.windows[alias])) for alias in aliases}
+    return sum(
+        came.get(alias, 0) * math.prod(held[other] for other in aliases if other != alias) for alias in aliases
+    )
+
+
+def _needed(graph: JoinGraph, known: Mapping[Pair, float]) -> list[Pair]:
+    """Return the pairs whose shares must be known: all but those that known ones of the same class imply."""
+    needed = []
+    for members in graph.column_of:
+        joined = {alias: frozenset([alias]) for alias in members}
+        pairs = [pair for pair in neighbors(graph) if all(alias in members for alias in pair)]
+        for one, other in sorted(pairs, key=lambda pair: pair not in known):
+            if other not in joined[one]:
+                needed.append((one, other))
+                both = joined[one] | joined[other]
+                joined.update(dict.fromkeys(both, both))
+    return needed
+
+
+def _width(loop: WindowedJoin, alias: str) -> float:
+    """Return the bytes per row of the columns of a window."""
+    total = 0.0
+    for field in loop.binding.stored[alias]:
+        try:
+            total += field.type.bit_width / 8
+        except ValueError:  # text and lists
+            total += 24.0
+    return total
+
+
