@@ -55,7 +55,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from numbers import Real
 from statistics import NormalDist
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from thalweg.errors import PlanError
 
@@ -172,8 +172,9 @@ class Estimate:
         >>> round(partners.value, 1), [round(end, 6) for end in partners.interval(0.9)]
         (37.5, [10.0, 90.0])
         """
-        for name, end in (("low", low), ("high", high)):
-            if isinstance(end, bool) or not isinstance(end, Real) or not 0 < end < math.inf:
+        ends: dict[str, Any] = {"low": low, "high": high}
+        for name, end in ends.items():
+            if isinstance(end, bool) or not isinstance(end, Real) or not 0 < float(end) < math.inf:
                 raise PlanError(f"{name}={end!r} must be a finite number above 0")
         low, high = float(low), float(high)
         if low > high:
