@@ -15,6 +15,8 @@ from thalweg.report.adaptive_base import AdaptiveBase
 from thalweg.report.join_explain import JoinLayout, explain_layout, explain_plan
 from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_settings import JoinSettings
+from thalweg.stats import NOTHING_KNOWN, Knowledge
+from thalweg.stats.declared_statistics import join_statistics
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,6 +38,7 @@ def join(
     max_bytes: int | None = None,
     buckets: int | None = None,
     plan: str | None = None,
+    statistics: Mapping[str, Any] | None = None,
     max_ahead: Length | None = "1 day",
     idle_after: Length | None = None,
     slice_rows: int | None = None,
@@ -91,6 +94,17 @@ def join(
         results of b and c, and rows of a look for partners in them. The results are the same. Keeping a small sub-join
         saves probes, keeping a large one costs memory (docs/joins.md, "Keeping sub-joins"). The plan can be another
         one when a Spark query restarts from its checkpoint.
+    statistics
+        What is known in advance about the streams, and about the partners that their rows find::
+
+            {"a": {"rows_per_second": 1000, "distinct": {"k": 50}}, "b": {"rows_per_second": {"low": 10, "high": 90}},
+             "partners": {"a.k = b.k": (30, 0.2)}}
+
+        A row of `a` finds 30 rows in the window of `b`, and a row of `b` finds 0.2 in the window of `a`; None is
+        unknown. A number may be a dict, the interval that contains it with a probability of 90 %, or an
+        :class:`thalweg.Estimate`. If times are whole numbers, a second is one unit of time. Tables have `rows` instead
+        of `rows_per_second`. :func:`thalweg.statistics_from` returns the statistics of an earlier run
+        (docs/plans.md, "Declaring statistics").
     max_ahead
         On Spark streams: a row whose time is further ahead of the clock than this is joined, but does not advance the
         watermark, so that one wrong row does not make all others late. None accepts any time. If `max_ahead` is one day
@@ -112,7 +126,7 @@ def join(
     Raises
     ------
     PlanError
-        If a condition or a setting is invalid.
+        If a condition, a setting or a statistic is invalid.
 
     Notes
     -----
@@ -146,7 +160,7 @@ def join(
         "buckets": buckets, "plan": plan, "max_ahead": max_ahead, "idle_after": idle_after, "slice_rows": slice_rows,
         "seed": seed, "events": events, "redact": redact,
     }  # fmt: skip
-    return Join(joined, current_arguments(given))
+    return Join(joined, current_arguments(given), join_statistics(statistics, joined))
 
 
 class Join(AdaptiveBase):
@@ -157,11 +171,12 @@ class Join(AdaptiveBase):
     ``j.tagged_over(...)`` and ``j.late_over(...)`` return late rows.
     """
 
-    def __init__(self, plan: JoinPlan, given: Mapping[str, Any]) -> None:
+    def __init__(self, plan: JoinPlan, given: Mapping[str, Any], statistics: Knowledge = NOTHING_KNOWN) -> None:
         self._tally = JoinTally()
         super().__init__(self._tally.add)
         self._plan = plan
         self._given = given
+        self._statistics = statistics
         # refuses invalid arguments; configuration is read when applied
         JoinSettings.resolve(given, environ={}).shape(plan.graph)
         self._was_attached = False
@@ -428,7 +443,7 @@ class Join(AdaptiveBase):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the same join with its own report: a copy in another process starts an empty one."""
-        return Join, (self._plan, self._given)
+        return Join, (self._plan, self._given, self._statistics)
 
     def __repr__(self) -> str:
         return f"tw.join({self._plan.on!r})"

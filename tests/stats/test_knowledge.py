@@ -118,3 +118,20 @@ knowledge = st.builds(Knowledge, st.dictionaries(st.sampled_from(QUESTIONS), est
 def test_merging_may_be_done_in_any_groups(a: Knowledge, b: Knowledge, c: Knowledge) -> None:
     assert a.merged(b).merged(c) == a.merged(b.merged(c))
     assert a.merged(a) == a == a.merged(Knowledge()) == Knowledge().merged(a)
+
+
+def test_pooling_updating_and_fading_ask_every_question() -> None:
+    old = Knowledge(
+        {RowsPerSecond("a"): Estimate(10, "counted", 1, low=0, as_of=0), Rows("a"): Estimate(3, "declared")}
+    )
+    fresh = Knowledge(
+        {RowsPerSecond("a"): Estimate(20, "declared", 1, low=0, as_of=60), A_TO_B: Estimate(7, "sampled")}
+    )
+    assert old.pooled(fresh).facts == {
+        RowsPerSecond("a"): Estimate(15, "declared", 0.5, low=0, as_of=0), Rows("a"): Estimate(3, "declared"),
+        A_TO_B: Estimate(7, "sampled"),
+    }  # fmt: skip
+    assert old.updated(fresh).facts == {**old.facts, **fresh.facts}
+    assert old.faded(60, lifetime=600).facts == {
+        RowsPerSecond("a"): Estimate(10, "counted", 1 + 101 * 0.1, low=0, as_of=60), Rows("a"): Estimate(3, "declared"),
+    }  # fmt: skip

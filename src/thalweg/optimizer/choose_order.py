@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from thalweg.optimizer.estimate_sources import Lookers, estimate_sources, lookers
+from thalweg.plan.estimate import ORIGINS
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_plan import join_graph
 from thalweg.plan.nodes import Join, WindowJoin, sources_of
@@ -41,7 +42,7 @@ def choose_order(plan: QueryPlan, known: Knowledge = NOTHING_KNOWN) -> QueryPlan
     else:
         looking = lookers(plan, JoinGraph.of([(*e.one, *e.other) for e in join.equalities]))
         order = tuple(sorted(sources, key=lambda alias: _expected_partners(alias, sources, looking)))
-        why = "fewest expected partners first, from declared statistics"
+        why = f"fewest expected partners first, from {_origins(sources)} statistics"
     return plan.with_join(with_order(join, order, why))
 
 
@@ -54,6 +55,13 @@ def with_order(join: Join, order: tuple[str, ...], why: str) -> Join:
     graph = join_graph(join)
     trees = {source.alias: graph.tree(source.alias) for source in sources_of(join) if source.relation.is_stream}
     return replace(join, probe_trees=tuple((root, tuple(tree.parents.items())) for root, tree in trees.items()))
+
+
+def _origins(sources: Mapping[str, SourceEstimates]) -> str:
+    """Return where the numbers of partners come from. Assumed shares of filters are not statistics."""
+    edges = [edge.partners for source in sources.values() for edge in source.partners]
+    found = {partners.origin for partners in edges if partners is not None and partners.origin != "assumed"}
+    return " and ".join(origin for origin in reversed(ORIGINS) if origin in found) or "declared"
 
 
 def _is_unknown(source: SourceEstimates) -> bool:

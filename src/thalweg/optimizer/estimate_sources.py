@@ -3,8 +3,8 @@
 Expected partners belong to a directed edge of the join. A row of a finds in b the rows of b's window that pass b's
 filters, divided by the number of distinct values of the column by which a probes: the share of one value, if values are
 evenly distributed. A row of c may probe by another column and find another number. If several columns must be equal,
-the one that leaves the fewest partners counts, as if the others were implied by it. A number that was counted for an
-edge is used unchanged.
+the one that leaves the fewest partners counts, as if the others were implied by it. A number that was counted or
+declared for an edge is used unchanged.
 
 An equality with a literal keeps one of the known distinct values. If nothing is known, the shares are those that
 Selinger et al. assume; a condition that they do not cover, such as a user function, keeps a third.
@@ -34,7 +34,7 @@ from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.plan_estimates import PartnersEstimate, SourceEstimates
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import Branch, QueryPlan
-from thalweg.stats import DistinctValues, Knowledge, Partners, Rows, RowsPerSecond, ShareKept
+from thalweg.stats import DistinctValues, Knowledge, Partners, Rows, RowsPerSecond, ShareKept, SourceKept
 
 EQUAL, RANGE, BETWEEN, MOST_OF_A_LIST = 1 / 10, 1 / 3, 1 / 4, 1 / 2
 UNKNOWN = 1 / 3
@@ -52,7 +52,7 @@ def estimate_sources(plan: QueryPlan, known: Knowledge) -> dict[str, SourceEstim
     found = {}
     for scan in plan.scans:
         relation = scan.source.relation.name
-        kept = share_kept_by_all(scan.conditions, known, relation) if scan.conditions else None
+        kept = _kept(scan, known)
         rows = _rows(scan, known)
         partners = []
         for other in dict.fromkeys(looking.get(scan.alias, {}).values()):
@@ -60,6 +60,14 @@ def estimate_sources(plan: QueryPlan, known: Knowledge) -> dict[str, SourceEstim
             partners.append(_partners(scan, other, graph, rows if kept is None or rows is None else rows * kept, known))
         found[scan.alias] = SourceEstimates(known.about(RowsPerSecond(relation)), rows, kept, tuple(partners))
     return found
+
+
+def _kept(scan: Branch, known: Knowledge) -> Estimate | None:
+    """Return the share of rows that the filters of a source keep, all together if it is known; None: it has none."""
+    whole = known.about(SourceKept(scan.alias))
+    if whole is not None and (scan.conditions or whole.value < 1):
+        return whole
+    return share_kept_by_all(scan.conditions, known, scan.source.relation.name) if scan.conditions else None
 
 
 def lookers(plan: QueryPlan, graph: JoinGraph | None) -> Lookers:
@@ -91,12 +99,14 @@ def _partners(scan: Branch, of: str, graph: JoinGraph, rows: Estimate | None, kn
         theirs, first = graph.column_of[number][of], graph.column_of[number][scan.alias]
         same = [column for alias, one, column in graph.within if (alias, one) == (scan.alias, first)]
         for key in (first, *same):
-            counted = known.about(Partners((of, theirs), (scan.alias, key)))
             column = _read_by(scan, key)
+            partners = known.about(Partners((of, theirs), (scan.alias, key)))
+            if partners is not None:
+                named.append(PartnersEstimate(of, column, None, partners))
+                continue
             values = None if column is None else known.about(DistinctValues(scan.source.relation.name, column))
-            if counted is None and rows is not None and values is not None:
-                counted = rows / values
-            named.append(PartnersEstimate(of, column, values, counted))
+            estimated = rows / values if rows is not None and values is not None else None
+            named.append(PartnersEstimate(of, column, values, estimated))
     best = [each for each in named if each.partners is not None] or [each for each in named if each.column is not None]
     if not best:
         return named[0]

@@ -18,6 +18,13 @@ A numerator that has a covariance with its denominator is the sum of a multiple 
 rest. A denominator is assumed to have one sign; if zero is between its bounds, the quotient has no mean, and its
 variance is unknown.
 
+Several estimates of one quantity are combined with `pooled`, and `faded` makes an old one weaker:
+
+- `pooled` weights two independent estimates by the inverse of their variances, which has the least variance of all
+  weighted means. A known variance wins over an unknown one, because nothing is known about the weight of the other.
+- `faded` lets the quantity drift since `as_of`, like a geometric random walk: after one lifetime its relative variance
+  has grown by 1, so that the value may be wrong by its own size. A fresh estimate then outweighs it.
+
 >>> kept = Estimate(0.2, "sampled", variance=0.0004, low=0, high=1)
 >>> rate = Estimate(1_000, "declared", low=0)
 >>> [round(end, 3) for end in kept.interval(0.9)]
@@ -28,6 +35,12 @@ variance is unknown.
 Estimate(value=200.0, origin='declared', variance=None, low=0.0, high=inf, as_of=None)
 >>> (rate * kept).interval(0.9)
 (0.0, inf)
+>>> rate = Estimate.between(50, 200)
+>>> round(rate.value, 1), [round(end, 6) for end in rate.interval(0.9)]
+(109.3, [50.0, 200.0])
+>>> old, fresh = Estimate(100, "counted", 25, low=0, as_of=0), Estimate(140, "counted", 100, low=0, as_of=300)
+>>> round(old.pooled(fresh).value), round(old.faded(now=300, lifetime=600).pooled(fresh).value)
+(108, 139)
 
 Reference: Goodman: On the Exact Variance of Products. Journal of the American Statistical Association 55 (1960),
 equation 2; Bohrnstedt, Goldberger: On the Exact Covariance of Products of Random Variables. The same journal 64 (1969),
@@ -42,7 +55,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from numbers import Real
 from statistics import NormalDist
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from thalweg.errors import PlanError
 
@@ -54,6 +67,13 @@ MOST = sys.float_info.max
 """The value of a result that is too large for a float."""
 ROUNDING = 1e-9
 """A covariance may exceed what the variances allow by this share, because all three are rounded."""
+DECLARED_LEVEL = 0.9
+"""The probability with which a quantity is within the interval that a user declares."""
+WIDEST = 10_000.0
+"""The most times that the upper end of a declared interval may exceed the lower one. Above about 50,000, the mean of
+the log-normal distribution would exceed its 95 % quantile, so that it would not be a usual value."""
+LIFETIME_S = 600.0
+"""The age at which the relative variance of an estimate has grown by 1, in seconds. It is not measured."""
 
 
 def weakest(origins: Iterable[Origin]) -> Origin:
@@ -118,6 +138,164 @@ class Estimate:
             raise PlanError(f"Estimate: variance={self.variance!r} must be at least 0, or None if it is unknown")
         if not self.low <= self.value <= self.high:
             raise PlanError(f"Estimate: value={self.value!r} must be between low={self.low!r} and high={self.high!r}")
+
+    @classmethod
+    def between(cls, low: float, high: float, origin: Origin = "declared", as_of: float | None = None) -> Estimate:
+        """Return the estimate of a quantity that is within an interval with a probability of 90 %.
+
+        The quantity is assumed to be log-normal: `low` and `high` are its quantiles of 5 % and 95 %, and it is at least
+        0. The value is its mean, which is above the geometric mean of the ends.
+
+        Parameters
+        ----------
+        low, high
+            The ends of the interval, above 0. If they are equal, the value is exact. `high` is at most 10,000 times
+            `low`.
+        origin
+            Where the interval comes from.
+        as_of
+            The time at which it was true, in seconds on the caller's clock; None: unknown.
+
+        Returns
+        -------
+        Estimate
+
+        Raises
+        ------
+        PlanError
+            If the ends are not such numbers.
+
+        Examples
+        --------
+        >>> from thalweg import Estimate
+        >>> partners = Estimate.between(10, 90)
+        >>> round(partners.value, 1), [round(end, 6) for end in partners.interval(0.9)]
+        (37.5, [10.0, 90.0])
+        """
+        ends: dict[str, Any] = {"low": low, "high": high}
+        for name, end in ends.items():
+            if isinstance(end, bool) or not isinstance(end, Real) or not 0 < float(end) < math.inf:
+                raise PlanError(f"{name}={end!r} must be a finite number above 0")
+        low, high = float(low), float(high)
+        if low > high:
+            raise PlanError(f"low={low!r} is above high={high!r}; swap them")
+        if high / low > WIDEST:
+            raise PlanError(
+                f"low={low!r} and high={high!r} are too far apart: high may be at most {WIDEST:,.0f} times low; give "
+                "a narrower interval, or leave the number out"
+            )
+        if low == high:
+            return cls(low, origin, 0.0, 0.0, as_of=as_of)
+        deviations = 2 * NormalDist().inv_cdf((1 + DECLARED_LEVEL) / 2)
+        square = ((math.log(high) - math.log(low)) / deviations) ** 2
+        mean = math.sqrt(low) * math.sqrt(high) * math.exp(square / 2)
+        variance = mean * mean * math.expm1(square)
+        return cls(min(mean, MOST), origin, variance if math.isfinite(variance) else None, 0.0, as_of=as_of)
+
+    def pooled(self, other: Estimate) -> Estimate:
+        """Return the estimate of a quantity from two independent estimates of it, weighted by inverse variance.
+
+        An exact value, or the only one with a known variance, is returned as it is. If both are exact but different, or
+        both variances are unknown, there is no weight: the one with the stronger origin is returned, of the same origin
+        the newer one, else `other`.
+
+        Parameters
+        ----------
+        other
+            Another estimate of the same quantity.
+
+        Returns
+        -------
+        Estimate
+            Its origin is the weaker of the two, its `as_of` the older one that is known, and its bounds are those of
+            both. Its variance is at most that of either.
+
+        Examples
+        --------
+        >>> from thalweg import Estimate
+        >>> both = Estimate(10, "sampled", variance=4).pooled(Estimate(15, "declared", variance=1))
+        >>> both.value, both.variance, both.origin
+        (14.0, 0.8, 'declared')
+        """
+        if self.variance is None or other.variance is None:
+            if (self.variance is None) != (other.variance is None):
+                return other if self.variance is None else self
+            return self if self.is_better_than(other) else other
+        if not self.variance and not other.variance:
+            return self if self.is_better_than(other) else other
+        if not self.variance or not other.variance:
+            return other if self.variance else self
+        weight = other.variance / (self.variance + other.variance)  # of this estimate
+        value = other.value + weight * (self.value - other.value)
+        low, high = max(self.low, other.low), min(self.high, other.high)
+        bounds = (low, high) if low <= high else (min(self.low, other.low), max(self.high, other.high))
+        known = [each.as_of for each in (self, other) if each.as_of is not None]
+        variance = min(self.variance * weight, self.variance, other.variance)  # rounded, it may be above
+        made = _result((self, other), value, variance, bounds)
+        return replace(made, as_of=min(known, default=None))  # so that it fades, even if one age is unknown
+
+    def faded(self, now: float, lifetime: float = LIFETIME_S) -> Estimate:
+        """Return the same estimate for a later time: its variance grows with its age.
+
+        The quantity is assumed to drift like a geometric random walk without a trend, whose relative variance grows by
+        1 in each `lifetime`. An estimate of unknown age or unknown variance is returned as it is.
+
+        Parameters
+        ----------
+        now
+            The time for which the estimate is wanted, in seconds on the clock of `as_of`. A time before `as_of` adds
+            no variance.
+        lifetime
+            The age at which the value may be wrong by its own size, in seconds.
+
+        Returns
+        -------
+        Estimate
+            Its `as_of` is `now`, unless it was newer.
+
+        Raises
+        ------
+        PlanError
+            If `lifetime` is not above 0.
+
+        Examples
+        --------
+        >>> from thalweg import Estimate
+        >>> Estimate(10, "counted", variance=0, low=0, as_of=100).faded(now=160, lifetime=600).variance
+        10.0
+        """
+        if not lifetime > 0:
+            raise PlanError(f"faded: lifetime={lifetime!r} must be a number of seconds above 0")
+        if self.as_of is None or self.variance is None or now <= self.as_of:
+            return self
+        grown = (now - self.as_of) / lifetime
+        variance = self.variance + (self.value * self.value + self.variance) * grown
+        if math.isfinite(self.low) and math.isfinite(self.high):  # no bounded quantity varies more
+            variance = min(variance, (self.value - self.low) * (self.high - self.value))
+        return replace(self, variance=variance if math.isfinite(variance) else None, as_of=now)
+
+    def is_better_than(self, other: Estimate) -> bool:
+        """Return whether this estimate is kept if only one of two can be: it has the stronger origin or, of the same
+        origin, it is newer. An unknown age counts as older than any other.
+
+        Parameters
+        ----------
+        other
+            Another estimate of the same quantity.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> from thalweg import Estimate
+        >>> Estimate(3, "counted").is_better_than(Estimate(5, "declared", as_of=100))
+        True
+        """
+        if self.origin != other.origin:
+            return ORIGINS.index(self.origin) < ORIGINS.index(other.origin)
+        return self.as_of is not None and (other.as_of is None or self.as_of > other.as_of)
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the interval that contains the quantity with a given probability. It also contains `value`.

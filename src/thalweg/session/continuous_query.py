@@ -69,7 +69,7 @@ class ContinuousQuery:
         self.name = origin.name
         self._functions, self._given, self._data, self._spark = functions, given, data, origin.spark
         self._plans = {plan.policy: plan}
-        self._running, self._known = origin.running, known
+        self._running, self._statistics = origin.running, known
         self._args = {key: repr(value) for key, value in origin.args.items()}
         self._parts = AdaptiveParts()
         self._events: deque[Record] = deque(maxlen=MOST_EVENTS)
@@ -95,7 +95,7 @@ class ContinuousQuery:
         if policy not in self._plans:
             engine = "local" if self._spark is None else "spark"
             aside = self._settings().sets_aside
-            self._plans[policy] = optimize(self._parsed, engine, policy, self._known, sets_aside=aside)
+            self._plans[policy] = optimize(self._parsed, engine, policy, self._statistics, sets_aside=aside)
         return self._plans[policy]
 
     def explain(self) -> Explanation:

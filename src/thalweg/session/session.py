@@ -25,7 +25,8 @@ from thalweg.plan.window import Length, length_of
 from thalweg.session.continuous_query import ContinuousQuery, QueryOrigin
 from thalweg.session.query_settings import QuerySettings
 from thalweg.session.running import Running
-from thalweg.stats import NOTHING_KNOWN, Knowledge
+from thalweg.stats import Knowledge
+from thalweg.stats.declared_statistics import plan_statistics, relation_statistics
 
 _registrations = count(1)
 """Numbers for registered relations and functions, over all sessions of this process."""
@@ -103,7 +104,8 @@ class Session:
         lateness
             How far the stream may be out of order. A watermark of the DataFrame takes precedence.
         statistics
-            What is known in advance, for the first plan: ``{"rows_per_second": 100, "distinct": {"sector": 12}}``.
+            What is known in advance, for the first plan: ``{"rows_per_second": 100, "distinct": {"sector": 12}}``. A
+            number may be an interval, as for :func:`thalweg.join`.
 
         Raises
         ------
@@ -135,7 +137,7 @@ class Session:
 
             own = watermark_us(data, found[0])
             late_us = late_us if own is None else own
-        declared = _declared(name, statistics, schema, "rows_per_second")
+        declared = relation_statistics(name, statistics, schema.names, is_stream=True)
         self._register(Relation(self._name(name), schema, found[0], late_us, next(_registrations)), data, declared)
 
     def table(self, name: str, data: Any, *, statistics: Mapping[str, Any] | None = None) -> None:
@@ -148,7 +150,8 @@ class Session:
         data
             On Spark, a finished DataFrame. In this process, an Arrow table, record batches or a reader.
         statistics
-            What is known in advance, for the first plan: ``{"rows": 100, "distinct": {"sector": 12}}``.
+            What is known in advance, for the first plan: ``{"rows": 100, "distinct": {"sector": 12}}``. A number may be
+            an interval, as for :func:`thalweg.join`.
 
         Raises
         ------
@@ -169,7 +172,7 @@ class Session:
             )
         if isinstance(data, Iterator):
             data = pa.Table.from_batches(list(data), schema)
-        declared = _declared(name, statistics, schema, "rows")
+        declared = relation_statistics(name, statistics, schema.names, is_stream=False)
         self._register(Relation(self._name(name), schema, registration=next(_registrations)), data, declared)
 
     def function(
@@ -267,6 +270,7 @@ class Session:
         max_matches: int | None = None,
         max_bytes: int | None = None,
         plan: str | None = None,
+        statistics: Mapping[str, Any] | None = None,
         max_ahead: Length | None = "1 day",
         idle_after: Length | None = None,
         on_error: str = "raise",
@@ -287,6 +291,9 @@ class Session:
             As for :func:`thalweg.filters`, for the functions and conditions of the query's filters.
         max_matches, max_bytes, plan, max_ahead, idle_after
             As for :func:`thalweg.join`.
+        statistics
+            What is known in advance about the sources of the query, by alias, and about the partners that their rows
+            find, as for :func:`thalweg.join`. It replaces what `s.stream` and `s.table` declare.
         on_error
             ``"raise"`` (default): a row on which a condition of WHERE or ON raises, and which no other condition drops,
             stops the query. ``"dead-letter"``: the row is left out of the results, and ``q.failed()`` returns it. An
@@ -301,13 +308,13 @@ class Session:
         SqlError
             If the text cannot be run; the error has the line and the column.
         PlanError
-            If a setting is invalid, or the Spark session cannot run the query.
+            If a setting or a statistic is invalid, or the Spark session cannot run the query.
 
         Notes
         -----
-        A setting that is not given, except `plan`, `max_ahead`, `idle_after` and `on_error`, is read from Spark's
-        configuration (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), and then has its
-        default. It is read each time the query is explained or run.
+        A setting that is not given, except `plan`, `statistics`, `max_ahead`, `idle_after` and `on_error`, is read from
+        Spark's configuration (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), and then has
+        its default. It is read each time the query is explained or run.
 
         Examples
         --------
@@ -337,6 +344,9 @@ class Session:
             )
             parsed = read_query(text, catalog, dict(args or {}))
             made = optimize(parsed, engine, settings.policy_name, known, sets_aside=settings.sets_aside)
+            if statistics is not None:  # checked against the equalities of the plan, which do not depend on them
+                known = known.updated(plan_statistics(statistics, made))
+                made = optimize(parsed, engine, settings.policy_name, known, sets_aside=settings.sets_aside)
         except RecursionError:
             raise PlanError(
                 "the query is nested too deeply, by hundreds of levels; write x IN (...) instead of many ORs"
@@ -462,37 +472,3 @@ class _OneTimeBatches(Iterable[pa.RecordBatch]):
             raise PlanError(f"{self._name} is an iterator and was already read; register it again, or register a table")
         self._read = True
         return chain(self._batches)
-
-
-def _declared(name: str, given: Mapping[str, Any] | None, schema: pa.Schema, size: str) -> Knowledge:
-    """Return what `statistics` declares. `size` is its key for the size of a stream or a table."""
-    if given is None:
-        return NOTHING_KNOWN
-    known = (size, "distinct")
-    if not isinstance(given, Mapping):
-        raise PlanError(f"{name!r}: statistics={given!r} must be a dict, such as {{{size!r}: 100}}")
-    for key, value in given.items():
-        if key not in known:
-            hint = nearest(str(key), known)
-            raise PlanError(
-                f"{name!r}: statistics has the unknown key {key!r}{hint}; it may have {' and '.join(known)}"
-            )
-        if key == "distinct" and not isinstance(value, Mapping):
-            raise PlanError(f"{name!r}: statistics distinct={value!r} must be a dict: {{'a column': 12}}")
-        numbers = value.values() if key == "distinct" else [value]
-        if any(isinstance(v, bool) or not isinstance(v, int | float) or not 0 < v < math.inf for v in numbers):
-            raise PlanError(f"{name!r}: statistics {key}={value!r} must be a number above 0")
-        if key == "distinct" and any(v < 1 for v in numbers):
-            raise PlanError(f"{name!r}: statistics distinct={value!r}: a column has at least one distinct value")
-    spelled = {column.lower(): column for column in schema.names}
-    distinct: dict[str, float] = {}
-    for column, values in given.get("distinct", {}).items():
-        found = column if column in schema.names else spelled.get(str(column).lower())
-        if found is not None:
-            distinct[found] = values
-        else:
-            hint = nearest(str(column), schema.names)
-            raise PlanError(
-                f"{name!r}: statistics name the unknown column {column!r}{hint}; there are {', '.join(schema.names)}"
-            )
-    return Knowledge.declared(name, given.get("rows_per_second"), given.get("rows"), distinct)

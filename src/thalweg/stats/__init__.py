@@ -3,6 +3,8 @@
 from thalweg.stats.call_cost import CallCost, UsualWait
 from thalweg.stats.knowledge import (
     NOTHING_KNOWN,
+    BatchTime,
+    BytesPerRow,
     CostUs,
     DistinctValues,
     Knowledge,
@@ -10,10 +12,11 @@ from thalweg.stats.knowledge import (
     Rows,
     RowsPerSecond,
     ShareKept,
+    SourceKept,
 )
 from thalweg.stats.profile_window import ProfileWindow
 
 __all__ = [
-    "NOTHING_KNOWN", "CallCost", "CostUs", "DistinctValues", "Knowledge", "Partners", "ProfileWindow", "Rows",
-    "RowsPerSecond", "ShareKept", "UsualWait",
+    "NOTHING_KNOWN", "BatchTime", "BytesPerRow", "CallCost", "CostUs", "DistinctValues", "Knowledge", "Partners",
+    "ProfileWindow", "Rows", "RowsPerSecond", "ShareKept", "SourceKept", "UsualWait",
 ]  # fmt: skip

@@ -4,7 +4,8 @@ Answers: `about(question)`. A question is one of the small records below.
 Guarantee: a Knowledge object never changes; `with_estimate` and `merged` return a new one. If two of them answer the
 same question, `merged` keeps the answer of the stronger origin, of the same origin the newer one, and of the same age
 that of its argument. An answer of unknown age counts as older than any other. The order in which several are merged
-therefore matters only for equally good answers.
+therefore matters only for equally good answers. `pooled` combines both answers instead, weighted by their variances,
+and `faded` lets old answers count for less: `known.faded(now).pooled(counted)` is what is known after a round.
 
 The partners of a join belong to a directed edge: the number of rows of b that one row of a finds has little to do with
 the number of rows of a that one row of b finds, nor with the rows of b that a row of another stream finds by another
@@ -22,9 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-from thalweg.plan.estimate import ORIGINS, Estimate
+from thalweg.plan.estimate import LIFETIME_S, Estimate
 from thalweg.plan.relation import UserFunction
 
 
@@ -55,7 +56,8 @@ class Partners:
     """The number of rows in the window of one source that one row of another finds, by columns that must be equal.
 
     Both are (alias, column): a window belongs to a source of a query, and one relation may be several of them. Rows
-    that filters of `among` drop are not in its window.
+    that filters of `among` drop are not in its window. A column is the first one of its source in the class of equal
+    columns. If several columns of the two must be equal, the least of their numbers counts.
     """
 
     of: tuple[str, str]
@@ -70,13 +72,36 @@ class ShareKept:
 
 
 @dataclass(frozen=True)
+class SourceKept:
+    """The share of the rows of one source of a query that its own filters keep, all of them together, by its alias."""
+
+    source: str
+
+
+@dataclass(frozen=True)
+class BytesPerRow:
+    """The memory of a row in the window of a source, with its part of the hash indexes, by the alias of the source."""
+
+    source: str
+
+
+@dataclass(frozen=True)
+class BatchTime:
+    """The time of a micro-batch in seconds: what it takes whatever its size is, and what each row adds."""
+
+    part: Literal["fixed", "per row"]
+
+
+@dataclass(frozen=True)
 class CostUs:
     """The cost of a predicate or a function per row, in microseconds, by its name."""
 
     predicate: str
 
 
-Question: TypeAlias = RowsPerSecond | Rows | DistinctValues | Partners | ShareKept | CostUs
+Question: TypeAlias = (
+    RowsPerSecond | Rows | DistinctValues | Partners | ShareKept | SourceKept | BytesPerRow | BatchTime | CostUs
+)
 
 
 @dataclass(frozen=True)
@@ -124,15 +149,26 @@ class Knowledge:
         facts = dict(self.facts)
         for question, estimate in other.facts.items():
             mine = facts.get(question)
-            if mine is None or not _is_better(mine, estimate):
+            if mine is None or not mine.is_better_than(estimate):
                 facts[question] = estimate
         return Knowledge(facts)
 
+    def updated(self, other: Knowledge) -> Knowledge:
+        """Return everything that either of the two knows. If both answer a question, the answer of `other` is kept,
+        whatever its origin."""
+        return Knowledge({**self.facts, **other.facts})
+
+    def pooled(self, other: Knowledge) -> Knowledge:
+        """Return everything that either of the two knows, which must be independent of each other. If both answer a
+        question, the answers are weighted by the inverse of their variances (`Estimate.pooled`)."""
+        facts = dict(self.facts)
+        for question, estimate in other.facts.items():
+            facts[question] = facts[question].pooled(estimate) if question in facts else estimate
+        return Knowledge(facts)
+
+    def faded(self, now: float, lifetime: float = LIFETIME_S) -> Knowledge:
+        """Return the same for a later time: variances grow with age (`Estimate.faded`). `now` is in seconds."""
+        return Knowledge({question: estimate.faded(now, lifetime) for question, estimate in self.facts.items()})
+
 
 NOTHING_KNOWN = Knowledge()
-
-
-def _is_better(one: Estimate, other: Estimate) -> bool:
-    if one.origin != other.origin:
-        return ORIGINS.index(one.origin) < ORIGINS.index(other.origin)
-    return one.as_of is not None and (other.as_of is None or one.as_of > other.as_of)
