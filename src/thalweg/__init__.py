@@ -24,7 +24,7 @@ from thalweg.errors import (
     WorkerDiedError,
     WrongAnswerError,
 )
-from thalweg.plan import Estimate, NativePredicate, Predicate, predicate
+from thalweg.plan import Estimate, NativePredicate, Predicate, objective, predicate
 from thalweg.report import Explanation, JoinReport, Report
 from thalweg.session import ContinuousQuery, Session, session
 
@@ -34,5 +34,5 @@ __all__ = [
     "CheckpointError", "ContinuousQuery", "Estimate", "Explanation", "ExpressionError", "FailedRowError", "Filters",
     "FunctionError", "Join", "JoinLimitError", "JoinReport", "NativePredicate", "PlanError", "Predicate",
     "PredicateError", "QueryError", "Report", "Session", "SqlError", "SumOverflowError", "ThalwegError",
-    "TimeLimitError", "WorkerDiedError", "WrongAnswerError", "filters", "join", "predicate", "session",
+    "TimeLimitError", "WorkerDiedError", "WrongAnswerError", "filters", "join", "objective", "predicate", "session",
 ]  # fmt: skip

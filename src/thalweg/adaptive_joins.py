@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.adapt import Chosen
 from thalweg.deprecated import current_arguments
+from thalweg.optimizer.first_plan import estimates_of_join
+from thalweg.optimizer.join_estimates import JoinEstimates
 from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.objective import Objective
 from thalweg.plan.window import Length, check_length
 from thalweg.report import Explanation, JoinReport, JoinTally
 from thalweg.report.adaptive_base import AdaptiveBase
@@ -38,6 +41,7 @@ def join(
     max_bytes: int | None = None,
     buckets: int | None = None,
     plan: str | None = None,
+    objective: Objective | str | None = None,
     statistics: Mapping[str, Any] | None = None,
     max_ahead: Length | None = "1 day",
     idle_after: Length | None = None,
@@ -157,7 +161,8 @@ def join(
             check_length(lengths, name)
     given = {
         "policy": policy, "budget": budget, "max_matches": max_matches, "max_bytes": max_bytes,
-        "buckets": buckets, "plan": plan, "max_ahead": max_ahead, "idle_after": idle_after, "slice_rows": slice_rows,
+        "buckets": buckets, "plan": plan, "objective": objective, "max_ahead": max_ahead, "idle_after": idle_after,
+        "slice_rows": slice_rows,
         "seed": seed, "events": events, "redact": redact,
     }  # fmt: skip
     return Join(joined, current_arguments(given), join_statistics(statistics, joined))
@@ -171,12 +176,18 @@ class Join(AdaptiveBase):
     ``j.tagged_over(...)`` and ``j.late_over(...)`` return late rows.
     """
 
-    def __init__(self, plan: JoinPlan, given: Mapping[str, Any], statistics: Knowledge = NOTHING_KNOWN) -> None:
+    def __init__(
+        self, plan: JoinPlan, given: Mapping[str, Any], statistics: Knowledge = NOTHING_KNOWN,
+        estimates: JoinEstimates | None = None,
+    ) -> None:  # fmt: skip
+        """Create a join. `estimates`: those of the query that the join belongs to; otherwise they follow from
+        `statistics`."""
         self._tally = JoinTally()
         super().__init__(self._tally.add)
         self._plan = plan
         self._given = given
         self._statistics = statistics
+        self._estimates = estimates or estimates_of_join(plan, statistics)
         # refuses invalid arguments; configuration is read when applied
         JoinSettings.resolve(given, environ={}).shape(plan.graph)
         self._was_attached = False
@@ -275,7 +286,7 @@ class Join(AdaptiveBase):
 
         settings = JoinSettings.in_force(self._given, _session_of(streams), look=not self._was_attached)
         self._was_attached = True
-        joined, fetch = attach(self._plan, settings, streams, self._sink(settings.events), wanted)
+        joined, fetch = attach(self._plan, settings, streams, self._sink(settings.events), wanted, self._estimates)
         self._await(fetch)
         return joined
 
@@ -420,7 +431,7 @@ class Join(AdaptiveBase):
 
         settings = JoinSettings.in_force(self._given)
         sink = self._sink(settings.events)
-        one = JoinPass(self._plan, settings, self._next_run(), sink, wanted, watermark, rounds)
+        one = JoinPass(self._plan, settings, self._next_run(), sink, wanted, watermark, rounds, self._estimates)
         return join_batches(one, streams)
 
     def report(self) -> JoinReport:
@@ -443,7 +454,7 @@ class Join(AdaptiveBase):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the same join with its own report: a copy in another process starts an empty one."""
-        return Join, (self._plan, self._given, self._statistics)
+        return Join, (self._plan, self._given, self._statistics, self._estimates)
 
     def __repr__(self) -> str:
         return f"tw.join({self._plan.on!r})"

@@ -62,4 +62,3 @@ def capacity(rows: Number) -> Number:
     [1024.0, 1024.0, 2048.0]
     """
     return np.exp2(np.ceil(np.log2(np.maximum(rows, LEAST_ROWS))))
-

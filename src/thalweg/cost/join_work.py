@@ -31,8 +31,8 @@ from thalweg.cost.memory import EXPIRED
 from thalweg.plan.join_shape import Shape, nodes_of, streams_of
 
 OPERATIONS = (
-    "calls", "arrivals", "values_stored", "indexed", "probes", "far_probes", "entries", "combinations",
-    "values_gathered", "results",
+    "calls", "kept_calls", "arrivals", "kept_arrivals", "values_stored", "indexed", "probes", "far_probes", "steps",
+    "far_steps", "entries", "combinations", "values_gathered", "results",
 )  # fmt: skip
 NEAR_ROWS = 2.0**13
 """Indexes of up to this many rows are in the processor's caches; probes of larger ones wait for memory."""
@@ -44,25 +44,33 @@ LEAST, MOST = 1e-300, 1.0 - 1e-12
 class OperationCosts:
     """What each operation takes, in nanoseconds."""
 
-    calls: float = 60_000.0
+    calls: float = 575_000.0
     """Processing one batch in one join, apart from its rows."""
-    arrivals: float = 30.0
+    kept_calls: float = 97_000.0
+    """In addition, if the plan keeps sub-joins."""
+    arrivals: float = 29.0
     """A row that arrives at a join."""
-    values_stored: float = 3.0
+    kept_arrivals: float = 23.0
+    """In addition, if the plan keeps sub-joins: rows carry their keys up the tree."""
+    values_stored: float = 4.5
     """Storing one value of a row."""
-    indexed: float = 12.0
+    indexed: float = 22.0
     """Inserting a row into one index."""
     probes: float = 15.0
     """Looking up a key in an index."""
-    far_probes: float = 8.0
+    far_probes: float = 8.1
     """For an index that is larger than the caches, in addition: per doubling of its size."""
-    entries: float = 5.0
+    steps: float = 44.0
+    """Looking up the key of a row that was just found, in the next window on a path: memory cannot be read ahead."""
+    far_steps: float = 8.3
+    """For an index that is larger than the caches, in addition: per doubling of its size."""
+    entries: float = 4.2
     """Visiting an entry of an index."""
-    combinations: float = 4.0
+    combinations: float = 3.1
     """Choosing one more row for a partial result."""
-    values_gathered: float = 4.0
+    values_gathered: float = 5.0
     """Copying one value into a result."""
-    results: float = 20.0
+    results: float = 26.0
     """Each row that a join makes."""
 
 
@@ -91,10 +99,16 @@ def node_operations(parts: Sequence[Part], numbers: JoinNumbers) -> dict[str, Nu
     total: dict[str, Number] = dict.fromkeys(OPERATIONS, 0.0)
     total["values_gathered"], total["results"] = made * columns_of(whole, numbers), made
     indexes = [1] * len(parts) if len(parts) == 2 else index_counts(parts, numbers)
+    streams = len(numbers.graph.aliases)
+    keeps = max(map(len, parts)) > 1 or len(whole) < streams
     for part, count in zip(parts, indexes, strict=True):
         rate = numbers.rate(part)
-        total["calls"] = total["calls"] + least(numbers.batches_per_second, rate)
+        calls = least(numbers.batches_per_second * (len(part) / streams), rate)
+        total["calls"] = total["calls"] + calls
         total["arrivals"] = total["arrivals"] + rate
+        if keeps:
+            total["kept_calls"] = total["kept_calls"] + calls
+            total["kept_arrivals"] = total["kept_arrivals"] + rate
         total["values_stored"] = total["values_stored"] + rate * columns_of(part, numbers)
         total["indexed"] = total["indexed"] + rate * count
         if len(parts) == 2:
@@ -126,28 +140,31 @@ def _multiway(root: Part, parts: Sequence[Part], numbers: JoinNumbers) -> dict[s
     """Return the operations of one row that arrives at one input of a join of many inputs."""
     parents = _tree(root, parts, numbers)
     levels = _levels(root, parents, numbers)
-    order = _order(root, parents, levels, numbers)
-    probes, far, entries, combinations = (numbers.rates[next(iter(root))] * 0.0 for _ in range(4))
+    order = _order(root, parts, parents, levels, numbers)
+    counts: dict[str, Number] = dict.fromkeys(("probes", "far_probes", "steps", "far_steps", "entries"), 0.0)
+
+    def look(times: Number, part: Part) -> None:
+        near, far = ("probes", "far_probes") if parents[part] == root else ("steps", "far_steps")
+        counts[near] = counts[near] + times
+        counts[far] = counts[far] + times * levels[part].farness
+
     alive: Number = 1.0
     for part in order:  # rows are dropped by the first window in which they have no partner
-        level = levels[part]
-        tried = alive * level.visited
-        probes, far, entries = probes + tried, far + tried * level.farness, entries + tried
-        alive = alive * level.found
+        look(alive * levels[part].visited, part)
+        alive = alive * levels[part].found
     is_star = len(order) > 1 and all(parents[part] == root for part in order)
-    chosen = alive
+    chosen, combinations, entries = alive, 0.0 * alive, 0.0 * alive
     for part in order:
         level = levels[part]
         before, chosen = chosen, chosen * level.given_found
         if is_star:  # partners are collected once per window
             entries = entries + alive * level.given_found
-        elif parents[part] == root and part == order[0]:
-            entries = entries + chosen * _expired(part)
         else:
-            probes, far = probes + before, far + before * level.farness
+            if part != order[0]:
+                look(before, part)
             entries = entries + before * level.partners * _expired(part)
         combinations = combinations + chosen
-    return {"probes": probes, "far_probes": far, "entries": entries, "combinations": combinations}
+    return counts | {"entries": entries, "combinations": combinations}
 
 
 class _Level(NamedTuple):
@@ -202,13 +219,14 @@ def _tree(root: Part, parts: Sequence[Part], numbers: JoinNumbers) -> dict[Part,
 
 
 def _order(
-    root: Part, parents: Mapping[Part, Part], levels: Mapping[Part, _Level], numbers: JoinNumbers
+    root: Part, parts: Sequence[Part], parents: Mapping[Part, Part], levels: Mapping[Part, _Level], numbers: JoinNumbers
 ) -> list[Part]:
-    """Return the order of probes: among those whose parent was probed, the one that drops most per lookup first."""
+    """Return the order of probes: among those whose parent was probed, the one that drops most per lookup first. Equal
+    ones stay in the order of the inputs."""
     mean = numbers.functions.mean
-    drops = {part: float(mean((1.0 - level.found) / level.visited)) for part, level in levels.items()}
+    drops = {part: round(float(mean((1.0 - level.found) / level.visited)), 2) for part, level in levels.items()}
     order: list[Part] = []
-    left = sorted(parents, key=drops.__getitem__, reverse=True)
+    left = sorted((part for part in parts if part != root), key=drops.__getitem__, reverse=True)
     while left:
         best = next(part for part in left if parents[part] == root or parents[part] in order)
         order.append(best)

@@ -2,13 +2,22 @@
 
 from thalweg.events.jsonl import JsonLines, from_json, to_json
 from thalweg.events.reading import Skipped, read
-from thalweg.events.records import JoinObserved, NativeObserved, Observed, Record, Switched, VerdictGiven
+from thalweg.events.records import (
+    JoinObserved,
+    NativeObserved,
+    Observed,
+    PlanObserved,
+    Record,
+    Switched,
+    VerdictGiven,
+)
 
 __all__ = [
     "JoinObserved",
     "JsonLines",
     "NativeObserved",
     "Observed",
+    "PlanObserved",
     "Record",
     "Skipped",
     "Switched",

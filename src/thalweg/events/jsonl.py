@@ -20,14 +20,22 @@ from typing import Any
 from thalweg.deprecated import current_name
 from thalweg.errors import ThalwegError
 from thalweg.events.record_check import wrong_with
-from thalweg.events.records import JoinObserved, NativeObserved, Observed, Record, Switched, VerdictGiven
+from thalweg.events.records import (
+    JoinObserved,
+    NativeObserved,
+    Observed,
+    PlanObserved,
+    Record,
+    Switched,
+    VerdictGiven,
+)
 
 BEGINS = '{"event": "'
 """The beginning of every record. It cannot occur in a text inside a record, because quotes are escaped there."""
 _IF_ANY = ("query", "start", "query_name", "tick_ns")
 """Fields that are left out if they are None."""
 _KINDS: dict[str, type[Any]] = {
-    kind.event: kind for kind in (Observed, VerdictGiven, Switched, NativeObserved, JoinObserved)
+    kind.event: kind for kind in (Observed, VerdictGiven, Switched, NativeObserved, JoinObserved, PlanObserved)
 }
 _REMEDY = "if another version of Thalweg wrote it, read it with that version; otherwise remove it from the file"
 

@@ -237,4 +237,39 @@ class JoinObserved:
     as `(a b)`. Its record has rows, expired rows and what is held of them; the rest is zero."""
 
 
-Record = JoinObserved | Observed | VerdictGiven | Switched | NativeObserved
+@dataclass(frozen=True, slots=True)
+class PlanObserved:
+    """The plan of a join in one worker between two of its reports: what was expected of it, and what was counted.
+
+    What was expected is None in the first reports, in which nothing is known yet."""
+
+    event: ClassVar[str] = "plan"
+
+    run: str
+    kind: str
+    batch: int | None
+    worker: str
+    policy: str
+    plan: str
+    """The plan in force, as `plan=` takes it."""
+    rows: int
+    """Rows of all streams that were joined."""
+    work_ns: int
+    results: int
+    held_rows: int
+    """Rows of all windows and kept sub-joins at the end."""
+    held_bytes: int
+    expected_ns: float | None = None
+    expected_results: float | None = None
+    expected_rows: float | None = None
+    """The expected number of held rows."""
+    expected_bytes: float | None = None
+    next_plan: str = ""
+    """The plan from now on, if it was changed at the end; empty if it was not."""
+    reason: str = ""
+    """Why the plan was changed, with the numbers that decided."""
+    query: str | None = None
+    start: str | None = None
+
+
+Record = JoinObserved | PlanObserved | Observed | VerdictGiven | Switched | NativeObserved

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,9 @@ ALL_PLANS = 5
 """With up to this many streams, all plans are compared."""
 SEARCHED_DRAWS = 8
 """With more streams, the number of draws for which the cheapest plan is searched."""
+CAUTION = 1.15
+"""A plan that keeps sub-joins must be better than keeping nothing by this factor: predictions are not exact, and keeping
+nothing needs the least memory."""
 TIES = 0.001
 """Scores that differ by a smaller share are equal; then the CPU time decides."""
 GRID = 64
@@ -122,6 +125,8 @@ class PlanChoice:
     """Whether no candidate is within the memory limit, so that the one with the least memory was chosen."""
     complete: bool = True
     """Whether all plans were compared."""
+    shares: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """The expected share of pairs of rows that join, by pair."""
 
     @property
     def chosen(self) -> Candidate:
@@ -151,7 +156,7 @@ def choose_plan(
     drawn = estimates.drawn(seed)
     steady = _PlanWork(estimates.numbers(drawn))
     shapes, complete = candidate_plans(estimates, drawn)
-    score = _scores(objective, estimates, drawn, workers, steady)
+    score = _Scores(objective, estimates, drawn, workers, steady)
     scores = {shape: score(shape) for shape in shapes}
     loads = {shape: steady.ns(shape) / 1e9 for shape in shapes}
     sizes = {shape: np.broadcast_to(plan_bytes(shape, steady.numbers), steady.shape) for shape in shapes}
@@ -161,13 +166,11 @@ def choose_plan(
     for shape in shapes:
         memory = Band.of(sizes[shape])
         regret = float(np.mean(_ratio(scores[shape], least)))
-        tie_break = float(np.mean(loads[shape] / least_load))
-        candidates.append(
-            (
-                Candidate(shape, Band.of(loads[shape]), memory, float(scores[shape][0]), regret, memory.high <= max_bytes),
-                (not memory.high <= max_bytes, round(regret / TIES) * TIES, tie_break),
-            )
-        )
+        load = float(np.mean(loads[shape] / least_load)) * (1.0 if plan_text(shape) == "multiway" else CAUTION)
+        rank = load if objective == LEAST_CPU else round(regret / TIES) * TIES
+        fits = memory.high <= max_bytes
+        candidate = Candidate(shape, Band.of(loads[shape]), memory, float(scores[shape][0]), regret, fits)
+        candidates.append((candidate, (not fits, rank, load)))
     over = not any(candidate.fits for candidate, _ in candidates)
     if over:
         candidates.sort(key=lambda each: each[0].memory.value)
@@ -178,7 +181,8 @@ def choose_plan(
     results = Band.of(np.broadcast_to(steady.numbers.rate(whole), steady.shape))
     origin = weakest(estimate.origin for estimate in estimates.quantities.values())
     tipping = None if over else _tipping(estimates, objective, ranked, workers)
-    return PlanChoice(objective, ranked, results, origin, tipping, over, complete)
+    shares = {(q[1], q[2]): value for q, value in estimates.expected().items() if q[0] == "share"}
+    return PlanChoice(objective, ranked, results, origin, tipping, over, complete, shares)
 
 
 def candidate_plans(estimates: JoinEstimates, drawn: Mapping[Quantity, Numbers]) -> tuple[list[Shape], bool]:
@@ -213,7 +217,7 @@ class _PlanWork:
         return total
 
 
-class _scores:
+class _Scores:
     """Scores of plans for an objective: one per draw, less is better."""
 
     def __init__(
@@ -287,7 +291,7 @@ def _tipping(
         values[quantity] = value * FACTORS
         if quantity[0] == "share":
             values[quantity] = np.minimum(values[quantity], 1.0)
-        score = _scores(objective, estimates, values, workers, _PlanWork(estimates.numbers(values)))
+        score = _Scores(objective, estimates, values, workers, _PlanWork(estimates.numbers(values)))
         own = score(chosen.shape)
         for rival in rivals:
             better = (score(rival.shape) < own * (1 - 10 * TIES)).nonzero()[0]

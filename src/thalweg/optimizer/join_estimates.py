@@ -30,7 +30,7 @@ DRAWS = 32
 """How many values are drawn from what is uncertain, besides the expected ones."""
 _DEVIATIONS = NormalDist().inv_cdf(0.95)
 Quantity = tuple[str, ...]
-"""The name of a number: ("rate", a), ("held", a) for a table, ("share", a, b)."""
+"""The name of a number: ("rate", a), ("held", a) for a table or a window of so many rows, ("share", a, b)."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ class JoinEstimates:
     streams: tuple[str, ...]
     quantities: Mapping[Quantity, Estimate]
     seconds: Mapping[str, float]
-    """How long a row stays in the window of its stream: the window and the lateness. None for tables."""
+    """How long a row stays in the window of its stream: the window and the lateness. Tables and windows of so many rows
+    are missing: the number of their rows is a quantity."""
     columns: Mapping[str, int] = field(default_factory=dict)
     widths: Mapping[str, float] = field(default_factory=dict)
 
@@ -51,7 +52,7 @@ class JoinEstimates:
         missing = [f"the rate of {a}" for a in self.streams if ("rate", a) not in self.quantities]
         missing += [
             f"the rows of {a}" for a in self.graph.aliases
-            if a not in self.streams and ("held", a) not in self.quantities
+            if a not in self.seconds and ("held", a) not in self.quantities
         ]  # fmt: skip
         return (*missing, *(f"the partners of {a} in {b}" for a, b in self._unknown_pairs()))
 
@@ -74,12 +75,12 @@ class JoinEstimates:
         rates: dict[str, Number] = {}
         held: dict[str, Number] = {}
         for alias in self.graph.aliases:
-            if alias in self.streams:
-                rates[alias] = values["rate", alias]
+            rates[alias] = values["rate", alias] if alias in self.streams else 0.0
+            if alias in self.seconds:
                 stay: Number = self.seconds[alias]
                 held[alias] = rates[alias] * (stay if seconds is None else np.minimum(stay, seconds))
             else:
-                rates[alias], held[alias] = 0.0, values["held", alias]
+                held[alias] = values["held", alias]
         shares = {pair: values["share", *pair] for pair in neighbors(self.graph) if ("share", *pair) in values}
         return JoinNumbers(self.graph, rates, held, shares, self.columns, self.widths)
 

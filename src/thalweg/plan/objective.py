@@ -11,7 +11,6 @@ steady_rate()
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -99,9 +98,8 @@ def first_results(results: int) -> Objective:
     first_results(results=1000)
     """
     if isinstance(results, bool) or not isinstance(results, int) or results < 1:
-        if not (isinstance(results, float) and results >= 1 and math.isfinite(results) and results == int(results)):
-            raise PlanError(f"first_results({results!r}): must be a whole number of results, 1 or more")
-    return Objective("first_results", results=int(results))
+        raise PlanError(f"first_results({results!r}): must be a whole number of results, 1 or more")
+    return Objective("first_results", results=results)
 
 
 def steady_rate() -> Objective:

@@ -40,6 +40,7 @@ FROM_OUTSIDE: dict[str, Callable[[str], Any]] = {
 IN_CODE_ALONE = {
     "buckets": "a checkpoint depends on it",
     "plan": "it names the streams of one join",
+    "objective": "it belongs to one join",
     "on_error": "it changes which rows a query returns",
     "max_ahead": "it can change which rows are late",
     "idle_after": "it can change which rows are late",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from thalweg.events import Record
+from thalweg.optimizer.first_plan import estimates_of_query
 from thalweg.plan import FilterPlan
 from thalweg.plan.join_plan import is_timeless, window_join_plan
 from thalweg.plan.nodes import Filter, WindowJoin
@@ -103,7 +104,8 @@ class LocalRun:
         part = LocalPart(JoinTally(), self.listener)
         self.parts.add(node.id, part)
         wanted = JoinRows.LATE if late else JoinRows.RESULTS
-        begun = JoinPass(plan, settings, *part.begin(settings), wanted, watermark, rounds, of_query=True)
+        estimates = estimates_of_query(plan, self.plan.estimates.sources)
+        begun = JoinPass(plan, settings, *part.begin(settings), wanted, watermark, rounds, estimates, of_query=True)
         return join_batches(begun, rows)
 
     def left_out(self, alias: str, rows: int) -> None:

@@ -17,6 +17,7 @@ from thalweg.errors import PlanError, nearest
 from thalweg.optimizer import optimize
 from thalweg.plan.join_plan import join_graph
 from thalweg.plan.nodes import WindowJoin
+from thalweg.plan.objective import Objective
 from thalweg.plan.relation import Catalog, Relation, UserFunction, never_answers
 from thalweg.plan.sql.analysis import read_query
 from thalweg.plan.sql.vocabulary import NAMES
@@ -270,6 +271,7 @@ class Session:
         max_matches: int | None = None,
         max_bytes: int | None = None,
         plan: str | None = None,
+        objective: Objective | str | None = None,
         statistics: Mapping[str, Any] | None = None,
         max_ahead: Length | None = "1 day",
         idle_after: Length | None = None,
@@ -329,7 +331,8 @@ class Session:
         given = current_arguments({
             "policy": policy, "redact": redact, "budget": budget, "seed": seed, "events": events,
             "time_limit": time_limit, "max_matches": max_matches, "max_bytes": max_bytes,
-            "plan": plan, "max_ahead": max_ahead, "idle_after": idle_after, "on_error": on_error,
+            "plan": plan, "objective": objective, "max_ahead": max_ahead, "idle_after": idle_after,
+            "on_error": on_error,
         })  # fmt: skip
         settings = QuerySettings.in_force(given, self._spark)
         if name is not None and (not isinstance(name, str) or not name.strip()):

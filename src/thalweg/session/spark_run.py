@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from thalweg.adaptive_filters import Filters
 from thalweg.adaptive_joins import Join
 from thalweg.events import Record
+from thalweg.optimizer.first_plan import estimates_of_query
 from thalweg.plan import FilterPlan
 from thalweg.plan.join_plan import window_join_plan
 from thalweg.plan.nodes import Filter, WindowJoin
@@ -81,7 +82,9 @@ class SparkRun:
 
     def join(self, node: WindowJoin, frames: Mapping[str, Any], *, late: bool = False) -> Any:
         """Apply the join of the plan as an adaptive join."""
-        made = Join(window_join_plan(node), {**self.settings.given_to_join(), "buckets": self.buckets})
+        plan = window_join_plan(node)
+        estimates = estimates_of_query(plan, self.plan.estimates.sources)
+        made = Join(plan, {**self.settings.given_to_join(), "buckets": self.buckets}, estimates=estimates)
         made.listeners.append(self.listener)
         self.parts.add(node.id, made)
         return made.late(**frames) if late else made(**frames)

@@ -23,10 +23,10 @@ from thalweg.runtime.joins.join_protocol import WindowedJoin
 Words = NDArray[np.int64]
 Rows = tuple[Words, Words, Words]
 """The keys, times and ends of rows."""
-PROBES = 1024
-"""How many rows look for partners."""
-SEARCHED = 32_768
-"""Among how many rows they look."""
+PROBES = 2_048
+"""How many rows look for partners at most."""
+SEARCHED = 16_384
+"""Among how many rows they look at most."""
 MOST_PAIRS = 2_000_000
 """The most pairs with equal keys whose times are compared; if there are more, fewer rows look for partners."""
 
@@ -48,29 +48,28 @@ class PairCount:
 def sample_pair(loop: WindowedJoin, one: str, other: str, rng: np.random.Generator) -> PairCount:
     """Count partners of sampled rows of one window in the other. Both windows must have rows."""
     key = loop.binding.plan.graph.shared(one, other)
-    sizes = len(loop.windows[one]), len(loop.windows[other])
-    few, many = (rng.integers(0, size, most) for size, most in zip(sizes, (PROBES, SEARCHED), strict=True))
-    if sizes[0] <= PROBES:
-        few = np.arange(sizes[0])
-    if sizes[1] <= SEARCHED:
-        many = np.arange(sizes[1])
-    return count_pairs(loop.words(one, key, few), loop.words(other, key, many))
+    rows = [_some(len(loop.windows[alias]), most, rng) for alias, most in ((one, PROBES), (other, SEARCHED))]
+    return count_pairs(loop.words(one, key, rows[0]), loop.words(other, key, rows[1]))
 
 
 def count_pairs(one: Rows, other: Rows) -> PairCount:
     """Count the pairs of rows that join: their keys are equal, and each is in the window of the other."""
-    keys, times, ends = one
-    order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    first, last = np.searchsorted(keys, other[0], "left"), np.searchsorted(keys, other[0], "right")
-    matches = last - first
+    order = np.argsort(one[0], kind="stable")
+    keys, times, ends = (words[order] for words in one)
+    first = np.searchsorted(keys, other[0])
+    theirs = (keys[np.minimum(first, len(keys) - 1)] == other[0]).nonzero()[0]
+    first = first[theirs]
+    matches = np.searchsorted(keys, other[0][theirs], "right") - first
     total = int(matches.sum())
     if total > MOST_PAIRS:
-        half = len(keys) // 2
-        return count_pairs((one[0][:half], times[:half], ends[:half]), other)
-    theirs = np.repeat(np.arange(len(other[0])), matches)
-    places = np.arange(total) - np.repeat(np.cumsum(matches) - matches, matches) + np.repeat(first, matches)
-    mine = order[places]
+        return count_pairs((one[0][::2], one[1][::2], one[2][::2]), other)
+    mine = np.arange(total) - np.repeat(np.cumsum(matches) - matches, matches) + np.repeat(first, matches)
+    theirs = np.repeat(theirs, matches)
     joined = np.maximum(times[mine], other[1][theirs]) <= np.minimum(ends[mine], other[2][theirs])
     found = np.unique(mine[joined])
     return PairCount(len(keys) * len(other[0]), int(np.count_nonzero(joined)), len(keys), len(found))
+
+
+def _some(rows: int, most: int, rng: np.random.Generator) -> Words:
+    """Return the places of rows in a window: all, or as many as there may be, at random."""
+    return np.arange(rows) if rows <= most else rng.integers(0, rows, most)

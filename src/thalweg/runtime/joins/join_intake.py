@@ -61,11 +61,6 @@ class StreamCounts:
         self.first_time = first if self.first_time is None else min(first, self.first_time)
         self.last_time = last if self.last_time is None else max(last, self.last_time)
 
-    def counted_elsewhere(self) -> None:
-        """Reset the counters of input rows. Several buckets get the same rows, but only one of them counts these; each
-        still counts its results."""
-        self.rows = self.late = self.filtered = self.ahead = self.no_time = self.no_key = 0
-
 
 @dataclass(frozen=True, slots=True)
 class SetAside:

@@ -7,11 +7,11 @@ of joins.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from thalweg.events import JoinObserved, Record
+from thalweg.events import JoinObserved, PlanObserved, Record
 from thalweg.runtime.filters.work_record import IF_ANY, RecordOrigin, compact, in_force, switches_of
 from thalweg.runtime.joins.join_intake import StreamCounts
 from thalweg.runtime.joins.join_protocol import WindowedJoin
@@ -19,23 +19,26 @@ from thalweg.runtime.watermark import END
 
 Extras = Mapping[str, Mapping[str, Any]]
 """Fields of `JoinObserved` by stream that the loop does not know, or that the runtime knows better."""
+Taken = list[dict[str, Any]]
+"""The counters of streams, tables and kept sub-joins, each with its name."""
+_INPUT = ("rows", "late", "filtered", "ahead", "no_time", "no_key")
+_TIMES = ("watermark", "first_time", "last_time")
+_NOT_RECORDED = ("batches", "first_time", "last_time")
 _LISTS = ("evaluated", "passed", "profiled", "evaluated_in_force", "passed_in_force")
 
 
 def records_of(
-    loop: WindowedJoin, record_origin: RecordOrigin, kind: str, extras: Extras | None = None
-) -> list[Record]:
-    """Return the event records of the work since the last call."""
-    return _records(_taken(loop, extras or {}), record_origin, kind, None)
+    taken: Taken, record_origin: RecordOrigin, kind: str, plan: Mapping[str, Any] | None = None
+) -> list[Record]:  # fmt: skip
+    """Return the event records of the work that `take_counters` returned. `plan`: what is known of the plan."""
+    return _records(taken, record_origin, kind, None, plan)
 
 
 def encode(
-    loop: WindowedJoin, *, worker: str, task: Mapping[str, Any] | None = None, extras: Extras | None = None
+    taken: Taken, *, worker: str, task: Mapping[str, Any] | None = None, plan: Mapping[str, Any] | None = None
 ) -> str:  # fmt: skip
-    """Return what the loop did since the last call, as compact JSON. `task` identifies the Spark task.
-
-    Zero and empty values are left out: a micro-batch has one text per bucket, and most counters are 0."""
-    return compact({**(task or {}), "worker": worker, "streams": _taken(loop, extras or {})})
+    """Return the work that `take_counters` returned as compact JSON. `task` identifies the Spark task."""
+    return compact({**(task or {}), "worker": worker, "streams": taken, **({"plan": plan} if plan else {})})
 
 
 def decode(
@@ -44,11 +47,14 @@ def decode(
     """Return the event records of one encoded piece of work."""
     record: dict[str, Any] = json.loads(text)
     record_origin = RecordOrigin.taken(record, run, policy, batch)
-    return _records(record["streams"], record_origin, kind, query_name)
+    return _records(record["streams"], record_origin, kind, query_name, record.get("plan"))
 
 
-def _taken(loop: WindowedJoin, extras: Extras) -> list[dict[str, Any]]:
-    """Return the counters by stream, and reset them."""
+def take_counters(loop: WindowedJoin, extras: Extras | None = None) -> Taken:
+    """Return what the loop did since the last call, by stream, and reset the counters.
+
+    Zero and empty values are left out: a micro-batch has one text per bucket, and most counters are 0."""
+    extras = extras or {}
     taken = []
     limit = loop.options.limits.max_matches
     for alias in loop.streams:
@@ -64,7 +70,8 @@ def _taken(loop: WindowedJoin, extras: Extras) -> list[dict[str, Any]]:
             "profiling_ns": work.profiling_ns, "reoptimizing_ns": work.reoptimizing_ns, "expired": counts.expired,
             "window_rows": len(window), "window_bytes": window.nbytes, "most_matches": counts.most_matches,
             "hottest": counts.hottest, "limit": limit, "watermark": _current(loop.watermarks.streams[alias]),
-            "tick_ns": loop.binding.tick_ns, **switches_of(work), **in_force(work),
+            "tick_ns": loop.binding.tick_ns, "batches": counts.batches, "first_time": counts.first_time,
+            "last_time": counts.last_time, **switches_of(work), **in_force(work),
             **{name: getattr(work, name) for name in IF_ANY}, "compiling_ns": work.compiling_ns + counts.compiling_ns,
             **extras.get(alias, {}),
         }  # fmt: skip
@@ -92,6 +99,15 @@ def _taken(loop: WindowedJoin, extras: Extras) -> list[dict[str, Any]]:
     return taken
 
 
+def counted_elsewhere(taken: Taken, streams: Iterable[str]) -> Taken:
+    """Return the counters without the input rows of some streams. Several buckets get the same rows, but only one of
+    them counts these; each still counts its results."""
+    return [
+        {name: value for name, value in one.items() if name not in _INPUT} if one["stream"] in streams else one
+        for one in taken
+    ]
+
+
 def _current(watermark: int | None) -> int | None:
     """Return the watermark; None also if the stream has ended."""
     return None if watermark is None or watermark >= END else watermark
@@ -100,7 +116,7 @@ def _current(watermark: int | None) -> int | None:
 def _is_some(name: str, value: Any) -> bool:
     if name in _LISTS:
         return any(value)
-    return value is not None if name == "watermark" else bool(value)  # a watermark of 0 is one
+    return value is not None if name in _TIMES else bool(value)  # a time of 0 is one
 
 
 _NOTHING: dict[str, Any] = {
@@ -110,9 +126,11 @@ _NOTHING: dict[str, Any] = {
 
 
 def _records(
-    streams: list[dict[str, Any]], record_origin: RecordOrigin, kind: str, query_name: str | None
+    streams: Taken, record_origin: RecordOrigin, kind: str, query_name: str | None, plan: Mapping[str, Any] | None
 ) -> list[Record]:
     records: list[Record] = []
+    if plan is not None:
+        records.append(PlanObserved(kind=kind, **plan, **record_origin.fields()))
     for stream in streams:
         record = dict(stream)
         names, omitted = tuple(record["others"]), record.pop("omitted", 0)
@@ -120,6 +138,8 @@ def _records(
         records += record_origin.switch_records(record.pop("switches", ()), names, record["stream"])
         record |= {name: tuple(record.get(name, none)) for name in _LISTS}
         record.setdefault("rows_in_force", 0)
+        for name in _NOT_RECORDED:
+            record.pop(name, None)
         record |= {"others": names, "order": tuple(names[k] for k in record["order"])}
         named = {"kind": kind, "omitted_switches": omitted, "query_name": query_name}
         records.append(JoinObserved(**{**_NOTHING, **record, **named, **record_origin.fields()}))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from thalweg.errors import PlanError
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_shape import Shape, check_shape, of_text
+from thalweg.plan.objective import Objective, objective_of
 from thalweg.plan.window import Length, length_of
 from thalweg.runtime.joins.join_options import MOST_MATCHES, JoinLimits, JoinOptions
 from thalweg.runtime.settings import AdaptSettings
@@ -31,6 +32,9 @@ class JoinSettings(AdaptSettings):
     plan: str | None = None
     """Which sub-joins are kept, such as "((b c) a)"; None or "multiway" for none. It never changes the result. If it
     keeps a large sub-join, the join needs much memory."""
+    objective: Objective | str | None = None
+    """What the plan should be best at, if `plan` does not set it; None for the least CPU time within `max_bytes`. It
+    never changes the result."""
     max_ahead: Length | None = "1 day"
     """On Spark streams, how far a time may be ahead of the clock and still move the watermark; None for any time. If it
     is too short, rows from clocks that are ahead do not move the watermark. If it is too long, one wrong row makes all
@@ -50,6 +54,7 @@ class JoinSettings(AdaptSettings):
             raise PlanError(f"plan={self.plan!r}: must be text, 'multiway' or one such as '((b c) a)'")
         if self.plan is not None and self.plan != MULTIWAY:
             of_text(self.plan)
+        objective_of(self.objective)
         for name, length in (("max_ahead", self.max_ahead), ("idle_after", self.idle_after)):
             if length is not None:
                 length_of(length, "us", name)
@@ -65,7 +70,10 @@ class JoinSettings(AdaptSettings):
             raise PlanError(f"plan={self.plan!r}: {error}") from None
         return None if all(isinstance(part, str) for part in shape) else shape
 
-    def options(self, max_bytes: int, *, in_buckets: bool = False, snapshots: bool = False) -> JoinOptions:
-        """Return the options for a loop of the join. `max_bytes`: the limit if these settings do not have one."""
-        limits = JoinLimits(self.max_matches, self.max_bytes or max_bytes, in_buckets)
+    def options(
+        self, max_bytes: int, *, in_buckets: bool = False, snapshots: bool = False, chosen: bool = False
+    ) -> JoinOptions:  # fmt: skip
+        """Return the options for a loop of the join. `max_bytes`: the limit if these settings do not have one.
+        `chosen`: whether the plan is not the user's, and is changed when kept sub-joins need too much memory."""
+        limits = JoinLimits(self.max_matches, self.max_bytes or max_bytes, in_buckets, inner=not chosen)
         return JoinOptions(self.policy, self.profile, self.slice_rows, limits, self.redact, snapshots)

@@ -27,7 +27,7 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -36,6 +36,7 @@ from thalweg.errors import CheckpointError
 from thalweg.formatting import exact_time_span
 from thalweg.runtime.joins.join_packing import one_batch
 from thalweg.runtime.joins.join_protocol import WindowedJoin
+from thalweg.runtime.joins.plan_watch import PlanWatch
 from thalweg.runtime.watermark import BEGINNING
 
 ANCESTORS = 64
@@ -89,6 +90,8 @@ class StateHeader:
     """The clock time of the last rows of each stream, in ms."""
     start: str | None = None
     """The start of the query that wrote the head. The clock continues while a query is stopped."""
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    """What was counted to choose the plan; empty if the plan is not watched."""
 
     @classmethod
     def begin(cls, query: str) -> StateHeader:
@@ -102,7 +105,7 @@ class StateHeader:
         return cls(
             stored["query"], stored["version"], tuple(stored["ancestors"]),
             {alias: tuple((low, end) for low, end in found) for alias, found in stored["chunks"].items()},
-            stored["marks"], stored["learned"], stored["active"], stored["start"],
+            stored["marks"], stored["learned"], stored["active"], stored["start"], stored.get("plan", {}),
         )  # fmt: skip
 
     def bytes(self) -> bytes:
@@ -120,29 +123,35 @@ class StateHeader:
         learned: Mapping[str, Any],
         active: Mapping[str, int] | None = None,
         start: str | None = None,
+        plan: Mapping[str, Any] | None = None,
     ) -> StateHeader:
         """Return the head after one more round."""
         ancestors = (*self.ancestors, self.version)[-ANCESTORS:]
         active = self.active if active is None else active
-        return StateHeader(self.query, _version(), ancestors, chunks, marks, learned, active, start)
+        return StateHeader(self.query, _version(), ancestors, chunks, marks, learned, active, start, plan or {})
 
 
 class KeptJoin:
     """A loop whose windows are saved in a store."""
 
-    def __init__(self, loop: WindowedJoin, head: StateHeader) -> None:
+    def __init__(self, loop: WindowedJoin, head: StateHeader, watch: PlanWatch | None = None) -> None:
         self.loop = loop
         self.head = head
+        self.watch = watch
         self._sizes: dict[str, dict[int, int]] = {alias: {} for alias in loop.streams}
         self.reloaded = dict.fromkeys(loop.streams, 0)
         """The number of chunks read from the store, by stream, since this was last taken."""
 
     @classmethod
-    def open(cls, store: ChunkStore, query: str, warm: KeptJoin | None, fresh: Callable[[], WindowedJoin]) -> KeptJoin:
-        """Return a join with the windows of the store. `query`: the description of the query they must belong to."""
+    def open(
+        cls, store: ChunkStore, query: str, warm: KeptJoin | None, fresh: Callable[[], WindowedJoin],
+        watched: Callable[[], PlanWatch | None] = lambda: None,
+    ) -> KeptJoin:  # fmt: skip
+        """Return a join with the windows of the store. `query`: the description of the query they must belong to.
+        `fresh` and `watched` make a new loop and the watch of its plan."""
         data = store.head()
         if data is None:
-            kept = cls(fresh(), StateHeader.begin(query))
+            kept = cls(fresh(), StateHeader.begin(query), watched())
             store.set_head(kept.head.bytes())
             return kept
         head = StateHeader.read(data)
@@ -155,9 +164,22 @@ class KeptJoin:
         if warm is not None and warm.head.version == head.version:
             return warm
         if warm is None or not head.knows(warm.head.version):
-            warm = cls(fresh(), StateHeader.begin(query))
+            warm = cls(fresh(), StateHeader.begin(query), watched())
+            if warm.watch is not None:
+                warm.watch.restore(head.plan)
+                warm.apply_plan()  # before there are rows that would be stored twice
         warm._catch_up(store, head)
         return warm
+
+    def apply_plan(self) -> None:
+        """Continue with the plan that was chosen, if it is another one."""
+        if self.watch is not None:
+            self.loop = self.watch.applied(self.loop)
+
+    def stay_within_limit(self) -> None:
+        """Continue without kept sub-joins if these need too much memory and the user has not asked for them."""
+        if self.watch is not None:
+            self.loop = self.watch.within_limit(self.loop)
 
     def _catch_up(self, store: ChunkStore, head: StateHeader) -> None:
         loop = self.loop
@@ -178,6 +200,10 @@ class KeptJoin:
         for alias in head.chunks:
             self._forget(alias, loop.windows[alias].changes().removed)
         loop.learn(head.learned)
+        if self.watch is not None:
+            self.watch.restore(head.plan)
+            self.apply_plan()
+            self.stay_within_limit()
 
     def keep(
         self, store: ChunkStore, active: Mapping[str, int] | None = None, start: str | None = None
@@ -195,7 +221,8 @@ class KeptJoin:
                 store.remove(alias, number)
             self._forget(alias, changes.removed)
             chunks[alias] = runs(sizes, window.next_chunk)
-        self.head = self.head.next(chunks, loop.watermarks.snapshot(), loop.learned(), active, start)
+        plan = None if self.watch is None else self.watch.snapshot()
+        self.head = self.head.next(chunks, loop.watermarks.snapshot(), loop.learned(), active, start, plan)
         store.set_head(self.head.bytes())
 
     def _forget(self, alias: str, numbers: tuple[int, ...]) -> None:

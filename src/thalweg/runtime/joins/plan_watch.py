@@ -4,8 +4,8 @@ Answers: after each report of a join, whether it should keep other sub-joins fro
 How: rates, window sizes and times of work are counted, the shares of pairs that join are sampled (`edge_sample`). Means
 are over past reports, each weighted e^(-a r) if it is r reports old. The plan with the least CPU time is searched
 (`search_plans`); the times of plans that have run are corrected by what they took.
-A plan is changed if that saves at least `GAIN` of the time, and if what it saves in as much time as the streams have run
-so far is more than what building its sub-joins costs.
+A plan is changed if that saves at least `GAIN` of the time, and if what it saves in as much time as the streams have
+run so far is more than what building its sub-joins costs.
 Guarantee: the results do not depend on the plan. Sampling and searching take at most `BUDGET` of the time of the join.
 If the kept sub-joins need more memory than the join may have, it continues without them.
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from time import perf_counter_ns
+from time import thread_time_ns
 from typing import Any
 
 import numpy as np
@@ -26,19 +26,25 @@ import numpy as np
 from thalweg.cost.join_bytes import plan_bytes
 from thalweg.cost.join_numbers import JoinNumbers
 from thalweg.cost.join_work import COSTS, columns_of, in_ns, node_operations, stored_rows, work_ns
-from thalweg.errors import JoinLimitError
-from thalweg.formatting import few_digits, percent
-from thalweg.optimizer.choose_plan import plan_text
-from thalweg.optimizer.join_estimates import neighbors
-from thalweg.optimizer.search_plans import cheapest_plan
+from thalweg.errors import JoinLimitError, warn_user
+from thalweg.formatting import byte_size, few_digits, listed, percent
+from thalweg.optimizer.choose_plan import PlanChoice, plan_text
+from thalweg.optimizer.first_plan import first_plan
+from thalweg.optimizer.join_estimates import JoinEstimates, neighbors
+from thalweg.optimizer.search_plans import MOST_STREAMS, cheapest_plan
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_shape import Shape, nodes_of, of_text, streams_of, to_text
+from thalweg.plan.objective import objective_of
 from thalweg.runtime.joins.edge_sample import sample_pair
+from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_protocol import WindowedJoin
+from thalweg.runtime.joins.join_settings import MULTIWAY, JoinSettings
 from thalweg.runtime.joins.rebuilt_join import rebuilt
 
 BUDGET = 0.01
 """The share of a join's time that sampling and searching may take."""
+LOAN_NS = 10_000_000
+"""What sampling and searching may take at the start, beyond the budget."""
 GAIN = 0.15
 """The share of the time that another plan must save."""
 DECAY = 0.1
@@ -49,6 +55,12 @@ LEAST_JOINED = 5
 """A share of pairs is known if at least so many of them joined, or..."""
 ENOUGH_PAIRS = 20_000_000
 """...if so many pairs were tried."""
+WELL_KNOWN = 200
+"""If so many pairs have joined, a share is known well enough..."""
+SELDOM = 10
+"""...for this many reports. Then it is sampled again, because it may have changed."""
+FEW = 0.3
+"""The share of rows with a partner up to which their number of partners follows from it."""
 SPARE = 0.8
 """The share of the memory limit that a plan may be expected to need."""
 
@@ -92,6 +104,50 @@ class PlanChange:
     reason: str
 
 
+def plan_watch(
+    binding: JoinBinding, settings: JoinSettings, choice: PlanChoice | None, max_bytes: int
+) -> PlanWatch | None:
+    """Return the watch of a join; None if its plan never changes: the user has set it, the policy is static, or there
+    is only one plan. `choice`: the plan that was chosen before the start. `max_bytes`: the limit if the settings do not
+    have one."""
+    graph = binding.plan.graph
+    if settings.plan is not None or settings.policy_name == "static" or not 3 <= len(graph.aliases) <= MOST_STREAMS:
+        return None
+    stay = {
+        alias: binding.windows[alias] + binding.lateness[alias] if alias in binding.windows else None
+        for alias in binding.plan.streams
+    }
+    limit = settings.max_bytes or max_bytes
+    shape = first_shape(settings, graph, choice)
+    declared = None if choice is None else choice.shares
+    return PlanWatch(graph, stay, limit, shape=shape, declared=declared, seed=settings.seed)
+
+
+def chosen_before_start(
+    settings: JoinSettings, estimates: JoinEstimates | None, max_bytes: int, workers: int = 1
+) -> PlanChoice | None:  # fmt: skip
+    """Return the plan that is chosen from what is known before the start; None if the user has set it, or too little is
+    known. `max_bytes`: the limit of one worker."""
+    if settings.plan is not None or estimates is None:
+        return None
+    objective = objective_of(settings.objective)
+    choice = first_plan(estimates, objective, max_bytes=max_bytes * workers, workers=workers).choice
+    if choice is not None and choice.over_memory:
+        warn_user(
+            f"every plan of the join of {listed(estimates.graph.aliases)} is expected to need more than "
+            f"{byte_size(max_bytes * workers)}, so the one with the least memory is used: {choice.chosen.plan}, up to "
+            f"{byte_size(int(choice.chosen.memory.high))}; make windows shorter or raise max_bytes="
+        )
+    return choice
+
+
+def first_shape(settings: JoinSettings, graph: JoinGraph, choice: PlanChoice | None) -> Shape | None:
+    """Return the plan that a join begins with: the user's, or else the one that was chosen. None: nothing is kept."""
+    if settings.plan is not None or choice is None:
+        return settings.shape(graph)
+    return None if choice.chosen.plan == MULTIWAY else choice.chosen.shape
+
+
 class PlanWatch:
     """What was counted of one join, and the plan in force."""
 
@@ -121,38 +177,75 @@ class PlanWatch:
         self._elapsed = 0
         self._all_rows = 0
         self._spent_ns = self._work_ns = 0
+        self._reports = 0
+        self._sampled: dict[Pair, int] = {}
+        """The report at which each pair was last sampled."""
+        self._held: dict[str, int] = {}
+        """The rows of each window at the last report."""
+        self._per_report = {alias: _Mean() for alias in stay}
+        self._batches_per_report = _Mean()
+        self._forecast: dict[str, float] = {}
         self.change: PlanChange | None = None
-        """The change since the last report; None if there was none."""
+        """The change that the next report will contain; None if there was none."""
 
-    def observe(self, loop: WindowedJoin, taken: Sequence[Mapping[str, Any]]) -> None:
-        """Count what a loop did since the last report, and choose the plan from now on: `shape`. `taken`: the counters
-        by stream, as they are reported."""
-        begun = perf_counter_ns()
-        self.change = None
+    def observe(self, loop: WindowedJoin, taken: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Count what a loop did since the last report, and choose the plan from now on: `shape`. Return the fields of a
+        `PlanObserved`. `taken`: the counters by stream, as they are reported."""
+        begun = thread_time_ns()
+        forecast, self._forecast = self._forecast, {}
         done = self._count(loop, taken)
+        record = {
+            "plan": plan_text(loop.shape), "rows": sum(done.rows.values()), "work_ns": done.work_ns,
+            "results": sum(one.get("results", 0) for one in taken),
+            "held_rows": sum(one.get("window_rows", 0) for one in taken), "held_bytes": loop.nbytes, **forecast,
+        }  # fmt: skip
         self._work_ns += done.work_ns
         self._all_rows += sum(done.rows.values())
-        if any(done.rows.values()) and self._spent_ns <= BUDGET * self._work_ns:
+        can_pay = self._spent_ns <= LOAN_NS + BUDGET * self._work_ns
+        if any(done.rows.values()) and self._all_rows >= LEAST_ROWS and can_pay:
             self._sample(loop)
             numbers = self._numbers(loop)
             if numbers is not None:
                 self._correct(loop, numbers, done)
-                if self._all_rows >= LEAST_ROWS:
-                    self._choose(loop, numbers)
-            self._spent_ns += perf_counter_ns() - begun
+                self._choose(loop, numbers)
+                self._forecast = self._expected(numbers)
+            self._spent_ns += thread_time_ns() - begun
+        self._held = {alias: len(window) for alias, window in loop.windows.items()}
+        self._reports += 1
+        if self.change is not None:
+            record |= {"next_plan": self.change.after, "reason": self.change.reason}
+            self.change = None
+        return record
+
+    def _expected(self, numbers: JoinNumbers) -> dict[str, float]:
+        """Return what is expected in the next report, if it is as long as those before."""
+        rates: dict[str, Any] = dict.fromkeys(self.graph.aliases, 0.0)
+        rates |= {alias: mean.ratio for alias, mean in self._per_report.items()}
+        coming = JoinNumbers(
+            self.graph, rates, numbers.held, numbers.shares, numbers.columns, numbers.widths,
+            self._batches_per_report.ratio, numbers.counted,
+        )  # fmt: skip
+        kept = [frozenset(streams_of(node)) for node in nodes_of(self.shape)]
+        parts = {frozenset([alias]) for alias in self.graph.aliases} | set(kept[:-1])
+        return {
+            "expected_ns": float(work_ns(self.shape, coming)) * self._factor(plan_text(self.shape)),
+            "expected_results": float(coming.rate(kept[-1])),
+            "expected_rows": sum(float(stored_rows(part, coming)) for part in parts),
+            "expected_bytes": float(plan_bytes(self.shape, coming)),
+        }
 
     def applied(self, loop: WindowedJoin) -> WindowedJoin:
         """Return a loop of the plan that was chosen: the same one if it has not changed."""
         if loop.shape == self.shape:
             return loop
-        begun = perf_counter_ns()
+        begun = thread_time_ns()
         try:
             new = rebuilt(loop, self.shape, self._rng)
         except JoinLimitError:
             self._refuse(loop.shape)
             return loop
         finally:
-            self._spent_ns += perf_counter_ns() - begun
+            self._spent_ns += thread_time_ns() - begun
         return self.within_limit(new)
 
     def within_limit(self, loop: WindowedJoin) -> WindowedJoin:
@@ -176,9 +269,13 @@ class PlanWatch:
         passed = self._advance(streams)
         for one in streams:
             self._rows[one["stream"]].add(done.rows[one["stream"]], passed, decay)
+            self._per_report[one["stream"]].add(done.rows[one["stream"]], 1, decay)
             done.batches += one.get("batches", 0)
             done.work_ns += one.get("total_ns", 0)
         self._batches.add(done.batches, passed, decay)
+        self._batches_per_report.add(done.batches, 1, decay)
+        if all(isinstance(part, str) for part in loop.shape):
+            self._count_probes(loop, streams)
         made = {one["stream"]: one["rows"] for one in taken if one.get("inner")}
         if all(residual.at_intake for residual in loop.binding.plan.residuals):
             made[to_text(self.graph.aliases)] = sum(one.get("results", 0) for one in streams)
@@ -186,6 +283,17 @@ class PlanWatch:
             tried = _combinations(streams_of(of_text(name)), done.rows, loop)
             self._made.setdefault(name, _Mean()).add(rows, tried, decay)
         return done
+
+    def _count_probes(self, loop: WindowedJoin, streams: Sequence[Mapping[str, Any]]) -> None:
+        """Add what the probes of a multiway join have found: few of the rows that probe find a partner, so their number
+        follows from how many do."""
+        for one in streams:
+            found = zip(one["others"], one.get("evaluated", ()), one.get("passed", ()), strict=False)
+            for other, evaluated, passed in found:
+                pair = (one["stream"], other) if (one["stream"], other) in self._pairs else (other, one["stream"])
+                if pair in self._pairs and LEAST_JOINED <= passed <= FEW * evaluated:
+                    partners = -evaluated * math.log1p(-passed / evaluated)
+                    self._pairs[pair].add(partners, evaluated * len(loop.windows[other]), math.exp(-DECAY))
 
     def _advance(self, streams: Sequence[Mapping[str, Any]]) -> int:
         """Return by how much the latest time has advanced, in ticks."""
@@ -202,15 +310,17 @@ class PlanWatch:
     def _sample(self, loop: WindowedJoin) -> None:
         """Sample pairs of rows, those first of which least is known."""
         decay = math.exp(-DECAY)
-        begun = perf_counter_ns()
-        room = BUDGET * self._work_ns - self._spent_ns
+        begun = thread_time_ns()
+        room = LOAN_NS + BUDGET * self._work_ns - self._spent_ns
         for pair in sorted(self._pairs, key=lambda pair: self._pairs[pair].count):
-            if not all(len(loop.windows[alias]) for alias in pair):
+            known = self._pairs[pair].count >= WELL_KNOWN and self._reports - self._sampled.get(pair, 0) < SELDOM
+            if known or not all(len(loop.windows[alias]) for alias in pair):
                 continue
-            one, other = sorted(pair, key=lambda alias: -len(loop.windows[alias]))
+            self._sampled[pair] = self._reports
+            one, other = sorted(pair, key=lambda alias: len(loop.windows[alias]))
             found = sample_pair(loop, one, other, self._rng)
             self._pairs[pair].add(found.joined, found.pairs, decay)
-            if perf_counter_ns() - begun > max(room, 0):
+            if thread_time_ns() - begun > max(room, 0):
                 break
 
     def share(self, pair: Pair) -> float | None:
@@ -247,7 +357,9 @@ class PlanWatch:
 
     def _correct(self, loop: WindowedJoin, numbers: JoinNumbers, done: _Done) -> None:
         """Compare the time that the plan in force took with what is computed for the rows that came."""
-        held: dict[str, Any] = {alias: float(max(len(loop.windows[alias]), 1)) for alias in self.graph.aliases}
+        held: dict[str, Any] = {
+            alias: max((len(window) + self._held.get(alias, 0)) / 2.0, 1.0) for alias, window in loop.windows.items()
+        }
         rates: dict[str, Any] = {alias: float(done.rows.get(alias, 0)) for alias in self.graph.aliases}
         came = JoinNumbers(
             self.graph, rates, held, numbers.shares, numbers.columns, numbers.widths, float(done.batches),
@@ -340,9 +452,7 @@ def _came(stream: Mapping[str, Any]) -> int:
 def _combinations(aliases: Sequence[str], came: Mapping[str, int], loop: WindowedJoin) -> float:
     """Return how many combinations of rows were complete with one of the rows that came."""
     held = {alias: float(len(loop.windows[alias])) for alias in aliases}
-    return sum(
-        came.get(alias, 0) * math.prod(held[other] for other in aliases if other != alias) for alias in aliases
-    )
+    return sum(came.get(alias, 0) * math.prod(held[other] for other in aliases if other != alias) for alias in aliases)
 
 
 def _needed(graph: JoinGraph, known: Mapping[Pair, float]) -> list[Pair]:
@@ -368,5 +478,3 @@ def _width(loop: WindowedJoin, alias: str) -> float:
         except ValueError:  # text and lists
             total += 24.0
     return total
-
-

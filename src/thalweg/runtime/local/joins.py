@@ -21,14 +21,16 @@ from thalweg.events import Record
 from thalweg.formatting import plural, time_span
 from thalweg.kernels.compiling import announced
 from thalweg.kernels.salt import NO_SALT, Salt
+from thalweg.optimizer.join_estimates import JoinEstimates
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.runtime.filters.work_record import RecordOrigin
 from thalweg.runtime.joins.join_binding import JoinBinding, warn_of_tables_with_times
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns
 from thalweg.runtime.joins.join_protocol import WindowedJoin
-from thalweg.runtime.joins.join_record import records_of
+from thalweg.runtime.joins.join_record import records_of, take_counters
 from thalweg.runtime.joins.join_settings import JoinSettings
+from thalweg.runtime.joins.plan_watch import chosen_before_start, first_shape, plan_watch
 from thalweg.runtime.local.operator import AfterMark, Operator, empty_batch
 from thalweg.runtime.local.rounds import Rounds, in_rounds
 from thalweg.runtime.local.row_windows import IN_SQL
@@ -134,6 +136,8 @@ class JoinPass:
     rounds: Mapping[str, Rounds] | None = None
     """The rounds that the streams' rows come from, with one batch per round, if conditions have dropped some rows. None
     if the rows have all the times."""
+    estimates: JoinEstimates | None = None
+    """What is known of the join before the start."""
     of_query: bool = False
     """Whether this is the join of a SQL query, for warnings: they suggest what the user can write."""
 
@@ -154,6 +158,9 @@ def _joined(
     join_pass: JoinPass, sources: dict[str, Iterator[pa.RecordBatch]], schemas: dict[str, pa.Schema]
 ) -> Iterator[pa.RecordBatch]:
     plan, settings, rounds = join_pass.plan, join_pass.settings, join_pass.rounds
+    memory = settings.max_bytes or memory_of_process() // 2
+    is_chosen = settings.plan is None
+    choice = chosen_before_start(settings, join_pass.estimates, memory)
     waiting: dict[str, pa.RecordBatch] = {}
     times: dict[str, tuple[int | None, int | None]] = {}
     for alias, source in sources.items():
@@ -173,18 +180,19 @@ def _joined(
         tables = {a: _held(join_pass, a, waiting.pop(a, None), sources.pop(a), schemas[a]) for a in plan.tables}
         with announced():
             return make_join_loop(
-                binding, settings.options(memory_of_process() // 2), rng=rng, tables=tables,
-                shape=settings.shape(plan.graph),
+                binding, settings.options(memory, chosen=is_chosen), rng=rng, tables=tables,
+                shape=first_shape(settings, plan.graph, choice),
             )  # fmt: skip
 
     operator = Joining(made, join_pass.wanted, marked=rounds is not None)
     output = operator.set_up({a: schemas[a] for a in plan.graph.aliases}, None, np.random.default_rng(settings.seed))
-    loop = operator.loop
-    lateness, tick_ns = loop.binding.lateness, loop.binding.tick_ns or 1
+    binding = operator.loop.binding
+    lateness, tick_ns = binding.lateness, binding.tick_ns or 1
+    watch = None if join_pass.wanted is JoinRows.LATE else plan_watch(binding, settings, choice, memory)
 
     def begin(alias: str, batch: pa.RecordBatch) -> int:
         if rounds is None:
-            return loop.begins(alias, batch)
+            return binding.begins(alias, batch)
         first, _ = times[alias]
         return BEGINNING if first is None else first // tick_ns
 
@@ -192,8 +200,12 @@ def _joined(
     lost = _LateRowCounts()
     unreported, report_at, some = 0, 1, False
 
+    record_origin = RecordOrigin(join_pass.run, None, "local", settings.policy_name)
+
     def report() -> None:
-        for record in records_of(loop, RecordOrigin(join_pass.run, None, "local", settings.policy_name), "local"):
+        taken = take_counters(operator.loop)
+        plan = None if watch is None else watch.observe(operator.loop, taken)
+        for record in records_of(taken, record_origin, "local", plan):
             join_pass.sink(record)
 
     for alias in sources:
@@ -207,6 +219,8 @@ def _joined(
             for out in operator.serve(alias, batch):
                 some = True
                 yield out
+            if watch is not None:
+                operator.loop = watch.within_limit(operator.loop)
             for following in sources[alias]:
                 _alike(alias, following, schemas[alias])
                 waiting[alias], times[alias] = following, _times(rounds, alias)
@@ -217,16 +231,18 @@ def _joined(
             else:
                 operator.mark(alias, END)
             if join_pass.watermark is not None:
-                join_pass.watermark(loop.watermarks.query)
+                join_pass.watermark(operator.loop.watermarks.query)
             unreported += batch.num_rows
             if unreported >= report_at:
                 unreported, report_at = 0, min(2 * report_at, REPORT_EVERY_ROWS)
-                lost.add(loop)
+                lost.add(operator.loop)
                 report()
+                if watch is not None:
+                    operator.loop = watch.applied(operator.loop)
         if not some:
             yield empty_batch(output)
     finally:
-        lost.add(loop)
+        lost.add(operator.loop)
         report()
     if join_pass.wanted is JoinRows.RESULTS:  # otherwise the late rows are returned
         for sentence in lost.sentences(join_pass.of_query):

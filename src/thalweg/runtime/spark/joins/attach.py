@@ -24,6 +24,7 @@ from thalweg.events import Record
 from thalweg.formatting import byte_size, plural
 from thalweg.kernels.compiling import announce, is_compiled
 from thalweg.kernels.salt import Salt
+from thalweg.optimizer.join_estimates import JoinEstimates
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_select import EVENT_TIME
 from thalweg.plan.partitioning import Partitioning
@@ -33,6 +34,8 @@ from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_packing import DAY_US, NOW, Packing
 from thalweg.runtime.joins.join_record import decode
 from thalweg.runtime.joins.join_settings import JoinSettings
+from thalweg.runtime.joins.plan_watch import chosen_before_start
+from thalweg.runtime.memory_share import memory_share
 from thalweg.runtime.redaction import redacted
 from thalweg.runtime.spark.joins.arrow_schema import arrow_schema, refuse_uncarried
 from thalweg.runtime.spark.joins.bucket_ids import bucket_ids
@@ -106,8 +109,10 @@ def attach(
     frames: Mapping[str, DataFrame],
     sink: Callable[[Record], None],
     wanted: JoinRows = JoinRows.RESULTS,
+    estimates: JoinEstimates | None = None,
 ) -> tuple[DataFrame, ObservationFetch | None]:
-    """Return the joined DataFrame and, if it is finished, the fetch of what its first action observed."""
+    """Return the joined DataFrame and, if it is finished, the fetch of what its first action observed.
+    `estimates`: what is known of the join before the start."""
     layout = lay_out(plan, settings, frames)
     policy_digest(settings)  # refuses a class that cannot be pickled
     binding = layout.binding
@@ -126,7 +131,7 @@ def attach(
     task = JoinTask(
         binding, settings, layout.buckets, layout.partitioning, identity,
         {alias: _table(alias, frames[alias], binding, wanted) for alias in plan.tables}, layout.followed, wanted, ahead,
-        idle,
+        idle, chosen_before_start(settings, estimates, settings.max_bytes or memory_share(), len(layout.buckets)),
     )  # fmt: skip
     packed = []
     # sorted: a checkpoint identifies sources by position, and conditions may be written in another order

@@ -14,6 +14,7 @@ from pyspark import TaskContext
 
 from thalweg.runtime.joins.join_packing import unpacked
 from thalweg.runtime.joins.join_protocol import WindowedJoin
+from thalweg.runtime.joins.plan_watch import PlanWatch
 from thalweg.runtime.redaction import redacted
 from thalweg.runtime.spark.joins.task import JoinTask
 from thalweg.runtime.spark.task_name import name_of
@@ -27,19 +28,21 @@ def join_finished(task: JoinTask, batches: Iterator[pa.RecordBatch]) -> Iterator
 def _joined(task: JoinTask, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     aliases = task.binding.plan.graph.aliases
     loop: WindowedJoin | None = None
+    watch: PlanWatch | None = None
     bucket = -1
     task_name = name_of(TaskContext.get())
     for row in _chunks(batches):
         if loop is None or row["bucket"] != bucket:
             if loop is not None:
-                yield from task.work(loop, bucket, task_name)
-            loop, bucket = task.loop(snapshots=False), row["bucket"]
+                yield from task.work(task.taken(loop), bucket, task_name)
+            loop, bucket, watch = task.loop(snapshots=False), row["bucket"], task.watch()
         loop.expire(row["first"])
         alias = aliases[row["stream"]]
         yield from task.joined(loop, alias, unpacked(task.binding, alias, row["chunk"]))
         yield from task.lost(loop, bucket)
+        loop = loop if watch is None else watch.within_limit(loop)
     if loop is not None:
-        yield from task.work(loop, bucket, task_name)
+        yield from task.work(task.taken(loop), bucket, task_name)
 
 
 def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:

@@ -100,7 +100,7 @@ class JoinProcessor(StatefulProcessor):
         place = BucketKey(name.get("query", ""), start or "", task.identity, bucket)
         query = f"{task.query}\n{spread_by(place.query)}"
         # removed while it is in use, so that a copy that a failed round has changed is never used again
-        kept = KeptJoin.open(store, query, _WARM.pop(place, None), lambda: task.loop(snapshots=True))
+        kept = KeptJoin.open(store, query, _WARM.pop(place, None), lambda: task.loop(snapshots=True), task.watch)
         # the time in which the query did not run does not make a stream idle
         active = dict(kept.head.active) if kept.head.start == start else {}
         clock = BatchTimes(timerValues.getCurrentProcessingTimeInMs(), timerValues.getCurrentWatermarkInMs())
@@ -108,9 +108,11 @@ class JoinProcessor(StatefulProcessor):
             yield _frame(out)
         for out in task.lost(kept.loop, bucket):
             yield _frame(out)
+        taken = task.taken(kept.loop, kept.watch)
         kept.keep(store, active, start)
-        for out in task.work(kept.loop, bucket, name, kept):
+        for out in task.work(taken, bucket, name, kept):
             yield _frame(out)
+        kept.apply_plan()
         _keep_warm(place, kept)
         settle()
 
@@ -160,7 +162,9 @@ def run_round(
                 latest[alias] = max(int(last), latest.get(alias, int(last)))
     parts = [(loop.begins(alias, part), alias, part) for alias, batches in came.items() for part in pieces(batches)]
     for _, alias, part in sorted(parts, key=lambda part: part[0]):
-        yield from task.joined(loop, alias, part)
+        yield from task.joined(kept.loop, alias, part)
+        kept.stay_within_limit()
+    loop = kept.loop
     marks.bound = None  # the latest times were already checked where they were computed
     for alias, last in latest.items():
         marks.seen(alias, last)

@@ -12,20 +12,31 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.kernels.window_store import WindowStore
+from thalweg.optimizer.choose_plan import PlanChoice
 from thalweg.plan.partitioning import Partitioning
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop, make_join_loop
 from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns
 from thalweg.runtime.joins.join_protocol import WindowedJoin
-from thalweg.runtime.joins.join_record import encode
+from thalweg.runtime.joins.join_record import Taken, counted_elsewhere, encode, take_counters
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.joins.join_state import KeptJoin
+from thalweg.runtime.joins.plan_watch import PlanWatch, first_shape, plan_watch
 from thalweg.runtime.memory_share import memory_share
 
 FORMAT = "format 2"
 """The format of chunks, of hashes and of the buckets they lead to. State of another format cannot be used."""
 WORK = "__thalweg_work"
 """The column of the result that contains what was done, on separate rows."""
+
+
+@dataclass(frozen=True)
+class TakenWork:
+    """What a bucket did between two reports."""
+
+    counters: Taken
+    plan: Mapping[str, Any] | None
+    """What was expected of the plan, and what was counted; None if it is not watched."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +58,8 @@ class JoinTask:
     """In ticks; None for no limit."""
     idle_after: int | None = None
     """In milliseconds; None to wait indefinitely."""
+    choice: PlanChoice | None = None
+    """The plan that was chosen from what is known before the start; None if too little is known."""
 
     @cached_property
     def query(self) -> str:
@@ -67,11 +80,11 @@ class JoinTask:
     def loop(self, *, snapshots: bool) -> WindowedJoin:
         """Return a new join loop."""
         settings = self.settings
-        shape = settings.shape(self.binding.plan.graph)
+        shape = first_shape(settings, self.binding.plan.graph, self.choice)
         held = _TABLES.get(self.identity) if shape is None else None  # stores are those of a multiway join
         loop = make_join_loop(
-            self.binding, settings.options(memory_share(), in_buckets=True, snapshots=snapshots),
-            rng=np.random.default_rng(settings.seed), shape=shape,
+            self.binding, settings.options(memory_share(), in_buckets=True, snapshots=snapshots,
+            chosen=settings.plan is None), rng=np.random.default_rng(settings.seed), shape=shape,
             tables=held or {a: pa.ipc.open_stream(t).read_all() for a, t in self.tables.items()},
         )  # fmt: skip
         if self.tables and isinstance(loop, JoinLoop):
@@ -117,21 +130,32 @@ class JoinTask:
             [columns.get(field.name, pa.nulls(rows, field.type)) for field in self.output], schema=self.output
         )
 
+    def watch(self) -> PlanWatch | None:
+        """Return a watch for one bucket; None if the plan never changes."""
+        if self.wanted is JoinRows.LATE:
+            return None
+        return plan_watch(self.binding, self.settings, self.choice, memory_share())
+
+    def taken(self, loop: WindowedJoin, watch: PlanWatch | None = None) -> TakenWork:
+        """Return what was done since the last call. The watch may choose another plan from now on."""
+        counters = take_counters(loop)
+        return TakenWork(counters, None if watch is None else watch.observe(loop, counters))
+
     def work(
-        self, loop: WindowedJoin, bucket: int, task: Mapping[str, Any], kept: KeptJoin | None = None
+        self, taken: TakenWork, bucket: int, task: Mapping[str, Any], kept: KeptJoin | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield what was done since the last call, as a separate row."""
-        if bucket != self.buckets[0]:
-            for alias in self.partitioning.replicated:  # only the first bucket counts the rows that all buckets have
-                loop.counts[alias].counted_elsewhere()
-        extras: dict[str, dict[str, Any]] = {}
-        for alias in loop.streams:
-            extras[alias] = {"replicated": alias in self.partitioning.replicated}
-            if kept is not None:
-                chunks, size = kept.in_store(alias)
-                extras[alias] |= {"state_chunks": chunks, "state_bytes": size, "reloaded": kept.reloaded[alias]}
-                kept.reloaded[alias] = 0
-        text = encode(loop, worker=f"bucket {self.buckets.index(bucket)}", task=task, extras=extras)
+        """Yield what was done, as a separate row."""
+        counters = taken.counters
+        if bucket != self.buckets[0]:  # only the first bucket counts the rows that all buckets have
+            counters = counted_elsewhere(counters, self.partitioning.replicated)
+        for one in counters:
+            if one["stream"] in self.binding.plan.streams:
+                one["replicated"] = one["stream"] in self.partitioning.replicated
+                if kept is not None:
+                    chunks, size = kept.in_store(one["stream"])
+                    one |= {"state_chunks": chunks, "state_bytes": size, "reloaded": kept.reloaded[one["stream"]]}
+                    kept.reloaded[one["stream"]] = 0
+        text = encode(counters, worker=f"bucket {self.buckets.index(bucket)}", task=task, plan=taken.plan)
         yield self.row(**{WORK: pa.array([text])})
 
     def lost(self, loop: WindowedJoin, bucket: int) -> list[pa.RecordBatch]:

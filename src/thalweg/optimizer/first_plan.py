@@ -1,0 +1,84 @@
+"""The plan that a join begins with, from what is known before any row is seen.
+
+Answers: which sub-joins to keep, or what would have to be known to decide.
+If a rate or the partners of a pair are unknown, the join begins as a multiway join, which keeps nothing, and changes
+its plan when enough has been counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from thalweg.optimizer.choose_plan import PlanChoice, choose_plan
+from thalweg.optimizer.join_estimates import JoinEstimates, Quantity, in_seconds, join_estimates, neighbors
+from thalweg.optimizer.search_plans import MOST_STREAMS
+from thalweg.plan.estimate import Estimate
+from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.objective import LEAST_CPU, Objective
+from thalweg.plan.plan_estimates import SourceEstimates
+from thalweg.stats import NOTHING_KNOWN, Knowledge
+
+
+@dataclass(frozen=True)
+class FirstPlan:
+    """The plan that a join begins with."""
+
+    estimates: JoinEstimates
+    choice: PlanChoice | None
+    """None: something is unknown, or there is only one plan. Then nothing is kept."""
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """What would have to be known to choose, as text."""
+        return self.estimates.unknown
+
+
+def first_plan(
+    estimates: JoinEstimates,
+    objective: Objective = LEAST_CPU,
+    *,
+    max_bytes: float = math.inf,
+    workers: float = 1.0,
+) -> FirstPlan:
+    """Choose the plan that a join begins with. `max_bytes`: the limit for all workers together."""
+    streams = len(estimates.graph.aliases)
+    if streams < 3 or streams > MOST_STREAMS or estimates.unknown:
+        return FirstPlan(estimates, None)
+    return FirstPlan(estimates, choose_plan(estimates, objective, max_bytes=max_bytes, workers=workers))
+
+
+def estimates_of_join(plan: JoinPlan, known: Knowledge = NOTHING_KNOWN) -> JoinEstimates:
+    """Return the estimates of a `tw.join`, whose streams are known by their aliases."""
+    return join_estimates(plan, known)
+
+
+def estimates_of_query(plan: JoinPlan, sources: Mapping[str, SourceEstimates]) -> JoinEstimates:
+    """Return the estimates of the join of a query, from those of its sources."""
+    graph = plan.graph
+    quantities: dict[Quantity, Estimate] = {}
+    held: dict[str, Estimate] = {}
+    seconds: dict[str, float] = {}
+    for alias in graph.aliases:
+        source = sources.get(alias, SourceEstimates())
+        rows = source.rows if source.kept is None or source.rows is None else source.rows * source.kept
+        if alias in plan.times and source.rows_per_second is not None:
+            rate = source.rows_per_second
+            quantities["rate", alias] = rate if source.kept is None else rate * source.kept
+        if alias in plan.windows:
+            seconds[alias] = in_seconds(plan.windows[alias]) + in_seconds(plan.lateness[alias])
+        elif rows is not None:
+            quantities["held", alias] = rows
+        if rows is not None:
+            held[alias] = rows
+    for one, other in neighbors(graph):
+        found = [
+            edge.partners / held[among]
+            for of, among in ((one, other), (other, one)) if among in held and held[among].value > 0
+            for edge in sources.get(among, SourceEstimates()).partners
+            if edge.of == of and edge.partners is not None
+        ]  # fmt: skip
+        if found:
+            quantities["share", one, other] = found[0].within(0, 1)
+    return JoinEstimates(graph, plan.streams, quantities, seconds)
