@@ -27,6 +27,7 @@ from thalweg.errors import (
 from thalweg.plan import Estimate, NativePredicate, Predicate, objective, predicate
 from thalweg.report import Explanation, JoinReport, Report
 from thalweg.session import ContinuousQuery, Session, session
+from thalweg.stats.recorded_statistics import statistics_from
 
 __version__ = "0.1.0"
 
@@ -35,4 +36,5 @@ __all__ = [
     "FunctionError", "Join", "JoinLimitError", "JoinReport", "NativePredicate", "PlanError", "Predicate",
     "PredicateError", "QueryError", "Report", "Session", "SqlError", "SumOverflowError", "ThalwegError",
     "TimeLimitError", "WorkerDiedError", "WrongAnswerError", "filters", "join", "objective", "predicate", "session",
+    "statistics_from",
 ]  # fmt: skip

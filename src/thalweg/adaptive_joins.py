@@ -108,7 +108,8 @@ def join(
         unknown. A number may be a dict, the interval that contains it with a probability of 90 %, or an
         :class:`thalweg.Estimate`. If times are whole numbers, a second is one unit of time. Tables have `rows` instead
         of `rows_per_second`. :func:`thalweg.statistics_from` returns the statistics of an earlier run
-        (docs/plans.md, "Declaring statistics").
+        (docs/plans.md, "Declaring statistics"). On Spark, the rates also decide which equal columns spread the rows
+        over buckets, and a checkpoint can only be used with the columns it was created with.
     max_ahead
         On Spark streams: a row whose time is further ahead of the clock than this is joined, but does not advance the
         watermark, so that one wrong row does not make all others late. None accepts any time. If `max_ahead` is one day
@@ -286,7 +287,8 @@ class Join(AdaptiveBase):
 
         settings = JoinSettings.in_force(self._given, _session_of(streams), look=not self._was_attached)
         self._was_attached = True
-        joined, fetch = attach(self._plan, settings, streams, self._sink(settings.events), wanted, self._estimates)
+        sink = self._sink(settings.events)
+        joined, fetch = attach(self._plan, settings, streams, sink, wanted, self._statistics, self._estimates)
         self._await(fetch)
         return joined
 
@@ -316,7 +318,7 @@ class Join(AdaptiveBase):
         from thalweg.runtime.spark.joins import lay_out
 
         settings = JoinSettings.in_force(self._given, _session_of(streams))
-        placed = lay_out(self._plan, settings, streams)
+        placed = lay_out(self._plan, settings, streams, self._statistics)
         layout = JoinLayout(
             placed.binding, placed.partitioning, len(placed.buckets), placed.partitions, placed.streaming,
             placed.followed, {alias: tuple(df.columns) for alias, df in streams.items()},

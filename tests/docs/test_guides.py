@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 GUIDES = [
     "architecture", "benchmarks", "benchmarks-generated", "benchmarks-joins", "benchmarks-sql", "errors", "estimates",
-    "filters", "joins", "lab", "native-predicates", "policies", "quick-start", "security", "settings", "simulation",
-    "sql", "where-it-runs", "writing-a-policy",
+    "filters", "joins", "lab", "native-predicates", "plans", "policies", "quick-start", "security", "settings",
+    "simulation", "sql", "where-it-runs", "writing-a-policy",
 ]  # fmt: skip
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md")]
 ON_SPARK = "## The same on Spark"
@@ -48,6 +48,10 @@ def test_the_page_on_errors(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_page_on_policies(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_examples(text_of("policies"), capsys) == 1
+
+
+def test_the_page_on_plans(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_examples(text_of("plans"), capsys) >= 3
 
 
 @pytest.mark.parametrize("page", GUIDES)

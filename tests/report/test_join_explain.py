@@ -172,7 +172,7 @@ def test_what_a_join_was_made_with_is_reported(monkeypatch: pytest.MonkeyPatch) 
     class Frame:
         columns = ("k", "ts", "more")
 
-    def lay_out(plan: JoinPlan, settings: Any, frames: Any) -> Any:
+    def lay_out(plan: JoinPlan, settings: Any, frames: Any, known: Any) -> Any:
         row = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us"))])
         binding = JoinBinding.of(plan, dict.fromkeys(frames, row))
         return attach.SparkJoinLayout(True, binding, Partitioning.of(plan.graph), (0, 1), 2, followed=("b",))

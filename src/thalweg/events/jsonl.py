@@ -32,7 +32,7 @@ from thalweg.events.records import (
 
 BEGINS = '{"event": "'
 """The beginning of every record. It cannot occur in a text inside a record, because quotes are escaped there."""
-_IF_ANY = ("query", "start", "query_name", "tick_ns")
+_IF_ANY = ("query", "start", "query_name", "tick_ns", "first_time", "last_time")
 """Fields that are left out if they are None."""
 _KINDS: dict[str, type[Any]] = {
     kind.event: kind for kind in (Observed, VerdictGiven, Switched, NativeObserved, JoinObserved, PlanObserved)

@@ -16,7 +16,7 @@ from thalweg.events import records
 from thalweg.events.records import JoinObserved, NativeObserved, Observed, Record, VerdictGiven
 
 MOST = 2**63
-_SIGNED = ("watermark",)
+_SIGNED = ("watermark", "first_time", "last_time")
 """Fields whose numbers may be negative."""
 _UNBOUNDED = ("masks",)
 """Fields whose numbers have one bit per predicate, and so no upper limit."""
@@ -26,9 +26,13 @@ _BY_PREDICATE = {
         "fixed_ns", "evaluated_in_force", "passed_in_force",
     ),
     NativeObserved: ("kinds", "costs", "tested", "passed"),
-    JoinObserved: ("evaluated", "passed", "profiled", "evaluated_in_force", "passed_in_force"),
+    JoinObserved: (
+        "evaluated", "passed", "profiled", "evaluated_in_force", "passed_in_force", "sampled", "partners", "partnered",
+    ),
 }  # fmt: skip
-_MAY_BE_EMPTY = ("raised", "fixed_ns", "evaluated_in_force", "passed_in_force")
+_MAY_BE_EMPTY = (
+    "raised", "fixed_ns", "evaluated_in_force", "passed_in_force", "sampled", "partners", "partnered",
+)  # fmt: skip
 _ORDERS = {Observed: ("order",), NativeObserved: ("before", "order"), JoinObserved: ("order",)}
 
 

@@ -235,6 +235,17 @@ class JoinObserved:
     inner: bool = False
     """Whether this is not a stream but an intermediate result of a join tree, from the streams named in `stream`, such
     as `(a b)`. Its record has rows, expired rows and what is held of them; the rest is zero."""
+    sampled: tuple[int, ...] = ()
+    """How many rows of this stream were looked up in the window of each of the others, to count their partners; empty
+    in records of older versions. In the window of a stream that it shares no column with, none."""
+    partners: tuple[int, ...] = ()
+    """How many partners these rows found there, in total."""
+    partnered: tuple[int, ...] = ()
+    """How many of these rows found at least one."""
+    first_time: int | None = None
+    """The smallest time of these rows, in ticks; None if no row had a time."""
+    last_time: int | None = None
+    """The largest time of these rows, in ticks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,8 @@ ALL_PLANS = 5
 SEARCHED_DRAWS = 8
 """With more streams, the number of draws for which the cheapest plan is searched."""
 CAUTION = 1.15
-"""A plan that keeps sub-joins must be better than keeping nothing by this factor: predictions are not exact, and keeping
-nothing needs the least memory."""
+"""A plan that keeps sub-joins must be better than keeping nothing by this factor: predictions are not exact, and
+keeping nothing needs the least memory."""
 TIES = 0.001
 """Scores that differ by a smaller share are equal; then the CPU time decides."""
 GRID = 64

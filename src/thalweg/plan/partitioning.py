@@ -5,8 +5,9 @@ go to the same bucket if every stream that has such a column is spread by it. A 
 *replicated*: its rows go to every bucket, because partners may be in any of them. Each result is found once, in the
 bucket of its value. Tables are *broadcast*: they are available to the join before any row arrives.
 
-The best class leaves the least to replicate: the class with the most rows or bytes if the sizes of all streams are
-known, else the class with the most streams. Among equal classes, the one that is written first is chosen.
+The best class leaves the least to replicate, so that all buckets together hold the least: the class with the most rows
+or bytes if the sizes of all streams are known, else the class with the most streams. Among equal classes, the one that
+is written first is chosen.
 
 >>> from thalweg.plan.join_graph import JoinGraph
 >>> graph = JoinGraph.of([("a", "x", "b", "x"), ("b", "y", "c", "y"), ("c", "y", "d", "y")])
@@ -20,6 +21,8 @@ known, else the class with the most streams. Among equal classes, the one that i
 ({'a': 'x', 'b': 'x'}, ('c', 'd'))
 >>> by.reason
 'streams with such a column have 1,000,500 of 1,000,520 rows, more than for any other'
+>>> by.held({"a": 1_000_000, "b": 500, "c": 10, "d": 10}, buckets=8)
+1000660
 >>> by = Partitioning.of(graph, tables=["c", "d"])
 >>> by.columns, by.replicated, by.broadcast
 ({'a': 'x', 'b': 'x'}, (), ('c', 'd'))
@@ -80,6 +83,11 @@ class Partitioning:
             broadcast=broadcast,
             reason=_reason(covered[best], streams, sizes, unit, len(covered), equals),
         )
+
+    def held(self, sizes: Mapping[str, float], buckets: int) -> float:
+        """Return what all buckets together hold of streams of these sizes, without tables."""
+        spread = sum(sizes[alias] for alias in self.columns)
+        return spread + buckets * sum(sizes[alias] for alias in self.replicated)
 
     @classmethod
     def by(

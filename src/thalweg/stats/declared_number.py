@@ -2,7 +2,7 @@
 
 It is a plain number, whose variance is unknown; `{"low": 10, "high": 90}`, an interval that contains it with a
 probability of 90 %; or an `Estimate`. An interval is log-normal (`Estimate.between`); that of a share, which has two
-bounds, is normal.
+bounds, is normal. A dict with the fields of an `Estimate` is that estimate, so that statistics can be saved as JSON.
 
 >>> declared_number(30, "partners", "at least 0")
 Estimate(value=30.0, origin='declared', variance=None, low=0.0, high=inf, as_of=None)
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import fields
 from statistics import NormalDist
 from typing import Any, Literal
 
@@ -33,13 +34,26 @@ def declared_number(given: Any, what: str, limit: Limit) -> Estimate:
     """Return a declared number as an estimate."""
     most = 1.0 if limit == "share" else math.inf
     if isinstance(given, Mapping):
-        return _interval(given, what, most)
+        if "value" not in given:
+            return _interval(given, what, most)
+        given = _estimate(given, what)
     value: Any = given.value if isinstance(given, Estimate) else given
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not is_number or not 0 <= value <= most or value == math.inf or (value == 0 and limit == "above 0"):
         wanted = "a share from 0 to 1" if limit == "share" else f"a number {limit}"
         raise PlanError(f"{what}={value!r} must be {wanted}, or a dict such as {{'low': 10, 'high': 90}}")
     return given.within(0, most) if isinstance(given, Estimate) else Estimate(value, "declared", None, 0, most)
+
+
+def _estimate(given: Mapping[str, Any], what: str) -> Estimate:
+    names = [each.name for each in fields(Estimate)]
+    for key in given:
+        if key not in names:
+            raise PlanError(f"{what}: the unknown key {key!r}{nearest(str(key), names)}; give {', '.join(names)}")
+    try:
+        return Estimate(**{"origin": "declared", **given})
+    except PlanError as error:
+        raise error.within(what) from None
 
 
 def _interval(given: Mapping[str, Any], what: str, most: float) -> Estimate:

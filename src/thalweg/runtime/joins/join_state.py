@@ -159,7 +159,8 @@ class KeptJoin:
             difference = _difference(head.query, query, fresh().binding.tick_ns)
             raise CheckpointError(
                 f"this checkpoint was written by another join: {difference}. Start the join as it "
-                f"was{_same_buckets(head.query)}, or give the new join its own checkpoint"
+                f"was{_same_buckets(head.query)}{_same_columns(head.query, query)}, or give the new join its own "
+                "checkpoint"
             )
         if warm is not None and warm.head.version == head.version:
             return warm
@@ -304,3 +305,16 @@ def _difference(old: str, new: str, tick_ns: int | None) -> str:
         f"now there is {readable(line)}" for line in after if line not in before
     ]
     return "; ".join(differences) or "its streams are written in another order"
+
+
+def _same_columns(before: str, now: str) -> str:
+    """Return how rows come to be spread by the same columns again, for an error message; empty if they are.
+
+    >>> _same_columns("buckets=2 by a.k = b.k", "buckets=2 by b.m = c.m")
+    ' and the rates in statistics= that it had'
+    >>> _same_columns("buckets=2 by a.k = b.k", "buckets=4 by a.k = b.k")
+    ''
+    """
+    found = [re.search(r"^buckets=\d+ by (.*)", query, re.MULTILINE) for query in (before, now)]
+    differs = None not in found and len({match[1] for match in found if match is not None}) > 1
+    return " and the rates in statistics= that it had" if differs else ""

@@ -25,6 +25,7 @@ from thalweg.formatting import byte_size, plural
 from thalweg.kernels.compiling import announce, is_compiled
 from thalweg.kernels.salt import Salt
 from thalweg.optimizer.join_estimates import JoinEstimates
+from thalweg.optimizer.spread_rows import IN_WINDOWS, rows_held
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_select import EVENT_TIME
 from thalweg.plan.partitioning import Partitioning
@@ -50,6 +51,7 @@ from thalweg.runtime.spark.pickled_plan import policy_digest
 from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker_heap import settle
 from thalweg.runtime.spark.worker_python import warn_of_another_python
+from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 PACKED = "bucket int, stream int, first long, latest long, chunk binary"
 MOST_TABLE_BYTES, MOST_TABLE_ROWS = 256_000_000, 10_000_000
@@ -71,8 +73,11 @@ class SparkJoinLayout:
     """Streams that already have a watermark."""
 
 
-def lay_out(plan: JoinPlan, settings: JoinSettings, frames: Mapping[str, DataFrame]) -> SparkJoinLayout:
-    """Return how the join will run. Raise a PlanError if it cannot."""
+def lay_out(
+    plan: JoinPlan, settings: JoinSettings, frames: Mapping[str, DataFrame], known: Knowledge = NOTHING_KNOWN
+) -> SparkJoinLayout:
+    """Return how the join will run. `known` decides which equal columns spread the rows of streams, if the plan does
+    not. Raise a PlanError if the join cannot run."""
     _check(plan, frames)
     streaming = any(df.isStreaming for df in frames.values())
     if streaming:
@@ -93,12 +98,14 @@ def lay_out(plan: JoinPlan, settings: JoinSettings, frames: Mapping[str, DataFra
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
     count = settings.buckets or min(parallelism(spark), partitions)
     partitions = partitions if streaming else count
-    sizes = None if streaming else _sizes({a: frames[a] for a in plan.streams})
+    sizes, unit = None if streaming else _sizes({a: frames[a] for a in plan.streams}), "bytes"
     # Spark estimates the size of a finished DataFrame, which is better than a plan made without it
     planned = Partitioning.by(plan.graph, plan.spread_by, plan.tables) if sizes is None else None
+    if sizes is None:
+        sizes, unit = rows_held(plan, known), IN_WINDOWS
     followed = [a for a, column in plan.times.items() if streaming and has_watermark(a, frames[a], column)]
     return SparkJoinLayout(
-        streaming, binding, planned or Partitioning.of(plan.graph, plan.tables, sizes, "bytes"), bucket_ids(count),
+        streaming, binding, planned or Partitioning.of(plan.graph, plan.tables, sizes, unit), bucket_ids(count),
         partitions, tuple(followed),
     )  # fmt: skip
 
@@ -109,11 +116,12 @@ def attach(
     frames: Mapping[str, DataFrame],
     sink: Callable[[Record], None],
     wanted: JoinRows = JoinRows.RESULTS,
+    known: Knowledge = NOTHING_KNOWN,
     estimates: JoinEstimates | None = None,
 ) -> tuple[DataFrame, ObservationFetch | None]:
-    """Return the joined DataFrame and, if it is finished, the fetch of what its first action observed.
-    `estimates`: what is known of the join before the start."""
-    layout = lay_out(plan, settings, frames)
+    """Return the joined DataFrame and, if it is finished, the fetch of what its first action observed. `known`: what
+    was declared of the streams. `estimates`: what is known of the join before the start."""
+    layout = lay_out(plan, settings, frames, known)
     policy_digest(settings)  # refuses a class that cannot be pickled
     binding = layout.binding
     plan = binding.plan
@@ -249,7 +257,7 @@ def _master(spark: SparkSession) -> str:
     return spark.conf.get("spark.master", None) or ""
 
 
-def _sizes(frames: Mapping[str, DataFrame]) -> Mapping[str, int] | None:
+def _sizes(frames: Mapping[str, DataFrame]) -> Mapping[str, float] | None:
     """Return Spark's size estimates of finished DataFrames in bytes; None if there are none."""
     if not all(hasattr(df, "_jdf") for df in frames.values()):
         return None
