@@ -34,6 +34,7 @@ class Unit:
 
 _TIMES = (Unit("d", 86_400.0), Unit("h", 3600.0), Unit("min", 60.0), Unit("s", 1.0), Unit("ms", 1e-3), Unit("µs", 1e-6),
           Unit("ns", 1e-9))  # fmt: skip
+_SIZES = (Unit("GB", 1e9), Unit("MB", 1e6), Unit("kB", 1e3))
 _COUNTS = (Unit("trillions", 1e12), Unit("billions", 1e9), Unit("millions", 1e6))
 
 
@@ -63,7 +64,8 @@ class Axis:
 
 def time_unit(longest: float) -> Unit:
     """Return the unit for an axis of times up to this many seconds: the largest that goes into it twice."""
-    return next((unit for unit in _TIMES if longest >= 2 * unit.size), Unit("s", 1.0))
+    seconds = Unit("s", 1.0)
+    return seconds if longest >= _LONGEST else next((unit for unit in _TIMES if longest >= 2 * unit.size), seconds)
 
 
 def count_unit(most: float) -> Unit:
@@ -71,6 +73,11 @@ def count_unit(most: float) -> Unit:
     if most >= 1e15:
         return Unit("", 1.0)
     return next((unit for unit in _COUNTS if most >= unit.size), Unit("", 1.0))
+
+
+def byte_unit(most: float) -> Unit:
+    """Return the unit for an axis of bytes up to this many."""
+    return next((unit for unit in _SIZES if most >= unit.size), Unit("bytes", 1.0))
 
 
 def marked(value: float, unit: Unit) -> str:
@@ -92,7 +99,11 @@ def count(number: float) -> str:
     if number >= 1e15:
         return f"{number:.3g}"
     unit = count_unit(float(f"{number:.3g}"))
-    return f"{number / unit.size:.3g} {unit.name.removesuffix('s')}" if unit.name else few_digits(number)
+    return (
+        f"{number / unit.size:.3g} {unit.name.removesuffix('s')}"
+        if unit.name
+        else few_digits(number if number < 999.5 else round(number))
+    )
 
 
 def _step(most: float, *, hours: bool) -> float:

@@ -18,7 +18,7 @@ import unicodedata
 
 _NOT_XML = re.compile("[^ -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML does not allow, and line breaks and tabs, which it would show as spaces."""
-SANS, MONO = 0.62, 0.605
+SANS, MONO = 0.57, 0.605
 """The width of a character in `em`: the mean of DejaVu Sans, and that of DejaVu Sans Mono."""
 
 
