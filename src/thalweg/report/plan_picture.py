@@ -86,7 +86,7 @@ def curves_as_svg(curves: PlanCurves) -> str:
         element("desc", escaped(description(curves))),
         f"<style>\n{STYLE}\n</style>",
         element("rect", class_="paper", width=_WIDTH, height=tall, rx=8),
-        text(_MARGIN, 28, shortened(curves.title, 80), "title"),
+        text(_MARGIN, 28, shortened(curves.title, 72), "title"),
         text(_MARGIN, 47, _subtitle(curves), "small"),
     ]
     size = f'width="{_WIDTH:g}" height="{tall}" viewBox="0 0 {_WIDTH:g} {tall}"'
@@ -256,8 +256,11 @@ def _crossings(frame: _Frame) -> list[str]:
     out = [element("circle", class_="crossing", cx=x, cy=y, r=4.5) for x, y in rings]
     taken = [*rings]
     for n, (x, y) in enumerate(rings, 1):
-        around = [(x + far * right, y + far * down) for far in (13, 20, 28, 38) for right, down in _AROUND]
-        inside = [place for place in around if _TOP < place[1] < _BOTTOM - 6 and place[0] > frame.across.start + 6]
+        around = [(x + far * right, y + far * down) for far in range(13, 220, 9) for right, down in _AROUND]
+        inside = [
+            (a, b) for a, b in around
+            if _TOP < b < _BOTTOM - 6 and frame.across.start + 6 < a < frame.across.end - 6
+        ]  # fmt: skip
         free = (place for place in inside if all(max(abs(place[0] - a), abs(place[1] - b)) >= 12 for a, b in taken))
         place = next(free, inside[-1])
         taken.append(place)
