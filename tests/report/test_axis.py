@@ -70,3 +70,11 @@ def test_moments_are_short() -> None:
         "0 s", "3.2 ms", "10 s", "10 min", "1 d 1 h",
     ]  # fmt: skip
     assert moment(1.7e308) == "1.7e+308 s"
+
+
+def test_texts_that_would_touch_are_left_out() -> None:
+    unit = Unit("", 1.0)
+    wide, narrow = (Axis(0.0, end, 1e300).labels(unit, 10.0) for end in (1000.0, 100.0))
+    assert [words for _, words in wide] == ["0", "2e+299", "4e+299", "6e+299", "8e+299", "1e+300"]
+    assert [words for _, words in narrow] == ["0", "", "", "6e+299", "", ""]
+    assert [value for value, _ in wide] == [value for value, _ in narrow]

@@ -15,6 +15,7 @@ import math
 from dataclasses import dataclass
 
 from thalweg.formatting import few_digits, time_span
+from thalweg.report.svg import width
 
 MARKS = 6
 """An axis has at most about so many intervals."""
@@ -55,6 +56,16 @@ class Axis:
         size = 1.0 if unit is None else unit.size
         step = _step(self._range / size, hours=unit is not None and unit.name == "h") * size
         return [n * step for n in range(math.floor(self._range / step * (1 + 1e-9)) + 1)]
+
+    def labels(self, unit: Unit, size: float) -> list[tuple[float, str]]:
+        """Return the marks of an axis from left to right, with texts as far as there is room in a font of this size."""
+        marks = self.marks(unit)
+        texts = [marked(value, unit) for value in marks]
+        room = max(width(each, size) for each in texts) + size
+        every = math.ceil(room / (self.at(marks[1]) - self.at(marks[0])))
+        return [
+            (value, each if n % every == 0 else "") for n, (value, each) in enumerate(zip(marks, texts, strict=True))
+        ]
 
     @property
     def _range(self) -> float:

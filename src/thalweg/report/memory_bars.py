@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from thalweg.formatting import byte_size
-from thalweg.report.axis import Axis, byte_unit, marked
+from thalweg.report.axis import Axis, byte_unit
+from thalweg.report.picture_style import SMALL_PX
 from thalweg.report.plan_curves import PlanMemory
 from thalweg.report.plan_label import LABEL_TALL, plan_label
 from thalweg.report.svg import element, text
@@ -55,10 +56,10 @@ def memory_bars(
     first, bottom = top + 36.0, top + 36.0 + LABEL_TALL * len(shown)
     unit = byte_unit(axis.most)
     out = [text(20, top, "Predicted memory", "small")]
-    for value in axis.marks(unit):
+    for value, words in axis.labels(unit, SMALL_PX):
         x = axis.at(value)
         out.append(element("line", class_="grid" if value else "axis", x1=x, x2=x, y1=first - 14, y2=bottom - 10))
-        out.append(text(x, bottom + 6, marked(value, unit), "small", text_anchor="middle"))
+        out.append(text(x, bottom + 6, words, "small", text_anchor="middle"))
     middle = (axis.start + axis.end) / 2
     out.append(text(middle, bottom + 24, f"memory ({unit.name})", "small", text_anchor="middle"))
     if max_bytes is not None:

@@ -202,10 +202,10 @@ def _grid(frame: _Frame) -> list[str]:
         out.append(text(across.start - 8, y + 4, marked(value, unit), "small", text_anchor="end"))
     out.append(text(_MARGIN, _TOP - 26, f"results ({unit.name})" if unit.name else "results", "small"))
     unit = time_unit(across.most)
-    for value in across.marks(unit):
+    for value, words in across.labels(unit, SMALL_PX):
         x = across.at(value)
         out.append(element("line", class_="axis", x1=x, x2=x, y1=_BOTTOM, y2=_BOTTOM + 5))
-        out.append(text(x, _BOTTOM + 19, marked(value, unit), "small", text_anchor="middle"))
+        out.append(text(x, _BOTTOM + 19, words, "small", text_anchor="middle"))
     middle = (across.start + across.end) / 2
     return [*out, text(middle, _BOTTOM + 37, f"time ({unit.name})", "small", text_anchor="middle")]
 
