@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pyarrow as pa
 import pytest
 
 import thalweg as tw
 from thalweg.report.explanation import Explanation, Paragraph
+from thalweg.report.plan_curves import Curve, PlanCurves
+from thalweg.report.plan_picture import curves_as_svg
 from thalweg.report.plan_tree import TreeItem
 
 NASTY = "<script>alert('\"x\"')</script> & \\ \n é \ud800"
+CURVE = Curve(NASTY, (0.0, 1.0), (0.0, 5.0), (0.0, 4.0), (0.0, 7.0), chosen=True)
 ROWS = pa.table({"k": [1, 2], "t": pa.array([1, 2], pa.timestamp("us"))})
 
 
@@ -35,6 +40,10 @@ DOORS: dict[str, Any] = {
         (Paragraph(NASTY, (NASTY,)),),
     ),
 }
+
+
+SVG_NAMES = 'xmlns="http://www.w3.org/2000/svg"'
+"""The name of the language, which browsers do not load."""
 
 
 class Page(HTMLParser):
@@ -115,8 +124,12 @@ def test_saving_replaces_what_is_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("plan.png", r"ends with '.png', which is not a known format; use \.txt, \.html, \.dot .* or \.mmd"),
+        ("plan.png", r"ends with '.png', which is not a known format; use \.txt, \.html, \.svg .*, \.dot .* or \.mmd"),
         ("plan.htm", r"ends with '.htm', .* \(did you mean '\.html'\?\)"),
+        (
+            "plan.svg",
+            r"no curves to draw, because no plans were compared .*; .* use \.dot \(Graphviz\) or \.mmd",
+        ),
         ("plan", "has no suffix"),
         (".txt", "has no suffix"),  # a hidden file of that name
         ("missing/plan.txt", "there is no folder '.*missing'; create it first"),
@@ -132,6 +145,38 @@ def test_a_path_that_cannot_be_written_is_refused_with_a_remedy(tmp_path: Path, 
     with pytest.raises(tw.PlanError, match=f"^save\\(.*{said}"):
         a_query().save(tmp_path / name)
     assert sorted(tmp_path.iterdir()) == before
+
+
+def with_curves() -> Explanation:
+    """An explanation with a picture, all names of which are hard to write."""
+    return dataclasses.replace(DOORS["nasty"](), curves=PlanCurves(NASTY, (CURVE,), by=1.0))
+
+
+@pytest.mark.parametrize("name", ["plan.svg", "PLAN.SVG"])
+def test_curves_are_saved_as_a_picture(tmp_path: Path, name: str) -> None:
+    told = with_curves()
+    assert told.curves is not None
+    told.save(tmp_path / name)
+    written = (tmp_path / name).read_bytes().decode("utf-8")
+    assert written == curves_as_svg(told.curves)
+    root = ElementTree.fromstring(written)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert root[0].text == NASTY.replace("\n", "\\n").replace("\ud800", "\\ud800")
+
+
+def test_pages_and_notebooks_show_the_same_picture(tmp_path: Path) -> None:
+    told = with_curves()
+    assert told.curves is not None
+    picture = curves_as_svg(told.curves)
+    told.save(tmp_path / "plan.html")
+    text = (tmp_path / "plan.html").read_text("utf-8")
+    assert text.count("<svg ") == text.count(picture) == 1
+    assert picture in told._repr_html_()
+    page = Page(text)
+    assert page.open == []
+    assert not re.search(r"<script|javascript:|\son\w+=|https?://", text.replace(SVG_NAMES, ""), flags=re.I)
+    # it follows the plans, and comes before the paragraphs
+    assert text.index("<ul style") < text.index("<svg ") < text.rindex("<h4>")
 
 
 def test_the_title_of_a_page_names_what_is_explained(tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ from pathlib import Path
 
 from thalweg.errors import PlanError, nearest
 from thalweg.formatting import wrapped
+from thalweg.report.plan_curves import PlanCurves
+from thalweg.report.plan_picture import curves_as_svg
 from thalweg.report.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid, as_text
 
 ESTIMATES, ADAPTS, NOTES, RESULT = "Estimates", "May adapt while it runs", "Notes", "Result"
@@ -34,7 +36,8 @@ _PAGE = """<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>{title}</title>
 <style>
-body {{ font: 15px/1.45 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color: #222; }}
+:root {{ color-scheme: light dark; }}
+body {{ font: 15px/1.45 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; }}
 h1 {{ font-size: 1.3em; }}
 h4 {{ font-size: 1em; margin: 1.4em 0 .3em; }}
 ul {{ margin: .2em 0; }}
@@ -75,7 +78,8 @@ class Explanation:
     """The explanation of filters, of a join or of a query.
 
     Print it, leave it as the last line of a notebook cell, or write it to a file: ``explanation.save("plan.html")``.
-    ``to_graphviz()`` and ``to_mermaid()`` draw the plan that runs.
+    ``to_graphviz()`` and ``to_mermaid()`` draw the plan that runs. If plans were compared over time, pages and
+    notebooks show their curves, and ``explanation.save("plan.svg")`` writes them as a picture.
     """
 
     of: str
@@ -85,6 +89,9 @@ class Explanation:
     plans: tuple[tuple[str, TreeItem], ...]
     """Plans with their titles; the last one is the plan that runs."""
     paragraphs: tuple[Paragraph, ...]
+    curves: PlanCurves | None = None
+    """What the plans that were compared are predicted to return over time, and what was measured; None if no plans were
+    compared over time."""
 
     @property
     def logical(self) -> TreeItem:
@@ -179,13 +186,15 @@ class Explanation:
         Parameters
         ----------
         path
-            Its suffix sets the format: ``.txt`` (text), ``.html`` (a page for browsers), ``.dot`` (the plan that runs,
-            for Graphviz) or ``.mmd`` (the plan that runs, for Mermaid).
+            Its suffix sets the format: ``.txt`` (text), ``.html`` (a page for browsers), ``.svg`` (the curves of the
+            plans that were compared), ``.dot`` (the plan that runs, for Graphviz) or ``.mmd`` (the plan that runs, for
+            Mermaid).
 
         Raises
         ------
         PlanError
-            If the suffix is none of these, or the file cannot be written.
+            If the suffix is none of these, if it is ``.svg`` and no plans were compared over time, or if the file
+            cannot be written.
 
         Examples
         --------
@@ -197,14 +206,20 @@ class Explanation:
         Plan
         """
         forms: dict[str, Callable[[], str]] = {
-            ".txt": self.__str__, ".html": self._page, ".dot": self.to_graphviz, ".mmd": self.to_mermaid,
+            ".txt": self.__str__, ".html": self._page, ".svg": self._picture, ".dot": self.to_graphviz,
+            ".mmd": self.to_mermaid,
         }  # fmt: skip
         file = Path(path)
         if (form := forms.get(file.suffix.lower())) is None:
             has = f"ends with {file.suffix!r}" if file.suffix else "has no suffix"
             raise PlanError(
                 f"save({os.fspath(path)!r}): the name {has}, which is not a known format{nearest(file.suffix, forms)}; "
-                "use .txt, .html, .dot (Graphviz) or .mmd (Mermaid)"
+                "use .txt, .html, .svg (curves of plans), .dot (Graphviz) or .mmd (Mermaid)"
+            )
+        if file.suffix.lower() == ".svg" and self.curves is None:
+            raise PlanError(
+                f"save({os.fspath(path)!r}): there are no curves to draw, because no plans were compared over time; "
+                "to draw the plan that runs, use .dot (Graphviz) or .mmd (Mermaid)"
             )
         try:
             # names may contain lone surrogates, which UTF-8 cannot encode
@@ -220,7 +235,13 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         plans = [f"<h4>{html.escape(title)}</h4>{as_html(tree)}" for title, tree in self.plans]
+        if self.curves:
+            plans.append(f"<div style='overflow-x:auto;margin-top:1em'>{self._picture()}</div>")
         return "".join([*plans, *(each.as_html() for each in self.paragraphs if each.lines)])
+
+    def _picture(self) -> str:
+        """Return the curves of the plans as SVG; empty if there are none."""
+        return curves_as_svg(self.curves) if self.curves else ""
 
     def _page(self) -> str:
         """Return it as a complete HTML page."""

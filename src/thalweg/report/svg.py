@@ -1,0 +1,83 @@
+"""Elements of SVG as text: escaped, without scripts and ids, the same bytes for the same data.
+
+Widths of texts are estimates, because no fonts are read: they are those of the widest fonts that are usual on desktops.
+
+>>> element("line", x1=0, x2=10.04, stroke_width=2)
+'<line x1="0" x2="10" stroke-width="2"/>'
+>>> element("g", element("title", escaped("a < b")), class_="plan")
+'<g class="plan"><title>a &lt; b</title></g>'
+>>> shortened("a_name_that_is_too_long", 11)
+'a_nam…_long'
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+
+_NOT_XML = re.compile("[^ -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML does not allow, and line breaks and tabs, which it would show as spaces."""
+SANS, MONO = 0.57, 0.605
+"""The width of a character in `em`: the mean of DejaVu Sans, and that of DejaVu Sans Mono."""
+
+
+def element(tag: str, content: str = "", **attributes: str | float) -> str:
+    """Return an element. Numbers are rounded to tenths; in names, `_` becomes `-`, so that `class_` is possible."""
+    named = "".join(f' {name.rstrip("_").replace("_", "-")}="{_value(of)}"' for name, of in attributes.items())
+    return f"<{tag}{named}>{content}</{tag}>" if content else f"<{tag}{named}/>"
+
+
+def text(x: float, y: float, words: str, kind: str, **attributes: str | float) -> str:
+    """Return a text whose base line is at `y`; `kind` is its class."""
+    return element("text", escaped(words), x=x, y=y, class_=kind, **attributes)
+
+
+def points(places: list[tuple[float, float]]) -> str:
+    """Return places as the attribute `points` of a line or an area.
+
+    >>> points([(0, 1.26), (10, 2)])
+    '0,1.3 10,2'
+    """
+    return " ".join(f"{_number(x)},{_number(y)}" for x, y in places)
+
+
+def escaped(words: str) -> str:
+    """Escape what is special in XML, and characters that it does not allow."""
+    return html.escape(_visible(words))
+
+
+def shortened(words: str, most: int) -> str:
+    """Return a text of at most so many columns; if it is longer, its middle is left out."""
+    words = _visible(words)
+    if _columns(words) <= most:
+        return words
+    head, tail = "", ""
+    for k in range(len(words)):
+        longer = (head + words[k // 2], tail) if k % 2 == 0 else (head, words[-(k // 2) - 1] + tail)
+        if _columns("".join(longer)) >= most:
+            break
+        head, tail = longer
+    return f"{head}…{tail}"
+
+
+def width(words: str, size: float, per_character: float = SANS) -> float:
+    """Return about how wide a text is in a font of this size."""
+    return _columns(_visible(words)) * size * per_character
+
+
+def _columns(words: str) -> int:
+    """Return how many columns a text takes in a terminal."""
+    return sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in words)
+
+
+def _visible(words: str) -> str:
+    return _NOT_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), words)
+
+
+def _value(of: str | float) -> str:
+    return escaped(of) if isinstance(of, str) else _number(of)
+
+
+def _number(of: float) -> str:
+    return f"{round(of, 1) + 0.0:.1f}".removesuffix(".0")
