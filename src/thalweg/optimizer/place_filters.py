@@ -21,9 +21,8 @@ Estimates: the results per second are, summed over the streams, the new rows of 
 find along its probe tree. Without declared rates, their ratios follow from the partners: if a row of a finds p rows in
 the window of b, and a row of b finds q in a window of a of the same length, b has p / q times the rows of a.
 
-Cost: a condition is moved after the join as long as this reduces the expected work, the one that saves most first: at
-most n² / 2 plans of n conditions. A simple greedy search is enough, because a move that pays alone seldom ceases to pay
-beside another one.
+Cost: the expected work of every choice of places is computed, for the `MOST_PLACED` most expensive conditions at most;
+others stay before the join.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import chain, combinations
 from math import prod
 from operator import mul
 
@@ -56,6 +56,9 @@ CALL_US = 1.0
 """The assumed cost of a function that declares none, in microseconds: little more than a call. So if it is moved, this
 pays for nearly every function."""
 
+MOST_PLACED = 8
+"""The most conditions whose places are chosen. There are 2^n choices for n conditions."""
+
 
 def place_filters(plan: QueryPlan, known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
     """Move conditions from scans to joined rows, as `plan.filter_places` says, or where this is expected to be
@@ -74,8 +77,9 @@ def place_filters(plan: QueryPlan, known: Knowledge = NOTHING_KNOWN) -> QueryPla
     if load is None:
         return plan
     chosen = load.cheapest()
-    conditions = [load.calls[n].condition for n in sorted(chosen)]
-    return _moved(plan, conditions).noting(*(load.reason(n, chosen) for n in sorted(chosen)))
+    in_order = sorted(chosen, key=lambda n: load.calls[n].condition.place)
+    notes = (load.reason(n, chosen) for n in in_order)
+    return _moved(plan, [load.calls[n].condition for n in in_order]).noting(*notes)
 
 
 def _movable(plan: QueryPlan) -> list[tuple[str, Condition]]:
@@ -146,7 +150,8 @@ class _Load:
         arrive = rates if len(rates) == len(streams) else _relative_rates(plan, sources)
         graph = JoinGraph.of([(*e.one, *e.other) for e in plan.join.equalities])
         found = None if arrive is None else _results(graph, arrive, sources)
-        calls = tuple(_called(c, alias, known, plan.scan(alias).source.relation.name) for alias, c in movable)
+        called = [_called(c, alias, known, plan.scan(alias).source.relation.name) for alias, c in movable]
+        calls = tuple(sorted(called, key=lambda each: each.cost_us, reverse=True)[:MOST_PLACED])
         if arrive is None or found is None or not all(each.kept for each in calls):
             return None
         kept = {alias: prod(each.kept for each in calls if each.alias == alias) for alias in streams}
@@ -160,14 +165,10 @@ class _Load:
         )
 
     def cheapest(self) -> frozenset[int]:
-        """Return the conditions to be placed after the join."""
-        after: frozenset[int] = frozenset()
-        while True:
-            more = [after | {n} for n in range(len(self.calls)) if n not in after]
-            best = min(more, key=self.work_us, default=after)
-            if not self.work_us(best) < self.work_us(after):
-                return after
-            after = best
+        """Return the conditions to be placed after the join; of equally cheap choices, the one with the fewest."""
+        numbers = range(len(self.calls))
+        choices = chain.from_iterable(combinations(numbers, count) for count in range(len(self.calls) + 1))
+        return frozenset(min(choices, key=self.work_us))
 
     def work_us(self, after: Collection[int]) -> float:
         """Return the expected work per second if these conditions are after the join."""
@@ -192,12 +193,13 @@ class _Load:
 
     def reason(self, n: int, after: frozenset[int]) -> str:
         """Return why one of these conditions is after the join, for `explain`."""
-        calls, instead = self.called(n, after), self.called(n, after - {n})
-        ratio = few_digits(calls / instead)
-        unit = f"{few_digits(calls)} calls per second instead of {few_digits(instead)}"
+        one, calls, instead = self.calls[n], self.called(n, after), self.called(n, after - {n})
+        before = (each.kept for k, each in enumerate(self.calls) if each.alias == one.alias and k not in after)
+        per_row = few_digits(self._results(after) / (self.rows[one.alias] * prod(before)))
+        number = f"{few_digits(calls)} calls per second instead of {few_digits(instead)}"
         if not self.is_per_second:
-            unit = f"{ratio} calls per row of {self.calls[n].alias} instead of 1"
-        return f"{self.calls[n].condition.text} is evaluated after the join: {ratio} results per row expected, so {unit}"
+            number = f"{few_digits(calls / instead)} calls per row of {one.alias} instead of 1"
+        return f"{one.condition.text} is evaluated after the join: {per_row} results per row expected, so {number}"
 
     def _results(self, after: Collection[int]) -> float:
         return self.results * prod(each.kept for n, each in enumerate(self.calls) if n not in after)
@@ -209,10 +211,10 @@ def _called(condition: Condition, alias: str, known: Knowledge, relation: str | 
     return _Called(alias, condition, cost_us, share_kept(condition, known, relation).value)
 
 
-def _chain_us(chain: Iterable[_Called], rows: float) -> tuple[float, float]:
+def _chain_us(filters: Iterable[_Called], rows: float) -> tuple[float, float]:
     """Return the cost of a chain of conditions in its best order, and the rows that it keeps."""
     work = 0.0
-    for each in sorted(chain, key=lambda each: each.rank):
+    for each in sorted(filters, key=lambda each: each.rank):
         work += rows * each.cost_us
         rows *= each.kept
     return work, rows
