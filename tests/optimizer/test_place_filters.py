@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
-from functools import reduce
 from math import prod
-from typing import Any
+from typing import NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -168,21 +167,31 @@ def test_places_of_a_checkpoint_are_taken() -> None:
         )  # fmt: skip
 
 
-def brute_force(known: list[dict[str, Any]], rows: dict[str, float], results: float, moved: set[int]) -> float:
-    """The work per second, over every order of every chain."""
+class Expected(NamedTuple):
+    """A condition on one stream."""
 
-    def chain(costs: list[tuple[float, float]], reaching: float) -> float:
-        def work(order: tuple[tuple[float, float], ...]) -> float:
-            return sum(cost * reaching * prod(kept for _, kept in order[:n]) for n, (cost, _) in enumerate(order))
+    of: str
+    cost_us: float
+    kept: float
 
-        return min(map(work, itertools.permutations(costs)))
 
+def chain_us(chain: list[Expected], rows: float) -> float:
+    """The work of a chain in the best of all orders."""
+
+    def work(order: tuple[Expected, ...]) -> float:
+        return sum(each.cost_us * rows * prod(e.kept for e in order[:n]) for n, each in enumerate(order))
+
+    return min(map(work, itertools.permutations(chain)))
+
+
+def work_us(conditions: list[Expected], rows: dict[str, float], results: float, moved: set[int]) -> float:
+    """The work per second if some conditions are after the join."""
     total = 0.0
     for name, rate in rows.items():
-        here = [(c["cost"], c["kept"]) for n, c in enumerate(known) if c["of"] == name and n not in moved]
-        total += chain(here, rate) + rate * prod(kept for _, kept in here) * ROW_US
-    found = results * prod(c["kept"] for n, c in enumerate(known) if n not in moved)
-    return total + found * RESULT_US + chain([(known[n]["cost"], known[n]["kept"]) for n in moved], found)
+        here = [c for n, c in enumerate(conditions) if c.of == name and n not in moved]
+        total += chain_us(here, rate) + rate * prod(c.kept for c in here) * ROW_US
+    found = results * prod(c.kept for n, c in enumerate(conditions) if n not in moved)
+    return total + found * RESULT_US + chain_us([conditions[n] for n in moved], found)
 
 
 @examples(100, long=5_000)
@@ -190,25 +199,24 @@ def brute_force(known: list[dict[str, Any]], rows: dict[str, float], results: fl
 def test_the_choice_is_the_cheapest_of_all(seed: int) -> None:
     r = random.Random(seed)
     conditions = [
-        {"of": r.choice("pq"), "cost": 10 ** r.uniform(-1, 3), "kept": r.choice([0.01, 0.2, 0.5, 0.9])}
+        Expected(r.choice("pq"), 10 ** r.uniform(-1, 3), r.choice([0.01, 0.2, 0.5, 0.9]))
         for _ in range(r.randint(1, 4))
     ]
     functions = {f"f{n}": UserFunction(f"f{n}", bool, pa.bool_()) for n in range(len(conditions))}
-    calls = [f"f{n}({c['of']}.s)" for n, c in enumerate(conditions)]
-    speed = {name: 10 ** r.uniform(0, 4) for name in "pq"}
+    calls = [f"f{n}({c.of}.s)" for n, c in enumerate(conditions)]
+    rows = {name: 10 ** r.uniform(0, 4) for name in "pq"}
     distinct = 10 ** r.uniform(0, 7)
-    known = reduce(Knowledge.merged, (
-        declared(**{name: {"rows_per_second": rate, "distinct": {"a": distinct}} for name, rate in speed.items()}),
-        Knowledge({CostUs(f"f{n}"): Estimate(c["cost"] - BUILT_IN_US, "declared") for n, c in enumerate(conditions)}),
-        Knowledge({ShareKept(calls[n]): Estimate(c["kept"], "declared") for n, c in enumerate(conditions)}),
-    ))  # fmt: skip
+    known = declared(**{name: {"rows_per_second": rate, "distinct": {"a": distinct}} for name, rate in rows.items()})
+    for n, each in enumerate(conditions):
+        known = known.with_estimate(CostUs(f"f{n}"), Estimate(each.cost_us - BUILT_IN_US, "declared"))
+        known = known.with_estimate(ShareKept(calls[n]), Estimate(each.kept, "declared"))
     text = TEXT.replace("risky(p.s)", " AND ".join(calls))
     plan = planned(text, known, of=Catalog(catalog().relations, functions))
-    results = 2 * speed["p"] * speed["q"] * 10 / distinct
+    results = 2 * rows["p"] * rows["q"] * 10 / distinct
     chosen = {calls.index(text) for text in after(plan)}
-    sets = itertools.chain.from_iterable(itertools.combinations(range(len(calls)), k) for k in range(len(calls) + 1))
-    best = min(brute_force(conditions, speed, results, set(moved)) for moved in sets)
-    assert brute_force(conditions, speed, results, chosen) <= best * (1 + 1e-9)
+    sets = [set(s) for k in range(len(calls) + 1) for s in itertools.combinations(range(len(calls)), k)]
+    best = min(work_us(conditions, rows, results, moved) for moved in sets)
+    assert work_us(conditions, rows, results, chosen) <= best * (1 + 1e-9)
     assert sum("after the join" in note for note in plan.notes) == len(chosen)
 
 

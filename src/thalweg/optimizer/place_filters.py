@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import chain, combinations
+from itertools import combinations
 from math import prod
 from operator import mul
 
@@ -166,9 +166,9 @@ class _Load:
 
     def cheapest(self) -> frozenset[int]:
         """Return the conditions to be placed after the join; of equally cheap choices, the one with the fewest."""
-        numbers = range(len(self.calls))
-        choices = chain.from_iterable(combinations(numbers, count) for count in range(len(self.calls) + 1))
-        return frozenset(min(choices, key=self.work_us))
+        count = len(self.calls)
+        choices = [frozenset(moved) for size in range(count + 1) for moved in combinations(range(count), size)]
+        return min(choices, key=self.work_us)
 
     def work_us(self, after: Collection[int]) -> float:
         """Return the expected work per second if these conditions are after the join."""
