@@ -53,7 +53,7 @@ def with_functions(query: RandomQuery) -> tuple[str, str]:
     return ours, theirs
 
 
-@examples(60, long=2_000, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@examples(40, long=2_000, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(query=queries(), seed=SEEDS)
 def test_any_places_give_the_rows_of_duckdb(query: RandomQuery, seed: int) -> None:
     assume(query.ours.count(" WHERE ") == query.duckdb.count(" WHERE ") == 1)
@@ -73,7 +73,7 @@ def test_any_places_give_the_rows_of_duckdb(query: RandomQuery, seed: int) -> No
         assert_same(asked.dataframe(), expected, asked.schema)
 
 
-@examples(30, long=1_000)
+@examples(20, long=1_000)
 @given(seed=SEEDS, count=st.integers(1, 5))
 def test_windows_of_rows_hold_the_same_rows(seed: int, count: int) -> None:
     """The last rows of a stream are counted before any condition, as DuckDB counts them here."""
@@ -128,7 +128,7 @@ def several_sources(seed: int) -> RaisingQuery:
     return query
 
 
-@examples(150, long=5_000, suppress_health_check=[HealthCheck.filter_too_much])
+@examples(60, long=5_000, suppress_health_check=[HealthCheck.filter_too_much])
 @given(seed=SEEDS)
 def test_any_places_set_the_same_rows_aside(seed: int) -> None:
     query = several_sources(seed)
@@ -140,7 +140,7 @@ def test_any_places_set_the_same_rows_aside(seed: int) -> None:
         assert failures(query, asked.failed()) == query.failing
 
 
-@examples(75, long=2_500, suppress_health_check=[HealthCheck.filter_too_much])
+@examples(40, long=2_500, suppress_health_check=[HealthCheck.filter_too_much])
 @given(seed=SEEDS)
 def test_any_places_fail_a_query_on_the_same_rows(seed: int) -> None:
     query = several_sources(seed)
