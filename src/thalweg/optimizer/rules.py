@@ -7,6 +7,7 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from thalweg.optimizer.build_join import build_join
 from thalweg.optimizer.carry_errors import carry_errors
@@ -14,6 +15,7 @@ from thalweg.optimizer.choose_operators import choose_operators
 from thalweg.optimizer.choose_order import choose_order
 from thalweg.optimizer.fold_constants import fold_constants
 from thalweg.optimizer.order_filters import order_filters
+from thalweg.optimizer.place_filters import place_filters
 from thalweg.optimizer.push_filters import push_filters
 from thalweg.optimizer.push_projections import push_projections
 from thalweg.optimizer.refuse_unrunnable import refuse_unrunnable
@@ -21,7 +23,7 @@ from thalweg.optimizer.simplify_selections import simplify_selections
 from thalweg.optimizer.split_conjunctions import split_conjunctions
 from thalweg.optimizer.spread_rows import spread_rows
 from thalweg.plan.query import Query
-from thalweg.plan.query_plan import QueryPlan
+from thalweg.plan.query_plan import FilterPlaces, QueryPlan
 from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 Rule = Callable[[QueryPlan, Knowledge], QueryPlan]
@@ -36,11 +38,15 @@ RULES: tuple[tuple[Rule, str], ...] = (
     (push_filters, "before the join is built, which takes only conditions on several sources"),
     (build_join, "after filters are pushed: equalities become keys, and some of their sides become computed columns"),
     (
+        choose_operators,
+        "before cost places filters, which must not change who evaluates what, and so on which rows a query fails",
+    ),
+    (place_filters, "after operators are chosen: only what an adaptive chain evaluates may be moved after the join"),
+    (
         choose_order,
-        "after the join is built: needs its graph, and the filters of scans for estimates; sets its probe trees",
+        "after filters are placed: needs the graph, and the filters of scans for estimates; sets its probe trees",
     ),
     (push_projections, "after every expression is at its final place: only then is it known which node reads what"),
-    (choose_operators, "after every expression is at its final place"),
     (order_filters, "after operators are chosen: in the JVM some conditions wait for others"),
     (carry_errors, "after operators are chosen: what a chain evaluates may raise before the join"),
     (spread_rows, "after operators are chosen: only a window join on Spark has buckets"),
@@ -55,10 +61,11 @@ def optimize(
     known: Knowledge = NOTHING_KNOWN,
     *,
     sets_aside: bool = False,
+    filter_places: FilterPlaces = "cheapest",
 ) -> QueryPlan:
     """Return the first plan of a query under a policy. `engine` is "local", for this process, or "spark".
-    `sets_aside`: rows on which a condition raises do not fail the query."""
-    plan = QueryPlan.of(query, engine, policy, sets_aside=sets_aside)
+    `sets_aside`: rows on which a condition raises do not fail the query. `filter_places`: as in `QueryPlan`."""
+    plan = replace(QueryPlan.of(query, engine, policy, sets_aside=sets_aside), filter_places=filter_places)
     for rule, _ in RULES:
         plan = rule(plan, known)
     return plan

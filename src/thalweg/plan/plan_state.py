@@ -2,9 +2,10 @@
 
 There are three separate identities. The *question* (`Query.question`) is what the query asks: a checkpoint of another
 question is refused. The *state* is how this plan stores rows: parts that another plan of the same question may choose
-freely (`spread_by`, `buckets`) are taken from the checkpoint, and the others must be equal. Both identities are the
-same in every process. The *fingerprint* of a node (`node_fingerprint`) is used for sharing within one session and is
-never written. The first order in which windows are probed is part of none of them.
+freely (`spread_by`, `buckets`) are taken from the checkpoint, as are the places of conditions that cost chooses
+(`QueryPlan.filter_places`), and the others must be equal. Both identities are the same in every process. The
+*fingerprint* of a node (`node_fingerprint`) is used for sharing within one session and is never written. The first
+order in which windows are probed is part of none of them.
 
 Only a window join stores rows itself; what Spark's own aggregates keep follows from the question.
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from thalweg.deprecated import warn_renamed_attribute
 from thalweg.plan.expression import AggregateCall, Bound, Call, Expression, Ref, UserCall, refs, text_of
@@ -36,12 +37,13 @@ from thalweg.plan.plan_estimates import PlanEstimates
 from thalweg.plan.query import Condition, Grouping, Query, QuerySource
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from thalweg.plan.plan_state import PlanState
     from thalweg.plan.relation import UserFunction
 
 
+FilterPlaces: TypeAlias = Literal["cheapest", "before", "after"] | Mapping[str, tuple[str, ...]]
+"""Where conditions that may be evaluated before the join or after it are placed: where they cost less, all before it,
+all after it, or before it only the listed ones, by the alias of their stream, as `PlanState.conditions` has them."""
 JOINED_ERRORS = "carried errors"
 """The column with the errors of conditions on joined rows."""
 
@@ -104,6 +106,8 @@ class QueryPlan:
     policy: str = "auto"
     sets_aside: bool = False
     """Whether rows on which a condition raises are set aside instead of failing the query."""
+    filter_places: FilterPlaces = "cheapest"
+    """Where `place_filters` puts conditions. No row of the result depends on it."""
 
     @classmethod
     def of(cls, query: Query, engine: str = "local", policy: str = "auto", *, sets_aside: bool = False) -> QueryPlan:

@@ -14,7 +14,7 @@ from thalweg.errors import PlanError, ThalwegError
 from thalweg.events import Record
 from thalweg.optimizer import optimize
 from thalweg.plan.join_select import LOST
-from thalweg.plan.query_plan import QueryPlan
+from thalweg.plan.query_plan import FilterPlaces, QueryPlan
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.rows_left_out import failed_columns, late_schema, plan_of_failed, plan_of_late
 from thalweg.report import Explanation
@@ -93,10 +93,14 @@ class ContinuousQuery:
     def _planned(self, policy: str) -> QueryPlan:
         """Return the plan for a policy. The policy sets the order that the query starts with, not its results."""
         if policy not in self._plans:
-            engine = "local" if self._spark is None else "spark"
-            aside = self._settings().sets_aside
-            self._plans[policy] = optimize(self._parsed, engine, policy, self._statistics, sets_aside=aside)
+            self._plans[policy] = self._placed(policy, "cheapest")
         return self._plans[policy]
+
+    def _placed(self, policy: str, places: FilterPlaces) -> QueryPlan:
+        """Return the plan for a policy with conditions in these places."""
+        engine = "local" if self._spark is None else "spark"
+        aside = self._settings().sets_aside
+        return optimize(self._parsed, engine, policy, self._statistics, sets_aside=aside, filter_places=places)
 
     def explain(self) -> Explanation:
         """Describe what will run and, if it has run, what was counted. Nothing runs.
@@ -230,7 +234,8 @@ class ContinuousQuery:
         [{'n': 3, 'lost': 'events: late'}]
         """
         run = self._local_run() if self._spark is None else self._spark_run()
-        run.plan = plan_of_late(run.plan)
+        # late rows are not joined, so all conditions on one stream are evaluated before the join
+        run.plan = plan_of_late(self._placed(run.plan.policy, "before"))
         if LOST in map(str.lower, late_schema(run.plan).names[:-1]):
             raise PlanError(
                 f"a stream has a column {LOST!r}, which late() adds; rename it before registering the stream"
@@ -404,7 +409,11 @@ class ContinuousQuery:
             return run.dataframe()
 
         start = Start(kind, path, options, trigger, place, self.name)
-        query = start_stream(self._spark, run.plan, made, self._parsed, self._args, start)
+
+        def placed(places: FilterPlaces) -> QueryPlan:
+            return self._placed(run.plan.policy, places)
+
+        query = start_stream(self._spark, run.plan, placed, made, self._parsed, self._args, start)
         self._parts = run.parts
         return StreamRun(self, run, query, place)
 

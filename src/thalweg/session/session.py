@@ -201,7 +201,7 @@ class Session:
             Whether `func` takes Arrow arrays.
         cost
             The cost of a call for one row in microseconds, if you know it. It determines the place of the function in
-            the first order. The real cost is measured.
+            the first order, and whether it is called before a join or after it. The real cost is measured.
         safe
             Whether `func` never raises. This is a hint: rows on which a function raises before a join are kept until it
             is known whether they are part of a result, which needs a column in the windows of the join. A safe function

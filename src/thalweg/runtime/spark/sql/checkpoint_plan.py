@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from thalweg.errors import CheckpointError
 from thalweg.plan.plan_state import PlanState
-from thalweg.plan.query_plan import QueryPlan
+from thalweg.plan.query_plan import FilterPlaces, QueryPlan
 from thalweg.runtime.spark.sql.checkpoint_folders import lines_of
 from thalweg.runtime.spark.sql.format_1 import plan_hash, state_of
 
@@ -43,9 +43,9 @@ class CheckpointPlan:
         return cls(found["query"], found["text"], found["args"], state, tuple(found.get("order", ())))
 
 
-def pinned(spark: SparkSession, checkpoint: str, mine: CheckpointPlan, plan: QueryPlan) -> CheckpointPlan | None:
-    """Return what the checkpoint was created with; None if it is new. Raise a CheckpointError if it belongs to another
-    query, or to a plan of this query whose state `plan` cannot use."""
+def content_of(spark: SparkSession, checkpoint: str, question: str) -> Mapping[str, Any] | None:
+    """Return what is written in a checkpoint; None if it is new. Raise a CheckpointError if it belongs to another
+    question."""
     lines = lines_of(spark, _path(checkpoint))
     if lines is None and lines_of(spark, f"{checkpoint.rstrip('/')}/offsets"):
         raise CheckpointError(
@@ -60,12 +60,27 @@ def pinned(spark: SparkSession, checkpoint: str, mine: CheckpointPlan, plan: Que
             f"the checkpoint {checkpoint} has format {found.get('format')}, but this version reads formats {READ[0]} "
             f"to {READ[-1]}; use the version that created it, or give this query its own checkpoint"
         )
-    if found.get("query") != mine.question:
+    if found.get("query") != question:
         raise CheckpointError(
             f"the checkpoint {checkpoint} belongs to another query, whose state this one cannot use:\n"
             f"  {found.get('text')}{_with_values(found.get('args'))}\n"
             "Give this query its own checkpoint, or start the other one again"
         )
+    return found
+
+
+def filter_places(found: Mapping[str, Any]) -> FilterPlaces | None:
+    """Return where a plan must evaluate conditions to continue from a checkpoint; None if its state does not depend on
+    it."""
+    if found["format"] == 1:
+        return "before"
+    conditions = found["state"].get("conditions")
+    return {alias: tuple(texts) for alias, texts in conditions} if conditions else None
+
+
+def pinned(found: Mapping[str, Any], checkpoint: str, mine: CheckpointPlan, plan: QueryPlan) -> CheckpointPlan:
+    """Return what the checkpoint was created with, from its content. Raise a CheckpointError if its state is that of a
+    plan of the same query whose state `plan` cannot use."""
     if found["format"] == 1 and found["plan"] != plan_hash(plan):
         raise _another_plan(checkpoint, ["an earlier version created it, and evaluated conditions in other places"])
     if found["format"] == 1 and any(scan.errors for scan in plan.scans):

@@ -15,10 +15,10 @@ from thalweg.optimizer.choose_order import with_order
 from thalweg.plan.nodes import SpreadBy, WindowJoin
 from thalweg.plan.plan_state import PlanState
 from thalweg.plan.query import Query
-from thalweg.plan.query_plan import QueryPlan
+from thalweg.plan.query_plan import FilterPlaces, QueryPlan
 from thalweg.runtime.spark.joins.attach import parallelism
 from thalweg.runtime.spark.sql.checkpoint_folders import query_at, refuse_one_folder
-from thalweg.runtime.spark.sql.checkpoint_plan import CheckpointPlan, pin, pinned, unpin
+from thalweg.runtime.spark.sql.checkpoint_plan import CheckpointPlan, content_of, filter_places, pin, pinned, unpin
 from thalweg.runtime.spark.sql.requirements import spark_errors
 
 
@@ -40,6 +40,7 @@ class Start:
 def start_stream(
     spark: SparkSession,
     plan: QueryPlan,
+    placed: Callable[[FilterPlaces], QueryPlan],
     made: Callable[[QueryPlan, int | None], DataFrame],
     parsed: Query,
     args: Mapping[str, str],
@@ -47,17 +48,22 @@ def start_stream(
 ) -> StreamingQuery:
     """Start a query on Spark.
 
-    `made` returns the DataFrame of a plan, joined in a number of buckets. Choices of the plan that affect its state are
-    taken from the checkpoint. `parsed` is the query as written, with the values of its parameters in `args`.
+    `placed` returns the plan with conditions in other places, and `made` the DataFrame of a plan, joined in a number of
+    buckets. Choices of the plan that affect its state are taken from the checkpoint. `parsed` is the query as written,
+    with the values of its parameters in `args`.
     """
     triggered = _trigger(start.trigger)
     options, place = dict(start.options), start.checkpoint
     begun, buckets = None, None
     if place is not None:
+        found = content_of(spark, place, parsed.question)
+        places = None if found is None else filter_places(found)
+        if places is not None and places != dict(plan.state.conditions):
+            plan = placed(places)
         buckets = _buckets(spark) if isinstance(plan.join, WindowJoin) else None
         order = () if plan.join is None else plan.join.order
         mine = CheckpointPlan(parsed.question, parsed.text, args, PlanState.of(plan, buckets), order)
-        begun = pinned(spark, place, mine, plan)
+        begun = None if found is None else pinned(found, place, mine, plan)
         if begun is not None:
             plan, buckets = _as_begun(plan, begun), begun.state.buckets
         options["checkpointLocation"] = place
