@@ -1,1 +1,1 @@
-"""Benchmarks of join plans: whether the plan that is chosen is nearly the best of all, and whether costs are predicted."""
+"""Benchmarks of join plans: is the chosen plan nearly the best one, and are its cost and memory as predicted?"""

@@ -78,6 +78,8 @@ class DrawnJoin:
     """The time of the streams that the run covers."""
     batch_rows: float
     """The rows of all streams in one slice of time."""
+    least_slices: int = 40
+    """The least number of slices, so that a window has several."""
 
     @property
     def name(self) -> str:

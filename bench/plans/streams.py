@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,6 @@ import pyarrow as pa
 from bench.plans.draw import DrawnJoin, KeyClass, equality
 
 MICROSECONDS = 1_000_000
-LEAST_SLICES = 40
-"""The least number of batches per stream: some per window."""
 WORDS = 2_000
 
 
@@ -51,7 +50,7 @@ class JoinRows:
     @property
     def slices(self) -> int:
         """The number of batches per stream."""
-        return max(round(self.rows / self.drawn.batch_rows), LEAST_SLICES)
+        return max(round(self.rows / self.drawn.batch_rows), self.drawn.least_slices)
 
     @cached_property
     def batches(self) -> dict[str, list[pa.RecordBatch]]:
@@ -62,9 +61,7 @@ class JoinRows:
             times = table.column("ts").cast(pa.int64()).to_numpy()
             ends = [0, *(int(end) for end in np.searchsorted(times, bounds)), table.num_rows]
             whole = table.combine_chunks().to_batches()
-            found[alias] = [
-                whole[0].slice(begin, end - begin) for begin, end in zip(ends, ends[1:], strict=False) if end > begin
-            ]
+            found[alias] = [whole[0].slice(begin, end - begin) for begin, end in pairwise(ends) if end > begin]
         return found
 
     def rate(self, alias: str) -> float:

@@ -19,7 +19,7 @@ MOST_BYTES = 6 << 30
 """The memory that a plan may use; a plan that needs more is stopped."""
 
 
-class _Stopped(Exception):
+class _StoppedError(Exception):
     """Raised inside a join that takes too long, when it asks for its next batch."""
 
 
@@ -37,7 +37,12 @@ class PlanTrial:
     """Why it was stopped: `cpu` or `bytes`."""
     held_rows: int = 0
     held_bytes: int = 0
-    """The rows and bytes of the windows and kept sub-joins at their largest, from the report."""
+    """The rows and bytes of the streams' windows at their largest, from the report."""
+    kept_made: int = 0
+    """The rows that were put into kept sub-joins."""
+    kept_rows: int = 0
+    kept_bytes: int = 0
+    """The rows and bytes of kept sub-joins at their largest."""
 
 
 def join_of(joined: JoinRows, **given: Any) -> Join:
@@ -62,7 +67,7 @@ def run(joined: JoinRows, join: Join, limit_s: float = float("inf")) -> PlanTria
             if half is None and batch.column("ts")[0].value >= half_us:
                 half = taken()
             if taken() > limit_s:
-                raise _Stopped
+                raise _StoppedError
             yield batch
             read += batch.num_rows
 
@@ -72,15 +77,17 @@ def run(joined: JoinRows, join: Join, limit_s: float = float("inf")) -> PlanTria
             checksum.add(batch)
             held += time.process_time() - looked
             if taken() > limit_s:
-                raise _Stopped
-    except _Stopped:
+                raise _StoppedError
+    except _StoppedError:
         stopped = "cpu"
     except JoinLimitError:
         stopped = "bytes"
     cpu = taken()
-    streams = [stream for section in join.report().sections for stream in section.streams.values()]
-    states = [state for stream in streams for state in stream.buckets.values()]
+    sections = join.report().sections
+    streams = [stream for section in sections for stream in section.streams.values()]
+    kept = [inner for section in sections for inner in section.inner.values()]
     return PlanTrial(
         cpu, None if stopped else checksum.result, 0.0 if half is None else cpu - half, read / joined.rows, stopped,
-        sum(state.most_rows for state in states), sum(state.most_bytes for state in states),
+        sum(one.most_rows for one in streams), sum(one.most_bytes for one in streams),
+        sum(one.rows for one in kept), sum(one.most_rows for one in kept), sum(one.most_bytes for one in kept),
     )  # fmt: skip

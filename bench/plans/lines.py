@@ -1,4 +1,4 @@
-"""Lines to which a cost model can be fitted: for each measured plan, the join, its rows and what the plan took."""
+"""What is written about a join and about each run of a plan: everything that a cost model could be fitted to."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ def join_line(joined: JoinRows, expected: tuple[int, int]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def trial_line(plan: str, trial: PlanTrial) -> dict[str, Any]:
+def trial_line(trial: PlanTrial) -> dict[str, Any]:
     """Return what one run of a plan took. If it was stopped, it had read `share` of the rows by then."""
     return {
-        "plan": plan, "cpu_seconds": round(trial.cpu_seconds, 4), "second_half": round(trial.second_half, 4),
+        "cpu_seconds": round(trial.cpu_seconds, 4), "second_half": round(trial.second_half, 4),
         "stopped": trial.stopped, "share": round(trial.share, 4),
         "held_rows": trial.held_rows, "held_bytes": trial.held_bytes,
+        "kept_made": trial.kept_made, "kept_rows": trial.kept_rows, "kept_bytes": trial.kept_bytes,
     }  # fmt: skip
