@@ -97,7 +97,7 @@ def drawn_joins(draw: st.DrawFn) -> Drawn:
 
 
 @given(drawn_joins(), st.floats(0.1, 100.0))
-@examples(25, long=1_000)
+@examples(25, long=250)
 def test_no_tree_has_a_higher_rate(join: Drawn, t: float) -> None:
     trees = without_avoidable_products(list(join.streams), join.pairs)
     chosen = local_rate_maximization(join.streams, join.joins, t)
@@ -123,7 +123,7 @@ def estimated_time(shape: Shape, join: Drawn, sizes: dict[str, float], phi: floa
 
 
 @given(drawn_joins(), st.floats(0.0, 1.0))
-@examples(25, long=1_000)
+@examples(25, long=250)
 def test_no_tree_has_a_shorter_time(join: Drawn, share: float) -> None:
     sizes = {alias: stream.rows * stream.kept for alias, stream in join.streams.items()}
     total = join.joins.selectivity(tuple(join.streams)) * math.prod(sizes.values())
