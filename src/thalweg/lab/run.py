@@ -20,8 +20,9 @@ from thalweg.lab.figure import check_drawing, save
 from thalweg.lab.page import page
 from thalweg.lab.paper import Paper
 from thalweg.lab.progress import Bar
+from thalweg.lab.rate_based import PAPER as RATE_BASED
 
-PAPERS: dict[str, Paper] = {paper.name: paper for paper in (A_GREEDY,)}
+PAPERS: dict[str, Paper] = {paper.name: paper for paper in (A_GREEDY, RATE_BASED)}
 
 
 @dataclass(frozen=True, slots=True)
