@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.adapt import Chosen
 from thalweg.deprecated import current_arguments
-from thalweg.optimizer.first_plan import estimates_of_join
-from thalweg.optimizer.join_estimates import JoinEstimates
+from thalweg.optimizer.join_estimates import JoinEstimates, join_estimates
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.objective import Objective
 from thalweg.plan.window import Length, check_length
@@ -188,7 +187,7 @@ class Join(AdaptiveBase):
         self._plan = plan
         self._given = given
         self._statistics = statistics
-        self._estimates = estimates or estimates_of_join(plan, statistics)
+        self._estimates = estimates or join_estimates(plan, statistics)
         # refuses invalid arguments; configuration is read when applied
         JoinSettings.resolve(given, environ={}).shape(plan.graph)
         self._was_attached = False

@@ -82,7 +82,7 @@ class JoinNumbers:
         found = self._memo.get(part)
         if found is None:
             found = self._memo[part] = self.counted[part] if part in self.counted else self._product(part)
-        return found  # type: ignore[no-any-return]
+        return found
 
     def rows(self, part: Part) -> Number:
         """Return the rows of a sub-join that can have partners."""
@@ -113,7 +113,7 @@ class JoinNumbers:
         both = self.share(of | among)
         if isinstance(within, np.ndarray) or isinstance(both, np.ndarray):
             shape = np.broadcast(both, within).shape
-            between = np.divide(both, within, out=np.zeros(shape), where=np.not_equal(within, 0))
+            between: Number = np.divide(both, within, out=np.zeros(shape), where=np.not_equal(within, 0))
         else:
             between = both / within if within else 0.0
         return between * self.rows(among)
@@ -138,7 +138,8 @@ class JoinNumbers:
         return self._memo["batches"]  # type: ignore[no-any-return]
 
     def _product(self, part: Part) -> Number:
-        graph, share = self.graph, 1.0
+        graph = self.graph
+        share: Number = 1.0
         pairs = [pair for pair in self.shares if part.issuperset(pair)]
         joined = [{alias: frozenset([alias]) for alias in members} for members in graph.column_of]
         for one, other in sorted(pairs, key=lambda pair: float(np.mean(self.shares[pair]))):

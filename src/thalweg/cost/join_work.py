@@ -89,7 +89,10 @@ def work_ns(shape: Shape, numbers: JoinNumbers, costs: OperationCosts = COSTS) -
 
 def in_ns(operations: Mapping[str, Number], costs: OperationCosts = COSTS) -> Number:
     """Return the time of operations, in nanoseconds."""
-    return sum(count * getattr(costs, name) for name, count in operations.items())
+    total: Number = 0.0
+    for name, count in operations.items():
+        total = total + count * getattr(costs, name)
+    return total
 
 
 def node_operations(parts: Sequence[Part], numbers: JoinNumbers) -> dict[str, Number]:
@@ -247,4 +250,5 @@ def _expired(part: Part) -> float:
 def farness(part: Part, numbers: JoinNumbers) -> Number:
     """Return how many times larger than the caches the index of a sub-join is, as a logarithm."""
     f = numbers.functions
-    return f.log2(f.maximum(stored_rows(part, numbers), NEAR_ROWS) / NEAR_ROWS)
+    far: Number = f.log2(f.maximum(stored_rows(part, numbers), NEAR_ROWS) / NEAR_ROWS)
+    return far

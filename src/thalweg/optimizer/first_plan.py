@@ -12,13 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from thalweg.optimizer.choose_plan import PlanChoice, choose_plan
-from thalweg.optimizer.join_estimates import JoinEstimates, Quantity, in_seconds, join_estimates, neighbors
+from thalweg.optimizer.join_estimates import JoinEstimates, Quantity, in_seconds, neighbors
 from thalweg.optimizer.search_plans import MOST_STREAMS
 from thalweg.plan.estimate import Estimate
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.objective import LEAST_CPU, Objective
 from thalweg.plan.plan_estimates import SourceEstimates
-from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 
 @dataclass(frozen=True)
@@ -49,14 +48,10 @@ def first_plan(
     return FirstPlan(estimates, choose_plan(estimates, objective, max_bytes=max_bytes, workers=workers))
 
 
-def estimates_of_join(plan: JoinPlan, known: Knowledge = NOTHING_KNOWN) -> JoinEstimates:
-    """Return the estimates of a `tw.join`, whose streams are known by their aliases."""
-    return join_estimates(plan, known)
-
-
 def estimates_of_query(plan: JoinPlan, sources: Mapping[str, SourceEstimates]) -> JoinEstimates:
     """Return the estimates of the join of a query, from those of its sources."""
     graph = plan.graph
+    late = max((in_seconds(length) for length in plan.lateness.values()), default=0.0)
     quantities: dict[Quantity, Estimate] = {}
     held: dict[str, Estimate] = {}
     seconds: dict[str, float] = {}
@@ -67,7 +62,7 @@ def estimates_of_query(plan: JoinPlan, sources: Mapping[str, SourceEstimates]) -
             rate = source.rows_per_second
             quantities["rate", alias] = rate if source.kept is None else rate * source.kept
         if alias in plan.windows:
-            seconds[alias] = in_seconds(plan.windows[alias]) + in_seconds(plan.lateness[alias])
+            seconds[alias] = in_seconds(plan.windows[alias]) + late
         elif rows is not None:
             quantities["held", alias] = rows
         if rows is not None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from statistics import NormalDist
 
 import numpy as np
@@ -22,7 +23,7 @@ from thalweg.plan.estimate import Estimate
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.window import Length, length_of
-from thalweg.stats import DistinctValues, Knowledge, Partners, Rows, RowsPerSecond
+from thalweg.stats import DistinctValues, Knowledge, Partners, Rows, RowsPerSecond, SourceKept
 
 DECLARED, ASSUMED = 1.5, 10.0
 """By how many times a number without an interval may be larger or smaller, with a probability of 90 %."""
@@ -118,21 +119,18 @@ def join_estimates(
     known: Knowledge,
     *,
     relations: Mapping[str, str] | None = None,
-    kept: Mapping[str, Estimate] | None = None,
-    columns: Mapping[str, int] | None = None,
-    widths: Mapping[str, float] | None = None,
 ) -> JoinEstimates:
-    """Return the estimates of a join. `relations`: the name that each alias has in `known`; its own if it is missing.
-    `kept`: the share of rows that pass the filters of each source."""
-    graph, relations, kept = plan.graph, relations or {}, kept or {}
+    """Return the estimates of a join. `relations`: the names of the aliases in `known`, if they differ."""
+    graph, relations = plan.graph, relations or {}
+    late = max((in_seconds(length) for length in plan.lateness.values()), default=0.0)
     quantities: dict[Quantity, Estimate] = {}
     seconds: dict[str, float] = {}
     held: dict[str, Estimate] = {}
     for alias in graph.aliases:
         relation = relations.get(alias, alias)
-        share = kept.get(alias)
-        if alias in plan.times:
-            stay = in_seconds(plan.windows[alias]) + in_seconds(plan.lateness[alias]) if alias in plan.windows else None
+        share = known.about(SourceKept(alias))
+        if alias in plan.times:  # rows stay until the watermark of the query passes, which follows the latest stream
+            stay = in_seconds(plan.windows[alias]) + late if alias in plan.windows else None
             rate = known.about(RowsPerSecond(relation))
             if stay is None:
                 continue
@@ -148,7 +146,7 @@ def join_estimates(
         estimate = _share(one, other, graph, held, known, relations)
         if estimate is not None:
             quantities["share", one, other] = estimate
-    return JoinEstimates(graph, plan.streams, quantities, seconds, columns or {}, widths or {})
+    return JoinEstimates(graph, plan.streams, quantities, seconds)
 
 
 def neighbors(graph: JoinGraph) -> list[tuple[str, str]]:
@@ -159,7 +157,7 @@ def neighbors(graph: JoinGraph) -> list[tuple[str, str]]:
 
 def in_seconds(length: Length) -> float:
     """Return a length of time in seconds. A whole number is taken as it is: its unit is that of the times."""
-    return float(length) if isinstance(length, int) else length_of(length, "us") / 1e6
+    return length_of(length, "us") / 1e6 if isinstance(length, str | timedelta | np.timedelta64) else float(length)
 
 
 def _share(

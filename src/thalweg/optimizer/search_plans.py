@@ -68,7 +68,8 @@ def cheapest_plan(graph: JoinGraph, cost: NodeCost) -> tuple[Shape, float]:
             return 0.0, next(iter(part))
         if part not in memo:
             few = len(whole) <= ALL_PARTITIONS
-            least, shape = math.inf, tuple(sorted(part))
+            least = math.inf
+            shape: Shape = tuple(sorted(part))
             ways = sets.partitions(part) if few else sets.divisions(part, several=part == whole)
             for parts in ways:
                 inputs = [best(each) for each in parts]

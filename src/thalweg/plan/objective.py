@@ -12,7 +12,10 @@ steady_rate()
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Literal, get_args
+
+import numpy as np
 
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.window import Length, check_length, length_of
@@ -20,6 +23,7 @@ from thalweg.plan.window import Length, check_length, length_of
 __all__ = ["Objective", "first_results", "least_memory", "most_results", "steady_rate"]
 
 Name = Literal["least_cpu", "most_results", "first_results", "steady_rate", "least_memory"]
+_IN_TIME = (str, timedelta, np.timedelta64)
 _WITHOUT_NUMBERS = ("steady_rate", "least_memory")
 
 
@@ -35,7 +39,7 @@ class Objective:
     def seconds(self) -> float:
         """The time of `by`, in seconds."""
         assert self.by is not None
-        return length_of(self.by, "us", "by") / 1e6 if not isinstance(self.by, int) else float(self.by)
+        return length_of(self.by, "us", "by") / 1e6 if isinstance(self.by, _IN_TIME) else float(self.by)
 
     def __repr__(self) -> str:
         numbers = {"by": self.by, "results": self.results}
@@ -69,7 +73,7 @@ def most_results(by: Length) -> Objective:
     most_results(by='10 seconds')
     """
     check_length(by, "by")
-    if (by if isinstance(by, int) else length_of(by, "us", "by")) <= 0:
+    if (length_of(by, "us", "by") if isinstance(by, _IN_TIME) else by) <= 0:
         raise PlanError(f"most_results(by={by!r}): the time must be above 0, such as '10 seconds'")
     return Objective("most_results", by=by)
 

@@ -18,7 +18,7 @@ from thalweg.runtime.filters.work_record import MOST_SWITCHES, RecordOrigin
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop
 from thalweg.runtime.joins.join_options import JoinOptions
-from thalweg.runtime.joins.join_record import decode, encode, records_of
+from thalweg.runtime.joins.join_record import decode, encode, records_of, take_counters
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64())])
 
@@ -60,8 +60,8 @@ def by_stream(records: list[Record]) -> dict[str, JoinObserved]:
 @pytest.mark.parametrize("rounds", [0, 1, 6])
 def test_the_text_says_what_the_records_say(rounds: int) -> None:
     record_origin = RecordOrigin("r", 7, "bucket 3", "a-greedy")
-    records = records_of(loop_that_worked(rounds, slice_rows=16), record_origin, "stream")
-    text = encode(loop_that_worked(rounds, slice_rows=16), worker="bucket 3", task=None, extras={})
+    records = records_of(take_counters(loop_that_worked(rounds, slice_rows=16)), record_origin, "stream")
+    text = encode(take_counters(loop_that_worked(rounds, slice_rows=16), {}), worker="bucket 3", task=None)
     assert decode(text, run="r", kind="stream", batch=7, policy="a-greedy", query_name=None) == records
     assert rounds < 6 or any(isinstance(record, VerdictGiven) for record in records)
 
@@ -71,7 +71,7 @@ def test_the_records_are_what_the_loop_counted() -> None:
     held = {alias: (len(store), store.nbytes) for alias, store in loop.stores.items()}
     looked = {alias: chain.looked for alias, chain in loop.chains.items()}
     counts, works = dict(loop.counts), {alias: one.work for alias, one in loop.loops.items()}
-    text = encode(loop, worker="bucket 3")
+    text = encode(take_counters(loop), worker="bucket 3")
     seen = by_stream(decode(text, policy="a-greedy", run="r", kind="stream", batch=7))
     assert list(seen) == ["a", "b", "c"]
     for alias, record in seen.items():
@@ -99,8 +99,8 @@ def test_the_records_are_what_the_loop_counted() -> None:
 
 def test_what_is_told_is_told_once_but_for_what_is_so_far() -> None:
     loop = loop_that_worked()
-    first = by_stream(decode(encode(loop, worker="w"), policy="p", run="r", kind="stream", batch=0))
-    again = by_stream(decode(encode(loop, worker="w"), policy="p", run="r", kind="stream", batch=1))
+    first = by_stream(decode(encode(take_counters(loop), worker="w"), policy="p", run="r", kind="stream", batch=0))
+    again = by_stream(decode(encode(take_counters(loop), worker="w"), policy="p", run="r", kind="stream", batch=1))
     so_far = {"window_rows", "window_bytes", "watermark", "most_late", "most_rows", "most_bytes", "most_matches"}
     so_far |= {"hottest", "limit", "order", "others", "run", "kind", "worker", "policy", "stream"}
     for alias, record in again.items():
@@ -118,7 +118,7 @@ def test_trials_and_why_an_order_is_kept_travel_with_the_stream() -> None:
     work.trials, work.trial_rows, work.trial_ns, work.trial_loss_ns = 2, 64, 900, 5
     loop.loops["b"].policy.standing = "held back"
     loop.counts["b"].compiling_ns, work.compiling_ns = 30, 4
-    seen = by_stream(decode(encode(loop, worker="w"), policy="p", run="r", kind="stream", batch=0))
+    seen = by_stream(decode(encode(take_counters(loop), worker="w"), policy="p", run="r", kind="stream", batch=0))
     stream_b = seen["b"]
     assert (stream_b.trials, stream_b.trial_rows, stream_b.trial_ns, stream_b.trial_loss_ns) == (2, 64, 900, 5)
     assert (stream_b.standing, stream_b.compiling_ns) == ("held back", 34)
@@ -127,7 +127,7 @@ def test_trials_and_why_an_order_is_kept_travel_with_the_stream() -> None:
 
 def test_who_did_it_for_whom_travels_along() -> None:
     task = {"task": [3, 17], "query": "q", "start": "s", "batch": 12}
-    text = encode(loop_that_worked(slice_rows=16), worker="bucket 3", task=task)
+    text = encode(take_counters(loop_that_worked(slice_rows=16)), worker="bucket 3", task=task)
     assert json.loads(text)["task"] == [3, 17]  # distinguishes attempts of a task, before this is decoded
     for record in decode(text, policy="p", run="r", kind="stream", batch=None, query_name="orders"):
         assert (record.query, record.start, record.batch) == ("q", "s", 12)
@@ -145,7 +145,9 @@ def test_what_only_a_carrier_knows_is_given_by_stream() -> None:
         "b": {"replicated": False, "watermark": 0},
     }
     seen = by_stream(
-        decode(encode(loop_that_worked(), worker="w", extras=extras), policy="p", run="r", kind="stream", batch=0)
+        decode(
+            encode(take_counters(loop_that_worked(), extras), worker="w"), policy="p", run="r", kind="stream", batch=0
+        )  # fmt: skip
     )
     for name, value in extras["a"].items():
         assert getattr(seen["a"], name) == value
@@ -157,18 +159,18 @@ def test_rows_further_in_the_future_than_is_believed_are_told() -> None:
     loop = loop_that_worked(0)
     loop.watermarks.bound = 100
     list(loop.process("a", pa.record_batch([[1, 2, 3], [100, 101, 10**6]], schema=SCHEMA)))
-    seen = by_stream(decode(encode(loop, worker="w"), policy="p", run="r", kind="stream", batch=0))
+    seen = by_stream(decode(encode(take_counters(loop), worker="w"), policy="p", run="r", kind="stream", batch=0))
     assert [record.ahead for record in seen.values()] == [2, 0, 0]
 
 
 def test_watermarks_of_empty_and_ended_streams_are_none() -> None:
     loop = loop_that_worked(0)
-    seen = by_stream(decode(encode(loop, worker="w"), policy="p", run="r", kind="stream", batch=0))
+    seen = by_stream(decode(encode(take_counters(loop), worker="w"), policy="p", run="r", kind="stream", batch=0))
     assert [record.watermark for record in seen.values()] == [None] * 3
     list(loop.process("a", pa.record_batch([[1], [0]], schema=SCHEMA)))
     loop.watermarks.ended("b")
     loop.end_round()
-    seen = by_stream(decode(encode(loop, worker="w"), policy="p", run="r", kind="stream", batch=1))
+    seen = by_stream(decode(encode(take_counters(loop), worker="w"), policy="p", run="r", kind="stream", batch=1))
     assert [record.watermark for record in seen.values()] == [0, None, None]
 
 
@@ -182,13 +184,14 @@ def test_how_long_a_tick_is(kind: pa.DataType, tick_ns: int | None) -> None:
     loop = JoinLoop(
         JoinBinding.of(plan, dict.fromkeys("ab", schema)), JoinOptions("static"), lambda: 0, np.random.default_rng(3)
     )
-    records = decode(encode(loop, worker="w"), policy="static", run="r", kind="stream", batch=0)
+    records = decode(encode(take_counters(loop), worker="w"), policy="static", run="r", kind="stream", batch=0)
     assert [record.tick_ns for record in by_stream(records).values()] == [tick_ns, tick_ns]
     assert [from_json(to_json(record)) for record in records] == records
 
 
 def test_every_record_survives_json() -> None:
-    text = encode(loop_that_worked(slice_rows=16), worker="w", task={"query": "q", "start": "s", "batch": 1})
+    task = {"query": "q", "start": "s", "batch": 1}
+    text = encode(take_counters(loop_that_worked(slice_rows=16)), worker="w", task=task)
     records = decode(text, policy="p", run="r", kind="stream", batch=1, query_name="n")
     assert {type(record) for record in records} == {JoinObserved, VerdictGiven, Switched}
     for record in records:
@@ -197,15 +200,15 @@ def test_every_record_survives_json() -> None:
 
 def test_a_bucket_that_had_nothing_to_do_says_so_in_few_bytes() -> None:
     loop = loop_that_worked()
-    encode(loop, worker="w")
-    assert len(encode(loop, worker="w")) < 250 * len(loop.stores)
+    encode(take_counters(loop), worker="w")
+    assert len(encode(take_counters(loop), worker="w")) < 250 * len(loop.stores)
 
 
 def test_a_policy_that_thrashes_does_not_flood_the_driver() -> None:
     loop = loop_that_worked()
     switch = next(one.work.switches for one in loop.loops.values() if one.work.switches)[0]
     loop.loops["a"].work.switches[:] = [switch] * (MOST_SWITCHES + 7)
-    records = decode(encode(loop, worker="w"), policy="p", run="r", kind="stream", batch=0)
+    records = decode(encode(take_counters(loop), worker="w"), policy="p", run="r", kind="stream", batch=0)
     verdicts = [record for record in records if isinstance(record, VerdictGiven) and record.worker == "w a"]
     assert len(verdicts) == MOST_SWITCHES
     assert by_stream(records)["a"].omitted_switches == 7

@@ -17,7 +17,7 @@ from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.joins.join_protocol import WindowedJoin
-from thalweg.runtime.joins.join_record import decode, encode, records_of
+from thalweg.runtime.joins.join_record import decode, encode, records_of, take_counters
 
 SCHEMA = pa.schema([("k", pa.int64()), ("m", pa.int64()), ("t", pa.int64())])
 ON = "a.k = b.k AND b.m = c.m AND b.k = d.k"
@@ -57,7 +57,7 @@ def worked(shape: Shape | None) -> WindowedJoin:
 
 
 def observed(loop: WindowedJoin) -> dict[str, JoinObserved]:
-    records = records_of(loop, RecordOrigin("r", None, "local", "static"), "local")
+    records = records_of(take_counters(loop), RecordOrigin("r", None, "local", "static"), "local")
     return {record.stream: record for record in records if isinstance(record, JoinObserved)}
 
 
@@ -114,7 +114,7 @@ def test_what_expired_is_told_and_counters_begin_again() -> None:
 
 
 def test_the_text_says_what_the_records_say_and_survives_json() -> None:
-    records = decode(encode(worked(TREE), worker="local"), run="r", kind="local", batch=None, policy="static")
+    records = decode(encode(take_counters(worked(TREE)), worker="local"), run="r", kind="local", batch=None, policy="static")
     seen = {record.stream: record for record in records if isinstance(record, JoinObserved)}
     expected = observed(worked(TREE))
     for name, record in seen.items():
@@ -135,10 +135,10 @@ def test_a_file_from_before_there_were_inner_results_is_read() -> None:
 def test_a_report_shows_what_inner_results_hold() -> None:
     tally = JoinTally()
     loop = worked(TREE)
-    for record in records_of(loop, RecordOrigin("r", None, "local", "static"), "local"):
+    for record in records_of(take_counters(loop), RecordOrigin("r", None, "local", "static"), "local"):
         tally.add(record)
     loop.expire(100)
-    for record in records_of(loop, RecordOrigin("r", None, "local", "static"), "local"):
+    for record in records_of(take_counters(loop), RecordOrigin("r", None, "local", "static"), "local"):
         tally.add(record)
     (section,) = tally.report().sections
     inner = section.to_dict()["inner"]["(b d)"]

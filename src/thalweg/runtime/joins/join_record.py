@@ -21,9 +21,9 @@ Extras = Mapping[str, Mapping[str, Any]]
 """Fields of `JoinObserved` by stream that the loop does not know, or that the runtime knows better."""
 Taken = list[dict[str, Any]]
 """The counters of streams, tables and kept sub-joins, each with its name."""
+_SAMPLES = ("sampled", "partners", "partnered")
 _INPUT = ("rows", "late", "filtered", "ahead", "no_time", "no_key")
 _TIMES = ("watermark", "first_time", "last_time")
-_NOT_RECORDED = ("batches", "first_time", "last_time")
 _LISTS = ("evaluated", "passed", "profiled", "evaluated_in_force", "passed_in_force")
 
 
@@ -138,8 +138,8 @@ def _records(
         records += record_origin.switch_records(record.pop("switches", ()), names, record["stream"])
         record |= {name: tuple(record.get(name, none)) for name in _LISTS}
         record.setdefault("rows_in_force", 0)
-        for name in _NOT_RECORDED:
-            record.pop(name, None)
+        record.pop("batches", None)
+        record |= {name: tuple(record[name]) for name in _SAMPLES if name in record}
         record |= {"others": names, "order": tuple(names[k] for k in record["order"])}
         named = {"kind": kind, "omitted_switches": omitted, "query_name": query_name}
         records.append(JoinObserved(**{**_NOTHING, **record, **named, **record_origin.fields()}))

@@ -35,7 +35,7 @@ from thalweg.optimizer.search_plans import MOST_STREAMS, cheapest_plan
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_shape import Shape, nodes_of, of_text, streams_of, to_text
 from thalweg.plan.objective import objective_of
-from thalweg.runtime.joins.edge_sample import sample_pair
+from thalweg.runtime.joins.edge_sample import PairCount, sample_pair
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.joins.join_settings import MULTIWAY, JoinSettings
@@ -113,10 +113,8 @@ def plan_watch(
     graph = binding.plan.graph
     if settings.plan is not None or settings.policy_name == "static" or not 3 <= len(graph.aliases) <= MOST_STREAMS:
         return None
-    stay = {
-        alias: binding.windows[alias] + binding.lateness[alias] if alias in binding.windows else None
-        for alias in binding.plan.streams
-    }
+    late = max(binding.lateness.values())  # the watermark follows the stream that is latest
+    stay = {a: binding.windows[a] + late if a in binding.windows else None for a in binding.plan.streams}
     limit = settings.max_bytes or max_bytes
     shape = first_shape(settings, graph, choice)
     declared = None if choice is None else choice.shares
@@ -188,9 +186,9 @@ class PlanWatch:
         self.change: PlanChange | None = None
         """The change that the next report will contain; None if there was none."""
 
-    def observe(self, loop: WindowedJoin, taken: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def observe(self, loop: WindowedJoin, taken: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Count what a loop did since the last report, and choose the plan from now on: `shape`. Return the fields of a
-        `PlanObserved`. `taken`: the counters by stream, as they are reported."""
+        `PlanObserved`. `taken`: the counters by stream, as they are reported; sampled partners are added to them."""
         begun = thread_time_ns()
         forecast, self._forecast = self._forecast, {}
         done = self._count(loop, taken)
@@ -203,7 +201,8 @@ class PlanWatch:
         self._all_rows += sum(done.rows.values())
         can_pay = self._spent_ns <= LOAN_NS + BUDGET * self._work_ns
         if any(done.rows.values()) and self._all_rows >= LEAST_ROWS and can_pay:
-            self._sample(loop)
+            for (one, other), found in self._sample(loop).items():
+                _add_sample(taken, one, other, found, len(loop.windows[other]))
             numbers = self._numbers(loop)
             if numbers is not None:
                 self._correct(loop, numbers, done)
@@ -307,9 +306,11 @@ class PlanWatch:
         self._elapsed = self._latest - self._begun
         return self._latest - before
 
-    def _sample(self, loop: WindowedJoin) -> None:
-        """Sample pairs of rows, those first of which least is known."""
+    def _sample(self, loop: WindowedJoin) -> dict[Pair, PairCount]:
+        """Sample pairs of rows, those first of which least is known. Return the counts by the window whose rows looked
+        for partners, and the window in which they looked."""
         decay = math.exp(-DECAY)
+        counts: dict[Pair, PairCount] = {}
         begun = thread_time_ns()
         room = LOAN_NS + BUDGET * self._work_ns - self._spent_ns
         for pair in sorted(self._pairs, key=lambda pair: self._pairs[pair].count):
@@ -319,9 +320,11 @@ class PlanWatch:
             self._sampled[pair] = self._reports
             one, other = sorted(pair, key=lambda alias: len(loop.windows[alias]))
             found = sample_pair(loop, one, other, self._rng)
+            counts[one, other] = found
             self._pairs[pair].add(found.joined, found.pairs, decay)
             if thread_time_ns() - begun > max(room, 0):
                 break
+        return counts
 
     def share(self, pair: Pair) -> float | None:
         """Return the share of pairs of rows that join; None if too little is known."""
@@ -443,10 +446,21 @@ def rebuild_ns(shape: Shape, numbers: JoinNumbers) -> float:
     return total
 
 
+def _add_sample(taken: Sequence[dict[str, Any]], one: str, other: str, found: PairCount, rows: int) -> None:
+    """Add the partners that sampled rows have in a window of so many rows to the counters of their stream."""
+    for stream in taken:
+        if stream["stream"] == one and other in stream["others"]:
+            k, none = list(stream["others"]).index(other), [0] * len(stream["others"])
+            scale = rows * found.probes / found.pairs  # the window may have more rows than were searched
+            for name, count in (("sampled", found.probes), ("partners", round(found.joined * scale)),
+                                ("partnered", found.partnered)):  # fmt: skip
+                stream.setdefault(name, list(none))[k] += count
+
+
 def _came(stream: Mapping[str, Any]) -> int:
     """Return how many rows of a stream were joined."""
     lost = sum(stream.get(name, 0) for name in ("late", "no_time", "no_key", "filtered"))
-    return int(stream.get("rows", 0)) - lost
+    return int(stream.get("rows", 0) - lost)
 
 
 def _combinations(aliases: Sequence[str], came: Mapping[str, int], loop: WindowedJoin) -> float:
