@@ -26,6 +26,7 @@ from thalweg.optimizer.choose_order import arriving
 from thalweg.plan.join_plan import JoinPlan, join_graph, last_rows
 from thalweg.plan.nodes import SpreadBy, WindowJoin, sources_of
 from thalweg.plan.partitioning import Partitioning
+from thalweg.plan.plan_estimates import SourceEstimates
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.window import Length, length_of
 from thalweg.stats import NOTHING_KNOWN, Knowledge, RowsPerSecond, SourceKept
@@ -55,7 +56,7 @@ def _held_in_query(plan: QueryPlan, join: WindowJoin) -> dict[str, float]:
     late = max((source.relation.lateness_us for source in sources.values()), default=0) / 1e6
     held = {}
     for alias, source in sources.items():
-        estimates = plan.estimates.sources[alias]
+        estimates = plan.estimates.sources.get(alias, SourceEstimates())
         rate, kept = arriving(estimates), 1.0 if estimates.kept is None else estimates.kept.value
         rows = last_rows(join, source)
         if rows is not None and (rate is not None or not late):
