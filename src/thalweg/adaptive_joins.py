@@ -313,7 +313,7 @@ class Join(AdaptiveBase):
         Join
         """
         if not streams:
-            return explain_plan(self._plan, JoinSettings.in_force(self._given), self.report())
+            return explain_plan(self._plan, JoinSettings.in_force(self._given), self.report(), self._estimates)
         from thalweg.runtime.spark.joins import lay_out
 
         settings = JoinSettings.in_force(self._given, _session_of(streams))
@@ -322,7 +322,7 @@ class Join(AdaptiveBase):
             placed.binding, placed.partitioning, len(placed.buckets), placed.partitions, placed.streaming,
             placed.followed, {alias: tuple(df.columns) for alias, df in streams.items()},
         )  # fmt: skip
-        return explain_layout(layout, settings, self.report())
+        return explain_layout(layout, settings, self.report(), self._estimates)
 
     def over(self, /, **streams: ArrowSource) -> Iterator[pa.RecordBatch]:
         """Join Arrow data without Spark.

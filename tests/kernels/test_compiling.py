@@ -148,7 +148,7 @@ def test_a_join_counts_compiling_separately() -> None:
     loop = star(Compiles)
     run(loop)
     records = {record.stream: record for record in records_of(
-        loop, RecordOrigin("r", None, "w", "a-greedy"), "local"
+        take_counters(loop), RecordOrigin("r", None, "w", "a-greedy"), "local"
     ) if isinstance(record, JoinObserved)}  # fmt: skip
     assert records["a"].compiling_ns > 20_000_000
     assert records["a"].total_ns < records["a"].compiling_ns

@@ -185,6 +185,35 @@ def choose_plan(
     return PlanChoice(objective, ranked, results, origin, tipping, over, complete, shares)
 
 
+@dataclass(frozen=True)
+class ResultsOverTime:
+    """The results that plans are expected to have returned by some times."""
+
+    times: Numbers
+    expected: Mapping[Shape, Numbers]
+    low: Mapping[Shape, Numbers]
+    """The lower end of the 90 % band."""
+    high: Mapping[Shape, Numbers]
+
+
+def results_over_time(
+    estimates: JoinEstimates, shapes: Sequence[Shape], until: float, workers: float = 1.0, seed: int = 0
+) -> ResultsOverTime:
+    """Return the results of plans over time, beginning with empty windows."""
+    times = np.linspace(0.0, until, GRID + 1)
+    values = {quantity: drawn[:, None] for quantity, drawn in estimates.drawn(seed).items()}
+    work = _PlanWork(estimates.numbers(values, times))
+    made = accumulated(times, np.broadcast_to(work.numbers.rate(frozenset(estimates.graph.aliases)), work.shape))
+    expected, low, high = {}, {}, {}
+    for shape in shapes:
+        load = accumulated(times, work.ns(shape) / 1e9 / workers)
+        drawn = np.array([returned(times, w, m) for w, m in zip(load, made, strict=True)])
+        ends = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+        expected[shape] = drawn[0]
+        low[shape], high[shape] = np.minimum(ends[0], drawn[0]), np.maximum(ends[1], drawn[0])
+    return ResultsOverTime(times, expected, low, high)
+
+
 def candidate_plans(estimates: JoinEstimates, drawn: Mapping[Quantity, Numbers]) -> tuple[list[Shape], bool]:
     """Return the plans to compare, and whether these are all."""
     graph = estimates.graph

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from thalweg.errors import PlanError, nearest
 from thalweg.formatting import wrapped
+from thalweg.optimizer.choose_plan import Candidate
 from thalweg.report.plan_curves import PlanCurves
 from thalweg.report.plan_picture import curves_as_svg
 from thalweg.report.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid, as_text
@@ -89,6 +90,8 @@ class Explanation:
     plans: tuple[tuple[str, TreeItem], ...]
     """Plans with their titles; the last one is the plan that runs."""
     paragraphs: tuple[Paragraph, ...]
+    candidates: tuple[Candidate, ...] = ()
+    """The plans of the join that were compared, the chosen one first; empty if too little was known."""
     curves: PlanCurves | None = None
     """What the plans that were compared are predicted to return over time, and what was measured; None if no plans were
     compared over time."""

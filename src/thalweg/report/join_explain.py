@@ -13,18 +13,26 @@ from datetime import timedelta
 import numpy as np
 
 from thalweg.formatting import WIDTH, byte_size, listed, percent, plural, time_span, wrapped
+from thalweg.optimizer.choose_plan import Candidate
+from thalweg.optimizer.first_plan import first_plan
+from thalweg.optimizer.join_estimates import JoinEstimates
 from thalweg.plan.join_graph import JoinGraph, JoinTree
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_shape import Shape, nodes_of, to_text
+from thalweg.plan.objective import objective_of
 from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.window import Length, length_of
 from thalweg.report.explanation import ADAPTS, NOTES, Explanation, Paragraph
 from thalweg.report.join_report import JoinReport
 from thalweg.report.join_sentences import probes
+from thalweg.report.plan_choice import plan_curves, plan_paragraph
+from thalweg.report.plan_curves import PlanCurves
 from thalweg.report.plan_tree import TreeItem
 from thalweg.report.run_report import in_runs
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_settings import JoinSettings
+from thalweg.runtime.joins.plan_watch import first_shape
+from thalweg.runtime.memory_share import memory_of_process, memory_share
 
 NOTHING_RAN = JoinReport(())
 
@@ -44,40 +52,85 @@ class JoinLayout:
     """The columns of the DataFrames. Those that are not read are named."""
 
 
-def explain_layout(layout: JoinLayout, settings: JoinSettings, report: JoinReport = NOTHING_RAN) -> Explanation:
-    """Explain how a join will run on Spark. `report` has what was counted so far."""
+def explain_layout(
+    layout: JoinLayout, settings: JoinSettings, report: JoinReport = NOTHING_RAN,
+    estimates: JoinEstimates | None = None,
+) -> Explanation:  # fmt: skip
+    """Explain how a join will run on Spark. `report` has what was counted so far, `estimates` what is known before."""
     plan, streaming = layout.binding.plan, layout.streaming
     graph = plan.graph
     where = "a Spark stream" if streaming else "Spark, on finished data"
     streams = [alias for alias in graph.aliases if alias not in layout.partitioning.broadcast]
     descriptions = {alias: _stream(plan, alias, layout) for alias in streams}
+    compared = compared_plans(_title(plan), plan.graph, settings, estimates, memory_share(), layout.buckets, report)
     paragraphs = (
         Paragraph("Where rows go", tuple(_places(layout)), wrapped=True),
         Paragraph("What is held", tuple(_held(layout, alias) for alias in graph.aliases), wrapped=True),
-        _order(plan, settings, streams),
+        _order(plan, settings, compared.shape, streams),
+        compared.paragraph,
         Paragraph("Time", tuple(_time(streams, layout, settings)), wrapped=True),
         Paragraph("Limits", tuple(_limits(settings, streaming)), wrapped=True),
-        Paragraph(ADAPTS, (_adapts(settings, graph, "separately in each bucket"),), wrapped=True),
+        Paragraph(ADAPTS, (_adapts(settings, graph, compared.shape, "separately in each bucket"),), wrapped=True),
     )
+    tree = _tree(plan, settings, compared.shape, descriptions, report)
     return Explanation(
-        _title(plan), where, ((f"Plan, for {where}", _tree(plan, settings, descriptions, report)),), paragraphs
-    )
+        _title(plan), where, ((f"Plan, for {where}", tree),), paragraphs,
+        compared.candidates, compared.curves,
+    )  # fmt: skip
 
 
-def explain_plan(plan: JoinPlan, settings: JoinSettings, report: JoinReport = NOTHING_RAN) -> Explanation:
-    """Explain what is known about a join without its data. `report` has what was counted so far."""
+def explain_plan(
+    plan: JoinPlan, settings: JoinSettings, report: JoinReport = NOTHING_RAN, estimates: JoinEstimates | None = None
+) -> Explanation:
+    """Explain what is known about a join without its data. `report` has what was counted so far, `estimates` what is
+    known before."""
+    compared = compared_plans(_title(plan), plan.graph, settings, estimates, memory_of_process() // 2, 1, report)
     descriptions = {alias: _stream(plan, alias) for alias in plan.streams}
     example = ", ".join(f"{alias}=df" for alias in plan.graph.aliases[:2]) + ", ..." * (len(plan.graph.aliases) > 2)
     paragraphs = (
-        _order(plan, settings, plan.streams),
-        Paragraph(ADAPTS, (_adapts(settings, plan.graph),), wrapped=True),
+        _order(plan, settings, compared.shape, plan.streams),
+        compared.paragraph,
+        Paragraph(ADAPTS, (_adapts(settings, plan.graph, compared.shape),), wrapped=True),
         Paragraph(
             NOTES,
             (f"explain({example}) with Spark DataFrames shows where rows go, what is held, and which limits apply",),
             wrapped=True,
         ),
     )
-    return Explanation(_title(plan), "", (("Plan", _tree(plan, settings, descriptions, report)),), paragraphs)
+    tree = _tree(plan, settings, compared.shape, descriptions, report)
+    return Explanation(
+        _title(plan), "", (("Plan", tree),), paragraphs, compared.candidates,
+        compared.curves,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ComparedPlans:
+    """The plans of a join that were compared before its start."""
+
+    paragraph: Paragraph
+    shape: Shape | None = None
+    """The plan that the join begins with; None: nothing is kept."""
+    candidates: tuple[Candidate, ...] = ()
+    curves: PlanCurves | None = None
+
+
+def compared_plans(
+    title: str, graph: JoinGraph, settings: JoinSettings, estimates: JoinEstimates | None, max_bytes: int, workers: int,
+    report: JoinReport = NOTHING_RAN,
+) -> ComparedPlans:  # fmt: skip
+    """Return the comparison of a join's plans; without lines if the user has set the plan. `max_bytes`: the limit of
+    one worker, if the settings do not have one."""
+    if settings.plan is not None or estimates is None:
+        return ComparedPlans(Paragraph("", ()), settings.shape(graph))
+    objective, limit = objective_of(settings.objective), (settings.max_bytes or max_bytes) * workers
+    first = first_plan(estimates, objective, max_bytes=limit, workers=workers)
+    paragraph = plan_paragraph(first, objective, workers)
+    if first.choice is None:
+        return ComparedPlans(paragraph)
+    measured = max((section.plans.most_bytes for section in report.sections), default=0) or None
+    curves = plan_curves(title, first, objective, workers, limit, measured_bytes=measured)
+    return ComparedPlans(paragraph, first_shape(settings, graph, first.choice), first.choice.candidates, curves)
 
 
 def counted_results(report: JoinReport) -> str:
@@ -103,12 +156,13 @@ def _title(plan: JoinPlan) -> str:
     return f"Join of {listed(plan.graph.aliases)}"
 
 
-def _tree(plan: JoinPlan, settings: JoinSettings, descriptions: Mapping[str, str], report: JoinReport) -> TreeItem:
+def _tree(
+    plan: JoinPlan, settings: JoinSettings, shape: Shape | None, descriptions: Mapping[str, str], report: JoinReport
+) -> TreeItem:
     """Return the plan, with what was counted. `descriptions` has one entry per stream; other aliases are tables."""
     aliases = plan.graph.aliases
     tables = [alias for alias in aliases if alias not in descriptions]
     both = " and ".join([plural(len(descriptions), "stream"), *([plural(len(tables), "table")] if tables else [])])
-    shape = settings.shape(plan.graph)
     if shape is not None and all(len(node) == 2 for node in nodes_of(shape)):
         kind = "joined two at a time"
     else:
@@ -127,14 +181,13 @@ def _tree(plan: JoinPlan, settings: JoinSettings, descriptions: Mapping[str, str
         for alias in aliases
     )
     kept = [to_text(part) for part in nodes_of(shape or ())][:-1]
-    keeps = [f"keeps {listed(kept)} (plan {settings.plan})"] if kept else []
+    keeps = [f"keeps {listed(kept)} (plan {to_text(shape or ())})"] if kept else []
     return TreeItem(
         "Join", (f"of {both}, {kind}, over windows ({settings.policy_name})", *on, *keeps, *results), inputs
     )
 
 
-def _order(plan: JoinPlan, settings: JoinSettings, streams: Sequence[str]) -> Paragraph:
-    shape = settings.shape(plan.graph)
+def _order(plan: JoinPlan, settings: JoinSettings, shape: Shape | None, streams: Sequence[str]) -> Paragraph:
     if shape is None:
         lines = [f"new rows of {alias} probe {probes(plan.graph.tree(alias))}" for alias in streams]
         title = f"First order of probes (policy {settings.policy_name})"
@@ -215,20 +268,21 @@ def _held(layout: JoinLayout, alias: str) -> str:
     return f"{alias}: {'; '.join(parts)}"
 
 
-def _adapts(settings: JoinSettings, graph: JoinGraph, where: str = "") -> str:
+def _adapts(settings: JoinSettings, graph: JoinGraph, shape: Shape | None, where: str = "") -> str:
     if settings.policy_name == "static":
         return "nothing: policy static never changes an order"
     if len(graph.aliases) <= 2:
         return "nothing: only one order is possible"
-    shape = settings.shape(graph)
     if shape is None:
         each = f"for new rows of each stream, the order in which the other {len(graph.aliases) - 1} windows are probed"
     else:
         several = [to_text(node) for node in nodes_of(shape) if len(node) > 2]
-        if not several:
-            return f"nothing: the plan {to_text(shape)} determines every order"
-        each = f"in {listed(several)}, the order in which the inputs are probed"
-    return "; ".join([", ".join([each, where] if where else [each]), "the result does not depend on it"])
+        each = f"in {listed(several)}, the order in which the inputs are probed" if several else ""
+    kept = "" if settings.plan is not None else "which sub-joins are kept"
+    what = " and ".join(part for part in (each, kept) if part)
+    if not what:
+        return f"nothing: the plan {to_text(shape or ())} determines every order"
+    return "; ".join([", ".join([what, where] if where else [what]), "the result does not depend on it"])
 
 
 def _conditions(plan: JoinPlan) -> Iterator[str]:

@@ -80,6 +80,7 @@ def facts(section: JoinSection) -> list[str]:
     lines = [fact for stream in section.streams.values() for fact in _facts_of(stream, section.buckets)]
     lines += [_fact_of_table(table, section.kind) for table in section.tables.values()]
     lines += [_fact_of_inner(inner) for inner in section.inner.values()]
+    lines += section.plans.sentences(section.kind)
     lines += _furthest_behind(section)
     streams = section.streams.values()
     chunks = sum(s.state_chunks for s in streams)
@@ -164,9 +165,10 @@ def _furthest_behind(section: JoinSection) -> list[str]:
 
 
 def _switch_lines(section: JoinSection) -> list[str]:
-    return [
+    switches = [
         f"{_place(section, s)}, row {s.at_row:,}: {what_moved(s.before, s.after)}: {s.reason}" for s in section.switches
     ]
+    return [*switches, *section.plans.change_lines()]
 
 
 def _place(section: JoinSection, switch: SwitchReport) -> str:

@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from thalweg.errors import ThalwegError
-from thalweg.events import JoinObserved, Record, VerdictGiven
+from thalweg.events import JoinObserved, PlanObserved, Record, VerdictGiven
 from thalweg.report.kept_order_reason import derived
+from thalweg.report.plan_history import PlanHistory
 from thalweg.report.section import LATEST_SWITCHES, InForceCounters, SwitchReport, span, total
 
 SUMS = ("rows", "late", "no_time", "no_key", "kept", "results", "profile_tuples", "looked", "total_ns", "profiling_ns",
@@ -245,6 +246,8 @@ class JoinSection:
     last_batch: int | None = None
     query_name: str | None = None
     """The name that the user gave to the streaming query."""
+    plans: PlanHistory = field(default_factory=PlanHistory)
+    """Which sub-joins are kept, when and why that changed, and what was expected."""
 
     @property
     def results(self) -> int:
@@ -300,6 +303,8 @@ class JoinSection:
         elif isinstance(record, VerdictGiven):
             self.all_switches += 1
             self.switches.append(SwitchReport.of(record))
+        elif isinstance(record, PlanObserved):
+            self.plans.add(record)
 
     def take_in(self, later: JoinSection) -> None:
         """Add what a later part of the same run holds."""
@@ -311,6 +316,7 @@ class JoinSection:
             self.inner.setdefault(name, StreamReport(name, ())).take_in(inner)
         self.all_switches += later.all_switches
         self.switches.extend(later.switches)
+        self.plans.take_in(later.plans)
         self.query_name = later.query_name or self.query_name
         self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, later.first_batch, later.last_batch)
 
@@ -346,6 +352,7 @@ class JoinSection:
                 {**asdict(s), "before": list(s.before), "after": list(s.after)} for s in self.switches
             ],
             **({"query_name": self.query_name} if self.query_name is not None else {}),
+            **({"plan": self.plans.to_dict()} if self.plans.plans else {}),
         }  # fmt: skip
 
 

@@ -13,12 +13,17 @@ import pyarrow as pa
 from thalweg.errors import PlanError, ThalwegError
 from thalweg.events import Record
 from thalweg.optimizer import optimize
+from thalweg.optimizer.first_plan import estimates_of_query
+from thalweg.plan.join_plan import window_join_plan
 from thalweg.plan.join_select import LOST
+from thalweg.plan.nodes import WindowJoin
 from thalweg.plan.query_plan import FilterPlaces, QueryPlan
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.rows_left_out import failed_columns, late_schema, plan_of_failed, plan_of_late
 from thalweg.report import Explanation
+from thalweg.report.join_explain import ComparedPlans, compared_plans
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN
+from thalweg.runtime.memory_share import memory_of_process, memory_share
 from thalweg.session.adaptive_parts import AdaptiveParts, QueryReport
 from thalweg.session.explanation import explanation
 from thalweg.session.handle import BatchRun, Handle, Stopped, StreamRun
@@ -128,7 +133,22 @@ class ContinuousQuery:
         streaming = any(getattr(df, "isStreaming", False) for df in self._data.values())
         where = "this process" if self._spark is None else "a Spark stream" if streaming else "Spark, on finished data"
         finished = self._spark is not None and not streaming
-        return explanation(plan, where, parts.report(), self.name, is_finished=finished)
+        compared = self._compared(plan)
+        return explanation(plan, where, parts.report(), self.name, is_finished=finished, compared=compared)
+
+    def _compared(self, plan: QueryPlan) -> ComparedPlans | None:
+        """Return the comparison of the plans of its join; None if it has no join of windows."""
+        if not isinstance(plan.join, WindowJoin):
+            return None
+        joined, settings = window_join_plan(plan.join), self._settings().join
+        estimates = estimates_of_query(joined, plan.estimates.sources)
+        title = "Query" if self.name is None else f"Query {self.name}"
+        workers, memory = 1, memory_of_process() // 2
+        if self._spark is not None:
+            from thalweg.runtime.spark.joins.attach import parallelism
+
+            workers, memory = settings.buckets or parallelism(self._spark), memory_share()
+        return compared_plans(title, joined.graph, settings, estimates, memory, workers)
 
     def dataframe(self) -> Any:
         """Return the results.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from thalweg.formatting import listed
 from thalweg.plan.expression import Expression, UserCall, text_of, walk
+from thalweg.plan.join_shape import Shape, nodes_of, to_text
 from thalweg.plan.nodes import Aggregate, Compute, Fail, Filter, Product, Scan, TableJoin, WindowJoin, subject, walk_up
 from thalweg.plan.nodes import Node as PlanNode
 from thalweg.plan.plan_estimates import SourceEstimates
@@ -15,7 +17,7 @@ from thalweg.report import Explanation, JoinReport, Report
 from thalweg.report.estimate_sentences import cost_sentence, kept_sentence, rate_sentence, source_sentence
 from thalweg.report.explanation import ADAPTS, ESTIMATES, NOTES, RESULT, Paragraph
 from thalweg.report.filter_explain import rows_and_kept
-from thalweg.report.join_explain import counted_results, counted_rows
+from thalweg.report.join_explain import ComparedPlans, counted_results, counted_rows
 from thalweg.report.join_sentences import operator_sentence, probe_sentences, spread_sentence
 from thalweg.report.plan_tree import TreeItem
 from thalweg.session.adaptive_parts import QueryReport, of_groups
@@ -28,11 +30,13 @@ SET_ASIDE = (
 
 
 def explanation(
-    plan: QueryPlan, where: str, report: QueryReport, name: str | None = None, *, is_finished: bool = False
-) -> Explanation:
-    """Explain a plan, exactly as it runs. `is_finished`: it runs on Spark over finished data."""
+    plan: QueryPlan, where: str, report: QueryReport, name: str | None = None, *, is_finished: bool = False,
+    compared: ComparedPlans | None = None,
+) -> Explanation:  # fmt: skip
+    """Explain a plan, exactly as it runs. `is_finished`: it runs on Spark over finished data. `compared`: the plans of
+    its join that were compared."""
     counted = _counted(report)
-    physical = _Physical(plan, counted, is_finished)
+    physical = _Physical(plan, counted, is_finished, None if compared is None else compared.shape)
     estimates = tuple(
         f"{scan.alias}: {sentence}{_beside(counted, scan)}" for scan, sentence in _estimated(plan) if sentence
     )
@@ -42,9 +46,11 @@ def explanation(
         "Query" if name is None else f"Query {name}", where,
         (("Logical plan", logical(plan.query)), (f"Physical plan, for {where}", physical.tree())),
         (
-            Paragraph(ESTIMATES, estimates), Paragraph(ADAPTS, physical.adapts()), Paragraph(NOTES, notes),
+            Paragraph(ESTIMATES, estimates), *([compared.paragraph] if compared is not None else []),
+            Paragraph(ADAPTS, physical.adapts()), Paragraph(NOTES, notes),
             Paragraph(RESULT, columns),
         ),
+        () if compared is None else compared.candidates, None if compared is None else compared.curves,
     )  # fmt: skip
 
 
@@ -72,8 +78,11 @@ def _as_written(node: PlanNode) -> TreeItem:
 class _Physical:
     """The tree of the plan that runs: which operator does what, and what was counted."""
 
-    def __init__(self, plan: QueryPlan, counted: Mapping[str, str], is_finished: bool) -> None:
+    def __init__(
+        self, plan: QueryPlan, counted: Mapping[str, str], is_finished: bool, shape: Shape | None = None
+    ) -> None:
         self.plan, self.policy, self.counted, self.is_finished = plan, plan.policy, counted, is_finished
+        self.kept = [to_text(node) for node in nodes_of(shape)][:-1] if shape is not None else []
 
     def tree(self) -> TreeItem:
         """Return the tree, from the output down."""
@@ -97,7 +106,16 @@ class _Physical:
                 kind = "probed in the written order" if self.policy == "static" else "adaptive"
                 who = [operator_sentence(node)] if self.plan.engine == "spark" else []
                 spread = spread_sentence(node, is_finished=self.is_finished)
-                details = [*_on(node), *who, first, *probe_sentences(node), *([spread] if spread else []), *counted]
+                keeps = [f"keeps {listed(self.kept)}"] if self.kept else []
+                details = [
+                    *_on(node),
+                    *keeps,
+                    *who,
+                    first,
+                    *probe_sentences(node),
+                    *([spread] if spread else []),
+                    *counted,
+                ]
                 return TreeItem("Join", (f"{kind}, over windows ({self.policy})", *details), inputs)
             case TableJoin():
                 return TreeItem("Join", ("by Spark, with tables", *_on(node), operator_sentence(node)), inputs)

@@ -144,11 +144,8 @@ def test_what_only_a_carrier_knows_is_given_by_stream() -> None:
         "a": {"ahead": 2, "state_bytes": 999, "state_chunks": 4, "reloaded": 3, "replicated": True, "rows": 0},
         "b": {"replicated": False, "watermark": 0},
     }
-    seen = by_stream(
-        decode(
-            encode(take_counters(loop_that_worked(), extras), worker="w"), policy="p", run="r", kind="stream", batch=0
-        )  # fmt: skip
-    )
+    text = encode(take_counters(loop_that_worked(), extras), worker="w")
+    seen = by_stream(decode(text, policy="p", run="r", kind="stream", batch=0))
     for name, value in extras["a"].items():
         assert getattr(seen["a"], name) == value
     assert (seen["b"].watermark, seen["b"].replicated, seen["b"].rows) == (0, False, 1800)

@@ -114,7 +114,8 @@ def test_what_expired_is_told_and_counters_begin_again() -> None:
 
 
 def test_the_text_says_what_the_records_say_and_survives_json() -> None:
-    records = decode(encode(take_counters(worked(TREE)), worker="local"), run="r", kind="local", batch=None, policy="static")
+    text = encode(take_counters(worked(TREE)), worker="local")
+    records = decode(text, run="r", kind="local", batch=None, policy="static")
     seen = {record.stream: record for record in records if isinstance(record, JoinObserved)}
     expected = observed(worked(TREE))
     for name, record in seen.items():

@@ -1,0 +1,163 @@
+"""Explains the choice of a join's plan: a table of the candidates, sentences about why one won, and their curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, pairwise
+
+import numpy as np
+
+from thalweg.formatting import byte_size, few_digits, listed, percent
+from thalweg.optimizer.choose_plan import Band, Candidate, PlanChoice, TippingPoint, plan_text, results_over_time
+from thalweg.optimizer.first_plan import FirstPlan
+from thalweg.optimizer.join_estimates import JoinEstimates
+from thalweg.plan.objective import LEAST_CPU, Objective
+from thalweg.report.explanation import Paragraph
+from thalweg.report.plan_curves import Crossing, Curve, Measured, PlanCurves, PlanMemory
+
+SHOWN = 8
+"""The most candidates in a table or a picture."""
+TITLE = "Plans compared"
+_HEAD = ("plan", "CPU", "90 % band", "results/s", "memory", "90 % band", "")
+_ORIGINS = {
+    "counted": "counted numbers", "sampled": "sampled numbers", "learned": "learned numbers",
+    "declared": "declared statistics", "assumed": "assumed numbers",
+}  # fmt: skip
+
+
+def plan_paragraph(first: FirstPlan, objective: Objective, workers: float = 1.0) -> Paragraph:
+    """Return the paragraph about the plans that were compared, or about what is missing to compare them."""
+    if first.choice is None:
+        if len(first.estimates.graph.aliases) < 3:
+            return Paragraph(TITLE, ())
+        return Paragraph(TITLE, tuple(_not_compared(first)), wrapped=True)
+    lines = [*_table(first.choice, workers), *_sentences(first.choice, first.estimates)]
+    wanted = "least CPU time" if objective == LEAST_CPU else repr(objective)
+    return Paragraph(f"{TITLE} ({wanted})", tuple(lines))
+
+
+def _not_compared(first: FirstPlan) -> Iterator[str]:
+    missing = first.unknown
+    if missing:
+        more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
+        yield (
+            f"it begins as multiway, which keeps no sub-join, because nothing is known about {listed(missing[:4])}"
+            f"{more}; statistics= declares it"
+        )
+    yield "while it runs, rates and partners are counted, and the plan changes if that is expected to pay"
+
+
+def _table(choice: PlanChoice, workers: float) -> list[str]:
+    shown = choice.candidates[:SHOWN]
+    rows = [_HEAD, *(_row(candidate, choice, workers) for candidate in shown)]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(_HEAD))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    left = len(choice.candidates) - len(shown)
+    return [*lines, *([f"and {left} more"] if left else [])]
+
+
+def _row(candidate: Candidate, choice: PlanChoice, workers: float) -> tuple[str, ...]:
+    load, memory = candidate.load, candidate.memory
+    mark = "chosen" if candidate is choice.chosen else "" if candidate.fits else "over max_bytes"
+    results = choice.results.value * min(1.0, workers / load.value)
+    return (
+        candidate.plan, percent(load.value), f"{percent(load.low)} to {percent(load.high)}", few_digits(results),
+        _size(memory.value), f"{_size(memory.low)} to {_size(memory.high)}", mark,
+    )  # fmt: skip
+
+
+def _sentences(choice: PlanChoice, estimates: JoinEstimates) -> Iterator[str]:
+    chosen = choice.chosen
+    yield f"{_count(choice.results)} results per second expected, from {_ORIGINS[choice.origin]}"
+    if choice.over_memory:
+        yield f"no plan is expected to stay within max_bytes: {chosen.plan} needs the least memory"
+    rivals = [candidate for candidate in choice.candidates[1:] if candidate.fits]
+    if rivals and not choice.over_memory:
+        rival = min(rivals, key=lambda candidate: candidate.cpu)
+        if chosen.cpu <= rival.cpu:
+            yield f"{chosen.plan} takes {percent(chosen.cpu / rival.cpu)} of the CPU time of {rival.plan}"
+        else:
+            yield (
+                f"{chosen.plan} is kept although {rival.plan} takes {percent(rival.cpu / chosen.cpu)} of its CPU time: "
+                "the difference is too small to be certain, or the objective prefers it"
+            )
+    if choice.tipping is not None:
+        yield _tipping(choice.tipping, estimates)
+    if not choice.complete:
+        yield "with so many streams, only the cheapest plans for the expected numbers and for drawn ones are compared"
+
+
+def _tipping(tipping: TippingPoint, estimates: JoinEstimates) -> str:
+    kind, *aliases = tipping.quantity
+    side = "below" if tipping.tips_at < tipping.value else "above"
+    instead = "keep nothing" if plan_text(tipping.plan) == "multiway" else f"{plan_text(tipping.plan)} is better"
+    if kind == "share":
+        numbers = estimates.numbers(estimates.expected())
+        of, among = sorted(aliases, key=lambda alias: float(np.mean(numbers.held[alias])))[::-1]
+        held = float(np.mean(numbers.held[among]))
+        return (
+            f"the number that decides: {few_digits(tipping.value * held)} partners of a row of {of} in {among}; "
+            f"{side} {few_digits(tipping.tips_at * held)}, {instead}"
+        )
+    what = "rows per second of" if kind == "rate" else "rows of"
+    return (
+        f"the number that decides: {few_digits(tipping.value)} {what} {aliases[0]}; {side} "
+        f"{few_digits(tipping.tips_at)}, {instead}"
+    )
+
+
+def plan_curves(
+    title: str, first: FirstPlan, objective: Objective, workers: float = 1.0, max_bytes: float | None = None,
+    measured: Measured | None = None, measured_bytes: float | None = None,
+) -> PlanCurves | None:  # fmt: skip
+    """Return the curves of the best plans; None if no plans were compared."""
+    choice = first.choice
+    if choice is None:
+        return None
+    shown = choice.candidates[:SHOWN]
+    until = 1.5 * objective.seconds if objective.by is not None else 2.0 * max(first.estimates.seconds.values())
+    over = results_over_time(first.estimates, [candidate.shape for candidate in shown], until, workers)
+    times = tuple(over.times.tolist())
+    curves = tuple(
+        Curve(
+            candidate.plan, times, tuple(over.expected[candidate.shape].tolist()),
+            tuple(over.low[candidate.shape].tolist()), tuple(over.high[candidate.shape].tolist()),
+            chosen=candidate is choice.chosen,
+        )
+        for candidate in shown
+    )  # fmt: skip
+    memory = tuple(
+        PlanMemory(
+            candidate.plan, candidate.memory.value, candidate.memory.low, candidate.memory.high,
+            measured_bytes if candidate is choice.chosen else None,
+        )
+        for candidate in shown
+    )  # fmt: skip
+    by = objective.seconds if objective.by is not None else None
+    return PlanCurves(title, curves, measured, tuple(_crossings(curves)), by, memory, max_bytes)
+
+
+def _crossings(curves: tuple[Curve, ...]) -> Iterator[Crossing]:
+    """Yield where two plans have returned the same number of results and the other one takes the lead."""
+    for one, other in combinations(curves, 2):
+        ahead = np.array(one.results) - np.array(other.results)
+        enough = 1e-3 * max(max(one.results), 1.0)
+        signs = np.where(np.abs(ahead) < enough, 0, np.sign(ahead))
+        places = signs.nonzero()[0]
+        for before, after in pairwise(places):
+            if signs[before] != signs[after]:
+                share = abs(ahead[before]) / (abs(ahead[before]) + abs(ahead[after]))
+                time = one.times[before] + share * (one.times[after] - one.times[before])
+                results = float(np.interp(time, one.times, one.results))
+                leader, behind = (one, other) if signs[after] > 0 else (other, one)
+                yield Crossing(leader.plan, behind.plan, time, results)
+
+
+def _size(number: float) -> str:
+    return byte_size(round(number))
+
+
+def _count(band: Band) -> str:
+    if band.low == band.high:
+        return few_digits(band.value)
+    return f"{few_digits(band.value)} ({few_digits(band.low)} to {few_digits(band.high)})"
