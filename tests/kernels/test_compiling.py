@@ -24,7 +24,7 @@ from thalweg.runtime.filters.work_record import RecordOrigin
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop
 from thalweg.runtime.joins.join_options import JoinOptions
-from thalweg.runtime.joins.join_record import records_of
+from thalweg.runtime.joins.join_record import records_of, take_counters
 
 
 def new_function() -> Callable[[np.ndarray], Any]:
