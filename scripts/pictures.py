@@ -1,7 +1,8 @@
 """Draw the pictures of the documentation into docs/images: `make pictures`.
 
 - `plan.svg`: the plan of a SQL query, as a terminal shows it;
-- `drift.svg`: the work per row of three policies while the data changes.
+- `drift.svg`: the work per row of three policies while the data changes;
+- `plans.svg`: the results over time of three plans of a join, predicted and simulated.
 
 Everything runs in this process, without Spark. The chart shows counts of evaluations, not times. The decisions of
 `auto` depend on measured costs and vary a little from run to run.
@@ -16,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +34,21 @@ import thalweg as tw  # noqa: E402
 from bench.scenario import Scenario  # noqa: E402
 from bench.scenarios import drift  # noqa: E402
 from bench.work import calibrate  # noqa: E402
+from thalweg.cost.fluid import Arriving, Costs, JoinCosts, results_by  # noqa: E402
+from thalweg.plan.join_shape import Shape, to_text  # noqa: E402
+from thalweg.report.plan_curves import Crossing, Curve, Measured, PlanCurves  # noqa: E402
+from thalweg.report.plan_picture import curves_as_svg  # noqa: E402
+from thalweg.runtime.local.virtual import Source, poisson, simulate, tree_join  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 Units = NDArray[np.float64]
+TREES: tuple[Shape, ...] = ((("b", "c"), "a"), (("a", "b"), "c"), (("a", "c"), "b"))
+STREAMS = {"a": Arriving(400.0, window=8.0), "b": Arriving(60.0, window=8.0), "c": Arriving(40.0, window=4.0)}
+"""The join of plans.svg: rows per second and windows in seconds, on one key for all streams."""
+COSTS = Costs(move="5 ms", result="0.1 ms")
+"""Of each of its joins: `a` alone takes 2 seconds of work per second, so that no plan keeps up."""
+KEYS, FEWEST, MOST, UNTIL = 100, 90, 110, 10.0
+"""The number of keys with a 90 % interval, and the time in seconds by which results are asked for."""
 
 
 def main() -> None:
@@ -42,6 +56,7 @@ def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     terminal("plan.svg", "q.explain()", query_plan())
     (IMAGES / "drift.svg").write_text(drift_chart(), encoding="utf-8")
+    (IMAGES / "plans.svg").write_text(curves_as_svg(compared_plans()), encoding="utf-8")
 
 
 def terminal(name: str, title: str, text: str) -> None:
@@ -91,6 +106,64 @@ def drift_chart() -> str:
         rows=scenario.table.num_rows,
         marks=[phase.start for phase in scenario.phases[1:]],
     )
+
+
+def compared_plans() -> PlanCurves:
+    """Return what three trees of one join are predicted to return, and what a simulated run of the best returned."""
+    times = np.linspace(0.0, UNTIL, 81)
+    # fewer keys mean more partners and more results, so the ends of the interval give those of the band
+    by_keys = {keys: {tree: results_by(costs_of(tree, keys), STREAMS, times) for tree in TREES}
+               for keys in (FEWEST, KEYS, MOST)}  # fmt: skip
+    found = by_keys[KEYS]
+    best = max(TREES, key=lambda tree: found[tree][-1])
+
+    def numbers(keys: int, tree: Shape) -> tuple[float, ...]:
+        return tuple(by_keys[keys][tree].tolist())
+
+    curves = tuple(
+        Curve(
+            to_text(tree), tuple(times.tolist()), numbers(KEYS, tree), numbers(MOST, tree), numbers(FEWEST, tree),
+            chosen=tree == best,
+        )
+        for tree in TREES
+    )  # fmt: skip
+    crossings = tuple(
+        crossing for one, other in combinations(TREES, 2) for crossing in crossed(one, other, times, found)
+    )
+    return PlanCurves(
+        "Three plans of a join under load, and a simulated run of one", curves, simulated(best), crossings, by=UNTIL
+    )
+
+
+def costs_of(tree: Shape, keys: int) -> JoinCosts:
+    """Return a tree of the join with what it selects and costs."""
+    pairs = dict.fromkeys(combinations(STREAMS, 2), 1.0 / keys)
+    return JoinCosts(tree, pairs, COSTS, classes=(frozenset(STREAMS),))
+
+
+def crossed(one: Shape, other: Shape, times: Units, found: dict[Shape, Units]) -> Iterator[Crossing]:
+    """Yield where one tree overtakes another, by straight lines between the times; not within the first second."""
+    ahead = found[one] - found[other]
+    for n in np.flatnonzero((ahead[:-1] * ahead[1:] < 0.0) & (times[:-1] >= 1.0)):
+        part = ahead[n] / (ahead[n] - ahead[n + 1])
+        at, results = (values[n] + part * (values[n + 1] - values[n]) for values in (times, found[one]))
+        yield Crossing(to_text(one), to_text(other), float(at), float(results))
+
+
+def simulated(tree: Shape) -> Measured:
+    """Return the results of one simulated run, twice per second."""
+    rng = np.random.default_rng(1)
+    sources = {
+        name: Source(
+            pa.table({"k": rng.integers(0, KEYS, int(3 * known.rate * UNTIL))}), poisson(known.rate), stamp="t"
+        )
+        for name, known in STREAMS.items()
+    }
+    windows = {name: known.window for name, known in STREAMS.items()}
+    join = tree_join("join", tree, "a.k = b.k AND b.k = c.k", windows, "t", costs=COSTS)
+    trace = simulate(sources, [join], until=UNTIL, seed=1, keep=False)
+    times = tuple(np.arange(0.5, UNTIL + 0.1, 0.5).tolist())
+    return Measured(times, tuple(float(trace.count(time)) for time in times))
 
 
 def work(scenario: Scenario, policy: str) -> Units:

@@ -149,7 +149,8 @@ def test_a_path_that_cannot_be_written_is_refused_with_a_remedy(tmp_path: Path, 
 
 def with_curves() -> Explanation:
     """An explanation with a picture, all names of which are hard to write."""
-    return dataclasses.replace(DOORS["nasty"](), curves=PlanCurves(NASTY, (CURVE,), by=1.0))
+    told: Explanation = DOORS["nasty"]()
+    return dataclasses.replace(told, curves=PlanCurves(NASTY, (CURVE,), by=1.0))
 
 
 @pytest.mark.parametrize("name", ["plan.svg", "PLAN.SVG"])

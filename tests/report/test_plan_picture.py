@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from tests.long_run import examples
 from thalweg.report import picture_style
+from thalweg.report.picture_style import DRAWN
 from thalweg.report.plan_curves import Crossing, Curve, Measured, PlanCurves, PlanMemory
-from thalweg.report.plan_picture import DOTS, DRAWN, LISTED, curves_as_svg, description
+from thalweg.report.plan_picture import DOTS, LISTED, curves_as_svg, description
 
 SPACE = "{http://www.w3.org/2000/svg}"
 NAMES = st.one_of(st.sampled_from(["multiway", "((b c) a)", "x" * 100, "<&>\"'", "名前" * 30]), st.text(max_size=120))
@@ -75,11 +76,11 @@ def pictures(draw: st.DrawFn) -> PlanCurves:
         bands = draw(st.lists(st.tuples(COUNTS, COUNTS, COUNTS), min_size=n, max_size=n))
         return tuple(times), [tuple(sorted(band)) for band in bands]  # type: ignore[misc]
 
-    drawn = []
-    for plan in draw(st.lists(NAMES, min_size=1, max_size=11, unique=True)):
+    drawn: list[Curve] = []
+    for name in draw(st.lists(NAMES, min_size=1, max_size=11, unique=True)):
         times, bands = points(draw(st.integers(1, 4)))
         low, value, high = zip(*bands, strict=True)
-        drawn.append(Curve(plan, times, value, low, high, chosen=len(drawn) == 1))
+        drawn.append(Curve(name, times, value, low, high, chosen=len(drawn) == 1))
     plan = st.sampled_from([each.plan for each in drawn])
     measured = None
     if draw(st.booleans()):

@@ -71,11 +71,8 @@ def memory_bars(
     for n, (each, kind) in enumerate(shown):
         y = first + n * LABEL_TALL + 4.0
         low, end, high = (axis.at(value) for value in (each.low_bytes, each.predicted_bytes, each.high_bytes))
-        out.append(
-            element(
-                "rect", class_=f"bar {kind}", x=axis.start, width=end - axis.start, y=y - _BAR / 2, height=_BAR
-            )
-        )  # fmt: skip
+        size = {"width": end - axis.start, "height": _BAR}
+        out.append(element("rect", "", class_=f"bar {kind}", x=axis.start, y=y - _BAR / 2, **size))
         out.append(element("line", class_="whisker", x1=low, x2=high, y1=y, y2=y))
         out += [element("line", class_="whisker", x1=x, x2=x, y1=y - 4, y2=y + 4) for x in (low, high)]
         if each.measured_bytes is not None:
