@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 PARTS = DRAWN, FAN_OUT, BUCKETS = "drawn", "fan-out", "buckets"
 DRAWN_ROUNDS = 3
-QUICK_JOINS, QUICK_ROWS, QUICK_SHARE = 4, 20_000, 0.05
+QUICK_JOINS, QUICK_ROWS = 3, 10_000
 
 Line = dict[str, Any]
 
@@ -75,7 +75,7 @@ def _here(asked: argparse.Namespace) -> Iterator[Line]:
         yield from _drawn(asked)
     if FAN_OUT in (asked.part or PARTS) and asked.calibrate is None:
         progress("fan-out")
-        yield from run_fan_out(QUICK_SHARE if asked.quick else 1.0, 1 if asked.quick else asked.rounds or ROUNDS)
+        yield from run_fan_out(1 if asked.quick else asked.rounds or ROUNDS, quick=asked.quick)
     if BUCKETS in (asked.part or PARTS) and asked.calibrate is None:
         yield from layout_lines()
 

@@ -44,7 +44,7 @@ def predicted(join: Join) -> list[Prediction]:
 
 
 def takes_statistics() -> bool:
-    """Return whether `tw.join` can be told statistics."""
+    """Return whether `tw.join` takes statistics."""
     return "statistics" in inspect.signature(tw.join).parameters
 
 

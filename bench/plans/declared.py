@@ -1,4 +1,4 @@
-"""What a join is told about its streams: exact numbers, none, or exact ones of which one is wrong."""
+"""What is declared about the streams of a join: exact numbers, nothing, or exact numbers of which one is wrong."""
 
 from __future__ import annotations
 

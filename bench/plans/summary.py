@@ -19,7 +19,7 @@ PREDICTED = {
     "bytes_predicted_over_measured": ("bytes as predicted", 1.25),
     "cpu_predicted_over_measured": ("CPU time as predicted", 1.20),
 }
-BAND = (0.80, 0.97)
+BAND = [0.80, 0.97]
 
 Line = dict[str, Any]
 
