@@ -31,11 +31,12 @@ from thalweg.cost.memory import EXPIRED
 from thalweg.plan.join_shape import Shape, nodes_of, streams_of
 
 OPERATIONS = (
-    "batches", "calls", "probing_calls", "arrivals", "kept_arrivals", "values_stored", "indexed", "probes", "far_probes", "steps",
-    "far_steps", "entries", "combinations", "values_gathered", "results",
+    "batches", "calls", "probing_calls", "arrivals", "kept_arrivals", "values_stored", "indexed", "probes",
+    "far_probes", "steps", "far_steps", "entries", "combinations", "values_gathered", "results",
 )  # fmt: skip
 NEAR_ROWS = 2.0**13
 """Indexes of up to this many rows are in the processor's caches; probes of larger ones wait for memory."""
+_NONE = 0.0
 LEAST, MOST = 1e-300, 1.0 - 1e-12
 """Bounds of shares that are divided by, or whose complement is."""
 
@@ -92,8 +93,10 @@ def work_ns(shape: Shape, numbers: JoinNumbers, costs: OperationCosts = COSTS) -
 def in_ns(operations: Mapping[str, Number], costs: OperationCosts = COSTS) -> Number:
     """Return the time of operations, in nanoseconds."""
     total: Number = 0.0
+    each = vars(costs)
     for name, count in operations.items():
-        total = total + count * getattr(costs, name)
+        if count is not _NONE:
+            total = total + count * each[name]
     return total
 
 
@@ -101,7 +104,7 @@ def node_operations(parts: Sequence[Part], numbers: JoinNumbers) -> dict[str, Nu
     """Return the operations per second of one join of these inputs."""
     whole = frozenset().union(*parts)
     made, least = numbers.rate(whole), numbers.functions.minimum
-    total: dict[str, Number] = dict.fromkeys(OPERATIONS, 0.0)
+    total: dict[str, Number] = dict.fromkeys(OPERATIONS, _NONE)
     streams = len(numbers.graph.aliases)
     keeps = max(map(len, parts)) > 1 or len(whole) < streams
     total["values_gathered"], total["results"] = made * _gathered(whole, keeps, numbers), made
@@ -158,7 +161,7 @@ def _multiway(root: Part, parts: Sequence[Part], numbers: JoinNumbers) -> dict[s
     parents = _tree(root, parts, numbers)
     levels = _levels(root, parents, numbers)
     order = _order(root, parts, parents, levels, numbers)
-    counts: dict[str, Number] = dict.fromkeys(("probes", "far_probes", "steps", "far_steps", "entries"), 0.0)
+    counts: dict[str, Number] = dict.fromkeys(("probes", "far_probes", "steps", "far_steps", "entries"), _NONE)
 
     def look(times: Number, part: Part) -> None:
         near, far = ("probes", "far_probes") if parents[part] == root else ("steps", "far_steps")
