@@ -178,7 +178,7 @@ def choose_plan(
     whole = frozenset(estimates.graph.aliases)
     results = Band.of(np.broadcast_to(steady.numbers.rate(whole), steady.shape))
     origin = weakest(estimate.origin for estimate in estimates.quantities.values())
-    tipping = None if over else _tipping(estimates, objective, ranked, workers)
+    tipping = _tipping(estimates, objective, ranked, workers) if complete and not over else None
     shares = {(q[1], q[2]): value for q, value in estimates.expected().items() if q[0] == "share"}
     return PlanChoice(objective, ranked, results, origin, tipping, over, complete, shares)
 
