@@ -1,5 +1,5 @@
-"""A join whose plan changes after any round, to any other plan: the results, the counters and the saved chunks are those
-of a join that never changes its plan, and the results are what DuckDB makes of the finished data."""
+"""A join whose plan changes after any round, to any other plan: results, counters and saved chunks are those of a join
+that never changes its plan, and the results are what DuckDB makes of the finished data."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.runtime.joins.dict_chunks import DictChunks
 from tests.runtime.joins.generated import POLICIES, Case, cases, shapes
 from tests.runtime.joins.oracle import expected_ids
 from tests.runtime.joins.test_join_state import check_store, rounds_of, run
-from tests.runtime.joins.test_tree_state import SCHEMA, TABLE
 from tests.runtime.joins.test_tree_state import ON as CYCLE_AND_TABLE
+from tests.runtime.joins.test_tree_state import SCHEMA, TABLE
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_shape import Shape
 from thalweg.runtime.joins.join_binding import JoinBinding
