@@ -43,12 +43,12 @@ def few_digits(number: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Format a share as a percentage with three significant digits.
+    """Format a share as a percentage with three significant digits, but with all digits from 1,000 % on.
 
-    >>> percent(1 / 3), percent(1), percent(0.0002)
-    ('33.3 %', '100 %', '0.02 %')
+    >>> percent(1 / 3), percent(1), percent(0.0002), percent(12.345)
+    ('33.3 %', '100 %', '0.02 %', '1,234 %')
     """
-    return f"{100 * share:.3g} %"
+    return f"{few_digits(100 * share)} %"
 
 
 def percent_of(part: float, whole: float) -> str:

@@ -71,7 +71,10 @@ def test_a_star() -> None:
         "the only columns that must be equal" in words(text)
     )
     assert "follows the slowest of orders, payments and parcels" in words(text)
-    assert "the order in which the other 2 windows are probed, separately in each bucket" in words(text)
+    assert (
+        "the order in which the other 2 windows are probed and which sub-joins are kept, separately in each bucket"
+        in words(text)
+    )
     assert "replicated" not in text
     assert "cycle" not in text
 

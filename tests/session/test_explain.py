@@ -252,6 +252,7 @@ def test_what_may_adapt_is_told() -> None:
     assert query("filter").explain().adapts == ("the order of the 3 filters of tcp",)
     assert query("three").explain().adapts == (
         "for new rows of each stream, the order in which the other 2 windows are probed",
+        "which sub-joins are kept",
     )
     assert query("joined groups").explain().adapts == ("nothing: only one order is possible",)
 

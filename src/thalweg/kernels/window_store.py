@@ -179,6 +179,8 @@ class WindowStore:
 
     def rows(self) -> pa.RecordBatch:
         """Return all rows in the store."""
+        if not self._columns:  # a batch that is made from no arrays would have no rows
+            return pa.record_batch([pa.nulls(len(self))], ["rows"]).select([])
         numbers = np.arange(self.low, self.high)
         if not self._columns:  # only keys are needed; a batch made of no arrays would have no rows
             return pa.record_batch({"none": pa.nulls(len(self))}).select([])

@@ -16,6 +16,7 @@ from thalweg.formatting import WIDTH, byte_size, listed, percent, plural, time_s
 from thalweg.optimizer.choose_plan import Candidate
 from thalweg.optimizer.first_plan import first_plan
 from thalweg.optimizer.join_estimates import JoinEstimates
+from thalweg.optimizer.search_plans import MOST_STREAMS
 from thalweg.plan.join_graph import JoinGraph, JoinTree
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_shape import Shape, nodes_of, to_text
@@ -35,6 +36,8 @@ from thalweg.runtime.joins.plan_watch import first_shape
 from thalweg.runtime.memory_share import memory_of_process, memory_share
 
 NOTHING_RAN = JoinReport(())
+KEPT_CHANGES = "which sub-joins are kept"
+"""What may change if the user has not set the plan."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,9 @@ def explain_layout(
     where = "a Spark stream" if streaming else "Spark, on finished data"
     streams = [alias for alias in graph.aliases if alias not in layout.partitioning.broadcast]
     descriptions = {alias: _stream(plan, alias, layout) for alias in streams}
-    compared = compared_plans(_title(plan), plan.graph, settings, estimates, memory_share(), layout.buckets, report)
+    compared = compared_plans(
+        _title(plan), plan.graph, settings, estimates, memory_share(), layout.buckets, report, changes=streaming
+    )
     paragraphs = (
         Paragraph("Where rows go", tuple(_places(layout)), wrapped=True),
         Paragraph("What is held", tuple(_held(layout, alias) for alias in graph.aliases), wrapped=True),
@@ -70,7 +75,7 @@ def explain_layout(
         compared.paragraph,
         Paragraph("Time", tuple(_time(streams, layout, settings)), wrapped=True),
         Paragraph("Limits", tuple(_limits(settings, streaming)), wrapped=True),
-        Paragraph(ADAPTS, (_adapts(settings, graph, compared.shape, "separately in each bucket"),), wrapped=True),
+        Paragraph(ADAPTS, (_adapts(settings, graph, compared, "separately in each bucket"),), wrapped=True),
     )
     tree = _tree(plan, settings, compared.shape, descriptions, report)
     return Explanation(
@@ -90,7 +95,7 @@ def explain_plan(
     paragraphs = (
         _order(plan, settings, compared.shape, plan.streams),
         compared.paragraph,
-        Paragraph(ADAPTS, (_adapts(settings, plan.graph, compared.shape),), wrapped=True),
+        Paragraph(ADAPTS, (_adapts(settings, plan.graph, compared),), wrapped=True),
         Paragraph(
             NOTES,
             (f"explain({example}) with Spark DataFrames shows where rows go, what is held, and which limits apply",),
@@ -113,24 +118,28 @@ class ComparedPlans:
     """The plan that the join begins with; None: nothing is kept."""
     candidates: tuple[Candidate, ...] = ()
     curves: PlanCurves | None = None
+    may_change: bool = False
+    """Whether the plan may change while the join runs."""
 
 
 def compared_plans(
     title: str, graph: JoinGraph, settings: JoinSettings, estimates: JoinEstimates | None, max_bytes: int, workers: int,
-    report: JoinReport = NOTHING_RAN,
+    report: JoinReport = NOTHING_RAN, *, changes: bool = True,
 ) -> ComparedPlans:  # fmt: skip
     """Return the comparison of a join's plans; without lines if the user has set the plan. `max_bytes`: the limit of
-    one worker, if the settings do not have one."""
+    one worker, if the settings do not have one. `changes`: whether plans can change where the join runs."""
+    may_change = changes and settings.policy_name != "static" and 3 <= len(graph.aliases) <= MOST_STREAMS
     if settings.plan is not None or estimates is None:
-        return ComparedPlans(Paragraph("", ()), settings.shape(graph))
+        return ComparedPlans(Paragraph("", ()), settings.shape(graph), may_change=may_change and settings.plan is None)
     objective, limit = objective_of(settings.objective), (settings.max_bytes or max_bytes) * workers
     first = first_plan(estimates, objective, max_bytes=limit, workers=workers)
-    paragraph = plan_paragraph(first, objective, workers)
-    if first.choice is None:
-        return ComparedPlans(paragraph)
     measured = max((section.plans.most_bytes for section in report.sections), default=0) or None
     curves = plan_curves(title, first, objective, workers, limit, measured_bytes=measured)
-    return ComparedPlans(paragraph, first_shape(settings, graph, first.choice), first.choice.candidates, curves)
+    paragraph = plan_paragraph(first, objective, workers, curves, adapts=may_change)
+    if first.choice is None:
+        return ComparedPlans(paragraph, may_change=may_change)
+    shape = first_shape(settings, graph, first.choice)
+    return ComparedPlans(paragraph, shape, first.choice.candidates, curves, may_change)
 
 
 def counted_results(report: JoinReport) -> str:
@@ -163,10 +172,7 @@ def _tree(
     aliases = plan.graph.aliases
     tables = [alias for alias in aliases if alias not in descriptions]
     both = " and ".join([plural(len(descriptions), "stream"), *([plural(len(tables), "table")] if tables else [])])
-    if shape is not None and all(len(node) == 2 for node in nodes_of(shape)):
-        kind = "joined two at a time"
-    else:
-        kind = "probed in the written order" if settings.policy_name == "static" else "adaptive"
+    kind = kind_of(shape, settings.policy_name)
     on = wrapped(f"on {plan.on}", 0, further=0, width=WIDTH - 4)
     results = [f"counted: {counted_results(report)}"] if report.sections else []
     rows = {
@@ -192,9 +198,21 @@ def _order(plan: JoinPlan, settings: JoinSettings, shape: Shape | None, streams:
         lines = [f"new rows of {alias} probe {probes(plan.graph.tree(alias))}" for alias in streams]
         title = f"First order of probes (policy {settings.policy_name})"
     else:
-        lines = [_kept_join(node, kept=node != shape) for node in nodes_of(shape)]
+        lines = tree_sentences(shape)
         title = f"Joins of the plan {to_text(shape)}"
     return Paragraph(title, (*lines, *_conditions(plan)), wrapped=True)
+
+
+def tree_sentences(shape: Shape) -> list[str]:
+    """Return one sentence per join of a plan that keeps sub-joins."""
+    return [_kept_join(node, kept=node != shape) for node in nodes_of(shape)]
+
+
+def kind_of(shape: Shape | None, policy: str) -> str:
+    """Return how a join of this plan runs, in a few words."""
+    if shape is not None and all(len(node) == 2 for node in nodes_of(shape)):
+        return "joined two at a time"
+    return "probed in the written order" if policy == "static" else "adaptive"
 
 
 def _kept_join(node: tuple[Shape, ...], *, kept: bool) -> str:
@@ -268,7 +286,8 @@ def _held(layout: JoinLayout, alias: str) -> str:
     return f"{alias}: {'; '.join(parts)}"
 
 
-def _adapts(settings: JoinSettings, graph: JoinGraph, shape: Shape | None, where: str = "") -> str:
+def _adapts(settings: JoinSettings, graph: JoinGraph, compared: ComparedPlans, where: str = "") -> str:
+    shape = compared.shape
     if settings.policy_name == "static":
         return "nothing: policy static never changes an order"
     if len(graph.aliases) <= 2:
@@ -276,13 +295,17 @@ def _adapts(settings: JoinSettings, graph: JoinGraph, shape: Shape | None, where
     if shape is None:
         each = f"for new rows of each stream, the order in which the other {len(graph.aliases) - 1} windows are probed"
     else:
-        several = [to_text(node) for node in nodes_of(shape) if len(node) > 2]
-        each = f"in {listed(several)}, the order in which the inputs are probed" if several else ""
-    kept = "" if settings.plan is not None else "which sub-joins are kept"
-    what = " and ".join(part for part in (each, kept) if part)
+        each = probes_of_tree(shape)
+    what = " and ".join(part for part in (each, KEPT_CHANGES if compared.may_change else "") if part)
     if not what:
         return f"nothing: the plan {to_text(shape or ())} determines every order"
     return "; ".join([", ".join([what, where] if where else [what]), "the result does not depend on it"])
+
+
+def probes_of_tree(shape: Shape) -> str:
+    """Return which orders of probes a plan with kept sub-joins may change; empty if there are none."""
+    several = [to_text(node) for node in nodes_of(shape) if len(node) > 2]
+    return f"in {listed(several)}, the order in which the inputs are probed" if several else ""
 
 
 def _conditions(plan: JoinPlan) -> Iterator[str]:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
 import numpy as np
 
-from thalweg.formatting import byte_size, few_digits, listed, percent
-from thalweg.optimizer.choose_plan import Band, Candidate, PlanChoice, TippingPoint, plan_text, results_over_time
+from thalweg.formatting import WIDTH, byte_size, few_digits, listed, percent, wrapped
+from thalweg.optimizer.choose_plan import (
+    CAUTION,
+    Band,
+    Candidate,
+    PlanChoice,
+    TippingPoint,
+    plan_text,
+    results_over_time,
+)
 from thalweg.optimizer.first_plan import FirstPlan
 from thalweg.optimizer.join_estimates import JoinEstimates
+from thalweg.optimizer.search_plans import MOST_STREAMS
 from thalweg.plan.objective import LEAST_CPU, Objective
 from thalweg.report.explanation import Paragraph
 from thalweg.report.plan_curves import Crossing, Curve, Measured, PlanCurves, PlanMemory
@@ -18,55 +27,73 @@ from thalweg.report.plan_curves import Crossing, Curve, Measured, PlanCurves, Pl
 SHOWN = 8
 """The most candidates in a table or a picture."""
 TITLE = "Plans compared"
-_HEAD = ("plan", "CPU", "90 % band", "results/s", "memory", "90 % band", "")
+SHOWN_CROSSINGS = 3
+"""The most sentences about plans that overtake others."""
 _ORIGINS = {
     "counted": "counted numbers", "sampled": "sampled numbers", "learned": "learned numbers",
     "declared": "declared statistics", "assumed": "assumed numbers",
 }  # fmt: skip
 
 
-def plan_paragraph(first: FirstPlan, objective: Objective, workers: float = 1.0) -> Paragraph:
-    """Return the paragraph about the plans that were compared, or about what is missing to compare them."""
+def plan_paragraph(
+    first: FirstPlan, objective: Objective, workers: float = 1.0, curves: PlanCurves | None = None, *,
+    adapts: bool = True,
+) -> Paragraph:  # fmt: skip
+    """Return the paragraph about the plans that were compared, or about what is missing to compare them. `adapts`:
+    whether the plan may change while the join runs."""
     if first.choice is None:
         if len(first.estimates.graph.aliases) < 3:
             return Paragraph(TITLE, ())
-        return Paragraph(TITLE, tuple(_not_compared(first)), wrapped=True)
-    lines = [*_table(first.choice, workers), *_sentences(first.choice, first.estimates)]
+        return Paragraph(TITLE, tuple(_not_compared(first, adapts=adapts)), wrapped=True)
+    sentences = _sentences(first.choice, first.estimates, () if curves is None else curves.crossings)
+    text = [line for sentence in sentences for line in wrapped(sentence, 0, width=WIDTH - 2)]
     wanted = "least CPU time" if objective == LEAST_CPU else repr(objective)
-    return Paragraph(f"{TITLE} ({wanted})", tuple(lines))
+    return Paragraph(f"{TITLE} ({wanted})", (*_table(first, objective, workers, curves), *text))
 
 
-def _not_compared(first: FirstPlan) -> Iterator[str]:
-    missing = first.unknown
+def _not_compared(first: FirstPlan, *, adapts: bool) -> Iterator[str]:
+    missing, streams = first.unknown, len(first.estimates.graph.aliases)
+    if streams > MOST_STREAMS:
+        yield f"multiway, which keeps no sub-join, because plans are compared for up to {MOST_STREAMS} streams"
+        return
     if missing:
-        more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
-        yield (
-            f"it begins as multiway, which keeps no sub-join, because nothing is known about {listed(missing[:4])}"
-            f"{more}; statistics= declares it"
-        )
-    yield "while it runs, rates and partners are counted, and the plan changes if that is expected to pay"
+        shown = [*missing[:3], f"{len(missing) - 3} more"] if len(missing) > 4 else missing
+        begins = "it begins as multiway, which keeps no sub-join" if adapts else "multiway, which keeps no sub-join"
+        yield f"{begins}, because these are unknown: {listed(shown)}; statistics= declares them"
+    if adapts:
+        yield "while it runs, rates and partners are counted, and the plan changes if that is expected to pay"
 
 
-def _table(choice: PlanChoice, workers: float) -> list[str]:
+def _table(first: FirstPlan, objective: Objective, workers: float, curves: PlanCurves | None) -> list[str]:
+    choice = first.choice
+    assert choice is not None
+    by = objective.seconds if objective.by is not None else max(first.estimates.seconds.values(), default=0.0)
+    drawn = () if curves is None else curves.curves
+    results = {one.plan: float(np.interp(by, one.times, one.results)) for one in drawn}
     shown = choice.candidates[:SHOWN]
-    rows = [_HEAD, *(_row(candidate, choice, workers) for candidate in shown)]
-    widths = [max(len(row[n]) for row in rows) for n in range(len(_HEAD))]
+    head = (
+        "plan", "CPU", "90 % band", "results/s", *([f"by {few_digits(by)} s"] if results else []), "memory",
+        "90 % band", "",
+    )  # fmt: skip
+    rows = [head, *(_row(candidate, choice, workers, results.get(candidate.plan)) for candidate in shown)]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(head))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     left = len(choice.candidates) - len(shown)
     return [*lines, *([f"and {left} more"] if left else [])]
 
 
-def _row(candidate: Candidate, choice: PlanChoice, workers: float) -> tuple[str, ...]:
+def _row(candidate: Candidate, choice: PlanChoice, workers: float, by: float | None) -> tuple[str, ...]:
     load, memory = candidate.load, candidate.memory
     mark = "chosen" if candidate is choice.chosen else "" if candidate.fits else "over max_bytes"
     results = choice.results.value * min(1.0, workers / load.value)
     return (
         candidate.plan, percent(load.value), f"{percent(load.low)} to {percent(load.high)}", few_digits(results),
-        _size(memory.value), f"{_size(memory.low)} to {_size(memory.high)}", mark,
+        *([] if by is None else [_whole(by)]), _size(memory.value),
+        f"{_size(memory.low)} to {_size(memory.high)}", mark,
     )  # fmt: skip
 
 
-def _sentences(choice: PlanChoice, estimates: JoinEstimates) -> Iterator[str]:
+def _sentences(choice: PlanChoice, estimates: JoinEstimates, crossings: Sequence[Crossing]) -> Iterator[str]:
     chosen = choice.chosen
     yield f"{_count(choice.results)} results per second expected, from {_ORIGINS[choice.origin]}"
     if choice.over_memory:
@@ -77,12 +104,19 @@ def _sentences(choice: PlanChoice, estimates: JoinEstimates) -> Iterator[str]:
         if chosen.cpu <= rival.cpu:
             yield f"{chosen.plan} takes {percent(chosen.cpu / rival.cpu)} of the CPU time of {rival.plan}"
         else:
-            yield (
-                f"{chosen.plan} is kept although {rival.plan} takes {percent(rival.cpu / chosen.cpu)} of its CPU time: "
-                "the difference is too small to be certain, or the objective prefers it"
-            )
+            if choice.objective == LEAST_CPU:
+                why = f"it must save {percent(1 - 1 / CAUTION)} of it over the whole band"
+            else:
+                why = f"it is better at {choice.objective!r}"
+            share = percent(rival.cpu / chosen.cpu)
+            yield f"{chosen.plan} is chosen although {rival.plan} takes {share} of its CPU time: {why}"
     if choice.tipping is not None:
         yield _tipping(choice.tipping, estimates)
+    for crossing in crossings[:SHOWN_CROSSINGS]:
+        yield (
+            f"{crossing.one} overtakes {crossing.other} after {few_digits(crossing.time)} s, at "
+            f"{_whole(crossing.results)} results"
+        )
     if not choice.complete:
         yield "with so many streams, only the cheapest plan, multiway and those that keep one pair are compared"
 
@@ -151,6 +185,11 @@ def _crossings(curves: tuple[Curve, ...]) -> Iterator[Crossing]:
                 results = float(np.interp(time, one.times, one.results))
                 leader, behind = (one, other) if signs[after] > 0 else (other, one)
                 yield Crossing(leader.plan, behind.plan, time, results)
+
+
+def _whole(number: float) -> str:
+    """Return a number of results; only small ones have digits after the point."""
+    return few_digits(round(number) if number >= 100 else number)
 
 
 def _size(number: float) -> str:

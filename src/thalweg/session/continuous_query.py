@@ -133,11 +133,12 @@ class ContinuousQuery:
         streaming = any(getattr(df, "isStreaming", False) for df in self._data.values())
         where = "this process" if self._spark is None else "a Spark stream" if streaming else "Spark, on finished data"
         finished = self._spark is not None and not streaming
-        compared = self._compared(plan)
+        compared = self._compared(plan, is_finished=finished)
         return explanation(plan, where, parts.report(), self.name, is_finished=finished, compared=compared)
 
-    def _compared(self, plan: QueryPlan) -> ComparedPlans | None:
-        """Return the comparison of the plans of its join; None if it has no join of windows."""
+    def _compared(self, plan: QueryPlan, *, is_finished: bool) -> ComparedPlans | None:
+        """Return the comparison of the plans of its join; None if it has no join of windows. `is_finished`: it runs on
+        Spark over finished data, where plans do not change."""
         if not isinstance(plan.join, WindowJoin):
             return None
         joined, settings = window_join_plan(plan.join), self._settings().join
@@ -148,7 +149,7 @@ class ContinuousQuery:
             from thalweg.runtime.spark.joins.attach import parallelism
 
             workers, memory = settings.buckets or parallelism(self._spark), memory_share()
-        return compared_plans(title, joined.graph, settings, estimates, memory, workers)
+        return compared_plans(title, joined.graph, settings, estimates, memory, workers, changes=not is_finished)
 
     def dataframe(self) -> Any:
         """Return the results.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from thalweg.formatting import listed
 from thalweg.plan.expression import Expression, UserCall, text_of, walk
-from thalweg.plan.join_shape import Shape, nodes_of, to_text
+from thalweg.plan.join_shape import to_text
 from thalweg.plan.nodes import Aggregate, Compute, Fail, Filter, Product, Scan, TableJoin, WindowJoin, subject, walk_up
 from thalweg.plan.nodes import Node as PlanNode
 from thalweg.plan.plan_estimates import SourceEstimates
@@ -17,7 +16,15 @@ from thalweg.report import Explanation, JoinReport, Report
 from thalweg.report.estimate_sentences import cost_sentence, kept_sentence, rate_sentence, source_sentence
 from thalweg.report.explanation import ADAPTS, ESTIMATES, NOTES, RESULT, Paragraph
 from thalweg.report.filter_explain import rows_and_kept
-from thalweg.report.join_explain import ComparedPlans, counted_results, counted_rows
+from thalweg.report.join_explain import (
+    KEPT_CHANGES,
+    ComparedPlans,
+    counted_results,
+    counted_rows,
+    kind_of,
+    probes_of_tree,
+    tree_sentences,
+)
 from thalweg.report.join_sentences import operator_sentence, probe_sentences, spread_sentence
 from thalweg.report.plan_tree import TreeItem
 from thalweg.session.adaptive_parts import QueryReport, of_groups
@@ -36,7 +43,7 @@ def explanation(
     """Explain a plan, exactly as it runs. `is_finished`: it runs on Spark over finished data. `compared`: the plans of
     its join that were compared."""
     counted = _counted(report)
-    physical = _Physical(plan, counted, is_finished, None if compared is None else compared.shape)
+    physical = _Physical(plan, counted, is_finished, compared)
     estimates = tuple(
         f"{scan.alias}: {sentence}{_beside(counted, scan)}" for scan, sentence in _estimated(plan) if sentence
     )
@@ -79,10 +86,11 @@ class _Physical:
     """The tree of the plan that runs: which operator does what, and what was counted."""
 
     def __init__(
-        self, plan: QueryPlan, counted: Mapping[str, str], is_finished: bool, shape: Shape | None = None
+        self, plan: QueryPlan, counted: Mapping[str, str], is_finished: bool, compared: ComparedPlans | None = None
     ) -> None:
         self.plan, self.policy, self.counted, self.is_finished = plan, plan.policy, counted, is_finished
-        self.kept = [to_text(node) for node in nodes_of(shape)][:-1] if shape is not None else []
+        self.shape = None if compared is None else compared.shape
+        self.may_change = compared is not None and compared.may_change
 
     def tree(self) -> TreeItem:
         """Return the tree, from the output down."""
@@ -102,21 +110,20 @@ class _Physical:
             case Compute():
                 return TreeItem("Compute", tuple(f"{text_of(e)} AS `{name}`" for name, e in node.columns), inputs)
             case WindowJoin():
-                first = f"first order {', '.join(node.order)}: {node.why}"
-                kind = "probed in the written order" if self.policy == "static" else "adaptive"
+                first = [f"first order {', '.join(node.order)}: {node.why}", *probe_sentences(node)]
+                if self.shape is not None:
+                    first = [f"plan {to_text(self.shape)}", *tree_sentences(self.shape)]
                 who = [operator_sentence(node)] if self.plan.engine == "spark" else []
                 spread = spread_sentence(node, is_finished=self.is_finished)
-                keeps = [f"keeps {listed(self.kept)}"] if self.kept else []
                 details = [
                     *_on(node),
-                    *keeps,
                     *who,
-                    first,
-                    *probe_sentences(node),
+                    *first,
                     *([spread] if spread else []),
                     *counted,
                 ]
-                return TreeItem("Join", (f"{kind}, over windows ({self.policy})", *details), inputs)
+                kind = f"{kind_of(self.shape, self.policy)}, over windows ({self.policy})"
+                return TreeItem("Join", (kind, *details), inputs)
             case TableJoin():
                 return TreeItem("Join", ("by Spark, with tables", *_on(node), operator_sentence(node)), inputs)
             case Fail():
@@ -175,8 +182,13 @@ class _Physical:
             if isinstance(node, Filter):
                 changes += _adapting(node)
             elif isinstance(node, WindowJoin) and len(node.inputs) > 2:
-                others = len(node.inputs) - 1
-                changes.append(f"for new rows of each stream, the order in which the other {others} windows are probed")
+                others = f"the order in which the other {len(node.inputs) - 1} windows are probed"
+                if self.shape is None:
+                    changes.append(f"for new rows of each stream, {others}")
+                elif in_tree := probes_of_tree(self.shape):
+                    changes.append(in_tree)
+                if self.may_change:
+                    changes.append(KEPT_CHANGES)
         return tuple(changes) or ("nothing: only one order is possible",)
 
 

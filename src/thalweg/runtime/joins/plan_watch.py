@@ -298,9 +298,10 @@ class PlanWatch:
             found = zip(one["others"], one.get("evaluated", ()), one.get("passed", ()), strict=False)
             for other, evaluated, passed in found:
                 pair = (one["stream"], other) if (one["stream"], other) in self._pairs else (other, one["stream"])
-                if pair in self._pairs and LEAST_JOINED <= passed <= FEW * evaluated:
+                held = len(loop.windows[other])  # 0 if all rows that were probed have expired: nothing is known then
+                if held and pair in self._pairs and LEAST_JOINED <= passed <= FEW * evaluated:
                     partners = -evaluated * math.log1p(-passed / evaluated)
-                    self._pairs[pair].add(partners, evaluated * len(loop.windows[other]), math.exp(-DECAY))
+                    self._pairs[pair].add(partners, evaluated * held, math.exp(-DECAY))
 
     def _advance(self, streams: Sequence[Mapping[str, Any]]) -> int:
         """Return by how much the latest time has advanced, in ticks."""
