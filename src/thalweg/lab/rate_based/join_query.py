@@ -6,8 +6,8 @@ row on either input, and each has its own server. A pair may have an additional 
 its condition takes so much longer per row.
 
 >>> query = JoinQuery({"a": Arriving(50.0), "b": Arriving(500.0)}, {("a", "b"): 0.002}, hash_cost=0.001)
->>> round(query.predicted_times(("a", "b"), [200])[0], 1), query.simulated(("a", "b"), 0, until=2.0).count() > 100
-(2.0, True)
+>>> query.predicted_times(("a", "b"), [200]).round(1).tolist(), query.simulated(("a", "b"), 0, until=2.0).count() > 100
+([2.0], True)
 """
 
 from __future__ import annotations
@@ -113,9 +113,9 @@ class JoinQuery:
 
     def measured_times(self, shape: Shape, seed: int, counts: Sequence[float]) -> Numbers:
         """Return when a simulation has so many results."""
-        until = 1.3 * float(self.predicted_times(shape, counts)[-1])
+        until = 1.1 * float(self.predicted_times(shape, counts)[-1])
         while (times := times_of(self.simulated(shape, seed, until), counts)) is None:
-            until *= 1.5
+            until *= 1.3
         return times
 
 
