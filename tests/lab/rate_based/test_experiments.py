@@ -23,13 +23,23 @@ SMALL = JoinQuery(
 
 
 def test_the_results_of_a_simulation_are_those_of_the_keys() -> None:
-    """All pairs compared in plain Python, for rows as the simulation draws them."""
-    rng = np.random.default_rng(3)
-    a = [rng.integers(0, 10, 60), rng.integers(0, 5, 60)]
-    b, c = rng.integers(0, 10, 50), rng.integers(0, 5, 40)
-    expected = sum(np.sum(b == x) * np.sum(c == y) for x, y in zip(*a, strict=True))
+    """All combinations compared in plain Python."""
+    a, b, c = (SMALL.rows(alias, 3, int(stream.rows)).to_pylist() for alias, stream in SMALL.streams.items())
+    expected = sum(x["ab"] == y["ab"] and x["ac"] == z["ac"] for x in a for y in b for z in c)
+    assert expected > 0
     for tree in SMALL.trees:
         assert SMALL.simulated(tree, 3).count() == expected
+
+
+def test_a_seed_has_the_same_rows_for_all_trees_and_times() -> None:
+    """More rows begin with the same ones, the streams differ, and a longer simulation begins with the same results."""
+    few, many = (SMALL.rows("a", 0, count) for count in (10, 50))
+    assert many.slice(0, 10).equals(few)
+    assert not few.equals(SMALL.rows("a", 1, 10))
+    assert few["ab"] != SMALL.rows("b", 0, 10)["ab"]
+    short, long = (SMALL.simulated(FIRST, 0, until) for until in (2.0, 4.0))
+    assert short.count() > 0
+    assert [long.count(t) for t in (0.5, 1.0, 2.0)] == [short.count(t) for t in (0.5, 1.0, 2.0)]
 
 
 def test_the_expensive_join_is_where_its_streams_meet() -> None:

@@ -70,7 +70,7 @@ def measure(quick: bool, track: Track) -> Outcome:
     for n in track(list(KEYS)):
         join = query(n)
         shape = left_deep(list(join.streams))
-        counts = [join.simulated(shape, seed, UNTIL).count() for seed in range(3 if quick else 20)]
+        counts = [join.simulated(shape, seed, UNTIL).count() for seed in range(5 if quick else 20)]
         tree = join.joins(shape)
         results[n] = Counted(
             float(np.mean(counts)),

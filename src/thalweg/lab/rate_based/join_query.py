@@ -100,16 +100,22 @@ class JoinQuery:
 
     def simulated(self, shape: Shape, seed: int, until: float | None = None, cpus: int | None = None) -> Trace:
         """Simulate a tree; endless streams need `until`. The rows and arrivals of a seed are the same for all trees."""
-        rng = np.random.default_rng(seed)
         sources = {}
         for alias, stream in self.streams.items():
             rows = round(stream.rows if until is None else min(stream.rows, stream.rate * until * 1.5 + 50))
-            keys = {f"{a}{b}": round(1 / share) for (a, b), share in self.selectivities.items() if alias in (a, b)}
-            table = pa.table({name: rng.integers(0, values, rows) for name, values in keys.items()})
-            sources[alias] = Source(table, poisson(stream.rate), stamp="time")
+            sources[alias] = Source(self.rows(alias, seed, rows), poisson(stream.rate), stamp="time")
         on = " AND ".join(f"{a}.{a}{b} = {b}.{a}{b}" for a, b in self.selectivities)
         tree = tree_join("join", shape, on, ALWAYS, "time", costs=self.joins(shape).costs)
         return simulate(sources, tree, until=until, seed=seed, cpus=cpus, keep=False)
+
+    def rows(self, alias: str, seed: int, count: int) -> pa.Table:
+        """Return the first rows of a stream: more rows begin with the same ones."""
+        keys = {}
+        for number, ((a, b), share) in enumerate(self.selectivities.items()):
+            if alias in (a, b):
+                rng = np.random.default_rng([seed, number, alias == a])
+                keys[f"{a}{b}"] = rng.integers(0, round(1 / share), count)
+        return pa.table(keys)
 
     def measured_times(self, shape: Shape, seed: int, counts: Sequence[float]) -> Numbers:
         """Return when a simulation has so many results."""
