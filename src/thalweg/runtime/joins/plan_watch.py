@@ -122,8 +122,10 @@ def plan_watch(
 
 
 def can_change(settings: JoinSettings, graph: JoinGraph) -> bool:
-    """Whether the plan of a join can change while it runs."""
+    """Whether the plan of a join can change while it runs. The one with the least memory does not depend on the data
+    enough to pay for a change."""
     is_free = settings.plan is None and settings.policy_name != "static"
+    is_free = is_free and objective_of(settings.objective).name != "least_memory"
     return is_free and 3 <= len(graph.aliases) <= MOST_STREAMS
 
 
@@ -164,7 +166,7 @@ class PlanWatch:
         self.graph = graph
         self.shape: Shape = shape or graph.aliases
         self._stay = stay
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._declared = dict(declared or {})
         self._rng = np.random.default_rng(seed)
         self._rows = {alias: _Mean() for alias in stay}
@@ -199,8 +201,9 @@ class PlanWatch:
         forecast, self._forecast = self._forecast, {}
         refused = self.change  # a plan that needed too much memory since the last report
         done = self._count(loop, taken)
+        plan = plan_text(loop.shape) if refused is None else refused.before
         record = {
-            "plan": plan_text(loop.shape) if refused is None else refused.before, "rows": sum(done.rows.values()), "work_ns": done.work_ns,
+            "plan": plan, "rows": sum(done.rows.values()), "work_ns": done.work_ns,
             "results": sum(one.get("results", 0) for one in taken),
             "held_rows": sum(one.get("window_rows", 0) for one in taken), "held_bytes": loop.nbytes, **forecast,
         }  # fmt: skip
@@ -257,7 +260,7 @@ class PlanWatch:
 
     def within_limit(self, loop: WindowedJoin) -> WindowedJoin:
         """Return a loop that keeps nothing if the kept sub-joins need too much memory; otherwise the same one."""
-        if loop.nbytes <= self._max_bytes or all(isinstance(part, str) for part in loop.shape):
+        if loop.nbytes <= self.max_bytes or all(isinstance(part, str) for part in loop.shape):
             return loop
         self._refuse(self.graph.aliases)
         return rebuilt(loop, self.shape, self._rng)
@@ -398,7 +401,7 @@ class PlanWatch:
             return
         then = float(work_ns(best, numbers)) * self._factor(plan)
         size = float(plan_bytes(best, numbers))
-        if size > SPARE * self._max_bytes or then > (1.0 - GAIN) * now:
+        if size > SPARE * self.max_bytes or then > (1.0 - GAIN) * now:
             return
         saved = (now - then) * self._elapsed
         build = rebuild_ns(best, numbers) * self._factor(plan)

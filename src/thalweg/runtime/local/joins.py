@@ -218,7 +218,7 @@ def _joined(
             for out in operator.serve(alias, batch):
                 some = True
                 yield out
-            if watch is not None:
+            if watch is not None and operator.loop.nbytes > watch.max_bytes:
                 operator.loop = watch.within_limit(operator.loop)
             for following in sources[alias]:
                 _alike(alias, following, schemas[alias])
