@@ -26,6 +26,7 @@ from thalweg.cost.join_bytes import plan_bytes
 from thalweg.cost.join_numbers import JoinNumbers, Part
 from thalweg.cost.join_work import in_ns, node_operations
 from thalweg.cost.work_queue import accumulated, returned, time_of
+from thalweg.optimizer.heuristic_plan import heuristic_plan
 from thalweg.optimizer.join_estimates import JoinEstimates, Quantity, neighbors
 from thalweg.optimizer.search_plans import all_plans, cheapest_plan
 from thalweg.plan.estimate import Origin, weakest
@@ -154,6 +155,9 @@ def choose_plan(
     drawn = estimates.drawn(seed)
     steady = _PlanWork(estimates.numbers(drawn))
     shapes, complete = candidate_plans(estimates, drawn)
+    if objective.search is not None:
+        found = heuristic_plan(estimates, objective, workers)
+        shapes += [found] if _joins(found) not in map(_joins, shapes) else []
     score = _Scores(objective, estimates, drawn, workers, steady)
     scores = {shape: score(shape) for shape in shapes}
     loads = {shape: steady.ns(shape) / 1e9 for shape in shapes}
@@ -175,6 +179,8 @@ def choose_plan(
     else:
         candidates.sort(key=lambda each: each[1])
     ranked = tuple(candidate for candidate, _ in candidates)
+    if objective.search is not None and not over:
+        ranked = tuple(sorted(ranked, key=lambda candidate: _joins(candidate.shape) != _joins(found)))
     whole = frozenset(estimates.graph.aliases)
     results = Band.of(np.broadcast_to(steady.numbers.rate(whole), steady.shape))
     origin = weakest(estimate.origin for estimate in estimates.quantities.values())
@@ -224,6 +230,11 @@ def candidate_plans(estimates: JoinEstimates, drawn: Mapping[Quantity, Numbers])
         rest = tuple(alias for alias in graph.aliases if alias not in pair)
         found[(pair, *rest)] = None
     return list(found), False
+
+
+def _joins(shape: Shape) -> frozenset[Part]:
+    """Return the sets of streams that a plan joins, which do not depend on the order of inputs."""
+    return frozenset(frozenset(streams_of(node)) for node in ([] if isinstance(shape, str) else nodes_of(shape)))
 
 
 class _PlanWork:

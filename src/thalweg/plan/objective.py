@@ -23,6 +23,7 @@ from thalweg.plan.window import Length, check_length, length_of
 __all__ = ["Objective", "first_results", "least_memory", "most_results", "steady_rate"]
 
 Name = Literal["least_cpu", "most_results", "first_results", "steady_rate", "least_memory"]
+LOCAL_RATE, LOCAL_TIME = "local_rate_maximization", "local_time_minimization"
 _IN_TIME = (str, timedelta, np.timedelta64)
 _WITHOUT_NUMBERS = ("steady_rate", "least_memory")
 
@@ -34,6 +35,8 @@ class Objective:
     name: Name
     by: Length | None = None
     results: int | None = None
+    search: str | None = None
+    """The heuristic that finds the plan; None: all plans are compared."""
 
     @property
     def seconds(self) -> float:
@@ -42,20 +45,23 @@ class Objective:
         return length_of(self.by, "us", "by") / 1e6 if isinstance(self.by, _IN_TIME) else float(self.by)
 
     def __repr__(self) -> str:
-        numbers = {"by": self.by, "results": self.results}
+        numbers = {"by": self.by, "results": self.results, "search": self.search}
         return f"{self.name}({', '.join(f'{n}={v!r}' for n, v in numbers.items() if v is not None)})"
 
 
 LEAST_CPU = Objective("least_cpu")
 
 
-def most_results(by: Length) -> Objective:
+def most_results(by: Length, search: str | None = None) -> Objective:
     """Return the objective to have as many results as possible by a time after the start.
 
     Parameters
     ----------
     by
         The time: ``"10 seconds"``, a timedelta, or a whole number if the times of the streams are whole numbers.
+    search
+        None (default) compares all plans. ``"local_rate_maximization"`` uses the heuristic of Viglas and Naughton
+        (SIGMOD 2002), which finds a tree of joins of two inputs.
 
     Returns
     -------
@@ -64,7 +70,7 @@ def most_results(by: Length) -> Objective:
     Raises
     ------
     PlanError
-        If the time is not above 0.
+        If the time is not above 0, or the search is unknown.
 
     Examples
     --------
@@ -75,16 +81,19 @@ def most_results(by: Length) -> Objective:
     check_length(by, "by")
     if (length_of(by, "us", "by") if isinstance(by, _IN_TIME) else by) <= 0:
         raise PlanError(f"most_results(by={by!r}): the time must be above 0, such as '10 seconds'")
-    return Objective("most_results", by=by)
+    return Objective("most_results", by=by, search=_search("most_results", search, LOCAL_RATE))
 
 
-def first_results(results: int) -> Objective:
+def first_results(results: int, search: str | None = None) -> Objective:
     """Return the objective to have the first results as soon as possible.
 
     Parameters
     ----------
     results
         How many results, 1 or more.
+    search
+        None (default) compares all plans. ``"local_time_minimization"`` uses the heuristic of Viglas and Naughton
+        (SIGMOD 2002), which finds a tree of joins of two inputs.
 
     Returns
     -------
@@ -93,7 +102,7 @@ def first_results(results: int) -> Objective:
     Raises
     ------
     PlanError
-        If `results` is not a whole number of 1 or more.
+        If `results` is not a whole number of 1 or more, or the search is unknown.
 
     Examples
     --------
@@ -103,7 +112,7 @@ def first_results(results: int) -> Objective:
     """
     if isinstance(results, bool) or not isinstance(results, int) or results < 1:
         raise PlanError(f"first_results({results!r}): must be a whole number of results, 1 or more")
-    return Objective("first_results", results=results)
+    return Objective("first_results", results=results, search=_search("first_results", search, LOCAL_TIME))
 
 
 def steady_rate() -> Objective:
@@ -136,6 +145,12 @@ def least_memory() -> Objective:
     least_memory()
     """
     return Objective("least_memory")
+
+
+def _search(objective: str, given: Any, name: str) -> str | None:
+    if given is None or given == name:
+        return name if given is not None else None
+    raise PlanError(f"{objective}(search={given!r}): must be {name!r}, or left out to compare all plans")
 
 
 def objective_of(given: Any) -> Objective:

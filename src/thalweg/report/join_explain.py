@@ -16,7 +16,6 @@ from thalweg.formatting import WIDTH, byte_size, listed, percent, plural, time_s
 from thalweg.optimizer.choose_plan import Candidate
 from thalweg.optimizer.first_plan import first_plan
 from thalweg.optimizer.join_estimates import JoinEstimates
-from thalweg.optimizer.search_plans import MOST_STREAMS
 from thalweg.plan.join_graph import JoinGraph, JoinTree
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_shape import Shape, nodes_of, to_text
@@ -32,7 +31,7 @@ from thalweg.report.plan_tree import TreeItem
 from thalweg.report.run_report import in_runs
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_settings import JoinSettings
-from thalweg.runtime.joins.plan_watch import first_shape
+from thalweg.runtime.joins.plan_watch import can_change, first_shape
 from thalweg.runtime.memory_share import memory_of_process, memory_share
 
 NOTHING_RAN = JoinReport(())
@@ -128,9 +127,9 @@ def compared_plans(
 ) -> ComparedPlans:  # fmt: skip
     """Return the comparison of a join's plans; without lines if the user has set the plan. `max_bytes`: the limit of
     one worker, if the settings do not have one. `changes`: whether plans can change where the join runs."""
-    may_change = changes and settings.policy_name != "static" and 3 <= len(graph.aliases) <= MOST_STREAMS
+    may_change = changes and can_change(settings, graph)
     if settings.plan is not None or estimates is None:
-        return ComparedPlans(Paragraph("", ()), settings.shape(graph), may_change=may_change and settings.plan is None)
+        return ComparedPlans(Paragraph("", ()), settings.shape(graph), may_change=may_change)
     objective, limit = objective_of(settings.objective), (settings.max_bytes or max_bytes) * workers
     first = first_plan(estimates, objective, max_bytes=limit, workers=workers)
     measured = max((section.plans.most_bytes for section in report.sections), default=0) or None

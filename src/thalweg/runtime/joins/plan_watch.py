@@ -40,6 +40,7 @@ from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.joins.join_settings import MULTIWAY, JoinSettings
 from thalweg.runtime.joins.rebuilt_join import rebuilt
+from thalweg.stats.decayed_mean import differs
 
 BUDGET = 0.01
 """The share of a join's time that sampling and searching may take."""
@@ -333,7 +334,10 @@ class PlanWatch:
             one, other = sorted(pair, key=lambda alias: len(loop.windows[alias]))
             found = sample_pair(loop, one, other, self._rng)
             counts[one, other] = found
-            self._pairs[pair].add(found.joined, found.pairs, decay)
+            mean = self._pairs[pair]
+            if found.joined >= WELL_KNOWN and differs(mean.ratio, found.joined / found.pairs):
+                mean.count = mean.of = 0.0  # it has changed, so what was counted before says nothing about it
+            mean.add(found.joined, found.pairs, decay)
             if thread_time_ns() - begun > max(room, 0):
                 break
         return counts

@@ -1,0 +1,39 @@
+"""The plan that a heuristic of the rate-based paper finds for a join, with the costs of this machine.
+
+Answers: the tree of joins of two inputs that local rate maximization or local time minimization returns.
+The heuristics know one cost per row that arrives at a join and one per result (`cost/rate.py`); both are taken from
+`cost/join_work.py`. They compare trees by estimates that count too few results, so the plan may be worse than the one
+that is found without them.
+"""
+
+from __future__ import annotations
+
+from thalweg.cost.join_work import COSTS
+from thalweg.cost.operator_costs import Costs
+from thalweg.cost.rate import Arriving, JoinCosts
+from thalweg.optimizer.join_estimates import JoinEstimates
+from thalweg.optimizer.local_rate_maximization import local_rate_maximization
+from thalweg.optimizer.local_time_minimization import local_time_minimization
+from thalweg.plan.join_shape import Shape
+from thalweg.plan.objective import LOCAL_RATE, Objective
+
+LEAST_RATE = 1e-9
+"""The rate of tables, which the heuristics do not know."""
+
+
+def heuristic_plan(estimates: JoinEstimates, objective: Objective, workers: float = 1.0) -> Shape:
+    """Return the tree that the heuristic of an objective finds."""
+    numbers, graph = estimates.numbers(estimates.expected()), estimates.graph
+    streams = {
+        alias: Arriving(max(float(numbers.rates[alias]), LEAST_RATE), window=estimates.seconds.get(alias, float("inf")))
+        for alias in graph.aliases
+    }
+    row_ns = COSTS.arrivals + COSTS.kept_arrivals + COSTS.indexed + COSTS.probes
+    costs = Costs(move=row_ns / 1e9 / workers, result=COSTS.results / 1e9 / workers)
+    classes = tuple(frozenset(members) for members in graph.column_of if len(members) > 2)
+    shares = {pair: min(float(share), 1.0) for pair, share in numbers.shares.items()}
+    joins = JoinCosts(graph.aliases, shares, costs, classes=classes)
+    if objective.search == LOCAL_RATE:
+        return local_rate_maximization(streams, joins, objective.seconds, graph)
+    assert objective.results is not None
+    return local_time_minimization(streams, joins, float(objective.results), graph)
