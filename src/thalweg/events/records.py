@@ -270,6 +270,8 @@ class PlanObserved:
     held_rows: int
     """Rows of all windows and kept sub-joins at the end."""
     held_bytes: int
+    elapsed: float | None = None
+    """The event time from the first row to the last so far, in seconds; in units of the times if these are numbers."""
     expected_ns: float | None = None
     expected_results: float | None = None
     expected_rows: float | None = None

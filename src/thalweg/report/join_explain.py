@@ -26,7 +26,7 @@ from thalweg.report.explanation import ADAPTS, NOTES, Explanation, Paragraph
 from thalweg.report.join_report import JoinReport
 from thalweg.report.join_sentences import probes
 from thalweg.report.plan_choice import plan_curves, plan_paragraph
-from thalweg.report.plan_curves import PlanCurves
+from thalweg.report.plan_curves import Measured, PlanCurves
 from thalweg.report.plan_tree import TreeItem
 from thalweg.report.run_report import in_runs
 from thalweg.runtime.joins.join_binding import JoinBinding
@@ -132,8 +132,12 @@ def compared_plans(
         return ComparedPlans(Paragraph("", ()), settings.shape(graph), may_change=may_change)
     objective, limit = objective_of(settings.objective), (settings.max_bytes or max_bytes) * workers
     first = first_plan(estimates, objective, max_bytes=limit, workers=workers)
-    measured = max((section.plans.most_bytes for section in report.sections), default=0) or None
-    curves = plan_curves(title, first, objective, workers, limit, measured_bytes=measured)
+    last = report.sections[-1].plans if report.sections else None  # the latest run
+    points = None if last is None else last.measured()
+    curves = plan_curves(
+        title, first, objective, workers, limit, None if points is None else Measured(*points),
+        None if last is None else last.most_bytes or None,
+    )  # fmt: skip
     paragraph = plan_paragraph(first, objective, workers, curves, adapts=may_change)
     if first.choice is None:
         return ComparedPlans(paragraph, may_change=may_change)

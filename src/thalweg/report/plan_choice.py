@@ -150,6 +150,10 @@ def plan_curves(
         return None
     shown = choice.candidates[:SHOWN]
     until = 1.5 * objective.seconds if objective.by is not None else 2.0 * max(first.estimates.seconds.values())
+    if measured is not None:  # what was measured later is not predicted
+        early = [n for n, time in enumerate(measured.times) if time <= until]
+        points = tuple(measured.times[n] for n in early), tuple(measured.results[n] for n in early)
+        measured = Measured(*points) if early else None
     over = results_over_time(first.estimates, [candidate.shape for candidate in shown], until, workers)
     times = tuple(over.times.tolist())
     curves = tuple(

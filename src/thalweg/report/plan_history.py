@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from thalweg.events import PlanObserved
@@ -14,6 +15,8 @@ LATEST_CHANGES = 20
 """The number of changes of the plan that are kept; earlier ones are counted."""
 LATEST_BATCHES = 20
 """The number of micro-batches, or of reports of a local pass, for which expected and counted numbers are kept."""
+LATEST_PROGRESS = 500
+"""The number of reports whose results are kept one by one."""
 COMPARED = (
     ("expected_ns", "work_ns"), ("expected_results", "results"), ("expected_rows", "held_rows"),
     ("expected_bytes", "held_bytes"),
@@ -48,6 +51,15 @@ class BatchForecast:
 
 
 @dataclass(slots=True)
+class Progress:
+    """The results of one micro-batch, or of the time between two reports, and the event time that had passed then."""
+
+    batch: int | None
+    elapsed: float
+    results: int
+
+
+@dataclass(slots=True)
 class PlanHistory:
     """The plans of one run."""
 
@@ -56,6 +68,9 @@ class PlanHistory:
     changes: deque[PlanChangeReport] = field(default_factory=lambda: deque(maxlen=LATEST_CHANGES))
     all_changes: int = 0
     forecasts: deque[BatchForecast] = field(default_factory=lambda: deque(maxlen=LATEST_BATCHES))
+    progress: deque[Progress] = field(default_factory=lambda: deque(maxlen=LATEST_PROGRESS))
+    results_before: int = 0
+    """The results of micro-batches that are no longer in `progress`."""
     bytes_held: dict[str, int] = field(default_factory=dict)
     """The most bytes that the windows and kept sub-joins of each worker had at the end of a report."""
 
@@ -68,6 +83,8 @@ class PlanHistory:
             self.changes.append(
                 PlanChangeReport(record.batch, record.worker, record.plan, record.next_plan, record.reason)
             )
+        if record.elapsed is not None:
+            self._advance(Progress(record.batch, record.elapsed, record.results))
         if record.expected_ns is not None:
             if not self.forecasts or record.batch is None or self.forecasts[-1].batch != record.batch:
                 self.forecasts.append(BatchForecast(record.batch))
@@ -76,8 +93,28 @@ class PlanHistory:
                 setattr(one, expected, getattr(one, expected) + (getattr(record, expected) or 0.0))
                 setattr(one, counted, getattr(one, counted) + getattr(record, counted))
 
+    def _advance(self, one: Progress) -> None:
+        last = self.progress[-1] if self.progress else None
+        if last is not None and one.batch is not None and last.batch == one.batch:
+            last.elapsed, last.results = max(last.elapsed, one.elapsed), last.results + one.results
+            return
+        if len(self.progress) == LATEST_PROGRESS:
+            self.results_before += self.progress[0].results
+        self.progress.append(one)
+
+    def measured(self) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+        """Return the event time that had passed after each report, and the results until then; None if unknown."""
+        if not self.progress:
+            return None
+        times = tuple(accumulate((one.elapsed for one in self.progress), max))
+        results = tuple(accumulate((float(one.results) for one in self.progress), initial=float(self.results_before)))
+        return times, results[1:]
+
     def take_in(self, later: PlanHistory) -> None:
         """Add what a later part of the same run holds."""
+        self.results_before += later.results_before
+        for one in later.progress:
+            self._advance(Progress(one.batch, one.elapsed, one.results))
         self.plans |= later.plans
         self.changes.extend(later.changes)
         self.all_changes += later.all_changes

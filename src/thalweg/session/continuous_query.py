@@ -20,8 +20,8 @@ from thalweg.plan.nodes import WindowJoin
 from thalweg.plan.query_plan import FilterPlaces, QueryPlan
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.rows_left_out import failed_columns, late_schema, plan_of_failed, plan_of_late
-from thalweg.report import Explanation
-from thalweg.report.join_explain import ComparedPlans, compared_plans
+from thalweg.report import Explanation, JoinReport
+from thalweg.report.join_explain import NOTHING_RAN, ComparedPlans, compared_plans
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN
 from thalweg.runtime.memory_share import memory_of_process, memory_share
 from thalweg.session.adaptive_parts import AdaptiveParts, QueryReport
@@ -133,10 +133,11 @@ class ContinuousQuery:
         streaming = any(getattr(df, "isStreaming", False) for df in self._data.values())
         where = "this process" if self._spark is None else "a Spark stream" if streaming else "Spark, on finished data"
         finished = self._spark is not None and not streaming
-        compared = self._compared(plan, is_finished=finished)
-        return explanation(plan, where, parts.report(), self.name, is_finished=finished, compared=compared)
+        report = parts.report()
+        compared = self._compared(plan, report, is_finished=finished)
+        return explanation(plan, where, report, self.name, is_finished=finished, compared=compared)
 
-    def _compared(self, plan: QueryPlan, *, is_finished: bool) -> ComparedPlans | None:
+    def _compared(self, plan: QueryPlan, report: QueryReport, *, is_finished: bool) -> ComparedPlans | None:
         """Return the comparison of the plans of its join; None if it has no join of windows. `is_finished`: it runs on
         Spark over finished data, where plans do not change."""
         if not isinstance(plan.join, WindowJoin):
@@ -149,7 +150,8 @@ class ContinuousQuery:
             from thalweg.runtime.spark.joins.attach import parallelism
 
             workers, memory = settings.buckets or parallelism(self._spark), memory_share()
-        return compared_plans(title, joined.graph, settings, estimates, memory, workers, changes=not is_finished)
+        ran = next((part for _, part in report.parts if isinstance(part, JoinReport)), NOTHING_RAN)
+        return compared_plans(title, joined.graph, settings, estimates, memory, workers, ran, changes=not is_finished)
 
     def dataframe(self) -> Any:
         """Return the results.

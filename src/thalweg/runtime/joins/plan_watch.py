@@ -206,6 +206,7 @@ class PlanWatch:
         record = {
             "plan": plan, "rows": sum(done.rows.values()), "work_ns": done.work_ns,
             "results": sum(one.get("results", 0) for one in taken),
+            "elapsed": self._elapsed * (loop.binding.tick_ns or 10**9) / 1e9,
             "held_rows": sum(one.get("window_rows", 0) for one in taken), "held_bytes": loop.nbytes, **forecast,
         }  # fmt: skip
         self._work_ns += done.work_ns
