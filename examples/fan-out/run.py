@@ -1,4 +1,4 @@
-"""Requests to servers at which somebody logged in from a reported address: a join in which keeping a sub-join pays.
+"""Requests to servers that had a login from a reported address: a join in which keeping a sub-join pays.
 
 python examples/fan-out/run.py            # on a local Spark
 python examples/fan-out/run.py --local    # in this process
