@@ -26,7 +26,7 @@ def one_wrong(statistics: dict[str, Any], factor: float, rng: np.random.Generato
 
     >>> exact = {"a": {"rows_per_second": 8.0}, "partners": {"a.k = b.k": (2.0, 4.0)}}
     >>> one_wrong(exact, 10.0, np.random.default_rng(0))
-    {'a': {'rows_per_second': 8.0}, 'partners': {'a.k = b.k': (2.0, 0.4)}}
+    {'a': {'rows_per_second': 8.0}, 'partners': {'a.k = b.k': (2.0, 40.0)}}
     """
     rates = {alias: dict(known) for alias, known in statistics.items() if alias != "partners"}
     partners = {edge: list(both) for edge, both in statistics["partners"].items()}

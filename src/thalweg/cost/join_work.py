@@ -31,11 +31,12 @@ from thalweg.cost.memory import EXPIRED
 from thalweg.plan.join_shape import Shape, nodes_of, streams_of
 
 OPERATIONS = (
-    "calls", "kept_calls", "arrivals", "kept_arrivals", "values_stored", "indexed", "probes", "far_probes", "steps",
-    "far_steps", "entries", "combinations", "values_gathered", "results",
+    "batches", "calls", "probing_calls", "arrivals", "kept_arrivals", "values_stored", "indexed", "probes",
+    "far_probes", "steps", "far_steps", "entries", "combinations", "values_gathered", "results",
 )  # fmt: skip
 NEAR_ROWS = 2.0**13
 """Indexes of up to this many rows are in the processor's caches; probes of larger ones wait for memory."""
+_NONE = 0.0
 LEAST, MOST = 1e-300, 1.0 - 1e-12
 """Bounds of shares that are divided by, or whose complement is."""
 
@@ -44,33 +45,35 @@ LEAST, MOST = 1e-300, 1.0 - 1e-12
 class OperationCosts:
     """What each operation takes, in nanoseconds."""
 
-    calls: float = 575_000.0
-    """Processing one batch in one join, apart from its rows."""
-    kept_calls: float = 97_000.0
-    """In addition, if the plan keeps sub-joins."""
-    arrivals: float = 29.0
+    batches: float = 360_000.0
+    """A batch of a stream, apart from its rows."""
+    calls: float = 520_000.0
+    """Processing a batch in a join of two inputs, apart from its rows."""
+    probing_calls: float = 560_000.0
+    """Processing a batch in a join of more inputs, which chooses the order of its probes."""
+    arrivals: float = 19.0
     """A row that arrives at a join."""
-    kept_arrivals: float = 23.0
+    kept_arrivals: float = 16.0
     """In addition, if the plan keeps sub-joins: rows carry their keys up the tree."""
-    values_stored: float = 4.5
+    values_stored: float = 5.1
     """Storing one value of a row."""
-    indexed: float = 22.0
+    indexed: float = 20.0
     """Inserting a row into one index."""
-    probes: float = 15.0
+    probes: float = 12.5
     """Looking up a key in an index."""
-    far_probes: float = 8.1
+    far_probes: float = 8.2
     """For an index that is larger than the caches, in addition: per doubling of its size."""
     steps: float = 44.0
     """Looking up the key of a row that was just found, in the next window on a path: memory cannot be read ahead."""
-    far_steps: float = 8.3
+    far_steps: float = 8.2
     """For an index that is larger than the caches, in addition: per doubling of its size."""
-    entries: float = 4.2
+    entries: float = 4.3
     """Visiting an entry of an index."""
-    combinations: float = 3.1
+    combinations: float = 3.2
     """Choosing one more row for a partial result."""
-    values_gathered: float = 5.0
+    values_gathered: float = 5.1
     """Copying one value into a result."""
-    results: float = 26.0
+    results: float = 23.0
     """Each row that a join makes."""
 
 
@@ -90,8 +93,10 @@ def work_ns(shape: Shape, numbers: JoinNumbers, costs: OperationCosts = COSTS) -
 def in_ns(operations: Mapping[str, Number], costs: OperationCosts = COSTS) -> Number:
     """Return the time of operations, in nanoseconds."""
     total: Number = 0.0
+    each = vars(costs)
     for name, count in operations.items():
-        total = total + count * getattr(costs, name)
+        if count is not _NONE:
+            total = total + count * each[name]
     return total
 
 
@@ -99,20 +104,23 @@ def node_operations(parts: Sequence[Part], numbers: JoinNumbers) -> dict[str, Nu
     """Return the operations per second of one join of these inputs."""
     whole = frozenset().union(*parts)
     made, least = numbers.rate(whole), numbers.functions.minimum
-    total: dict[str, Number] = dict.fromkeys(OPERATIONS, 0.0)
-    total["values_gathered"], total["results"] = made * columns_of(whole, numbers), made
-    indexes = [1] * len(parts) if len(parts) == 2 else index_counts(parts, numbers)
+    total: dict[str, Number] = dict.fromkeys(OPERATIONS, _NONE)
     streams = len(numbers.graph.aliases)
     keeps = max(map(len, parts)) > 1 or len(whole) < streams
+    total["values_gathered"], total["results"] = made * _gathered(whole, keeps, numbers), made
+    indexes = [1] * len(parts) if len(parts) == 2 else index_counts(parts, numbers)
     for part, count in zip(parts, indexes, strict=True):
         rate = numbers.rate(part)
         calls = least(numbers.batches_per_second * (len(part) / streams), rate)
-        total["calls"] = total["calls"] + calls
+        kind = "calls" if len(parts) == 2 else "probing_calls"
+        total[kind] = total[kind] + calls
+        if len(part) == 1:
+            total["batches"] = total["batches"] + calls
         total["arrivals"] = total["arrivals"] + rate
         if keeps:
-            total["kept_calls"] = total["kept_calls"] + calls
             total["kept_arrivals"] = total["kept_arrivals"] + rate
-        total["values_stored"] = total["values_stored"] + rate * columns_of(part, numbers)
+        values = columns_of(part, numbers) + (numbers.classes(part).bit_count() if keeps else 0)
+        total["values_stored"] = total["values_stored"] + rate * values
         total["indexed"] = total["indexed"] + rate * count
         if len(parts) == 2:
             other = parts[1] if part == parts[0] else parts[0]
@@ -130,6 +138,15 @@ def columns_of(part: Part, numbers: JoinNumbers) -> int:
     return sum(numbers.columns.get(alias, 2) for alias in part)
 
 
+def _gathered(whole: Part, keeps: bool, numbers: JoinNumbers) -> int:
+    """Return the values that are copied for a result: in a plan that keeps sub-joins, those of all columns and the keys
+    of all classes; in a multiway join, columns that must be equal are copied once."""
+    values = columns_of(whole, numbers)
+    if keeps:
+        return values + numbers.classes(whole).bit_count()
+    return max(values - sum(len(members) - 1 for members in numbers.graph.column_of), 1)
+
+
 def index_counts(parts: Sequence[Part], numbers: JoinNumbers) -> list[int]:
     """Return the number of indexes of each input of a join of many inputs: one per set of classes it shares with
     another."""
@@ -144,7 +161,7 @@ def _multiway(root: Part, parts: Sequence[Part], numbers: JoinNumbers) -> dict[s
     parents = _tree(root, parts, numbers)
     levels = _levels(root, parents, numbers)
     order = _order(root, parts, parents, levels, numbers)
-    counts: dict[str, Number] = dict.fromkeys(("probes", "far_probes", "steps", "far_steps", "entries"), 0.0)
+    counts: dict[str, Number] = dict.fromkeys(("probes", "far_probes", "steps", "far_steps", "entries"), _NONE)
 
     def look(times: Number, part: Part) -> None:
         near, far = ("probes", "far_probes") if parents[part] == root else ("steps", "far_steps")

@@ -5,7 +5,7 @@ number decides.
 How: every quantity is drawn several times from what is known of it. The plan with the least mean regret is chosen: the
 mean, over all draws, of how many times its score exceeds the best one. With exact numbers this is the best plan.
 Guarantee: with up to `ALL_PLANS` streams, all plans are compared (`search_plans.all_plans`). With more, the candidates
-are the cheapest plans for the expected values and for some of the draws; each of them is exact (`cheapest_plan`).
+are the cheapest plan for the expected values, which is exact (`cheapest_plan`), keeping nothing, and keeping one pair.
 Cost: each join that occurs in a candidate is evaluated once for all draws.
 
 Objectives in time depend on a plan only through its work: rows that arrive by a time have the same results under every
@@ -26,7 +26,7 @@ from thalweg.cost.join_bytes import plan_bytes
 from thalweg.cost.join_numbers import JoinNumbers, Part
 from thalweg.cost.join_work import in_ns, node_operations
 from thalweg.cost.work_queue import accumulated, returned, time_of
-from thalweg.optimizer.join_estimates import JoinEstimates, Quantity
+from thalweg.optimizer.join_estimates import JoinEstimates, Quantity, neighbors
 from thalweg.optimizer.search_plans import all_plans, cheapest_plan
 from thalweg.plan.estimate import Origin, weakest
 from thalweg.plan.join_shape import Shape, nodes_of, streams_of, to_text
@@ -34,8 +34,6 @@ from thalweg.plan.objective import LEAST_CPU, Objective
 
 ALL_PLANS = 5
 """With up to this many streams, all plans are compared."""
-SEARCHED_DRAWS = 8
-"""With more streams, the number of draws for which the cheapest plan is searched."""
 CAUTION = 1.15
 """A plan that keeps sub-joins must be better than keeping nothing by this factor: predictions are not exact, and
 keeping nothing needs the least memory."""
@@ -180,7 +178,7 @@ def choose_plan(
     whole = frozenset(estimates.graph.aliases)
     results = Band.of(np.broadcast_to(steady.numbers.rate(whole), steady.shape))
     origin = weakest(estimate.origin for estimate in estimates.quantities.values())
-    tipping = None if over else _tipping(estimates, objective, ranked, workers)
+    tipping = _tipping(estimates, objective, ranked, workers) if complete and not over else None
     shares = {(q[1], q[2]): value for q, value in estimates.expected().items() if q[0] == "share"}
     return PlanChoice(objective, ranked, results, origin, tipping, over, complete, shares)
 
@@ -219,10 +217,12 @@ def candidate_plans(estimates: JoinEstimates, drawn: Mapping[Quantity, Numbers])
     graph = estimates.graph
     if len(graph.aliases) <= ALL_PLANS:
         return list(all_plans(graph)), True
-    found: dict[Shape, None] = {graph.aliases: None}
-    for draw in range(SEARCHED_DRAWS if len(graph.aliases) <= 8 else 1):
-        numbers = estimates.numbers({quantity: float(values[draw]) for quantity, values in drawn.items()})
-        found.setdefault(cheapest_plan(graph, lambda parts, of=numbers: float(in_ns(node_operations(parts, of))))[0])  # type: ignore[misc]
+    numbers = estimates.numbers({quantity: float(values[0]) for quantity, values in drawn.items()})
+    cheapest, _ = cheapest_plan(graph, lambda parts: float(in_ns(node_operations(parts, numbers))))
+    found: dict[Shape, None] = {graph.aliases: None, cheapest: None}
+    for pair in neighbors(graph):
+        rest = tuple(alias for alias in graph.aliases if alias not in pair)
+        found[(pair, *rest)] = None
     return list(found), False
 
 

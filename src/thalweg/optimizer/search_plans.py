@@ -4,7 +4,8 @@ Answers: `all_plans`, every plan in which equalities connect the inputs of each 
 the least sum of the costs of its joins.
 Guarantee: `cheapest_plan` is exact. With up to `ALL_PARTITIONS` streams it is the cheapest of `all_plans`; with up to
 `MOST_STREAMS`, of those in which all joins have two inputs, except that the last one may join one kept sub-join and any
-number of single streams at once. A join of more streams keeps nothing.
+number of single streams at once (with more than `MANY_STREAMS`, a sub-join of at most `MOST_KEPT`). A join of more
+streams keeps nothing.
 Cost: one evaluation per way to divide a connected set of streams into connected inputs; these are at most 3 to the
 power of the number of streams if inputs are two. Costs must depend only on the streams of each input, not on how an
 input itself is joined.
@@ -30,6 +31,9 @@ Part = frozenset[str]
 NodeCost = Callable[[Sequence[Part]], float]
 ALL_PARTITIONS = 6
 """With up to this many streams, joins of any number of inputs are considered everywhere."""
+MANY_STREAMS = 8
+"""With more streams, the sub-join that is kept beside single streams has at most `MOST_KEPT` streams."""
+MOST_KEPT = 4
 MOST_STREAMS = 12
 """With more streams, nothing is kept."""
 
@@ -38,12 +42,12 @@ __all__ = ["ALL_PARTITIONS", "MOST_STREAMS", "all_plans", "cheapest_plan", "to_t
 
 def all_plans(graph: JoinGraph) -> Iterator[Shape]:
     """Yield every plan of a join, the one that keeps nothing first. Streams are in the order of the graph."""
-    memo: dict[Part, list[Shape]] = {}
+    memo: dict[int, list[Shape]] = {}
     sets = _Sets(graph)
 
-    def plans(part: Part) -> list[Shape]:
-        if len(part) == 1:
-            return list(part)
+    def plans(part: int) -> list[Shape]:
+        if part.bit_count() == 1:
+            return [graph.aliases[part.bit_length() - 1]]
         if part not in memo:
             memo[part] = [
                 tuple(inputs)
@@ -52,111 +56,116 @@ def all_plans(graph: JoinGraph) -> Iterator[Shape]:
             ]  # fmt: skip
         return memo[part]
 
-    yield from sorted(plans(frozenset(graph.aliases)), key=lambda shape: to_text(shape).count("("))
+    yield from sorted(plans(sets.whole), key=lambda shape: to_text(shape).count("("))
 
 
 def cheapest_plan(graph: JoinGraph, cost: NodeCost) -> tuple[Shape, float]:
     """Return the plan with the least sum of the costs of its joins, and this sum. `cost` is asked for the inputs of one
     join at a time; it must be 0 or more."""
-    sets, whole = _Sets(graph), frozenset(graph.aliases)
-    if len(whole) > MOST_STREAMS:
-        return graph.aliases, cost(sets.alone(whole))
-    memo: dict[Part, tuple[float, Shape]] = {}
+    sets = _Sets(graph)
+    if len(graph.aliases) > MOST_STREAMS:
+        return graph.aliases, cost([sets.streams(each) for each in sets.alone(sets.whole)])
+    few = len(graph.aliases) <= ALL_PARTITIONS
+    memo: dict[int, tuple[float, Shape]] = {
+        1 << n: (0.0, alias) for n, alias in enumerate(graph.aliases)
+    }  # fmt: skip
 
-    def best(part: Part) -> tuple[float, Shape]:
-        if len(part) == 1:
-            return 0.0, next(iter(part))
+    def best(part: int) -> tuple[float, Shape]:
         if part not in memo:
-            few = len(whole) <= ALL_PARTITIONS
-            least = math.inf
-            shape: Shape = tuple(sorted(part))
-            ways = sets.partitions(part) if few else sets.divisions(part, several=part == whole)
+            least, shape = math.inf, _nothing_kept(part)
+            ways = sets.partitions(part) if few else sets.divisions(part, several=part == sets.whole)
             for parts in ways:
                 inputs = [best(each) for each in parts]
                 below = sum(each for each, _ in inputs)
-                if below < least and (total := below + cost(parts)) < least:
+                if below < least and (total := below + cost([sets.streams(each) for each in parts])) < least:
                     least, shape = total, tuple(one for _, one in inputs)
             memo[part] = least, shape
         return memo[part]
 
-    least, shape = best(whole)
+    def _nothing_kept(part: int) -> Shape:
+        return tuple(graph.aliases[each.bit_length() - 1] for each in sets.alone(part))
+
+    least, shape = best(sets.whole)
     return shape, least
 
 
 class _Sets:
-    """Connected sets of the streams of a graph, and the ways to divide them."""
+    """Connected sets of the streams of a graph, and the ways to divide them. A set is the bits of a number."""
 
     def __init__(self, graph: JoinGraph) -> None:
-        self._place = {alias: n for n, alias in enumerate(graph.aliases)}
-        self._near = {
-            alias: frozenset(other for other in graph.aliases if other != alias and graph.shared(alias, other))
-            for alias in graph.aliases
-        }
-        self._around: dict[Part, Part] = {}
-        self._connected: dict[Part, bool] = {}
+        aliases = graph.aliases
+        self.whole = (1 << len(aliases)) - 1
+        self._aliases = aliases
+        self._near = [
+            sum(1 << m for m, other in enumerate(aliases) if m != n and graph.shared(alias, other))
+            for n, alias in enumerate(aliases)
+        ]
+        self._connected: dict[int, bool] = {}
+        self._streams: dict[int, Part] = {}
 
-    def alone(self, part: Part) -> list[Part]:
+    def streams(self, part: int) -> Part:
+        """Return the streams of a set."""
+        if part not in self._streams:
+            self._streams[part] = frozenset(alias for n, alias in enumerate(self._aliases) if part >> n & 1)
+        return self._streams[part]
+
+    def alone(self, part: int) -> list[int]:
         """Return the streams of a set, each alone."""
-        return [frozenset([alias]) for alias in self._sorted(part)]
+        return [1 << n for n in range(part.bit_length()) if part >> n & 1]
 
-    def partitions(self, part: Part) -> Iterator[list[Part]]:
+    def partitions(self, part: int) -> Iterator[list[int]]:
         """Yield the ways to divide a connected set into two or more connected ones; all alone first."""
         yield self.alone(part)
         for parts in self._blocks(part):
-            if 1 < len(parts) < len(part):
+            if 1 < len(parts) < part.bit_count():
                 yield parts
 
-    def divisions(self, part: Part, *, several: bool) -> Iterator[list[Part]]:
+    def divisions(self, part: int, *, several: bool) -> Iterator[list[int]]:
         """Yield the ways to divide a connected set into two connected ones; with `several`, also into one connected set
         and single streams."""
-        first = self._sorted(part)[0]
-        if several or len(part) == 2:
+        size, first = part.bit_count(), part & -part
+        if several or size == 2:
             yield self.alone(part)
-        for inner in self._subsets(part, None if several else first):
-            rest = part - inner
-            if several and 1 < len(inner) < len(part) - 1:
-                yield [inner, *(frozenset([alias]) for alias in self._sorted(rest))]
-            if first in inner and len(rest) and len(part) > 2 and self.connected(rest):
-                yield [inner, rest]
+        if size == 2:
+            return
+        most = size - 2 if size <= MANY_STREAMS else MOST_KEPT
+        for inner in _subsets(part):
+            if several and 1 < inner.bit_count() <= most and self.connected(inner):
+                yield [inner, *self.alone(part & ~inner)]
+            if inner & first and inner != part and self.connected(inner) and self.connected(part & ~inner):
+                yield [inner, part & ~inner]
 
-    def _blocks(self, part: Part) -> Iterator[list[Part]]:
+    def _blocks(self, part: int) -> Iterator[list[int]]:
         """Yield the partitions of a set into connected blocks. The first block has the first stream."""
         if not part:
             yield []
             return
-        first = self._sorted(part)[0]
-        for block in self._subsets(part, first):
-            for others in self._blocks(part - block):
-                yield [block, *others]
+        first = part & -part
+        for rest in (0, *_subsets(part & ~first)):
+            block = first | rest
+            if self.connected(block):
+                for others in self._blocks(part & ~block):
+                    yield [block, *others]
 
-    def _subsets(self, part: Part, having: str | None = None) -> Iterator[Part]:
-        """Yield the connected subsets of a set; only those with one stream, if it is given."""
-        found: set[Part] = set()
-        waiting = [frozenset([alias]) for alias in (self._sorted(part) if having is None else [having])]
-        while waiting:
-            one = waiting.pop()
-            if one not in found:
-                found.add(one)
-                yield one
-                near = self._near_of(one) & part - one
-                waiting += [one | {alias} for alias in self._sorted(near)]
-
-    def _near_of(self, part: Part) -> Part:
-        if part not in self._around:
-            self._around[part] = frozenset().union(*(self._near[alias] for alias in part))
-        return self._around[part]
-
-    def connected(self, part: Part) -> bool:
+    def connected(self, part: int) -> bool:
         """Whether equalities connect all streams of a set."""
-        if part not in self._connected:
-            reached, left = {next(iter(part))}, set(part)
-            waiting = list(reached)
+        found = self._connected.get(part)
+        if found is None:
+            reached = waiting = part & -part
             while waiting:
-                near = self._near[waiting.pop()] & left - reached
-                reached |= near
-                waiting += near
-            self._connected[part] = reached == left
-        return self._connected[part]
+                near = 0
+                for n in range(waiting.bit_length()):
+                    if waiting >> n & 1:
+                        near |= self._near[n]
+                waiting = near & part & ~reached
+                reached |= waiting
+            found = self._connected[part] = reached == part
+        return found
 
-    def _sorted(self, part: Part) -> list[str]:
-        return sorted(part, key=self._place.__getitem__)
+
+def _subsets(part: int) -> Iterator[int]:
+    """Yield the subsets of a set that have at least one stream, small numbers first."""
+    subset = -part & part
+    while subset:
+        yield subset
+        subset = (subset - part) & part

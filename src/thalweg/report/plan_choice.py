@@ -118,7 +118,7 @@ def _sentences(choice: PlanChoice, estimates: JoinEstimates, crossings: Sequence
             f"{_whole(crossing.results)} results"
         )
     if not choice.complete:
-        yield "with so many streams, only the cheapest plans for the expected numbers and for drawn ones are compared"
+        yield "with so many streams, only the cheapest plan, multiway and those that keep one pair are compared"
 
 
 def _tipping(tipping: TippingPoint, estimates: JoinEstimates) -> str:

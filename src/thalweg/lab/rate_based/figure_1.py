@@ -103,7 +103,7 @@ def measure(quick: bool, track: Track) -> Outcome:
         stream = Arriving(RATE, filters=tuple(selections[name] for name in PLANS[plan]))
         half, all_of_it = selected_by(stream, [until / 2, until])
         claim = replace(claim, about=f"the model's outputs per second, {plan}", tolerance=0.01)
-        findings.append(claim.judge((all_of_it - half) / (until / 2)))
+        findings.append(claim.judge(float(all_of_it - half) / (until / 2)))
     at_random = simulated(PLANS["expensive last"], poisson(RATE), rows(until, np.random.default_rng(0)), until)
     found = [Sample(**row) for row in at_random.samples.to_pylist() if row["operator"] == "expensive"]
     results = Results(until, counts, expensive, found)

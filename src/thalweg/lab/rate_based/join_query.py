@@ -6,8 +6,8 @@ row on either input, and each has its own server. A pair may have an additional 
 its condition takes so much longer per row.
 
 >>> query = JoinQuery({"a": Arriving(50.0), "b": Arriving(500.0)}, {("a", "b"): 0.002}, hash_cost=0.001)
->>> round(query.predicted_times(("a", "b"), [200])[0], 1), query.simulated(("a", "b"), 0, until=2.0).count() > 100
-(2.0, True)
+>>> query.predicted_times(("a", "b"), [200]).round(1).tolist(), query.simulated(("a", "b"), 0, until=2.0).count() > 100
+([2.0], True)
 """
 
 from __future__ import annotations
@@ -100,22 +100,28 @@ class JoinQuery:
 
     def simulated(self, shape: Shape, seed: int, until: float | None = None, cpus: int | None = None) -> Trace:
         """Simulate a tree; endless streams need `until`. The rows and arrivals of a seed are the same for all trees."""
-        rng = np.random.default_rng(seed)
         sources = {}
         for alias, stream in self.streams.items():
             rows = round(stream.rows if until is None else min(stream.rows, stream.rate * until * 1.5 + 50))
-            keys = {f"{a}{b}": round(1 / share) for (a, b), share in self.selectivities.items() if alias in (a, b)}
-            table = pa.table({name: rng.integers(0, values, rows) for name, values in keys.items()})
-            sources[alias] = Source(table, poisson(stream.rate), stamp="time")
+            sources[alias] = Source(self.rows(alias, seed, rows), poisson(stream.rate), stamp="time")
         on = " AND ".join(f"{a}.{a}{b} = {b}.{a}{b}" for a, b in self.selectivities)
         tree = tree_join("join", shape, on, ALWAYS, "time", costs=self.joins(shape).costs)
         return simulate(sources, tree, until=until, seed=seed, cpus=cpus, keep=False)
 
+    def rows(self, alias: str, seed: int, count: int) -> pa.Table:
+        """Return the first rows of a stream: more rows begin with the same ones."""
+        keys = {}
+        for number, ((a, b), share) in enumerate(self.selectivities.items()):
+            if alias in (a, b):
+                rng = np.random.default_rng([seed, number, alias == a])
+                keys[f"{a}{b}"] = rng.integers(0, round(1 / share), count)
+        return pa.table(keys)
+
     def measured_times(self, shape: Shape, seed: int, counts: Sequence[float]) -> Numbers:
         """Return when a simulation has so many results."""
-        until = 1.3 * float(self.predicted_times(shape, counts)[-1])
+        until = 1.1 * float(self.predicted_times(shape, counts)[-1])
         while (times := times_of(self.simulated(shape, seed, until), counts)) is None:
-            until *= 1.5
+            until *= 1.3
         return times
 
 

@@ -176,7 +176,7 @@ def measure(quick: bool, track: Track) -> Outcome:
     """Simulate all trees, and the paper's trees with more rows."""
     counts = (1_000, 2_000) if quick else COUNTS
     full = five_streams(hash_cost())
-    scale = 2 * SCALE if quick else SCALE
+    scale = 4 * SCALE if quick else SCALE
     scaled = full.scaled(scale)
     predicted = {tree: full.predicted_times(tree, counts) for tree in full.trees}
     measured: dict[Shape, Numbers] = {}

@@ -30,8 +30,8 @@ class JoinLimits:
     in_buckets: bool = False
     """Whether these are the windows of one bucket among others."""
     inner: bool = True
-    """Whether kept sub-joins count too. They do not if the plan was not chosen by the user: then the plan is changed
-    when the memory is used up."""
+    """Whether a tree checks the memory of its windows and kept sub-joins before it stores rows. It does not if the plan
+    can change: then it is changed after a batch with which the memory is used up."""
 
     def too_many_matches(self, stream: str, keys: str) -> JoinLimitError:
         """Return the error for a row with too many matches. `keys`: the row's keys as text; empty with `redact`."""

@@ -111,7 +111,7 @@ def plan_watch(
     is only one plan. `choice`: the plan that was chosen before the start. `max_bytes`: the limit if the settings do not
     have one."""
     graph = binding.plan.graph
-    if settings.plan is not None or settings.policy_name == "static" or not 3 <= len(graph.aliases) <= MOST_STREAMS:
+    if not can_change(settings, graph):
         return None
     late = max(binding.lateness.values())  # the watermark follows the stream that is latest
     stay = {a: binding.windows[a] + late if a in binding.windows else None for a in binding.plan.streams}
@@ -119,6 +119,14 @@ def plan_watch(
     shape = first_shape(settings, graph, choice)
     declared = None if choice is None else choice.shares
     return PlanWatch(graph, stay, limit, shape=shape, declared=declared, seed=settings.seed)
+
+
+def can_change(settings: JoinSettings, graph: JoinGraph) -> bool:
+    """Whether the plan of a join can change while it runs. The one with the least memory does not depend on the data
+    enough to pay for a change."""
+    is_free = settings.plan is None and settings.policy_name != "static"
+    is_free = is_free and objective_of(settings.objective).name != "least_memory"
+    return is_free and 3 <= len(graph.aliases) <= MOST_STREAMS
 
 
 def chosen_before_start(
@@ -158,7 +166,7 @@ class PlanWatch:
         self.graph = graph
         self.shape: Shape = shape or graph.aliases
         self._stay = stay
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._declared = dict(declared or {})
         self._rng = np.random.default_rng(seed)
         self._rows = {alias: _Mean() for alias in stay}
@@ -191,9 +199,11 @@ class PlanWatch:
         `PlanObserved`. `taken`: the counters by stream, as they are reported; sampled partners are added to them."""
         begun = thread_time_ns()
         forecast, self._forecast = self._forecast, {}
+        refused = self.change  # a plan that needed too much memory since the last report
         done = self._count(loop, taken)
+        plan = plan_text(loop.shape) if refused is None else refused.before
         record = {
-            "plan": plan_text(loop.shape), "rows": sum(done.rows.values()), "work_ns": done.work_ns,
+            "plan": plan, "rows": sum(done.rows.values()), "work_ns": done.work_ns,
             "results": sum(one.get("results", 0) for one in taken),
             "held_rows": sum(one.get("window_rows", 0) for one in taken), "held_bytes": loop.nbytes, **forecast,
         }  # fmt: skip
@@ -205,8 +215,9 @@ class PlanWatch:
                 _add_sample(taken, one, other, found, len(loop.windows[other]))
             numbers = self._numbers(loop)
             if numbers is not None:
-                self._correct(loop, numbers, done)
-                self._choose(loop, numbers)
+                if refused is None:  # a report has one change
+                    self._correct(loop, numbers, done)
+                    self._choose(loop, numbers)
                 self._forecast = self._expected(numbers)
             self._spent_ns += thread_time_ns() - begun
         self._held = {alias: len(window) for alias, window in loop.windows.items()}
@@ -249,7 +260,7 @@ class PlanWatch:
 
     def within_limit(self, loop: WindowedJoin) -> WindowedJoin:
         """Return a loop that keeps nothing if the kept sub-joins need too much memory; otherwise the same one."""
-        if loop.nbytes <= self._max_bytes or all(isinstance(part, str) for part in loop.shape):
+        if loop.nbytes <= self.max_bytes or all(isinstance(part, str) for part in loop.shape):
             return loop
         self._refuse(self.graph.aliases)
         return rebuilt(loop, self.shape, self._rng)
@@ -390,7 +401,7 @@ class PlanWatch:
             return
         then = float(work_ns(best, numbers)) * self._factor(plan)
         size = float(plan_bytes(best, numbers))
-        if size > SPARE * self._max_bytes or then > (1.0 - GAIN) * now:
+        if size > SPARE * self.max_bytes or then > (1.0 - GAIN) * now:
             return
         saved = (now - then) * self._elapsed
         build = rebuild_ns(best, numbers) * self._factor(plan)

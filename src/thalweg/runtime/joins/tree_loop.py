@@ -113,7 +113,7 @@ class TreeLoop:
         self.windows = {alias: self._window(alias) for alias in binding.plan.graph.aliases}
         self._inner = {node.name: _Inner(node.parent[0].stores[node.parent[1]]) for node in self.nodes if node.parent}
         self._limited = {alias: self.windows[alias].store for alias in self.streams}
-        self._limited |= {name: inner.store for name, inner in self._inner.items() if options.limits.inner}
+        self._limited |= {name: inner.store for name, inner in self._inner.items()}
         self._others = {a: tuple(b for b in binding.plan.graph.aliases if b != a) for a in self.streams}
         self._work = {alias: Work.none(len(self._others[alias])) for alias in self.streams}
         self._learned: Mapping[str, Any] = {}
@@ -282,7 +282,7 @@ class TreeLoop:
         self._learned = dict(learned)
 
     def _push_up(self, alias: str, node: JoinNode, side: str, part: PartialRows) -> Iterator[PartialRows]:
-        if self._keep:
+        if self._keep and self.limits.inner:
             self._check_memory(node.inputs[side], part)
         found = node.found
         for made in node.process(side, part, keep=self._keep):
@@ -303,23 +303,24 @@ class TreeLoop:
             work.evaluated[k] += part.num_rows
             work.passed[k] += node.found - found
 
-    def _store_again(self, node: JoinNode, side: str, part: PartialRows) -> None:
+    def _store_again(self, node: JoinNode, side: str, part: PartialRows, *, limited: bool) -> None:
         """Send rows up the tree again to store them and their inner results, without returning results."""
-        self._check_memory(node.inputs[side], part)
+        if limited:
+            self._check_memory(node.inputs[side], part)
         if node.parent is None:
             node.insert(side, part)
             return
         for made in node.process(side, part):
-            self._store_again(*node.parent, made)
+            self._store_again(*node.parent, made, limited=limited)
 
-    def _restored(self, alias: str, rows: WindowRows) -> None:
+    def _restored(self, alias: str, rows: WindowRows, *, limited: bool) -> None:
         mark = self.watermarks.query
         part = self._part(alias, rows)
         if mark is not None and int(rows.ends.min()) < mark:
             live = rows.ends >= mark
             part = PartialRows(part.batch.filter(pa.array(live)), part.times[live], part.ends[live], part.origin[live])
         if part.num_rows:
-            self._store_again(*self.leaves[alias], part)
+            self._store_again(*self.leaves[alias], part, limited=limited)
             self._measure_inner()
 
     def _rows(self, alias: str, admitted: Admitted) -> WindowRows:
@@ -349,7 +350,8 @@ class TreeLoop:
             for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
                 admitted = self.intake.admit_table(alias, batch)
                 if admitted is not None:
-                    self._store_again(*self.leaves[alias], self._part(alias, self._rows(alias, admitted)))
+                    part = self._part(alias, self._rows(alias, admitted))
+                    self._store_again(*self.leaves[alias], part, limited=self.limits.inner)
             window, counts = self.windows[alias], self.counts[alias]
             counts.most_rows, counts.most_bytes = len(window), window.nbytes
         self._measure_inner()
@@ -399,7 +401,8 @@ class TreeLoop:
                 binding.stored[alias], binding.key_sets[alias], binding.windows.get(alias), binding.words_of(alias),
                 binding.hashed_keys(alias),
             )  # fmt: skip
-        return TreeWindow(node.stores[side], chunks, partial(self._restored, alias))
+        take_over, restore = (partial(self._restored, alias, limited=each) for each in (True, self.limits.inner))
+        return TreeWindow(node.stores[side], chunks, take_over, restore)
 
     def _build(self, shape: Shape, methods: Mapping[Shape, str] | str) -> tuple[pa.Schema, JoinNode | None]:
         if isinstance(shape, str):

@@ -11,11 +11,15 @@ from thalweg.kernels.window_store import WindowStore
 class TreeWindow:
     """The window of one stream or table."""
 
-    def __init__(self, store: WindowStore, chunks: WindowChunks | None, take: Callable[[WindowRows], None]) -> None:
-        """Create a window. `take` is called with restored rows and puts them into the tree."""
+    def __init__(
+        self, store: WindowStore, chunks: WindowChunks | None, take_over: Callable[[WindowRows], None],
+        restore: Callable[[WindowRows], None],
+    ) -> None:  # fmt: skip
+        """Create a window. `take_over` puts the rows of another window into the tree, and `restore` those of chunks."""
         self.store = store
         self._chunks = chunks
-        self._take = take
+        self._take_over = take_over
+        self._restore = restore
 
     def __len__(self) -> int:
         return len(self.store)
@@ -43,7 +47,7 @@ class TreeWindow:
     def take_over(self, rows: WindowRows, chunks: WindowChunks | None) -> None:
         """Insert rows that another window had, which are in these chunks already."""
         if rows.batch.num_rows:
-            self._take(rows)
+            self._take_over(rows)
         self._chunks = chunks
 
     def expire(self, before: int) -> None:
@@ -58,7 +62,7 @@ class TreeWindow:
     def restore(self, chunks: Mapping[int, bytes] | Iterable[tuple[int, bytes]], end: int = 0) -> None:
         """Restore chunks as `WindowStore` does, and rebuild inner results."""
         for rows in self._remembered.restored(chunks, end):
-            self._take(rows)
+            self._restore(rows)
 
     @property
     def _remembered(self) -> WindowChunks:

@@ -30,7 +30,7 @@ from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.joins.join_record import records_of, take_counters
 from thalweg.runtime.joins.join_settings import JoinSettings
-from thalweg.runtime.joins.plan_watch import chosen_before_start, first_shape, plan_watch
+from thalweg.runtime.joins.plan_watch import can_change, chosen_before_start, first_shape, plan_watch
 from thalweg.runtime.local.operator import AfterMark, Operator, empty_batch
 from thalweg.runtime.local.rounds import Rounds, in_rounds
 from thalweg.runtime.local.row_windows import IN_SQL
@@ -159,7 +159,6 @@ def _joined(
 ) -> Iterator[pa.RecordBatch]:
     plan, settings, rounds = join_pass.plan, join_pass.settings, join_pass.rounds
     memory = settings.max_bytes or memory_of_process() // 2
-    is_chosen = settings.plan is None
     choice = chosen_before_start(settings, join_pass.estimates, memory)
     waiting: dict[str, pa.RecordBatch] = {}
     times: dict[str, tuple[int | None, int | None]] = {}
@@ -180,7 +179,7 @@ def _joined(
         tables = {a: _held(join_pass, a, waiting.pop(a, None), sources.pop(a), schemas[a]) for a in plan.tables}
         with announced():
             return make_join_loop(
-                binding, settings.options(memory, chosen=is_chosen), rng=rng, tables=tables,
+                binding, settings.options(memory, chosen=can_change(settings, plan.graph)), rng=rng, tables=tables,
                 shape=first_shape(settings, plan.graph, choice),
             )  # fmt: skip
 
@@ -219,7 +218,7 @@ def _joined(
             for out in operator.serve(alias, batch):
                 some = True
                 yield out
-            if watch is not None:
+            if watch is not None and operator.loop.nbytes > watch.max_bytes:
                 operator.loop = watch.within_limit(operator.loop)
             for following in sources[alias]:
                 _alike(alias, following, schemas[alias])

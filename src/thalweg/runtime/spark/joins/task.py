@@ -21,7 +21,7 @@ from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.joins.join_record import Taken, counted_elsewhere, encode, take_counters
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.joins.join_state import KeptJoin
-from thalweg.runtime.joins.plan_watch import PlanWatch, first_shape, plan_watch
+from thalweg.runtime.joins.plan_watch import PlanWatch, can_change, first_shape, plan_watch
 from thalweg.runtime.memory_share import memory_share
 
 FORMAT = "format 2"
@@ -82,9 +82,10 @@ class JoinTask:
         settings = self.settings
         shape = first_shape(settings, self.binding.plan.graph, self.choice)
         held = _TABLES.get(self.identity) if shape is None else None  # stores are those of a multiway join
+        chosen = can_change(settings, self.binding.plan.graph)
         loop = make_join_loop(
-            self.binding, settings.options(memory_share(), in_buckets=True, snapshots=snapshots,
-            chosen=settings.plan is None), rng=np.random.default_rng(settings.seed), shape=shape,
+            self.binding, settings.options(memory_share(), in_buckets=True, snapshots=snapshots, chosen=chosen),
+            rng=np.random.default_rng(settings.seed), shape=shape,
             tables=held or {a: pa.ipc.open_stream(t).read_all() for a, t in self.tables.items()},
         )  # fmt: skip
         if self.tables and isinstance(loop, JoinLoop):

@@ -1,0 +1,437 @@
+"""A join that watches its plan: when it changes it and why, when it does not, what it does without memory, and that its
+counts survive restarts and replays."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import thalweg as tw
+from tests.long_run import examples
+from tests.runtime.joins.dict_chunks import DictChunks
+from tests.runtime.joins.oracle import expected
+from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.join_shape import Shape, of_text, streams_of
+from thalweg.report.plan_history import PlanHistory
+from thalweg.runtime.joins import edge_sample, plan_watch
+from thalweg.runtime.joins.edge_sample import PairCount, count_pairs, sample_pair
+from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_loop import make_join_loop
+from thalweg.runtime.joins.join_options import JoinLimits, JoinOptions
+from thalweg.runtime.joins.join_protocol import WindowedJoin
+from thalweg.runtime.joins.join_record import take_counters
+from thalweg.runtime.joins.join_settings import JoinSettings
+from thalweg.runtime.joins.join_state import KeptJoin
+from thalweg.runtime.joins.plan_watch import PlanWatch
+
+ON = "a.k = b.k AND b.m = c.m"
+ROWS = {"a": 20_000, "b": 3_000, "c": 300}
+SPAN, WINDOW = 100_000, 20_000
+KEEPS_AB: Shape = (("a", "b"), "c")
+KEEPS_BC: Shape = ("a", ("b", "c"))
+MULTIWAY: Shape = ("a", "b", "c")
+SCHEMA = pa.schema([(name, pa.int64()) for name in ("t", "k", "m", "id")])
+
+
+@pytest.fixture(autouse=True)
+def can_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of samples depends on the machine, and must not decide a test."""
+    monkeypatch.setattr(plan_watch, "LOAN_NS", 10**15)
+
+
+@cache
+def streams(partners: int = 60, found: float = 0.02, calm_until: int = 0, rows: float = 1.0) -> dict[str, pa.Table]:
+    """A row of a finds so many partners in the window of b, and such a share of b one in that of c. Until a time, keys
+    of a and b are distinct."""
+    rng = np.random.default_rng(partners)
+    sizes = {alias: round(count * rows) for alias, count in ROWS.items()}
+    held = {alias: count * WINDOW / SPAN for alias, count in sizes.items()}
+    keys = max(round(held["b"] / partners), 1)
+    others = round(held["c"] / found)
+    made = {}
+    for n, (alias, count) in enumerate(sizes.items()):
+        times = np.sort(rng.integers(0, SPAN, count))
+        k = np.where(times < calm_until, (n + 1) * 10**6 + np.arange(count), rng.integers(0, keys, count))
+        made[alias] = pa.table([times, k, rng.integers(0, others, count), np.arange(count)], schema=SCHEMA)
+    return made
+
+
+def batches(tables: Mapping[str, pa.Table], parts: int = 20) -> dict[str, list[pa.RecordBatch]]:
+    return {alias: table.to_batches(max_chunksize=-(-len(table) // parts)) for alias, table in tables.items()}
+
+
+def ids(out: pa.Table) -> list[tuple[int, ...]]:
+    return sorted(zip(*(out[f"{alias}_id"].to_pylist() for alias in "abc"), strict=True))
+
+
+@cache
+def by_duckdb(**given: Any) -> list[tuple[int, ...]]:
+    return ids(expected(streams(**given), ON, dict.fromkeys("abc", WINDOW)))
+
+
+def join(**given: Any) -> tw.Join:
+    return tw.join(ON, WINDOW, "t", **given)
+
+
+def run(j: tw.Join, **given: Any) -> PlanHistory:
+    """Join the streams, compare the results with DuckDB's, and return the history of the plans."""
+    out = pa.Table.from_batches(j.over(**batches(streams(**given))))
+    assert ids(out) == by_duckdb(**given)
+    assert out.num_rows > 100
+    (section,) = j.report().sections
+    assert section.results == out.num_rows
+    return section.plans
+
+
+def kept_by(plan: str) -> set[frozenset[str]]:
+    """The sub-joins that a plan keeps, whatever the order in which it is written."""
+    shape = of_text(plan)
+    return {frozenset(streams_of(part)) for part in shape if not isinstance(part, str)}
+
+
+def test_a_fan_out_join_keeps_the_small_sub_join_and_says_why() -> None:
+    history = run(join())
+    assert kept_by(history.plan) == {frozenset("bc")}
+    (change,) = history.changes
+    assert (change.before, change.after) == ("multiway", history.plan)
+    assert "ns per row instead of" in change.reason
+    assert "% less; building it pays after" in change.reason
+    assert history.all_changes == 1
+    report = join()
+    run(report)
+    assert f"plan multiway changed to {history.plan}" in str(report.report())
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"plan": "multiway"}, {"plan": "((a b) c)"}, {"plan": "((b c) a)"}, {"policy": "static"}],
+    ids=str,
+)
+def test_a_plan_that_is_set_or_static_never_changes(given: dict[str, Any]) -> None:
+    history = run(join(**given))
+    assert (history.plans, history.all_changes) == ({}, 0)
+
+
+def test_two_streams_have_one_plan() -> None:
+    j = tw.join("a.k = b.k", WINDOW, "t")
+    tables = {alias: streams(rows=0.2)[alias] for alias in "ab"}
+    assert sum(batch.num_rows for batch in j.over(**batches(tables))) > 1000
+    assert j.report().sections[0].plans.plans == {}
+
+
+def test_a_plan_that_would_not_pay_is_not_built() -> None:
+    """A row of a finds one row of b in a hundred times."""
+    j = join()
+    list(j.over(**batches(streams(partners=1, found=5.0))))
+    assert j.report().sections[0].plans.plan == "multiway"
+
+
+def wrong(first: float, second: float) -> dict[str, Any]:
+    """Statistics that say so many partners of a in b, and of b in c. What is not true is the partners."""
+    rates = {alias: {"rows_per_second": rows / SPAN} for alias, rows in ROWS.items()}
+    back = {"a.k = b.k": (first, first * ROWS["a"] / ROWS["b"]), "b.m = c.m": (second, second * ROWS["b"] / ROWS["c"])}
+    return {**rates, "partners": back}
+
+
+def test_a_declared_plan_that_outgrows_its_memory_is_given_up() -> None:
+    """a and b are declared to have few partners, so that they are kept; these would take tens of MB."""
+    limit = 4_000_000
+    statistics = wrong(0.001, 40.0)
+    free = join(statistics=statistics)
+    assert "keeps (a b)" in str(free.explain())
+    history = run(join(statistics=statistics, max_bytes=limit))
+    first = history.changes[0]
+    assert (kept_by(first.before), first.after) == ({frozenset("ab")}, "multiway")
+    assert first.reason == f"{first.before} needs more memory than max_bytes allows"
+    assert all(kept_by(change.after) != {frozenset("ab")} for change in history.changes if change.after != "multiway")
+    with pytest.raises(tw.JoinLimitError, match=r"\(a b\) .* rows"):  # what the user has asked for is not given up
+        run(join(plan="((a b) c)", max_bytes=limit))
+
+
+def test_a_static_plan_keeps_its_limit() -> None:
+    """Nothing gives a sub-join up that was chosen before the start if the policy is static, so it must count."""
+    with pytest.raises(tw.JoinLimitError, match=r"\(a b\) .* rows"):
+        run(join(statistics=wrong(0.001, 40.0), max_bytes=4_000_000, policy="static"))
+
+
+@pytest.mark.filterwarnings("ignore:every plan of the join")
+def test_windows_that_are_too_large_fail_under_every_plan() -> None:
+    for statistics in (None, wrong(0.001, 40.0), wrong(40.0, 0.001)):
+        with pytest.raises(tw.JoinLimitError, match=r"the windows would hold more than"):
+            run(join(statistics=statistics, max_bytes=400_000))
+
+
+# loops and watches below the public face
+
+
+def binding_of(lateness: int = 0) -> JoinBinding:
+    return JoinBinding.of(JoinPlan.of(ON, WINDOW, "t", lateness), dict.fromkeys("abc", SCHEMA))
+
+
+def loop_of(shape: Shape | None = None, max_bytes: int | None = None, snapshots: bool = True) -> WindowedJoin:
+    options = JoinOptions("a-greedy", limits=JoinLimits(max_bytes=max_bytes, inner=False), snapshots=snapshots)
+    return make_join_loop(binding_of(), options, rng=np.random.default_rng(0), shape=shape)
+
+
+def watch_of(max_bytes: float = math.inf, shape: Shape | None = None) -> PlanWatch:
+    stay: dict[str, int | None] = dict.fromkeys("abc", WINDOW)
+    return PlanWatch(binding_of().plan.graph, stay, max_bytes, shape=shape)
+
+
+def rounds(parts: int = 20, **given: Any) -> Iterator[list[tuple[str, pa.RecordBatch]]]:
+    """The rows of all streams, from the same time to the same time in each round."""
+    tables = streams(**given)
+    for start in range(0, SPAN, SPAN // parts):
+        found = []
+        for alias, table in tables.items():
+            times = table["t"].to_numpy()
+            first, last = np.searchsorted(times, [start, start + SPAN // parts])
+            found.append((alias, table.slice(first, last - first).combine_chunks().to_batches()[0]))
+        yield found
+
+
+def joined(loop: WindowedJoin, rows: list[tuple[str, pa.RecordBatch]]) -> int:
+    made: int = sum(out.num_rows for alias, batch in rows for out in loop.process(alias, batch))
+    loop.end_round()
+    return made
+
+
+@pytest.mark.parametrize("checked", ["while it is built", "when it is built"])
+def test_a_plan_that_does_not_fit_when_it_is_built_is_refused(checked: str) -> None:
+    """There is room for the windows, and none for a and b."""
+    plain = loop_of()
+    some, rest = list(rounds())[:8], list(rounds())[8:10]
+    for rows in some:
+        joined(plain, rows)
+    limit = 2 * plain.nbytes
+    loop, watch = loop_of(max_bytes=limit if checked == "while it is built" else None), watch_of(limit)
+    for rows in some:
+        joined(loop, rows)
+    expired = {alias: loop.counts[alias].expired for alias in "abc"}
+    held = {alias: len(loop.windows[alias]) for alias in "abc"}
+    watch.shape = KEEPS_AB
+    again = watch.applied(loop)
+    assert (again is loop) == (checked == "while it is built")
+    assert again.shape == watch.shape == MULTIWAY
+    assert watch.snapshot()["refused"] == ["((a b) c)"]
+    assert watch.change is not None
+    assert (watch.change.before, watch.change.after) == ("((a b) c)", "multiway")
+    assert {alias: len(again.windows[alias]) for alias in "abc"} == held
+    assert {alias: again.counts[alias].expired for alias in "abc"} == expired
+    assert {alias: again.windows[alias].next_chunk for alias in "abc"} == dict.fromkeys("abc", 8)
+    assert [joined(again, rows) for rows in rest] == [joined(plain, rows) for rows in rest]
+    record = watch.observe(again, take_counters(again))
+    assert (record["plan"], record["next_plan"]) == ("((a b) c)", "multiway")
+    assert watch.change is None
+
+
+def test_a_plan_that_needs_more_memory_later_is_given_up_then() -> None:
+    """As long as keys of a and b are distinct, keeping them costs nothing."""
+    limit, calm = 4_000_000, SPAN // 2
+    given = {"calm_until": calm}
+    watch, loop = watch_of(limit, KEEPS_AB), loop_of(KEEPS_AB, limit)
+    out, shapes = list[pa.RecordBatch](), list[Shape]()
+    for rows in rounds(**given):
+        for alias, batch in rows:
+            out += loop.process(alias, batch)
+            loop = watch.within_limit(loop)
+            assert loop.nbytes <= limit
+        loop.end_round()
+        shapes.append(loop.shape)
+    assert ids(pa.Table.from_batches(out)) == by_duckdb(**given)
+    assert shapes[:9] == [KEEPS_AB] * 9
+    assert shapes[-1] == MULTIWAY
+    assert watch.snapshot()["plan"] == "multiway"
+    assert sum(loop.counts[alias].results for alias in "abc") == len(by_duckdb(**given)) > 100
+
+
+def observed(watch: PlanWatch, loop: WindowedJoin, **given: Any) -> WindowedJoin:
+    """Run all rounds, as a bucket does. Return the loop at the end."""
+    for rows in rounds(**given):
+        joined(loop, rows)
+        watch.observe(loop, take_counters(loop))
+        loop = watch.applied(loop)
+    return loop
+
+
+def test_a_refused_plan_is_not_chosen_again() -> None:
+    free = watch_of()
+    assert observed(free, loop_of()).shape == KEEPS_BC
+    watch = watch_of()
+    watch.restore({**watch.snapshot(), "refused": ["(a (b c))"]})
+    assert observed(watch, loop_of()).shape == MULTIWAY
+
+
+def test_a_plan_that_is_expected_to_need_too_much_is_not_tried() -> None:
+    """Windows alone take more than a third of this."""
+    size = observed(watch_of(), loop_of()).nbytes
+    assert observed(watch_of(size / 2), loop_of()).shape == MULTIWAY
+
+
+def test_a_kept_sub_join_that_stops_paying_is_given_up() -> None:
+    """b and c have 20 partners each; a has few in b, so that nothing is saved by keeping them."""
+    watch = watch_of(shape=KEEPS_BC)
+    given = {"partners": 1, "found": 20.0}
+    assert observed(watch, loop_of(KEEPS_BC), **given).shape != KEEPS_BC
+
+
+def test_what_a_watch_has_counted_is_what_came() -> None:
+    watch, loop = watch_of(), loop_of()
+    observed(watch, loop)
+    tables = streams()
+    snapshot = watch.snapshot()
+    assert snapshot["rows"] == sum(ROWS.values())
+    times = [table["t"].to_numpy() for table in tables.values()]
+    assert (snapshot["begun"], snapshot["latest"]) == (min(t.min() for t in times), max(t.max() for t in times))
+    for alias, rows in ROWS.items():
+        count, of = snapshot["rates"][alias]
+        assert count / of == pytest.approx(rows / SPAN, rel=0.1)
+    keys, others = (len(set(tables["b"][name].to_pylist())) for name in "km")
+    for pair, values in ((("a", "b"), keys), (("b", "c"), others)):
+        share = watch.share(pair)
+        assert share is not None
+        assert share == pytest.approx(1 / values, rel=0.4 if values > 1000 else 0.1)
+
+
+def test_a_watch_goes_on_from_its_snapshot() -> None:
+    watch, loop = watch_of(), loop_of()
+    for n, rows in enumerate(rounds()):
+        joined(loop, rows)
+        watch.observe(loop, take_counters(loop))
+        loop = watch.applied(loop)
+        again = watch_of()
+        again.restore(json.loads(json.dumps(watch.snapshot())))
+        assert again.snapshot() == watch.snapshot()
+        assert again.shape == watch.shape
+        if n % 3 == 0:
+            watch = again
+    assert watch.shape == KEEPS_BC
+    nothing = watch_of(shape=KEEPS_AB)
+    nothing.restore({})  # a checkpoint from before plans were watched
+    assert nothing.shape == KEEPS_AB
+
+
+COUNTED = ("rows", "begun", "latest", "elapsed", "rates", "batches")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_replayed_round_counts_once(seed: int) -> None:
+    """Copies see rounds that are not kept. What is counted is what would be without them."""
+    r = random.Random(seed)
+    once, loop = watch_of(), loop_of()
+    store, copies, made = DictChunks(), dict[int, KeptJoin](), 0
+    for rows in rounds(rows=0.5):
+        before = joined(loop, rows)
+        once.observe(loop, take_counters(loop))
+        loop = once.applied(loop)
+        while True:
+            saved, process = store.copy(), r.randrange(2)
+            kept = KeptJoin.open(store, "one", copies.pop(process, None), loop_of, partial(watch_of))
+            assert kept.watch is not None
+            found = joined(kept.loop, rows)
+            kept.watch.observe(kept.loop, take_counters(kept.loop))
+            kept.keep(store)
+            kept.apply_plan()
+            copies[process] = kept
+            if r.random() < 0.6:
+                break
+            store = saved
+        assert found == before
+        made += found
+        for name in COUNTED:
+            assert kept.head.plan[name] == json.loads(json.dumps(once.snapshot()[name])), name
+    assert made > 100
+
+
+# samples
+
+
+def test_no_watch_where_there_is_nothing_to_choose() -> None:
+    def watched(on: str, **given: Any) -> PlanWatch | None:
+        plan = JoinPlan.of(on, 10, "t", 0)
+        binding = JoinBinding.of(plan, dict.fromkeys(plan.graph.aliases, SCHEMA))
+        return plan_watch.plan_watch(binding, JoinSettings(**given), None, 1 << 30)
+
+    assert watched(ON) is not None
+    assert watched(ON, plan="multiway") is None
+    assert watched(ON, policy="static") is None
+    assert watched("a.k = b.k") is None
+    assert watched(" AND ".join(f"a.k = s{n}.k" for n in range(11))) is not None
+    assert watched(" AND ".join(f"a.k = s{n}.k" for n in range(12))) is None
+
+
+Row = tuple[int, int, int]
+
+
+def words(rows: list[Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    keys, times, lengths = np.array(rows, np.int64).T
+    return keys, times, times + lengths
+
+
+def one_by_one(one: list[Row], other: list[Row]) -> PairCount:
+    found = [
+        sum(k == k2 and t <= t2 + n2 and t2 <= t + n for k2, t2, n2 in other) for k, t, n in one
+    ]  # fmt: skip
+    return PairCount(len(one) * len(other), sum(found), len(one), sum(count > 0 for count in found))
+
+
+ROW = st.tuples(st.integers(-3, 3), st.integers(-5, 20), st.integers(0, 6))
+SOME = st.lists(ROW, min_size=1, max_size=40)
+
+
+@examples(100, long=5_000)
+@given(one=SOME, other=SOME)
+def test_pairs_are_counted_as_one_by_one(one: list[Row], other: list[Row]) -> None:
+    assert count_pairs(words(one), words(other)) == one_by_one(one, other)
+
+
+@examples(50, long=2_000)
+@given(one=SOME, other=SOME, most=st.integers(40, 200))
+def test_if_there_are_too_many_pairs_fewer_rows_look(one: list[Row], other: list[Row], most: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(edge_sample, "MOST_PAIRS", most)
+        found = count_pairs(words(one), words(other))
+    while sum(k == k2 for k, *_ in one for k2, *_ in other) > most:
+        one = one[::2]
+    assert found == one_by_one(one, other)
+
+
+@pytest.mark.parametrize("shape", [None, KEEPS_AB, KEEPS_BC], ids=str)
+def test_samples_do_not_depend_on_the_plan(shape: Shape | None) -> None:
+    """All rows of small windows are in the sample; of larger ones, so many that the share is near."""
+    loop = loop_of(shape)
+    for rows in list(rounds())[:6]:
+        joined(loop, rows)
+    tables = streams()
+    mark = loop.watermarks.query
+    assert mark is not None
+    held = {
+        alias: [
+            row for row in table.filter(pa.compute.less(table["t"], 6 * SPAN // 20)).to_pylist()
+            if row["t"] + WINDOW >= mark
+        ]
+        for alias, table in tables.items()
+    }  # fmt: skip
+    rng = np.random.default_rng(0)
+    for one, other, key in (("c", "b", "m"), ("b", "a", "k")):
+        pairs = one_by_one(
+            [(row[key], row["t"], WINDOW) for row in held[one]], [(row[key], row["t"], WINDOW) for row in held[other]]
+        )
+        found = sample_pair(loop, one, other, rng)
+        assert found == pairs
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(edge_sample, "SEARCHED", 300)
+            patch.setattr(edge_sample, "PROBES", 200)
+            some = [sample_pair(loop, one, other, rng) for _ in range(50)]
+        share = sum(each.joined for each in some) / sum(each.pairs for each in some)
+        assert share == pytest.approx(pairs.joined / pairs.pairs, rel=0.25 if key == "m" else 0.05)
