@@ -43,8 +43,8 @@ DEPRECATED = {"Filters.errors", "Filters.errors_over"}
 RETURNED = {
     "functions and methods return them, and the examples are there": {
         "ContinuousQuery", "Explanation", "Filters", "Join", "JoinReport", "JoinSection", "NativePredicate",
-        "Objective", "Predicate", "PredicateReport", "QueryReport", "Report", "Sample", "Section", "Session", "StreamReport",
-        "SwitchReport", "TableReport", "Trace",
+        "Objective", "Predicate", "PredicateReport", "QueryReport", "Report", "Sample", "Section", "Session",
+        "StreamReport", "SwitchReport", "TableReport", "Trace",
     },
     "`read` and `events` return them": {
         "JoinObserved", "NativeObserved", "Observed", "PlanObserved", "Skipped", "Switched", "VerdictGiven",
