@@ -93,10 +93,14 @@ def join(
         that run at once. A checkpoint can only be used with the number of buckets it was created with, so set this if
         the machine may change.
     plan
-        Which sub-joins are kept as inner results: ``"multiway"`` (default) keeps none, ``"((b c) a)"`` keeps the
-        results of b and c, and rows of a look for partners in them. The results are the same. Keeping a small sub-join
-        saves probes, keeping a large one costs memory (docs/joins.md, "Keeping sub-joins"). The plan can be another
-        one when a Spark query restarts from its checkpoint.
+        Which sub-joins are kept: ``"multiway"`` keeps none, ``"((b c) a)"`` keeps the results of b and c, and rows of a
+        look for partners in them. A plan that is set here never changes. By default it is chosen from `statistics`,
+        or is ``"multiway"`` at first if too little is known, and changes while the join runs if that is expected to
+        pay; with policy ``"static"`` it does not change. The results are the same (docs/plans.md). The plan can be
+        another one when a Spark query restarts from its checkpoint.
+    objective
+        What the plan that is chosen should be best at: an objective of ``tw.objective``, or ``"steady_rate"`` or
+        ``"least_memory"``. By default, the least CPU time among plans within `max_bytes`.
     statistics
         What is known in advance about the streams, and about the partners that their rows find::
 
@@ -137,7 +141,8 @@ def join(
     If `policy`, `budget`, `max_matches`, `max_bytes`, `slice_rows`, `seed`, `events` or `redact` is not given, it is
     read from Spark's configuration (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), and then
     has its default. It is read each time the join is applied to data. `p`, `profile_window` and `alpha` of the paper's
-    policies are read from there too.
+    policies are read from there too. All other settings, such as `plan`, `objective` and `statistics`, are only
+    arguments.
 
     The columns of the result are named ``<stream>_<column>`` and are in the order of `select`. ``event_time``, the
     largest of the times, is the last column unless `select` lists it. Dictionary-encoded columns and view types are

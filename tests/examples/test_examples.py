@@ -92,6 +92,15 @@ def joined(run: Any) -> Counter[tuple[Any, ...]]:
     )
 
 
+def suspicious(run: Any) -> Counter[tuple[Any, ...]]:
+    return ask(
+        """SELECT q.ts, q.url, l.address FROM requests q, logins l, reports r
+        WHERE q.server = l.server AND l.address = r.address
+        AND least(q.ts, l.ts, r.ts) >= greatest(q.ts, l.ts, r.ts) - INTERVAL 1 MINUTE""",
+        run.make_streams(),
+    )
+
+
 def secrets(run: Any, lines: pa.Table) -> Counter[tuple[Any, ...]]:
     """Every function on every line, one after the other."""
     found: Counter[tuple[Any, ...]] = Counter()
@@ -136,6 +145,14 @@ def test_packet_trace_locally() -> None:
     assert rows(two) == joined(run)
     assert one.num_rows > 100
     assert two.num_rows > 100
+
+
+def test_fan_out_locally() -> None:
+    run = example("fan-out")
+    expected = suspicious(run)
+    assert expected.total() > 100_000
+    for found in run.main().values():
+        assert rows(found) == expected
 
 
 def test_log_filtering_locally() -> None:
@@ -195,6 +212,16 @@ def test_network_monitoring_on_spark(spark: SparkSession) -> None:
     assert found <= all_minutes
     assert {row for row in all_minutes if row[0] + minute <= before} <= set(found)
     assert all(row[0] + minute <= latest for row in found)
+
+
+@pytest.mark.long(sample="test_stocks_news_research_on_spark")
+def test_fan_out_on_spark(spark: SparkSession) -> None:
+    run = example("fan-out")
+    began = time.monotonic()
+    expected = suspicious(run)
+    for found in run.main(spark).values():
+        assert rows(found) == expected
+    assert time.monotonic() - began < SECONDS
 
 
 @pytest.mark.slow

@@ -27,6 +27,8 @@ from thalweg.report.plan_curves import Crossing, Curve, Measured, PlanCurves, Pl
 SHOWN = 8
 """The most candidates in a table or a picture."""
 TITLE = "Plans compared"
+LEAST_SHOWN = 1e-5
+"""The least CPU time, as a share of a core, that a table shows as a number."""
 SHOWN_CROSSINGS = 3
 """The most sentences about plans that overtake others."""
 _ORIGINS = {
@@ -87,7 +89,7 @@ def _row(candidate: Candidate, choice: PlanChoice, workers: float, by: float | N
     mark = "chosen" if candidate is choice.chosen else "" if candidate.fits else "over max_bytes"
     results = choice.results.value * min(1.0, workers / load.value)
     return (
-        candidate.plan, percent(load.value), f"{percent(load.low)} to {percent(load.high)}", few_digits(results),
+        candidate.plan, _cpu(load.value), _cpus(load), few_digits(results),
         *([] if by is None else [_whole(by)]), _size(memory.value),
         f"{_size(memory.low)} to {_size(memory.high)}", mark,
     )  # fmt: skip
@@ -189,6 +191,15 @@ def _crossings(curves: tuple[Curve, ...]) -> Iterator[Crossing]:
                 results = float(np.interp(time, one.times, one.results))
                 leader, behind = (one, other) if signs[after] > 0 else (other, one)
                 yield Crossing(leader.plan, behind.plan, time, results)
+
+
+def _cpus(load: Band) -> str:
+    """Return the band of a load; a dash if all of it is too small to be shown."""
+    return "-" if load.high < LEAST_SHOWN else f"{_cpu(load.low)} to {_cpu(load.high)}"
+
+
+def _cpu(share: float) -> str:
+    return percent(share) if share >= LEAST_SHOWN else f"<{percent(LEAST_SHOWN)}"
 
 
 def _whole(number: float) -> str:

@@ -291,7 +291,7 @@ class Session:
             As for :func:`thalweg.filters` and :func:`thalweg.join`, for all filters and joins of the query.
         time_limit
             As for :func:`thalweg.filters`, for the functions and conditions of the query's filters.
-        max_matches, max_bytes, plan, max_ahead, idle_after
+        max_matches, max_bytes, plan, objective, max_ahead, idle_after
             As for :func:`thalweg.join`.
         statistics
             What is known in advance about the sources of the query, by alias, and about the partners that their rows
@@ -314,9 +314,9 @@ class Session:
 
         Notes
         -----
-        A setting that is not given, except `plan`, `statistics`, `max_ahead`, `idle_after` and `on_error`, is read from
-        Spark's configuration (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), and then has
-        its default. It is read each time the query is explained or run.
+        A setting that is not given, except `plan`, `objective`, `statistics`, `max_ahead`, `idle_after` and `on_error`,
+        is read from Spark's configuration (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``),
+        and then has its default. It is read each time the query is explained or run.
 
         Examples
         --------
