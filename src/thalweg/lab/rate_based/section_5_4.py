@@ -213,5 +213,6 @@ EXPERIMENT = Experiment(
     f"asked when {COMPLETE:.0%} of the results are there. They disagree about two trees if one sees a difference of "
     f"{APART:.0%} or more and the other sees none, or the opposite. Simulated are the 14 trees of section 5.3 over the "
     f"first {SHARE:.0%} of each stream, scaled {SCALE} times, and {DRAWN} chains of four streams with drawn rows, "
-    "rates, selectivities and costs. Mean of three seeds. Each join has its own server, unless the claim says otherwise.",
+    "rates, selectivities and costs. Mean of three seeds. Each join has its own server, "
+    "unless the claim says otherwise.",
 )
