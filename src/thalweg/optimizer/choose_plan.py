@@ -16,7 +16,7 @@ by the time in question returns their results first.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -326,20 +326,35 @@ def _tipping(
         return None
     best: tuple[float, TippingPoint] | None = None
     expected = estimates.expected()
-    for quantity, value in expected.items():
-        values = {name: np.full(len(FACTORS), one) for name, one in expected.items()}
-        values[quantity] = value * FACTORS
+
+    def scores(quantity: Quantity, factors: Numbers) -> Callable[[Shape], Numbers]:
+        values = {name: np.full(len(factors), one) for name, one in expected.items()}
+        values[quantity] = expected[quantity] * factors
         if quantity[0] == "share":
             values[quantity] = np.minimum(values[quantity], 1.0)
         score = _Scores(objective, estimates, values, workers, _PlanWork(estimates.numbers(values)))
+        return lambda shape: score(shape) * _caution(shape, objective)
+
+    def is_better(quantity: Quantity, factor: float, rival: Candidate) -> bool:
+        # all factors at once have one order of probes, which may not be the best for a single one
+        score = scores(quantity, np.array([factor]))
+        return bool(score(rival.shape)[0] < score(chosen.shape)[0] * (1 - 10 * TIES))
+
+    for quantity, value in expected.items():
+        score = scores(quantity, FACTORS)
         own = score(chosen.shape)
         for rival in rivals:
             better = (score(rival.shape) < own * (1 - 10 * TIES)).nonzero()[0]
-            if not len(better):
-                continue
-            nearest_one = min(better, key=lambda n: abs(math.log(FACTORS[n])))
-            distance = abs(math.log(FACTORS[nearest_one]))
-            if distance and (best is None or distance < best[0]):
-                found = TippingPoint(quantity, value, value * float(FACTORS[nearest_one]), rival.shape)
-                best = distance, found
+            for n in sorted(better, key=lambda n: abs(math.log(FACTORS[n]))):
+                distance, factor = abs(math.log(FACTORS[n])), float(FACTORS[n])
+                if best is not None and distance >= best[0]:
+                    break
+                if distance and is_better(quantity, factor, rival):
+                    best = distance, TippingPoint(quantity, value, value * factor, rival.shape)
+                    break
     return None if best is None else best[1]
+
+
+def _caution(shape: Shape, objective: Objective) -> float:
+    """Return the factor by which the CPU time of a plan is weighted."""
+    return CAUTION if objective == LEAST_CPU and plan_text(shape) != "multiway" else 1.0
