@@ -163,12 +163,14 @@ class PlanWatch:
         shape: Shape | None = None, declared: Mapping[Pair, float] | None = None, seed: int | None = 0,
     ) -> None:  # fmt: skip
         """Watch a join that begins with a plan. `stay`: how long a row stays in the window of its stream, in ticks;
-        None if that differs from row to row. `declared`: shares of pairs that join, until they are counted."""
+        None if that differs from row to row. `declared`: shares of pairs that join, until they are counted; the plan
+        was chosen from them for full windows, and is not changed before windows can be full."""
         self.graph = graph
         self.shape: Shape = shape or graph.aliases
         self._stay = stay
         self.max_bytes = max_bytes
         self._declared = dict(declared or {})
+        self._full_after = max((ticks or 0 for ticks in stay.values()), default=0) if self._declared else 0
         self._rng = np.random.default_rng(seed)
         self._rows = {alias: _Mean() for alias in stay}
         self._batches = _Mean()
@@ -219,7 +221,8 @@ class PlanWatch:
             if numbers is not None:
                 if refused is None:  # a report has one change
                     self._correct(loop, numbers, done)
-                    self._choose(loop, numbers)
+                    if self._elapsed >= self._full_after:
+                        self._choose(loop, numbers)
                 self._forecast = self._expected(numbers)
             self._spent_ns += thread_time_ns() - begun
         self._held = {alias: len(window) for alias, window in loop.windows.items()}
