@@ -10,7 +10,7 @@ and an assumed one within a factor of `ASSUMED`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from statistics import NormalDist
@@ -55,20 +55,9 @@ class JoinEstimates:
             f"the rows of {a}" for a in self.graph.aliases
             if a not in self.seconds and ("held", a) not in self.quantities
         ]  # fmt: skip
-        return (*missing, *(f"the partners of {a} in {b}" for a, b in self._unknown_pairs()))
-
-    def _unknown_pairs(self) -> Iterator[tuple[str, str]]:
-        """Yield the pairs whose share is unknown and not implied by the equalities of other pairs."""
-        for members in self.graph.column_of:
-            joined = {alias: frozenset([alias]) for alias in members}
-            pairs = [(a, b) for a, b in neighbors(self.graph) if a in members and b in members]
-            for known in (True, False):
-                for a, b in pairs:
-                    if (("share", a, b) in self.quantities) is known and b not in joined[a]:
-                        if not known:
-                            yield a, b
-                        both = joined[a] | joined[b]
-                        joined.update(dict.fromkeys(both, both))
+        known = [pair for pair in neighbors(self.graph) if ("share", *pair) in self.quantities]
+        pairs = [pair for pair in needed_pairs(self.graph, known) if pair not in known]
+        return (*missing, *(f"the partners of {a} in {b}" for a, b in pairs))
 
     def numbers(self, values: Mapping[Quantity, Number], seconds: Number | None = None) -> JoinNumbers:
         """Return the numbers for these values of the quantities. `seconds`: how long the streams have run, if windows
@@ -153,6 +142,25 @@ def neighbors(graph: JoinGraph) -> list[tuple[str, str]]:
     """Return the pairs of streams that share a class, in the order of the graph."""
     aliases = graph.aliases
     return [(a, b) for n, a in enumerate(aliases) for b in aliases[n + 1 :] if graph.shared(a, b)]
+
+
+def needed_pairs(graph: JoinGraph, known: Container[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the pairs whose shares must be known: all but those that others of the same class imply. Known ones are
+    preferred.
+
+    >>> needed_pairs(JoinGraph.of([("a", "k", "b", "k"), ("a", "k", "c", "k")]), known=[("b", "c")])
+    [('b', 'c'), ('a', 'b')]
+    """
+    needed: dict[tuple[str, str], None] = {}
+    for members in graph.column_of:
+        joined = {alias: frozenset([alias]) for alias in members}
+        pairs = [pair for pair in neighbors(graph) if all(alias in members for alias in pair)]
+        for one, other in sorted(pairs, key=lambda pair: pair not in known):
+            if other not in joined[one]:
+                needed[one, other] = None
+                both = joined[one] | joined[other]
+                joined.update(dict.fromkeys(both, both))
+    return list(needed)
 
 
 def in_seconds(length: Length) -> float:

@@ -30,7 +30,7 @@ from thalweg.errors import JoinLimitError, warn_user
 from thalweg.formatting import byte_size, few_digits, listed, percent
 from thalweg.optimizer.choose_plan import PlanChoice, plan_text
 from thalweg.optimizer.first_plan import first_plan
-from thalweg.optimizer.join_estimates import JoinEstimates, neighbors
+from thalweg.optimizer.join_estimates import JoinEstimates, needed_pairs, neighbors
 from thalweg.optimizer.search_plans import MOST_STREAMS, cheapest_plan
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_shape import Shape, nodes_of, of_text, streams_of, to_text
@@ -44,13 +44,13 @@ from thalweg.stats.decayed_mean import differs
 
 BUDGET = 0.01
 """The share of a join's time that sampling and searching may take."""
-LOAN_NS = 10_000_000
+LOAN_NS = 4_000_000
 """What sampling and searching may take at the start, beyond the budget."""
 GAIN = 0.15
 """The share of the time that another plan must save."""
 DECAY = 0.1
 """The weight of a report that is r reports old is e^(-DECAY r)."""
-LEAST_ROWS = 2_000
+LEAST_ROWS = 5_000
 """Rows that must have been joined before a plan is changed."""
 LEAST_JOINED = 5
 """A share of pairs is known if at least so many of them joined, or..."""
@@ -356,7 +356,7 @@ class PlanWatch:
     def _numbers(self, loop: WindowedJoin) -> JoinNumbers | None:
         """Return the numbers for the next reports; None if too little is known."""
         shares = {pair: share for pair in self._pairs if (share := self.share(pair)) is not None}
-        if any(pair not in shares for pair in _needed(self.graph, shares)) or not self._elapsed:
+        if any(pair not in shares for pair in needed_pairs(self.graph, shares)) or not self._elapsed:
             return None
         rates: dict[str, Any] = {}
         held: dict[str, Any] = {}
@@ -487,20 +487,6 @@ def _combinations(aliases: Sequence[str], came: Mapping[str, int], loop: Windowe
     """Return how many combinations of rows were complete with one of the rows that came."""
     held = {alias: float(len(loop.windows[alias])) for alias in aliases}
     return sum(came.get(alias, 0) * math.prod(held[other] for other in aliases if other != alias) for alias in aliases)
-
-
-def _needed(graph: JoinGraph, known: Mapping[Pair, float]) -> list[Pair]:
-    """Return the pairs whose shares must be known: all but those that known ones of the same class imply."""
-    needed = []
-    for members in graph.column_of:
-        joined = {alias: frozenset([alias]) for alias in members}
-        pairs = [pair for pair in neighbors(graph) if all(alias in members for alias in pair)]
-        for one, other in sorted(pairs, key=lambda pair: pair not in known):
-            if other not in joined[one]:
-                needed.append((one, other))
-                both = joined[one] | joined[other]
-                joined.update(dict.fromkeys(both, both))
-    return needed
 
 
 def _width(loop: WindowedJoin, alias: str) -> float:
