@@ -31,7 +31,7 @@ from thalweg.report.plan_tree import TreeItem
 from thalweg.report.run_report import in_runs
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_settings import JoinSettings
-from thalweg.runtime.joins.plan_watch import can_change, first_shape
+from thalweg.runtime.joins.plan_watch import can_change, first_shape, with_columns
 from thalweg.runtime.memory_share import memory_of_process, memory_share
 
 NOTHING_RAN = JoinReport(())
@@ -64,6 +64,7 @@ def explain_layout(
     where = "a Spark stream" if streaming else "Spark, on finished data"
     streams = [alias for alias in graph.aliases if alias not in layout.partitioning.broadcast]
     descriptions = {alias: _stream(plan, alias, layout) for alias in streams}
+    estimates = with_columns(estimates, layout.binding)
     compared = compared_plans(
         _title(plan), plan.graph, settings, estimates, memory_share(), layout.buckets, report, changes=streaming
     )

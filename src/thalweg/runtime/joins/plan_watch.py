@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import thread_time_ns
 from typing import Any
 
@@ -62,6 +62,7 @@ SELDOM = 10
 """...for this many reports. Then it is sampled again, because it may have changed."""
 FEW = 0.3
 """The share of rows with a partner up to which their number of partners follows from it."""
+TEXT_BYTES = 24.0
 SPARE = 0.8
 """The share of the memory limit that a plan may be expected to need."""
 
@@ -372,7 +373,7 @@ class PlanWatch:
                 stay = self._stay[alias]
                 if stay is not None:  # windows that are filling will hold more, if the streams go on as long again
                     held[alias] = max(now, min(rates[alias] * stay, now * 1.5))
-            widths[alias] = _width(loop, alias)
+            widths[alias] = row_bytes(loop.binding, alias)
         counted = {
             frozenset(streams_of(of_text(name))): mean.ratio for name, mean in self._made.items() if mean.count >= 100
         }
@@ -489,12 +490,21 @@ def _combinations(aliases: Sequence[str], came: Mapping[str, int], loop: Windowe
     return sum(came.get(alias, 0) * math.prod(held[other] for other in aliases if other != alias) for alias in aliases)
 
 
-def _width(loop: WindowedJoin, alias: str) -> float:
-    """Return the bytes per row of the columns of a window."""
+def with_columns(estimates: JoinEstimates | None, binding: JoinBinding) -> JoinEstimates | None:
+    """Return the estimates of a join whose columns are known."""
+    if estimates is None:
+        return None
+    aliases = binding.plan.graph.aliases
+    columns = {alias: len(binding.stored[alias].names) for alias in aliases}
+    return replace(estimates, columns=columns, widths={alias: row_bytes(binding, alias) for alias in aliases})
+
+
+def row_bytes(binding: JoinBinding, alias: str) -> float:
+    """Return the bytes per row of the columns of a window. Texts and lists are assumed to have `TEXT_BYTES`."""
     total = 0.0
-    for field in loop.binding.stored[alias]:
+    for field in binding.stored[alias]:
         try:
             total += field.type.bit_width / 8
-        except ValueError:  # text and lists
-            total += 24.0
+        except ValueError:  # not of fixed width
+            total += TEXT_BYTES
     return total

@@ -30,7 +30,7 @@ from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.joins.join_record import records_of, take_counters
 from thalweg.runtime.joins.join_settings import JoinSettings
-from thalweg.runtime.joins.plan_watch import can_change, chosen_before_start, first_shape, plan_watch
+from thalweg.runtime.joins.plan_watch import can_change, chosen_before_start, first_shape, plan_watch, with_columns
 from thalweg.runtime.local.operator import AfterMark, Operator, empty_batch
 from thalweg.runtime.local.rounds import Rounds, in_rounds
 from thalweg.runtime.local.row_windows import IN_SQL
@@ -159,7 +159,6 @@ def _joined(
 ) -> Iterator[pa.RecordBatch]:
     plan, settings, rounds = join_pass.plan, join_pass.settings, join_pass.rounds
     memory = settings.max_bytes or memory_of_process() // 2
-    choice = chosen_before_start(settings, join_pass.estimates, memory)
     waiting: dict[str, pa.RecordBatch] = {}
     times: dict[str, tuple[int | None, int | None]] = {}
     for alias, source in sources.items():
@@ -170,6 +169,8 @@ def _joined(
             break
     if len(schemas) < len(sources):
         return  # a stream without a batch has no columns and no rows to join
+    estimates = with_columns(join_pass.estimates, JoinBinding.of(plan, schemas, NO_SALT))
+    choice = chosen_before_start(settings, estimates, memory)
 
     def made(schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> WindowedJoin:
         binding = JoinBinding.of(plan, schemas, Salt.of_seed(settings.seed))

@@ -35,7 +35,7 @@ from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_packing import DAY_US, NOW, Packing
 from thalweg.runtime.joins.join_record import decode
 from thalweg.runtime.joins.join_settings import JoinSettings
-from thalweg.runtime.joins.plan_watch import chosen_before_start
+from thalweg.runtime.joins.plan_watch import chosen_before_start, with_columns
 from thalweg.runtime.memory_share import memory_share
 from thalweg.runtime.redaction import redacted
 from thalweg.runtime.spark.joins.arrow_schema import arrow_schema, refuse_uncarried
@@ -136,10 +136,12 @@ def attach(
         for length, unit in ((settings.max_ahead, "us"), (settings.idle_after, "ms"))
     )
     identity = uuid.uuid4().hex
+    most = settings.max_bytes or memory_share()
+    choice = chosen_before_start(settings, with_columns(estimates, binding), most, len(layout.buckets))
     task = JoinTask(
         binding, settings, layout.buckets, layout.partitioning, identity,
         {alias: _table(alias, frames[alias], binding, wanted) for alias in plan.tables}, layout.followed, wanted, ahead,
-        idle, chosen_before_start(settings, estimates, settings.max_bytes or memory_share(), len(layout.buckets)),
+        idle, choice,
     )  # fmt: skip
     packed = []
     # sorted: a checkpoint identifies sources by position, and conditions may be written in another order
