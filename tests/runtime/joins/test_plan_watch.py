@@ -136,6 +136,20 @@ def test_a_plan_that_would_not_pay_is_not_built() -> None:
     assert j.report().sections[0].plans.plan == "multiway"
 
 
+def test_names_may_contain_what_separates_them_in_a_plan() -> None:
+    session = tw.Session()
+    for alias, table in streams().items():
+        times = pa.array(table["t"].to_numpy() * 1000, pa.timestamp("us"))
+        session.stream(alias, table.set_column(0, "t", times), time="t")
+    text = (
+        "SELECT `an a`.id AS a_id, `b)`.id AS b_id, `c, (`.id AS c_id FROM a AS `an a`, b AS `b)`, c AS `c, (` "
+        "WHERE `an a`.k = `b)`.k AND `b)`.m = `c, (`.m WINDOW 20 SECONDS"
+    )
+    query = session.query(text)
+    assert ids(pa.Table.from_batches(query.batches())) == by_duckdb()
+    assert "plan multiway changed to (an a (b) c, ())" in str(query.report())
+
+
 def wrong(first: float, second: float) -> dict[str, Any]:
     """Statistics that say so many partners of a in b, and of b in c. What is not true is the partners."""
     rates = {alias: {"rows_per_second": rows / SPAN} for alias, rows in ROWS.items()}
