@@ -182,8 +182,6 @@ class WindowStore:
         if not self._columns:  # a batch that is made from no arrays would have no rows
             return pa.record_batch([pa.nulls(len(self))], ["rows"]).select([])
         numbers = np.arange(self.low, self.high)
-        if not self._columns:  # only keys are needed; a batch made of no arrays would have no rows
-            return pa.record_batch({"none": pa.nulls(len(self))}).select([])
         return pa.RecordBatch.from_arrays([column.take(numbers) for column in self._columns], schema=self.schema)
 
     def contents(self) -> WindowRows:

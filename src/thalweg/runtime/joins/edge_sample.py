@@ -27,8 +27,9 @@ PROBES = 2_048
 """How many rows look for partners at most."""
 SEARCHED = 16_384
 """Among how many rows they look at most."""
-MOST_PAIRS = 2_000_000
-"""The most pairs with equal keys whose times are compared; if there are more, fewer rows look for partners."""
+MOST_PAIRS = 200_000
+"""The most pairs with equal keys whose times are compared, which takes about 10 ms; if there are more, fewer rows of
+the larger sample are used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +63,19 @@ def count_pairs(one: Rows, other: Rows) -> PairCount:
     matches = np.searchsorted(keys, other[0][theirs], "right") - first
     total = int(matches.sum())
     if total > MOST_PAIRS:
-        return count_pairs((one[0][::2], one[1][::2], one[2][::2]), other)
+        steps = [1, 1]
+        while total > MOST_PAIRS * steps[0] * steps[1]:
+            steps[len(one[0]) * steps[1] < len(other[0]) * steps[0]] *= 2
+        return count_pairs(*((k[::n], t[::n], e[::n]) for (k, t, e), n in zip((one, other), steps, strict=True)))
     mine = np.arange(total) - np.repeat(np.cumsum(matches) - matches, matches) + np.repeat(first, matches)
     theirs = np.repeat(theirs, matches)
     joined = np.maximum(times[mine], other[1][theirs]) <= np.minimum(ends[mine], other[2][theirs])
-    found = np.unique(mine[joined])
-    return PairCount(len(keys) * len(other[0]), int(np.count_nonzero(joined)), len(keys), len(found))
+    found = np.zeros(len(keys), np.bool_)
+    found[mine[joined]] = True
+    return PairCount(len(keys) * len(other[0]), int(np.count_nonzero(joined)), len(keys), int(np.count_nonzero(found)))
 
 
 def _some(rows: int, most: int, rng: np.random.Generator) -> Words:
-    """Return the places of rows in a window: all, or as many as there may be, at random."""
-    return np.arange(rows) if rows <= most else rng.integers(0, rows, most)
+    """Return the places of rows in a window: all, or as many as there may be, at random. Their order is random too, so
+    that every second one is also a random sample."""
+    return rng.permutation(rows) if rows <= most else rng.integers(0, rows, most)

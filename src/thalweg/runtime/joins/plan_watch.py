@@ -16,7 +16,7 @@ Reference: Kulkarni, Ravishankar: OM: A Tunable Framework for Optimizing Continu
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import thread_time_ns
 from typing import Any
@@ -33,7 +33,7 @@ from thalweg.optimizer.first_plan import first_plan
 from thalweg.optimizer.join_estimates import JoinEstimates, needed_pairs, neighbors
 from thalweg.optimizer.search_plans import MOST_STREAMS, cheapest_plan
 from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_shape import Shape, nodes_of, of_text, streams_of, to_text
+from thalweg.plan.join_shape import Shape, nodes_of, streams_of, to_text
 from thalweg.plan.objective import objective_of
 from thalweg.runtime.joins.edge_sample import PairCount, sample_pair
 from thalweg.runtime.joins.join_binding import JoinBinding
@@ -178,7 +178,7 @@ class PlanWatch:
         self._pairs = {pair: _Mean() for pair in neighbors(graph)}
         self._factors: dict[str, _Mean] = {}
         """By plan, the time that it took over the time that was computed."""
-        self._made: dict[str, _Mean] = {}
+        self._made: dict[frozenset[str], _Mean] = {}
         """By kept sub-join, its rows over all combinations of rows of its windows."""
         self._refused: set[str] = set()
         """Plans that needed too much memory."""
@@ -292,12 +292,13 @@ class PlanWatch:
         self._batches_per_report.add(done.batches, 1, decay)
         if all(isinstance(part, str) for part in loop.shape):
             self._count_probes(loop, streams)
-        made = {one["stream"]: one["rows"] for one in taken if one.get("inner")}
+        kept = {to_text(node): frozenset(streams_of(node)) for node in nodes_of(loop.shape)}
+        made = {kept[one["stream"]]: one["rows"] for one in taken if one.get("inner")}
         if all(residual.at_intake for residual in loop.binding.plan.residuals):
-            made[to_text(self.graph.aliases)] = sum(one.get("results", 0) for one in streams)
-        for name, rows in made.items():
-            tried = _combinations(streams_of(of_text(name)), done.rows, loop)
-            self._made.setdefault(name, _Mean()).add(rows, tried, decay)
+            made[frozenset(self.graph.aliases)] = sum(one.get("results", 0) for one in streams)
+        for part, rows in made.items():
+            tried = _combinations(part, done.rows, loop)
+            self._made.setdefault(part, _Mean()).add(rows, tried, decay)
         return done
 
     def _count_probes(self, loop: WindowedJoin, streams: Sequence[Mapping[str, Any]]) -> None:
@@ -374,9 +375,7 @@ class PlanWatch:
                 if stay is not None:  # windows that are filling will hold more, if the streams go on as long again
                     held[alias] = max(now, min(rates[alias] * stay, now * 1.5))
             widths[alias] = row_bytes(loop.binding, alias)
-        counted = {
-            frozenset(streams_of(of_text(name))): mean.ratio for name, mean in self._made.items() if mean.count >= 100
-        }
+        counted = {part: mean.ratio for part, mean in self._made.items() if mean.count >= 100}
         return JoinNumbers(self.graph, rates, held, shares, columns, widths, self._batches.ratio, counted)
 
     def _correct(self, loop: WindowedJoin, numbers: JoinNumbers, done: _Done) -> None:
@@ -427,22 +426,21 @@ class PlanWatch:
     def snapshot(self) -> dict[str, Any]:
         """Return what was counted, as values for JSON."""
         return {
-            "plan": plan_text(self.shape), "elapsed": self._elapsed, "rows": self._all_rows,
+            "plan": plan_text(self.shape), "shape": self.shape, "elapsed": self._elapsed, "rows": self._all_rows,
             "begun": self._begun, "latest": self._latest, "spent_ns": self._spent_ns, "work_ns": self._work_ns,
             "refused": sorted(self._refused),
             "rates": {alias: [mean.count, mean.of] for alias, mean in self._rows.items()},
             "batches": [self._batches.count, self._batches.of],
             "pairs": [[*pair, mean.count, mean.of] for pair, mean in self._pairs.items()],
             "factors": {plan: [mean.count, mean.of] for plan, mean in self._factors.items()},
-            "made": {name: [mean.count, mean.of] for name, mean in self._made.items()},
+            "made": [[sorted(part), mean.count, mean.of] for part, mean in self._made.items()],
         }  # fmt: skip
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Continue from what another watch of the same join has counted."""
         if not snapshot:
             return
-        plan = snapshot["plan"]
-        self.shape = self.graph.aliases if plan == "multiway" else of_text(plan)
+        self.shape = _as_tuples(snapshot["shape"])
         self._elapsed, self._all_rows = snapshot["elapsed"], snapshot["rows"]
         self._begun, self._latest = snapshot["begun"], snapshot["latest"]
         self._spent_ns, self._work_ns = snapshot["spent_ns"], snapshot["work_ns"]
@@ -451,7 +449,7 @@ class PlanWatch:
         self._batches = _Mean(*snapshot["batches"])
         self._pairs |= {(one, other): _Mean(count, of) for one, other, count, of in snapshot["pairs"]}
         self._factors = {name: _Mean(*mean) for name, mean in snapshot["factors"].items()}
-        self._made = {name: _Mean(*mean) for name, mean in snapshot["made"].items()}
+        self._made = {frozenset(part): _Mean(count, of) for part, count, of in snapshot["made"]}
 
 
 def rebuild_ns(shape: Shape, numbers: JoinNumbers) -> float:
@@ -484,7 +482,12 @@ def _came(stream: Mapping[str, Any]) -> int:
     return int(stream.get("rows", 0) - lost)
 
 
-def _combinations(aliases: Sequence[str], came: Mapping[str, int], loop: WindowedJoin) -> float:
+def _as_tuples(shape: Any) -> Shape:
+    """Return a plan that was read from JSON. Its text is not parsed: names may contain blanks and parentheses."""
+    return shape if isinstance(shape, str) else tuple(_as_tuples(part) for part in shape)
+
+
+def _combinations(aliases: Collection[str], came: Mapping[str, int], loop: WindowedJoin) -> float:
     """Return how many combinations of rows were complete with one of the rows that came."""
     held = {alias: float(len(loop.windows[alias])) for alias in aliases}
     return sum(came.get(alias, 0) * math.prod(held[other] for other in aliases if other != alias) for alias in aliases)
