@@ -72,7 +72,8 @@ class Candidate:
 
     shape: Shape
     load: Band
-    """CPU seconds per second of the streams, with full windows. Above the number of workers, they fall behind."""
+    """CPU seconds per second of the streams, with full windows. Above the number of workers, they cannot keep
+    up."""
     memory: Band
     """Bytes of all windows and kept sub-joins, when they are full."""
     score: float

@@ -60,7 +60,7 @@ class PlanHistory:
     """The most bytes that the windows and kept sub-joins of each worker had at the end of a report."""
 
     def add(self, record: PlanObserved) -> None:
-        """Add a record."""
+        """Add the plan of one worker between two of its reports."""
         self.plans[record.worker] = record.next_plan or record.plan
         self.bytes_held[record.worker] = max(record.held_bytes, self.bytes_held.get(record.worker, 0))
         if record.next_plan:

@@ -200,7 +200,8 @@ class PlanWatch:
         refused = self.change  # a plan that needed too much memory since the last report
         done = self._count(loop, taken)
         record = {
-            "plan": plan_text(loop.shape) if refused is None else refused.before, "rows": sum(done.rows.values()), "work_ns": done.work_ns,
+            "plan": plan_text(loop.shape) if refused is None else refused.before,
+            "rows": sum(done.rows.values()), "work_ns": done.work_ns,
             "results": sum(one.get("results", 0) for one in taken),
             "held_rows": sum(one.get("window_rows", 0) for one in taken), "held_bytes": loop.nbytes, **forecast,
         }  # fmt: skip

@@ -82,9 +82,10 @@ class JoinTask:
         settings = self.settings
         shape = first_shape(settings, self.binding.plan.graph, self.choice)
         held = _TABLES.get(self.identity) if shape is None else None  # stores are those of a multiway join
+        free = can_change(settings, self.binding.plan.graph)
         loop = make_join_loop(
-            self.binding, settings.options(memory_share(), in_buckets=True, snapshots=snapshots,
-            chosen=can_change(settings, self.binding.plan.graph)), rng=np.random.default_rng(settings.seed), shape=shape,
+            self.binding, settings.options(memory_share(), in_buckets=True, snapshots=snapshots, chosen=free),
+            rng=np.random.default_rng(settings.seed), shape=shape,
             tables=held or {a: pa.ipc.open_stream(t).read_all() for a, t in self.tables.items()},
         )  # fmt: skip
         if self.tables and isinstance(loop, JoinLoop):
