@@ -38,7 +38,7 @@ class DrawnStreams:
 
     @property
     def plan(self) -> JoinPlan:
-        """The join."""
+        """The plan of the join of all streams."""
         return JoinPlan.of(self.on, dict(self.windows), "t", 0)
 
     @property
@@ -81,7 +81,7 @@ class DrawnStreams:
             yield found
 
     def run(self, loop: WindowedJoin, count: int = 100) -> None:
-        """Join all rows."""
+        """Join all rows, in so many rounds."""
         for rows in self.rounds(count):
             for alias, batch in rows:
                 for _ in loop.process(alias, batch):

@@ -411,7 +411,7 @@ def test_pairs_are_counted_as_one_by_one(one: list[Row], other: list[Row]) -> No
 
 def smaller(one: list[Row], other: list[Row], most: int) -> tuple[list[Row], list[Row]]:
     """The larger one is halved until so many pairs of equal keys are expected."""
-    left = sum(k == k2 for k, *_ in one for k2, *_ in other)
+    left: float = sum(k == k2 for k, *_ in one for k2, *_ in other)
     rows, steps = (len(one), len(other)), [1, 1]
     while left > most:
         n = 0 if rows[0] / steps[0] >= rows[1] / steps[1] else 1
