@@ -17,6 +17,8 @@ Cost: a few operations per store.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from thalweg.cost.join_numbers import WIDTH, JoinNumbers, Number, Part
@@ -33,6 +35,12 @@ WORD_BYTES = 8
 def plan_bytes(shape: Shape, numbers: JoinNumbers) -> Number:
     """Return the memory of a plan, in bytes."""
     return sum(store_bytes(shape, numbers).values())
+
+
+def limited_bytes(shape: Shape, numbers: JoinNumbers, streams: Collection[str]) -> Number:
+    """Return the memory of a plan that `max_bytes` limits, in bytes: without its tables."""
+    tables = [alias for alias in numbers.graph.aliases if alias not in streams]
+    return sum(size for name, size in store_bytes(shape, numbers).items() if name not in tables)
 
 
 def store_bytes(shape: Shape, numbers: JoinNumbers) -> dict[str, Number]:

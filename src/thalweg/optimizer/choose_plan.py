@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.cost.join_bytes import plan_bytes
+from thalweg.cost.join_bytes import limited_bytes, plan_bytes
 from thalweg.cost.join_numbers import JoinNumbers, Part
 from thalweg.cost.join_work import in_ns, node_operations
 from thalweg.cost.work_queue import accumulated, returned, time_of
@@ -79,7 +79,7 @@ class Candidate:
     regret: float
     """By how many times its score exceeds that of the best plan, on average over the draws; 1 is the best."""
     fits: bool = True
-    """Whether the upper end of its memory is within the limit."""
+    """Whether the upper end of its memory is within the limit, in which tables do not count."""
 
     @property
     def plan(self) -> str:
@@ -170,7 +170,8 @@ def choose_plan(
         regret = float(np.mean(_ratio(scores[shape], least)))
         load = float(np.mean(loads[shape] / least_load)) * (1.0 if plan_text(shape) == "multiway" else CAUTION)
         rank = load if objective == LEAST_CPU else round(regret / TIES) * TIES
-        fits = memory.high <= max_bytes
+        limited = limited_bytes(shape, steady.numbers, estimates.streams)
+        fits = Band.of(np.broadcast_to(limited, steady.shape)).high <= max_bytes
         candidate = Candidate(shape, Band.of(loads[shape]), memory, float(scores[shape][0]), regret, fits)
         candidates.append((candidate, (not fits, rank, load)))
     over = not any(candidate.fits for candidate, _ in candidates)

@@ -31,7 +31,7 @@ from thalweg.runtime.joins.join_options import JoinLimits, JoinOptions
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.joins.join_record import take_counters
 from thalweg.runtime.joins.join_settings import JoinSettings
-from thalweg.runtime.joins.join_state import KeptJoin
+from thalweg.runtime.joins.join_state import KeptJoin, StateHeader
 from thalweg.runtime.joins.plan_watch import PlanWatch
 
 ON = "a.k = b.k AND b.m = c.m"
@@ -286,6 +286,76 @@ def test_a_refused_plan_is_not_chosen_again() -> None:
     assert observed(watch, loop_of()).shape == MULTIWAY
 
 
+def test_with_more_memory_a_refused_plan_is_tried_again() -> None:
+    watch = watch_of(1000)
+    watch.restore({**watch.snapshot(), "refused": ["(a (b c))"]})
+    for limit, refused in ((1000, ["(a (b c))"]), (500, ["(a (b c))"]), (2000, [])):
+        again = watch_of(limit)
+        again.restore(json.loads(json.dumps(watch.snapshot())))
+        assert again.snapshot()["refused"] == refused
+
+
+def test_a_plan_that_was_refused_is_not_in_the_store() -> None:
+    """Otherwise a process that has no copy would build it again, from all chunks, before it checks the limit."""
+    store, watch = DictChunks(), watch_of()
+    kept = KeptJoin.open(store, "one", None, loop_of, lambda: watch)
+    for rows in list(rounds())[:8]:
+        joined(kept.loop, rows)
+    watch.max_bytes, watch.shape = 2 * kept.loop.nbytes, KEEPS_AB
+    kept.keep(store)
+    assert kept.loop.shape == MULTIWAY
+    plan = StateHeader.read(store.data or b"").plan
+    assert (plan["plan"], plan["refused"]) == ("multiway", ["((a b) c)"])
+
+
+def test_tables_do_not_count_against_the_limit() -> None:
+    plan = JoinPlan.of(ON, {"a": WINDOW, "b": WINDOW}, {"a": "t", "b": "t"}, 0)
+    binding = JoinBinding.of(plan, dict.fromkeys("abc", SCHEMA))
+    table = pa.table([np.arange(50_000)] * 4, schema=SCHEMA)
+    loop: WindowedJoin = make_join_loop(
+        binding, JoinOptions("a-greedy"), rng=np.random.default_rng(0), shape=KEEPS_AB, tables={"c": table}
+    )
+    size = loop.nbytes - loop.windows["c"].nbytes
+    assert loop.windows["c"].nbytes > size
+    watch = PlanWatch(plan.graph, dict.fromkeys("ab", WINDOW), size, shape=KEEPS_AB)
+    assert watch.within_limit(loop) is loop
+    watch.max_bytes = size - 1
+    assert watch.within_limit(loop).shape == MULTIWAY
+
+
+def test_no_plan_is_chosen_in_the_last_report() -> None:
+    """Nothing would be joined with it."""
+    watch, loop = watch_of(), loop_of()
+    for rows in list(rounds())[:-1]:
+        joined(loop, rows)
+    taken = take_counters(loop)
+    record = watch.observe(loop, taken, is_last=True)
+    assert "next_plan" not in record
+    assert watch.shape == MULTIWAY
+    assert any("sampled" in one for one in taken)
+    joined(loop, list(rounds())[-1])
+    assert watch.observe(loop, take_counters(loop))["next_plan"] == "(a (b c))"
+
+
+def test_a_search_that_takes_too_long_is_put_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 12 streams it may take half a second, and a short join would not win it back."""
+    monkeypatch.setattr(plan_watch, "SEARCH_NS", 10**15)
+    assert observed(watch_of(), loop_of()).shape == MULTIWAY
+
+
+def test_wrong_times_do_not_count() -> None:
+    loop = loop_of()
+    loop.watermarks.bound = 10_000
+    for times in ([1_000, 2_000], [3_000, 10**12, 9_000], [10**11]):
+        list(loop.process("a", pa.record_batch([times, times, times, times], schema=SCHEMA)))
+    loop.watermarks.query = 500
+    list(loop.process("a", pa.record_batch([[-(10**9), 4_000]] * 4, schema=SCHEMA)))
+    list(loop.process("a", pa.record_batch([[-(10**9)]] * 4, schema=SCHEMA)))
+    (counted, *_) = take_counters(loop)
+    assert (counted["first_time"], counted["last_time"]) == (1_000, 9_000)
+    assert (counted["late"], counted["ahead"]) == (2, 2)
+
+
 def test_a_plan_that_is_expected_to_need_too_much_is_not_tried() -> None:
     """Windows alone take more than a third of this."""
     size = observed(watch_of(), loop_of()).nbytes
@@ -355,7 +425,6 @@ def test_a_replayed_round_counts_once(seed: int) -> None:
             found = joined(kept.loop, rows)
             kept.watch.observe(kept.loop, take_counters(kept.loop))
             kept.keep(store)
-            kept.apply_plan()
             copies[process] = kept
             if r.random() < 0.6:
                 break

@@ -28,8 +28,7 @@ PROBES = 2_048
 SEARCHED = 16_384
 """Among how many rows they look at most."""
 MOST_PAIRS = 200_000
-"""The most pairs with equal keys whose times are compared, which takes about 10 ms; if there are more, fewer rows of
-the larger sample are used."""
+"""The most pairs with equal keys whose times are compared, in about 10 ms; if there are more, samples are smaller."""
 
 
 @dataclass(frozen=True, slots=True)

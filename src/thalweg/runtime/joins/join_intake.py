@@ -49,7 +49,8 @@ class StreamCounts:
     """Time spent on compiling and loading compiled loops; no other time includes it."""
     batches: int = 0
     first_time: int | None = None
-    """The smallest time of its rows, in ticks."""
+    """The smallest time of its rows, in ticks, without rows that are late or too far ahead: one wrong time must not
+    determine how many rows there are per second."""
     last_time: int | None = None
     most_matches: int = 0
     hottest: str = ""
@@ -116,7 +117,6 @@ class JoinIntake:
             batch, times = only(batch, known), times[known]
         if not batch.num_rows:
             return None
-        counts.seen(times)
         bound = self.watermarks.bound
         latest, beyond = latest_of(times, bound)
         counts.ahead += beyond
@@ -129,6 +129,9 @@ class JoinIntake:
             counts.most_late = max(counts.most_late, mark - int(times.min()))
             self._put_aside(alias, "late", batch, ~in_time)
             batch, times = only(batch, in_time), times[in_time]
+        trusted = times[times <= bound] if beyond and bound is not None else times
+        if len(trusted):
+            counts.seen(trusted)
         return batch, times
 
     def admit_table(self, alias: str, batch: pa.RecordBatch) -> Admitted | None:

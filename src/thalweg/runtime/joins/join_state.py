@@ -209,7 +209,9 @@ class KeptJoin:
     def keep(
         self, store: ChunkStore, active: Mapping[str, int] | None = None, start: str | None = None
     ) -> None:  # fmt: skip
-        """Write the changes of the last round to the store."""
+        """Write the changes of the last round to the store, with the plan from now on. It is applied before, because it
+        may be refused for lack of memory: a process that restores the windows must not try it again."""
+        self.apply_plan()
         loop = self.loop
         chunks: dict[str, Runs] = {}
         for alias in loop.streams:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.cost.join_bytes import plan_bytes
+from thalweg.cost.join_bytes import limited_bytes, plan_bytes
 from thalweg.cost.join_numbers import JoinNumbers
 from thalweg.cost.join_work import COSTS, columns_of, in_ns, node_operations, stored_rows, work_ns
 from thalweg.errors import JoinLimitError, warn_user
@@ -46,6 +46,8 @@ BUDGET = 0.01
 """The share of a join's time that sampling and searching may take."""
 LOAN_NS = 4_000_000
 """What sampling and searching may take at the start, beyond the budget."""
+SEARCH_NS = 150_000
+"""The expected time of a search for the cheapest plan, divided by the number of sets of streams: that of a star."""
 GAIN = 0.15
 """The share of the time that another plan must save."""
 DECAY = 0.1
@@ -198,9 +200,12 @@ class PlanWatch:
         self.change: PlanChange | None = None
         """The change that the next report will contain; None if there was none."""
 
-    def observe(self, loop: WindowedJoin, taken: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    def observe(
+        self, loop: WindowedJoin, taken: Sequence[dict[str, Any]], *, is_last: bool = False
+    ) -> dict[str, Any]:  # fmt: skip
         """Count what a loop did since the last report, and choose the plan from now on: `shape`. Return the fields of a
-        `PlanObserved`. `taken`: the counters by stream, as they are reported; sampled partners are added to them."""
+        `PlanObserved`. `taken`: the counters by stream, as they are reported; sampled partners are added to them.
+        `is_last`: no rows follow, so no plan is chosen."""
         begun = thread_time_ns()
         forecast, self._forecast = self._forecast, {}
         refused = self.change  # a plan that needed too much memory since the last report
@@ -218,11 +223,11 @@ class PlanWatch:
         if any(done.rows.values()) and self._all_rows >= LEAST_ROWS and can_pay:
             for (one, other), found in self._sample(loop).items():
                 _add_sample(taken, one, other, found, len(loop.windows[other]))
-            numbers = self._numbers(loop)
+            numbers = None if is_last else self._numbers(loop)
             if numbers is not None:
                 if refused is None:  # a report has one change
                     self._correct(loop, numbers, done)
-                    if self._elapsed >= self._full_after:
+                    if self._elapsed >= self._full_after and self._can_search():
                         self._choose(loop, numbers)
                 self._forecast = self._expected(numbers)
             self._spent_ns += thread_time_ns() - begun
@@ -232,6 +237,10 @@ class PlanWatch:
             record |= {"next_plan": self.change.after, "reason": self.change.reason}
             self.change = None
         return record
+
+    def _can_search(self) -> bool:
+        """Whether a search is expected to take no more time than sampling and searching may take so far."""
+        return SEARCH_NS << len(self.graph.aliases) <= LOAN_NS + BUDGET * self._work_ns
 
     def _expected(self, numbers: JoinNumbers) -> dict[str, float]:
         """Return what is expected in the next report, if it is as long as those before."""
@@ -265,8 +274,11 @@ class PlanWatch:
         return self.within_limit(new)
 
     def within_limit(self, loop: WindowedJoin) -> WindowedJoin:
-        """Return a loop that keeps nothing if the kept sub-joins need too much memory; otherwise the same one."""
-        if loop.nbytes <= self.max_bytes or all(isinstance(part, str) for part in loop.shape):
+        """Return a loop that keeps nothing if the kept sub-joins need too much memory; otherwise the same one. Tables
+        are not counted, as everywhere."""
+        if all(isinstance(part, str) for part in loop.shape):
+            return loop
+        if loop.nbytes - sum(loop.windows[alias].nbytes for alias in loop.binding.plan.tables) <= self.max_bytes:
             return loop
         self._refuse(self.graph.aliases)
         return rebuilt(loop, self.shape, self._rng)
@@ -408,7 +420,7 @@ class PlanWatch:
         if plan == current or plan in self._refused or best == loop.shape:
             return
         then = float(work_ns(best, numbers)) * self._factor(plan)
-        size = float(plan_bytes(best, numbers))
+        size = float(limited_bytes(best, numbers, self._stay))
         if size > SPARE * self.max_bytes or then > (1.0 - GAIN) * now:
             return
         saved = (now - then) * self._elapsed
@@ -428,7 +440,7 @@ class PlanWatch:
         return {
             "plan": plan_text(self.shape), "shape": self.shape, "elapsed": self._elapsed, "rows": self._all_rows,
             "begun": self._begun, "latest": self._latest, "spent_ns": self._spent_ns, "work_ns": self._work_ns,
-            "refused": sorted(self._refused),
+            "refused": sorted(self._refused), "max_bytes": self.max_bytes,
             "rates": {alias: [mean.count, mean.of] for alias, mean in self._rows.items()},
             "batches": [self._batches.count, self._batches.of],
             "pairs": [[*pair, mean.count, mean.of] for pair, mean in self._pairs.items()],
@@ -444,7 +456,8 @@ class PlanWatch:
         self._elapsed, self._all_rows = snapshot["elapsed"], snapshot["rows"]
         self._begun, self._latest = snapshot["begun"], snapshot["latest"]
         self._spent_ns, self._work_ns = snapshot["spent_ns"], snapshot["work_ns"]
-        self._refused = set(snapshot["refused"])
+        if self.max_bytes <= snapshot["max_bytes"]:  # with more memory, plans that needed too much may fit
+            self._refused = set(snapshot["refused"])
         self._rows |= {alias: _Mean(*mean) for alias, mean in snapshot["rates"].items() if alias in self._rows}
         self._batches = _Mean(*snapshot["batches"])
         self._pairs |= {(one, other): _Mean(count, of) for one, other, count, of in snapshot["pairs"]}

@@ -202,9 +202,9 @@ def _joined(
 
     record_origin = RecordOrigin(join_pass.run, None, "local", settings.policy_name)
 
-    def report() -> None:
+    def report(*, is_last: bool = False) -> None:
         taken = take_counters(operator.loop)
-        plan = None if watch is None else watch.observe(operator.loop, taken)
+        plan = None if watch is None else watch.observe(operator.loop, taken, is_last=is_last)
         for record in records_of(taken, record_origin, "local", plan):
             join_pass.sink(record)
 
@@ -219,7 +219,7 @@ def _joined(
             for out in operator.serve(alias, batch):
                 some = True
                 yield out
-            if watch is not None and operator.loop.nbytes > watch.max_bytes:
+            if watch is not None:
                 operator.loop = watch.within_limit(operator.loop)
             for following in sources[alias]:
                 _alike(alias, following, schemas[alias])
@@ -243,7 +243,7 @@ def _joined(
             yield empty_batch(output)
     finally:
         lost.add(operator.loop)
-        report()
+        report(is_last=True)
     if join_pass.wanted is JoinRows.RESULTS:  # otherwise the late rows are returned
         for sentence in lost.sentences(join_pass.of_query):
             warn_user(sentence)

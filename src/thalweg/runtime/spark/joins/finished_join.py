@@ -34,7 +34,7 @@ def _joined(task: JoinTask, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
     for row in _chunks(batches):
         if loop is None or row["bucket"] != bucket:
             if loop is not None:
-                yield from task.work(task.taken(loop), bucket, task_name)
+                yield from task.work(task.taken(loop, watch, is_last=True), bucket, task_name)
             loop, bucket, watch = task.loop(snapshots=False), row["bucket"], task.watch()
         loop.expire(row["first"])
         alias = aliases[row["stream"]]
@@ -42,7 +42,7 @@ def _joined(task: JoinTask, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
         yield from task.lost(loop, bucket)
         loop = loop if watch is None else watch.within_limit(loop)
     if loop is not None:
-        yield from task.work(task.taken(loop), bucket, task_name)
+        yield from task.work(task.taken(loop, watch, is_last=True), bucket, task_name)
 
 
 def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:

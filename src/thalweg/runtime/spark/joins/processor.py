@@ -112,7 +112,6 @@ class JoinProcessor(StatefulProcessor):
         kept.keep(store, active, start)
         for out in task.work(taken, bucket, name, kept):
             yield _frame(out)
-        kept.apply_plan()
         _keep_warm(place, kept)
         settle()
 

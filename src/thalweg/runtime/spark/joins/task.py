@@ -137,10 +137,11 @@ class JoinTask:
             return None
         return plan_watch(self.binding, self.settings, self.choice, memory_share())
 
-    def taken(self, loop: WindowedJoin, watch: PlanWatch | None = None) -> TakenWork:
-        """Return what was done since the last call. The watch may choose another plan from now on."""
+    def taken(self, loop: WindowedJoin, watch: PlanWatch | None, *, is_last: bool = False) -> TakenWork:
+        """Return what was done since the last call. The watch may choose another plan from now on, unless no rows
+        follow."""
         counters = take_counters(loop)
-        return TakenWork(counters, None if watch is None else watch.observe(loop, counters))
+        return TakenWork(counters, None if watch is None else watch.observe(loop, counters, is_last=is_last))
 
     def work(
         self, taken: TakenWork, bucket: int, task: Mapping[str, Any], kept: KeptJoin | None = None
