@@ -277,7 +277,8 @@ class PlanWatch:
         are not counted, as everywhere."""
         if all(isinstance(part, str) for part in loop.shape):
             return loop
-        if loop.nbytes - sum(loop.windows[alias].nbytes for alias in loop.binding.plan.tables) <= self.max_bytes:
+        tables = sum(loop.windows[alias].nbytes for alias in loop.binding.plan.tables)
+        if not loop.outgrown and loop.nbytes - tables <= self.max_bytes:
             return loop
         self._refuse(self.graph.aliases)
         return rebuilt(loop, self.shape, self._rng)
