@@ -62,6 +62,7 @@ class JoinLoop:
         self.binding = binding
         self.streams = streams
         self.shape: Shape = graph.aliases
+        self.outgrown = False
         self.clock = clock
         self.options = options
         self.limits = options.limits

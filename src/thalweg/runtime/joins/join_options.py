@@ -31,7 +31,7 @@ class JoinLimits:
     """Whether these are the windows of one bucket among others."""
     inner: bool = True
     """Whether a tree checks the memory of its windows and kept sub-joins before it stores rows. It does not if the plan
-    can change: then it is changed after a batch with which the memory is used up."""
+    can change: then kept sub-joins leave out what has no room, and the plan is changed after the batch."""
 
     def too_many_matches(self, stream: str, keys: str) -> JoinLimitError:
         """Return the error for a row with too many matches. `keys`: the row's keys as text; empty with `redact`."""

@@ -113,6 +113,12 @@ class WindowedJoin(Protocol):
         ...
 
     @property
+    def outgrown(self) -> bool:
+        """Whether kept sub-joins are incomplete because they need too much memory. If so, the plan must be changed
+        before the next batch."""
+        ...
+
+    @property
     def streams(self) -> tuple[str, ...]:
         """The names of the streams, without tables."""
         ...

@@ -152,6 +152,7 @@ class KeptJoin:
         data = store.head()
         if data is None:
             kept = cls(fresh(), StateHeader.begin(query), watched())
+            kept.stay_within_limit()  # tables may have been joined with each other
             store.set_head(kept.head.bytes())
             return kept
         head = StateHeader.read(data)

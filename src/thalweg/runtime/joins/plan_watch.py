@@ -205,7 +205,7 @@ class PlanWatch:
     ) -> dict[str, Any]:  # fmt: skip
         """Count what a loop did since the last report, and choose the plan from now on: `shape`. Return the fields of a
         `PlanObserved`. `taken`: the counters by stream, as they are reported; sampled partners are added to them.
-        `is_last`: no rows follow, so no plan is chosen."""
+        `is_last`: no rows follow, so nothing is sampled and no plan is chosen."""
         begun = thread_time_ns()
         forecast, self._forecast = self._forecast, {}
         refused = self.change  # a plan that needed too much memory since the last report
@@ -219,11 +219,11 @@ class PlanWatch:
         }  # fmt: skip
         self._work_ns += done.work_ns
         self._all_rows += sum(done.rows.values())
-        can_pay = self._spent_ns <= LOAN_NS + BUDGET * self._work_ns
+        can_pay = not is_last and self._spent_ns <= LOAN_NS + BUDGET * self._work_ns
         if any(done.rows.values()) and self._all_rows >= LEAST_ROWS and can_pay:
             for (one, other), found in self._sample(loop).items():
                 _add_sample(taken, one, other, found, len(loop.windows[other]))
-            numbers = None if is_last else self._numbers(loop)
+            numbers = self._numbers(loop)
             if numbers is not None:
                 if refused is None:  # a report has one change
                     self._correct(loop, numbers, done)
@@ -278,7 +278,8 @@ class PlanWatch:
         are not counted, as everywhere."""
         if all(isinstance(part, str) for part in loop.shape):
             return loop
-        if loop.nbytes - sum(loop.windows[alias].nbytes for alias in loop.binding.plan.tables) <= self.max_bytes:
+        tables = sum(loop.windows[alias].nbytes for alias in loop.binding.plan.tables)
+        if not loop.outgrown and loop.nbytes - tables <= self.max_bytes:
             return loop
         self._refuse(self.graph.aliases)
         return rebuilt(loop, self.shape, self._rng)

@@ -117,10 +117,15 @@ class TreeLoop:
         self._others = {a: tuple(b for b in binding.plan.graph.aliases if b != a) for a in self.streams}
         self._work = {alias: Work.none(len(self._others[alias])) for alias in self.streams}
         self._learned: Mapping[str, Any] = {}
+        self.outgrown = False
+        """Whether inner results were left out because they need too much memory. Windows are complete, and so are the
+        results of the batch: its inner results have a row of the same stream and do not join with each other. But the
+        plan must be changed before the next batch."""
         self._hold(tables or {})
 
     def process(self, alias: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Return the results that these rows complete. Consume all of them before passing the next rows."""
+        assert not self.outgrown, "the plan was not changed when its inner results had outgrown the limit"
         counts, matches, begun = self.counts[alias], _Matches(), self._now()
         admitted = self.intake.admit(alias, batch)
         if admitted is None:
@@ -282,10 +287,13 @@ class TreeLoop:
         self._learned = dict(learned)
 
     def _push_up(self, alias: str, node: JoinNode, side: str, part: PartialRows) -> Iterator[PartialRows]:
-        if self._keep and self.limits.inner:
+        keep = self._keep
+        if keep and self.limits.inner:
             self._check_memory(node.inputs[side], part)
+        elif node.inputs[side] in self._inner and self._is_too_much(part):
+            keep, self.outgrown = False, True
         found = node.found
-        for made in node.process(side, part, keep=self._keep):
+        for made in node.process(side, part, keep=keep):
             if node.parent is None:
                 yield made
             else:
@@ -307,6 +315,9 @@ class TreeLoop:
         """Send rows up the tree again to store them and their inner results, without returning results."""
         if limited:
             self._check_memory(node.inputs[side], part)
+        elif node.inputs[side] in self._inner and self._is_too_much(part):
+            self.outgrown = True
+            return
         if node.parent is None:
             node.insert(side, part)
             return
@@ -359,11 +370,15 @@ class TreeLoop:
     def _check_memory(self, name: str, part: PartialRows) -> None:
         """Raise `JoinLimitError` if these rows would exceed the limit when they are stored under this name. Tables are
         not counted, as in a multiway join."""
-        most = self.limits.max_bytes
-        if most is None or name not in self._limited:
-            return
-        if sum(store.nbytes for store in self._limited.values()) + part.batch.nbytes > most:
+        if name in self._limited and self._is_too_much(part):
             raise self.limits.too_much_memory(self._limited.items(), inner=len(self._limited) > len(self.streams))
+
+    def _is_too_much(self, part: PartialRows) -> bool:
+        """Whether the windows and inner results would exceed the limit with these rows."""
+        most = self.limits.max_bytes
+        if most is None:
+            return False
+        return self.outgrown or sum(store.nbytes for store in self._limited.values()) + part.batch.nbytes > most
 
     def _measure_inner(self) -> None:
         for inner in self._inner.values():

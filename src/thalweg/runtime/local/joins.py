@@ -189,6 +189,8 @@ def _joined(
     binding = operator.loop.binding
     lateness, tick_ns = binding.lateness, binding.tick_ns or 1
     watch = None if join_pass.wanted is JoinRows.LATE else plan_watch(binding, settings, choice, memory)
+    if watch is not None:
+        operator.loop = watch.within_limit(operator.loop)  # tables may have been joined with each other
 
     def begin(alias: str, batch: pa.RecordBatch) -> int:
         if rounds is None:

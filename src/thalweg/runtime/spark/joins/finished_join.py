@@ -36,6 +36,7 @@ def _joined(task: JoinTask, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
             if loop is not None:
                 yield from task.work(task.taken(loop, watch, is_last=True), bucket, task_name)
             loop, bucket, watch = task.loop(snapshots=False), row["bucket"], task.watch()
+            loop = loop if watch is None else watch.within_limit(loop)  # tables may have been joined with each other
         loop.expire(row["first"])
         alias = aliases[row["stream"]]
         yield from task.joined(loop, alias, unpacked(task.binding, alias, row["chunk"]))
