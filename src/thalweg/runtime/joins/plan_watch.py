@@ -5,7 +5,7 @@ How: rates, window sizes and times of work are counted, the shares of pairs that
 are over past reports, each weighted e^(-a r) if it is r reports old. The plan with the least CPU time is searched
 (`search_plans`); the times of plans that have run are corrected by what they took.
 A plan is changed if that saves at least `GAIN` of the time, and if what it saves in as much time as the streams have
-run so far is more than what building its sub-joins costs.
+run so far, divided by one plus the number of changes so far, is more than what building its sub-joins costs.
 Guarantee: the results do not depend on the plan. Sampling and searching take at most `BUDGET` of the time of the join.
 If the kept sub-joins need more memory than the join may have, it continues without them.
 
@@ -167,13 +167,12 @@ class PlanWatch:
     ) -> None:  # fmt: skip
         """Watch a join that begins with a plan. `stay`: how long a row stays in the window of its stream, in ticks;
         None if that differs from row to row. `declared`: shares of pairs that join, until they are counted; the plan
-        was chosen from them for full windows, and is not changed before windows can be full."""
+        was chosen from them for full windows, so it is compared with others for full windows too."""
         self.graph = graph
         self.shape: Shape = shape or graph.aliases
         self._stay = stay
         self.max_bytes = max_bytes
         self._declared = dict(declared or {})
-        self._full_after = max((ticks or 0 for ticks in stay.values()), default=0) if self._declared else 0
         self._rng = np.random.default_rng(seed)
         self._rows = {alias: _Mean() for alias in stay}
         self._batches = _Mean()
@@ -190,6 +189,7 @@ class PlanWatch:
         self._all_rows = 0
         self._spent_ns = self._work_ns = 0
         self._reports = 0
+        self._changes = 0
         self._sampled: dict[Pair, int] = {}
         """The report at which each pair was last sampled."""
         self._held: dict[str, int] = {}
@@ -263,14 +263,11 @@ class PlanWatch:
         """Return a loop of the plan that was chosen: the same one if it has not changed."""
         if loop.shape == self.shape:
             return loop
-        begun = thread_time_ns()
         try:
             new = rebuilt(loop, self.shape, self._rng)
         except JoinLimitError:
             self._refuse(loop.shape)
             return loop
-        finally:
-            self._spent_ns += thread_time_ns() - begun
         return self.within_limit(new)
 
     def within_limit(self, loop: WindowedJoin) -> WindowedJoin:
@@ -385,8 +382,9 @@ class PlanWatch:
             if alias in self._stay:
                 rates[alias] = self._rows[alias].ratio
                 stay = self._stay[alias]
-                if stay is not None:  # windows that are filling will hold more, if the streams go on as long again
-                    held[alias] = max(now, min(rates[alias] * stay, now * 1.5))
+                if stay is not None:  # windows that are filling will hold more
+                    most = math.inf if self._declared else now * 1.5  # if the streams go on as long again
+                    held[alias] = max(now, min(rates[alias] * stay, most))
             widths[alias] = row_bytes(loop.binding, alias)
         counted = {part: mean.ratio for part, mean in self._made.items() if mean.count >= 100}
         return JoinNumbers(self.graph, rates, held, shares, columns, widths, self._batches.ratio, counted)
@@ -424,11 +422,12 @@ class PlanWatch:
         size = float(limited_bytes(best, numbers, self._stay))
         if size > SPARE * self.max_bytes or then > (1.0 - GAIN) * now:
             return
-        saved = (now - then) * self._elapsed
+        saved = (now - then) * self._elapsed / (1 + self._changes)  # plans that have changed often stay less long
         build = rebuild_ns(best, numbers) * self._factor(plan)
         if saved <= build:
             return
         self.shape = best
+        self._changes += 1
         rows = sum(mean.ratio for mean in self._rows.values())
         reason = (
             f"{plan} is expected to take {few_digits(then / rows)} ns per row instead of {few_digits(now / rows)}, "
@@ -439,7 +438,7 @@ class PlanWatch:
     def snapshot(self) -> dict[str, Any]:
         """Return what was counted, as values for JSON."""
         return {
-            "plan": plan_text(self.shape), "shape": self.shape, "elapsed": self._elapsed, "rows": self._all_rows,
+            "plan": plan_text(self.shape), "shape": self.shape, "elapsed": self._elapsed, "rows": self._all_rows, "changes": self._changes,
             "begun": self._begun, "latest": self._latest, "spent_ns": self._spent_ns, "work_ns": self._work_ns,
             "refused": sorted(self._refused), "max_bytes": self.max_bytes,
             "rates": {alias: [mean.count, mean.of] for alias, mean in self._rows.items()},
@@ -456,6 +455,7 @@ class PlanWatch:
         self.shape = _as_tuples(snapshot["shape"])
         self._elapsed, self._all_rows = snapshot["elapsed"], snapshot["rows"]
         self._begun, self._latest = snapshot["begun"], snapshot["latest"]
+        self._changes = snapshot["changes"]
         self._spent_ns, self._work_ns = snapshot["spent_ns"], snapshot["work_ns"]
         if self.max_bytes <= snapshot["max_bytes"]:  # with more memory, plans that needed too much may fit
             self._refused = set(snapshot["refused"])
