@@ -25,7 +25,7 @@ import numpy as np
 
 from thalweg.cost.join_bytes import plan_bytes
 from thalweg.cost.join_numbers import JoinNumbers
-from thalweg.cost.join_work import COSTS, columns_of, in_ns, node_operations, stored_rows, work_ns
+from thalweg.cost.join_work import COSTS, NodeTimes, columns_of, stored_rows, work_ns
 from thalweg.errors import JoinLimitError, warn_user
 from thalweg.formatting import byte_size, few_digits, listed, percent
 from thalweg.optimizer.choose_plan import PlanChoice, plan_text
@@ -403,7 +403,7 @@ class PlanWatch:
     def _choose(self, loop: WindowedJoin, numbers: JoinNumbers) -> None:
         current = plan_text(loop.shape)
         now = float(work_ns(loop.shape, numbers)) * self._factor(current)
-        best, _ = cheapest_plan(self.graph, lambda parts: float(in_ns(node_operations(parts, numbers))))
+        best, _ = cheapest_plan(self.graph, NodeTimes(numbers))
         plan = plan_text(best)
         if plan == current or plan in self._refused or best == loop.shape:
             return
