@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from thalweg.cost.join_bytes import limited_bytes, plan_bytes
 from thalweg.cost.join_numbers import JoinNumbers, Part
-from thalweg.cost.join_work import in_ns, node_operations
+from thalweg.cost.join_work import NodeTimes, in_ns, node_operations
 from thalweg.cost.work_queue import accumulated, returned, time_of
 from thalweg.optimizer.heuristic_plan import heuristic_plan
 from thalweg.optimizer.join_estimates import JoinEstimates, Quantity, neighbors
@@ -225,7 +225,7 @@ def candidate_plans(estimates: JoinEstimates, drawn: Mapping[Quantity, Numbers])
     if len(graph.aliases) <= ALL_PLANS:
         return list(all_plans(graph)), True
     numbers = estimates.numbers({quantity: float(values[0]) for quantity, values in drawn.items()})
-    cheapest, _ = cheapest_plan(graph, lambda parts: float(in_ns(node_operations(parts, numbers))))
+    cheapest, _ = cheapest_plan(graph, NodeTimes(numbers))
     found: dict[Shape, None] = {graph.aliases: None, cheapest: None}
     for pair in neighbors(graph):
         rest = tuple(alias for alias in graph.aliases if alias not in pair)

@@ -127,11 +127,15 @@ class Estimate:
             given = getattr(self, name)
             if given is None and name in ("variance", "as_of"):
                 continue
-            if isinstance(given, bool) or not isinstance(given, Real) or math.isnan(given):
+            if isinstance(given, bool) or not isinstance(given, Real) or given != given:
                 raise PlanError(f"Estimate: {name}={given!r} must be a number")
+            try:
+                given = float(given)
+            except OverflowError:
+                raise PlanError(f"Estimate: {name} has too many digits; give a smaller number") from None
             if not math.isfinite(given) and name not in ("low", "high"):
                 raise PlanError(f"Estimate: {name}={given!r} must be finite")
-            object.__setattr__(self, name, float(given) + 0.0)  # so that reprs show no NumPy scalars and no -0.0
+            object.__setattr__(self, name, given + 0.0)  # so that reprs show no NumPy scalars and no -0.0
         if self.origin not in ORIGINS:
             raise PlanError(f"Estimate: origin={self.origin!r} must be one of {', '.join(ORIGINS)}")
         if self.variance is not None and self.variance < 0:
@@ -174,7 +178,7 @@ class Estimate:
         """
         ends: dict[str, Any] = {"low": low, "high": high}
         for name, end in ends.items():
-            if isinstance(end, bool) or not isinstance(end, Real) or not 0 < float(end) < math.inf:
+            if isinstance(end, bool) or not isinstance(end, Real) or not 0 < float(end) < 2.0**1023:
                 raise PlanError(f"{name}={end!r} must be a finite number above 0")
         low, high = float(low), float(high)
         if low > high:

@@ -21,6 +21,7 @@ from thalweg.formatting import listed
 from thalweg.plan.join_graph import JoinGraph
 
 Shape = str | tuple["Shape", ...]
+_NAME = r"[^\s(),`]+"
 DEEPEST = 100
 """The most joins within each other that a text may describe; far more than any useful plan has."""
 
@@ -39,8 +40,18 @@ def nodes_of(shape: Shape) -> Iterator[tuple[Shape, ...]]:
 
 
 def to_text(shape: Shape) -> str:
-    """Return a plan as readable text."""
-    return shape if isinstance(shape, str) else f"({' '.join(map(to_text, shape))})"
+    """Return a plan as readable text. Names that are not one word are in backquotes; a single stream is its name.
+
+    >>> to_text((("a b", "c"), "d")), of_text("((`a b` c) d)")
+    ('((`a b` c) d)', (('a b', 'c'), 'd'))
+    """
+    return shape if isinstance(shape, str) else f"({' '.join(map(_within, shape))})"
+
+
+def _within(part: Shape) -> str:
+    if not isinstance(part, str) or re.fullmatch(_NAME, part):
+        return to_text(part)
+    return "`" + part.replace("`", "``") + "`"
 
 
 def of_text(text: str) -> Shape:
@@ -50,13 +61,13 @@ def of_text(text: str) -> Shape:
             f"plan={text!r} is not a plan; write 'multiway', or which sub-joins are kept, as in '((b c) a)'"
         )
     open_parts: list[list[Shape]] = [[]]
-    for word in re.findall(r"[()]|[^\s(),]+", text):
+    for word in re.findall(rf"[()]|`(?:[^`]|``)+`|{_NAME}", text):
         if word == "(":
             open_parts.append([])
             if len(open_parts) > DEEPEST:
                 raise _not_a_plan(f"{text[:40]}...", f"more than {DEEPEST} parentheses are open")
         elif word != ")":
-            open_parts[-1].append(word)
+            open_parts[-1].append(word[1:-1].replace("``", "`") if word.startswith("`") else word)
         elif len(open_parts) == 1:
             raise _not_a_plan(text, "a parenthesis is closed that is not open")
         else:

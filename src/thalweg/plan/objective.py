@@ -25,6 +25,7 @@ __all__ = ["Objective", "first_results", "least_memory", "most_results", "steady
 Name = Literal["least_cpu", "most_results", "first_results", "steady_rate", "least_memory"]
 LOCAL_RATE, LOCAL_TIME = "local_rate_maximization", "local_time_minimization"
 _IN_TIME = (str, timedelta, np.timedelta64)
+MOST_RESULTS = 10**18
 _WITHOUT_NUMBERS = ("steady_rate", "least_memory")
 
 
@@ -90,7 +91,7 @@ def first_results(results: int, search: str | None = None) -> Objective:
     Parameters
     ----------
     results
-        How many results, 1 or more.
+        How many results, from 1 to 10^18.
     search
         None (default) compares all plans. ``"local_time_minimization"`` uses the heuristic of Viglas and Naughton
         (SIGMOD 2002), which finds a tree of joins of two inputs.
@@ -102,7 +103,7 @@ def first_results(results: int, search: str | None = None) -> Objective:
     Raises
     ------
     PlanError
-        If `results` is not a whole number of 1 or more, or the search is unknown.
+        If `results` is not a whole number from 1 to 10^18, or the search is unknown.
 
     Examples
     --------
@@ -110,8 +111,8 @@ def first_results(results: int, search: str | None = None) -> Objective:
     >>> tw.objective.first_results(1000)
     first_results(results=1000)
     """
-    if isinstance(results, bool) or not isinstance(results, int) or results < 1:
-        raise PlanError(f"first_results({results!r}): must be a whole number of results, 1 or more")
+    if isinstance(results, bool) or not isinstance(results, int) or not 1 <= results <= MOST_RESULTS:
+        raise PlanError(f"first_results({results!r}): must be a whole number of results, from 1 to 10^18")
     return Objective("first_results", results=results, search=_search("first_results", search, LOCAL_TIME))
 
 

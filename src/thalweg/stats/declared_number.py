@@ -26,12 +26,21 @@ import numpy as np
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.estimate import DECLARED_LEVEL, Estimate
 
+LARGEST = 1e15
+"""The largest number that can be declared. Costs are products of such numbers, one per stream, and must stay finite."""
 Limit = Literal["above 0", "at least 0", "share"]
 """The values that a number may have; a share is from 0 to 1."""
 
 
 def declared_number(given: Any, what: str, limit: Limit) -> Estimate:
     """Return a declared number as an estimate."""
+    made = _number(given, what, limit)
+    if made.value > LARGEST:
+        raise PlanError(f"{what}: the number is {made.value:g}, but may be at most {LARGEST:g}; check its unit")
+    return made
+
+
+def _number(given: Any, what: str, limit: Limit) -> Estimate:
     most = 1.0 if limit == "share" else math.inf
     if isinstance(given, Mapping):
         if "value" not in given:

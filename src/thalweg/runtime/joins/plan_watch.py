@@ -25,7 +25,7 @@ import numpy as np
 
 from thalweg.cost.join_bytes import limited_bytes, plan_bytes
 from thalweg.cost.join_numbers import JoinNumbers
-from thalweg.cost.join_work import COSTS, columns_of, in_ns, node_operations, stored_rows, work_ns
+from thalweg.cost.join_work import COSTS, NodeTimes, columns_of, stored_rows, work_ns
 from thalweg.errors import JoinLimitError, warn_user
 from thalweg.formatting import byte_size, few_digits, listed, percent
 from thalweg.optimizer.choose_plan import PlanChoice, plan_text
@@ -227,7 +227,7 @@ class PlanWatch:
             if numbers is not None:
                 if refused is None:  # a report has one change
                     self._correct(loop, numbers, done)
-                    if self._elapsed >= self._full_after and self._can_search():
+                    if self._can_search():
                         self._choose(loop, numbers)
                 self._forecast = self._expected(numbers)
             self._spent_ns += thread_time_ns() - begun
@@ -414,7 +414,7 @@ class PlanWatch:
     def _choose(self, loop: WindowedJoin, numbers: JoinNumbers) -> None:
         current = plan_text(loop.shape)
         now = float(work_ns(loop.shape, numbers)) * self._factor(current)
-        best, _ = cheapest_plan(self.graph, lambda parts: float(in_ns(node_operations(parts, numbers))))
+        best, _ = cheapest_plan(self.graph, NodeTimes(numbers))
         plan = plan_text(best)
         if plan == current or plan in self._refused or best == loop.shape:
             return
@@ -438,7 +438,8 @@ class PlanWatch:
     def snapshot(self) -> dict[str, Any]:
         """Return what was counted, as values for JSON."""
         return {
-            "plan": plan_text(self.shape), "shape": self.shape, "elapsed": self._elapsed, "rows": self._all_rows, "changes": self._changes,
+            "plan": plan_text(self.shape), "shape": self.shape, "elapsed": self._elapsed, "rows": self._all_rows,
+            "changes": self._changes,
             "begun": self._begun, "latest": self._latest, "spent_ns": self._spent_ns, "work_ns": self._work_ns,
             "refused": sorted(self._refused), "max_bytes": self.max_bytes,
             "rates": {alias: [mean.count, mean.of] for alias, mean in self._rows.items()},
