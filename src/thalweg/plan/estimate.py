@@ -178,7 +178,7 @@ class Estimate:
         """
         ends: dict[str, Any] = {"low": low, "high": high}
         for name, end in ends.items():
-            if isinstance(end, bool) or not isinstance(end, Real) or not 0 < float(end) < 2.0**1023:
+            if isinstance(end, bool) or not isinstance(end, Real) or not 0 < end < 2.0**1023:  # type: ignore[operator]
                 raise PlanError(f"{name}={end!r} must be a finite number above 0")
         low, high = float(low), float(high)
         if low > high:
