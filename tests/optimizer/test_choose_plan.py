@@ -236,6 +236,23 @@ def test_steady_rate_prefers_a_plan_that_keeps_up() -> None:
     assert max(each.score for each in choice.candidates) > 2 * choice.chosen.score
 
 
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        objective.first_results(10, search="local_time_minimization"),
+        objective.most_results(by="10 seconds", search="local_rate_maximization"),
+    ],
+    ids=str,
+)
+def test_a_join_without_results_needs_no_heuristic(wanted: Objective) -> None:
+    """Rows that find no partner are no reason to refuse a join."""
+    partners = {"a.k = b.k": (0, 0), "b.m = c.m": (0.01, None)}
+    rates = {alias: {"rows_per_second": 1000} for alias in "abc"}
+    j = tw.join(ON, "10 seconds", "t", statistics={**rates, "partners": partners}, objective=wanted)
+    assert "multiway" in str(j.explain())
+    assert sum(batch.num_rows for batch in j.over(**dict.fromkeys("abc", SCHEMA.empty_table()))) == 0
+
+
 def test_least_memory_is_the_least() -> None:
     for partners in (0.1, 30.0, 1000.0):
         choice = choose_plan(fan_out(partners=partners), objective.least_memory())

@@ -197,9 +197,12 @@ class PlanWatch:
         self.change: PlanChange | None = None
         """The change that the next report will contain; None if there was none."""
 
-    def observe(self, loop: WindowedJoin, taken: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    def observe(
+        self, loop: WindowedJoin, taken: Sequence[dict[str, Any]], *, has_ended: bool = False
+    ) -> dict[str, Any]:  # fmt: skip
         """Count what a loop did since the last report, and choose the plan from now on: `shape`. Return the fields of a
-        `PlanObserved`. `taken`: the counters by stream, as they are reported; sampled partners are added to them."""
+        `PlanObserved`. `taken`: the counters by stream, as they are reported; sampled partners are added to them.
+        `has_ended`: no further rows will be joined, so the plan stays."""
         begun = thread_time_ns()
         forecast, self._forecast = self._forecast, {}
         refused = self.change  # a plan that needed too much memory since the last report
@@ -221,7 +224,7 @@ class PlanWatch:
             if numbers is not None:
                 if refused is None:  # a report has one change
                     self._correct(loop, numbers, done)
-                    if self._elapsed >= self._full_after:
+                    if self._elapsed >= self._full_after and not has_ended:
                         self._choose(loop, numbers)
                 self._forecast = self._expected(numbers)
             self._spent_ns += thread_time_ns() - begun

@@ -201,9 +201,9 @@ def _joined(
 
     record_origin = RecordOrigin(join_pass.run, None, "local", settings.policy_name)
 
-    def report() -> None:
+    def report(*, has_ended: bool = False) -> None:
         taken = take_counters(operator.loop)
-        plan = None if watch is None else watch.observe(operator.loop, taken)
+        plan = None if watch is None else watch.observe(operator.loop, taken, has_ended=has_ended)
         for record in records_of(taken, record_origin, "local", plan):
             join_pass.sink(record)
 
@@ -242,7 +242,7 @@ def _joined(
             yield empty_batch(output)
     finally:
         lost.add(operator.loop)
-        report()
+        report(has_ended=True)
     if join_pass.wanted is JoinRows.RESULTS:  # otherwise the late rows are returned
         for sentence in lost.sentences(join_pass.of_query):
             warn_user(sentence)
