@@ -390,7 +390,7 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: objective.most_results(by=True), r"by=True"),
     (lambda: objective.most_results(by=None), r"by=None"),  # type: ignore[arg-type]
     *(
-        (partial(objective.first_results, n), rf"first_results\({n!r}\): must be a whole number of results, from 1 to 10")
+        (partial(objective.first_results, n), rf"first_results\({n!r}\): must be a whole number of results, from 1")
         for n in NO_COUNTS
     ),
 ]  # fmt: skip

@@ -147,8 +147,8 @@ class _Input(NamedTuple):
 
 
 class NodeTimes:
-    """The times of many joins, in nanoseconds per second, for plain numbers. What the joins of two inputs have in common
-    is computed once, because a search evaluates hundreds of thousands of them."""
+    """The times of many joins, in nanoseconds per second, for plain numbers. What joins of two inputs have in common is
+    computed once, because a search evaluates hundreds of thousands of them."""
 
     def __init__(self, numbers: JoinNumbers, costs: OperationCosts = COSTS) -> None:
         self.numbers, self.costs = numbers, costs
@@ -156,7 +156,7 @@ class NodeTimes:
         self._results: dict[Part, tuple[float, float]] = {}
 
     def __call__(self, parts: Sequence[Part]) -> float:
-        """Return `in_ns(node_operations(parts, numbers))`."""
+        """Return the time of one join of these inputs, the same as by `node_operations`."""
         if len(parts) != 2 or len(self.numbers.graph.aliases) == 2:
             return float(in_ns(node_operations(parts, self.numbers), self.costs))
         left, right = parts

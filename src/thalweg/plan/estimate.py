@@ -178,7 +178,7 @@ class Estimate:
         """
         ends: dict[str, Any] = {"low": low, "high": high}
         for name, end in ends.items():
-            if isinstance(end, bool) or not isinstance(end, Real) or not 0 < end < 2.0**1023:
+            if isinstance(end, bool) or not isinstance(end, Real) or not _is_positive(end):
                 raise PlanError(f"{name}={end!r} must be a finite number above 0")
         low, high = float(low), float(high)
         if low > high:
@@ -611,6 +611,14 @@ def _quotients(a: Estimate, b: Estimate) -> tuple[float, float]:
             else:  # near a bound of zero, the values have the same sign as all others
                 ends.append(x / y if y else math.copysign(math.inf, x) * math.copysign(1.0, b.value))
     return min(ends), max(ends)
+
+
+def _is_positive(number: Real) -> bool:
+    """Whether a number is above 0 and can be a float."""
+    try:
+        return 0.0 < float(number) < math.inf
+    except OverflowError:
+        return False
 
 
 def _covariance(a: Estimate, b: Estimate, given: float | None) -> float | None:

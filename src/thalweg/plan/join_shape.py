@@ -49,8 +49,9 @@ def to_text(shape: Shape) -> str:
 
 
 def _within(part: Shape) -> str:
-    is_word = not isinstance(part, str) or re.fullmatch(_NAME, part)
-    return to_text(part) if is_word else "`" + part.replace("`", "``") + "`"
+    if isinstance(part, str) and not re.fullmatch(_NAME, part):
+        return "`" + part.replace("`", "``") + "`"
+    return to_text(part)
 
 
 def of_text(text: str) -> Shape:

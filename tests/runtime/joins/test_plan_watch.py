@@ -140,7 +140,7 @@ def test_a_plan_that_is_set_or_static_never_changes(given: dict[str, Any]) -> No
 def test_no_change_is_reported_after_the_last_row() -> None:
     """The reader stops in the middle of a batch, when enough was counted for another plan but none was built."""
     j = join()
-    parts = j.over(**batches(streams(), parts=3))
+    parts: Any = j.over(**batches(streams(), parts=3))
     results = next(parts).num_rows
     parts.close()
     (section,) = j.report().sections
