@@ -137,17 +137,41 @@ class JoinNumbers:
             self._memo["batches"] = sum(f.minimum(rate, fastest / BATCH_ROWS) for rate in rates)
         return self._memo["batches"]  # type: ignore[no-any-return]
 
+    @cached_property
+    def all_shares(self) -> Mapping[tuple[str, str], Number]:
+        """The shares of all pairs of neighbors. A pair that is not given follows from others of its class: if values of
+        a = b and of a = c are known, b and c have as many values in common as the pair that has fewer."""
+        shares, aliases = dict(self.shares), self.graph.aliases
+        for members in self.graph.column_of:
+            joined = {alias: frozenset([alias]) for alias in members}
+            given = [pair for pair in self.shares if all(alias in members for alias in pair)]
+            for one, other in sorted(given, key=self._mean_share, reverse=True):
+                for a in joined[one]:
+                    for b in joined[other] - joined[one]:
+                        pair = (a, b) if aliases.index(a) < aliases.index(b) else (b, a)
+                        if pair not in shares and pair[::-1] not in shares:
+                            shares[pair] = self.shares[one, other]
+                both = joined[one] | joined[other]
+                joined.update(dict.fromkeys(both, both))
+        return shares
+
+    def _mean_share(self, pair: tuple[str, str]) -> float:
+        return float(np.mean(self.shares[pair]))
+
     def _product(self, part: Part) -> Number:
         graph = self.graph
         share: Number = 1.0
-        pairs = [pair for pair in self.shares if part.issuperset(pair)]
+        shares = self.all_shares
+        pairs = [pair for pair in shares if part.issuperset(pair)]
         joined = [{alias: frozenset([alias]) for alias in members} for members in graph.column_of]
-        for one, other in sorted(pairs, key=lambda pair: float(np.mean(self.shares[pair]))):
+        # the largest first: if the values of a column are among those of another, equalities with it imply the others;
+        # keys of several columns before all, because their parts are not known one by one
+        for one, other in sorted(pairs, key=lambda pair: (-len(graph.shared(*pair)), -float(np.mean(shares[pair])))):
             shared = graph.shared(one, other)
             new = [c for c in shared if other not in joined[c][one]]
             for c in new:
                 both = joined[c][one] | joined[c][other]
                 joined[c].update(dict.fromkeys(both, both))
             if new:  # the classes of a key count in equal parts if others imply some of them
-                share = share * self.shares[one, other] ** (len(new) / len(shared))
+                share = share * shares[one, other] ** (len(new) / len(shared))
         return share

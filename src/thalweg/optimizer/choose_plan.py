@@ -155,7 +155,10 @@ def choose_plan(
     drawn = estimates.drawn(seed)
     steady = _PlanWork(estimates.numbers(drawn))
     shapes, complete = candidate_plans(estimates, drawn)
-    if objective.search is not None:
+    whole = frozenset(estimates.graph.aliases)
+    results = Band.of(np.broadcast_to(steady.numbers.rate(whole), steady.shape))
+    found: Shape | None = None
+    if objective.search is not None and results.value > 0:  # without results, a heuristic has nothing to compare
         found = heuristic_plan(estimates, objective, workers)
         shapes += [found] if _joins(found) not in map(_joins, shapes) else []
     score = _Scores(objective, estimates, drawn, workers, steady)
@@ -180,10 +183,9 @@ def choose_plan(
     else:
         candidates.sort(key=lambda each: each[1])
     ranked = tuple(candidate for candidate, _ in candidates)
-    if objective.search is not None and not over:
-        ranked = tuple(sorted(ranked, key=lambda candidate: _joins(candidate.shape) != _joins(found)))
-    whole = frozenset(estimates.graph.aliases)
-    results = Band.of(np.broadcast_to(steady.numbers.rate(whole), steady.shape))
+    if found is not None and not over:
+        chosen = _joins(found)
+        ranked = tuple(sorted(ranked, key=lambda candidate: _joins(candidate.shape) != chosen))
     origin = weakest(estimate.origin for estimate in estimates.quantities.values())
     tipping = _tipping(estimates, objective, ranked, workers) if complete and not over else None
     shares = {(q[1], q[2]): value for q, value in estimates.expected().items() if q[0] == "share"}

@@ -137,6 +137,18 @@ def test_a_plan_that_is_set_or_static_never_changes(given: dict[str, Any]) -> No
     assert (history.plans, history.all_changes) == ({}, 0)
 
 
+def test_no_change_is_reported_after_the_last_row() -> None:
+    """The reader stops in the middle of a batch, when enough was counted for another plan but none was built."""
+    j = join()
+    parts: Any = j.over(**batches(streams(), parts=3))
+    results = next(parts).num_rows
+    parts.close()
+    (section,) = j.report().sections
+    assert section.results == results
+    assert section.streams["a"].rows > plan_watch.LEAST_ROWS
+    assert (section.plans.plan, section.plans.all_changes) == ("multiway", 0)
+
+
 def test_two_streams_have_one_plan() -> None:
     j = tw.join("a.k = b.k", WINDOW, "t")
     tables = {alias: streams(rows=0.2)[alias] for alias in "ab"}
