@@ -156,7 +156,7 @@ class NodeTimes:
         self._results: dict[Part, tuple[float, float]] = {}
 
     def __call__(self, parts: Sequence[Part]) -> float:
-        """Return `in_ns(node_operations(parts, numbers))`."""
+        """Return the time of one join of these inputs, as `in_ns` does for its operations."""
         if len(parts) != 2 or len(self.numbers.graph.aliases) == 2:
             return float(in_ns(node_operations(parts, self.numbers), self.costs))
         left, right = parts
