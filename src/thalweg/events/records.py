@@ -239,7 +239,7 @@ class JoinObserved:
     """How many rows of this stream were looked up in the window of each of the others, to count their partners; empty
     in records of older versions. In the window of a stream that it shares no column with, none."""
     partners: tuple[int, ...] = ()
-    """How many partners these rows found there, in total."""
+    """How many partners these rows found there, in total; as many as in a full window, if it was still filling."""
     partnered: tuple[int, ...] = ()
     """How many of these rows found at least one."""
     first_time: int | None = None

@@ -8,6 +8,7 @@ import math
 import random
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -603,3 +604,22 @@ def test_samples_do_not_depend_on_the_plan(shape: Shape | None, monkeypatch: pyt
             some = [sample_pair(loop, one, other, rng) for _ in range(50)]
         share = sum(each.joined for each in some) / sum(each.pairs for each in some)
         assert share == pytest.approx(pairs.joined / pairs.pairs, rel=0.25 if key == "m" else 0.05)
+
+
+def test_recorded_partners_are_those_of_full_windows(tmp_path: Path) -> None:
+    """Pairs are sampled while windows are filling, but a row of b finds 2,000 * 10 / 100 rows in a full window of a."""
+    rng = np.random.default_rng(3)
+
+    def rows(count: int, **keys: int) -> list[pa.RecordBatch]:
+        times = pa.array(np.sort(rng.integers(0, 30_000_000, count)), pa.timestamp("us"))
+        columns = {name: rng.integers(0, values, count) for name, values in keys.items()}
+        batches: list[pa.RecordBatch] = pa.table({**columns, "ts": times}).to_batches(max_chunksize=count // 60)
+        return batches
+
+    events = tmp_path / "run.jsonl"
+    join = tw.join("a.k = b.k AND b.m = c.m", "10 seconds", "ts", seed=1, events=events)
+    for _ in join.over(a=rows(60_000, k=100), b=rows(9_000, k=100, m=3_000), c=rows(900, m=3_000)):
+        pass
+    of_a, of_b = tw.statistics_from(events)["partners"]["a, b"]
+    found = of_b.value if of_b is not None else of_a.value * 60_000 / 9_000
+    assert found == pytest.approx(200, rel=0.3)

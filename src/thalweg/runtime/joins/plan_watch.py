@@ -6,8 +6,9 @@ are over past reports, each weighted e^(-a r) if it is r reports old. The plan w
 (`search_plans`); the times of plans that have run are corrected by what they took.
 A plan is changed if that saves at least `GAIN` of the time, and if what it saves in as much time as the streams have
 run so far, divided by one plus the number of changes so far, is more than what building its sub-joins costs.
-Guarantee: the results do not depend on the plan. Sampling and searching take at most `BUDGET` of the time of the join.
-If the kept sub-joins need more memory than the join may have, it continues without them.
+Guarantee: the results do not depend on the plan. Sampling and searching take about `BUDGET` of the time of the join:
+one sample or search may take longer, and then the next one waits. If the kept sub-joins need more memory than the join
+may have, it continues without them.
 
 Reference: Kulkarni, Ravishankar: OM: A Tunable Framework for Optimizing Continuous Queries over Data Streams, section
 4.3 (estimates by decayed means).
@@ -222,7 +223,7 @@ class PlanWatch:
         can_pay = not is_last and self._spent_ns <= LOAN_NS + BUDGET * self._work_ns
         if any(done.rows.values()) and self._all_rows >= LEAST_ROWS and can_pay:
             for (one, other), found in self._sample(loop).items():
-                _add_sample(taken, one, other, found, len(loop.windows[other]))
+                _add_sample(taken, one, other, found, self._rows_when_full(loop, other))
             numbers = self._numbers(loop)
             if numbers is not None:
                 if refused is None:  # a report has one change
@@ -358,6 +359,11 @@ class PlanWatch:
                 break
         return counts
 
+    def _rows_when_full(self, loop: WindowedJoin, alias: str) -> float:
+        """Return how many rows a window holds now, or will hold when the streams have run as long as a row stays."""
+        stay = self._stay.get(alias)
+        return max(len(loop.windows[alias]), 0.0 if stay is None else self._rows[alias].ratio * stay)
+
     def share(self, pair: Pair) -> float | None:
         """Return the share of pairs of rows that join; None if too little is known."""
         mean = self._pairs[pair]
@@ -480,12 +486,12 @@ def rebuild_ns(shape: Shape, numbers: JoinNumbers) -> float:
     return total
 
 
-def _add_sample(taken: Sequence[dict[str, Any]], one: str, other: str, found: PairCount, rows: int) -> None:
+def _add_sample(taken: Sequence[dict[str, Any]], one: str, other: str, found: PairCount, rows: float) -> None:
     """Add the partners that sampled rows have in a window of so many rows to the counters of their stream."""
     for stream in taken:
         if stream["stream"] == one and other in stream["others"]:
             k, none = list(stream["others"]).index(other), [0] * len(stream["others"])
-            scale = rows * found.probes / found.pairs  # the window may have more rows than were searched
+            scale = rows * found.probes / found.pairs  # a full window may have more rows than were searched
             for name, count in (("sampled", found.probes), ("partners", round(found.joined * scale)),
                                 ("partnered", found.partnered)):  # fmt: skip
                 stream.setdefault(name, list(none))[k] += count
