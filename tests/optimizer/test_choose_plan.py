@@ -25,9 +25,12 @@ from thalweg.cost.join_bytes import plan_bytes
 from thalweg.cost.join_numbers import JoinNumbers
 from thalweg.cost.join_work import work_ns
 from thalweg.optimizer import choose_plan as module
-from thalweg.optimizer.choose_plan import CAUTION, Band, PlanChoice, choose_plan, plan_text, results_over_time
+from thalweg.optimizer.choose_plan import Band, PlanChoice, choose_plan
 from thalweg.optimizer.join_estimates import JoinEstimates, Quantity, neighbors
+from thalweg.optimizer.plan_scores import CAUTION, plan_text
+from thalweg.optimizer.results_over_time import results_over_time
 from thalweg.optimizer.search_plans import all_plans
+from thalweg.optimizer.tipping_point import tipping_point
 from thalweg.plan.estimate import ORIGINS
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_shape import Shape
@@ -145,7 +148,7 @@ def test_the_upper_end_of_memory_must_be_within_the_limit(spread: float) -> None
     over = choose_plan(estimates, max_bytes=1000)
     assert over.over_memory
     assert over.chosen.bytes == min(each.bytes for each in over.candidates)
-    assert over.tipping is None
+    assert tipping_point(estimates, over) is None
 
 
 STATISTICS = {
@@ -176,7 +179,7 @@ def test_the_declared_plan_is_explained() -> None:
 # objectives
 
 
-def results_by(shape: Shape, estimates: JoinEstimates, by: float, workers: float = 1.0, steps: int = 4000) -> float:
+def results_by(shape: Shape, estimates: JoinEstimates, by: float, steps: int = 4000) -> float:
     """Simulated in small steps of time: arrivals wait, and the oldest are worked off first."""
     step = by / steps
     waiting: list[list[float]] = []
@@ -184,7 +187,7 @@ def results_by(shape: Shape, estimates: JoinEstimates, by: float, workers: float
     whole = frozenset(estimates.graph.aliases)
     for n in range(steps):
         numbers = expected_numbers(estimates, (n + 0.5) * step)
-        waiting.append([float(work_ns(shape, numbers)) / 1e9 / workers * step, float(numbers.rate(whole)) * step])
+        waiting.append([float(work_ns(shape, numbers)) / 1e9 * step, float(numbers.rate(whole)) * step])
         left = step
         while first < len(waiting) and left > 0:
             work, results = waiting[first]
@@ -201,17 +204,16 @@ def results_by(shape: Shape, estimates: JoinEstimates, by: float, workers: float
 OVERLOAD = {"a": 400e3, "b": 60e3, "c": 6e3, "partners": 60.0}
 
 
-@pytest.mark.parametrize("workers", [1.0, 4.0])
 @pytest.mark.parametrize("by", [3, 30])
-def test_most_results_by_a_time_are_those_of_a_simulation(by: int, workers: float) -> None:
+def test_most_results_by_a_time_are_those_of_a_simulation(by: int) -> None:
     estimates = fan_out(**OVERLOAD)
-    choice = choose_plan(estimates, objective.most_results(by=by), workers=workers)
-    simulated = {shape: results_by(shape, estimates, by, workers, 600) for shape in all_plans(CHAIN)}
-    assert workers > 1 or min(simulated.values()) < 0.8 * max(simulated.values())
+    choice = choose_plan(estimates, objective.most_results(by=by))
+    simulated = {shape: results_by(shape, estimates, by, 600) for shape in all_plans(CHAIN)}
+    assert min(simulated.values()) < 0.8 * max(simulated.values())
     assert simulated[choice.chosen.shape] == pytest.approx(max(simulated.values()), rel=0.01)
     for each in choice.candidates:
         assert 1.0 / each.score == pytest.approx(simulated[each.shape], rel=0.03)
-    curves = results_over_time(estimates, list(simulated), float(by), workers)
+    curves = results_over_time(estimates, list(simulated), float(by))
     for shape, results in simulated.items():
         assert curves.expected[shape][-1] == pytest.approx(results, rel=0.03)
         assert np.all(np.diff(curves.expected[shape]) >= 0)
@@ -227,9 +229,38 @@ def test_first_results_come_when_a_simulation_has_them(results: int) -> None:
     assert choice.chosen.score == min(each.score for each in choice.candidates)
 
 
+def test_the_numbers_of_a_bucket_are_those_of_rows_spread_by_their_key() -> None:
+    """Rows of a and b go to the bucket of their key, rows of c to all of them."""
+    rng, buckets, keys = np.random.default_rng(3), 4, 400
+    of_a, of_b = rng.integers(0, keys, 8000), rng.integers(0, keys, 4000)
+    m_of_b, of_c = rng.integers(0, 100, 4000), rng.integers(0, 100, 500)
+    quantities = {
+        ("rate", "a"): Estimate(800.0, "counted", 0.0), ("rate", "b"): Estimate(400.0, "counted", 0.0),
+        ("rate", "c"): Estimate(50.0, "counted", 0.0), ("share", "a", "b"): Estimate(1 / keys, "counted", 0.0),
+        ("share", "b", "c"): Estimate(1 / 100, "counted", 0.0),
+    }  # fmt: skip
+    whole = JoinEstimates(CHAIN, CHAIN.aliases, quantities, dict.fromkeys("abc", 10.0))
+    estimates = replace(whole, buckets=buckets, spread=frozenset("ab"))
+    one = estimates.numbers(estimates.expected())
+    in_a, in_b = of_a % buckets == 0, of_b % buckets == 0
+    pairs = np.equal.outer(of_a[in_a], of_b[in_b])
+    assert one.rows(frozenset("a")) == pytest.approx(in_a.sum(), rel=0.1)
+    assert one.rows(frozenset("c")) == len(of_c)
+    assert one.partners(frozenset("a"), frozenset("b")) == pytest.approx(pairs.sum() / in_a.sum(), rel=0.1)
+    partners = np.equal.outer(m_of_b[in_b], of_c).sum(axis=1)
+    assert one.partners(frozenset("b"), frozenset("c")) == pytest.approx(partners.mean(), rel=0.1)
+    assert one.rows(frozenset("abc")) == pytest.approx((pairs @ partners).sum(), rel=0.1)
+    # all of it together
+    choice, alone = choose_plan(estimates), choose_plan(whole)
+    assert choice.results.value == pytest.approx(alone.results.value)
+    multiway, once = (next(each for each in made.candidates if each.plan == "multiway") for made in (choice, alone))
+    held = [float(plan_bytes(CHAIN.aliases, numbers)) for numbers in (one, whole.numbers(whole.expected()))]
+    assert (multiway.bytes, once.bytes) == (buckets * held[0], held[1])
+
+
 def test_steady_rate_prefers_a_plan_that_keeps_up() -> None:
-    light, heavy = fan_out(), fan_out(**OVERLOAD)
-    assert all(each.score == 1.0 for each in choose_plan(light, objective.steady_rate(), workers=8).candidates)
+    light, heavy = fan_out(a=2e4, b=3e3, c=3e2), fan_out(**OVERLOAD)
+    assert all(each.score == 1.0 for each in choose_plan(light, objective.steady_rate()).candidates)
     choice = choose_plan(heavy, objective.steady_rate())
     assert choice.chosen.load.value == min(each.load.value for each in choice.candidates)
     assert choice.chosen.score == pytest.approx(max(choice.chosen.cpu, 1.0))
@@ -261,7 +292,7 @@ def test_beyond_the_tipping_point_the_other_plan_is_better(graph: JoinGraph, see
             return weighted(shape, float(work_ns(shape, numbers)))
         return float(plan_bytes(shape, numbers))
 
-    tipping = choice.tipping
+    tipping = tipping_point(estimates, choice)
     if tipping is None:
         return
     assert tipping.value == pytest.approx(estimates.quantities[tipping.quantity].value)
@@ -278,9 +309,10 @@ def test_a_fan_out_tips_where_keeping_nothing_is_better() -> None:
     for partners in (30.0, 8.0, 4.0, 3.0, 2.0, 1.0):
         estimates = fan_out(partners=partners)
         choice = choose_plan(estimates)
-        assert choice.tipping is not None
-        there = with_value(estimates, choice.tipping.quantity, choice.tipping.tips_at)
-        assert choose_plan(there).chosen.shape == choice.tipping.plan != choice.chosen.shape
+        tipping = tipping_point(estimates, choice)
+        assert tipping is not None
+        there = with_value(estimates, tipping.quantity, tipping.tips_at)
+        assert choose_plan(there).chosen.shape == tipping.plan != choice.chosen.shape
 
 
 # bands

@@ -35,17 +35,13 @@ class FirstPlan:
 
 
 def first_plan(
-    estimates: JoinEstimates,
-    objective: Objective = LEAST_CPU,
-    *,
-    max_bytes: float = math.inf,
-    workers: float = 1.0,
-) -> FirstPlan:
-    """Choose the plan that a join begins with. `max_bytes`: the limit for all workers together."""
+    estimates: JoinEstimates, objective: Objective = LEAST_CPU, *, max_bytes: float = math.inf
+) -> FirstPlan:  # fmt: skip
+    """Choose the plan that a join begins with. `max_bytes`: the limit of one bucket."""
     streams = len(estimates.graph.aliases)
     if streams < 3 or streams > MOST_STREAMS or estimates.unknown:
         return FirstPlan(estimates, None)
-    return FirstPlan(estimates, choose_plan(estimates, objective, max_bytes=max_bytes, workers=workers))
+    return FirstPlan(estimates, choose_plan(estimates, objective, max_bytes=max_bytes))
 
 
 def estimates_of_query(plan: JoinPlan, sources: Mapping[str, SourceEstimates]) -> JoinEstimates:

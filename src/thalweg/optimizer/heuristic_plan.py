@@ -14,6 +14,7 @@ from thalweg.cost.rate import Arriving, JoinCosts
 from thalweg.optimizer.join_estimates import JoinEstimates
 from thalweg.optimizer.local_rate_maximization import local_rate_maximization
 from thalweg.optimizer.local_time_minimization import local_time_minimization
+from thalweg.optimizer.plan_scores import results_of_bucket
 from thalweg.plan.join_shape import Shape
 from thalweg.plan.objective import LOCAL_RATE, Objective
 
@@ -21,7 +22,7 @@ LEAST_RATE = 1e-9
 """The rate of tables, which the heuristics do not know."""
 
 
-def heuristic_plan(estimates: JoinEstimates, objective: Objective, workers: float = 1.0) -> Shape:
+def heuristic_plan(estimates: JoinEstimates, objective: Objective) -> Shape:
     """Return the tree that the heuristic of an objective finds."""
     numbers, graph = estimates.numbers(estimates.expected()), estimates.graph
     streams = {
@@ -29,11 +30,10 @@ def heuristic_plan(estimates: JoinEstimates, objective: Objective, workers: floa
         for alias in graph.aliases
     }
     row_ns = COSTS.arrivals + COSTS.kept_arrivals + COSTS.indexed + COSTS.probes
-    costs = Costs(move=row_ns / 1e9 / workers, result=COSTS.results / 1e9 / workers)
+    costs = Costs(move=row_ns / 1e9, result=COSTS.results / 1e9)
     classes = tuple(frozenset(members) for members in graph.column_of if len(members) > 2)
     shares = {pair: min(float(share), 1.0) for pair, share in numbers.shares.items()}
     joins = JoinCosts(graph.aliases, shares, costs, classes=classes)
     if objective.search == LOCAL_RATE:
         return local_rate_maximization(streams, joins, objective.seconds, graph)
-    assert objective.results is not None
-    return local_time_minimization(streams, joins, float(objective.results), graph)
+    return local_time_minimization(streams, joins, results_of_bucket(objective, estimates), graph)

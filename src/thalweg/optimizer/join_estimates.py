@@ -46,6 +46,9 @@ class JoinEstimates:
     are missing: the number of their rows is a quantity."""
     columns: Mapping[str, int] = field(default_factory=dict)
     widths: Mapping[str, float] = field(default_factory=dict)
+    buckets: int = 1
+    spread: frozenset[str] = frozenset()
+    """The streams whose rows are spread over the buckets. All rows of the other ones are in each bucket."""
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -60,18 +63,24 @@ class JoinEstimates:
         return (*missing, *(f"the partners of {a} in {b}" for a, b in pairs))
 
     def numbers(self, values: Mapping[Quantity, Number], seconds: Number | None = None) -> JoinNumbers:
-        """Return the numbers for these values of the quantities. `seconds`: how long the streams have run, if windows
-        may not be full yet."""
+        """Return the numbers of one bucket for these values of the quantities, which are those of all buckets together.
+        `seconds`: how long the streams have run, if windows may not be full yet."""
         rates: dict[str, Number] = {}
         held: dict[str, Number] = {}
         for alias in self.graph.aliases:
             rates[alias] = values["rate", alias] if alias in self.streams else 0.0
+            if alias in self.spread:
+                rates[alias] = rates[alias] / self.buckets
             if alias in self.seconds:
                 stay: Number = self.seconds[alias]
                 held[alias] = rates[alias] * (stay if seconds is None else np.minimum(stay, seconds))
             else:
-                held[alias] = values["held", alias]
+                held[alias] = values["held", alias] / (self.buckets if alias in self.spread else 1)
         shares = {pair: values["share", *pair] for pair in neighbors(self.graph) if ("share", *pair) in values}
+        if self.buckets > 1:  # rows of two spread streams that join are in the same bucket
+            for pair in shares:
+                if self.spread.issuperset(pair):
+                    shares[pair] = np.minimum(shares[pair] * self.buckets, 1.0)
         return JoinNumbers(self.graph, rates, held, shares, self.columns, self.widths)
 
     def expected(self) -> dict[Quantity, float]:
@@ -79,12 +88,15 @@ class JoinEstimates:
         return {quantity: _least(quantity, estimate.value) for quantity, estimate in self.quantities.items()}
 
     def drawn(self, seed: int = 0) -> dict[Quantity, NDArray[np.float64]]:
-        """Return arrays of values of each quantity: the expected ones, and `DRAWS` drawn at random."""
+        """Return arrays of values of each quantity: the expected ones, and `DRAWS` drawn at random if anything is
+        uncertain."""
         rng = np.random.default_rng(seed)
         drawn = {}
+        deviations = {quantity: log_deviation(estimate) for quantity, estimate in self.quantities.items()}
+        draws = DRAWS if any(deviations.values()) else 0
         for quantity, estimate in self.quantities.items():
-            deviation = log_deviation(estimate)
-            factors = np.exp(deviation * rng.standard_normal(DRAWS) - deviation**2 / 2)
+            deviation = deviations[quantity]
+            factors = np.exp(deviation * rng.standard_normal(draws) - deviation**2 / 2)
             values = _least(quantity, estimate.value) * np.concatenate([[1.0], factors])
             drawn[quantity] = np.minimum(values, 1.0) if quantity[0] == "share" else values
         return drawn

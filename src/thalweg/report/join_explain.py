@@ -31,7 +31,7 @@ from thalweg.report.plan_tree import TreeItem
 from thalweg.report.run_report import in_runs
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_settings import JoinSettings
-from thalweg.runtime.joins.plan_watch import can_change, first_shape, with_columns
+from thalweg.runtime.joins.plan_at_start import can_change, first_shape, in_buckets, with_columns
 from thalweg.runtime.memory_share import memory_of_process, memory_share
 
 NOTHING_RAN = JoinReport(())
@@ -64,10 +64,9 @@ def explain_layout(
     where = "a Spark stream" if streaming else "Spark, on finished data"
     streams = [alias for alias in graph.aliases if alias not in layout.partitioning.broadcast]
     descriptions = {alias: _stream(plan, alias, layout) for alias in streams}
-    estimates = with_columns(estimates, layout.binding)
-    compared = compared_plans(
-        _title(plan), plan.graph, settings, estimates, memory_share(), layout.buckets, report, changes=streaming
-    )
+    if estimates is not None:
+        estimates = in_buckets(with_columns(estimates, layout.binding), layout.partitioning, layout.buckets)
+    compared = compared_plans(_title(plan), plan.graph, settings, estimates, memory_share(), report, changes=streaming)
     paragraphs = (
         Paragraph("Where rows go", tuple(_places(layout)), wrapped=True),
         Paragraph("What is held", tuple(_held(layout, alias) for alias in graph.aliases), wrapped=True),
@@ -89,7 +88,7 @@ def explain_plan(
 ) -> Explanation:
     """Explain what is known about a join without its data. `report` has what was counted so far, `estimates` what is
     known before."""
-    compared = compared_plans(_title(plan), plan.graph, settings, estimates, memory_of_process() // 2, 1, report)
+    compared = compared_plans(_title(plan), plan.graph, settings, estimates, memory_of_process() // 2, report)
     descriptions = {alias: _stream(plan, alias) for alias in plan.streams}
     example = ", ".join(f"{alias}=df" for alias in plan.graph.aliases[:2]) + ", ..." * (len(plan.graph.aliases) > 2)
     paragraphs = (
@@ -123,23 +122,23 @@ class ComparedPlans:
 
 
 def compared_plans(
-    title: str, graph: JoinGraph, settings: JoinSettings, estimates: JoinEstimates | None, max_bytes: int, workers: int,
+    title: str, graph: JoinGraph, settings: JoinSettings, estimates: JoinEstimates | None, max_bytes: int,
     report: JoinReport = NOTHING_RAN, *, changes: bool = True,
 ) -> ComparedPlans:  # fmt: skip
     """Return the comparison of a join's plans; without lines if the user has set the plan. `max_bytes`: the limit of
-    one worker, if the settings do not have one. `changes`: whether plans can change where the join runs."""
+    one bucket, if the settings do not have one. `changes`: whether plans can change where the join runs."""
     may_change = changes and can_change(settings, graph)
     if settings.plan is not None or estimates is None:
         return ComparedPlans(Paragraph("", ()), settings.shape(graph), may_change=may_change)
-    objective, limit = objective_of(settings.objective), (settings.max_bytes or max_bytes) * workers
-    first = first_plan(estimates, objective, max_bytes=limit, workers=workers)
+    objective, limit = objective_of(settings.objective), settings.max_bytes or max_bytes
+    first = first_plan(estimates, objective, max_bytes=limit)
     last = report.sections[-1].plans if report.sections else None  # the latest run
     points = None if last is None else last.measured()
     curves = plan_curves(
-        title, first, objective, workers, limit, None if points is None else Measured(*points),
+        title, first, objective, limit * estimates.buckets, None if points is None else Measured(*points),
         None if last is None else last.most_bytes or None,
     )  # fmt: skip
-    paragraph = plan_paragraph(first, objective, workers, curves, adapts=may_change)
+    paragraph = plan_paragraph(first, objective, curves, adapts=may_change)
     if first.choice is None:
         return ComparedPlans(paragraph, may_change=may_change)
     shape = first_shape(settings, graph, first.choice)

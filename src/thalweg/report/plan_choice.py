@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
 
 from thalweg.formatting import WIDTH, byte_size, few_digits, listed, percent, wrapped
-from thalweg.optimizer.choose_plan import (
-    CAUTION,
-    Band,
-    Candidate,
-    PlanChoice,
-    TippingPoint,
-    plan_text,
-    results_over_time,
-)
+from thalweg.optimizer.choose_plan import Band, Candidate, PlanChoice
 from thalweg.optimizer.first_plan import FirstPlan
 from thalweg.optimizer.join_estimates import JoinEstimates
+from thalweg.optimizer.plan_scores import CAUTION, plan_text
+from thalweg.optimizer.results_over_time import results_over_time
 from thalweg.optimizer.search_plans import MOST_STREAMS
+from thalweg.optimizer.tipping_point import TippingPoint, tipping_point
 from thalweg.plan.objective import LEAST_CPU, Objective
 from thalweg.report.explanation import Paragraph
 from thalweg.report.plan_curves import Crossing, Curve, Measured, PlanCurves, PlanMemory
@@ -38,9 +34,8 @@ _ORIGINS = {
 
 
 def plan_paragraph(
-    first: FirstPlan, objective: Objective, workers: float = 1.0, curves: PlanCurves | None = None, *,
-    adapts: bool = True,
-) -> Paragraph:  # fmt: skip
+    first: FirstPlan, objective: Objective, curves: PlanCurves | None = None, *, adapts: bool = True
+) -> Paragraph:
     """Return the paragraph about the plans that were compared, or about what is missing to compare them. `adapts`:
     whether the plan may change while the join runs."""
     if first.choice is None:
@@ -50,7 +45,7 @@ def plan_paragraph(
     sentences = _sentences(first.choice, first.estimates, () if curves is None else curves.crossings)
     text = [line for sentence in sentences for line in wrapped(sentence, 0, width=WIDTH - 2)]
     wanted = "least CPU time" if objective == LEAST_CPU else repr(objective)
-    return Paragraph(f"{TITLE} ({wanted})", (*_table(first, objective, workers, curves), *text))
+    return Paragraph(f"{TITLE} ({wanted})", (*_table(first, objective, curves), *text))
 
 
 def _not_compared(first: FirstPlan, *, adapts: bool) -> Iterator[str]:
@@ -66,7 +61,7 @@ def _not_compared(first: FirstPlan, *, adapts: bool) -> Iterator[str]:
         yield "while it runs, rates and partners are counted, and the plan changes if that is expected to pay"
 
 
-def _table(first: FirstPlan, objective: Objective, workers: float, curves: PlanCurves | None) -> list[str]:
+def _table(first: FirstPlan, objective: Objective, curves: PlanCurves | None) -> list[str]:
     choice = first.choice
     assert choice is not None
     by = objective.seconds if objective.by is not None else max(first.estimates.seconds.values(), default=0.0)
@@ -77,17 +72,18 @@ def _table(first: FirstPlan, objective: Objective, workers: float, curves: PlanC
         "plan", "CPU", "90 % band", "results/s", *([f"by {few_digits(by)} s"] if results else []), "memory",
         "90 % band", "",
     )  # fmt: skip
-    rows = [head, *(_row(candidate, choice, workers, results.get(candidate.plan)) for candidate in shown)]
+    buckets = first.estimates.buckets
+    rows = [head, *(_row(candidate, choice, buckets, results.get(candidate.plan)) for candidate in shown)]
     widths = [max(len(row[n]) for row in rows) for n in range(len(head))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     left = len(choice.candidates) - len(shown)
     return [*lines, *([f"and {left} more"] if left else [])]
 
 
-def _row(candidate: Candidate, choice: PlanChoice, workers: float, by: float | None) -> tuple[str, ...]:
+def _row(candidate: Candidate, choice: PlanChoice, buckets: int, by: float | None) -> tuple[str, ...]:
     load, memory = candidate.load, candidate.memory
     mark = "chosen" if candidate is choice.chosen else "" if candidate.fits else "over max_bytes"
-    results = choice.results.value * min(1.0, workers / load.value)
+    results = choice.results.value * min(1.0, buckets / load.value)
     return (
         candidate.plan, _cpu(load.value), _cpus(load), few_digits(results),
         *([] if by is None else [_whole(by)]), _size(memory.value),
@@ -112,8 +108,9 @@ def _sentences(choice: PlanChoice, estimates: JoinEstimates, crossings: Sequence
                 why = f"it is better at {choice.objective!r}"
             share = percent(rival.cpu / chosen.cpu)
             yield f"{chosen.plan} is chosen although {rival.plan} takes {share} of its CPU time: {why}"
-    if choice.tipping is not None:
-        yield _tipping(choice.tipping, estimates)
+    tipping = tipping_point(estimates, choice)
+    if tipping is not None:
+        yield _tipping(tipping, estimates)
     for crossing in crossings[:SHOWN_CROSSINGS]:
         yield (
             f"{crossing.one} overtakes {crossing.other} after {few_digits(crossing.time)} s, at "
@@ -128,7 +125,7 @@ def _tipping(tipping: TippingPoint, estimates: JoinEstimates) -> str:
     side = "below" if tipping.tips_at < tipping.value else "above"
     instead = "keep nothing" if plan_text(tipping.plan) == "multiway" else f"{plan_text(tipping.plan)} is better"
     if kind == "share":
-        numbers = estimates.numbers(estimates.expected())
+        numbers = replace(estimates, buckets=1).numbers(estimates.expected())
         of, among = sorted(aliases, key=lambda alias: float(np.mean(numbers.held[alias])))[::-1]
         held = float(np.mean(numbers.held[among]))
         return (
@@ -143,7 +140,7 @@ def _tipping(tipping: TippingPoint, estimates: JoinEstimates) -> str:
 
 
 def plan_curves(
-    title: str, first: FirstPlan, objective: Objective, workers: float = 1.0, max_bytes: float | None = None,
+    title: str, first: FirstPlan, objective: Objective, max_bytes: float | None = None,
     measured: Measured | None = None, measured_bytes: float | None = None,
 ) -> PlanCurves | None:  # fmt: skip
     """Return the curves of the best plans; None if no plans were compared."""
@@ -156,7 +153,7 @@ def plan_curves(
         early = [n for n, time in enumerate(measured.times) if time <= until]
         points = tuple(measured.times[n] for n in early), tuple(measured.results[n] for n in early)
         measured = Measured(*points) if early else None
-    over = results_over_time(first.estimates, [candidate.shape for candidate in shown], until, workers)
+    over = results_over_time(first.estimates, [candidate.shape for candidate in shown], until)
     times = tuple(over.times.tolist())
     curves = tuple(
         Curve(

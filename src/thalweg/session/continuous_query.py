@@ -17,12 +17,14 @@ from thalweg.optimizer.first_plan import estimates_of_query
 from thalweg.plan.join_plan import window_join_plan
 from thalweg.plan.join_select import LOST
 from thalweg.plan.nodes import WindowJoin
+from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.query_plan import FilterPlaces, QueryPlan
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.rows_left_out import failed_columns, late_schema, plan_of_failed, plan_of_late
 from thalweg.report import Explanation, JoinReport
 from thalweg.report.join_explain import NOTHING_RAN, ComparedPlans, compared_plans
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN
+from thalweg.runtime.joins.plan_at_start import in_buckets
 from thalweg.runtime.memory_share import memory_of_process, memory_share
 from thalweg.session.adaptive_parts import AdaptiveParts, QueryReport
 from thalweg.session.explanation import explanation
@@ -145,13 +147,16 @@ class ContinuousQuery:
         joined, settings = window_join_plan(plan.join), self._settings().join
         estimates = estimates_of_query(joined, plan.estimates.sources)
         title = "Query" if self.name is None else f"Query {self.name}"
-        workers, memory = 1, memory_of_process() // 2
+        memory = memory_of_process() // 2
         if self._spark is not None:
             from thalweg.runtime.spark.joins.attach import parallelism
 
-            workers, memory = settings.buckets or parallelism(self._spark), memory_share()
+            memory = memory_share()
+            spread_by = Partitioning.by(joined.graph, joined.spread_by, joined.tables)
+            spread_by = spread_by or Partitioning.of(joined.graph, joined.tables)
+            estimates = in_buckets(estimates, spread_by, settings.buckets or parallelism(self._spark))
         ran = next((part for _, part in report.parts if isinstance(part, JoinReport)), NOTHING_RAN)
-        return compared_plans(title, joined.graph, settings, estimates, memory, workers, ran, changes=not is_finished)
+        return compared_plans(title, joined.graph, settings, estimates, memory, ran, changes=not is_finished)
 
     def dataframe(self) -> Any:
         """Return the results.

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import thread_time_ns
 from typing import Any
 
@@ -27,19 +27,19 @@ import numpy as np
 from thalweg.cost.join_bytes import limited_bytes, plan_bytes
 from thalweg.cost.join_numbers import JoinNumbers
 from thalweg.cost.join_work import COSTS, NodeTimes, columns_of, stored_rows, work_ns
-from thalweg.errors import JoinLimitError, warn_user
-from thalweg.formatting import byte_size, few_digits, listed, percent
-from thalweg.optimizer.choose_plan import PlanChoice, plan_text
-from thalweg.optimizer.first_plan import first_plan
-from thalweg.optimizer.join_estimates import JoinEstimates, needed_pairs, neighbors
-from thalweg.optimizer.search_plans import MOST_STREAMS, cheapest_plan
+from thalweg.errors import JoinLimitError
+from thalweg.formatting import few_digits, percent
+from thalweg.optimizer.choose_plan import PlanChoice
+from thalweg.optimizer.join_estimates import needed_pairs, neighbors
+from thalweg.optimizer.plan_scores import plan_text
+from thalweg.optimizer.search_plans import cheapest_plan
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_shape import Shape, nodes_of, streams_of, to_text
-from thalweg.plan.objective import objective_of
 from thalweg.runtime.joins.edge_sample import PairCount, sample_pair
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_protocol import WindowedJoin
-from thalweg.runtime.joins.join_settings import MULTIWAY, JoinSettings
+from thalweg.runtime.joins.join_settings import JoinSettings
+from thalweg.runtime.joins.plan_at_start import can_change, first_shape, row_bytes
 from thalweg.runtime.joins.rebuilt_join import rebuilt
 from thalweg.stats.decayed_mean import differs
 
@@ -65,7 +65,6 @@ SELDOM = 10
 """...for this many reports. Then it is sampled again, because it may have changed."""
 FEW = 0.3
 """The share of rows with a partner up to which their number of partners follows from it."""
-TEXT_BYTES = 24.0
 SPARE = 0.8
 """The share of the memory limit that a plan may be expected to need."""
 
@@ -124,39 +123,6 @@ def plan_watch(
     shape = first_shape(settings, graph, choice)
     declared = None if choice is None else choice.shares
     return PlanWatch(graph, stay, limit, shape=shape, declared=declared, seed=settings.seed)
-
-
-def can_change(settings: JoinSettings, graph: JoinGraph) -> bool:
-    """Whether the plan of a join can change while it runs. The one with the least memory does not depend on the data
-    enough to pay for a change."""
-    is_free = settings.plan is None and settings.policy_name != "static"
-    is_free = is_free and objective_of(settings.objective).name != "least_memory"
-    return is_free and 3 <= len(graph.aliases) <= MOST_STREAMS
-
-
-def chosen_before_start(
-    settings: JoinSettings, estimates: JoinEstimates | None, max_bytes: int, workers: int = 1
-) -> PlanChoice | None:  # fmt: skip
-    """Return the plan that is chosen from what is known before the start; None if the user has set it, or too little is
-    known. `max_bytes`: the limit of one worker."""
-    if settings.plan is not None or estimates is None:
-        return None
-    objective = objective_of(settings.objective)
-    choice = first_plan(estimates, objective, max_bytes=max_bytes * workers, workers=workers).choice
-    if choice is not None and choice.over_memory:
-        warn_user(
-            f"every plan of the join of {listed(estimates.graph.aliases)} is expected to need more than "
-            f"{byte_size(max_bytes * workers)}, so the one with the least memory is used: {choice.chosen.plan}, up to "
-            f"{byte_size(int(choice.chosen.memory.high))}; make windows shorter or raise max_bytes="
-        )
-    return choice
-
-
-def first_shape(settings: JoinSettings, graph: JoinGraph, choice: PlanChoice | None) -> Shape | None:
-    """Return the plan that a join begins with: the user's, or else the one that was chosen. None: nothing is kept."""
-    if settings.plan is not None or choice is None:
-        return settings.shape(graph)
-    return None if choice.chosen.plan == MULTIWAY else choice.chosen.shape
 
 
 class PlanWatch:
@@ -512,23 +478,3 @@ def _combinations(aliases: Collection[str], came: Mapping[str, int], loop: Windo
     """Return how many combinations of rows were complete with one of the rows that came."""
     held = {alias: float(len(loop.windows[alias])) for alias in aliases}
     return sum(came.get(alias, 0) * math.prod(held[other] for other in aliases if other != alias) for alias in aliases)
-
-
-def with_columns(estimates: JoinEstimates | None, binding: JoinBinding) -> JoinEstimates | None:
-    """Return the estimates of a join whose columns are known."""
-    if estimates is None:
-        return None
-    aliases = binding.plan.graph.aliases
-    columns = {alias: len(binding.stored[alias].names) for alias in aliases}
-    return replace(estimates, columns=columns, widths={alias: row_bytes(binding, alias) for alias in aliases})
-
-
-def row_bytes(binding: JoinBinding, alias: str) -> float:
-    """Return the bytes per row of the columns of a window. Texts and lists are assumed to have `TEXT_BYTES`."""
-    total = 0.0
-    for field in binding.stored[alias]:
-        try:
-            total += field.type.bit_width / 8
-        except ValueError:  # not of fixed width
-            total += TEXT_BYTES
-    return total

@@ -30,7 +30,8 @@ from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.joins.join_record import records_of, take_counters
 from thalweg.runtime.joins.join_settings import JoinSettings
-from thalweg.runtime.joins.plan_watch import can_change, chosen_before_start, first_shape, plan_watch, with_columns
+from thalweg.runtime.joins.plan_at_start import can_change, chosen_before_start, first_shape, with_columns
+from thalweg.runtime.joins.plan_watch import plan_watch
 from thalweg.runtime.local.operator import AfterMark, Operator, empty_batch
 from thalweg.runtime.local.rounds import Rounds, in_rounds
 from thalweg.runtime.local.row_windows import IN_SQL
@@ -169,7 +170,9 @@ def _joined(
             break
     if len(schemas) < len(sources):
         return  # a stream without a batch has no columns and no rows to join
-    estimates = with_columns(join_pass.estimates, JoinBinding.of(plan, schemas, NO_SALT))
+    estimates = join_pass.estimates
+    if estimates is not None:
+        estimates = with_columns(estimates, JoinBinding.of(plan, schemas, NO_SALT))
     choice = chosen_before_start(settings, estimates, memory)
 
     def made(schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> WindowedJoin:

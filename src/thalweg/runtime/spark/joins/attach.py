@@ -11,7 +11,7 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 
 import pyarrow as pa
@@ -35,7 +35,7 @@ from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_packing import DAY_US, NOW, Packing
 from thalweg.runtime.joins.join_record import decode
 from thalweg.runtime.joins.join_settings import JoinSettings
-from thalweg.runtime.joins.plan_watch import chosen_before_start, with_columns
+from thalweg.runtime.joins.plan_at_start import chosen_before_start, in_buckets, with_columns
 from thalweg.runtime.memory_share import memory_share
 from thalweg.runtime.redaction import redacted
 from thalweg.runtime.spark.joins.arrow_schema import arrow_schema, refuse_uncarried
@@ -137,7 +137,11 @@ def attach(
     )
     identity = uuid.uuid4().hex
     most = settings.max_bytes or memory_share()
-    choice = chosen_before_start(settings, with_columns(estimates, binding), most, len(layout.buckets))
+    if estimates is not None:
+        estimates = in_buckets(with_columns(estimates, binding), layout.partitioning, len(layout.buckets))
+    choice = chosen_before_start(settings, estimates, most)
+    if choice is not None:  # workers do not need the plans that were not chosen
+        choice = replace(choice, candidates=choice.candidates[:1])
     task = JoinTask(
         binding, settings, layout.buckets, layout.partitioning, identity,
         {alias: _table(alias, frames[alias], binding, wanted) for alias in plan.tables}, layout.followed, wanted, ahead,

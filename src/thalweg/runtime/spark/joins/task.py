@@ -21,7 +21,8 @@ from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.joins.join_record import Taken, counted_elsewhere, encode, take_counters
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.joins.join_state import KeptJoin
-from thalweg.runtime.joins.plan_watch import PlanWatch, can_change, first_shape, plan_watch
+from thalweg.runtime.joins.plan_at_start import can_change, first_shape
+from thalweg.runtime.joins.plan_watch import PlanWatch, plan_watch
 from thalweg.runtime.memory_share import memory_share
 
 FORMAT = "format 2"
