@@ -137,6 +137,20 @@ class JoinNumbers:
             self._memo["batches"] = sum(f.minimum(rate, fastest / BATCH_ROWS) for rate in rates)
         return self._memo["batches"]  # type: ignore[no-any-return]
 
+    def calls(self, part: Part) -> Number:
+        """Return how many batches of rows are made per second: of a stream, its batches; of a sub-join, the batches of
+        its streams that complete at least one of its rows, if these come at random."""
+        key = ("calls", part)
+        if key not in self._memo:
+            f, each = self.functions, self.batches_per_second / len(self.graph.aliases)
+            total: Number = 0.0
+            for alias in part:
+                batches = f.minimum(each, self.rates[alias])
+                found = self.found_by(alias, part) / f.maximum(batches, 1e-300)
+                total = total + (batches if len(part) == 1 else batches * -f.expm1(-found))
+            self._memo[key] = total
+        return self._memo[key]  # type: ignore[no-any-return]
+
     @cached_property
     def all_shares(self) -> Mapping[tuple[str, str], Number]:
         """The shares of all pairs of neighbors. A pair that is not given follows from others of its class: if values of

@@ -31,8 +31,8 @@ from thalweg.cost.memory import EXPIRED
 from thalweg.plan.join_shape import Shape, nodes_of, streams_of
 
 OPERATIONS = (
-    "batches", "calls", "probing_calls", "arrivals", "kept_arrivals", "values_stored", "indexed", "probes",
-    "far_probes", "steps", "far_steps", "entries", "combinations", "values_gathered", "results",
+    "batches", "calls", "probing_calls", "levels", "outputs", "columns", "arrivals", "kept_arrivals", "values_stored",
+    "indexed", "probes", "far_probes", "steps", "far_steps", "entries", "combinations", "values_gathered", "results",
 )  # fmt: skip
 NEAR_ROWS = 2.0**13
 """Indexes of up to this many rows are in the processor's caches; probes of larger ones wait for memory."""
@@ -45,35 +45,41 @@ LEAST, MOST = 1e-300, 1.0 - 1e-12
 class OperationCosts:
     """What each operation takes, in nanoseconds."""
 
-    batches: float = 360_000.0
+    batches: float = 200_000.0
     """A batch of a stream, apart from its rows."""
-    calls: float = 520_000.0
+    calls: float = 200_000.0
     """Processing a batch in a join of two inputs, apart from its rows."""
-    probing_calls: float = 560_000.0
+    probing_calls: float = 190_000.0
     """Processing a batch in a join of more inputs, which chooses the order of its probes."""
-    arrivals: float = 19.0
+    levels: float = 28_000.0
+    """Probing one window with a batch in a join of more inputs, apart from the rows."""
+    outputs: float = 105_000.0
+    """Making a batch of results, apart from its rows."""
+    columns: float = 11_400.0
+    """Making one column of it, apart from its rows."""
+    arrivals: float = 44.0
     """A row that arrives at a join."""
     kept_arrivals: float = 16.0
     """In addition, if the plan keeps sub-joins: rows carry their keys up the tree."""
-    values_stored: float = 5.1
+    values_stored: float = 4.9
     """Storing one value of a row."""
-    indexed: float = 20.0
+    indexed: float = 30.0
     """Inserting a row into one index."""
-    probes: float = 12.5
+    probes: float = 19.0
     """Looking up a key in an index."""
-    far_probes: float = 8.2
+    far_probes: float = 11.0
     """For an index that is larger than the caches, in addition: per doubling of its size."""
-    steps: float = 44.0
+    steps: float = 46.0
     """Looking up the key of a row that was just found, in the next window on a path: memory cannot be read ahead."""
-    far_steps: float = 8.2
+    far_steps: float = 8.3
     """For an index that is larger than the caches, in addition: per doubling of its size."""
-    entries: float = 4.3
+    entries: float = 5.1
     """Visiting an entry of an index."""
-    combinations: float = 3.2
+    combinations: float = 5.0
     """Choosing one more row for a partial result."""
-    values_gathered: float = 5.1
+    values_gathered: float = 2.9
     """Copying one value into a result."""
-    results: float = 23.0
+    results: float = 28.0
     """Each row that a join makes."""
 
 
@@ -103,17 +109,21 @@ def in_ns(operations: Mapping[str, Number], costs: OperationCosts = COSTS) -> Nu
 def node_operations(parts: Sequence[Part], numbers: JoinNumbers) -> dict[str, Number]:
     """Return the operations per second of one join of these inputs."""
     whole = frozenset().union(*parts)
-    made, least = numbers.rate(whole), numbers.functions.minimum
+    made = numbers.rate(whole)
     total: dict[str, Number] = dict.fromkeys(OPERATIONS, _NONE)
     streams = len(numbers.graph.aliases)
     keeps = max(map(len, parts)) > 1 or len(whole) < streams
     total["values_gathered"], total["results"] = made * _gathered(whole, keeps, numbers), made
+    total["outputs"] = numbers.calls(whole)
+    total["columns"] = total["outputs"] * _gathered(whole, keeps, numbers)
     indexes = [1] * len(parts) if len(parts) == 2 else index_counts(parts, numbers)
     for part, count in zip(parts, indexes, strict=True):
         rate = numbers.rate(part)
-        calls = least(numbers.batches_per_second * (len(part) / streams), rate)
+        calls = numbers.calls(part)
         kind = "calls" if len(parts) == 2 else "probing_calls"
         total[kind] = total[kind] + calls
+        if len(parts) > 2:
+            total["levels"] = total["levels"] + calls * (len(parts) - 1)
         if len(part) == 1:
             total["batches"] = total["batches"] + calls
         total["arrivals"] = total["arrivals"] + rate
@@ -171,7 +181,7 @@ class NodeTimes:
     def _input(self, part: Part) -> _Input:
         numbers, costs = self.numbers, self.costs
         rate = float(numbers.rate(part))
-        calls = min(float(numbers.batches_per_second) * (len(part) / len(numbers.graph.aliases)), rate)
+        calls = float(numbers.calls(part))
         values = columns_of(part, numbers) + numbers.classes(part).bit_count()
         per_row = costs.arrivals + costs.kept_arrivals + values * costs.values_stored + costs.indexed + costs.probes
         own_ns = calls * (costs.calls + (costs.batches if len(part) == 1 else 0.0)) + rate * per_row
@@ -182,8 +192,10 @@ class NodeTimes:
 
     def _result(self, whole: Part) -> tuple[float, float]:
         numbers, costs = self.numbers, self.costs
-        each_ns = _gathered(whole, True, numbers) * costs.values_gathered + costs.results
-        made = self._results[whole] = float(numbers.share(whole)), float(numbers.rate(whole)) * each_ns
+        values = _gathered(whole, True, numbers)
+        each_ns = values * costs.values_gathered + costs.results
+        made_ns = float(numbers.calls(whole)) * (costs.outputs + values * costs.columns)
+        made = self._results[whole] = float(numbers.share(whole)), made_ns + float(numbers.rate(whole)) * each_ns
         return made
 
 

@@ -135,11 +135,13 @@ def choose_plan(
     if objective.search is not None and results.value > 0:  # without results, a heuristic has nothing to compare
         found = heuristic_plan(estimates, objective)
         shapes += [found] if _joins(found) not in map(_joins, shapes) else []
-    score = PlanScores(objective, estimates, drawn, steady)
+    score = PlanScores(objective, estimates, drawn, steady, shapes)
     scores = [score(shape) for shape in shapes]
     loads = [steady.ns(shape) / 1e9 for shape in shapes]
     sizes = [of_draws(plan_bytes(shape, steady.numbers)) for shape in shapes]
-    limited = [of_draws(limited_bytes(shape, steady.numbers, estimates.streams)) for shape in shapes]
+    limited = sizes
+    if len(estimates.streams) < len(estimates.graph.aliases):
+        limited = [of_draws(limited_bytes(shape, steady.numbers, estimates.streams)) for shape in shapes]
     least, least_load = np.minimum.reduce(scores), np.minimum.reduce(loads)
     bands = (Band.of_each(each) for each in (loads, sizes, limited))
     candidates = []

@@ -11,6 +11,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from thalweg.errors import warn_user
+from thalweg.formatting import byte_size, listed
 from thalweg.optimizer.choose_plan import PlanChoice, choose_plan
 from thalweg.optimizer.join_estimates import JoinEstimates, Quantity, in_seconds, neighbors
 from thalweg.optimizer.search_plans import MOST_STREAMS
@@ -42,6 +44,20 @@ def first_plan(
     if streams < 3 or streams > MOST_STREAMS or estimates.unknown:
         return FirstPlan(estimates, None)
     return FirstPlan(estimates, choose_plan(estimates, objective, max_bytes=max_bytes))
+
+
+def chosen_before_start(estimates: JoinEstimates, objective: Objective, max_bytes: int) -> PlanChoice | None:
+    """Return the plan that a join begins with; None if too little is known. Warns if no plan is expected to fit.
+    `max_bytes`: the limit of one bucket."""
+    choice = first_plan(estimates, objective, max_bytes=max_bytes).choice
+    if choice is not None and choice.over_memory:
+        warn_user(
+            f"every plan of the join of {listed(estimates.graph.aliases)} is expected to need more than "
+            f"{byte_size(max_bytes * estimates.buckets)}, so the one with the least memory is used: "
+            f"{choice.chosen.plan}, up to {byte_size(int(choice.chosen.memory.high))}; make windows shorter or raise "
+            "max_bytes="
+        )
+    return choice
 
 
 def estimates_of_query(plan: JoinPlan, sources: Mapping[str, SourceEstimates]) -> JoinEstimates:

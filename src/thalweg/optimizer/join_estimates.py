@@ -22,6 +22,7 @@ from thalweg.cost.join_numbers import JoinNumbers, Number
 from thalweg.plan.estimate import Estimate
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.window import Length, length_of
 from thalweg.stats import DistinctValues, Knowledge, Partners, Rows, RowsPerSecond, SourceKept
 
@@ -100,6 +101,15 @@ class JoinEstimates:
             values = _least(quantity, estimate.value) * np.concatenate([[1.0], factors])
             drawn[quantity] = np.minimum(values, 1.0) if quantity[0] == "share" else values
         return drawn
+
+    def with_columns(self, widths: Mapping[str, Mapping[str, float]]) -> JoinEstimates:
+        """Return a copy for windows of known columns: the bytes of each, by source and column."""
+        counts = {alias: len(columns) for alias, columns in widths.items()}
+        return replace(self, columns=counts, widths={alias: sum(each.values()) for alias, each in widths.items()})
+
+    def in_buckets(self, spread_by: Partitioning, buckets: int) -> JoinEstimates:
+        """Return a copy for rows that are spread over buckets."""
+        return replace(self, buckets=buckets, spread=frozenset(spread_by.columns))
 
     def with_quantity(self, quantity: Quantity, estimate: Estimate) -> JoinEstimates:
         """Return a copy in which one quantity is another."""

@@ -7,7 +7,7 @@ that arrive by the time in question returns their results first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,10 +67,13 @@ class PlanScores:
     """Scores of plans for an objective: one per draw, less is better."""
 
     def __init__(
-        self, objective: Objective, estimates: JoinEstimates, drawn: Mapping[Quantity, Numbers], steady: PlanWork
-    ) -> None:
-        """`steady`: the work with full windows, for the same draws."""
+        self, objective: Objective, estimates: JoinEstimates, drawn: Mapping[Quantity, Numbers], steady: PlanWork,
+        shapes: Iterable[Shape],
+    ) -> None:  # fmt: skip
+        """`steady`: the work with full windows, for the same draws. `shapes`: the plans that are compared."""
         self.objective, self.steady = objective, steady
+        if objective.name == "balance":
+            self._least = [np.minimum.reduce(each) for each in zip(*map(self._both, shapes), strict=True)]
         self.results = results_of_bucket(objective, estimates)
         if objective.name in ("most_results", "first_results"):
             end = self._horizon(estimates)
@@ -88,6 +91,11 @@ class PlanScores:
             return np.broadcast_to(plan_bytes(shape, self.steady.numbers), self.steady.shape)
         if name == "steady_rate":  # the share of arrivals that the worker can process is one over the load
             return np.maximum(self.steady.ns(shape) / 1e9, 1.0)
+        if name == "balance":
+            weights = self.objective.rate or 0.0, self.objective.memory or 0.0
+            terms = zip(weights, self._both(shape), self._least, strict=True)
+            total = np.sum([weight * value / least for weight, value, least in terms], axis=0)
+            return np.asarray(total / sum(weights))
         work = accumulated(self.times, self.work.ns(shape) / 1e9)
         if name == "first_results":
             return np.array([
@@ -96,6 +104,11 @@ class PlanScores:
         by = self.objective.seconds
         results = [np.interp(by, self.times, returned(self.times, w, m)) for w, m in zip(work, self.made, strict=True)]
         return 1.0 / np.maximum(np.array(results), 1e-9)
+
+    def _both(self, shape: Shape) -> tuple[Numbers, Numbers]:
+        """Return the CPU time of a plan, to which its output rate is inverse, and its memory."""
+        memory = np.broadcast_to(plan_bytes(shape, self.steady.numbers), self.steady.shape)
+        return np.maximum(self.steady.ns(shape), 1e-9), memory
 
     def _horizon(self, estimates: JoinEstimates) -> float:
         """Return until when plans are compared. Results are made by then, if there are so many at all."""

@@ -48,7 +48,8 @@ def tipping_point(estimates: JoinEstimates, choice: PlanChoice) -> TippingPoint 
         values[quantity] = expected[quantity] * factors
         if quantity[0] == "share":
             values[quantity] = np.minimum(values[quantity], 1.0)
-        score = PlanScores(choice.objective, estimates, values, PlanWork(estimates.numbers(values)))
+        work = PlanWork(estimates.numbers(values))
+        score = PlanScores(choice.objective, estimates, values, work, [each.shape for each in choice.candidates])
         return lambda shape: score(shape) * caution(shape, choice.objective)
 
     def is_better(quantity: Quantity, factor: float, rival: Candidate) -> bool:

@@ -11,6 +11,7 @@ steady_rate()
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal, get_args
@@ -20,9 +21,9 @@ import numpy as np
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.window import Length, check_length, length_of
 
-__all__ = ["Objective", "first_results", "least_memory", "most_results", "steady_rate"]
+__all__ = ["Objective", "balance", "first_results", "least_memory", "most_results", "steady_rate"]
 
-Name = Literal["least_cpu", "most_results", "first_results", "steady_rate", "least_memory"]
+Name = Literal["least_cpu", "most_results", "first_results", "steady_rate", "least_memory", "balance"]
 LOCAL_RATE, LOCAL_TIME = "local_rate_maximization", "local_time_minimization"
 _IN_TIME = (str, timedelta, np.timedelta64)
 MOST_RESULTS = 10**18
@@ -38,6 +39,9 @@ class Objective:
     results: int | None = None
     search: str | None = None
     """The heuristic that finds the plan; None: all plans are compared."""
+    rate: float | None = None
+    memory: float | None = None
+    """The weights of the output rate and of memory."""
 
     @property
     def seconds(self) -> float:
@@ -46,8 +50,8 @@ class Objective:
         return length_of(self.by, "us", "by") / 1e6 if isinstance(self.by, _IN_TIME) else float(self.by)
 
     def __repr__(self) -> str:
-        numbers = {"by": self.by, "results": self.results, "search": self.search}
-        return f"{self.name}({', '.join(f'{n}={v!r}' for n, v in numbers.items() if v is not None)})"
+        given = {name: getattr(self, name) for name in ("by", "results", "search", "rate", "memory")}
+        return f"{self.name}({', '.join(f'{n}={v!r}' for n, v in given.items() if v is not None)})"
 
 
 LEAST_CPU = Objective("least_cpu")
@@ -148,6 +152,45 @@ def least_memory() -> Objective:
     return Objective("least_memory")
 
 
+def balance(rate: float, memory: float) -> Objective:
+    """Return the objective to weigh the output rate against memory.
+
+    The output rate of a plan is the one that its workers can sustain: results per second of CPU time. A plan is scored
+    by the weighted mean of by how many times its output rate is lower, and its memory larger, than those of the best
+    plan at each. This is the utility of OM (Kulkarni and Ravishankar), which adds the rate and the memory themselves,
+    without their units.
+
+    Parameters
+    ----------
+    rate
+        The weight of the output rate, 0 or more.
+    memory
+        The weight of memory, 0 or more. Only the ratio of the two weights matters.
+
+    Returns
+    -------
+    Objective
+
+    Raises
+    ------
+    PlanError
+        If a weight is negative or not a number, or if both are 0.
+
+    Examples
+    --------
+    >>> import thalweg as tw
+    >>> tw.objective.balance(rate=0.4, memory=0.6)
+    balance(rate=0.4, memory=0.6)
+    """
+    for name, weight in (("rate", rate), ("memory", memory)):
+        is_number = isinstance(weight, int | float | np.integer | np.floating) and not isinstance(weight, bool)
+        if not is_number or not 0 <= weight < math.inf:
+            raise PlanError(f"balance({name}={weight!r}): a weight must be a number of at least 0, such as 0.5")
+    if not rate and not memory:
+        raise PlanError("balance(rate=0, memory=0): one of the weights must be above 0")
+    return Objective("balance", rate=float(rate), memory=float(memory))
+
+
 def _search(objective: str, given: Any, name: str) -> str | None:
     if given is None or given == name:
         return name if given is not None else None
@@ -164,13 +207,15 @@ def objective_of(given: Any) -> Objective:
         if given in _WITHOUT_NUMBERS:
             return Objective(given)  # type: ignore[arg-type]
         if given in get_args(Name):
-            example = {"most_results": "by='10 seconds'", "first_results": "1000"}.get(given)
+            example = {
+                "most_results": "by='10 seconds'", "first_results": "1000", "balance": "rate=1, memory=1",
+            }.get(given)  # fmt: skip
             if example is not None:
                 raise PlanError(f"objective={given!r}: it needs a number; write tw.objective.{given}({example})")
             return LEAST_CPU
-    names = (*_WITHOUT_NUMBERS, "most_results", "first_results")
+    names = (*_WITHOUT_NUMBERS, "most_results", "first_results", "balance")
     close = nearest(given, names) if isinstance(given, str) else ""
     raise PlanError(
         f"objective={given!r}: must be one of tw.objective.most_results(by=...), .first_results(n), .steady_rate(), "
-        f".least_memory(), or the text 'steady_rate' or 'least_memory'{close}"
+        f".least_memory(), .balance(rate=..., memory=...), or the text 'steady_rate' or 'least_memory'{close}"
     )

@@ -31,7 +31,6 @@ from thalweg.report.plan_tree import TreeItem
 from thalweg.report.run_report import in_runs
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_settings import JoinSettings
-from thalweg.runtime.joins.plan_at_start import can_change, first_shape, in_buckets, with_columns
 from thalweg.runtime.memory_share import memory_of_process, memory_share
 
 NOTHING_RAN = JoinReport(())
@@ -65,7 +64,7 @@ def explain_layout(
     streams = [alias for alias in graph.aliases if alias not in layout.partitioning.broadcast]
     descriptions = {alias: _stream(plan, alias, layout) for alias in streams}
     if estimates is not None:
-        estimates = in_buckets(with_columns(estimates, layout.binding), layout.partitioning, layout.buckets)
+        estimates = estimates.with_columns(layout.binding.widths).in_buckets(layout.partitioning, layout.buckets)
     compared = compared_plans(_title(plan), plan.graph, settings, estimates, memory_share(), report, changes=streaming)
     paragraphs = (
         Paragraph("Where rows go", tuple(_places(layout)), wrapped=True),
@@ -127,7 +126,7 @@ def compared_plans(
 ) -> ComparedPlans:  # fmt: skip
     """Return the comparison of a join's plans; without lines if the user has set the plan. `max_bytes`: the limit of
     one bucket, if the settings do not have one. `changes`: whether plans can change where the join runs."""
-    may_change = changes and can_change(settings, graph)
+    may_change = changes and settings.can_change(graph)
     if settings.plan is not None or estimates is None:
         return ComparedPlans(Paragraph("", ()), settings.shape(graph), may_change=may_change)
     objective, limit = objective_of(settings.objective), settings.max_bytes or max_bytes
@@ -141,7 +140,7 @@ def compared_plans(
     paragraph = plan_paragraph(first, objective, curves, adapts=may_change)
     if first.choice is None:
         return ComparedPlans(paragraph, may_change=may_change)
-    shape = first_shape(settings, graph, first.choice)
+    shape = settings.first_shape(graph, first.choice.chosen.shape)
     return ComparedPlans(paragraph, shape, first.choice.candidates, curves, may_change)
 
 

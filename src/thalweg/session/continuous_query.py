@@ -24,7 +24,6 @@ from thalweg.plan.rows_left_out import failed_columns, late_schema, plan_of_fail
 from thalweg.report import Explanation, JoinReport
 from thalweg.report.join_explain import NOTHING_RAN, ComparedPlans, compared_plans
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN
-from thalweg.runtime.joins.plan_at_start import in_buckets
 from thalweg.runtime.memory_share import memory_of_process, memory_share
 from thalweg.session.adaptive_parts import AdaptiveParts, QueryReport
 from thalweg.session.explanation import explanation
@@ -154,7 +153,7 @@ class ContinuousQuery:
             memory = memory_share()
             spread_by = Partitioning.by(joined.graph, joined.spread_by, joined.tables)
             spread_by = spread_by or Partitioning.of(joined.graph, joined.tables)
-            estimates = in_buckets(estimates, spread_by, settings.buckets or parallelism(self._spark))
+            estimates = estimates.in_buckets(spread_by, settings.buckets or parallelism(self._spark))
         ran = next((part for _, part in report.parts if isinstance(part, JoinReport)), NOTHING_RAN)
         return compared_plans(title, joined.graph, settings, estimates, memory, ran, changes=not is_finished)
 

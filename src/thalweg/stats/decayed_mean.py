@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 
 from thalweg.errors import PlanError
 from thalweg.plan.estimate import Estimate, Origin
@@ -42,46 +43,77 @@ THRESHOLD = 0.2
 
 
 class DecayedMean:
-    """The decayed mean of the last observations of one number, one per round."""
+    """The decayed mean of the last observations of one number, one per round. An observation may itself be the mean of
+    many, such as matches per probe: it is given as a sum and their number, and counts for as much."""
 
-    __slots__ = ("_values", "decay")
+    __slots__ = ("_rounds", "decay")
 
     def __init__(self, rounds: int = ROUNDS, decay: float = DECAY) -> None:
         """Begin without observations. `rounds` is d, at least 1; `decay` is a, at least 0."""
         if rounds < 1 or not 0 <= decay < math.inf:
             raise PlanError(f"rounds={rounds!r} must be at least 1, and decay={decay!r} a number of at least 0")
         self.decay = decay
-        self._values: deque[float] = deque(maxlen=rounds)
+        self._rounds: deque[tuple[float, float]] = deque(maxlen=rounds)
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._rounds)
 
-    def add(self, observed: float) -> None:
-        """Add what was observed in the round that has ended. The oldest observation leaves if there are more than d."""
-        self._values.appendleft(observed)
+    def add(self, total: float, of: float = 1.0) -> None:
+        """Add what was observed in the round that has ended: a sum, and the number of values it is the sum of. The
+        oldest observation leaves if there are more than d."""
+        if of > 0:
+            self._rounds.appendleft((total, of))
 
     def clear(self) -> None:
         """Forget all observations, because they were of another time: the next estimate is made anew."""
-        self._values.clear()
+        self._rounds.clear()
+
+    @property
+    def rounds(self) -> list[list[float]]:
+        """The observations, the newest first, as values for JSON."""
+        return [[total, of] for total, of in self._rounds]
+
+    def restore(self, rounds: Iterable[Sequence[float]]) -> None:
+        """Continue with the observations of another mean."""
+        self._rounds.clear()
+        self._rounds.extend((total, of) for total, of in rounds)
+
+    @property
+    def total(self) -> float:
+        """The sum of all values, with decayed weights."""
+        return sum(weight * total for weight, (total, _) in self._weighted())
+
+    @property
+    def of(self) -> float:
+        """The number of values, with decayed weights."""
+        return sum(weight * of for weight, (_, of) in self._weighted())
+
+    @property
+    def mean(self) -> float:
+        """The mean; 0 if nothing was observed."""
+        return self.total / self.of if self._rounds else 0.0
 
     def estimate(
         self, origin: Origin, low: float = -math.inf, high: float = math.inf, as_of: float | None = None
     ) -> Estimate | None:
         """Return the estimate for the next round; None before the first observation. After one observation, its
         variance is unknown."""
-        if not self._values:
+        if not self._rounds:
             return None
-        decays = [math.exp(-self.decay * r) for r in range(len(self._values))]
-        total = sum(decays)
-        weights = [each / total for each in decays]
-        mean = sum(weight * value for weight, value in zip(weights, self._values, strict=True))
-        mean = min(max(mean, min(self._values)), max(self._values))  # rounding may move it past equal values
+        values = [total / of for total, of in self._rounds]
+        parts = [weight * of for weight, (_, of) in self._weighted()]
+        weights = [part / sum(parts) for part in parts]
+        mean = sum(weight * value for weight, value in zip(weights, values, strict=True))
+        mean = min(max(mean, min(values)), max(values))  # rounding may move it past equal values
         squares = sum(weight * weight for weight in weights)
         variance = None
         if squares < 1:
-            around = sum(w * (value - mean) ** 2 for w, value in zip(weights, self._values, strict=True))
+            around = sum(w * (value - mean) ** 2 for w, value in zip(weights, values, strict=True))
             variance = around / (1 - squares) * squares
         return Estimate(mean, origin, variance, low, high, as_of)
+
+    def _weighted(self) -> Iterator[tuple[float, tuple[float, float]]]:
+        return ((math.exp(-self.decay * r), each) for r, each in enumerate(self._rounds))
 
 
 def differs(estimated: float, observed: float, threshold: float = THRESHOLD) -> bool:

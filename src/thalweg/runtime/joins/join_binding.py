@@ -30,6 +30,8 @@ from thalweg.runtime.watermark import BEGINNING, END
 Words = NDArray[np.int64]
 Bits = NDArray[np.bool_]
 _UNITS = ("s", "ms", "us", "ns")
+TEXT_BYTES = 24.0
+"""The assumed size of a text or a list."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +217,11 @@ class JoinBinding:
         return tuple(c for c, kind in enumerate(self.kinds) if not kind.exact or c in parts)
 
     @cached_property
+    def widths(self) -> Mapping[str, Mapping[str, float]]:
+        """The bytes per row of the columns of each window. Texts and lists are assumed to have `TEXT_BYTES`."""
+        return {alias: {field.name: _width(field.type) for field in schema} for alias, schema in self.stored.items()}
+
+    @cached_property
     def stored(self) -> Mapping[str, pa.Schema]:
         """The columns that windows hold, by stream and table: columns of the result, and columns that are compared by
         value after rows have been put together. Times and other keys are in the indexes."""
@@ -326,3 +333,10 @@ def shown(value: pa.Scalar) -> str:
         return f"{value.as_py()!r:.80}"
     except UnicodeDecodeError:
         return f"{value.as_buffer().to_pybytes()!r:.80}"
+
+
+def _width(type_: pa.DataType) -> float:
+    try:
+        return float(type_.bit_width) / 8
+    except ValueError:  # not of fixed width
+        return TEXT_BYTES

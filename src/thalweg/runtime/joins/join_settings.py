@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from thalweg.errors import PlanError
+from thalweg.optimizer.search_plans import MOST_STREAMS
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_shape import Shape, check_shape, of_text
 from thalweg.plan.objective import Objective, objective_of
@@ -69,6 +70,20 @@ class JoinSettings(AdaptSettings):
         except PlanError as error:
             raise PlanError(f"plan={self.plan!r}: {error}") from None
         return None if all(isinstance(part, str) for part in shape) else shape
+
+    def can_change(self, graph: JoinGraph) -> bool:
+        """Whether the plan of a join can change while it runs. The one with the least memory does not depend on the
+        data enough to pay for a change."""
+        is_free = self.plan is None and self.policy_name != "static"
+        is_free = is_free and objective_of(self.objective).name != "least_memory"
+        return is_free and 3 <= len(graph.aliases) <= MOST_STREAMS
+
+    def first_shape(self, graph: JoinGraph, chosen: Shape | None) -> Shape | None:
+        """Return the plan that a join begins with: the user's, or else the one that was chosen. None: nothing is
+        kept."""
+        if self.plan is not None or chosen is None:
+            return self.shape(graph)
+        return None if all(isinstance(part, str) for part in chosen) else chosen
 
     def options(
         self, max_bytes: int, *, in_buckets: bool = False, snapshots: bool = False, chosen: bool = False

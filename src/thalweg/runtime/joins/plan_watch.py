@@ -2,7 +2,7 @@
 
 Answers: after each report of a join, whether it should keep other sub-joins from now on, and why.
 How: rates, window sizes and times of work are counted, the shares of pairs that join are sampled (`edge_sample`). Means
-are over past reports, each weighted e^(-a r) if it is r reports old. The plan with the least CPU time is searched
+are over the last reports (`DecayedMean`). The plan with the least CPU time is searched
 (`search_plans`); the times of plans that have run are corrected by what they took.
 A plan is changed if that saves at least `GAIN` of the time, and if what it saves in as much time as the streams have
 run so far, divided by one plus the number of changes so far, is more than what building its sub-joins costs.
@@ -24,24 +24,23 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.cost.join_bytes import limited_bytes, plan_bytes
-from thalweg.cost.join_numbers import JoinNumbers
+from thalweg.cost.join_bytes import limited_bytes, part_bytes, plan_bytes
+from thalweg.cost.join_numbers import JoinNumbers, Part
 from thalweg.cost.join_work import COSTS, NodeTimes, columns_of, stored_rows, work_ns
 from thalweg.errors import JoinLimitError
 from thalweg.formatting import few_digits, percent
 from thalweg.optimizer.choose_plan import PlanChoice
 from thalweg.optimizer.join_estimates import needed_pairs, neighbors
 from thalweg.optimizer.plan_scores import plan_text
-from thalweg.optimizer.search_plans import cheapest_plan
+from thalweg.optimizer.search_plans import NodeCost, cheapest_plan
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_shape import Shape, nodes_of, streams_of, to_text
 from thalweg.runtime.joins.edge_sample import PairCount, sample_pair
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.joins.join_settings import JoinSettings
-from thalweg.runtime.joins.plan_at_start import can_change, first_shape, row_bytes
 from thalweg.runtime.joins.rebuilt_join import rebuilt
-from thalweg.stats.decayed_mean import differs
+from thalweg.stats.decayed_mean import DecayedMean, differs
 
 BUDGET = 0.01
 """The share of a join's time that sampling and searching may take."""
@@ -51,8 +50,6 @@ SEARCH_NS = 150_000
 """The expected time of a search for the cheapest plan, divided by the number of sets of streams: that of a star."""
 GAIN = 0.15
 """The share of the time that another plan must save."""
-DECAY = 0.1
-"""The weight of a report that is r reports old is e^(-DECAY r)."""
 LEAST_ROWS = 5_000
 """Rows that must have been joined before a plan is changed."""
 LEAST_JOINED = 5
@@ -69,24 +66,6 @@ SPARE = 0.8
 """The share of the memory limit that a plan may be expected to need."""
 
 Pair = tuple[str, str]
-
-
-@dataclass(slots=True)
-class _Mean:
-    """A sum over reports with decaying weights, for a ratio of two counts."""
-
-    count: float = 0.0
-    of: float = 0.0
-
-    def add(self, count: float, of: float, decay: float) -> None:
-        """Add the counts of one report."""
-        self.count = self.count * decay + count
-        self.of = self.of * decay + of
-
-    @property
-    def ratio(self) -> float:
-        """The mean; 0 if nothing was counted."""
-        return self.count / self.of if self.of else 0.0
 
 
 @dataclass(slots=True)
@@ -115,12 +94,12 @@ def plan_watch(
     is only one plan. `choice`: the plan that was chosen before the start. `max_bytes`: the limit if the settings do not
     have one."""
     graph = binding.plan.graph
-    if not can_change(settings, graph):
+    if not settings.can_change(graph):
         return None
     late = max(binding.lateness.values())  # the watermark follows the stream that is latest
     stay = {a: binding.windows[a] + late if a in binding.windows else None for a in binding.plan.streams}
     limit = settings.max_bytes or max_bytes
-    shape = first_shape(settings, graph, choice)
+    shape = settings.first_shape(graph, None if choice is None else choice.chosen.shape)
     declared = None if choice is None else choice.shares
     return PlanWatch(graph, stay, limit, shape=shape, declared=declared, seed=settings.seed)
 
@@ -141,15 +120,15 @@ class PlanWatch:
         self.max_bytes = max_bytes
         self._declared = dict(declared or {})
         self._rng = np.random.default_rng(seed)
-        self._rows = {alias: _Mean() for alias in stay}
-        self._batches = _Mean()
-        self._pairs = {pair: _Mean() for pair in neighbors(graph)}
-        self._factors: dict[str, _Mean] = {}
+        self._rows = {alias: DecayedMean() for alias in stay}
+        self._batches = DecayedMean()
+        self._pairs = {pair: DecayedMean() for pair in neighbors(graph)}
+        self._factors: dict[str, DecayedMean] = {}
         """By plan, the time that it took over the time that was computed."""
-        self._made: dict[frozenset[str], _Mean] = {}
+        self._made: dict[frozenset[str], DecayedMean] = {}
         """By kept sub-join, its rows over all combinations of rows of its windows."""
-        self._refused: set[str] = set()
-        """Plans that needed too much memory."""
+        self._refused: dict[str, tuple[Part, ...]] = {}
+        """Plans that needed too much memory, with the sub-joins that they kept."""
         self._begun: int | None = None
         self._latest: int | None = None
         self._elapsed = 0
@@ -161,8 +140,8 @@ class PlanWatch:
         """The report at which each pair was last sampled."""
         self._held: dict[str, int] = {}
         """The rows of each window at the last report."""
-        self._per_report = {alias: _Mean() for alias in stay}
-        self._batches_per_report = _Mean()
+        self._per_report = {alias: DecayedMean() for alias in stay}
+        self._batches_per_report = DecayedMean()
         self._forecast: dict[str, float] = {}
         self.change: PlanChange | None = None
         """The change that the next report will contain; None if there was none."""
@@ -212,10 +191,10 @@ class PlanWatch:
     def _expected(self, numbers: JoinNumbers) -> dict[str, float]:
         """Return what is expected in the next report, if it is as long as those before."""
         rates: dict[str, Any] = dict.fromkeys(self.graph.aliases, 0.0)
-        rates |= {alias: mean.ratio for alias, mean in self._per_report.items()}
+        rates |= {alias: mean.mean for alias, mean in self._per_report.items()}
         coming = JoinNumbers(
             self.graph, rates, numbers.held, numbers.shares, numbers.columns, numbers.widths,
-            self._batches_per_report.ratio, numbers.counted,
+            self._batches_per_report.mean, numbers.counted,
         )  # fmt: skip
         kept = [frozenset(streams_of(node)) for node in nodes_of(self.shape)]
         parts = {frozenset([alias]) for alias in self.graph.aliases} | set(kept[:-1])
@@ -250,23 +229,22 @@ class PlanWatch:
 
     def _refuse(self, instead: Shape) -> None:
         before, self.shape = self.shape, instead
-        self._refused.add(plan_text(before))
+        self._refused[plan_text(before)] = tuple(frozenset(streams_of(node)) for node in nodes_of(before))[:-1]
         reason = f"{plan_text(before)} needs more memory than max_bytes allows"
         self.change = PlanChange(plan_text(before), plan_text(instead), reason)
 
     def _count(self, loop: WindowedJoin, taken: Sequence[Mapping[str, Any]]) -> _Done:
         """Add the counters of a report to the means."""
-        decay = math.exp(-DECAY)
         streams = [one for one in taken if one["stream"] in self._stay]
         done = _Done({one["stream"]: _came(one) for one in streams})
         passed = self._advance(streams)
         for one in streams:
-            self._rows[one["stream"]].add(done.rows[one["stream"]], passed, decay)
-            self._per_report[one["stream"]].add(done.rows[one["stream"]], 1, decay)
+            self._rows[one["stream"]].add(done.rows[one["stream"]], passed)
+            self._per_report[one["stream"]].add(done.rows[one["stream"]])
             done.batches += one.get("batches", 0)
             done.work_ns += one.get("total_ns", 0)
-        self._batches.add(done.batches, passed, decay)
-        self._batches_per_report.add(done.batches, 1, decay)
+        self._batches.add(done.batches, passed)
+        self._batches_per_report.add(done.batches)
         if all(isinstance(part, str) for part in loop.shape):
             self._count_probes(loop, streams)
         kept = {to_text(node): frozenset(streams_of(node)) for node in nodes_of(loop.shape)}
@@ -275,7 +253,7 @@ class PlanWatch:
             made[frozenset(self.graph.aliases)] = sum(one.get("results", 0) for one in streams)
         for part, rows in made.items():
             tried = _combinations(part, done.rows, loop)
-            self._made.setdefault(part, _Mean()).add(rows, tried, decay)
+            self._made.setdefault(part, DecayedMean()).add(rows, tried)
         return done
 
     def _count_probes(self, loop: WindowedJoin, streams: Sequence[Mapping[str, Any]]) -> None:
@@ -288,7 +266,7 @@ class PlanWatch:
                 held = len(loop.windows[other])  # 0 if all rows that were probed have expired: nothing is known then
                 if held and pair in self._pairs and LEAST_JOINED <= passed <= FEW * evaluated:
                     partners = -evaluated * math.log1p(-passed / evaluated)
-                    self._pairs[pair].add(partners, evaluated * held, math.exp(-DECAY))
+                    self._pairs[pair].add(partners, evaluated * held)
 
     def _advance(self, streams: Sequence[Mapping[str, Any]]) -> int:
         """Return by how much the latest time has advanced, in ticks."""
@@ -305,12 +283,11 @@ class PlanWatch:
     def _sample(self, loop: WindowedJoin) -> dict[Pair, PairCount]:
         """Sample pairs of rows, those first of which least is known. Return the counts by the window whose rows looked
         for partners, and the window in which they looked."""
-        decay = math.exp(-DECAY)
         counts: dict[Pair, PairCount] = {}
         begun = thread_time_ns()
         room = LOAN_NS + BUDGET * self._work_ns - self._spent_ns
-        for pair in sorted(self._pairs, key=lambda pair: self._pairs[pair].count):
-            known = self._pairs[pair].count >= WELL_KNOWN and self._reports - self._sampled.get(pair, 0) < SELDOM
+        for pair in sorted(self._pairs, key=lambda pair: self._pairs[pair].total):
+            known = self._pairs[pair].total >= WELL_KNOWN and self._reports - self._sampled.get(pair, 0) < SELDOM
             if known or not all(len(loop.windows[alias]) for alias in pair):
                 continue
             self._sampled[pair] = self._reports
@@ -318,9 +295,9 @@ class PlanWatch:
             found = sample_pair(loop, one, other, self._rng)
             counts[one, other] = found
             mean = self._pairs[pair]
-            if found.joined >= WELL_KNOWN and differs(mean.ratio, found.joined / found.pairs):
-                mean.count = mean.of = 0.0  # it has changed, so what was counted before says nothing about it
-            mean.add(found.joined, found.pairs, decay)
+            if found.joined >= WELL_KNOWN and differs(mean.mean, found.joined / found.pairs):
+                mean.clear()  # it has changed, so what was counted before says nothing about it
+            mean.add(found.joined, found.pairs)
             if thread_time_ns() - begun > max(room, 0):
                 break
         return counts
@@ -328,13 +305,13 @@ class PlanWatch:
     def _rows_when_full(self, loop: WindowedJoin, alias: str) -> float:
         """Return how many rows a window holds now, or will hold when the streams have run as long as a row stays."""
         stay = self._stay.get(alias)
-        return max(len(loop.windows[alias]), 0.0 if stay is None else self._rows[alias].ratio * stay)
+        return max(len(loop.windows[alias]), 0.0 if stay is None else self._rows[alias].mean * stay)
 
     def share(self, pair: Pair) -> float | None:
         """Return the share of pairs of rows that join; None if too little is known."""
         mean = self._pairs[pair]
-        if mean.count >= LEAST_JOINED or mean.of >= ENOUGH_PAIRS:
-            return max(mean.count, 0.5) / mean.of
+        if mean.total >= LEAST_JOINED or mean.of >= ENOUGH_PAIRS:
+            return max(mean.total, 0.5) / mean.of
         return self._declared.get(pair)
 
     def _numbers(self, loop: WindowedJoin) -> JoinNumbers | None:
@@ -352,14 +329,14 @@ class PlanWatch:
             now = float(max(len(window), 1))
             rates[alias], held[alias] = 0.0, now
             if alias in self._stay:
-                rates[alias] = self._rows[alias].ratio
+                rates[alias] = self._rows[alias].mean
                 stay = self._stay[alias]
                 if stay is not None:  # windows that are filling will hold more
                     most = math.inf if self._declared else now * 1.5  # if the streams go on as long again
                     held[alias] = max(now, min(rates[alias] * stay, most))
-            widths[alias] = row_bytes(loop.binding, alias)
-        counted = {part: mean.ratio for part, mean in self._made.items() if mean.count >= 100}
-        return JoinNumbers(self.graph, rates, held, shares, columns, widths, self._batches.ratio, counted)
+            widths[alias] = sum(loop.binding.widths[alias].values())
+        counted = {part: mean.mean for part, mean in self._made.items() if mean.total >= 100}
+        return JoinNumbers(self.graph, rates, held, shares, columns, widths, self._batches.mean, counted)
 
     def _correct(self, loop: WindowedJoin, numbers: JoinNumbers, done: _Done) -> None:
         """Compare the time that the plan in force took with what is computed for the rows that came."""
@@ -373,20 +350,20 @@ class PlanWatch:
         )  # fmt: skip
         computed = float(work_ns(loop.shape, came))
         if computed > 0 and done.work_ns > 0:
-            mean = self._factors.setdefault(plan_text(loop.shape), _Mean())
-            mean.add(done.work_ns, computed, math.exp(-DECAY))
+            mean = self._factors.setdefault(plan_text(loop.shape), DecayedMean())
+            mean.add(done.work_ns, computed)
 
     def _factor(self, plan: str) -> float:
         own = self._factors.get(plan)
         if own is not None and own.of:
-            return own.ratio
+            return own.mean
         now = self._factors.get(plan_text(self.shape))
-        return now.ratio if now is not None and now.of else 1.0
+        return now.mean if now is not None and now.of else 1.0
 
     def _choose(self, loop: WindowedJoin, numbers: JoinNumbers) -> None:
         current = plan_text(loop.shape)
         now = float(work_ns(loop.shape, numbers)) * self._factor(current)
-        best, _ = cheapest_plan(self.graph, NodeTimes(numbers))
+        best, _ = cheapest_plan(self.graph, self.costs(numbers))
         plan = plan_text(best)
         if plan == current or plan in self._refused or best == loop.shape:
             return
@@ -400,12 +377,24 @@ class PlanWatch:
             return
         self.shape = best
         self._changes += 1
-        rows = sum(mean.ratio for mean in self._rows.values())
+        rows = sum(mean.mean for mean in self._rows.values())
         reason = (
             f"{plan} is expected to take {few_digits(then / rows)} ns per row instead of {few_digits(now / rows)}, "
             f"{percent(1.0 - then / now)} less; building it pays after {few_digits(build / (now - then) * rows)} rows"
         )
         self.change = PlanChange(current, plan, reason)
+
+    def costs(self, numbers: JoinNumbers) -> NodeCost:
+        """Return the costs of joins, of which those that need too much memory are infinite."""
+        times, too_large = NodeTimes(numbers), {part: True for plan in self._refused.values() for part in plan}
+
+        def cost(parts: Sequence[Part]) -> float:
+            for part in parts:
+                if len(part) > 1 and part not in too_large:
+                    too_large[part] = float(part_bytes(part, numbers)) > SPARE * self.max_bytes
+            return math.inf if any(too_large.get(part, False) for part in parts) else times(parts)
+
+        return cost
 
     def snapshot(self) -> dict[str, Any]:
         """Return what was counted, as values for JSON."""
@@ -413,12 +402,12 @@ class PlanWatch:
             "plan": plan_text(self.shape), "shape": self.shape, "elapsed": self._elapsed, "rows": self._all_rows,
             "changes": self._changes,
             "begun": self._begun, "latest": self._latest, "spent_ns": self._spent_ns, "work_ns": self._work_ns,
-            "refused": sorted(self._refused), "max_bytes": self.max_bytes,
-            "rates": {alias: [mean.count, mean.of] for alias, mean in self._rows.items()},
-            "batches": [self._batches.count, self._batches.of],
-            "pairs": [[*pair, mean.count, mean.of] for pair, mean in self._pairs.items()],
-            "factors": {plan: [mean.count, mean.of] for plan, mean in self._factors.items()},
-            "made": [[sorted(part), mean.count, mean.of] for part, mean in self._made.items()],
+            "refused": {plan: [sorted(part) for part in parts] for plan, parts in self._refused.items()},
+            "max_bytes": self.max_bytes,
+            "rates": {alias: mean.rounds for alias, mean in self._rows.items()}, "batches": self._batches.rounds,
+            "pairs": [[*pair, mean.rounds] for pair, mean in self._pairs.items()],
+            "factors": {plan: mean.rounds for plan, mean in self._factors.items()},
+            "made": [[sorted(part), mean.rounds] for part, mean in self._made.items()],
         }  # fmt: skip
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
@@ -431,12 +420,17 @@ class PlanWatch:
         self._changes = snapshot["changes"]
         self._spent_ns, self._work_ns = snapshot["spent_ns"], snapshot["work_ns"]
         if self.max_bytes <= snapshot["max_bytes"]:  # with more memory, plans that needed too much may fit
-            self._refused = set(snapshot["refused"])
-        self._rows |= {alias: _Mean(*mean) for alias, mean in snapshot["rates"].items() if alias in self._rows}
-        self._batches = _Mean(*snapshot["batches"])
-        self._pairs |= {(one, other): _Mean(count, of) for one, other, count, of in snapshot["pairs"]}
-        self._factors = {name: _Mean(*mean) for name, mean in snapshot["factors"].items()}
-        self._made = {frozenset(part): _Mean(count, of) for part, count, of in snapshot["made"]}
+            self._refused = {p: tuple(map(frozenset, parts)) for p, parts in snapshot["refused"].items()}
+        for alias, rounds in snapshot["rates"].items():
+            if alias in self._rows:
+                self._rows[alias].restore(rounds)
+        self._batches.restore(snapshot["batches"])
+        for one, other, rounds in snapshot["pairs"]:
+            self._pairs[one, other].restore(rounds)
+        for plan, rounds in snapshot["factors"].items():
+            self._factors.setdefault(plan, DecayedMean()).restore(rounds)
+        for part, rounds in snapshot["made"]:
+            self._made.setdefault(frozenset(part), DecayedMean()).restore(rounds)
 
 
 def rebuild_ns(shape: Shape, numbers: JoinNumbers) -> float:

@@ -21,8 +21,10 @@ from thalweg.events import Record
 from thalweg.formatting import plural, time_span
 from thalweg.kernels.compiling import announced
 from thalweg.kernels.salt import NO_SALT, Salt
+from thalweg.optimizer.first_plan import chosen_before_start
 from thalweg.optimizer.join_estimates import JoinEstimates
 from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.objective import objective_of
 from thalweg.runtime.filters.work_record import RecordOrigin
 from thalweg.runtime.joins.join_binding import JoinBinding, warn_of_tables_with_times
 from thalweg.runtime.joins.join_loop import make_join_loop
@@ -30,7 +32,6 @@ from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.joins.join_record import records_of, take_counters
 from thalweg.runtime.joins.join_settings import JoinSettings
-from thalweg.runtime.joins.plan_at_start import can_change, chosen_before_start, first_shape, with_columns
 from thalweg.runtime.joins.plan_watch import plan_watch
 from thalweg.runtime.local.operator import AfterMark, Operator, empty_batch
 from thalweg.runtime.local.rounds import Rounds, in_rounds
@@ -170,10 +171,10 @@ def _joined(
             break
     if len(schemas) < len(sources):
         return  # a stream without a batch has no columns and no rows to join
-    estimates = join_pass.estimates
-    if estimates is not None:
-        estimates = with_columns(estimates, JoinBinding.of(plan, schemas, NO_SALT))
-    choice = chosen_before_start(settings, estimates, memory)
+    choice = None
+    if join_pass.estimates is not None and settings.plan is None:
+        estimates = join_pass.estimates.with_columns(JoinBinding.of(plan, schemas, NO_SALT).widths)
+        choice = chosen_before_start(estimates, objective_of(settings.objective), memory)
 
     def made(schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> WindowedJoin:
         binding = JoinBinding.of(plan, schemas, Salt.of_seed(settings.seed))
@@ -183,8 +184,8 @@ def _joined(
         tables = {a: _held(join_pass, a, waiting.pop(a, None), sources.pop(a), schemas[a]) for a in plan.tables}
         with announced():
             return make_join_loop(
-                binding, settings.options(memory, chosen=can_change(settings, plan.graph)), rng=rng, tables=tables,
-                shape=first_shape(settings, plan.graph, choice),
+                binding, settings.options(memory, chosen=settings.can_change(plan.graph)), rng=rng, tables=tables,
+                shape=settings.first_shape(plan.graph, None if choice is None else choice.chosen.shape),
             )  # fmt: skip
 
     operator = Joining(made, join_pass.wanted, marked=rounds is not None)

@@ -24,10 +24,12 @@ from thalweg.events import Record
 from thalweg.formatting import byte_size, plural
 from thalweg.kernels.compiling import announce, is_compiled
 from thalweg.kernels.salt import Salt
+from thalweg.optimizer.first_plan import chosen_before_start
 from thalweg.optimizer.join_estimates import JoinEstimates
 from thalweg.optimizer.spread_rows import IN_WINDOWS, rows_held
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_select import EVENT_TIME
+from thalweg.plan.objective import objective_of
 from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.window import length_of
 from thalweg.runtime.joins.join_binding import JoinBinding, warn_of_tables_with_times
@@ -35,7 +37,6 @@ from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_packing import DAY_US, NOW, Packing
 from thalweg.runtime.joins.join_record import decode
 from thalweg.runtime.joins.join_settings import JoinSettings
-from thalweg.runtime.joins.plan_at_start import chosen_before_start, in_buckets, with_columns
 from thalweg.runtime.memory_share import memory_share
 from thalweg.runtime.redaction import redacted
 from thalweg.runtime.spark.joins.arrow_schema import arrow_schema, refuse_uncarried
@@ -137,9 +138,10 @@ def attach(
     )
     identity = uuid.uuid4().hex
     most = settings.max_bytes or memory_share()
-    if estimates is not None:
-        estimates = in_buckets(with_columns(estimates, binding), layout.partitioning, len(layout.buckets))
-    choice = chosen_before_start(settings, estimates, most)
+    choice = None
+    if estimates is not None and settings.plan is None:
+        estimates = estimates.with_columns(binding.widths).in_buckets(layout.partitioning, len(layout.buckets))
+        choice = chosen_before_start(estimates, objective_of(settings.objective), most)
     if choice is not None:  # workers do not need the plans that were not chosen
         choice = replace(choice, candidates=choice.candidates[:1])
     task = JoinTask(

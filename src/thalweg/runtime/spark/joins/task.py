@@ -21,7 +21,6 @@ from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.joins.join_record import Taken, counted_elsewhere, encode, take_counters
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.joins.join_state import KeptJoin
-from thalweg.runtime.joins.plan_at_start import can_change, first_shape
 from thalweg.runtime.joins.plan_watch import PlanWatch, plan_watch
 from thalweg.runtime.memory_share import memory_share
 
@@ -81,9 +80,10 @@ class JoinTask:
     def loop(self, *, snapshots: bool) -> WindowedJoin:
         """Return a new join loop."""
         settings = self.settings
-        shape = first_shape(settings, self.binding.plan.graph, self.choice)
+        graph, choice = self.binding.plan.graph, self.choice
+        shape = settings.first_shape(graph, None if choice is None else choice.chosen.shape)
         held = _TABLES.get(self.identity) if shape is None else None  # stores are those of a multiway join
-        chosen = can_change(settings, self.binding.plan.graph)
+        chosen = settings.can_change(graph)
         loop = make_join_loop(
             self.binding, settings.options(memory_share(), in_buckets=True, snapshots=snapshots, chosen=chosen),
             rng=np.random.default_rng(settings.seed), shape=shape,

@@ -1,0 +1,252 @@
+"""Charts of plans: at which arrival rates which plan of a join is the best. They are made before a join runs.
+
+Answers: `at(rates)`, the plan for the present rates, the region they are in, and whether they are outside the chart.
+How: each stream is a dimension, the range of its rate is cut into k equal parts, and the plan of a region is the one
+that is the best at its centroid (OM, algorithm 1). Everything else has its expected value. A point outside has the plan
+of the nearest region.
+Guarantee: the plan of a region is the one that `best_plan` finds at its centroid. Within a region another plan may be
+better.
+Cost: a look-up is a division per stream and one read. A chart of up to `EAGER_CELLS` regions is made at once; the
+regions of a larger one when they are first asked for.
+Differs from the paper: a chart has the plans that are the best in some region, not all candidates.
+
+>>> chart = PlanChart((Dimension("a", 0, 100, 2), Dimension("b", 0, 10, 2)), lambda rates: ("a", "b", "c"))
+>>> chart.at({"a": 60.0, "b": 1.0}).region, chart.centroid((1, 0))
+((1, 0), {'a': 75.0, 'b': 2.5})
+
+Reference: Kulkarni, Ravishankar: OM: A Tunable Framework for Optimizing Continuous Queries over Data Streams, section
+4.4.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thalweg.cost.join_bytes import limited_bytes, plan_bytes
+from thalweg.cost.join_numbers import JoinNumbers, Part
+from thalweg.cost.join_work import NodeTimes
+from thalweg.errors import PlanError, nearest
+from thalweg.formatting import listed
+from thalweg.optimizer.choose_plan import ALL_PLANS, choose_plan
+from thalweg.optimizer.join_estimates import JoinEstimates, log_deviation
+from thalweg.optimizer.plan_scores import caution
+from thalweg.optimizer.search_plans import all_plans
+from thalweg.plan.estimate import Estimate
+from thalweg.plan.join_shape import Shape, nodes_of, streams_of
+from thalweg.plan.objective import LEAST_CPU, Objective
+
+EAGER_CELLS = 1_000
+"""A chart of more regions is made region by region, when they are first asked for."""
+PARTS = 10
+"""The number of parts of each dimension, the paper's default."""
+MOST_PARTS = 1_000
+LEAST_FACTOR = 2.0
+"""A range that is not declared reaches from the expected rate divided by at least this to its multiple."""
+DEVIATIONS = 1.6449
+"""Between so many standard deviations below and above the mean, a normal quantity is with a probability of 90 %."""
+UNKNOWN = np.iinfo(np.uint16).max
+"""The mark of a region whose plan is not known yet."""
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """The range of the rate of one stream, cut into equal parts."""
+
+    stream: str
+    low: float
+    high: float
+    parts: int
+
+    def part(self, value: float) -> int:
+        """Return the part that contains a value; for a value outside, the first or the last one."""
+        return min(max(int((value - self.low) / (self.high - self.low) * self.parts), 0), self.parts - 1)
+
+    def covers(self, value: float) -> bool:
+        """Whether a value is in the range."""
+        return self.low <= value <= self.high
+
+    def centroid(self, part: int) -> float:
+        """Return the middle of a part."""
+        return self.low + (part + 0.5) * (self.high - self.low) / self.parts
+
+
+class Place(NamedTuple):
+    """Where a point is in a chart."""
+
+    region: tuple[int, ...]
+    plan: Shape
+    is_outside: bool
+
+
+class PlanChart:
+    """The plans of all regions."""
+
+    def __init__(
+        self, dimensions: tuple[Dimension, ...], choose: Callable[[Mapping[str, float]], Shape],
+        objective: Objective = LEAST_CPU,
+    ) -> None:  # fmt: skip
+        """`choose`: returns the best plan for rates by stream."""
+        self.dimensions = dimensions
+        self.objective = objective
+        self._choose = choose
+        self.plans: list[Shape] = []
+        """The plans of the regions that are known, in the order in which they were found."""
+        self._cells = np.full(tuple(dimension.parts for dimension in dimensions), UNKNOWN, np.uint16)
+
+    @property
+    def size(self) -> int:
+        """The number of regions."""
+        return self._cells.size
+
+    def at(self, rates: Mapping[str, float]) -> Place:
+        """Return the plan for rates by stream."""
+        region = tuple(dimension.part(rates[dimension.stream]) for dimension in self.dimensions)
+        outside = not all(dimension.covers(rates[dimension.stream]) for dimension in self.dimensions)
+        return Place(region, self.plan(region), outside)
+
+    def plan(self, region: tuple[int, ...]) -> Shape:
+        """Return the plan of a region."""
+        found = int(self._cells[region])
+        if found == UNKNOWN:
+            plan = self._choose(self.centroid(region))
+            if plan not in self.plans:
+                self.plans.append(plan)
+            found = self._cells[region] = self.plans.index(plan)
+        return self.plans[found]
+
+    def choose(self, rates: Mapping[str, float]) -> Shape:
+        """Return the plan that is the best at these rates, whatever the chart has for their region."""
+        return self._choose(rates)
+
+    def centroid(self, region: Sequence[int]) -> dict[str, float]:
+        """Return the rates in the middle of a region."""
+        return {each.stream: each.centroid(part) for each, part in zip(self.dimensions, region, strict=True)}
+
+    def complete(self) -> PlanChart:
+        """Find the plans of all regions, and return the chart itself."""
+        for region in product(*(range(dimension.parts) for dimension in self.dimensions)):
+            self.plan(region)
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the chart as values for JSON. Regions that are not known yet stay unknown."""
+        cells = base64.b85encode(zlib.compress(self._cells.tobytes(), 9)).decode()
+        return {
+            "dimensions": [[each.stream, each.low, each.high, each.parts] for each in self.dimensions],
+            "plans": self.plans, "cells": cells,
+        }  # fmt: skip
+
+    def restore(self, stored: Mapping[str, Any]) -> None:
+        """Take the plans of regions from what `to_dict` returned. Raises PlanError if it is another chart."""
+        dimensions = tuple(Dimension(stream, *numbers) for stream, *numbers in stored["dimensions"])
+        if dimensions != self.dimensions:
+            raise PlanError("the stored chart is of another query, or of other ranges; make a new one with chart()")
+        cells = np.frombuffer(zlib.decompress(base64.b85decode(stored["cells"])), np.uint16)
+        self.plans = [_as_tuples(plan) for plan in stored["plans"]]
+        self._cells = cells.reshape(self._cells.shape).copy()
+
+
+def make_chart(
+    estimates: JoinEstimates, objective: Objective = LEAST_CPU, k: int = PARTS, *,
+    ranges: Mapping[str, Any] | None = None, max_bytes: float = math.inf,
+) -> PlanChart:  # fmt: skip
+    """Return the chart of a join. `ranges`: the least and the largest rate by stream; otherwise what is declared.
+    `max_bytes`: the limit of one bucket. All quantities must be known."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 2 <= k <= MOST_PARTS:
+        raise PlanError(f"chart(k={k!r}): the number of parts must be a whole number from 2 to {MOST_PARTS}")
+    if estimates.unknown:
+        raise PlanError(f"a chart needs the numbers that are unknown: {listed(estimates.unknown)}; declare them with "
+                        "statistics=, or use tw.statistics_from of an earlier run")  # fmt: skip
+    given = dict(ranges or {})
+    for stream in given:
+        if stream not in estimates.streams:
+            close = nearest(stream, estimates.streams) if isinstance(stream, str) else ""
+            raise PlanError(f"chart(ranges=): {stream!r} is not a stream of this join{close}; it has "
+                            f"{listed(estimates.streams)}")  # fmt: skip
+    dimensions = tuple(
+        Dimension(alias, *_range(alias, given.get(alias), estimates.quantities["rate", alias]), int(k))
+        for alias in estimates.streams
+    )
+    chart = PlanChart(dimensions, lambda rates: best_plan(estimates, rates, objective, max_bytes), objective)
+    return chart.complete() if chart.size <= EAGER_CELLS else chart
+
+
+def best_plan(
+    estimates: JoinEstimates, rates: Mapping[str, float], objective: Objective = LEAST_CPU, max_bytes: float = math.inf
+) -> Shape:
+    """Return the best plan at these rates, if everything else has its expected value."""
+    if len(estimates.graph.aliases) > ALL_PLANS or objective.name in ("most_results", "first_results"):
+        exact = {name: Estimate(each.value, each.origin, 0.0) for name, each in estimates.quantities.items()}
+        exact |= {("rate", alias): Estimate(rate, "assumed", 0.0) for alias, rate in rates.items()}
+        return choose_plan(replace(estimates, quantities=exact), objective, max_bytes=max_bytes).chosen.shape
+    values = estimates.expected()
+    values |= {("rate", alias): max(rate, 1e-12) for alias, rate in rates.items()}
+    return cheapest(list(all_plans(estimates.graph)), estimates.numbers(values), objective, max_bytes,
+                    estimates.streams)  # fmt: skip
+
+
+def cheapest(
+    shapes: Sequence[Shape], numbers: JoinNumbers, objective: Objective, max_bytes: float, streams: Sequence[str]
+) -> Shape:
+    """Return the best of some plans for plain numbers, for an objective that does not depend on time."""
+    times = NodeTimes(numbers)
+    memo: dict[frozenset[Part], float] = {}
+
+    def load(shape: Shape) -> float:
+        total = 0.0
+        for node in () if isinstance(shape, str) else nodes_of(shape):
+            parts = [frozenset(streams_of(part)) for part in node]
+            key = frozenset(parts)
+            if key not in memo:
+                memo[key] = times(parts)
+            total += memo[key]
+        return total
+
+    loads = [load(shape) for shape in shapes]
+    needs_bytes = objective.name in ("least_memory", "balance") or max_bytes < math.inf
+    sizes = [float(plan_bytes(shape, numbers)) for shape in shapes] if needs_bytes else [0.0] * len(shapes)
+    fit = [n for n, shape in enumerate(shapes)
+           if max_bytes == math.inf or float(limited_bytes(shape, numbers, streams)) <= max_bytes]  # fmt: skip
+    if not fit:
+        return shapes[min(range(len(shapes)), key=sizes.__getitem__)]
+    weighted = [each * caution(shape, LEAST_CPU) for shape, each in zip(shapes, loads, strict=True)]
+    if objective.name == "least_memory":
+        scores: Sequence[float] = sizes
+    elif objective.name == "steady_rate":
+        scores = [max(each / 1e9, 1.0) for each in loads]
+    elif objective.name == "balance":
+        least = max(min(loads), 1e-9), min(sizes)
+        rate, memory = objective.rate or 0.0, objective.memory or 0.0
+        scores = [rate * each / least[0] + memory * size / least[1] for each, size in zip(loads, sizes, strict=True)]
+    else:
+        scores = weighted
+    return shapes[min(fit, key=lambda n: (scores[n], weighted[n]))]
+
+
+def _range(stream: str, given: Any, rate: Estimate) -> tuple[float, float]:
+    """Return the least and the largest rate of a stream: as given, or where it is with a probability of 90 %."""
+    if given is None:
+        factor = max(math.exp(DEVIATIONS * log_deviation(rate)), LEAST_FACTOR)
+        return rate.value / factor, max(rate.value * factor, 1e-9)
+    try:
+        low, high = (float(number) for number in given)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not 0 <= low < high < math.inf:
+        raise PlanError(
+            f"chart(ranges={{{stream!r}: {given!r}}}): must be the least and the largest rows per second, at least 0 "
+            "and different, such as (10, 1000)"
+        )
+    return low, high
+
+
+def _as_tuples(shape: Any) -> Shape:
+    return shape if isinstance(shape, str) else tuple(map(_as_tuples, shape))
