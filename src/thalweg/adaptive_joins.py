@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 from thalweg.adapt import Chosen
 from thalweg.deprecated import current_arguments
 from thalweg.optimizer.join_estimates import JoinEstimates, join_estimates
+from thalweg.optimizer.plan_chart import PARTS
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.objective import Objective
 from thalweg.plan.window import Length, check_length
 from thalweg.report import Explanation, JoinReport, JoinTally
 from thalweg.report.adaptive_base import AdaptiveBase
-from thalweg.report.join_explain import JoinLayout, explain_layout, explain_plan
+from thalweg.report.chart_view import ChartView, chart_of
+from thalweg.report.join_explain import JoinLayout, explain_layout, explain_plan, join_title
 from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_settings import JoinSettings
+from thalweg.runtime.memory_share import memory_of_process
 from thalweg.stats import NOTHING_KNOWN, Knowledge
 from thalweg.stats.declared_statistics import join_statistics
 
@@ -295,6 +298,44 @@ class Join(AdaptiveBase):
         joined, fetch = attach(self._plan, settings, streams, sink, wanted, self._statistics, self._estimates)
         self._await(fetch)
         return joined
+
+    def chart(self, k: int = PARTS, ranges: Mapping[str, tuple[float, float]] | None = None) -> ChartView:
+        """Return the chart of the join's plans: at which arrival rates which plan is the best.
+
+        The range of each stream's rate is cut into `k` equal parts, and each region has the plan that is the best in
+        its middle. With ``policy="chart"`` a join looks its plan up in such a chart after each round. Everything but
+        the rates has the value that was declared with `statistics`. Nothing runs.
+
+        Parameters
+        ----------
+        k
+            The number of parts of each range, from 2 to 1000.
+        ranges
+            The least and the largest rows per second by stream. By default, what was declared: the interval of a rate
+            with ``low`` and ``high``, and a factor of two around other numbers.
+
+        Returns
+        -------
+        ChartView
+
+        Raises
+        ------
+        PlanError
+            If a rate or the partners of two streams are unknown, if the join has fewer than three streams, or if an
+            argument is wrong.
+
+        Examples
+        --------
+        >>> import thalweg as tw
+        >>> known = {"a": {"rows_per_second": 20_000}, "b": {"rows_per_second": 3_000}, "c": {"rows_per_second": 300},
+        ...          "partners": {"a.k = b.k": (30, None), "b.m = c.m": (0.01, None)}}
+        >>> j = tw.join("a.k = b.k AND b.m = c.m", window="10 seconds", time="ts", statistics=known)
+        >>> j.chart(k=4, ranges={"a": (1_000, 50_000)}).ranges["a"]
+        (1000.0, 50000.0)
+        """
+        settings = JoinSettings.in_force(self._given)
+        limit = settings.max_bytes or memory_of_process() // 2
+        return chart_of(join_title(self._plan), self._estimates, settings, self.report(), k, ranges, limit)
 
     def explain(self, /, **streams: Any) -> Explanation:
         """Describe how Spark DataFrames will be joined and, if the join has run, what was counted. Nothing runs.

@@ -10,6 +10,7 @@ import numpy as np
 
 from thalweg.adapt.a_greedy import AGreedy
 from thalweg.adapt.auto import Auto
+from thalweg.adapt.chart import Chart
 from thalweg.adapt.duckdb_swap import DuckdbSwap
 from thalweg.adapt.independent import Independent
 from thalweg.adapt.local_swaps import LocalSwaps
@@ -23,7 +24,8 @@ from thalweg.errors import PlanError, nearest
 from thalweg.plan.pipeline import Pipeline
 
 POLICIES: dict[str, type[Any]] = {
-    policy.name: policy for policy in (Auto, AGreedy, Sweep, Independent, LocalSwaps, Static, DuckdbSwap, VeloxRank)
+    policy.name: policy
+    for policy in (Auto, AGreedy, Sweep, Independent, LocalSwaps, Chart, Static, DuckdbSwap, VeloxRank)
 }
 SETTINGS: dict[str, type[Any]] = {
     name: kind

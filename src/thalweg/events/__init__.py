@@ -3,6 +3,7 @@
 from thalweg.events.jsonl import JsonLines, from_json, to_json
 from thalweg.events.reading import Skipped, read
 from thalweg.events.records import (
+    BatchTimed,
     JoinObserved,
     NativeObserved,
     Observed,
@@ -13,6 +14,7 @@ from thalweg.events.records import (
 )
 
 __all__ = [
+    "BatchTimed",
     "JoinObserved",
     "JsonLines",
     "NativeObserved",

@@ -21,6 +21,7 @@ from thalweg.deprecated import current_name
 from thalweg.errors import ThalwegError
 from thalweg.events.record_check import wrong_with
 from thalweg.events.records import (
+    BatchTimed,
     JoinObserved,
     NativeObserved,
     Observed,
@@ -35,7 +36,8 @@ BEGINS = '{"event": "'
 _IF_ANY = ("query", "start", "query_name", "tick_ns", "first_time", "last_time")
 """Fields that are left out if they are None."""
 _KINDS: dict[str, type[Any]] = {
-    kind.event: kind for kind in (Observed, VerdictGiven, Switched, NativeObserved, JoinObserved, PlanObserved)
+    kind.event: kind
+    for kind in (Observed, VerdictGiven, Switched, NativeObserved, JoinObserved, PlanObserved, BatchTimed)
 }
 _REMEDY = "if another version of Thalweg wrote it, read it with that version; otherwise remove it from the file"
 

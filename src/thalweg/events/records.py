@@ -283,6 +283,37 @@ class PlanObserved:
     """Why the plan was changed, with the numbers that decided."""
     query: str | None = None
     start: str | None = None
+    rates: tuple[float, ...] = ()
+    """The estimated rates of the streams, in rows per second of all buckets; in the order in which the join names its
+    streams, without tables."""
+    moved: bool = False
+    """With the policy `chart`: whether the rates have moved to another region of the chart."""
+    outside: bool = False
+    """Whether the rates are outside the chart, so that the nearest region was used."""
+    hit: bool | None = None
+    """Whether the plan in force was the best one for the observed numbers; None if there was no time to find out."""
+    regret: float | None = None
+    """By how many times the plan in force is worse than that one."""
+    standing: str = ""
+    """Why plans are looked up in a chart although the policy is another one; empty if they are not."""
 
 
-Record = JoinObserved | PlanObserved | Observed | VerdictGiven | Switched | NativeObserved
+@dataclass(frozen=True, slots=True)
+class BatchTimed:
+    """A micro-batch of a query that was started by a session: when it began, its rows, and how long it took."""
+
+    event: ClassVar[str] = "batch"
+
+    run: str
+    batch: int
+    rows: int
+    """The rows that all sources have read."""
+    seconds: float
+    at: float
+    """When it began, in seconds since 1970."""
+    query: str | None = None
+    start: str | None = None
+    query_name: str | None = None
+
+
+Record = BatchTimed | JoinObserved | PlanObserved | Observed | VerdictGiven | Switched | NativeObserved

@@ -25,22 +25,20 @@ import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from thalweg.cost.join_bytes import limited_bytes, plan_bytes
-from thalweg.cost.join_numbers import JoinNumbers, Part
-from thalweg.cost.join_work import NodeTimes
 from thalweg.errors import PlanError, nearest
 from thalweg.formatting import listed
 from thalweg.optimizer.choose_plan import ALL_PLANS, choose_plan
 from thalweg.optimizer.join_estimates import JoinEstimates, log_deviation
-from thalweg.optimizer.plan_scores import caution
+from thalweg.optimizer.point_scores import IN_TIME, best_at
 from thalweg.optimizer.search_plans import all_plans
 from thalweg.plan.estimate import Estimate
-from thalweg.plan.join_shape import Shape, nodes_of, streams_of
+from thalweg.plan.join_shape import Shape
 from thalweg.plan.objective import LEAST_CPU, Objective
 
 EAGER_CELLS = 1_000
@@ -89,13 +87,9 @@ class Place(NamedTuple):
 class PlanChart:
     """The plans of all regions."""
 
-    def __init__(
-        self, dimensions: tuple[Dimension, ...], choose: Callable[[Mapping[str, float]], Shape],
-        objective: Objective = LEAST_CPU,
-    ) -> None:  # fmt: skip
+    def __init__(self, dimensions: tuple[Dimension, ...], choose: Callable[[Mapping[str, float]], Shape]) -> None:
         """`choose`: returns the best plan for rates by stream."""
         self.dimensions = dimensions
-        self.objective = objective
         self._choose = choose
         self.plans: list[Shape] = []
         """The plans of the regions that are known, in the order in which they were found."""
@@ -111,6 +105,11 @@ class PlanChart:
         region = tuple(dimension.part(rates[dimension.stream]) for dimension in self.dimensions)
         outside = not all(dimension.covers(rates[dimension.stream]) for dimension in self.dimensions)
         return Place(region, self.plan(region), outside)
+
+    def knows(self, rates: Mapping[str, float]) -> bool:
+        """Whether the plan for these rates is known already."""
+        region = tuple(dimension.part(rates[dimension.stream]) for dimension in self.dimensions)
+        return bool(self._cells[region] != UNKNOWN)
 
     def plan(self, region: tuple[int, ...]) -> Shape:
         """Return the plan of a region."""
@@ -175,7 +174,7 @@ def make_chart(
         Dimension(alias, *_range(alias, given.get(alias), estimates.quantities["rate", alias]), int(k))
         for alias in estimates.streams
     )
-    chart = PlanChart(dimensions, lambda rates: best_plan(estimates, rates, objective, max_bytes), objective)
+    chart = PlanChart(dimensions, partial(best_plan, estimates, objective=objective, max_bytes=max_bytes))
     return chart.complete() if chart.size <= EAGER_CELLS else chart
 
 
@@ -183,52 +182,14 @@ def best_plan(
     estimates: JoinEstimates, rates: Mapping[str, float], objective: Objective = LEAST_CPU, max_bytes: float = math.inf
 ) -> Shape:
     """Return the best plan at these rates, if everything else has its expected value."""
-    if len(estimates.graph.aliases) > ALL_PLANS or objective.name in ("most_results", "first_results"):
+    if len(estimates.graph.aliases) > ALL_PLANS or objective.name in IN_TIME:
         exact = {name: Estimate(each.value, each.origin, 0.0) for name, each in estimates.quantities.items()}
         exact |= {("rate", alias): Estimate(rate, "assumed", 0.0) for alias, rate in rates.items()}
         return choose_plan(replace(estimates, quantities=exact), objective, max_bytes=max_bytes).chosen.shape
     values = estimates.expected()
     values |= {("rate", alias): max(rate, 1e-12) for alias, rate in rates.items()}
-    return cheapest(list(all_plans(estimates.graph)), estimates.numbers(values), objective, max_bytes,
-                    estimates.streams)  # fmt: skip
-
-
-def cheapest(
-    shapes: Sequence[Shape], numbers: JoinNumbers, objective: Objective, max_bytes: float, streams: Sequence[str]
-) -> Shape:
-    """Return the best of some plans for plain numbers, for an objective that does not depend on time."""
-    times = NodeTimes(numbers)
-    memo: dict[frozenset[Part], float] = {}
-
-    def load(shape: Shape) -> float:
-        total = 0.0
-        for node in () if isinstance(shape, str) else nodes_of(shape):
-            parts = [frozenset(streams_of(part)) for part in node]
-            key = frozenset(parts)
-            if key not in memo:
-                memo[key] = times(parts)
-            total += memo[key]
-        return total
-
-    loads = [load(shape) for shape in shapes]
-    needs_bytes = objective.name in ("least_memory", "balance") or max_bytes < math.inf
-    sizes = [float(plan_bytes(shape, numbers)) for shape in shapes] if needs_bytes else [0.0] * len(shapes)
-    fit = [n for n, shape in enumerate(shapes)
-           if max_bytes == math.inf or float(limited_bytes(shape, numbers, streams)) <= max_bytes]  # fmt: skip
-    if not fit:
-        return shapes[min(range(len(shapes)), key=sizes.__getitem__)]
-    weighted = [each * caution(shape, LEAST_CPU) for shape, each in zip(shapes, loads, strict=True)]
-    if objective.name == "least_memory":
-        scores: Sequence[float] = sizes
-    elif objective.name == "steady_rate":
-        scores = [max(each / 1e9, 1.0) for each in loads]
-    elif objective.name == "balance":
-        least = max(min(loads), 1e-9), min(sizes)
-        rate, memory = objective.rate or 0.0, objective.memory or 0.0
-        scores = [rate * each / least[0] + memory * size / least[1] for each, size in zip(loads, sizes, strict=True)]
-    else:
-        scores = weighted
-    return shapes[min(fit, key=lambda n: (scores[n], weighted[n]))]
+    shapes = list(all_plans(estimates.graph))
+    return best_at(shapes, estimates.numbers(values), objective, max_bytes, estimates.streams)
 
 
 def _range(stream: str, given: Any, rate: Estimate) -> tuple[float, float]:

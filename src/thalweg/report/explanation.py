@@ -21,36 +21,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from thalweg.errors import PlanError, nearest
+from thalweg.errors import PlanError
 from thalweg.formatting import wrapped
 from thalweg.optimizer.choose_plan import Candidate
 from thalweg.report.plan_curves import PlanCurves
 from thalweg.report.plan_picture import curves_as_svg
 from thalweg.report.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid, as_text
+from thalweg.report.saved_file import PAGE, save_as
 
 ESTIMATES, ADAPTS, NOTES, RESULT = "Estimates", "May adapt while it runs", "Notes", "Result"
 """Titles of paragraphs that `Explanation` also has as attributes."""
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ font: 15px/1.45 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; }}
-h1 {{ font-size: 1.3em; }}
-h4 {{ font-size: 1em; margin: 1.4em 0 .3em; }}
-ul {{ margin: .2em 0; }}
-li {{ overflow-wrap: anywhere; }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-{body}
-</body>
-</html>
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,23 +192,12 @@ class Explanation:
             ".txt": self.__str__, ".html": self._page, ".svg": self._picture, ".dot": self.to_graphviz,
             ".mmd": self.to_mermaid,
         }  # fmt: skip
-        file = Path(path)
-        if (form := forms.get(file.suffix.lower())) is None:
-            has = f"ends with {file.suffix!r}" if file.suffix else "has no suffix"
-            raise PlanError(
-                f"save({os.fspath(path)!r}): the name {has}, which is not a known format{nearest(file.suffix, forms)}; "
-                "use .txt, .html, .svg (curves of plans), .dot (Graphviz) or .mmd (Mermaid)"
-            )
-        if file.suffix.lower() == ".svg" and self.curves is None:
+        if Path(path).suffix.lower() == ".svg" and self.curves is None:
             raise PlanError(
                 f"save({os.fspath(path)!r}): there are no curves to draw, because no plans were compared over time; "
                 "to draw the plan that runs, use .dot (Graphviz) or .mmd (Mermaid)"
             )
-        try:
-            # names may contain lone surrogates, which UTF-8 cannot encode
-            file.write_text(form().rstrip("\n") + "\n", "utf-8", errors="backslashreplace", newline="\n")
-        except (OSError, ValueError) as error:
-            raise PlanError(f"save({os.fspath(path)!r}): {_why(file, error)}") from None
+        save_as(path, forms, ".txt, .html, .svg (curves of plans), .dot (Graphviz) or .mmd (Mermaid)")
 
     def __str__(self) -> str:
         plans = [f"{title}\n{as_text(tree)}" for title, tree in self.plans]
@@ -248,13 +217,4 @@ class Explanation:
 
     def _page(self) -> str:
         """Return it as a complete HTML page."""
-        return _PAGE.format(title=html.escape(self.of), body=self._repr_html_())
-
-
-def _why(file: Path, error: OSError | ValueError) -> str:
-    """Return what is wrong with a path, and what to do."""
-    if isinstance(error, FileNotFoundError):
-        return f"there is no folder {str(file.parent)!r}; create it first"
-    if isinstance(error, IsADirectoryError):
-        return "this is a folder; give the name of a file in it"
-    return f"the file cannot be written: {error.strerror if isinstance(error, OSError) else error}"
+        return PAGE.format(title=html.escape(self.of), body=self._repr_html_())

@@ -65,7 +65,9 @@ def explain_layout(
     descriptions = {alias: _stream(plan, alias, layout) for alias in streams}
     if estimates is not None:
         estimates = estimates.with_columns(layout.binding.widths).in_buckets(layout.partitioning, layout.buckets)
-    compared = compared_plans(_title(plan), plan.graph, settings, estimates, memory_share(), report, changes=streaming)
+    compared = compared_plans(
+        join_title(plan), plan.graph, settings, estimates, memory_share(), report, changes=streaming
+    )
     paragraphs = (
         Paragraph("Where rows go", tuple(_places(layout)), wrapped=True),
         Paragraph("What is held", tuple(_held(layout, alias) for alias in graph.aliases), wrapped=True),
@@ -77,7 +79,7 @@ def explain_layout(
     )
     tree = _tree(plan, settings, compared.shape, descriptions, report)
     return Explanation(
-        _title(plan), where, ((f"Plan, for {where}", tree),), paragraphs,
+        join_title(plan), where, ((f"Plan, for {where}", tree),), paragraphs,
         compared.candidates, compared.curves,
     )  # fmt: skip
 
@@ -87,7 +89,7 @@ def explain_plan(
 ) -> Explanation:
     """Explain what is known about a join without its data. `report` has what was counted so far, `estimates` what is
     known before."""
-    compared = compared_plans(_title(plan), plan.graph, settings, estimates, memory_of_process() // 2, report)
+    compared = compared_plans(join_title(plan), plan.graph, settings, estimates, memory_of_process() // 2, report)
     descriptions = {alias: _stream(plan, alias) for alias in plan.streams}
     example = ", ".join(f"{alias}=df" for alias in plan.graph.aliases[:2]) + ", ..." * (len(plan.graph.aliases) > 2)
     paragraphs = (
@@ -102,7 +104,7 @@ def explain_plan(
     )
     tree = _tree(plan, settings, compared.shape, descriptions, report)
     return Explanation(
-        _title(plan), "", (("Plan", tree),), paragraphs, compared.candidates,
+        join_title(plan), "", (("Plan", tree),), paragraphs, compared.candidates,
         compared.curves,
     )  # fmt: skip
 
@@ -163,7 +165,7 @@ def counted_rows(report: JoinReport, alias: str) -> str:
     return counts + (f", {percent(found / looked)} of {looked:,} probes of it found a partner" if looked else "")
 
 
-def _title(plan: JoinPlan) -> str:
+def join_title(plan: JoinPlan) -> str:
     return f"Join of {listed(plan.graph.aliases)}"
 
 

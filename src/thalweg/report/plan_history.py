@@ -15,6 +15,8 @@ LATEST_CHANGES = 20
 """The number of changes of the plan that are kept; earlier ones are counted."""
 LATEST_BATCHES = 20
 """The number of micro-batches, or of reports of a local pass, for which expected and counted numbers are kept."""
+LATEST_ROUNDS = 200
+"""The number of micro-batches, or of reports of a local pass, whose rates are kept."""
 LATEST_PROGRESS = 500
 """The number of reports whose results are kept one by one."""
 COMPARED = (
@@ -60,6 +62,57 @@ class Progress:
 
 
 @dataclass(slots=True)
+class ChartCounts:
+    """How a join followed its chart. A round is a report of one worker."""
+
+    rounds: int = 0
+    moves: int = 0
+    """Rounds in which the rates moved to another region."""
+    outside: int = 0
+    """Rounds in which the rates were outside the chart."""
+    judged: int = 0
+    """Rounds in which the plan in force was compared with the best one for what was observed."""
+    hits: int = 0
+    """Of these, rounds in which it was that one."""
+    regret: float = 0.0
+    """The sum of by how many times it was worse."""
+
+    def add(self, record: PlanObserved) -> None:
+        """Add a round."""
+        self.rounds += 1
+        self.moves += record.moved
+        self.outside += record.outside
+        if record.hit is not None and record.regret is not None:
+            self.judged += 1
+            self.hits += record.hit
+            self.regret += record.regret
+
+    def take_in(self, later: ChartCounts) -> None:
+        """Add the counts of a later part of the same run."""
+        for name in ("rounds", "moves", "outside", "judged", "hits", "regret"):
+            setattr(self, name, getattr(self, name) + getattr(later, name))
+
+    @property
+    def fidelity(self) -> float | None:
+        """The share of rounds in which the plan in force was the best one; None if none was judged."""
+        return self.hits / self.judged if self.judged else None
+
+    @property
+    def mean_regret(self) -> float | None:
+        """By how many times the plan in force was worse than the best one, on average; 1 is the best."""
+        return self.regret / self.judged if self.judged else None
+
+    def sentence(self) -> str:
+        """Return what the report says about the chart."""
+        text = f"chart: {plural(self.rounds, 'round')}, {plural(self.moves, 'move')} to another region"
+        if self.outside:
+            text += f", {self.outside:,} outside the chart"
+        if self.fidelity is not None and self.mean_regret is not None:
+            text += f"; fidelity {percent(self.fidelity)}, regret {few_digits(self.mean_regret)}"
+        return text
+
+
+@dataclass(slots=True)
 class PlanHistory:
     """The plans of one run."""
 
@@ -74,8 +127,19 @@ class PlanHistory:
     bytes_held: dict[str, int] = field(default_factory=dict)
     """The most bytes that the windows and kept sub-joins of each worker had at the end of a report."""
 
+    chart: ChartCounts = field(default_factory=ChartCounts)
+    standing: str = ""
+    """Why plans are looked up in a chart although the policy is another one; empty if they are not."""
+    rates: deque[tuple[int | None, tuple[float, ...]]] = field(default_factory=lambda: deque(maxlen=LATEST_ROUNDS))
+    """The estimated rates of the streams after each micro-batch, or each report of a local pass."""
+
     def add(self, record: PlanObserved) -> None:
         """Add a record of a worker to the plans, changes and forecasts."""
+        if record.policy == "chart":
+            self.chart.add(record)
+        self.standing = record.standing or self.standing
+        if record.rates and (record.batch is None or not self.rates or self.rates[-1][0] != record.batch):
+            self.rates.append((record.batch, record.rates))
         self.plans[record.worker] = record.next_plan or record.plan
         self.bytes_held[record.worker] = max(record.held_bytes, self.bytes_held.get(record.worker, 0))
         if record.next_plan:
@@ -119,6 +183,9 @@ class PlanHistory:
         self.changes.extend(later.changes)
         self.all_changes += later.all_changes
         self.forecasts.extend(later.forecasts)
+        self.chart.take_in(later.chart)
+        self.standing = later.standing or self.standing
+        self.rates.extend(later.rates)
         for worker, size in later.bytes_held.items():
             self.bytes_held[worker] = max(size, self.bytes_held.get(worker, 0))
 
@@ -141,6 +208,10 @@ class PlanHistory:
         more = "".join(f", {plan} in {plural(count, 'bucket')}" for plan, count in others.items())
         if self.all_changes or self.plan != "multiway":
             yield f"plan: {self.plan}{more}; changed {plural(self.all_changes, 'time')}"
+        if self.chart.rounds:
+            yield self.chart.sentence()
+        if self.standing:
+            yield self.standing
         if self.forecasts and kind == "stream":
             yield "; ".join(_compared(self.forecasts[-1]))
 
@@ -158,6 +229,14 @@ class PlanHistory:
             "plan": self.plan, "plans": dict(self.plans), "changes": self.all_changes,
             "latest_changes": [asdict(change) for change in self.changes],
             "forecasts": [asdict(forecast) for forecast in self.forecasts],
+            **({"chart": self._chart_dict()} if self.chart.rounds else {}),
+        }  # fmt: skip
+
+    def _chart_dict(self) -> dict[str, Any]:
+        of = self.chart
+        return {
+            "rounds": of.rounds, "moves": of.moves, "outside": of.outside, "fidelity": of.fidelity,
+            "regret": of.mean_regret,
         }  # fmt: skip
 
 

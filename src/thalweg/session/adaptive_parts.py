@@ -10,6 +10,8 @@ from typing import Any, Protocol
 from thalweg.events import Record
 from thalweg.formatting import plural
 from thalweg.report import JoinReport, Report
+from thalweg.report.batch_intervals import batch_sentence
+from thalweg.stats.batch_time import BatchTimes
 
 
 class AdaptivePart(Protocol):
@@ -32,6 +34,8 @@ class AdaptiveParts:
     """The latest counts of grouped windows."""
     left_out: dict[str, int] = field(default_factory=dict)
     """The number of rows, by stream, that were too late for its window of rows."""
+    batch_times: BatchTimes | None = None
+    """The times of the micro-batches of a Spark stream."""
 
     def add(self, name: str, part: AdaptivePart) -> None:
         """Add a part with a name."""
@@ -40,7 +44,7 @@ class AdaptiveParts:
     def report(self) -> QueryReport:
         """Return what all parts have counted so far."""
         reports = tuple((name, part.report()) for name, part in self.named.items())
-        return QueryReport(reports, tuple(self.groups), dict(self.left_out))
+        return QueryReport(reports, tuple(self.groups), dict(self.left_out), self.batch_times)
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,6 +60,8 @@ class QueryReport:
     """The counts of grouped windows."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """The number of rows, by stream, that were too late for its window of rows."""
+    batch_times: BatchTimes | None = None
+    """The times of the micro-batches of a Spark stream."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON.
@@ -76,15 +82,20 @@ class QueryReport:
             "parts": {name: report.to_dict() for name, report in self.parts},
             "groups": [{k: getattr(g, k) for k in g.__slots__} for g in self.groups],
             "left_out": dict(self.left_out),
+            **({} if self.batch_times is None else {"batches": self.batch_times.to_dict()}),
         }
 
     def _lines(self) -> list[str]:
         lines = [f"groups: {of_groups(counts)}" for counts in self.groups]
-        return lines + [
-            f"{alias}: {plural(rows, 'row')} arrived later than its lateness allows and "
-            f"{'is' if rows == 1 else 'are'} in no window of rows"
-            for alias, rows in self.left_out.items()
-        ]
+        return (
+            lines
+            + [
+                f"{alias}: {plural(rows, 'row')} arrived later than its lateness allows and "
+                f"{'is' if rows == 1 else 'are'} in no window of rows"
+                for alias, rows in self.left_out.items()
+            ]
+            + ([batch_sentence(self.batch_times)] if self.batch_times is not None and self.batch_times.batches else [])
+        )
 
     def __str__(self) -> str:
         texts = [f"{name}\n{'-' * len(name)}\n{report}" for name, report in self.parts]

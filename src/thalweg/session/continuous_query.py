@@ -14,6 +14,9 @@ from thalweg.errors import PlanError, ThalwegError
 from thalweg.events import Record
 from thalweg.optimizer import optimize
 from thalweg.optimizer.first_plan import estimates_of_query
+from thalweg.optimizer.join_estimates import JoinEstimates
+from thalweg.optimizer.plan_chart import PARTS
+from thalweg.optimizer.trigger_interval import BUSY, check_busy
 from thalweg.plan.join_plan import window_join_plan
 from thalweg.plan.join_select import LOST
 from thalweg.plan.nodes import WindowJoin
@@ -22,8 +25,11 @@ from thalweg.plan.query_plan import FilterPlaces, QueryPlan
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.rows_left_out import failed_columns, late_schema, plan_of_failed, plan_of_late
 from thalweg.report import Explanation, JoinReport
+from thalweg.report.batch_intervals import batch_paragraph
+from thalweg.report.chart_view import ChartView, chart_of
 from thalweg.report.join_explain import NOTHING_RAN, ComparedPlans, compared_plans
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN
+from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.memory_share import memory_of_process, memory_share
 from thalweg.session.adaptive_parts import AdaptiveParts, QueryReport
 from thalweg.session.explanation import explanation
@@ -33,12 +39,14 @@ from thalweg.session.query_settings import QuerySettings
 from thalweg.session.running import Running
 from thalweg.session.spark_run import SparkRun
 from thalweg.stats import Knowledge
+from thalweg.stats.batch_time import BatchTimes
 
 if TYPE_CHECKING:
     from thalweg.runtime.local import (
         virtual,
     )  # not its Costs: in the reference, the name alone could be that of policies
     from thalweg.runtime.local.operator import Operator
+    from thalweg.session.query_rounds import Turns
 
 SETS_ASIDE = 's.query(..., on_error="dead-letter")'
 MOST_EVENTS = 10_000
@@ -78,6 +86,7 @@ class ContinuousQuery:
         self._running, self._statistics = origin.running, known
         self._args = {key: repr(value) for key, value in origin.args.items()}
         self._parts = AdaptiveParts()
+        self._batch_times, self._busy = BatchTimes(), BUSY
         self._events: deque[Record] = deque(maxlen=MOST_EVENTS)
         self._parsed = plan.query
         if origin.spark is not None:
@@ -92,6 +101,10 @@ class ContinuousQuery:
     def plan(self) -> QueryPlan:
         """The first plan with the policy that applies now."""
         return self._planned(self._settings().policy_name)
+
+    def belongs_to(self, running: Running) -> bool:
+        """Whether it is a query of the session with these running queries."""
+        return self._running is running
 
     def _settings(self) -> QuerySettings:
         return QuerySettings.in_force(self._given, self._spark)
@@ -129,6 +142,46 @@ class ContinuousQuery:
         """
         return self.explained(self.plan, self._parts)
 
+    def chart(self, k: int = PARTS, ranges: Mapping[str, tuple[float, float]] | None = None) -> ChartView:
+        """Return the chart of the plans of the query's join: at which arrival rates which plan is the best.
+
+        See :meth:`Join.chart`. With ``policy="chart"`` a query looks its plan up in such a chart after each round.
+
+        Parameters
+        ----------
+        k
+            The number of parts of each range, from 2 to 1000.
+        ranges
+            The least and the largest rows per second by stream; by default, what was declared.
+
+        Returns
+        -------
+        ChartView
+
+        Raises
+        ------
+        PlanError
+            If the query has no join of three streams or more, if a rate or the partners of two streams are unknown, or
+            if an argument is wrong.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> s = tw.session()
+        >>> rows = pa.table({"ts": pa.array([], pa.timestamp("us")), "k": pa.array([], pa.int64())})
+        >>> for name, rate in (("a", 2_000), ("b", 300), ("c", 20)):
+        ...     s.stream(name, rows, time="ts", rows_per_second=rate)
+        >>> q = s.query("SELECT a.k FROM a, b, c WHERE a.k = b.k AND b.k = c.k WINDOW 10 SECONDS",
+        ...             statistics={"partners": {"a, b": (30, None), "b, c": (0.1, None)}})
+        >>> q.chart(k=4).streams
+        ('a', 'b', 'c')
+        """
+        plan = self.plan
+        if not isinstance(plan.join, WindowJoin):
+            raise PlanError("chart(): this query has no join of streams with windows, so it has only one plan")
+        estimates, settings, limit, title = self._join_estimates(plan)
+        return chart_of(title, estimates, settings, _join_report(self._parts.report()), k, ranges, limit)
+
     def explained(self, plan: QueryPlan, parts: AdaptiveParts) -> Explanation:
         """Explain one run, with its plan and its parts."""
         streaming = any(getattr(df, "isStreaming", False) for df in self._data.values())
@@ -136,13 +189,23 @@ class ContinuousQuery:
         finished = self._spark is not None and not streaming
         report = parts.report()
         compared = self._compared(plan, report, is_finished=finished)
-        return explanation(plan, where, report, self.name, is_finished=finished, compared=compared)
+        intervals = batch_paragraph(self._batch_times, _held_seconds(plan), self._busy)
+        return explanation(
+            plan, where, report, self.name, is_finished=finished, compared=compared, intervals=intervals
+        )  # fmt: skip
 
     def _compared(self, plan: QueryPlan, report: QueryReport, *, is_finished: bool) -> ComparedPlans | None:
         """Return the comparison of the plans of its join; None if it has no join of windows. `is_finished`: it runs on
         Spark over finished data, where plans do not change."""
         if not isinstance(plan.join, WindowJoin):
             return None
+        estimates, settings, memory, title = self._join_estimates(plan)
+        ran = _join_report(report)
+        return compared_plans(title, estimates.graph, settings, estimates, memory, ran, changes=not is_finished)
+
+    def _join_estimates(self, plan: QueryPlan) -> tuple[JoinEstimates, JoinSettings, int, str]:
+        """Return what is known of the join of a plan, its settings, the memory of one bucket, and a title."""
+        assert isinstance(plan.join, WindowJoin)
         joined, settings = window_join_plan(plan.join), self._settings().join
         estimates = estimates_of_query(joined, plan.estimates.sources)
         title = "Query" if self.name is None else f"Query {self.name}"
@@ -154,8 +217,7 @@ class ContinuousQuery:
             spread_by = Partitioning.by(joined.graph, joined.spread_by, joined.tables)
             spread_by = spread_by or Partitioning.of(joined.graph, joined.tables)
             estimates = estimates.in_buckets(spread_by, settings.buckets or parallelism(self._spark))
-        ran = next((part for _, part in report.parts if isinstance(part, JoinReport)), NOTHING_RAN)
-        return compared_plans(title, joined.graph, settings, estimates, memory, ran, changes=not is_finished)
+        return estimates, settings, memory, title
 
     def dataframe(self) -> Any:
         """Return the results.
@@ -359,6 +421,7 @@ class ContinuousQuery:
         options: Mapping[str, str] | None = None,
         trigger: str | Mapping[str, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
+        busy: float | None = None,
     ) -> Handle:
         """Start the query, which writes its results in the background.
 
@@ -369,10 +432,15 @@ class ContinuousQuery:
             ``format="parquet"``. Without Spark, the formats are parquet and csv.
         trigger
             For Spark streams: ``"10 seconds"``, ``"availableNow"``, or a dict of the arguments of
-            ``writeStream.trigger``.
+            ``writeStream.trigger``. With ``"auto"`` it is the shortest interval in which the query is busy for at most
+            a share `busy` of the time, from the times of the micro-batches of earlier starts (docs/plans.md); at the
+            first start it is as without a trigger.
         checkpoint
             For Spark streams: the folder of the checkpoint. It belongs to this query: a restart continues with the plan
             that the checkpoint was created with, and another query is refused.
+        busy
+            With ``trigger="auto"``: the share of the time in which the query may be busy, between 0 and 1; 0.7 by
+            default.
 
         Returns
         -------
@@ -399,11 +467,13 @@ class ContinuousQuery:
         """
         to, saved = (None if place is None else os.fspath(place) for place in (path, checkpoint))
         with self._running.lock:
-            return self._start(to, format, dict(options or {}), trigger, saved)
+            return self._start(to, format, dict(options or {}), trigger, saved, busy)
 
     def _start(
-        self, path: str | None, format: str | None, options: dict[str, Any], trigger: Any, checkpoint: str | None
-    ) -> Handle:
+        self, path: str | None, format: str | None, options: dict[str, Any], trigger: Any, checkpoint: str | None,
+        busy: float | None,
+    ) -> Handle:  # fmt: skip
+        check_busy(busy, trigger)
         if self.name is not None and self._running.named(self.name):
             raise PlanError(f"a query {self.name!r} is already running; stop it first, or give this one another name=")
         streaming = self._spark is not None and any(df.isStreaming for df in self._data.values())
@@ -412,6 +482,7 @@ class ContinuousQuery:
             others = "format='console', 'memory', 'noop'" if streaming else "format='noop'"
             raise PlanError(f"start() needs a place for the results: give path=..., or {others}")
         if streaming:
+            self._busy = BUSY if busy is None else float(busy)
             handle: Handle = self._stream(path, kind, options, trigger, checkpoint)
         else:
             for given, value in (("trigger", trigger), ("checkpoint", checkpoint)):
@@ -426,7 +497,9 @@ class ContinuousQuery:
     def _stream(
         self, path: str | None, kind: str, options: dict[str, str], trigger: Any, checkpoint: str | None
     ) -> StreamRun:
-        from thalweg.runtime.spark.sql.start import Start, checkpoint_of, start_stream
+        from thalweg.runtime.spark.sql.checkpoint_plan import stored_times
+        from thalweg.runtime.spark.sql.start import AUTO, Start, automatic_trigger, checkpoint_of, start_stream
+        from thalweg.runtime.spark.stream_watch import watch_batches
 
         run = self._spark_run()
         place = checkpoint_of(self._spark, checkpoint, options, path, self.name)
@@ -435,14 +508,22 @@ class ContinuousQuery:
             run.plan, run.buckets = plan, buckets
             return run.dataframe()
 
+        spark = self._spark
+        if place is not None and not self._batch_times.batches:
+            self._batch_times = stored_times(spark, place) or self._batch_times
+        if trigger == AUTO:
+            trigger = automatic_trigger(self._batch_times, self._busy)
         start = Start(kind, path, options, trigger, place, self.name)
 
         def placed(places: FilterPlaces) -> QueryPlan:
             return self._placed(run.plan.policy, places)
 
-        query = start_stream(self._spark, run.plan, placed, made, self._parsed, self._args, start)
+        query = start_stream(spark, run.plan, placed, made, self._parsed, self._args, start)
+        run.parts.batch_times = self._batch_times
         self._parts = run.parts
-        return StreamRun(self, run, query, place)
+        handle = StreamRun(self, run, query, place)
+        watch_batches(spark, str(query.runId), handle.batch_ended)
+        return handle
 
     def _finished(self, path: str | None, kind: str, options: dict[str, str]) -> BatchRun:
         if self._spark is not None:
@@ -485,6 +566,25 @@ class ContinuousQuery:
         except BaseException:  # no thread could be started
             sink.release()
             raise
+
+    def started_in_turn(self, name: str, turns: Turns, results: list[pa.RecordBatch]) -> BatchRun:
+        """Start the query in this process, in turn with others. Its results are appended to a list."""
+        local = self._local_run()
+        self._parts = local.parts
+
+        def work(report: Callable[[int | None], None]) -> None:
+            turns.take(name)
+            try:
+                local.data = {alias: turns.reading(name, read, report) for alias, read in local.data.items()}
+                for batch in local.batches():
+                    results.append(batch)
+                    report(batch.num_rows)
+            finally:
+                turns.give()
+
+        run = BatchRun(self, local, work)
+        self._running.add(run)
+        return run
 
     def report(self) -> QueryReport:
         """Return what the adaptive parts of the latest run have counted so far. Never waits for a query.
@@ -552,3 +652,16 @@ def _reader(source: Any) -> Callable[[], Any]:
         return source.to_batches() if hasattr(source, "to_batches") else source
 
     return batches
+
+
+def _join_report(report: QueryReport) -> JoinReport:
+    """Return the report of the join of a query; an empty one if it has not run."""
+    return next((part for _, part in report.parts if isinstance(part, JoinReport)), NOTHING_RAN)
+
+
+def _held_seconds(plan: QueryPlan) -> float:
+    """Return for how long the windows of a query hold rows, in seconds: the mean over its streams; 0 without a join."""
+    if not isinstance(plan.join, WindowJoin):
+        return 0.0
+    known = estimates_of_query(window_join_plan(plan.join), plan.estimates.sources).seconds
+    return sum(known.values()) / len(known) if known else 0.0

@@ -30,6 +30,7 @@ from thalweg.report.plan_tree import TreeItem
 from thalweg.session.adaptive_parts import QueryReport, of_groups
 
 NOTHING = SourceEstimates()
+NO_INTERVALS = Paragraph("", ())
 SET_ASIDE = (
     "rows that fail are set aside: q.failed() returns them, and q.late() returns late rows, each in a separate run "
     "that reads the sources again"
@@ -38,10 +39,10 @@ SET_ASIDE = (
 
 def explanation(
     plan: QueryPlan, where: str, report: QueryReport, name: str | None = None, *, is_finished: bool = False,
-    compared: ComparedPlans | None = None,
+    compared: ComparedPlans | None = None, intervals: Paragraph = NO_INTERVALS,
 ) -> Explanation:  # fmt: skip
     """Explain a plan, exactly as it runs. `is_finished`: it runs on Spark over finished data. `compared`: the plans of
-    its join that were compared."""
+    its join that were compared. `intervals`: what is known of its micro-batches."""
     counted = _counted(report)
     physical = _Physical(plan, counted, is_finished, compared)
     estimates = tuple(
@@ -54,7 +55,7 @@ def explanation(
         (("Logical plan", logical(plan.query)), (f"Physical plan, for {where}", physical.tree())),
         (
             Paragraph(ESTIMATES, estimates), *([compared.paragraph] if compared is not None else []),
-            Paragraph(ADAPTS, physical.adapts()), Paragraph(NOTES, notes),
+            intervals, Paragraph(ADAPTS, physical.adapts()), Paragraph(NOTES, notes),
             Paragraph(RESULT, columns),
         ),
         () if compared is None else compared.candidates, None if compared is None else compared.curves,

@@ -13,10 +13,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from thalweg.errors import QueryError
+from thalweg.errors import QueryError, warn_user
 
 if TYPE_CHECKING:
-    from thalweg.events import Record
+    from thalweg.events import BatchTimed, Record
     from thalweg.report import Explanation
     from thalweg.session.adaptive_parts import QueryReport
     from thalweg.session.continuous_query import ContinuousQuery
@@ -251,6 +251,7 @@ class StreamRun(_RunHandle):
         self, query: ContinuousQuery, run: SparkRun, streaming_query: Any, checkpoint: str | None = None
     ) -> None:
         super().__init__(query, run)
+        self._spark = next(iter(run.data.values())).sparkSession
         self.streaming_query = streaming_query
         self.checkpoint = checkpoint
 
@@ -289,6 +290,34 @@ class StreamRun(_RunHandle):
     def stop(self) -> None:
         """Stop the query and wait until it has ended."""
         self.streaming_query.stop()
+
+    def batch_ended(self, record: BatchTimed) -> None:
+        """Count the time of a micro-batch. The times are stored in the checkpoint after 4, 8, 16, ... micro-batches, so
+        that the next start can choose its interval from them."""
+        times = self._plan_run.parts.batch_times
+        assert times is not None
+        times.add(record.start or "", at=record.at, rows=record.rows, seconds=record.seconds)
+        self._plan_run.listener(record)
+        count = times.batches
+        if self.checkpoint is not None and count >= 4 and count & (count - 1) == 0 and count != self._stored:
+            self._stored = count
+            # Spark waits for this call, so the job that stores them must not run in it
+            threading.Thread(target=self._store_times, name="thalweg micro-batch times", daemon=True).start()
+
+    def _store_times(self) -> None:
+        from thalweg.runtime.spark.sql.checkpoint_plan import store_times
+
+        times = self._plan_run.parts.batch_times
+        assert times is not None
+        assert self.checkpoint is not None
+        try:
+            store_times(self._spark, self.checkpoint, times)
+        except Exception as error:
+            if self.isActive:  # otherwise Spark is being stopped
+                warn_user(f"the times of micro-batches cannot be stored in {self.checkpoint}: {error}")
+
+    _stored = 0
+    """The number of micro-batches whose times are in the checkpoint."""
 
 
 class BatchRun(_RunHandle):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import chain, count
 from typing import Any
@@ -24,6 +24,7 @@ from thalweg.plan.sql.vocabulary import NAMES
 from thalweg.plan.type_rules import type_of
 from thalweg.plan.window import Length, length_of
 from thalweg.session.continuous_query import ContinuousQuery, QueryOrigin
+from thalweg.session.query_rounds import QueryRounds, Turns
 from thalweg.session.query_settings import QuerySettings
 from thalweg.session.running import Running
 from thalweg.stats import Knowledge
@@ -361,6 +362,68 @@ class Session:
         data = {scan.alias: self._data[scan.source.relation.name.lower()] for scan in made.scans}
         origin = QueryOrigin(name, dict(args or {}), self._spark, self._running)
         return ContinuousQuery(made, dict(self._functions), given, data, known, origin)
+
+    def rounds(self, queries: Sequence[ContinuousQuery]) -> QueryRounds:
+        """Run several queries in this process in turn, one round each, and collect their results.
+
+        A round is the processing of one batch that a query has read. Queries wait for their turn in a queue, first in
+        first out, so none waits longer than one round of each of the others. A query whose source has nothing to read,
+        that fails, or that is stopped does not hold up the others. Each gets the rows that it gets alone.
+
+        On Spark, start each query with :meth:`ContinuousQuery.start`: Spark schedules the jobs of all of them itself.
+
+        Parameters
+        ----------
+        queries
+            Queries of this session. Those without a name are called ``"query 1"``, ``"query 2"`` and so on, by their
+            place.
+
+        Returns
+        -------
+        QueryRounds
+            The running queries.
+
+        Raises
+        ------
+        PlanError
+            If the session has a Spark session, if there is no query, if one is of another session or is no query, or if
+            two have the same name.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> from datetime import datetime
+        >>> s = tw.session()
+        >>> s.stream("events", pa.table({"ts": [datetime(2026, 1, 1)] * 2, "n": [5, 7]}), time="ts")
+        >>> large = s.query("SELECT n FROM events WHERE n > 5", name="large")
+        >>> small = s.query("SELECT n FROM events WHERE n <= 5", name="small")
+        >>> rounds = s.rounds([large, small])
+        >>> rounds.awaitTermination()
+        >>> rounds.table("small").to_pylist()
+        [{'n': 5}]
+        """
+        if self._spark is not None:
+            raise PlanError(
+                "rounds() shares this process, but this session runs queries on Spark, which has its own scheduler; "
+                "start each query with q.start(...)"
+            )
+        given = list(queries) if isinstance(queries, Iterable) else [queries]
+        if not given:
+            raise PlanError("rounds([]): give at least one query")
+        named: dict[str, ContinuousQuery] = {}
+        for n, query in enumerate(given, 1):
+            if not isinstance(query, ContinuousQuery) or not query.belongs_to(self._running):
+                raise PlanError(
+                    f"rounds(): item {n} must be a query of this session, made by s.query(...), not {query!r}"
+                )
+            name = query.name or f"query {n}"
+            if name in named or (query.name is not None and self._running.named(query.name)):
+                raise PlanError(f"rounds(): there are two queries {name!r}; give each its own name=")
+            named[name] = query
+        turns, results = Turns(), {name: list[pa.RecordBatch]() for name in named}
+        with self._running.lock:
+            runs = {name: query.started_in_turn(name, turns, results[name]) for name, query in named.items()}
+        return QueryRounds(runs, turns, results)
 
     def _name(self, name: Any, what: str = "name") -> str:
         if not isinstance(name, str) or not name.strip():

@@ -488,7 +488,7 @@ def test_what_a_watch_has_counted_is_what_came() -> None:
         assert counted[:, 1].sum() == pytest.approx(SPAN / 2, rel=0.02)
     keys, others = (len(set(tables["b"][name].to_pylist())) for name in "km")
     for pair, values in ((("a", "b"), keys), (("b", "c"), others)):
-        share = watch.share(pair)
+        share = watch.counts.share(pair)
         assert share is not None
         assert share == pytest.approx(1 / values, rel=0.4 if values > 1000 else 0.1)
 

@@ -26,6 +26,7 @@ from thalweg.optimizer.join_estimates import JoinEstimates
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.objective import objective_of
 from thalweg.runtime.filters.work_record import RecordOrigin
+from thalweg.runtime.joins.chart_lookup import chart_before_start
 from thalweg.runtime.joins.join_binding import JoinBinding, warn_of_tables_with_times
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns
@@ -171,10 +172,11 @@ def _joined(
             break
     if len(schemas) < len(sources):
         return  # a stream without a batch has no columns and no rows to join
-    choice = None
+    choice, chart = None, None
     if join_pass.estimates is not None and settings.plan is None:
         estimates = join_pass.estimates.with_columns(JoinBinding.of(plan, schemas, NO_SALT).widths)
         choice = chosen_before_start(estimates, objective_of(settings.objective), memory)
+        chart = chart_before_start(estimates, settings, memory)
 
     def made(schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> WindowedJoin:
         binding = JoinBinding.of(plan, schemas, Salt.of_seed(settings.seed))
@@ -192,7 +194,7 @@ def _joined(
     output = operator.set_up({a: schemas[a] for a in plan.graph.aliases}, None, np.random.default_rng(settings.seed))
     binding = operator.loop.binding
     lateness, tick_ns = binding.lateness, binding.tick_ns or 1
-    watch = None if join_pass.wanted is JoinRows.LATE else plan_watch(binding, settings, choice, memory)
+    watch = None if join_pass.wanted is JoinRows.LATE else plan_watch(binding, settings, choice, memory, chart)
     if watch is not None:
         operator.loop = watch.within_limit(operator.loop)  # tables may have been joined with each other
 

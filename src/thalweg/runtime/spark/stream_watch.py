@@ -8,13 +8,16 @@ import json
 import threading
 import warnings
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any, ClassVar, Protocol
 from weakref import WeakKeyDictionary
 
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from thalweg.events import BatchTimed
 
 
 class WorkSink(Protocol):
@@ -48,6 +51,8 @@ def of_query(run: str) -> tuple[str, str]:
 class _Listener(StreamingQueryListener):
     def __init__(self) -> None:
         self.sinks: dict[str, WorkSink] = {}
+        self.batches: dict[str, Callable[[BatchTimed], None]] = {}
+        """Functions that receive the times of micro-batches, by the run id of a query."""
         self._latest: dict[tuple[str, str], int] = {}  # by metric and start of a query
         self._lock = threading.Lock()
 
@@ -67,12 +72,17 @@ class _Listener(StreamingQueryListener):
             {
                 "id": str(progress.id), "runId": str(progress.runId), "name": progress.name,
                 "batchId": int(progress.batchId), "observedMetrics": progress.observedMetrics,
+                "numInputRows": progress.numInputRows, "durationMs": progress.durationMs,
+                "timestamp": progress.timestamp,
             }
         )  # fmt: skip
 
     def progressed(self, progress: Mapping[str, Any]) -> None:
         """Report a finished micro-batch, from the progress that Spark writes as JSON."""
         query, start, batch = progress["id"], progress["runId"], progress["batchId"]
+        timed = self.batches.get(start)
+        if timed is not None and "addBatch" in (progress.get("durationMs") or {}):  # otherwise nothing was run
+            timed(_timed(progress))
         for metric, row in (progress.get("observedMetrics") or {}).items():
             sink = self.sinks.get(metric)
             if sink is None:
@@ -116,8 +126,27 @@ _LISTENERS: WeakKeyDictionary[SparkSession, _Listener] = WeakKeyDictionary()
 _LOCK = threading.Lock()
 
 
+def _timed(progress: Mapping[str, Any]) -> BatchTimed:
+    """Return the time of a micro-batch, from its progress."""
+    query, start, batch = progress["id"], progress["runId"], int(progress["batchId"])
+    at = datetime.fromisoformat(progress["timestamp"]).timestamp()
+    seconds = progress["durationMs"]["triggerExecution"] / 1e3
+    name = progress.get("name") or None
+    return BatchTimed(f"{query} run {start}", batch, int(progress["numInputRows"]), seconds, at, query, start, name)
+
+
 def watch(spark: SparkSession, metric: str, sink: WorkSink) -> None:
     """Call `sink` for every micro-batch that observed `metric`."""
+    _listener(spark).sinks[metric] = sink
+
+
+def watch_batches(spark: SparkSession, start: str, sink: Callable[[BatchTimed], None]) -> None:
+    """Call `sink` for every micro-batch of one start of a query, given by its run id."""
+    _listener(spark).batches[start] = sink
+
+
+def _listener(spark: SparkSession) -> _Listener:
+    """Return the listener of a session; the first call adds it."""
     with _LOCK:
         listener = _LISTENERS.get(spark)
         if listener is None:
@@ -133,7 +162,7 @@ def watch(spark: SparkSession, metric: str, sink: WorkSink) -> None:
             else:  # Connect receives events in a thread that the interpreter joins before it calls `atexit`
                 ending = threading.Thread(target=_forget_at_the_end, args=(weakref.ref(spark), listener), daemon=True)
                 ending.start()
-    listener.sinks[metric] = sink
+    return listener
 
 
 def _forget_at_the_end(spark: weakref.ref[SparkSession], listener: _Listener) -> None:

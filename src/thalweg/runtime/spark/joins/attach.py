@@ -32,6 +32,7 @@ from thalweg.plan.join_select import EVENT_TIME
 from thalweg.plan.objective import objective_of
 from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.window import length_of
+from thalweg.runtime.joins.chart_lookup import chart_before_start
 from thalweg.runtime.joins.join_binding import JoinBinding, warn_of_tables_with_times
 from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_packing import DAY_US, NOW, Packing
@@ -138,16 +139,17 @@ def attach(
     )
     identity = uuid.uuid4().hex
     most = settings.max_bytes or memory_share()
-    choice = None
+    choice, chart = None, None
     if estimates is not None and settings.plan is None:
         estimates = estimates.with_columns(binding.widths).in_buckets(layout.partitioning, len(layout.buckets))
         choice = chosen_before_start(estimates, objective_of(settings.objective), most)
+        chart = chart_before_start(estimates, settings, most)
     if choice is not None:  # workers do not need the plans that were not chosen
         choice = replace(choice, candidates=choice.candidates[:1])
     task = JoinTask(
         binding, settings, layout.buckets, layout.partitioning, identity,
         {alias: _table(alias, frames[alias], binding, wanted) for alias in plan.tables}, layout.followed, wanted, ahead,
-        idle, choice,
+        idle, choice, chart,
     )  # fmt: skip
     packed = []
     # sorted: a checkpoint identifies sources by position, and conditions may be written in another order

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from thalweg.kernels.window_store import WindowStore
 from thalweg.optimizer.choose_plan import PlanChoice
+from thalweg.optimizer.plan_chart import PlanChart
 from thalweg.plan.partitioning import Partitioning
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop, make_join_loop
@@ -60,6 +61,8 @@ class JoinTask:
     """In milliseconds; None to wait indefinitely."""
     choice: PlanChoice | None = None
     """The plan that was chosen from what is known before the start; None if too little is known."""
+    chart: PlanChart | None = None
+    """The chart that the plan follows; None if it follows none, or if too little is known before the start."""
 
     @cached_property
     def query(self) -> str:
@@ -136,7 +139,8 @@ class JoinTask:
         """Return a watch for one bucket; None if the plan never changes."""
         if self.wanted is JoinRows.LATE:
             return None
-        return plan_watch(self.binding, self.settings, self.choice, memory_share())
+        copies = dict.fromkeys(self.partitioning.columns, len(self.buckets))
+        return plan_watch(self.binding, self.settings, self.choice, memory_share(), self.chart, copies)
 
     def taken(self, loop: WindowedJoin, watch: PlanWatch | None, *, is_last: bool = False) -> TakenWork:
         """Return what was done since the last call. The watch may choose another plan from now on, unless no rows

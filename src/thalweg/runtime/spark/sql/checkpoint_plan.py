@@ -14,9 +14,12 @@ from thalweg.plan.plan_state import PlanState
 from thalweg.plan.query_plan import FilterPlaces, QueryPlan
 from thalweg.runtime.spark.sql.checkpoint_folders import lines_of
 from thalweg.runtime.spark.sql.format_1 import plan_hash, state_of
+from thalweg.stats.batch_time import BatchTimes
 
 FORMAT = 2
 READ = (1, FORMAT)
+TIMES = "thalweg-batches"
+"""The file of the times of micro-batches."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +122,20 @@ def unpin(spark: SparkSession, checkpoint: str) -> None:
     _write(spark, checkpoint, [])
 
 
-def _path(checkpoint: str) -> str:
-    return f"{checkpoint.rstrip('/')}/thalweg"
+def stored_times(spark: SparkSession, checkpoint: str) -> BatchTimes | None:
+    """Return the times of micro-batches that are stored in a checkpoint; None if there are none."""
+    lines = lines_of(spark, _path(checkpoint, TIMES))
+    return BatchTimes.read(json.loads(lines[0])) if lines else None
 
 
-def _write(spark: SparkSession, checkpoint: str, rows: list[tuple[str]]) -> None:
-    spark.createDataFrame(rows, "value string").coalesce(1).write.mode("overwrite").text(_path(checkpoint))
+def store_times(spark: SparkSession, checkpoint: str, times: BatchTimes) -> None:
+    """Store the times of micro-batches in a checkpoint."""
+    _write(spark, checkpoint, [(json.dumps(times.to_dict()),)], TIMES)
+
+
+def _path(checkpoint: str, name: str = "thalweg") -> str:
+    return f"{checkpoint.rstrip('/')}/{name}"
+
+
+def _write(spark: SparkSession, checkpoint: str, rows: list[tuple[str]], name: str = "thalweg") -> None:
+    spark.createDataFrame(rows, "value string").coalesce(1).write.mode("overwrite").text(_path(checkpoint, name))

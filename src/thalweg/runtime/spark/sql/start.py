@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from thalweg.errors import PlanError
 from thalweg.optimizer.choose_order import with_order
+from thalweg.optimizer.trigger_interval import shortest_interval
 from thalweg.plan.nodes import SpreadBy, WindowJoin
 from thalweg.plan.plan_state import PlanState
 from thalweg.plan.query import Query
@@ -20,6 +21,7 @@ from thalweg.runtime.spark.joins.attach import parallelism
 from thalweg.runtime.spark.sql.checkpoint_folders import query_at, refuse_one_folder
 from thalweg.runtime.spark.sql.checkpoint_plan import CheckpointPlan, content_of, filter_places, pin, pinned, unpin
 from thalweg.runtime.spark.sql.requirements import spark_errors
+from thalweg.stats.batch_time import BatchTimes
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,20 @@ def checkpoint_of(
     return place
 
 
+AUTO = "auto"
+"""The trigger whose interval follows from the times of earlier micro-batches."""
+
+
+def automatic_trigger(times: BatchTimes, busy: float) -> dict[str, str] | None:
+    """Return the trigger with the shortest interval in which a query is not busier than it may be; None, which is
+    Spark's default, if it is not known or if there is none."""
+    fixed, per_row, rate = times.fixed, times.per_row, times.rate
+    if fixed is None or per_row is None or rate is None:
+        return None
+    interval = shortest_interval(fixed.value, per_row.value, rate, busy)
+    return None if interval is None else {"processingTime": f"{round(interval * 1000)} milliseconds"}
+
+
 def _trigger(trigger: str | Mapping[str, Any] | None) -> dict[str, Any]:
     if trigger is None:
         return {}
@@ -144,4 +160,6 @@ def _trigger(trigger: str | Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _wrong_trigger(trigger: object) -> PlanError:
-    return PlanError(f"trigger={trigger!r}: use '10 seconds', 'availableNow', or a dict as for writeStream.trigger")
+    return PlanError(
+        f"trigger={trigger!r}: use '10 seconds', 'availableNow', 'auto', or a dict as for writeStream.trigger"
+    )

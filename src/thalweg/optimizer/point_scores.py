@@ -1,0 +1,68 @@
+"""Scores of plans at one point: for plain numbers, and objectives that do not depend on time.
+
+This is what `PlanScores` computes for many draws at once. A chart asks for a thousand points, and a running join at
+every round, so plain numbers must not cost an array each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+
+from thalweg.cost.join_bytes import limited_bytes, plan_bytes
+from thalweg.cost.join_numbers import JoinNumbers, Part
+from thalweg.cost.join_work import NodeTimes
+from thalweg.optimizer.plan_scores import caution
+from thalweg.plan.join_shape import Shape, nodes_of, streams_of
+from thalweg.plan.objective import LEAST_CPU, Objective
+
+IN_TIME = ("most_results", "first_results")
+"""The objectives that depend on time."""
+
+
+class PointScores:
+    """The CPU times of plans at one point. A join that several plans have in common is evaluated once."""
+
+    def __init__(self, numbers: JoinNumbers) -> None:
+        self.numbers = numbers
+        self._times = NodeTimes(numbers)
+        self._nodes: dict[frozenset[Part], float] = {}
+
+    def load(self, shape: Shape) -> float:
+        """Return the CPU time of a plan, in nanoseconds per second."""
+        total = 0.0
+        for node in () if isinstance(shape, str) else nodes_of(shape):
+            parts = [frozenset(streams_of(part)) for part in node]
+            key = frozenset(parts)
+            if key not in self._nodes:
+                self._nodes[key] = self._times(parts)
+            total += self._nodes[key]
+        return total
+
+    def of(self, shapes: Sequence[Shape], objective: Objective) -> list[tuple[float, float]]:
+        """Return the scores of plans for an objective, less is better, and for ties their CPU times. A plan that keeps
+        sub-joins must save some CPU time to be preferred, as in `choose_plan`."""
+        loads = [self.load(shape) for shape in shapes]
+        weighted = [each * caution(shape, LEAST_CPU) for shape, each in zip(shapes, loads, strict=True)]
+        scores = weighted
+        if objective.name in ("least_memory", "balance"):
+            sizes = [float(plan_bytes(shape, self.numbers)) for shape in shapes]
+            least, rate, memory = max(min(loads), 1e-9), objective.rate or 0.0, objective.memory or 0.0
+            balanced = [rate * a / least + memory * b / min(sizes) for a, b in zip(loads, sizes, strict=True)]
+            scores = sizes if objective.name == "least_memory" else [each / (rate + memory) for each in balanced]
+        elif objective.name == "steady_rate":
+            scores = [max(each / 1e9, 1.0) for each in loads]
+        return list(zip(scores, weighted, strict=True))
+
+
+def best_at(
+    shapes: Sequence[Shape], numbers: JoinNumbers, objective: Objective, max_bytes: float, streams: Collection[str]
+) -> Shape:
+    """Return the best of some plans: of those that fit, the one with the least score; if none fits, the smallest."""
+    fit = shapes
+    if max_bytes < math.inf:
+        fit = [shape for shape in shapes if float(limited_bytes(shape, numbers, streams)) <= max_bytes]
+        if not fit:
+            return min(shapes, key=lambda shape: float(plan_bytes(shape, numbers)))
+    scores = PointScores(numbers).of(fit, objective)
+    return fit[min(range(len(fit)), key=scores.__getitem__)]

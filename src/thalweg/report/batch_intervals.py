@@ -1,0 +1,64 @@
+"""What explanations and reports say about the micro-batches of a query and the interval that `trigger="auto"` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from thalweg.formatting import few_digits, percent, time_span
+from thalweg.optimizer.trigger_interval import BUSY, Interval, intervals, shortest_interval
+from thalweg.report.explanation import Paragraph
+from thalweg.stats.batch_time import BatchTimes
+
+TITLE = "Micro-batches"
+
+
+def batch_sentence(times: BatchTimes, busy: float = BUSY) -> str:
+    """Return what was counted of micro-batches, and the interval that the next start takes."""
+    fixed, per_row, rate = times.fixed, times.per_row, times.rate
+    if fixed is None or per_row is None or rate is None:
+        return (
+            f"micro-batches: {times.batches:,} timed so far, too few or of too similar sizes to tell what a row adds; "
+            "until then, trigger='auto' is the same as no trigger"
+        )
+    counted = (
+        f"micro-batches take {_span(fixed.value)} and {_span(per_row.value)} per row, at {few_digits(rate)} rows per "
+        "second"
+    )
+    chosen = shortest_interval(fixed.value, per_row.value, rate, busy)
+    if chosen is None:
+        load = percent(per_row.value * rate)
+        return f"{counted}: rows alone keep the query busy for {load} of the time, so no interval has {percent(busy)}"
+    return f"{counted}: the next start with trigger='auto' has intervals of {_span(chosen)}"
+
+
+def batch_paragraph(times: BatchTimes, held_s: float, busy: float = BUSY) -> Paragraph:
+    """Return the comparison of some intervals; without lines if no micro-batch was counted."""
+    if not times.batches:
+        return Paragraph(TITLE, ())
+    return Paragraph(TITLE, (*_table(times, held_s, busy), batch_sentence(times, busy)))
+
+
+def _table(times: BatchTimes, held_s: float, busy: float) -> Iterator[str]:
+    fixed, per_row, rate = times.fixed, times.per_row, times.rate
+    if fixed is None or per_row is None or rate is None:
+        return
+    compared = intervals(fixed.value, per_row.value, rate, held_s, busy)
+    if not compared:
+        return
+    chosen = shortest_interval(fixed.value, per_row.value, rate, busy)
+    rows: list[tuple[str, ...]] = [("interval", "busy", "rows", "latency", "held rows", "")]
+    rows += [_row(each, "chosen" if each.seconds == chosen else "") for each in compared]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _row(one: Interval, mark: str) -> tuple[str, ...]:
+    return (
+        _span(one.seconds), percent(one.load), few_digits(round(one.rows)), _span(one.latency),
+        few_digits(round(one.held)), mark,
+    )  # fmt: skip
+
+
+def _span(seconds: float) -> str:
+    return time_span(round(seconds * 1e9), 1)

@@ -1,0 +1,73 @@
+"""The chart that a running join follows, and where in it the join is.
+
+Answers: `at(rates)`, the plan for the estimated rates of the next round.
+How: a chart that was made before the start is used as it is; a point outside has the plan of the nearest region. If
+nothing was known before the start, the chart is made from what the first rounds have counted, for rates from a quarter
+to four times of theirs, and is made anew when the rates leave it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from thalweg.adapt.chart import ChartSettings
+from thalweg.optimizer.join_estimates import JoinEstimates
+from thalweg.optimizer.plan_chart import Dimension, Place, PlanChart, make_chart
+from thalweg.plan.join_shape import Shape
+from thalweg.plan.objective import objective_of
+from thalweg.runtime.joins.join_settings import JoinSettings
+
+RANGE = 4.0
+"""A chart that is made while the join runs reaches from the present rates divided by this to their multiples."""
+
+
+def chart_before_start(estimates: JoinEstimates, settings: JoinSettings, max_bytes: int) -> PlanChart | None:
+    """Return the chart of a join that follows one; None if it does not, or if too little is known to make it.
+    `max_bytes`: the limit of one bucket, if the settings have none."""
+    made = settings.profile
+    if not isinstance(made, ChartSettings) or not settings.can_change(estimates.graph) or estimates.unknown:
+        return None
+    limit = settings.max_bytes or max_bytes
+    return make_chart(estimates, objective_of(settings.objective), made.chart_parts, max_bytes=limit)
+
+
+@dataclass
+class ChartLookup:
+    """The chart of one join, or of one bucket of it."""
+
+    chart: PlanChart | None
+    """None: it is made when enough is known."""
+    parts: int = 10
+    region: tuple[int, ...] | None = field(default=None, init=False)
+    """Where the join is now; None before the first look-up."""
+    made_here: bool = field(default=False, init=False)
+
+    def at(
+        self, rates: Mapping[str, float], choose: Callable[[Mapping[str, float]], Shape] | None, *,
+        can_choose: bool = True,
+    ) -> Place | None:  # fmt: skip
+        """Return the place of rates in rows per second; None if there is no chart, or if the plan of the region is not
+        known and there is no time to choose it. `choose`: returns the best plan for such rates, if enough is known to
+        make a chart."""
+        if choose is not None and (self.chart is None or (self.made_here and not self._covers(rates))):
+            ends = {alias: max(rate, 1e-9) for alias, rate in rates.items()}
+            dimensions = tuple(Dimension(alias, rate / RANGE, rate * RANGE, self.parts) for alias, rate in ends.items())
+            self.chart, self.made_here, self.region = PlanChart(dimensions, choose), True, None
+        if self.chart is None or not (can_choose or self.chart.knows(rates)):
+            return None
+        return self.chart.at(rates)
+
+    def _covers(self, rates: Mapping[str, float]) -> bool:
+        assert self.chart is not None
+        return all(each.covers(rates[each.stream]) for each in self.chart.dimensions)
+
+    def forget(self) -> None:
+        """Forget a chart that was made here, because what it was made from has changed."""
+        if self.made_here:
+            self.chart, self.made_here = None, False
+
+    def moved(self, place: Place) -> bool:
+        """Whether a place is in another region than the last one. It is the last one from now on."""
+        before, self.region = self.region, place.region
+        return before is not None and before != place.region

@@ -1,0 +1,108 @@
+"""The time of micro-batches: what one takes whatever its size is, and what each row adds; and the rate of rows.
+
+Answers: `fixed` and `per_row` with their variances, `rate`, and `known`, the same as `Knowledge`.
+How: a line is fitted to the times of the micro-batches of a query by least squares, in which a micro-batch counts
+e^(-`DECAY` r) if it is r micro-batches old. The first one after a start is left out, because it loads classes and
+compiled loops.
+Guarantee: both numbers are 0 or more. If all micro-batches had about as many rows, their times do not tell the two
+apart, and there is no answer.
+Cost: seven sums.
+
+>>> times = BatchTimes()
+>>> for n, rows in enumerate([0, 100, 300, 200, 400]):
+...     times.add("start", at=float(n), rows=rows, seconds=0.5 + 0.001 * rows)
+>>> round(times.fixed.value, 3), round(times.per_row.value, 5), times.rate
+(0.5, 0.001, 250.0)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from thalweg.plan.estimate import Estimate
+from thalweg.stats.knowledge import BatchTime, Knowledge
+
+DECAY = 0.02
+"""How much less a micro-batch counts than the one after it: by a factor of e^-0.02, so that a hundred count."""
+LEAST_BATCHES = 3
+"""The least number of micro-batches that a line is fitted to."""
+LEAST_SPREAD = 0.02
+"""The least standard deviation of the numbers of rows, as a share of their mean."""
+
+
+@dataclass(slots=True)
+class BatchTimes:
+    """The sums over the micro-batches of a query."""
+
+    sums: list[float] = field(default_factory=lambda: [0.0] * 7)
+    """Of 1, rows, seconds, rows², rows × seconds and seconds², with decayed weights; and of the squares of weights."""
+    arrived: float = 0.0
+    """Rows that arrived between the first micro-batch of a start and later ones, and the seconds between them."""
+    passed: float = 0.0
+    batches: int = 0
+    _start: str = ""
+    _at: float | None = None
+
+    def add(self, start: str, *, at: float, rows: int, seconds: float) -> None:
+        """Add a micro-batch of one start of the query. `at`: when it began, in seconds."""
+        decay = math.exp(-DECAY)
+        if start == self._start and self._at is not None and at > self._at:
+            self.arrived, self.passed = self.arrived * decay + rows, self.passed * decay + (at - self._at)
+        is_first, self._start, self._at = start != self._start, start, at
+        if is_first or not rows:
+            return
+        values = (1.0, rows, seconds, rows * rows, rows * seconds, seconds * seconds)
+        squares = self.sums[-1] * decay**2 + 1.0
+        self.sums = [total * decay + value for total, value in zip(self.sums, values, strict=False)] + [squares]
+        self.batches += 1
+
+    @property
+    def rate(self) -> float | None:
+        """Rows per second of the clock; None if unknown."""
+        return self.arrived / self.passed if self.passed > 0 else None
+
+    @property
+    def fixed(self) -> Estimate | None:
+        """The seconds that a micro-batch takes whatever its size is; None if unknown."""
+        line = self._line()
+        return None if line is None else line[0]
+
+    @property
+    def per_row(self) -> Estimate | None:
+        """The seconds that each row adds; None if unknown."""
+        line = self._line()
+        return None if line is None else line[1]
+
+    def _line(self) -> tuple[Estimate, Estimate] | None:
+        n, x, y, xx, xy, yy, squares = self.sums
+        if self.batches < LEAST_BATCHES or not x:
+            return None
+        mean, around = x / n, xx / n - (x / n) ** 2
+        if around <= (LEAST_SPREAD * mean) ** 2:
+            return None
+        slope = (xy / n - mean * y / n) / around
+        slope = min(max(slope, 0.0), y / x)  # neither number is negative
+        level = y / n - slope * mean
+        error = max(yy - 2 * level * y - 2 * slope * xy + 2 * level * slope * x + level**2 * n + slope**2 * xx, 0.0)
+        variance = error / max(n - 2, 1.0) / n * (squares / n)  # weights that differ count as fewer observations
+        fixed = Estimate(level, "counted", variance * (1 + mean * mean / around), 0)
+        return fixed, Estimate(slope, "counted", variance / around, 0)
+
+    def known(self) -> Knowledge:
+        """Return the answers to the questions about micro-batches."""
+        line = self._line()
+        if line is None:
+            return Knowledge()
+        return Knowledge({BatchTime("fixed"): line[0], BatchTime("per row"): line[1]})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sums as values for JSON."""
+        return {"sums": self.sums, "arrived": self.arrived, "passed": self.passed, "batches": self.batches}
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> BatchTimes:
+        """Continue from sums that were stored."""
+        return cls(list(stored["sums"]), stored["arrived"], stored["passed"], stored["batches"])

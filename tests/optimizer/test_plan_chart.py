@@ -1,0 +1,200 @@
+"""Charts of plans: each region has the plan that is chosen anew at its centroid; look-ups, ranges, storage and wrong
+arguments."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.long_run import examples
+from tests.optimizer.test_choose_plan import CHAIN, drawn_estimates, fan_out
+from tests.optimizer.test_search_plans import graphs
+from thalweg import Estimate, PlanError, objective
+from thalweg.cost.join_bytes import plan_bytes
+from thalweg.cost.join_work import work_ns
+from thalweg.optimizer import plan_chart
+from thalweg.optimizer.choose_plan import choose_plan
+from thalweg.optimizer.join_estimates import JoinEstimates
+from thalweg.optimizer.plan_chart import Dimension, PlanChart, best_plan, make_chart
+from thalweg.optimizer.plan_scores import plan_text
+from thalweg.plan.join_graph import JoinGraph
+from thalweg.plan.join_shape import Shape
+from thalweg.plan.objective import LEAST_CPU, Objective
+
+SEEDS = st.integers(0, 2**32)
+OBJECTIVES = [LEAST_CPU, objective.least_memory(), objective.steady_rate(), objective.balance(rate=0.4, memory=0.6),
+              objective.most_results(by=20)]  # fmt: skip
+
+
+def at_rates(estimates: JoinEstimates, rates: dict[str, float]) -> JoinEstimates:
+    """The same join with exact numbers, and these rates."""
+    exact = {name: Estimate(each.value, "counted", 0.0) for name, each in estimates.quantities.items()}
+    exact |= {("rate", alias): Estimate(rate, "counted", 0.0) for alias, rate in rates.items()}
+    return replace(estimates, quantities=exact)
+
+
+@examples(25, long=1_000)
+@given(graph=graphs(3, 4), seed=SEEDS, wanted=st.sampled_from(OBJECTIVES), limited=st.booleans())
+def test_each_region_has_the_plan_chosen_anew_at_its_centroid(
+    graph: JoinGraph, seed: int, wanted: Objective, limited: bool
+) -> None:
+    r = random.Random(seed)
+    estimates = drawn_estimates(graph, seed, spread=r.choice([0.0, 0.5]))
+    sizes = [float(plan_bytes(graph.aliases, estimates.numbers(estimates.expected()))) * 1.5]
+    limit = sizes[0] if limited else math.inf
+    chart = make_chart(estimates, wanted, r.randint(2, 5), max_bytes=limit)
+    for _ in range(5):
+        region = tuple(r.randrange(each.parts) for each in chart.dimensions)
+        there = at_rates(estimates, chart.centroid(region))
+        choice = choose_plan(there, wanted, max_bytes=limit)
+        plan, anew = chart.plan(region), choice.chosen
+        if plan != anew.shape:  # then they are equally good
+            own = next(each for each in choice.candidates if each.shape == plan)
+            assert own.fits == anew.fits
+            if choice.over_memory:
+                assert own.bytes == pytest.approx(anew.bytes)
+            elif wanted == LEAST_CPU:
+                numbers = there.numbers(there.expected())
+                assert float(work_ns(plan, numbers)) == pytest.approx(float(work_ns(anew.shape, numbers)))
+            else:
+                assert own.score == pytest.approx(anew.score, rel=2e-3)
+
+
+def by_regions(dimensions: tuple[Dimension, ...]) -> PlanChart:
+    """A chart whose plan says where it was chosen."""
+    return PlanChart(dimensions, lambda rates: tuple(f"{alias}{rate:g}" for alias, rate in rates.items()))
+
+
+def test_a_point_is_in_the_region_around_it() -> None:
+    chart = by_regions((Dimension("a", 0, 100, 4), Dimension("b", 10, 20, 2)))
+    assert chart.at({"a": 0.0, "b": 10.0}) == ((0, 0), ("a12.5", "b12.5"), False)
+    assert chart.at({"a": 24.9, "b": 15.0}) == ((0, 1), ("a12.5", "b17.5"), False)
+    assert chart.at({"a": 100.0, "b": 20.0}) == ((3, 1), ("a87.5", "b17.5"), False)
+
+
+def test_a_point_outside_has_the_plan_of_the_nearest_region() -> None:
+    chart = by_regions((Dimension("a", 0, 100, 4), Dimension("b", 10, 20, 2)))
+    assert chart.at({"a": 1e9, "b": 15.0}) == ((3, 1), ("a87.5", "b17.5"), True)
+    assert chart.at({"a": 50.0, "b": 0.0}) == ((2, 0), ("a62.5", "b12.5"), True)
+
+
+def test_ranges_are_those_declared_or_a_factor_of_two() -> None:
+    estimates = fan_out()
+    of_a = Estimate.between(1_000, 9_000)
+    estimates = estimates.with_quantity(("rate", "a"), of_a)
+    of = {each.stream: (each.low, each.high) for each in make_chart(estimates, k=2).dimensions}
+    assert of["a"] == pytest.approx((of_a.value / 3.0, of_a.value * 3.0), rel=1e-3)
+    exact = estimates.with_quantity(("rate", "b"), Estimate(500.0, "counted", 0.0))
+    of = {each.stream: (each.low, each.high) for each in make_chart(exact, k=2, ranges={"c": (0, 7)}).dimensions}
+    assert (of["b"], of["c"]) == ((250.0, 1000.0), (0.0, 7.0))
+
+
+def test_a_large_chart_is_made_region_by_region(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, float]] = []
+
+    def counted(estimates: JoinEstimates, rates: Any, **given: Any) -> Shape:
+        asked.append(dict(rates))
+        return best_plan(estimates, rates, **given)
+
+    monkeypatch.setattr(plan_chart, "best_plan", counted)
+    chart = make_chart(fan_out(), k=40)
+    assert chart.size == 64_000
+    assert not asked
+    point = {"a": 20e3, "b": 3e3, "c": 300.0}
+    assert chart.at(point) == chart.at(point)
+    assert len(asked) == 1
+    assert len(make_chart(fan_out(), k=3).plans) >= 1
+    assert len(asked) == 1 + 27
+
+
+def test_a_chart_is_stored_in_little_and_comes_back() -> None:
+    estimates = fan_out()
+    ranges = {"a": (100, 40_000), "b": (10, 6_000), "c": (1, 600)}
+    chart = make_chart(estimates, k=10, ranges=ranges)
+    assert len(chart.plans) > 1
+    stored = json.dumps(chart.to_dict())
+    assert len(stored) < 100_000
+    again = PlanChart(chart.dimensions, lambda rates: ("never asked",))
+    again.restore(json.loads(stored))
+    regions = [(i, j, k) for i in range(10) for j in range(10) for k in range(10)]
+    assert [again.plan(region) for region in regions] == [chart.plan(region) for region in regions]
+    other = make_chart(estimates, k=4, ranges=ranges)
+    with pytest.raises(PlanError, match=r"another query, or of other ranges; make a new one with chart\(\)"):
+        other.restore(json.loads(stored))
+
+
+def test_a_chart_can_be_sent_to_workers() -> None:
+    chart = make_chart(fan_out(), k=3)
+    again = pickle.loads(pickle.dumps(chart))
+    assert again.at({"a": 1.0, "b": 1.0, "c": 1.0}) == chart.at({"a": 1.0, "b": 1.0, "c": 1.0})
+
+
+def test_a_balance_of_one_weight_is_the_best_at_that() -> None:
+    for seed in range(30):
+        estimates = drawn_estimates(CHAIN, seed)
+        rates = {alias: estimates.quantities["rate", alias].value for alias in "abc"}
+        numbers = estimates.numbers(estimates.expected())
+        plans: list[Shape] = [("a", "b", "c"), (("a", "b"), "c"), ("a", ("b", "c"))]
+        cpu = {plan: float(work_ns(plan, numbers)) for plan in plans}
+        memory = {plan: float(plan_bytes(plan, numbers)) for plan in plans}
+        fastest = best_plan(estimates, rates, objective.balance(rate=2, memory=0))
+        smallest = best_plan(estimates, rates, objective.balance(rate=0, memory=0.1))
+        assert cpu[fastest] == min(cpu.values())
+        assert memory[smallest] == min(memory.values())
+        both = best_plan(estimates, rates, objective.balance(rate=0.4, memory=0.6))
+        scores = {
+            plan: 0.4 * cpu[plan] / min(cpu.values()) + 0.6 * memory[plan] / min(memory.values()) for plan in plans
+        }
+        assert scores[both] == pytest.approx(min(scores.values()))
+
+
+def test_the_balance_of_the_paper_depends_on_the_weights() -> None:
+    """Keeping b and c is four times as fast and needs a little more memory."""
+    estimates = fan_out(partners=100.0)
+    plans = {
+        weight: choose_plan(estimates, objective.balance(rate=1 - weight, memory=weight)).chosen.plan
+        for weight in (0.0, 0.5, 1.0)
+    }
+    assert plans == {0.0: "(a (b c))", 0.5: "(a (b c))", 1.0: "multiway"}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"k": 1}, "k=1): the number of parts must be a whole number from 2 to 1000"),
+        ({"k": 2.0}, "must be a whole number"),
+        ({"k": True}, "must be a whole number"),
+        ({"k": 10**6}, "from 2 to 1000"),
+        ({"ranges": {"a": (5, 5)}}, "ranges={'a': (5, 5)}): must be the least and the largest rows per second"),
+        ({"ranges": {"a": (-1, 5)}}, "at least 0 and different, such as (10, 1000)"),
+        ({"ranges": {"a": (9, 5)}}, "must be the least and the largest"),
+        ({"ranges": {"a": 7}}, "must be the least and the largest"),
+        ({"ranges": {"a": (1, math.nan)}}, "must be the least and the largest"),
+        ({"ranges": {"a": (1, math.inf)}}, "must be the least and the largest"),
+        ({"ranges": {"aa": (1, 2)}}, "'aa' is not a stream of this join (did you mean 'a'?); it has a, b and c"),
+    ],
+)
+def test_wrong_arguments_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        make_chart(fan_out(), **given)
+    assert message in str(caught.value)
+
+
+def test_what_is_unknown_is_named() -> None:
+    estimates = fan_out()
+    known = {name: each for name, each in estimates.quantities.items() if name != ("rate", "b")}
+    with pytest.raises(PlanError, match=r"unknown: the rate of b; declare them with statistics="):
+        make_chart(replace(estimates, quantities=known))
+
+
+def test_plans_are_named_as_the_argument_plan_takes_them() -> None:
+    chart = make_chart(fan_out(), k=2)
+    assert {plan_text(plan) for plan in chart.plans} <= {"multiway", "(a (b c))", "((a b) c)"}

@@ -1,0 +1,109 @@
+"""The times of micro-batches: the line that is fitted to them, its variances, and when there is no answer."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from thalweg.stats import BatchTime
+from thalweg.stats.batch_time import BatchTimes
+
+
+def fitted(rows: list[int], seconds: list[float], starts: list[str] | None = None) -> BatchTimes:
+    """The first micro-batch of a start is left out."""
+    times = BatchTimes()
+    times.add("first", at=0.0, rows=5, seconds=100.0)
+    for n, (one, took) in enumerate(zip(rows, seconds, strict=True)):
+        times.add("first" if starts is None else starts[n], at=10.0 * (n + 1), rows=one, seconds=took)
+    return times
+
+
+def test_a_line_is_found() -> None:
+    rows = [100, 900, 300, 500]
+    times = fitted(rows, [0.4 + 2e-3 * one for one in rows])
+    assert times.fixed is not None
+    assert times.per_row is not None
+    assert times.fixed.value == pytest.approx(0.4)
+    assert times.per_row.value == pytest.approx(2e-3)
+    assert times.rate == pytest.approx(45.0, rel=0.05)
+    assert times.known().about(BatchTime("fixed")) == times.fixed
+    assert times.known().about(BatchTime("per row")) == times.per_row
+
+
+def test_the_line_is_that_of_weighted_least_squares() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        n = int(rng.integers(3, 30))
+        rows = rng.integers(100, 10_000, n)
+        seconds = 0.5 + 1e-4 * rows + rng.uniform(0, 0.2, n)
+        times = fitted(rows.tolist(), seconds.tolist())
+        weights = np.exp(-0.02 * np.arange(n)[::-1])
+        design = np.stack([np.ones(n), rows], axis=1) * np.sqrt(weights)[:, None]
+        level, slope = np.linalg.lstsq(design, seconds * np.sqrt(weights), rcond=None)[0]
+        if level < 0 or slope < 0:
+            continue
+        assert times.fixed is not None
+        assert times.per_row is not None
+        assert times.fixed.value == pytest.approx(level, rel=1e-6)
+        assert times.per_row.value == pytest.approx(slope, rel=1e-6)
+
+
+def test_the_variances_are_those_of_many_runs() -> None:
+    rng = np.random.default_rng(2)
+    rows = rng.integers(1_000, 9_000, 40)
+    found, told = [], []
+    for _ in range(400):
+        times = fitted(rows.tolist(), (1.0 + 1e-4 * rows + rng.normal(0, 0.05, 40)).tolist())
+        assert times.fixed is not None
+        assert times.per_row is not None
+        found.append((times.fixed.value, times.per_row.value))
+        told.append((times.fixed.variance or 0.0, times.per_row.variance or 0.0))
+    assert np.mean(told, axis=0) == pytest.approx(np.var(found, axis=0), rel=0.35)
+
+
+def test_neither_number_is_negative() -> None:
+    falling = fitted([100, 200, 300], [3.0, 2.0, 1.0])
+    assert (falling.fixed, falling.per_row) != (None, None)
+    assert falling.per_row is not None
+    assert falling.fixed is not None
+    assert falling.per_row.value == 0.0
+    assert falling.fixed.value == pytest.approx(2.0, rel=0.05)
+    steep = fitted([100, 200, 300], [0.1, 1.0, 2.0])
+    assert steep.fixed is not None
+    assert steep.fixed.value == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("rows", "seconds"),
+    [([], []), ([100, 200], [1.0, 2.0]), ([500] * 9, [1.0] * 9), ([500, 501, 499, 500], [1.0, 2.0, 1.0, 1.5])],
+)
+def test_too_few_or_too_similar_batches_have_no_answer(rows: list[int], seconds: list[float]) -> None:
+    times = fitted(rows, seconds)
+    assert times.fixed is None
+    assert times.per_row is None
+    assert not times.known().facts
+
+
+def test_the_first_batch_of_every_start_is_left_out() -> None:
+    times = fitted([100, 9_000, 200, 300, 400], [1.1, 500.0, 1.2, 1.3, 1.4], ["first", "b", "b", "b", "b"])
+    assert times.batches == 4
+    assert times.fixed is not None
+    assert times.fixed.value == pytest.approx(1.0)
+
+
+def test_empty_batches_have_no_rows_to_time() -> None:
+    times = fitted([0, 100, 0, 300, 200], [9.0, 1.1, 9.0, 1.3, 1.2])
+    assert times.batches == 3
+    assert times.fixed is not None
+    assert times.fixed.value == pytest.approx(1.0)
+    assert times.rate == pytest.approx(12.0, rel=0.1)
+
+
+def test_sums_are_stored_and_continued() -> None:
+    times = fitted([100, 300, 200], [1.1, 1.3, 1.2])
+    again = BatchTimes.read(json.loads(json.dumps(times.to_dict())))
+    assert (again.fixed, again.per_row, again.rate) == (times.fixed, times.per_row, times.rate)
+    again.add("another start", at=1e9, rows=10**6, seconds=1e6)  # its first micro-batch
+    assert (again.fixed, again.rate) == (times.fixed, times.rate)
