@@ -19,6 +19,9 @@ PAGES = sorted((Path(__file__).parents[2] / "docs" / "api").glob("*.md"))
 INTERNAL = {
     "Filters.attached": "sessions call it: a call, `tagged` and `failed` in one method",
     "ContinuousQuery.explained": "handles call it, with the plan of their run",
+    "ContinuousQuery.belongs_to": "sessions call it",
+    "ContinuousQuery.started_in_turn": "sessions call it, for `rounds`",
+    "ChartView.cells": "the data of the picture",
     "Predicate.structure": "the content of a fingerprint",
     "Predicate.strict": "only predicates of SQL queries have it",
     "NativePredicate.structure": "the content of a fingerprint",
@@ -42,12 +45,12 @@ DEPRECATED = {"Filters.errors", "Filters.errors_over"}
 """Old names: their text refers to the new name, which has the rest."""
 RETURNED = {
     "functions and methods return them, and the examples are there": {
-        "ContinuousQuery", "Explanation", "Filters", "Join", "JoinReport", "JoinSection", "NativePredicate",
-        "Objective", "Predicate", "PredicateReport", "QueryReport", "Report", "Sample", "Section", "Session",
+        "ChartView", "ContinuousQuery", "Explanation", "Filters", "Join", "JoinReport", "JoinSection", "NativePredicate",
+        "Objective", "Predicate", "PredicateReport", "QueryReport", "QueryRounds", "Report", "RoundsReport", "Sample", "Section", "Session",
         "StreamReport", "SwitchReport", "TableReport", "Trace",
     },
     "`read` and `events` return them": {
-        "JoinObserved", "NativeObserved", "Observed", "PlanObserved", "Skipped", "Switched", "VerdictGiven",
+        "BatchTimed", "JoinObserved", "NativeObserved", "Observed", "PlanObserved", "Skipped", "Switched", "VerdictGiven",
     },
     "loops make them for policies": {"Costs", "Observation"},
     "these are interfaces, and the examples are in their methods": {

@@ -24,7 +24,7 @@ def test_too_little_is_said_to_be_too_little() -> None:
     for n in range(3):
         times.add("start", at=float(n), rows=100, seconds=1.0)
     assert batch_sentence(times) == (
-        "micro-batches: 2 timed so far, too few or of too similar sizes to tell what a row adds; until then, "
+        "micro-batches: 2 timed so far, too few or of too similar sizes to know what a row adds; until then, "
         "trigger='auto' is the same as no trigger"
     )
 

@@ -30,7 +30,8 @@ DECLARED, ASSUMED = 1.5, 10.0
 """By how many times a number without an interval may be larger or smaller, with a probability of 90 %."""
 DRAWS = 32
 """How many values are drawn from what is uncertain, besides the expected ones."""
-_DEVIATIONS = NormalDist().inv_cdf(0.95)
+DEVIATIONS = NormalDist().inv_cdf(0.95)
+"""Between so many standard deviations below and above its mean, a normal quantity is with a probability of 90 %."""
 Quantity = tuple[str, ...]
 """The name of a number: ("rate", a), ("held", a) for a table or a window of so many rows, ("share", a, b)."""
 
@@ -119,7 +120,7 @@ class JoinEstimates:
 def log_deviation(estimate: Estimate) -> float:
     """Return the standard deviation of the logarithm of a quantity, which is assumed to be log-normal."""
     if estimate.variance is None:
-        return math.log(ASSUMED if estimate.origin == "assumed" else DECLARED) / _DEVIATIONS
+        return math.log(ASSUMED if estimate.origin == "assumed" else DECLARED) / DEVIATIONS
     if not estimate.variance or estimate.value <= 0:
         return 0.0
     return math.sqrt(math.log1p(estimate.variance / estimate.value**2))

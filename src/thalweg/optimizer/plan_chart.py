@@ -34,7 +34,7 @@ import numpy as np
 from thalweg.errors import PlanError, nearest
 from thalweg.formatting import listed
 from thalweg.optimizer.choose_plan import ALL_PLANS, choose_plan
-from thalweg.optimizer.join_estimates import JoinEstimates, log_deviation
+from thalweg.optimizer.join_estimates import DEVIATIONS, JoinEstimates, log_deviation
 from thalweg.optimizer.point_scores import IN_TIME, best_at
 from thalweg.optimizer.search_plans import all_plans
 from thalweg.plan.estimate import Estimate
@@ -48,8 +48,6 @@ PARTS = 10
 MOST_PARTS = 1_000
 LEAST_FACTOR = 2.0
 """A range that is not declared reaches from the expected rate divided by at least this to its multiple."""
-DEVIATIONS = 1.6449
-"""Between so many standard deviations below and above the mean, a normal quantity is with a probability of 90 %."""
 UNKNOWN = np.iinfo(np.uint16).max
 """The mark of a region whose plan is not known yet."""
 
@@ -195,8 +193,12 @@ def best_plan(
 def _range(stream: str, given: Any, rate: Estimate) -> tuple[float, float]:
     """Return the least and the largest rate of a stream: as given, or where it is with a probability of 90 %."""
     if given is None:
-        factor = max(math.exp(DEVIATIONS * log_deviation(rate)), LEAST_FACTOR)
-        return rate.value / factor, max(rate.value * factor, 1e-9)
+        deviation = log_deviation(rate)
+        factor = math.exp(DEVIATIONS * deviation)
+        if factor < LEAST_FACTOR:
+            return rate.value / LEAST_FACTOR, max(rate.value * LEAST_FACTOR, 1e-9)
+        median = rate.value * math.exp(-(deviation**2) / 2)
+        return median / factor, median * factor
     try:
         low, high = (float(number) for number in given)
     except (TypeError, ValueError):

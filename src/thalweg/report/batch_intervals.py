@@ -17,7 +17,7 @@ def batch_sentence(times: BatchTimes, busy: float = BUSY) -> str:
     fixed, per_row, rate = times.fixed, times.per_row, times.rate
     if fixed is None or per_row is None or rate is None:
         return (
-            f"micro-batches: {times.batches:,} timed so far, too few or of too similar sizes to tell what a row adds; "
+            f"micro-batches: {times.batches:,} timed so far, too few or of too similar sizes to know what a row adds; "
             "until then, trigger='auto' is the same as no trigger"
         )
     counted = (

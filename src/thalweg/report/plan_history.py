@@ -78,7 +78,7 @@ class ChartCounts:
     """The sum of by how many times it was worse."""
 
     def add(self, record: PlanObserved) -> None:
-        """Add a round."""
+        """Add the record of one round."""
         self.rounds += 1
         self.moves += record.moved
         self.outside += record.outside

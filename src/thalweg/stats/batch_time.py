@@ -4,8 +4,8 @@ Answers: `fixed` and `per_row` with their variances, `rate`, and `known`, the sa
 How: a line is fitted to the times of the micro-batches of a query by least squares, in which a micro-batch counts
 e^(-`DECAY` r) if it is r micro-batches old. The first one after a start is left out, because it loads classes and
 compiled loops.
-Guarantee: both numbers are 0 or more. If all micro-batches had about as many rows, their times do not tell the two
-apart, and there is no answer.
+Guarantee: both numbers are 0 or more. If all micro-batches had about as many rows, the two cannot be separated, and
+there is no answer.
 Cost: seven sums.
 
 >>> times = BatchTimes()
