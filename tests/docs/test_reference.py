@@ -45,12 +45,13 @@ DEPRECATED = {"Filters.errors", "Filters.errors_over"}
 """Old names: their text refers to the new name, which has the rest."""
 RETURNED = {
     "functions and methods return them, and the examples are there": {
-        "ChartView", "ContinuousQuery", "Explanation", "Filters", "Join", "JoinReport", "JoinSection", "NativePredicate",
-        "Objective", "Predicate", "PredicateReport", "QueryReport", "QueryRounds", "Report", "RoundsReport", "Sample", "Section", "Session",
-        "StreamReport", "SwitchReport", "TableReport", "Trace",
+        "ChartView", "ContinuousQuery", "Explanation", "Filters", "Join", "JoinReport", "JoinSection",
+        "NativePredicate", "Objective", "Predicate", "PredicateReport", "QueryReport", "QueryRounds", "Report",
+        "RoundsReport", "Sample", "Section", "Session", "StreamReport", "SwitchReport", "TableReport", "Trace",
     },
     "`read` and `events` return them": {
-        "BatchTimed", "JoinObserved", "NativeObserved", "Observed", "PlanObserved", "Skipped", "Switched", "VerdictGiven",
+        "BatchTimed", "JoinObserved", "NativeObserved", "Observed", "PlanObserved", "Skipped", "Switched",
+        "VerdictGiven",
     },
     "loops make them for policies": {"Costs", "Observation"},
     "these are interfaces, and the examples are in their methods": {

@@ -1,0 +1,48 @@
+"""A join of streams on Spark that follows a chart: DuckDB's rows, also after a restart, and rounds in the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import thalweg as tw
+from tests.runtime.joins.oracle import expected
+from tests.runtime.spark.joins.streams import files, ids, results, run, streaming
+from tests.runtime.spark.joins.test_plan_changes import FILES, ON, ROWS, SECONDS, WINDOW, parts
+from tests.runtime.spark.waiting import wait_until
+
+RATES = {alias: {"rows_per_second": count / SECONDS} for alias, count in ROWS.items()}
+KNOWN = {**RATES, "partners": {"a.k = b.k": (100, None), "b.m = c.m": (0.01, None)}}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_a_chart_is_followed_in_each_bucket(spark: SparkSession, tmp_path: Path) -> None:
+    data = parts()
+    streams = files(tmp_path / "in", {alias: tables[:3] for alias, tables in data.items()})
+    whole = {alias: pa.concat_tables(tables) for alias, tables in data.items()}
+    j = tw.join(
+        ON, f"{WINDOW} seconds", "ts", buckets=2, select=["a.id", "b.id", "c.id"], policy="chart", statistics=KNOWN
+    )  # fmt: skip
+    run(j(**streaming(spark, streams)), tmp_path)
+    for alias, each in streams.items():  # the query is started again with more rows
+        for table in data[alias][3:]:
+            each.add(table)
+    run(j(**streaming(spark, streams)), tmp_path)
+    found = ids(results(spark, tmp_path), "abc")
+    assert found == ids(expected(whole, ON, dict.fromkeys("abc", WINDOW * 10**6), "ts"), "abc")
+
+    def rounds() -> int:
+        return sum(section.plans.chart.rounds for section in j.report().sections)
+
+    wait_until(lambda: rounds() >= 2 * FILES, "all rounds of both buckets are reported")
+    last = j.report().sections[-1].plans
+    assert last.plan == "(a (b c))"
+    rates = dict(zip("abc", last.rates[-1][1], strict=True))  # a and b are spread over two buckets, c is in both
+    for alias, count in ROWS.items():
+        assert rates[alias] == pytest.approx(count / SECONDS, rel=0.25)
+    assert "chart: " in str(j.report())
+    assert len(j.chart(k=4).track) >= 2
