@@ -16,9 +16,11 @@ import numpy as np
 import thalweg as tw
 from bench.plans.shapes import MULTIWAY, all_shapes, plan_of, same_plan
 from bench.plans.streams import JoinRows
-from bench.plans.trial import join_of
+from bench.plans.trial import MOST_BYTES, join_of
 from thalweg.adaptive_joins import Join
+from thalweg.optimizer.first_plan import first_plan
 from thalweg.plan.join_plan import JoinPlan
+from thalweg.runtime.joins.join_binding import JoinBinding
 
 MOST = 20
 """If a join has more plans, this many that are predicted to be best are measured, and `RANDOM` others."""
@@ -37,10 +39,14 @@ class Prediction:
     """The 90 % interval of `cpu`; None if there is none."""
 
 
-def predicted(join: Join) -> list[Prediction]:
-    """Return the predictions of the search for a join, the best plan first; none if nothing is known of the streams."""
-    found = getattr(join.explain(), "candidates", ())
-    return [Prediction(each.plan, each.cpu, each.bytes, getattr(each, "cpu_band", None)) for each in found]
+def predicted(joined: JoinRows, join: Join) -> list[Prediction]:
+    """Return the predictions from which a join chooses its plan, the best plan first; none if nothing is known of the
+    streams. As when it runs, its columns are known, and how many rows batches have is not."""
+    schemas = {alias: batches[0].schema for alias, batches in joined.batches.items()}
+    estimates = join._estimates.with_columns(JoinBinding.of(join._plan, schemas).widths)
+    choice = first_plan(estimates, max_bytes=MOST_BYTES).choice
+    found = () if choice is None else choice.candidates
+    return [Prediction(each.plan, each.cpu, each.bytes, (each.load.low, each.load.high)) for each in found]
 
 
 def takes_statistics() -> bool:

@@ -158,7 +158,7 @@ def measure(
     """Run the plans of a join, and what runs by default. Raises WrongResultError if a result is not DuckDB's.
     `everything`: measure all plans of up to four streams."""
     rng = np.random.default_rng([joined.drawn.seed, joined.drawn.number, 1])
-    predictions = predicted(with_statistics(joined, joined.statistics))
+    predictions = predicted(joined, with_statistics(joined, joined.statistics))
     plans = all_plans(joined)
     if not everything or len(joined.drawn.aliases) > 4:
         plans = measured_plans(plans, predictions, rng)
@@ -167,7 +167,7 @@ def measure(
     chosen = {}
     for each in declared:
         makers[default(each)] = _free(joined, statistics_for(each, joined, factor))
-        first = predicted(makers[default(each)]())[:1]
+        first = predicted(joined, makers[default(each)]())[:1]
         chosen[default(each)] = first[0].plan if first else MULTIWAY
     for make in makers.values():
         run(joined, make(), WARM_S)  # it loads compiled loops
