@@ -453,3 +453,10 @@ def test_an_unknown_objective_is_refused_before_anything_runs(wrong: Any, says: 
     ):
         assert join(objective=right) is not None
         assert s.query(sql, objective=right) is not None
+
+
+def test_local_time_minimization_refuses_many_streams() -> None:
+    graph = JoinGraph.of([("s0", "k", f"s{n}", "k") for n in range(1, 9)])
+    wanted = objective.first_results(1000, search="local_time_minimization")
+    with pytest.raises(tw.PlanError, match=r"is for at most 8 streams, and this join has 9; leave search= out"):
+        choose_plan(drawn_estimates(graph, 0), wanted)

@@ -259,3 +259,15 @@ def test_tables_are_asked_for_rows(write: Write) -> None:
     known = tw.statistics_from(write([one(), table]))
     facts = tw.join("a.k = b.k", {"a": 10}, {"a": "t"}, statistics=known)._statistics.facts
     assert facts[Rows("b")].value == 20  # the rows that its window holds
+
+
+def test_names_with_commas_and_equals_signs_come_back(tmp_path: Path) -> None:
+    events, on = tmp_path / "run.jsonl", "`a, b`.k = `c=d`.k"
+    rows = pa.table({"k": [n % 7 for n in range(6_000)], "t": list(range(6_000))})
+    given = {"a, b": rows, "c=d": rows}
+    results = sum(batch.num_rows for batch in tw.join(on, 50, "t", events=events).over(**given))
+    assert results > 6_000
+    known = tw.statistics_from(events)
+    assert {name for name in known if name != "partners"} == set(given)
+    again = tw.join(on, 50, "t", statistics={**known, "partners": {"a, b, c=d": (7.0, 7.0)}})
+    assert sum(batch.num_rows for batch in again.over(**given)) == results

@@ -11,20 +11,28 @@ from __future__ import annotations
 from thalweg.cost.join_work import COSTS
 from thalweg.cost.operator_costs import Costs
 from thalweg.cost.rate import Arriving, JoinCosts
+from thalweg.errors import PlanError
 from thalweg.optimizer.join_estimates import JoinEstimates
 from thalweg.optimizer.local_rate_maximization import local_rate_maximization
 from thalweg.optimizer.local_time_minimization import local_time_minimization
 from thalweg.optimizer.plan_scores import results_of_bucket
 from thalweg.plan.join_shape import Shape
-from thalweg.plan.objective import LOCAL_RATE, Objective
+from thalweg.plan.objective import LOCAL_RATE, LOCAL_TIME, Objective
 
+MOST_FOR_TIME = 8
+"""The most streams for local time minimization, which takes minutes with more of them on one key."""
 LEAST_RATE = 1e-9
 """The rate of tables, which the heuristics do not know."""
 
 
 def heuristic_plan(estimates: JoinEstimates, objective: Objective) -> Shape:
-    """Return the tree that the heuristic of an objective finds."""
+    """Return the tree that the heuristic of an objective finds. Raises PlanError if there are too many streams."""
     numbers, graph = estimates.numbers(estimates.expected()), estimates.graph
+    if objective.search == LOCAL_TIME and len(graph.aliases) > MOST_FOR_TIME:
+        raise PlanError(
+            f"first_results(search={LOCAL_TIME!r}) is for at most {MOST_FOR_TIME} streams, and this join has "
+            f"{len(graph.aliases)}; leave search= out to compare all plans"
+        )
     streams = {
         alias: Arriving(max(float(numbers.rates[alias]), LEAST_RATE), window=estimates.seconds.get(alias, float("inf")))
         for alias in graph.aliases

@@ -77,8 +77,11 @@ class JoinEdges:
         graph, text = self.graph, str(key)
         assert graph is not None
         aliases = {alias: alias for alias in graph.aliases}
-        if "=" not in text:
-            names = [named(name.strip().strip("`"), aliases, exact=self.exact) for name in text.split(",")]
+        # names may contain commas and equals signs, and `statistics_from` writes them as they are
+        pairs = {f"{one}, {other}": [one, other] for one in aliases for other in aliases if one != other}
+        if "=" not in text or text in pairs:
+            split = [named(name.strip().strip("`"), aliases, exact=self.exact) for name in text.split(",")]
+            names = pairs.get(text, split)
             if len(names) == 2 and None not in names:
                 one, other = map(str, names)
                 shared = graph.shared(one, other) if one != other else ()
