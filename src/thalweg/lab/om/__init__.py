@@ -19,15 +19,16 @@ PAPER = Paper(
     },
     preface="""\
 The paper's figures are pictures, and its packet trace, its filter and most of its settings are not available. So the
-claims are taken from its prose, in our words. **Fidelity** is the share of rounds in which the plan that is looked up at
-the estimates is the best one at the values that are then observed. **Regret** is the cost of the plan in force over that
-of the best one, the mean over the rounds: a wrong plan that costs as much does no harm. Fidelity does not show that, so
-both are given. Everything is computed with the paper's cost model (`cost/om_utility.py`), without a clock, so results
-are the same on every machine. `optimizer/plan_chart.py` makes the charts and `stats/decayed_mean.py` the estimates.
+claims are taken from its prose, in our words. **Fidelity** is the share of rounds in which the plan that is looked up
+at the estimates is the best one at the values that are then observed. **Regret** is the cost of the plan in force over
+that of the best one, the mean over the rounds: a wrong plan that costs as much does no harm. Fidelity does not show
+that, so both are given. Everything is computed with the paper's cost model (`cost/om_utility.py`), without a clock, so
+results are the same on every machine. `optimizer/plan_chart.py` makes the charts and `stats/decayed_mean.py` the
+estimates.
 
 What the text leaves open was fixed, and written here, before any result was seen:
 
-- **Estimates**: the decayed mean with d = 10 and a = 0.2. The first estimate comes from the rounds before the first one.
+- **Estimates**: the decayed mean with d = 10 and a = 0.2. The first one comes from rounds before the experiment.
 - **Ranges of a chart**: the least and the largest value of ten minutes before those of the experiment. A point outside
   has the plan of the nearest region.
 - **Rows**: the headers of 180,231 TCP and 40,042 UDP packets of nDPI's test captures, because only the times of DEC-PKT

@@ -33,7 +33,9 @@ def extract(source: Path, target: Path) -> None:
     }
     tcp, udp = streams(packets)
     for name, table in (("tcp", tcp), ("udp", udp), ("arrivals", pa.table(arrivals))):
-        pq.write_table(table, target / f"{name}.parquet", compression="zstd", compression_level=19, write_statistics=False)
+        pq.write_table(
+            table, target / f"{name}.parquet", compression="zstd", compression_level=19, write_statistics=False
+        )
 
 
 def per_second(gaps: NDArray[np.float64]) -> NDArray[np.uint16]:
