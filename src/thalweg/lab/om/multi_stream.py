@@ -33,7 +33,7 @@ def cost(plan: Shape, values: Values) -> float:
 
 
 def multi_stream() -> Query:
-    """Return the query."""
+    """Return the query with its three left-deep plans."""
     return Query(PLANS, cost, STREAMS, JOINED)
 
 

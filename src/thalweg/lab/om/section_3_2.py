@@ -164,6 +164,6 @@ EXPERIMENT = Experiment(
     measure=measure,
     setting="o1 keeps half of its rows and processes 500 per second, o2 a tenth and 50 per second. Plan 1 is o1 → o2, "
     "plan 2 is o2 → o1. The paper gives C_r = 5 and 2.5, and C_m = 775 and 575, and does not say how. 16 readings: "
-    "rates and queues capped by what operators can process or not, one window of input or c_inp of section 4.1, at the first "
-    "operator or at each.",
+    "rates and queues capped by what operators can process or not, one window of input or c_inp of section 4.1, at the "
+    "first operator or at each.",
 )
