@@ -42,7 +42,7 @@ def test_weights_that_are_refused(weights: tuple[float, float]) -> None:
 
 
 @given(rate=RATES, sel=SHARES, tpr=st.floats(10.0, 1e6), other_tpr=st.floats(10.0, 1e6), window=st.floats(0.1, 60.0))
-@examples(100)
+@examples(50, long=2000)
 def test_two_selections_as_section_4_1_prints_them(
     rate: float, sel: float, tpr: float, other_tpr: float, window: float
 ) -> None:
@@ -55,7 +55,7 @@ def test_two_selections_as_section_4_1_prints_them(
 
 
 @given(rate=st.floats(0.1, 1e5), sel=st.floats(0.0, 0.999))
-@examples(200)
+@examples(50, long=2000)
 def test_in_rows_a_selection_before_a_projection_always_wins(rate: float, sel: float) -> None:
     selection, projection = Unary(sel, 400e3), Unary(1.0, 500e3)
     first, last = (chain_cost(rate, order, 1.0) for order in ((selection, projection), (projection, selection)))
@@ -74,7 +74,7 @@ def test_in_bytes_the_selectivity_decides(sel: float, selection_first: bool) -> 
 
 
 @given(a=RATES, b=RATES, c=RATES, one=SHARES, two=SHARES, window=st.floats(0.1, 60.0))
-@examples(100)
+@examples(50, long=2000)
 def test_joins_as_section_4_1_prints_them(a: float, b: float, c: float, one: float, two: float, window: float) -> None:
     found = left_deep_cost([a, b, c], [one, two], window, 3000.0)
     each = 1 / 3000.0
@@ -83,6 +83,15 @@ def test_joins_as_section_4_1_prints_them(a: float, b: float, c: float, one: flo
     waiting = [mean * (mean * window / 3000.0) for mean in ((a + b) / 2, (inner + c) / 2)]
     assert found.rate == pytest.approx(outer)
     assert found.memory == pytest.approx(sum(waiting) + (inner + outer) * window)
+
+
+def test_fewer_rows_between_joins_may_cost_more_as_printed() -> None:
+    """Both plans have 100 results per second. The one whose first join returns half as many rows has more memory."""
+    few, many = (left_deep_cost([100.0] * 3, [share, 1e-4 / share], 1.0, 3000.0) for share in (0.005, 0.01))
+    assert few.rate == pytest.approx(0.02 * 750 * 100 / (850 / 3000))
+    assert many.rate == pytest.approx(0.01 * 1500 * 100 / (1600 / 3000))
+    assert few.memory == pytest.approx(100**2 / 3000 + 750 + 425**2 / 3000 + few.rate)
+    assert few.memory > many.memory
 
 
 def test_a_join_without_input_has_no_output() -> None:

@@ -5,7 +5,8 @@ Answers
 - `chain_cost`: C_r and C_m of selections and projections in a row, in rows or in bytes.
 - `left_deep_cost`: C_r and C_m of a left-deep tree of window joins.
 Guarantee: the formulas as printed. They have no limit on what an operator can process, so a rate may be higher than any
-machine's, and that of a join is the one at which it would have results if it never waited for input.
+machine's. That of a join is the one at which it would have results if it never waited for input, so plans with the same
+results have different rates, and the one with fewer rows between its joins may have the longer queue after the last.
 Cost: a few operations per operator.
 Differs from the paper: it counts memory in rows. With widths, `chain_cost` counts bytes: in rows, a projection costs
 memory and saves none, so selections always come first. "The input arrival rate of an operator" is the mean of its

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from thalweg.lab.om import multi_stream, single_stream
-from thalweg.lab.om.extract import SECONDS, busiest, per_second, streams
-from thalweg.lab.om.packet_streams import Stream, packets, urnd
+from thalweg.lab.om.extract import busiest, per_second, streams
+from thalweg.lab.om.packet_streams import SECONDS, Stream, packets, urnd
 
 SMALL = Stream({"host": np.array([3, 1, 1, 2, 0], np.uint16), "is_in": np.array([1, 0, 0, 1, 1], bool)},
                np.array([2, 0, 4]))  # fmt: skip
@@ -21,6 +21,18 @@ def test_rows_are_repeated_when_all_have_arrived() -> None:
     assert SMALL.seconds.tolist() == [0, 0, 2, 2, 2, 2]
     assert SMALL.share("is_in").tolist() == [0.5, 0.0, 0.75]
     assert SMALL.hosts("host", 4).tolist() == [[0, 1, 0, 1], [0, 0, 0, 0], [1, 1, 1, 1]]
+
+
+def test_side_by_side_each_second_has_rows_of_that_second() -> None:
+    for stream in packets().values():
+        aligned = stream.side_by_side()
+        assert aligned.counts.tolist() == stream.counts.tolist()
+        seconds = stream.columns["second"]
+        for second in (0, 321, 599, 600, 921):
+            rows = aligned.rows[aligned.seconds == second]
+            expected = [row for row, of in enumerate(seconds.tolist()) if of >= second % 600][: len(rows)]
+            assert rows.tolist()[: len(expected)] == expected
+            assert rows.tolist()[len(expected) :] == list(range(len(rows) - len(expected)))
 
 
 def test_the_variation_is_the_one_asked_for() -> None:
@@ -88,9 +100,9 @@ def test_the_selectivity_of_q1_and_where_its_plans_change() -> None:
     assert seen == [{"sel": 0.5, "rate": 2.0}, {"sel": 0.0, "rate": 0.0}, {"sel": 0.75, "rate": 4.0}]
 
 
-def test_the_plan_with_fewer_rows_between_its_joins_is_the_best() -> None:
+def test_without_results_the_pair_with_fewer_matches_is_first() -> None:
     rates = dict.fromkeys(multi_stream.STREAMS, 100.0)
-    even = dict.fromkeys(multi_stream.JOINED, 0.01) | {"tcp udp sf": 1e-4}
+    even = dict.fromkeys(multi_stream.JOINED, 0.01) | {"tcp udp sf": 0.0}
     for plan, pair in zip(multi_stream.PLANS, multi_stream.JOINED, strict=False):
         assert multi_stream.multi_stream().best({**rates, **even, pair: 0.005}) == plan
 
@@ -102,8 +114,9 @@ def test_extracting_orders_counts_and_numbers() -> None:
     }  # fmt: skip
     tcp, udp = streams(pa.table({name: pa.array(values) for name, values in packets_of.items()}))
     assert (tcp.num_rows, udp.num_rows) == (3, 1)
-    by_flags = {(row["to_gateway"], row["is_sf"]) for row in tcp.to_pylist()}
-    assert by_flags == {(False, True), (True, False)}
+    assert tcp["second"].to_pylist() == sorted(tcp["second"].to_pylist())
+    by_flags = [(row["to_gateway"], row["is_sf"]) for row in tcp.to_pylist()]
+    assert sorted(by_flags) == [(False, True), (True, False), (True, True)]  # of equally busy hosts, the first
     assert busiest(np.array([0, 0, 1]), np.array([5, 5, 7], np.uint16), np.array([6, 5, 7], np.uint16), 2).tolist() == [
         5, 7,
     ]  # fmt: skip

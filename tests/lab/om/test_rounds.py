@@ -13,8 +13,10 @@ LOW, HIGH = "low", "high"
 
 
 def cost(plan: Shape, values: Values) -> float:
-    """`low` costs as much as the value, `high` the rest of 10, plus what is held."""
-    return 1.0 + (values["x"] if plan == LOW else 10.0 - values["x"]) + values.get("bias", 0.0) * (plan == LOW)
+    """`low` costs as much as the value, and what is held, `high` what is missing from 10."""
+    return (
+        1.0 + (values["x"] if plan == LOW else max(10.0 - values["x"], 0.0)) + values.get("bias", 0.0) * (plan == LOW)
+    )
 
 
 QUERY = Query((LOW, HIGH), cost, ("x",))
@@ -71,6 +73,8 @@ def test_one_plan_that_stays_and_plans_at_random() -> None:
     stays = static(QUERY, BEFORE, rounds)
     assert stays.fidelity == 0.7
     assert stays.regret == pytest.approx((30 * 10 / 2 + 70) / 100)
-    drawn = at_random(QUERY, rounds * 10, seed=1)
+    assert stays.total == pytest.approx((30 * 10 + 70 * 2) / (100 * 2))
+    drawn = at_random(QUERY, rounds, draws=10)
+    assert len(drawn.hits) == 1000
     assert 0.45 < drawn.fidelity < 0.55
-    assert drawn.hits != at_random(QUERY, rounds * 10, seed=2).hits
+    assert drawn.hits[:100] != drawn.hits[100:200]

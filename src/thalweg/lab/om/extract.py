@@ -1,7 +1,8 @@
 """Makes the files of `trace/`, which the experiments read, from the two data sets that they come from.
 
 Run `python -m thalweg.lab.om.extract DIR` with the folder that has `packets_ndpi` and `arrivals_ita`. The data sets and
-their licenses are described in `trace/README.md`. Everything here was fixed before any experiment was run.
+their licenses are described in `trace/README.md`. Everything here but the column `second` was fixed before any
+experiment was run.
 """
 
 from __future__ import annotations
@@ -14,11 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-TRACE = Path(__file__).parent / "trace"
-SECONDS = 1_200
-"""Ten minutes from which the charts' ranges are sampled, and the ten minutes of the experiments."""
-LENGTH = 600.0
-"""Captures start at random within so many seconds; what is later continues at the beginning."""
+from thalweg.lab.om.packet_streams import LENGTH, SECONDS, TRACE
+
 TCP, UDP = 6, 17
 SYN_FIN_RST = 0x07
 PACES = {"bc_paug89": "BCAUG89", "dec_pkt_1_udp": "DEC-PKT-1-UDP"}
@@ -66,8 +64,9 @@ def streams(packets: pa.Table) -> tuple[pa.Table, pa.Table]:
             "src": src[tcp], "dst": dst[tcp],
             "to_gateway": dst[tcp] == gateway[capture[tcp]],
             "is_sf": (flags[tcp] & SYN_FIN_RST) > 0,
+            "second": times[tcp].astype(np.uint16),
         }),
-        pa.table({"src": src[udp], "dst": dst[udp]}),
+        pa.table({"src": src[udp], "dst": dst[udp], "second": times[udp].astype(np.uint16)}),
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,6 +24,11 @@ GRID = 200
 """The points per dimension at which the plans are compared."""
 NEAR = 0.05
 """Percentage points by which a fidelity may differ from "about" one of the paper."""
+SELDOM = (
+    "the selectivity of these packets is far from where the plans change in most rounds, and seldom crosses it. Plans "
+    "are wrong for some rounds after a crossing, until the estimate follows. The paper does not say which share of its "
+    "rows host 2 receives."
+)
 BURST = 1.5
 """A round is a burst if so many times the estimated rows arrive."""
 
@@ -45,6 +51,23 @@ class Results:
     followed: Followed
     busiest: Followed
     """The same if host 2 is one address, the one that receives the most TCP packets."""
+
+    @property
+    def from_boundary(self) -> list[float]:
+        """By how much the selectivity of each round is above the one at which the plans change at its rate."""
+        limits = {rate: boundary(rate, single_stream()) for rate in {seen["rate"] for seen in self.rounds}}
+        return [seen["sel"] - limits[seen["rate"]] for seen in self.rounds]
+
+    @property
+    def crossings(self) -> int:
+        """How often the plan that is the best changes."""
+        above = [distance > 0 for distance in self.from_boundary]
+        return sum(one != other for one, other in pairwise(above))
+
+    @property
+    def near(self) -> float:
+        """The share of rounds whose selectivity is within 0.05 of the one at which the plans change."""
+        return float(np.mean([abs(distance) < 0.05 for distance in self.from_boundary]))
 
     @property
     def in_bursts(self) -> list[bool]:
@@ -81,6 +104,7 @@ CLAIMS: tuple[Statement[Results], ...] = (
         "the fidelity is about 80 %",
         "section 5.2: an average fidelity of 80%",
         holds=lambda r: abs(r.followed.chart.fidelity - 0.80) <= NEAR,
+        why=SELDOM,
         measured=lambda r: (
             f"{r.followed.chart}; chosen anew at the estimates {r.followed.anew}; the chart at the "
             f"observed values {r.followed.foreseen}"
@@ -90,9 +114,12 @@ CLAIMS: tuple[Statement[Results], ...] = (
         "there are about 84 moves and 23 switches",
         "section 5.2; read as within a factor of 2",
         holds=lambda r: 42 <= r.followed.moves <= 168 and 12 <= r.followed.switches <= 46,
+        why="most moves are moves of the rate, which does not matter for the plan; the selectivity seldom crosses the "
+        "boundary.",
         measured=lambda r: (
-            f"{r.followed.moves} moves, {r.followed.switches} switches, {r.followed.outside} of "
-            f"{len(r.rounds)} rounds outside the chart"
+            f"{r.followed.moves} moves, {r.followed.moves_of(0)} of them of the selectivity, {r.followed.switches} "
+            f"switches, {r.followed.outside} of {len(r.rounds)} rounds outside the chart; the observed selectivity "
+            f"crosses the boundary {r.crossings} times, and is within 0.05 of it in {r.near:.1%} of the rounds"
         ),
     ),
     Statement(
@@ -100,6 +127,8 @@ CLAIMS: tuple[Statement[Results], ...] = (
         "section 5.2: worked very well, except in a sudden burst; read as a lower fidelity in rounds with more than "
         f"{BURST} times the estimated rows",
         holds=lambda r: r.fidelity_where(True) < r.fidelity_where(False),
+        why="the selectivity at which the plans change is nearly the same at all rates, so a burst of rows does not "
+        "make a plan wrong. A change of the selectivity does.",
         measured=lambda r: (
             f"{r.fidelity_where(True):.1%} in {sum(r.in_bursts)} rounds with bursts, "
             f"{r.fidelity_where(False):.1%} in the others"

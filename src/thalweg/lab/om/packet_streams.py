@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from thalweg.lab.om.extract import SECONDS, TRACE
-
+TRACE = Path(__file__).parent / "trace"
+SECONDS = 1_200
+"""Ten minutes from which the charts' ranges are sampled, and the ten minutes of the experiments."""
+LENGTH = 600.0
+"""Captures start at random within so many seconds; what is later continues at the beginning."""
 Column = NDArray[np.uint16] | NDArray[np.bool_]
 HOSTS = 1_871
 """The hosts of the captures; their numbers may be larger, because other protocols have hosts of their own."""
@@ -20,16 +24,22 @@ URND_RATE = 500.0
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """A stream. Its rows are repeated when all have arrived."""
+    """Rows that arrive one after the other, and are repeated when all have arrived."""
 
     columns: Mapping[str, Column]
     counts: NDArray[np.int64]
     """The arrivals in each second."""
+    first: NDArray[np.int64] | None = None
+    """The row with which each second begins; None if it continues where the second before ended."""
 
     @property
     def rows(self) -> NDArray[np.int64]:
         """The numbers of the rows that arrive, in order."""
-        return np.arange(self.counts.sum()) % len(next(iter(self.columns.values())))
+        begin = np.cumsum(self.counts) - self.counts
+        first = begin if self.first is None else self.first
+        arriving = np.arange(self.counts.sum()) + np.repeat(first - begin, self.counts)
+        rows: NDArray[np.int64] = arriving % len(next(iter(self.columns.values())))
+        return rows
 
     @property
     def seconds(self) -> NDArray[np.int64]:
@@ -46,6 +56,11 @@ class Stream:
         mean = self.counts.mean()
         counts = mean + (self.counts - mean) * variation / self.variation
         return replace(self, counts=np.maximum(np.round(counts), 0).astype(np.int64))
+
+    def side_by_side(self) -> Stream:
+        """Return the stream with the rows of each second from that second of the captures."""
+        seconds = np.arange(len(self.counts)) % int(LENGTH)
+        return replace(self, first=np.searchsorted(self.columns["second"], seconds))
 
     def share(self, column: str) -> NDArray[np.float64]:
         """Return the share of the rows of each second for which a column is true; 0 if there are none."""

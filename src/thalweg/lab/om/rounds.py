@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
+from thalweg.formatting import few_digits
 from thalweg.optimizer.plan_chart import Dimension, PlanChart
 from thalweg.plan.join_shape import Shape
 from thalweg.stats.decayed_mean import DecayedMean, differs
@@ -29,9 +31,15 @@ class Query:
     held: tuple[str, ...] = ()
     """The values that a chart takes as constant: join selectivities."""
 
+    def costs(self, values: Values) -> dict[Shape, float]:
+        """Return the cost of each plan."""
+        return {plan: self.cost(plan, values) for plan in self.plans}
+
     def best(self, values: Values) -> Shape:
         """Return the plan with the least cost, the first if there are several."""
-        return min(self.plans, key=lambda plan: self.cost(plan, values))
+        costs = self.costs(values)
+        least = min(costs.values())
+        return next(plan for plan, cost in costs.items() if cost <= least * EQUAL)
 
 
 @dataclass
@@ -40,13 +48,17 @@ class Judged:
 
     hits: list[bool] = field(default_factory=list)
     regrets: list[float] = field(default_factory=list)
+    cost: float = 0.0
+    least: float = 0.0
+    """The sums of the costs of these plans, and of the best ones."""
 
-    def add(self, query: Query, plan: Shape, observed: Values) -> None:
-        """Compare the plan of a round with the best one at the values that were observed."""
-        least = query.cost(query.best(observed), observed)
-        mine = query.cost(plan, observed)
+    def add(self, plan: Shape, costs: Mapping[Shape, float]) -> None:
+        """Compare the plan of a round with the best one, by their costs at the values that were observed."""
+        mine, least = costs[plan], min(costs.values())
         self.hits.append(mine <= least * EQUAL)
         self.regrets.append(max(mine / least, 1.0) if least else 1.0)
+        self.cost += mine
+        self.least += least
 
     @property
     def fidelity(self) -> float:
@@ -58,8 +70,13 @@ class Judged:
         """The mean of the costs over those of the best plan."""
         return float(np.mean(self.regrets))
 
+    @property
+    def total(self) -> float:
+        """The cost of all rounds over that of the best plans."""
+        return self.cost / self.least
+
     def __str__(self) -> str:
-        return f"{self.fidelity:.1%}, regret {self.regret:.3f}"
+        return f"{self.fidelity:.1%}, regret {few_digits(self.regret)}, total {few_digits(self.total)}"
 
 
 @dataclass
@@ -71,7 +88,9 @@ class Followed:
     anew: Judged = field(default_factory=Judged)
     """The plans that are the best at the estimates, without the chart's regions."""
     foreseen: Judged = field(default_factory=Judged)
-    """The plans of the regions of the observed rates, as if the estimates were right."""
+    """The plans of the regions of the observed rates, as if their estimates were right."""
+    selected: Judged = field(default_factory=Judged)
+    """The plans that are the best at the estimated rates, as if those of held values were right."""
     constant: list[bool] = field(default_factory=list)
     """Whether the plan in force was the best one at the observed rates if the held values do not change."""
     plans: list[Shape] = field(default_factory=list)
@@ -85,12 +104,16 @@ class Followed:
     @property
     def moves(self) -> int:
         """How often the estimates entered another region."""
-        return sum(one != other for one, other in zip(self.regions, self.regions[1:], strict=False))
+        return sum(one != other for one, other in pairwise(self.regions))
+
+    def moves_of(self, dimension: int) -> int:
+        """Return how often they entered another part of one dimension."""
+        return sum(one[dimension] != other[dimension] for one, other in pairwise(self.regions))
 
     @property
     def switches(self) -> int:
         """How often a round had another plan than the one before."""
-        return sum(one != other for one, other in zip(self.plans, self.plans[1:], strict=False))
+        return sum(one != other for one, other in pairwise(self.plans))
 
 
 class Rounds:
@@ -124,9 +147,11 @@ class Rounds:
         estimates = {name: self._means[name].mean for name in query.charted}
         place = self.made.at(estimates)
         now = {name: observed[name] for name in query.charted}
-        followed.chart.add(query, place.plan, observed)
-        followed.anew.add(query, self.made.choose(estimates), observed)
-        followed.foreseen.add(query, self.made.at(now).plan, observed)
+        costs = query.costs(observed)
+        followed.chart.add(place.plan, costs)
+        followed.anew.add(self.made.choose(estimates), costs)
+        followed.foreseen.add(self.made.at(now).plan, costs)
+        followed.selected.add(query.best({**observed, **estimates}), costs)
         followed.constant.append(place.plan == self.made.choose(now))
         followed.plans.append(place.plan)
         followed.regions.append(place.region)
@@ -147,19 +172,25 @@ def follow(query: Query, before: Sequence[Values], rounds: Sequence[Values], k: 
     return running.followed
 
 
-def at_random(query: Query, rounds: Sequence[Values], seed: int = 0) -> Judged:
-    """Judge plans that are drawn in each round (RAND)."""
+def at_random(query: Query, rounds: Sequence[Values], draws: int = 10, seed: int = 0) -> Judged:
+    """Judge plans that are drawn in each round (RAND), several times for all rounds."""
     rng = np.random.default_rng(seed)
     judged = Judged()
-    for observed in rounds:
-        judged.add(query, query.plans[int(rng.integers(len(query.plans)))], observed)
+    for costs in [query.costs(observed) for observed in rounds] * draws:
+        judged.add(query.plans[int(rng.integers(len(query.plans)))], costs)
     return judged
 
 
 def static(query: Query, before: Sequence[Values], rounds: Sequence[Values]) -> Judged:
     """Judge the plan that is the best at the means of earlier rounds, and stays (RATE)."""
-    plan = query.best({name: float(np.mean([seen[name] for seen in before])) for name in before[0]})
+    return stays(
+        query, query.best({name: float(np.mean([seen[name] for seen in before])) for name in before[0]}), rounds
+    )
+
+
+def stays(query: Query, plan: Shape, rounds: Sequence[Values]) -> Judged:
+    """Judge one plan for all rounds."""
     judged = Judged()
     for observed in rounds:
-        judged.add(query, plan, observed)
+        judged.add(plan, query.costs(observed))
     return judged
