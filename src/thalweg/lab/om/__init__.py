@@ -31,8 +31,9 @@ What the text leaves open was fixed, and written here, before any result was see
 - **Estimates**: the decayed mean with d = 10 and a = 0.2. The first one comes from rounds before the experiment.
 - **Ranges of a chart**: the least and the largest value of ten minutes before those of the experiment. A point outside
   has the plan of the nearest region.
-- **Rows**: the headers of 180,231 TCP and 40,042 UDP packets of nDPI's test captures, because only the times of DEC-PKT
-  are available to us. SF are the TCP packets with SYN, FIN or RST. Packets are repeated when all have arrived.
+- **Rows**: the headers of 180,231 TCP and 40,042 UDP packets of nDPI's test captures, because of DEC-PKT only the times
+  of UDP packets are available to us. SF are the TCP packets with SYN, FIN or RST. Packets are repeated when all have
+  arrived.
 - **Arrivals per second**: TCP like BC-pAug89, 351 per second on average, UDP like the UDP packets of DEC-PKT-1, 210 per
   second; SF as they occur among TCP. The paper says 500.
 - **REAL**, with coefficient of variation c: the deviation of each second from the mean of its stream is multiplied by
@@ -52,7 +53,8 @@ What the text leaves open was fixed, and written here, before any result was see
 Changed when results were known: RAND is the mean of ten draws (with one draw, "about 30 %" did not hold). Plans of
 equal cost are equal: rounding had made π → σ the best plan of Q1 in rows where everything passes the selection. *Total*
 was added, because the mean of ratios is decided by the few rounds in which the best plan needs almost no memory; and in
-figure-4b the variant *side by side*, and the claims about larger charts and about the total cost.
+figure-4b the variant *side by side*, and the claims about larger charts, the total cost and the part of the output
+rate.
 
 As printed, the output rate of a join is the one it would have if it never waited for input. So plans with the same
 results have different output rates, and the plan with fewer rows between its joins can have the longer queue after the

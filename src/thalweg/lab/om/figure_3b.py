@@ -105,5 +105,5 @@ EXPERIMENT = Experiment(
     title="a selection and a projection over erratic streams",
     reference="section 5.2, figure 3b",
     measure=measure,
-    setting="Q1 over REAL with five coefficients of variation, k = 10.",
+    setting="Q1 over REAL with five coefficients of variation, k = 10. A percentage point is six rounds.",
 )

@@ -13,9 +13,9 @@ from thalweg.lab.om.packet_streams import packets
 from thalweg.lab.om.rounds import at_random, follow, static
 
 BURSTS = (
-    "the join selectivities of a second decide, and not the rates. In most seconds two streams have no match, in a few "
-    "they have many, and the mean of ten rounds is right for neither. With the observed selectivities, the plans at "
-    "the estimated rates are nearly always right. If selectivities were constant, as section 4.4.2 assumes, the fidelity "
+    "the join selectivities of a second decide, and not the rates. In most seconds no row of UDP has a match, in a few "
+    "many have one, and the mean of ten rounds is right for neither. With the observed selectivities, the plans at the "
+    "estimated rates are nearly always right. If selectivities were constant, as section 4.4.2 assumes, the fidelity "
     "would be at least the paper's."
 )
 

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from thalweg.cost.om_utility import left_deep_cost
+from thalweg.cost.om_utility import PlanCost, left_deep_cost
 from thalweg.lab.om.packet_streams import Stream
 from thalweg.lab.om.rounds import Query, Values
 from thalweg.lab.om.single_stream import utility_of
@@ -24,12 +24,17 @@ SIDES: tuple[str, str, str] = ("src", "dst", "dst")
 """The columns by which Q2 joins: TCP.src_host, UDP.dest_host and SF.dest_host."""
 
 
-def cost(plan: Shape, values: Values) -> float:
-    """Return the cost of a plan at three rates, and at the selectivities of each two streams and of all."""
+def plan_cost(plan: Shape, values: Values) -> PlanCost:
+    """Return the rate and memory of a plan at three rates, and at the selectivities of each two streams and of all."""
     order = streams_of(plan)
     pair = values[" ".join(name for name in STREAMS if name in order[:2])]
     then = min(values[JOINED[-1]] / pair, 1.0) if pair else 0.0
-    return utility_of(left_deep_cost([values[name] for name in order], [pair, then], WINDOW, JOIN_TPR))
+    return left_deep_cost([values[name] for name in order], [pair, then], WINDOW, JOIN_TPR)
+
+
+def cost(plan: Shape, values: Values) -> float:
+    """Return the utility of a plan at these values."""
+    return utility_of(plan_cost(plan, values))
 
 
 def multi_stream() -> Query:
