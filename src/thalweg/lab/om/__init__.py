@@ -54,7 +54,8 @@ Changed when results were known: RAND is the mean of ten draws (with one draw, "
 equal cost are equal: rounding had made π → σ the best plan of Q1 in rows where everything passes the selection. *Total*
 was added, because the mean of ratios is decided by the few rounds in which the best plan needs almost no memory; and in
 figure-4b the variant *side by side*, and the claims about larger charts, the total cost and the part of the output
-rate.
+rate. That any other host than the busiest of each capture receives too few rows for a choice was assumed, and is wrong:
+one address also has switches (figure-3a).
 
 As printed, the output rate of a join is the one it would have if it never waited for input. So plans with the same
 results have different output rates, and the plan with fewer rows between its joins can have the longer queue after the
