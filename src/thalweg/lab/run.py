@@ -17,12 +17,13 @@ from thalweg.lab.a_greedy import PAPER as A_GREEDY
 from thalweg.lab.claim import Finding, reasons
 from thalweg.lab.experiment import Experiment, Outcome
 from thalweg.lab.figure import check_drawing, save
+from thalweg.lab.om import PAPER as OM
 from thalweg.lab.page import page
 from thalweg.lab.paper import Paper
 from thalweg.lab.progress import Bar
 from thalweg.lab.rate_based import PAPER as RATE_BASED
 
-PAPERS: dict[str, Paper] = {paper.name: paper for paper in (A_GREEDY, RATE_BASED)}
+PAPERS: dict[str, Paper] = {paper.name: paper for paper in (A_GREEDY, RATE_BASED, OM)}
 
 
 @dataclass(frozen=True, slots=True)
