@@ -170,7 +170,7 @@ class ContinuousQuery:
         >>> s = tw.session()
         >>> rows = pa.table({"ts": pa.array([], pa.timestamp("us")), "k": pa.array([], pa.int64())})
         >>> for name, rate in (("a", 2_000), ("b", 300), ("c", 20)):
-        ...     s.stream(name, rows, time="ts", rows_per_second=rate)
+        ...     s.stream(name, rows, time="ts", statistics={"rows_per_second": rate})
         >>> q = s.query("SELECT a.k FROM a, b, c WHERE a.k = b.k AND b.k = c.k WINDOW 10 SECONDS",
         ...             statistics={"partners": {"a, b": (30, None), "b, c": (0.1, None)}})
         >>> q.chart(k=4).streams
