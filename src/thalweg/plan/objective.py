@@ -11,7 +11,6 @@ steady_rate()
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal, get_args
