@@ -207,7 +207,7 @@ def _range(stream: str, given: Any, rate: Estimate) -> tuple[float, float]:
         median = rate.value * math.exp(-(deviation**2) / 2)
         return median / factor, median * factor
     try:
-        low, high = () if isinstance(given, str) else (float(number) for number in given)
+        low, high = (math.nan,) * 2 if isinstance(given, str) else (float(number) for number in given)
     except (TypeError, ValueError, OverflowError):
         low = high = math.nan
     if not 0 <= low < high <= LARGEST or high - low < LEAST_RANGE:
