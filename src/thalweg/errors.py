@@ -121,7 +121,7 @@ def warn_user(sentence: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(sentence, category, stacklevel=level)
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def nearest(word: object, known: Iterable[str]) -> str:
     """Return a hint with the known word most similar to an unknown one; empty if none is similar.
 
     >>> nearest("sweeep", ["sweep", "static"])
@@ -129,5 +129,5 @@ def nearest(word: str, known: Iterable[str]) -> str:
     >>> nearest("xyz", ["sweep", "static"])
     ''
     """
-    close = difflib.get_close_matches(word, list(known), n=1)
+    close = difflib.get_close_matches(word, list(known), n=1) if isinstance(word, str) else ()
     return f" (did you mean {close[0]!r}?)" if close else ""

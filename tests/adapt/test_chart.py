@@ -28,6 +28,7 @@ def test_it_is_auto_with_more_settings() -> None:
         ({"chart_rounds": 0}, "chart_rounds=0: must be a whole number from 1 to 1000"),
         ({"chart_decay": -1.0}, "chart_decay=-1.0: must be a number of at least 0"),
         ({"chart_threshold": float("nan")}, "chart_threshold=nan: must be a number of at least 0"),
+        ({"chart_decay": 10**400}, "must be a number of at least 0 and at most 1e+15"),
         ({"chart_threshold": "much"}, "chart_threshold='much': must be a number of at least 0"),
     ],
 )

@@ -20,7 +20,7 @@ INTERNAL = {
     "Filters.attached": "sessions call it: a call, `tagged` and `failed` in one method",
     "ContinuousQuery.explained": "handles call it, with the plan of their run",
     "ContinuousQuery.belongs_to": "sessions call it",
-    "ContinuousQuery.started_in_turn": "sessions call it, for `rounds`",
+    "ContinuousQuery.in_turn": "sessions call it, for `rounds`",
     "ChartView.cells": "the data of the picture",
     "Predicate.structure": "the content of a fingerprint",
     "Predicate.strict": "only predicates of SQL queries have it",

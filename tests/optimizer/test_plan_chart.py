@@ -130,6 +130,33 @@ def test_a_chart_is_stored_in_little_and_comes_back() -> None:
         other.restore(json.loads(stored))
 
 
+def test_a_chart_of_many_streams_holds_only_what_was_asked() -> None:
+    """With 12 streams it has 10^12 regions, which no memory holds."""
+    dimensions = tuple(Dimension(f"s{n}", 0, 10, 10) for n in range(12))
+    chart = by_regions(dimensions)
+    assert chart.size == 10**12
+    low, high = ({each.stream: rate for each in dimensions} for rate in (0.0, 10.0))
+    assert not chart.knows(high)
+    assert chart.at(high).plan == tuple(f"s{n}9.5" for n in range(12))
+    assert chart.at(low).plan == tuple(f"s{n}0.5" for n in range(12))
+    assert chart.knows(high)
+    stored = json.dumps(chart.to_dict())
+    assert len(stored) < 2_000
+    again = PlanChart(dimensions, lambda rates: ("asked again",))
+    again.restore(json.loads(stored))
+    assert [again.at(rates) for rates in (low, high)] == [chart.at(rates) for rates in (low, high)]
+    assert again.plan((5,) * 12) == ("asked again",)
+    empty = PlanChart(dimensions, lambda rates: ("asked",))
+    empty.restore(json.loads(json.dumps(by_regions(dimensions).to_dict())))
+    assert empty.at(low).plan == ("asked",)
+
+
+def test_a_rate_far_outside_has_the_nearest_region() -> None:
+    chart = by_regions((Dimension("a", 0, 1e-300, 4),))
+    assert chart.at({"a": 1e300}) == ((3,), ("a8.75e-301",), True)
+    assert chart.at({"a": math.inf}).region == (3,)
+
+
 def test_a_chart_can_be_sent_to_workers() -> None:
     chart = make_chart(fan_out(), k=3)
     again = pickle.loads(pickle.dumps(chart))
@@ -178,6 +205,13 @@ def test_the_balance_of_the_paper_depends_on_the_weights() -> None:
         ({"ranges": {"a": 7}}, "must be the least and the largest"),
         ({"ranges": {"a": (1, math.nan)}}, "must be the least and the largest"),
         ({"ranges": {"a": (1, math.inf)}}, "must be the least and the largest"),
+        ({"ranges": {"a": (1, 10**400)}}, "must be the least and the largest"),
+        ({"ranges": {"a": (1, 1e300)}}, "and at most 1e+15"),
+        ({"ranges": {"a": (0, 5e-324)}}, "must be the least and the largest"),
+        ({"ranges": {"a": "12"}}, "ranges={'a': '12'}): must be the least and the largest"),
+        ({"ranges": "ab"}, "ranges='ab'): must be a dict of the least and the largest rows per second by stream"),
+        ({"ranges": 5}, "ranges=5): must be a dict"),
+        ({"ranges": {7: (1, 2)}}, "7 is not a stream of this join; it has a, b and c"),
         ({"ranges": {"aa": (1, 2)}}, "'aa' is not a stream of this join (did you mean 'a'?); it has a, b and c"),
     ],
 )
@@ -185,6 +219,12 @@ def test_wrong_arguments_are_refused(given: dict[str, Any], message: str) -> Non
     with pytest.raises(PlanError) as caught:
         make_chart(fan_out(), **given)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("weight", [-1, math.nan, math.inf, 10**400, 1e300, "1", True])
+def test_wrong_weights_are_refused(weight: Any) -> None:
+    with pytest.raises(PlanError, match=r"memory=.*a weight must be a number of at least 0 and at most 1e\+15"):
+        objective.balance(rate=1, memory=weight)
 
 
 def test_what_is_unknown_is_named() -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -95,10 +98,12 @@ def test_other_streams_can_be_on_the_sides() -> None:
     assert "rows per second of c" in str(chart.show(up="c")).splitlines()[0]
     expected = f"{Estimate.between(100, 4_000).value:,.0f}"
     assert str(chart.show("b", "a")).splitlines()[-1].startswith(f"now: {expected} of b, ")
-    for sides, message in (
+    wrong: tuple[tuple[tuple[Any, ...], str], ...] = (
+        ((5,), "show(5): not a stream of this chart; it has a, b and c"),
         (("x", "a"), "show('x'): not a stream of this chart; it has a, b and c"),
         (("a", "a"), "show(across='a', up='a'): the sides must be different streams"),
-    ):
+    )
+    for sides, message in wrong:
         with pytest.raises(PlanError) as caught:
             chart.show(*sides)
         assert str(caught.value).startswith(message)
@@ -107,11 +112,17 @@ def test_other_streams_can_be_on_the_sides() -> None:
 def test_wrong_rates_are_refused() -> None:
     chart = tw.join(ON, "10 seconds", "ts", statistics=KNOWN).chart(k=3)
     assert chart.plan_at(a=1e9) in {"multiway", "(a (b c))"}
-    for rates, message in (
+    counted: Any = np.int64(30_000)
+    assert chart.plan_at(a=counted) == chart.plan_at(a=30_000)
+    wrong: tuple[tuple[dict[str, Any], str], ...] = (
         ({"z": 1.0}, "plan_at(z=...): not a stream of this chart; it has a, b and c"),
-        ({"a": -1.0}, "plan_at(a=-1.0): must be a number of rows per second, 0 or more"),
+        ({"a": -1.0}, "plan_at(a=-1.0): must be a number of rows per second, from 0 to 1e+15"),
         ({"a": float("nan")}, "plan_at(a=nan): must be a number"),
-    ):
+        ({"a": float("inf")}, "plan_at(a=inf): must be a number"),
+        ({"a": 10**400}, "plan_at(a=1000"),
+        ({"a": True}, "plan_at(a=True): must be a number"),
+    )
+    for rates, message in wrong:
         with pytest.raises(PlanError) as caught:
             chart.plan_at(**rates)
         assert str(caught.value).startswith(message)
@@ -122,3 +133,19 @@ def test_a_join_without_a_choice_has_no_chart() -> None:
         tw.join("a.k = b.k", "10 seconds", "ts").chart()
     with pytest.raises(PlanError, match=r"unknown: the rate of a, the rate of b, .* declare them with statistics="):
         tw.join(ON, "10 seconds", "ts").chart()
+
+
+def test_a_join_of_one_stream_and_tables_has_no_chart() -> None:
+    s = tw.session()
+    schema = pa.schema([("ts", pa.timestamp("us")), ("k", pa.int64()), ("m", pa.int64())])
+    s.stream("a", schema.empty_table(), time="ts", statistics={"rows_per_second": 1_000})
+    for name in ("b", "c"):
+        s.table(name, schema.empty_table(), statistics={"rows": 50})
+    q = s.query(
+        "SELECT a.k FROM a, b, c WHERE a.k = b.k AND b.m = c.m WINDOW 5 SECONDS",
+        statistics={"partners": {"a, b": (1, None), "b, c": (1, None)}},
+    )
+    with pytest.raises(
+        PlanError, match=r"shows the rates of two streams, and this join has only a, .* use explain\(\)"
+    ):
+        q.chart()

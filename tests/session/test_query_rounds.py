@@ -163,3 +163,77 @@ def test_wrong_queries_are_refused() -> None:
     with pytest.raises(PlanError, match=r"there is no query 'main' in these rounds \(did you mean 'mine'\?\)"):
         rounds.table("main")
     rounds.awaitTermination(60)
+
+
+def test_two_queries_cannot_share_an_iterator() -> None:
+    s = session(b=iter(rows(600, 1)))
+    first, second = s.query("SELECT n FROM b", name="first"), s.query("SELECT k FROM b", name="second")
+    with pytest.raises(PlanError, match=r"'first' and 'second' both read b, an iterator.* register a table instead"):
+        s.rounds([first, second])
+    rounds = s.rounds([first, s.query(PLAIN)])  # nothing was read
+    assert rounds.awaitTermination(60)
+    assert rounds.table("first").num_rows == 600
+
+
+def test_a_wrong_setting_is_raised_before_any_query_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    s = session()
+    set_here, set_outside = s.query(PLAIN, name="here", policy="auto"), s.query(PLAIN, name="outside")
+    monkeypatch.setenv("THALWEG_POLICY", "charts")
+    with pytest.raises(PlanError, match=r"THALWEG_POLICY='charts'"):
+        s.rounds([set_here, set_outside])
+    assert not s._running.named("here")
+    assert not set_here.report().parts
+
+
+def test_all_are_asked_to_stop_before_one_is_waited_for() -> None:
+    """The first one waits for its source. The second one has no end."""
+    gate = Gate(rows(600, 1))
+
+    def endless() -> Iterator[pa.RecordBatch]:
+        while True:
+            yield from rows(37, 0)
+
+    s = session(a=endless(), b=iter(gate))
+    rounds = s.rounds([s.query("SELECT n FROM b", name="waits"), s.query("SELECT n FROM a", name="endless")])
+    stopping = threading.Thread(target=rounds.stop)
+    stopping.start()
+    assert rounds.runs["endless"].awaitTermination(30)
+    assert rounds.runs["waits"].isActive
+    gate.opened.set()
+    stopping.join(30)
+    assert not rounds.isActive
+
+
+def test_an_error_is_raised_after_all_have_ended() -> None:
+    def broken() -> Iterator[pa.RecordBatch]:
+        yield rows(600, 1)[0]
+        raise OSError("the line is dead")
+
+    gate = Gate(rows(600, 0))
+    s = session(a=iter(gate), b=broken())
+    rounds = s.rounds([s.query("SELECT n FROM b", name="fails"), s.query("SELECT n FROM a", name="waits")])
+    with pytest.raises(OSError, match="the line is dead"):
+        rounds.runs["fails"].awaitTermination(60)
+    assert rounds.awaitTermination(0.01) is False
+    gate.opened.set()
+    with pytest.raises(OSError, match="the line is dead"):
+        rounds.awaitTermination(60)
+    assert rounds.table("waits").num_rows == 600
+
+
+def test_after_ctrl_c_the_process_says_how_to_keep_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = Gate(rows(600, 1))
+    s = session(b=iter(gate))
+    rounds = s.rounds([s.query("SELECT n FROM b", name="waits")])
+    run = rounds.runs["waits"]
+
+    def interrupted(timeout: float | None = None) -> bool:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run._ended, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            rounds.awaitTermination()
+    assert run._interrupted
+    gate.opened.set()
+    assert rounds.awaitTermination(60)

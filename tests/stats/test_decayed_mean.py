@@ -72,3 +72,14 @@ def test_a_selectivity_that_differs_is_estimated_anew() -> None:
 def test_settings_out_of_range_are_refused(rounds: int, decay: float) -> None:
     with pytest.raises(PlanError, match="must be at least 1, and decay="):
         DecayedMean(rounds, decay)
+
+
+def test_the_newest_rounds_come_back_if_fewer_count() -> None:
+    """As after a restart with a smaller d."""
+    many, few = DecayedMean(rounds=10, decay=0.5), DecayedMean(rounds=2, decay=0.5)
+    for observed in range(10):
+        many.add(float(observed))
+        few.add(float(observed))
+    again = DecayedMean(rounds=2, decay=0.5)
+    again.restore(many.rounds)
+    assert again.rounds == few.rounds == [[9.0, 1.0], [8.0, 1.0]]

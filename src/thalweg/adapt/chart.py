@@ -11,13 +11,15 @@ Reference: Kulkarni, Ravishankar: OM: A Tunable Framework for Optimizing Continu
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
 from typing import Any, ClassVar
 
 from thalweg.adapt.auto import Auto, BudgetSettings
 from thalweg.adapt.policy import is_number
 from thalweg.errors import PlanError
 from thalweg.stats.decayed_mean import DECAY, ROUNDS, THRESHOLD
+
+MOST = 1e15
+"""The largest decay and threshold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,8 @@ class ChartSettings(BudgetSettings):
                 raise PlanError(f"{name}={value!r}: must be a whole number from {least} to 1000")
         for name in ("chart_decay", "chart_threshold"):
             value = getattr(self, name)
-            if not is_number(value) or not 0 <= value < inf:
-                raise PlanError(f"{name}={value!r}: must be a number of at least 0")
+            if not is_number(value) or not 0 <= value <= MOST:
+                raise PlanError(f"{name}={value!r}: must be a number of at least 0 and at most {MOST:g}")
 
 
 class Chart(Auto):

@@ -40,16 +40,17 @@ from thalweg.optimizer.search_plans import all_plans
 from thalweg.plan.estimate import Estimate
 from thalweg.plan.join_shape import Shape
 from thalweg.plan.objective import LEAST_CPU, Objective
+from thalweg.stats.declared_number import LARGEST
 
 EAGER_CELLS = 1_000
 """A chart of more regions is made region by region, when they are first asked for."""
 PARTS = 10
 """The number of parts of each dimension, the paper's default."""
 MOST_PARTS = 1_000
+LEAST_RANGE = 1e-9
+"""The least difference between the ends of a range, in rows per second."""
 LEAST_FACTOR = 2.0
 """A range that is not declared reaches from the expected rate divided by at least this to its multiple."""
-UNKNOWN = np.iinfo(np.uint16).max
-"""The mark of a region whose plan is not known yet."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ class Dimension:
 
     def part(self, value: float) -> int:
         """Return the part that contains a value; for a value outside, the first or the last one."""
-        return min(max(int((value - self.low) / (self.high - self.low) * self.parts), 0), self.parts - 1)
+        inside = min(max(value, self.low), self.high)
+        return min(int((inside - self.low) / (self.high - self.low) * self.parts), self.parts - 1)
 
     def covers(self, value: float) -> bool:
         """Whether a value is in the range."""
@@ -91,12 +93,13 @@ class PlanChart:
         self._choose = choose
         self.plans: list[Shape] = []
         """The plans of the regions that are known, in the order in which they were found."""
-        self._cells = np.full(tuple(dimension.parts for dimension in dimensions), UNKNOWN, np.uint16)
+        self._found: dict[tuple[int, ...], int] = {}
+        """The numbers of the plans of these regions. A chart of many streams has far more regions than are used."""
 
     @property
     def size(self) -> int:
         """The number of regions."""
-        return self._cells.size
+        return math.prod(dimension.parts for dimension in self.dimensions)
 
     def at(self, rates: Mapping[str, float]) -> Place:
         """Return the plan for rates by stream."""
@@ -107,16 +110,16 @@ class PlanChart:
     def knows(self, rates: Mapping[str, float]) -> bool:
         """Whether the plan for these rates is known already."""
         region = tuple(dimension.part(rates[dimension.stream]) for dimension in self.dimensions)
-        return bool(self._cells[region] != UNKNOWN)
+        return region in self._found
 
     def plan(self, region: tuple[int, ...]) -> Shape:
         """Return the plan of a region."""
-        found = int(self._cells[region])
-        if found == UNKNOWN:
+        found = self._found.get(region)
+        if found is None:
             plan = self._choose(self.centroid(region))
             if plan not in self.plans:
                 self.plans.append(plan)
-            found = self._cells[region] = self.plans.index(plan)
+            found = self._found[region] = self.plans.index(plan)
         return self.plans[found]
 
     def choose(self, rates: Mapping[str, float]) -> Shape:
@@ -135,7 +138,8 @@ class PlanChart:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the chart as values for JSON. Regions that are not known yet stay unknown."""
-        cells = base64.b85encode(zlib.compress(self._cells.tobytes(), 9)).decode()
+        known = np.array([[*region, plan] for region, plan in sorted(self._found.items())], np.uint16)
+        cells = base64.b85encode(zlib.compress(known.tobytes(), 9)).decode()
         return {
             "dimensions": [[each.stream, each.low, each.high, each.parts] for each in self.dimensions],
             "plans": self.plans, "cells": cells,
@@ -148,7 +152,7 @@ class PlanChart:
             raise PlanError("the stored chart is of another query, or of other ranges; make a new one with chart()")
         cells = np.frombuffer(zlib.decompress(base64.b85decode(stored["cells"])), np.uint16)
         self.plans = [_as_tuples(plan) for plan in stored["plans"]]
-        self._cells = cells.reshape(self._cells.shape).copy()
+        self._found = {tuple(region): plan for *region, plan in cells.reshape(-1, len(dimensions) + 1).tolist()}
 
 
 def make_chart(
@@ -162,10 +166,13 @@ def make_chart(
     if estimates.unknown:
         raise PlanError(f"a chart needs the numbers that are unknown: {listed(estimates.unknown)}; declare them with "
                         "statistics=, or use tw.statistics_from of an earlier run")  # fmt: skip
-    given = dict(ranges or {})
+    if ranges is not None and not isinstance(ranges, Mapping):
+        raise PlanError(f"chart(ranges={ranges!r}): must be a dict of the least and the largest rows per second by "
+                        "stream, such as {'a': (10, 1000)}")  # fmt: skip
+    given = ranges or {}
     for stream in given:
         if stream not in estimates.streams:
-            close = nearest(stream, estimates.streams) if isinstance(stream, str) else ""
+            close = nearest(stream, estimates.streams)
             raise PlanError(f"chart(ranges=): {stream!r} is not a stream of this join{close}; it has "
                             f"{listed(estimates.streams)}")  # fmt: skip
     dimensions = tuple(
@@ -200,13 +207,13 @@ def _range(stream: str, given: Any, rate: Estimate) -> tuple[float, float]:
         median = rate.value * math.exp(-(deviation**2) / 2)
         return median / factor, median * factor
     try:
-        low, high = (float(number) for number in given)
-    except (TypeError, ValueError):
+        low, high = (math.nan,) * 2 if isinstance(given, str) else (float(number) for number in given)
+    except (TypeError, ValueError, OverflowError):
         low = high = math.nan
-    if not 0 <= low < high < math.inf:
+    if not 0 <= low < high <= LARGEST or high - low < LEAST_RANGE:
         raise PlanError(
             f"chart(ranges={{{stream!r}: {given!r}}}): must be the least and the largest rows per second, at least 0 "
-            "and different, such as (10, 1000)"
+            f"and different, such as (10, 1000), and at most {LARGEST:g}"
         )
     return low, high
 

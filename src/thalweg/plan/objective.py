@@ -11,7 +11,6 @@ steady_rate()
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal, get_args
@@ -27,6 +26,7 @@ Name = Literal["least_cpu", "most_results", "first_results", "steady_rate", "lea
 LOCAL_RATE, LOCAL_TIME = "local_rate_maximization", "local_time_minimization"
 _IN_TIME = (str, timedelta, np.timedelta64)
 MOST_RESULTS = 10**18
+MOST_WEIGHT = 1e15
 _WITHOUT_NUMBERS = ("steady_rate", "least_memory")
 
 
@@ -174,7 +174,7 @@ def balance(rate: float, memory: float) -> Objective:
     Raises
     ------
     PlanError
-        If a weight is negative or not a number, or if both are 0.
+        If a weight is negative, above 1e15 or not a number, or if both are 0.
 
     Examples
     --------
@@ -184,8 +184,11 @@ def balance(rate: float, memory: float) -> Objective:
     """
     for name, weight in (("rate", rate), ("memory", memory)):
         is_number = isinstance(weight, int | float | np.integer | np.floating) and not isinstance(weight, bool)
-        if not is_number or not 0 <= weight < math.inf:
-            raise PlanError(f"balance({name}={weight!r}): a weight must be a number of at least 0, such as 0.5")
+        if not is_number or not 0 <= weight <= MOST_WEIGHT:
+            raise PlanError(
+                f"balance({name}={weight!r}): a weight must be a number of at least 0 and at most {MOST_WEIGHT:g}, "
+                "such as 0.5"
+            )
     if not rate and not memory:
         raise PlanError("balance(rate=0, memory=0): one of the weights must be above 0")
     return Objective("balance", rate=float(rate), memory=float(memory))

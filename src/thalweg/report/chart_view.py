@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from thalweg.errors import PlanError, nearest
 from thalweg.formatting import listed
 from thalweg.optimizer.join_estimates import JoinEstimates
@@ -19,6 +21,7 @@ from thalweg.report.chart_picture import ChartCells, ChartSide, chart_as_svg, ch
 from thalweg.report.join_report import JoinReport
 from thalweg.report.saved_file import PAGE, save_as
 from thalweg.runtime.joins.join_settings import JoinSettings
+from thalweg.stats.declared_number import LARGEST
 
 
 def chart_of(
@@ -30,6 +33,11 @@ def chart_of(
         raise PlanError(
             f"chart(): the join of {listed(graph.aliases)} has one plan, because plans are compared for 3 to "
             f"{MOST_STREAMS} streams"
+        )
+    if len(estimates.streams) < 2:
+        raise PlanError(
+            f"chart(): a chart shows the rates of two streams, and this join has only {listed(estimates.streams)}, "
+            "because the others are tables; use explain(), which compares the plans"
         )
     chart = make_chart(estimates, objective_of(settings.objective), k, ranges=ranges, max_bytes=limit)
     expected = {alias: estimates.quantities["rate", alias].value for alias in estimates.streams}
@@ -80,7 +88,7 @@ class ChartView:
         Raises
         ------
         PlanError
-            If a name is not that of a stream, or a rate is below 0.
+            If a name is not that of a stream, or a rate is below 0 or above 1e15.
 
         Examples
         --------
@@ -95,8 +103,10 @@ class ChartView:
             if stream not in self.streams:
                 raise PlanError(f"plan_at({stream}=...): not a stream of this chart{nearest(stream, self.streams)}; it "
                                 f"has {listed(self.streams)}")  # fmt: skip
-            if not isinstance(rate, int | float) or not rate >= 0:
-                raise PlanError(f"plan_at({stream}={rate!r}): must be a number of rows per second, 0 or more")
+            is_number = isinstance(rate, int | float | np.integer | np.floating) and not isinstance(rate, bool)
+            if not is_number or not 0 <= rate <= LARGEST:
+                raise PlanError(f"plan_at({stream}={rate!r}): must be a number of rows per second, from 0 to "
+                                f"{LARGEST:g}")  # fmt: skip
         return plan_text(self._chart.at({**self._expected, **rates}).plan)
 
     def show(self, across: str | None = None, up: str | None = None) -> ChartView:

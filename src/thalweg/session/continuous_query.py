@@ -567,10 +567,10 @@ class ContinuousQuery:
             sink.release()
             raise
 
-    def started_in_turn(self, name: str, turns: Turns, results: list[pa.RecordBatch]) -> BatchRun:
-        """Start the query in this process, in turn with others. Its results are appended to a list."""
+    def in_turn(self, name: str, turns: Turns, results: list[pa.RecordBatch]) -> Callable[[], BatchRun]:
+        """Return a function that starts the query in this process, in turn with others. Its results are appended to a
+        list. What is wrong with the query raises here, before any of them has started."""
         local = self._local_run()
-        self._parts = local.parts
 
         def work(report: Callable[[int | None], None]) -> None:
             turns.take(name)
@@ -582,9 +582,13 @@ class ContinuousQuery:
             finally:
                 turns.give()
 
-        run = BatchRun(self, local, work)
-        self._running.add(run)
-        return run
+        def start() -> BatchRun:
+            self._parts = local.parts
+            run = BatchRun(self, local, work)
+            self._running.add(run)
+            return run
+
+        return start
 
     def report(self) -> QueryReport:
         """Return what the adaptive parts of the latest run have counted so far. Never waits for a query.

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest
 from thalweg.formatting import in_seconds, plural
-from thalweg.session.handle import BatchRun
+from thalweg.session.handle import BatchRun, Stopped
 
 Read = Callable[[], Iterable[pa.RecordBatch]]
 
@@ -156,13 +156,19 @@ class QueryRounds:
         True
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        for run in self.runs.values():
-            run._ended.wait(None if deadline is None else max(deadline - time.monotonic(), 0.0))
-        ended = not self.isActive
+        try:
+            for run in self.runs.values():
+                run._ended.wait(None if deadline is None else max(deadline - time.monotonic(), 0.0))
+        except KeyboardInterrupt:
+            for run in self.runs.values():
+                run._interrupted = True
+            raise
+        if self.isActive:
+            return False
         for run in self.runs.values():
             if (error := run.exception()) is not None:
                 raise error
-        return None if timeout is None else ended
+        return None if timeout is None else True
 
     def stop(self) -> None:
         """Stop all queries and wait until they have ended. To stop one, use ``rounds.runs[name].stop()``.
@@ -178,6 +184,8 @@ class QueryRounds:
         >>> rounds.isActive
         False
         """
+        for run in self.runs.values():
+            run._ask(Stopped)  # all before waiting for one, whose source may have nothing to read for long
         for run in self.runs.values():
             run.stop()
 

@@ -386,8 +386,8 @@ class Session:
         Raises
         ------
         PlanError
-            If the session has a Spark session, if there is no query, if one is of another session or is no query, or if
-            two have the same name.
+            If the session has a Spark session, if there is no query, if one is of another session or is no query, if
+            two have the same name, or if two read the same iterator.
 
         Examples
         --------
@@ -420,9 +420,11 @@ class Session:
             if name in named or (query.name is not None and self._running.named(query.name)):
                 raise PlanError(f"rounds(): there are two queries {name!r}; give each its own name=")
             named[name] = query
+        _refuse_shared(named)
         turns, results = Turns(), {name: list[pa.RecordBatch]() for name in named}
         with self._running.lock:
-            runs = {name: query.started_in_turn(name, turns, results[name]) for name, query in named.items()}
+            ready = {name: query.in_turn(name, turns, results[name]) for name, query in named.items()}
+            runs = {name: start() for name, start in ready.items()}
         return QueryRounds(runs, turns, results)
 
     def _name(self, name: Any, what: str = "name") -> str:
@@ -530,11 +532,23 @@ class _OneTimeBatches(Iterable[pa.RecordBatch]):
     """Batches that can be read only once."""
 
     def __init__(self, name: str, batches: Iterator[pa.RecordBatch]) -> None:
-        self._name, self._batches = name, batches
+        self.name, self._batches = name, batches
         self._read = False
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         if self._read:
-            raise PlanError(f"{self._name} is an iterator and was already read; register it again, or register a table")
+            raise PlanError(f"{self.name} is an iterator and was already read; register it again, or register a table")
         self._read = True
         return chain(self._batches)
+
+
+def _refuse_shared(queries: Mapping[str, ContinuousQuery]) -> None:
+    """Raise a PlanError if two queries read the same iterator, of which only one would get the rows."""
+    readers: dict[int, str] = {}
+    for name, query in queries.items():
+        for source in query._data.values():
+            if isinstance(source, _OneTimeBatches) and readers.setdefault(id(source), name) != name:
+                raise PlanError(
+                    f"rounds(): the queries {readers[id(source)]!r} and {name!r} both read {source.name}, an iterator, "
+                    "which can be read only once; register a table instead"
+                )

@@ -30,6 +30,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from thalweg.errors import PlanError
 from thalweg.plan.estimate import Estimate, Origin
@@ -74,9 +75,9 @@ class DecayedMean:
         return [[total, of] for total, of in self._rounds]
 
     def restore(self, rounds: Iterable[Sequence[float]]) -> None:
-        """Continue with the observations of another mean."""
+        """Continue with the observations of another mean, the newest first. It may have used more rounds than this."""
         self._rounds.clear()
-        self._rounds.extend((total, of) for total, of in rounds)
+        self._rounds.extend((total, of) for total, of in islice(rounds, self._rounds.maxlen))
 
     @property
     def total(self) -> float:
