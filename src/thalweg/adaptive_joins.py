@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from thalweg.adapt import Chosen
 from thalweg.deprecated import current_arguments
 from thalweg.optimizer.join_estimates import JoinEstimates, join_estimates
-from thalweg.optimizer.plan_chart import PARTS
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.objective import Objective
 from thalweg.plan.window import Length, check_length
@@ -299,17 +298,19 @@ class Join(AdaptiveBase):
         self._await(fetch)
         return joined
 
-    def chart(self, k: int = PARTS, ranges: Mapping[str, tuple[float, float]] | None = None) -> ChartView:
+    def chart(self, k: int | None = None, ranges: Mapping[str, tuple[float, float]] | None = None) -> ChartView:
         """Return the chart of the join's plans: at which arrival rates which plan is the best.
 
         The range of each stream's rate is cut into `k` equal parts, and each region has the plan that is the best in
         its middle. With ``policy="chart"`` a join looks its plan up in such a chart after each round. Everything but
-        the rates has the value that was declared with `statistics`. Nothing runs.
+        the rates has the value that was declared with `statistics`. The columns of the streams are not known
+        here; a join that runs knows them, so its chart may differ where plans are about equally good. Nothing runs.
 
         Parameters
         ----------
         k
-            The number of parts of each range, from 2 to 1000.
+            The number of parts of each range, from 2 to 1000; by default `chart_parts` of the policy ``"chart"``,
+            or 10.
         ranges
             The least and the largest rows per second by stream. By default, what was declared: the interval of a rate
             with ``low`` and ``high``, and a factor of two around other numbers.

@@ -55,7 +55,8 @@ def test_each_query_gets_the_rows_that_it_gets_alone() -> None:
     assert all(alone)
     assert not rounds.isActive
     report = rounds.report()
-    assert all(one.rounds >= 600 // 37 for one in report.queries.values())
+    batches = -(-600 // 37)
+    assert [one.rounds for one in report.queries.values()] == [2 * batches, batches, 2 * batches, batches]
     assert str(report).count(" rounds, waited ") == 4
 
 
@@ -82,7 +83,7 @@ def test_turns_are_first_in_first_out() -> None:
         thread.join(10)
     assert order[:3] == ["a", "b", "c"]
     assert sorted(order) == sorted("abc" * 3)
-    assert turns.waits["a"].rounds == 3
+    assert turns.waits["a"].waited_ns > 0
 
 
 class Gate:

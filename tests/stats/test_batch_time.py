@@ -75,15 +75,31 @@ def test_neither_number_is_negative() -> None:
     assert steep.fixed.value == pytest.approx(0.0, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("rows", "seconds"),
-    [([], []), ([100, 200], [1.0, 2.0]), ([500] * 9, [1.0] * 9), ([500, 501, 499, 500], [1.0, 2.0, 1.0, 1.5])],
-)
-def test_too_few_or_too_similar_batches_have_no_answer(rows: list[int], seconds: list[float]) -> None:
+@pytest.mark.parametrize(("rows", "seconds"), [([], []), ([100, 200], [1.0, 2.0])])
+def test_too_few_batches_have_no_answer(rows: list[int], seconds: list[float]) -> None:
     times = fitted(rows, seconds)
     assert times.fixed is None
     assert times.per_row is None
     assert not times.known().facts
+
+
+def test_of_equal_batches_all_of_the_time_is_fixed() -> None:
+    for rows, seconds in (([500] * 9, [1.0] * 9), ([500, 501, 499, 500], [1.0, 1.0, 1.0, 1.0])):
+        times = fitted(rows, seconds)
+        assert times.fixed is not None
+        assert times.per_row is not None
+        assert times.fixed.value == pytest.approx(1.0)
+        assert (times.per_row.value, times.fixed.variance) == (0.0, None)
+
+
+def test_a_line_is_remembered_while_batches_are_equal() -> None:
+    """A steady stream has equal micro-batches after some time."""
+    rows = [100, 900, 300, 500] + [400] * 300
+    times = fitted(rows, [0.4 + 2e-3 * one for one in rows])
+    assert times.fixed is not None
+    assert times.per_row is not None
+    assert times.fixed.value == pytest.approx(0.4)
+    assert times.per_row.value == pytest.approx(2e-3)
 
 
 def test_the_first_batch_of_every_start_is_left_out() -> None:

@@ -38,12 +38,13 @@ from thalweg.optimizer.join_estimates import DEVIATIONS, JoinEstimates, log_devi
 from thalweg.optimizer.point_scores import IN_TIME, best_at
 from thalweg.optimizer.search_plans import all_plans
 from thalweg.plan.estimate import Estimate
-from thalweg.plan.join_shape import Shape
+from thalweg.plan.join_shape import Shape, as_shape
 from thalweg.plan.objective import LEAST_CPU, Objective
 from thalweg.stats.declared_number import LARGEST
 
 EAGER_CELLS = 1_000
-"""A chart of more regions is made region by region, when they are first asked for."""
+"""A chart of more regions, or of one whose plans take long to choose, is made region by region, when they are first
+asked for."""
 PARTS = 10
 """The number of parts of each dimension, the paper's default."""
 MOST_PARTS = 1_000
@@ -151,7 +152,7 @@ class PlanChart:
         if dimensions != self.dimensions:
             raise PlanError("the stored chart is of another query, or of other ranges; make a new one with chart()")
         cells = np.frombuffer(zlib.decompress(base64.b85decode(stored["cells"])), np.uint16)
-        self.plans = [_as_tuples(plan) for plan in stored["plans"]]
+        self.plans = [as_shape(plan) for plan in stored["plans"]]
         self._found = {tuple(region): plan for *region, plan in cells.reshape(-1, len(dimensions) + 1).tolist()}
 
 
@@ -180,7 +181,8 @@ def make_chart(
         for alias in estimates.streams
     )
     chart = PlanChart(dimensions, partial(best_plan, estimates, objective=objective, max_bytes=max_bytes))
-    return chart.complete() if chart.size <= EAGER_CELLS else chart
+    is_quick = objective.name not in IN_TIME and len(estimates.graph.aliases) <= ALL_PLANS
+    return chart.complete() if is_quick and chart.size <= EAGER_CELLS else chart
 
 
 def best_plan(
@@ -216,7 +218,3 @@ def _range(stream: str, given: Any, rate: Estimate) -> tuple[float, float]:
             f"and different, such as (10, 1000), and at most {LARGEST:g}"
         )
     return low, high
-
-
-def _as_tuples(shape: Any) -> Shape:
-    return shape if isinstance(shape, str) else tuple(map(_as_tuples, shape))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from thalweg.errors import PlanError
 from thalweg.formatting import listed
@@ -124,3 +125,13 @@ def _check_connected(shape: Shape, node: tuple[Shape, ...], graph: JoinGraph) ->
             )
         reached += near
         left = [side for side in left if side not in near]
+
+
+def as_shape(plan: Any) -> Shape:
+    """Return a plan that was read from JSON, as lists. Its text is not parsed: names may contain blanks and
+    parentheses.
+
+    >>> as_shape(["a", ["b", "c"]])
+    ('a', ('b', 'c'))
+    """
+    return plan if isinstance(plan, str) else tuple(map(as_shape, plan))

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from thalweg.adapt.chart import ChartSettings
 from thalweg.errors import PlanError, nearest
 from thalweg.formatting import listed
 from thalweg.optimizer.join_estimates import JoinEstimates
-from thalweg.optimizer.plan_chart import PlanChart, make_chart
+from thalweg.optimizer.plan_chart import PARTS, PlanChart, make_chart
 from thalweg.optimizer.plan_scores import plan_text
 from thalweg.optimizer.search_plans import MOST_STREAMS
 from thalweg.plan.join_shape import Shape
@@ -25,9 +26,16 @@ from thalweg.stats.declared_number import LARGEST
 
 
 def chart_of(
-    title: str, estimates: JoinEstimates, settings: JoinSettings, report: JoinReport, k: int, ranges: Any, limit: int
+    title: str,
+    estimates: JoinEstimates,
+    settings: JoinSettings,
+    report: JoinReport,
+    k: int | None,
+    ranges: Any,
+    limit: int,
 ) -> ChartView:
-    """Return the chart of a join, with the track of its last run. `limit`: the memory of one bucket."""
+    """Return the chart of a join, with the track of its last run. `k`: None for that of the settings. `limit`: the
+    memory of one bucket."""
     graph = estimates.graph
     if not 3 <= len(graph.aliases) <= MOST_STREAMS:
         raise PlanError(
@@ -39,6 +47,8 @@ def chart_of(
             f"chart(): a chart shows the rates of two streams, and this join has only {listed(estimates.streams)}, "
             "because the others are tables; use explain(), which compares the plans"
         )
+    if k is None:
+        k = settings.profile.chart_parts if isinstance(settings.profile, ChartSettings) else PARTS
     chart = make_chart(estimates, objective_of(settings.objective), k, ranges=ranges, max_bytes=limit)
     expected = {alias: estimates.quantities["rate", alias].value for alias in estimates.streams}
     last = report.sections[-1].plans if report.sections else None

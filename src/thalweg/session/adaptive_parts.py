@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from thalweg.events import Record
 from thalweg.formatting import plural
+from thalweg.optimizer.trigger_interval import BUSY
 from thalweg.report import JoinReport, Report
 from thalweg.report.batch_intervals import batch_sentence
 from thalweg.stats.batch_time import BatchTimes
@@ -36,6 +37,8 @@ class AdaptiveParts:
     """The number of rows, by stream, that were too late for its window of rows."""
     batch_times: BatchTimes | None = None
     """The times of the micro-batches of a Spark stream."""
+    busy: float = BUSY
+    """The share of the time in which it may be busy with `trigger="auto"`."""
 
     def add(self, name: str, part: AdaptivePart) -> None:
         """Add a part with a name."""
@@ -44,7 +47,7 @@ class AdaptiveParts:
     def report(self) -> QueryReport:
         """Return what all parts have counted so far."""
         reports = tuple((name, part.report()) for name, part in self.named.items())
-        return QueryReport(reports, tuple(self.groups), dict(self.left_out), self.batch_times)
+        return QueryReport(reports, tuple(self.groups), dict(self.left_out), self.batch_times, self.busy)
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,6 +65,8 @@ class QueryReport:
     """The number of rows, by stream, that were too late for its window of rows."""
     batch_times: BatchTimes | None = None
     """The times of the micro-batches of a Spark stream."""
+    busy: float = BUSY
+    """The share of the time in which it may be busy with `trigger="auto"`."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON.
@@ -87,15 +92,14 @@ class QueryReport:
 
     def _lines(self) -> list[str]:
         lines = [f"groups: {of_groups(counts)}" for counts in self.groups]
-        return (
-            lines
-            + [
-                f"{alias}: {plural(rows, 'row')} arrived later than its lateness allows and "
-                f"{'is' if rows == 1 else 'are'} in no window of rows"
-                for alias, rows in self.left_out.items()
-            ]
-            + ([batch_sentence(self.batch_times)] if self.batch_times is not None and self.batch_times.batches else [])
-        )
+        lines += [
+            f"{alias}: {plural(rows, 'row')} arrived later than its lateness allows and "
+            f"{'is' if rows == 1 else 'are'} in no window of rows"
+            for alias, rows in self.left_out.items()
+        ]
+        if self.batch_times is not None and self.batch_times.batches:
+            lines.append(batch_sentence(self.batch_times, self.busy))
+        return lines
 
     def __str__(self) -> str:
         texts = [f"{name}\n{'-' * len(name)}\n{report}" for name, report in self.parts]

@@ -15,7 +15,6 @@ from thalweg.events import Record
 from thalweg.optimizer import optimize
 from thalweg.optimizer.first_plan import estimates_of_query
 from thalweg.optimizer.join_estimates import JoinEstimates
-from thalweg.optimizer.plan_chart import PARTS
 from thalweg.optimizer.trigger_interval import BUSY, check_busy
 from thalweg.plan.join_plan import window_join_plan
 from thalweg.plan.join_select import LOST
@@ -142,7 +141,7 @@ class ContinuousQuery:
         """
         return self.explained(self.plan, self._parts)
 
-    def chart(self, k: int = PARTS, ranges: Mapping[str, tuple[float, float]] | None = None) -> ChartView:
+    def chart(self, k: int | None = None, ranges: Mapping[str, tuple[float, float]] | None = None) -> ChartView:
         """Return the chart of the plans of the query's join: at which arrival rates which plan is the best.
 
         See :meth:`Join.chart`. With ``policy="chart"`` a query looks its plan up in such a chart after each round.
@@ -150,7 +149,8 @@ class ContinuousQuery:
         Parameters
         ----------
         k
-            The number of parts of each range, from 2 to 1000.
+            The number of parts of each range, from 2 to 1000; by default `chart_parts` of the policy ``"chart"``,
+            or 10.
         ranges
             The least and the largest rows per second by stream; by default, what was declared.
 
@@ -519,7 +519,7 @@ class ContinuousQuery:
             return self._placed(run.plan.policy, places)
 
         query = start_stream(spark, run.plan, placed, made, self._parsed, self._args, start)
-        run.parts.batch_times = self._batch_times
+        run.parts.batch_times, run.parts.busy = self._batch_times, self._busy
         self._parts = run.parts
         handle = StreamRun(self, run, query, place)
         watch_batches(spark, str(query.runId), handle.batch_ended)
@@ -664,8 +664,12 @@ def _join_report(report: QueryReport) -> JoinReport:
 
 
 def _held_seconds(plan: QueryPlan) -> float:
-    """Return for how long the windows of a query hold rows, in seconds: the mean over its streams; 0 without a join."""
+    """Return for how long the windows of a query hold rows, in seconds: the mean over their rows if rates are known,
+    otherwise over the streams; 0 without a join."""
     if not isinstance(plan.join, WindowJoin):
         return 0.0
-    known = estimates_of_query(window_join_plan(plan.join), plan.estimates.sources).seconds
-    return sum(known.values()) / len(known) if known else 0.0
+    known = estimates_of_query(window_join_plan(plan.join), plan.estimates.sources)
+    rates = {alias: known.quantities.get(("rate", alias)) for alias in known.seconds}
+    weights = {alias: 1.0 if None in rates.values() or rate is None else rate.value for alias, rate in rates.items()}
+    total = sum(weights.values())
+    return sum(weights[alias] * seconds for alias, seconds in known.seconds.items()) / total if total else 0.0

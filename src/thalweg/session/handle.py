@@ -253,6 +253,7 @@ class StreamRun(_RunHandle):
         super().__init__(query, run)
         self._spark = next(iter(run.data.values())).sparkSession
         self.streaming_query = streaming_query
+        self._storing = threading.Lock()
         self.checkpoint = checkpoint
 
     def __repr__(self) -> str:
@@ -290,6 +291,9 @@ class StreamRun(_RunHandle):
     def stop(self) -> None:
         """Stop the query and wait until it has ended."""
         self.streaming_query.stop()
+        times = self._plan_run.parts.batch_times
+        if self.checkpoint is not None and times is not None and times.batches > max(self._stored, 2):
+            self._store_times()
 
     def batch_ended(self, record: BatchTimed) -> None:
         """Count the time of a micro-batch. The times are stored in the checkpoint after 4, 8, 16, ... micro-batches, so
@@ -300,7 +304,6 @@ class StreamRun(_RunHandle):
         self._plan_run.listener(record)
         count = times.batches
         if self.checkpoint is not None and count >= 4 and count & (count - 1) == 0 and count != self._stored:
-            self._stored = count
             # Spark waits for this call, so the job that stores them must not run in it
             threading.Thread(target=self._store_times, name="thalweg micro-batch times", daemon=True).start()
 
@@ -311,7 +314,9 @@ class StreamRun(_RunHandle):
         assert times is not None
         assert self.checkpoint is not None
         try:
-            store_times(self._spark, self.checkpoint, times)
+            with self._storing:  # one after the other
+                store_times(self._spark, self.checkpoint, times)
+                self._stored = times.batches
         except Exception as error:
             if self.isActive:  # otherwise Spark is being stopped
                 warn_user(f"the times of micro-batches cannot be stored in {self.checkpoint}: {error}")

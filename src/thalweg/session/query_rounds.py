@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest
-from thalweg.formatting import in_seconds, plural
+from thalweg.formatting import plural, time_span
 from thalweg.session.handle import BatchRun, Stopped
 
 Read = Callable[[], Iterable[pa.RecordBatch]]
@@ -51,7 +51,6 @@ class Turns:
             self._waiting.popleft()
             self._is_taken = True
             waited, one = time.perf_counter_ns() - begun, self.waits.setdefault(name, Waits())
-            one.rounds += 1
             one.waited_ns += waited
             one.longest_ns = max(one.longest_ns, waited)
 
@@ -76,6 +75,7 @@ class Turns:
                 report(None)
                 if batch is None:
                     return
+                self.waits[name].rounds += 1
                 yield batch
 
         return batches
@@ -93,6 +93,9 @@ class QueryRounds:
     def isActive(self) -> bool:  # noqa: N802
         """Whether a query is running."""
         return any(run.isActive for run in self.runs.values())
+
+    def __repr__(self) -> str:
+        return f"<rounds of {', '.join(map(repr, self.runs.values()))}>"
 
     def table(self, name: str) -> pa.Table:
         """Return the results of a query so far.
@@ -236,8 +239,8 @@ class RoundsReport:
 
     def __str__(self) -> str:
         return "\n".join(
-            f"{name}: {plural(one.rounds, 'round')}, waited {in_seconds(one.waited_ns)}, at most "
-            f"{in_seconds(one.longest_ns)} for one"
+            f"{name}: {plural(one.rounds, 'round')}, waited {time_span(one.waited_ns, 1)}, at most "
+            f"{time_span(one.longest_ns, 1)} for one"
             for name, one in self.queries.items()
         )
 

@@ -4,8 +4,8 @@ Answers: `fixed` and `per_row` with their variances, `rate`, and `known`, the sa
 How: a line is fitted to the times of the micro-batches of a query by least squares, in which a micro-batch counts
 e^(-`DECAY` r) if it is r micro-batches old. The first one after a start is left out, because it loads classes and
 compiled loops.
-Guarantee: both numbers are 0 or more. If all micro-batches had about as many rows, the two cannot be separated, and
-there is no answer.
+Guarantee: both numbers are 0 or more. As long as all micro-batches had about as many rows, the two cannot be separated:
+then the last line that was known applies, or else all of the time is fixed and its variance is unknown.
 Cost: seven sums.
 
 >>> times = BatchTimes()
@@ -43,6 +43,8 @@ class BatchTimes:
     """Rows that arrived between the first micro-batch of a start and later ones, and the seconds between them."""
     passed: float = 0.0
     batches: int = 0
+    line: tuple[float, float, float, float] | None = None
+    """The last fixed time and time per row that could be separated, and their variances; None if they never could."""
     _start: str = ""
     _at: float | None = None
 
@@ -58,6 +60,7 @@ class BatchTimes:
         squares = self.sums[-1] * decay**2 + 1.0
         self.sums = [total * decay + value for total, value in zip(self.sums, values, strict=False)] + [squares]
         self.batches += 1
+        self._fit()
 
     @property
     def rate(self) -> float | None:
@@ -77,19 +80,25 @@ class BatchTimes:
         return None if line is None else line[1]
 
     def _line(self) -> tuple[Estimate, Estimate] | None:
+        if self.batches < LEAST_BATCHES:
+            return None
+        if self.line is None:
+            return Estimate(self.sums[2] / self.sums[0], "counted", None, 0), Estimate(0.0, "counted", None, 0)
+        fixed, per_row, of_fixed, of_per_row = self.line
+        return Estimate(fixed, "counted", of_fixed, 0), Estimate(per_row, "counted", of_per_row, 0)
+
+    def _fit(self) -> None:
+        """Fit the line again, if micro-batches differ enough."""
         n, x, y, xx, xy, yy, squares = self.sums
-        if self.batches < LEAST_BATCHES or not x:
-            return None
         mean, around = x / n, xx / n - (x / n) ** 2
-        if around <= (LEAST_SPREAD * mean) ** 2:
-            return None
+        if self.batches < LEAST_BATCHES or around <= (LEAST_SPREAD * mean) ** 2:
+            return
         slope = (xy / n - mean * y / n) / around
         slope = min(max(slope, 0.0), y / x)  # neither number is negative
         level = y / n - slope * mean
         error = max(yy - 2 * level * y - 2 * slope * xy + 2 * level * slope * x + level**2 * n + slope**2 * xx, 0.0)
         variance = error / max(n - 2, 1.0) / n * (squares / n)  # weights that differ count as fewer observations
-        fixed = Estimate(level, "counted", variance * (1 + mean * mean / around), 0)
-        return fixed, Estimate(slope, "counted", variance / around, 0)
+        self.line = level, slope, variance * (1 + mean * mean / around), variance / around
 
     def known(self) -> Knowledge:
         """Return the answers to the questions about micro-batches."""
@@ -100,9 +109,14 @@ class BatchTimes:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sums as values for JSON."""
-        return {"sums": self.sums, "arrived": self.arrived, "passed": self.passed, "batches": self.batches}
+        names = ("sums", "arrived", "passed", "batches", "line")
+        return {name: getattr(self, name) for name in names}
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> BatchTimes:
         """Continue from sums that were stored."""
-        return cls(list(stored["sums"]), stored["arrived"], stored["passed"], stored["batches"])
+        line = stored["line"]
+        return cls(
+            list(stored["sums"]), stored["arrived"], stored["passed"], stored["batches"],
+            None if line is None else tuple(line),
+        )  # fmt: skip

@@ -34,6 +34,7 @@ from thalweg.report.plan_history import PlanHistory
 from thalweg.runtime.joins import edge_sample, plan_watch
 from thalweg.runtime.joins.edge_sample import PairCount, count_pairs, sample_pair
 from thalweg.runtime.joins.join_binding import JoinBinding
+from thalweg.runtime.joins.join_counts import JoinCounts
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_options import JoinLimits, JoinOptions
 from thalweg.runtime.joins.join_protocol import WindowedJoin
@@ -491,6 +492,30 @@ def test_what_a_watch_has_counted_is_what_came() -> None:
         share = watch.counts.share(pair)
         assert share is not None
         assert share == pytest.approx(1 / values, rel=0.4 if values > 1000 else 0.1)
+
+
+def test_rows_of_reports_without_time_count_in_the_next() -> None:
+    """Streams whose batches arrive one after the other: only the first of them advances the event time."""
+    counts, loop = JoinCounts(binding_of().plan.graph, dict.fromkeys("abc", WINDOW)), loop_of()
+    size, seconds = {"a": 150, "b": 100, "c": 200}, 20
+    for n in range(seconds):
+        for alias, rows in size.items():
+            batch = pa.record_batch([np.full(rows, 1_000 * n)] * 4, schema=SCHEMA)
+            list(loop.process(alias, batch))
+            taken = take_counters(loop)
+            counts.count(loop, taken)
+            counts = again(counts)
+    for alias, rows in size.items():
+        assert counts.rates()[alias] == pytest.approx(rows / 1_000, rel=0.01)
+        assert counts.observed[alias] == pytest.approx(rows / 1_000)
+
+
+def again(counts: JoinCounts) -> JoinCounts:
+    """The counts of another process, which has read the snapshot."""
+    other = JoinCounts(counts.graph, counts.stay)
+    other.restore(json.loads(json.dumps(counts.snapshot())))
+    other.observed = counts.observed
+    return other
 
 
 def test_a_watch_goes_on_from_its_snapshot() -> None:

@@ -2,8 +2,8 @@
 
 Answers: `at(rates)`, the plan for the estimated rates of the next round.
 How: a chart that was made before the start is used as it is; a point outside has the plan of the nearest region. If
-nothing was known before the start, the chart is made from what the first rounds have counted, for rates from a quarter
-to four times of theirs, and is made anew when the rates leave it.
+nothing was known before the start, the chart is made from what the first rounds have counted, for rates from 0 to four
+times of theirs, and is made anew when the rates leave it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from thalweg.plan.objective import objective_of
 from thalweg.runtime.joins.join_settings import JoinSettings
 
 RANGE = 4.0
-"""A chart that is made while the join runs reaches from the present rates divided by this to their multiples."""
+"""A chart that is made while the join runs reaches from 0 to this many times the present rates."""
 
 
 def chart_before_start(estimates: JoinEstimates, settings: JoinSettings, max_bytes: int) -> PlanChart | None:
@@ -51,8 +51,9 @@ class ChartLookup:
         known and there is no time to choose it. `choose`: returns the best plan for such rates, if enough is known to
         make a chart."""
         if choose is not None and (self.chart is None or (self.made_here and not self._covers(rates))):
-            ends = {alias: max(rate, 1e-9) for alias, rate in rates.items()}
-            dimensions = tuple(Dimension(alias, rate / RANGE, rate * RANGE, self.parts) for alias, rate in ends.items())
+            dimensions = tuple(
+                Dimension(alias, 0.0, rate * RANGE or 1.0, self.parts) for alias, rate in rates.items()
+            )  # fmt: skip
             self.chart, self.made_here, self.region = PlanChart(dimensions, choose), True, None
         if self.chart is None or not (can_choose or self.chart.knows(rates)):
             return None

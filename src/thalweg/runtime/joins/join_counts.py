@@ -86,6 +86,10 @@ class JoinCounts:
         self._batches_per_report = DecayedMean()
         self._sampled: dict[Pair, int] = {}
         """The report at which each pair was last sampled."""
+        self._waiting, self._batches_waiting = dict.fromkeys(stay, 0), 0
+        """Rows and batches since the event time has last advanced."""
+        self.observed: dict[str, float] = {}
+        """The rates since the report before the last one in which the event time has advanced, in rows per tick."""
         self._begun: int | None = None
         self._latest: int | None = None
         self.elapsed = 0
@@ -102,12 +106,18 @@ class JoinCounts:
         done = Done({one["stream"]: _came(one) for one in streams})
         passed = self._advance(streams)
         for one in streams:
-            self._rows[one["stream"]].add(done.rows[one["stream"]], passed)
+            self._waiting[one["stream"]] += done.rows[one["stream"]]
             self._per_report[one["stream"]].add(done.rows[one["stream"]])
             done.batches += one.get("batches", 0)
             done.work_ns += one.get("total_ns", 0)
-        self._batches.add(done.batches, passed)
         self._batches_per_report.add(done.batches)
+        self._batches_waiting += done.batches
+        if passed:  # rows of reports in which no time has passed count with the next one
+            for alias, rows in self._waiting.items():
+                self._rows[alias].add(rows, passed)
+            self._batches.add(self._batches_waiting, passed)
+            self.observed = {alias: rows / passed for alias, rows in self._waiting.items()}
+            self._waiting, self._batches_waiting = dict.fromkeys(self.stay, 0), 0
         if all(isinstance(part, str) for part in loop.shape):
             self._count_probes(loop, streams)
         kept = {to_text(node): frozenset(streams_of(node)) for node in nodes_of(loop.shape)}
@@ -222,6 +232,7 @@ class JoinCounts:
         """Return what was counted, as values for JSON."""
         return {
             "elapsed": self.elapsed, "rows": self.rows, "begun": self._begun, "latest": self._latest,
+            "waiting": self._waiting, "batches_waiting": self._batches_waiting,
             "rates": {alias: mean.rounds for alias, mean in self._rows.items()}, "batches": self._batches.rounds,
             "pairs": [[*pair, mean.rounds] for pair, mean in self._pairs.items()],
             "made": [[sorted(part), mean.rounds] for part, mean in self._made.items()],
@@ -231,6 +242,8 @@ class JoinCounts:
         """Continue from what was counted by others of the same join."""
         self.elapsed, self.rows = snapshot["elapsed"], snapshot["rows"]
         self._begun, self._latest = snapshot["begun"], snapshot["latest"]
+        self._waiting |= {alias: rows for alias, rows in snapshot["waiting"].items() if alias in self._waiting}
+        self._batches_waiting = snapshot["batches_waiting"]
         for alias, rounds in snapshot["rates"].items():
             if alias in self._rows:
                 self._rows[alias].restore(rounds)

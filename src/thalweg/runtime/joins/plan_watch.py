@@ -26,14 +26,14 @@ from thalweg.cost.join_bytes import limited_bytes, part_bytes, plan_bytes
 from thalweg.cost.join_numbers import JoinNumbers, Part
 from thalweg.cost.join_work import COSTS, NodeTimes, columns_of, stored_rows, work_ns
 from thalweg.errors import JoinLimitError
-from thalweg.formatting import few_digits, in_seconds, percent
+from thalweg.formatting import few_digits, percent, time_span
 from thalweg.optimizer.choose_plan import ALL_PLANS, PlanChoice
 from thalweg.optimizer.plan_chart import Place, PlanChart
-from thalweg.optimizer.plan_scores import plan_text
+from thalweg.optimizer.plan_scores import CAUTION, plan_text
 from thalweg.optimizer.point_scores import PointScores, best_at
 from thalweg.optimizer.search_plans import NodeCost, all_plans, cheapest_plan
 from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_shape import Shape, nodes_of, streams_of
+from thalweg.plan.join_shape import Shape, as_shape, nodes_of, streams_of
 from thalweg.plan.objective import LEAST_CPU, Objective, objective_of
 from thalweg.runtime.joins.chart_lookup import ChartLookup
 from thalweg.runtime.joins.join_binding import JoinBinding
@@ -53,6 +53,8 @@ GAIN = 0.15
 """The share of the time that another plan must save."""
 LEAST_ROWS = 5_000
 """Rows that must have been joined before a plan is changed."""
+ENOUGH_REPORTS = 10
+"""After so many reports, searching is compared with looking plans up in a chart."""
 SPARE = 0.8
 """The share of the memory limit that a plan may be expected to need."""
 
@@ -126,6 +128,7 @@ class PlanWatch:
         self._changes = 0
         self._search_ns = 0
         """How long the last search took."""
+        self._work_per_report = DecayedMean()
         self._standing = ""
         self._held: dict[str, int] = {}
         """The rows of each window at the last report."""
@@ -153,20 +156,24 @@ class PlanWatch:
             "rates": tuple(counts.rates().values()),
         }  # fmt: skip
         self._work_ns += done.work_ns
+        self._work_per_report.add(done.work_ns)
         room_ns = LOAN_NS + BUDGET * self._work_ns - self._spent_ns
-        if any(done.rows.values()) and counts.rows >= LEAST_ROWS and not is_last and room_ns >= 0:
-            for (one, other), found in counts.sample(loop, room_ns, self._rng).items():
-                add_sample(taken, one, other, found, counts.rows_when_full(loop, other))
-            if counts.began_anew and self.lookup is not None:
-                self.lookup.forget()
+        can_pay = room_ns >= 0  # a look-up in a chart costs next to nothing
+        if any(done.rows.values()) and counts.rows >= LEAST_ROWS and not is_last and (can_pay or self.lookup):
+            if can_pay:
+                for (one, other), found in counts.sample(loop, room_ns, self._rng).items():
+                    add_sample(taken, one, other, found, counts.rows_when_full(loop, other))
+                if counts.began_anew and self.lookup is not None:
+                    self.lookup.forget()
             numbers = counts.numbers(loop)
             if numbers is not None:
-                best = self._next_plan(loop, numbers, record)
-                if refused is None:  # a report has one change
+                if can_pay and refused is None:
                     self._correct(loop, numbers, done)
-                    if best is not None:
-                        self._choose(loop, numbers, best)
-                self._forecast = self._expected(numbers)
+                best = self._next_plan(loop, numbers, record, can_pay=can_pay)
+                if best is not None and refused is None:  # a report has one change
+                    self._choose(loop, numbers, best)
+                if can_pay:
+                    self._forecast = self._expected(numbers)
             self._spent_ns += thread_time_ns() - begun
         self._held = {alias: len(window) for alias, window in loop.windows.items()}
         counts.reports += 1
@@ -177,29 +184,40 @@ class PlanWatch:
             self.change = None
         return record
 
-    def _next_plan(self, loop: WindowedJoin, numbers: JoinNumbers, record: dict[str, Any]) -> Shape | None:
-        """Return the plan for the next report; None if there is no time to find it. A chart is followed if the user
-        wants it, or if searching takes more than the budget of a report. Adds what a chart has to say to the record."""
+    def _next_plan(
+        self, loop: WindowedJoin, numbers: JoinNumbers, record: dict[str, Any], *, can_pay: bool
+    ) -> Shape | None:
+        """Return the plan for the next report; None if there is no time to find it. Adds what a chart has to say to the
+        record."""
+        self._use_chart_if_cheaper()
         if self.lookup is None:
-            if not self._can_search():
-                return None
-            best, room = self._search(numbers), BUDGET * self._work_ns / (self.counts.reports + 1)
-            if self._search_ns > room:
-                self.lookup = ChartLookup(None)
-                self._standing = (
-                    f"plans are looked up in a chart of rates, because choosing one anew takes "
-                    f"{in_seconds(self._search_ns)}, and a report has {in_seconds(round(room))} for it"
-                )
-            return best
-        if self.is_charted and self._can_search():
-            record |= self._fidelity(loop.shape, self._search(numbers), numbers)
+            return self._search(numbers) if self._can_search() else None
+        if self.is_charted and can_pay and self._can_search():
+            record |= self._fidelity(loop.shape, numbers)
         place = self._look_up(numbers)
         if place is None:
             return None
         moved = self.lookup.moved(place)
         if self.is_charted:
             record |= {"moved": moved, "outside": place.is_outside}
+        if plan_text(place.plan) in self._refused:
+            return self._search(numbers) if can_pay and self._can_search() else None
         return place.plan
+
+    def _use_chart_if_cheaper(self) -> None:
+        """Look plans up in a chart as long as a search takes more than the budget of a report, if the user does not
+        want a chart anyway."""
+        if self.is_charted or len(self._work_per_report) < ENOUGH_REPORTS:
+            return
+        room = BUDGET * self._work_per_report.mean
+        if self.lookup is None and self._search_ns > room:
+            self.lookup = ChartLookup(None)
+            self._standing = (
+                f"plans are looked up in a chart of rates, because choosing one anew takes "
+                f"{time_span(self._search_ns, 1)}, and a report has {time_span(round(room), 1)} for it"
+            )
+        elif self.lookup is not None and 2 * self._search_ns < room:
+            self.lookup, self._standing = None, ""
 
     def _can_search(self) -> bool:
         """Whether a search is expected to take no more time than sampling and searching may take so far."""
@@ -275,10 +293,13 @@ class PlanWatch:
         return best
 
     def _best(self, numbers: JoinNumbers) -> Shape:
+        """Return the best plan. As before the start, one that keeps sub-joins must be better by some factor."""
         if self.objective.name == "balance" and len(self.graph.aliases) <= ALL_PLANS:
             free = [shape for shape in all_plans(self.graph) if plan_text(shape) not in self._refused]
             return best_at(free, numbers, self.objective, SPARE * self.max_bytes, self.counts.stay)
-        return cheapest_plan(self.graph, self.costs(numbers))[0]
+        best, cost = cheapest_plan(self.graph, self.costs(numbers))
+        nothing = self.graph.aliases
+        return nothing if cost * CAUTION >= float(work_ns(nothing, numbers)) else best
 
     def _look_up(self, numbers: JoinNumbers) -> Place | None:
         """Return the place in the chart of the rates that are expected in the next report; None if there is no chart,
@@ -291,13 +312,21 @@ class PlanWatch:
             for alias, stay in self.counts.stay.items():
                 if stay is not None:
                     held[alias] = max(own[alias] * stay, 1.0)
-            return self._search(replace(numbers, rates=own, held=held, counted={}, _memo={}))
+            return self._search(replace(numbers, rates=own, held=held, _memo={}))
 
         return self.lookup.at(self.counts.rates(), choose, can_choose=self._can_search())
 
-    def _fidelity(self, shape: Shape, best: Shape, numbers: JoinNumbers) -> dict[str, Any]:
-        """Return whether the plan in force was the best for what was observed, and by how many times it is worse."""
-        (mine, _), (least, _) = PointScores(numbers).of([shape, best], self.objective)
+    def _fidelity(self, shape: Shape, numbers: JoinNumbers) -> dict[str, Any]:
+        """Return whether the plan in force was the best for the rates that were observed, and by how many times it is
+        worse."""
+        if not self.counts.observed:
+            return {}
+        seen = replace(numbers, rates={**numbers.rates, **self.counts.observed}, _memo={})
+        best = self._search(seen)
+        objective, shapes = LEAST_CPU, [shape, best]
+        if self.objective.name == "balance" and len(self.graph.aliases) <= ALL_PLANS:  # compared with all plans
+            objective, shapes = self.objective, [shape, best, *all_plans(self.graph)]
+        (mine, _), (least, _), *_ = PointScores(seen).of(shapes, objective)
         return {"hit": plan_text(shape) == plan_text(best), "regret": max(mine / least, 1.0) if least else 1.0}
 
     def _choose(self, loop: WindowedJoin, numbers: JoinNumbers, best: Shape) -> None:
@@ -365,7 +394,7 @@ class PlanWatch:
         """Continue from what another watch of the same join has counted and decided."""
         if not snapshot:
             return
-        self.shape, self._changes = _as_tuples(snapshot["shape"]), snapshot["changes"]
+        self.shape, self._changes = as_shape(snapshot["shape"]), snapshot["changes"]
         self._spent_ns, self._work_ns = snapshot["spent_ns"], snapshot["work_ns"]
         if self.max_bytes <= snapshot["max_bytes"]:  # with more memory, plans that needed too much may fit
             self._refused = {p: tuple(map(frozenset, parts)) for p, parts in snapshot["refused"].items()}
@@ -385,8 +414,3 @@ def rebuild_ns(shape: Shape, numbers: JoinNumbers) -> float:
             if len(streams) > 1:
                 total += rows * (COSTS.results + values * COSTS.values_gathered)
     return total
-
-
-def _as_tuples(shape: Any) -> Shape:
-    """Return a plan that was read from JSON. Its text is not parsed: names may contain blanks and parentheses."""
-    return shape if isinstance(shape, str) else tuple(_as_tuples(part) for part in shape)

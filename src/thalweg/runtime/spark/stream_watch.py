@@ -63,7 +63,12 @@ class _Listener(StreamingQueryListener):
         """Do nothing, because nothing was observed."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        """Do nothing, because everything observed was already reported."""
+        """Forget the start of a query, on Connect."""
+        self.terminated(str(event.runId))
+
+    def terminated(self, start: str) -> None:
+        """Forget a start of a query, whose micro-batches were all reported."""
+        self.batches.pop(start, None)
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         """Report a finished micro-batch, on Connect."""
@@ -80,9 +85,6 @@ class _Listener(StreamingQueryListener):
     def progressed(self, progress: Mapping[str, Any]) -> None:
         """Report a finished micro-batch, from the progress that Spark writes as JSON."""
         query, start, batch = progress["id"], progress["runId"], progress["batchId"]
-        timed = self.batches.get(start)
-        if timed is not None and "addBatch" in (progress.get("durationMs") or {}):  # otherwise nothing was run
-            timed(_timed(progress))
         for metric, row in (progress.get("observedMetrics") or {}).items():
             sink = self.sinks.get(metric)
             if sink is None:
@@ -93,6 +95,9 @@ class _Listener(StreamingQueryListener):
                     continue
                 self._latest[metric, start] = batch
             sink(run_name(query, start, metric), batch, list(row["work"] or ()), progress.get("name") or None)
+        timed = self.batches.get(start)
+        if timed is not None and "addBatch" in (progress.get("durationMs") or {}):  # otherwise nothing was run
+            timed(_timed(progress))
 
 
 class _JavaEvents:
@@ -110,7 +115,8 @@ class _JavaEvents:
         """Do nothing, because nothing was observed."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        """Do nothing, because everything observed was already reported."""
+        """Forget the start of a query."""
+        self._listener.terminated(event.runId().toString())
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         """Report a finished micro-batch."""
