@@ -20,6 +20,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from bench.plans.swing import Swing
+
 JOINS = 40
 """The number of joins of a seed."""
 STREAMS = (3, 4, 5)
@@ -80,6 +82,8 @@ class DrawnJoin:
     """The rows of all streams in one slice of time."""
     least_slices: int = 40
     """The least number of slices, so that a window has several."""
+    swing: Swing | None = None
+    """How the rates swing around the shares; None if they are constant."""
 
     @property
     def name(self) -> str:
