@@ -4,10 +4,10 @@ Parts, all of them by default:
 
 - `lookup`: looking a plan up in a chart against choosing it anew, the time to make a chart of three streams and ten
   parts each, and the size of its stored form.
-- `swings`: joins of six shapes whose rates swing by 1:20 within a minute of event time (`bench/charts/drawn.py`), with
-  exact statistics declared. `policy="chart"` and `policy="auto"` are compared with the best plans, each pinned, and
-  with the best of them in every part of the run, known in hindsight (`bench/charts/hindsight.py`).
-- `calm`: the same joins with constant rates; following a chart is compared with the best single plan.
+- `swings`: joins of six shapes whose rates swing by 1:20, once in each minute of event time (`bench/charts/drawn.py`),
+  with exact statistics declared. `policy="chart"` and `policy="auto"` are compared with the best plans, each pinned,
+  and with the best of them in every part of the run, known in hindsight (`bench/charts/hindsight.py`).
+- `calm`: such joins with constant rates; following a chart is compared with the best single plan.
 
 Lines: `machine`; per join one `join` (what was drawn), one `variant` per plan and policy, one `figures`; at the end one
 `target` per target. Times are CPU times of this process. The multiway join is measured twice under two names, which is
@@ -32,7 +32,7 @@ from bench.charts.compared import AUTO, CHART, compare, figures
 from bench.charts.drawn import ROWS, SHAPES, TRIES, calm, swinging
 from bench.charts.hindsight import Hindsight
 from bench.charts.lookup import THREE, lookup
-from bench.charts.summary import BENCH, CALM, LOOKUP, PARTS, SWINGS, summary
+from bench.charts.summary import BENCH, CALM, LOOKUP, PARTS, summary
 from bench.joins.local import machine, print_line
 from bench.plans.draw import DrawnJoin
 from bench.plans.lines import join_line, trial_line

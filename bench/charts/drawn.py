@@ -1,8 +1,8 @@
 """Joins whose rates swing, drawn from a seed: six shapes, each with partners, mean rates and phases of its own.
 
-A rate swings by 1:20 within a minute of event time. Of several joins that are drawn for a shape, the one is taken in
-which changing plans is predicted to gain the most, because with one plan all the time nothing is measured. In
-`star-3`, where all streams have one key, no change is predicted to gain anything; it shows what a chart costs then.
+A rate swings by 1:20, once in each minute of event time. Of several joins that are drawn for a shape, the one is taken
+in which changing plans is predicted to gain the most, because with one plan all the time nothing is measured. In
+`star-3`, where all streams have one key, changes rarely gain anything; it shows what a chart costs then.
 
 Which keys match does not depend on the rates, so the exact statistics are numbers of distinct keys and, of each rate,
 the least and the largest.
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from bench.plans.candidates import predicted
-from bench.plans.draw import DrawnJoin, KeyClass
+from bench.plans.draw import DrawnJoin, KeyClass, log_uniform
 from bench.plans.shapes import same_plan
 from bench.plans.streams import domains_of, make
 from bench.plans.swing import Swing
@@ -34,8 +34,8 @@ SHAPES: dict[str, tuple[str, ...]] = {
     "chain-4": ("ab", "bc", "cd"), "star-4": ("ab", "ac", "ad"), "cycle-4": ("ab", "bc", "cd", "da"),
 }  # fmt: skip
 """By name, the streams of each class of equal columns. `fan-out` differs from `chain-3` in its partners."""
-PARTNERS = 0.02, 30.0
-MANY, FEW = (10.0, 50.0), (0.01, 0.1)
+PARTNERS = 0.02, 10.0
+MANY, FEW = (10.0, 50.0), (0.005, 0.05)
 """The partners in `fan-out`: of a row of the first stream, and of a row of the second."""
 RATES = 4.0
 """The largest ratio of the mean rates of two streams."""
@@ -59,9 +59,9 @@ def draw(seed: int, shape: str, attempt: int) -> DrawnJoin:
     classes = []
     for n, group in enumerate(groups):
         low, high = PARTNERS if shape != "fan-out" else (MANY, FEW)[n]
-        partners = math.exp(rng.uniform(math.log(low), math.log(high)))
+        partners = log_uniform(rng, low, high)
         classes.append(KeyClass(f"k{n}", tuple(sorted(group)), (group[0], group[1]), partners))
-    window = math.exp(rng.uniform(*map(math.log, WINDOWS_S))) / RUN_S
+    window = log_uniform(rng, *WINDOWS_S) / RUN_S
     return DrawnJoin(
         seed, number, attempt, shape, aliases, tuple(classes),
         {alias: rate / sum(rates.values()) for alias, rate in rates.items()}, dict.fromkeys(aliases, window),
@@ -80,7 +80,8 @@ def swinging(seed: int, shape: str, tries: int = TRIES) -> tuple[DrawnJoin, ...]
 def predicted_gain(drawn: DrawnJoin) -> float:
     """Return the predicted CPU time of the best single plan over that of the best plan at each time."""
     times = predicted_cpu(drawn)
-    return min(map(sum, times.values())) / sum(map(min, zip(*times.values(), strict=True)))
+    best = np.array(list(times.values()))
+    return float(best.sum(axis=1).min() / best.min(axis=0).sum())
 
 
 def predicted_cpu(drawn: DrawnJoin) -> dict[str, list[float]]:

@@ -26,22 +26,25 @@ Line = dict[str, Any]
 
 
 def lookup(drawn: DrawnJoin, rounds: int = ROUNDS, points: int = POINTS, chosen: int = CHOSEN) -> Line:
-    """Return the CPU times of the chart of one join of three streams. The A/A spread is that of looking up twice."""
+    """Return the CPU times of the chart of one join of three streams. The A/A spreads are those of
+    looking up twice and of making it in several rounds."""
     join = join_of(make(drawn, 100), statistics=statistics_of(drawn, ROWS))
-    made_s, chart = [], join.chart(k=K)._chart
     rng = np.random.default_rng([drawn.seed, drawn.number])
-    ends = {each.stream: (each.low, each.high) for each in chart.dimensions}
+    ends = join.chart(k=2).ranges
     drawn_points = [{alias: float(rng.uniform(*both)) for alias, both in ends.items()} for _ in range(points)]
-    at_s, again_s, anew_s = [], [], []
+    made_s, at_s, again_s, anew_s = [], [], [], []
     for _ in range(rounds):
-        made_s.append(_cpu_s(lambda: join.chart(k=K)))
+        begun = time.process_time()
+        chart = join.chart(k=K)._chart
+        made_s.append(time.process_time() - begun)
         at_s.append(_each_s(chart.at, drawn_points))
         anew_s.append(_each_s(chart.choose, drawn_points[:chosen]))
         again_s.append(_each_s(chart.at, drawn_points))
     spread = [max(one / other, other / one) for one, other in zip(at_s, again_s, strict=True)]
     return {
         "seed": drawn.seed, "join": drawn.graph, "k": K, "regions": chart.size, "plans": len(chart.plans),
-        "make_seconds": round(statistics.median(made_s), 4), "look_up_us": round(1e6 * statistics.median(at_s), 3),
+        "make_seconds": round(statistics.median(made_s), 4), "make_aa": round(max(made_s) / min(made_s), 4),
+        "look_up_us": round(1e6 * statistics.median(at_s), 3),
         "choose_us": round(1e6 * statistics.median(anew_s), 1),
         "times": round(statistics.median(anew / at for anew, at in zip(anew_s, at_s, strict=True)), 1),
         "aa": round(max(spread), 4), "bytes": stored_bytes(chart),
@@ -54,14 +57,7 @@ def stored_bytes(chart: PlanChart) -> int:
 
 
 def _each_s(ask: Callable[[Mapping[str, float]], object], points: Sequence[Mapping[str, float]]) -> float:
-    def all_of_them() -> None:
-        for point in points:
-            ask(point)
-
-    return _cpu_s(all_of_them) / len(points)
-
-
-def _cpu_s(do: Callable[[], object]) -> float:
     begun = time.process_time()
-    do()
-    return time.process_time() - begun
+    for point in points:
+        ask(point)
+    return (time.process_time() - begun) / len(points)

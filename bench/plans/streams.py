@@ -1,4 +1,5 @@
-"""The rows of a drawn join: uniform keys, times that are uniform or swing, in batches as a user feeds them, and statistics that are exact.
+"""The rows of a drawn join: uniform keys, times that are uniform or swing, in batches as a user feeds them, and exact
+statistics.
 
 Each batch has the rows of one stream in one slice of time. With more rows, windows have more rows and keys come from a
 larger domain, so that a row has as many partners as before.

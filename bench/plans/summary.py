@@ -39,10 +39,14 @@ def summary(figures: Sequence[Line]) -> Iterator[Line]:
             WITHIN_SHARE, least=True, reachable=(counts["within"] + counts["undecided"]) / len(ratios),
             **counts, **spread(ratios),
         )  # fmt: skip
-        yield never(BENCH, "CPU time over that of multiway", [(f["over_multiway"], aa) for f, aa in exact], OVER_MULTIWAY)
+        yield never(
+            BENCH, "CPU time over that of multiway", [(f["over_multiway"], aa) for f, aa in exact], OVER_MULTIWAY
+        )
     taus = [line["tau"] for line in figures if line["tau"] is not None]
     if taus:
-        yield target_line(BENCH, "median Kendall's tau", statistics.median(taus), LEAST_TAU, least=True, joins=len(taus))
+        yield target_line(
+            BENCH, "median Kendall's tau", statistics.median(taus), LEAST_TAU, least=True, joins=len(taus)
+        )
     for declared, key, limit in (
         (NOTHING, "second_half_over_best", NOTHING_DECLARED),
         (WRONG, "over_best", WRONG_NUMBER),

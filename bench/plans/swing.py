@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,14 +36,14 @@ class Swing:
     def level(self, alias: str, at_s: float) -> float:
         """Return the rate of a stream at a time, over its mean rate."""
         sine = math.sin(2 * math.pi * (at_s / self.seconds + self.phases[alias]))
-        return self.factor ** (sine / 2) / self._mean
+        return math.pow(self.factor, sine / 2) / self._mean
 
     @property
     def levels(self) -> tuple[float, float]:
         """The least and the largest rate of a stream over its mean rate."""
         return self.factor**-0.5 / self._mean, self.factor**0.5 / self._mean
 
-    @property
+    @cached_property
     def _mean(self) -> float:
         return float(np.i0(math.log(self.factor) / 2))
 
