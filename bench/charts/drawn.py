@@ -43,7 +43,7 @@ WINDOWS_S = 2.0, 6.0
 PAYLOAD = (("float64", 8),)
 POINTS = 12
 """The points of a period at which plans are predicted."""
-TRIES = 20
+TRIES = 40
 """The number of joins that are drawn for a shape."""
 DRAWING = 19
 """Separates these draws from those of other benchmarks with the same seed."""
