@@ -20,6 +20,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from bench.plans.swing import Swing
+
 JOINS = 40
 """The number of joins of a seed."""
 STREAMS = (3, 4, 5)
@@ -80,6 +82,8 @@ class DrawnJoin:
     """The rows of all streams in one slice of time."""
     least_slices: int = 40
     """The least number of slices, so that a window has several."""
+    swing: Swing | None = None
+    """How the rates swing around the shares; None if they are constant."""
 
     @property
     def name(self) -> str:
@@ -113,20 +117,20 @@ def draw(seed: int, number: int, attempt: int) -> DrawnJoin:
     groups = _classes(rng, graph, [aliases[k] for k in rng.permutation(len(aliases))])
     rates = {alias: float(RATES ** rng.uniform()) for alias in aliases}
     total = sum(rates.values())
-    length = _log_uniform(rng, 1 / MOST_WINDOWS, 1 / LEAST_WINDOWS)
+    length = log_uniform(rng, 1 / MOST_WINDOWS, 1 / LEAST_WINDOWS)
     same = rng.uniform() >= OTHER_WINDOWS
-    windows = {a: length if same else _log_uniform(rng, 1 / MOST_WINDOWS, 1 / LEAST_WINDOWS) for a in aliases}
+    windows = {a: length if same else log_uniform(rng, 1 / MOST_WINDOWS, 1 / LEAST_WINDOWS) for a in aliases}
     classes = []
     for n, group in enumerate(groups):
         members = tuple(alias for alias in aliases if alias in group)
         one, other = (members[int(k)] for k in rng.choice(len(members), 2, replace=False))
-        partners = _log_uniform(rng, LEAST_PARTNERS, MOST_PARTNERS)
+        partners = log_uniform(rng, LEAST_PARTNERS, MOST_PARTNERS)
         classes.append(KeyClass(f"k{n}", members, (one, other), partners))
     return DrawnJoin(
         seed, number, attempt, graph, aliases, tuple(classes),
         {alias: rate / total for alias, rate in rates.items()}, windows,
         {alias: _payload(rng) for alias in aliases},
-        round(_log_uniform(rng, *RUN_SECONDS)), _log_uniform(rng, *BATCH_ROWS),
+        round(log_uniform(rng, *RUN_SECONDS)), log_uniform(rng, *BATCH_ROWS),
     )  # fmt: skip
 
 
@@ -150,5 +154,6 @@ def _payload(rng: np.random.Generator) -> tuple[tuple[str, int], ...]:
     return tuple((kind, int(rng.integers(4, MOST_TEXT + 1)) if kind == "text" else 8) for kind in kinds)
 
 
-def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
+def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
+    """Return a number whose logarithm is uniform between those of two others."""
     return math.exp(rng.uniform(math.log(low), math.log(high)))

@@ -30,6 +30,7 @@ def trial_line(trial: PlanTrial) -> dict[str, Any]:
     """Return what one run of a plan took. If it was stopped, it had read `share` of the rows by then."""
     return {
         "cpu_seconds": round(trial.cpu_seconds, 4), "second_half": round(trial.second_half, 4),
+        "start_seconds": round(trial.start_seconds, 4),
         "stopped": trial.stopped, "share": round(trial.share, 4),
         "held_rows": trial.held_rows, "held_bytes": trial.held_bytes,
         "kept_made": trial.kept_made, "kept_rows": trial.kept_rows, "kept_bytes": trial.kept_bytes,

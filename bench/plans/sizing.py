@@ -8,6 +8,7 @@ memory. The number of rows depends on the machine; the join does not, unless it 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from bench.plans.draw import DrawnJoin, draw
 from bench.plans.expected import expected, largest_step
@@ -32,8 +33,14 @@ GROWTH = 30.0
 def sized(seed: int, number: int, work: float = 1.0, rows: int | None = None) -> tuple[JoinRows, tuple[int, int]]:
     """Return join `number` of a seed with its rows, and what DuckDB gives. `work` multiplies the CPU time; with `rows`
     it has that many, whatever they take."""
-    for attempt in range(ATTEMPTS):
-        drawn = draw(seed, number, attempt)
+    return first_sized((draw(seed, number, attempt) for attempt in range(ATTEMPTS)), work, rows)
+
+
+def first_sized(
+    joins: Iterable[DrawnJoin], work: float = 1.0, rows: int | None = None
+) -> tuple[JoinRows, tuple[int, int]]:
+    """Return the first of some joins that has a size that can be measured, and what DuckDB gives."""
+    for drawn in joins:
         if rows is None:
             joined = _with_rows(drawn, work)
         else:
@@ -42,7 +49,7 @@ def sized(seed: int, number: int, work: float = 1.0, rows: int | None = None) ->
             result = expected(joined)
             if 0 < result[0] <= MOST_RESULTS:
                 return joined, result
-    raise AssertionError(f"no join {number} of seed {seed} has a size that can be measured")
+    raise AssertionError("none of the joins has a size that can be measured")
 
 
 def fewest_rows(drawn: DrawnJoin) -> int:

@@ -1,4 +1,5 @@
-"""The rows of a drawn join: uniform times and keys, in batches as a user feeds them, and statistics that are exact.
+"""The rows of a drawn join: uniform keys, times that are uniform or swing, in batches as a user feeds them, and exact
+statistics.
 
 Each batch has the rows of one stream in one slice of time. With more rows, windows have more rows and keys come from a
 larger domain, so that a row has as many partners as before.
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from bench.plans.draw import DrawnJoin, KeyClass, equality
 
@@ -117,7 +119,7 @@ def make(drawn: DrawnJoin, rows: int) -> JoinRows:
     for n, alias in enumerate(drawn.aliases):
         rng = np.random.default_rng([drawn.seed, drawn.number, drawn.attempt, n])
         count = max(round(rows * drawn.shares[alias]), 1)
-        times = np.sort(rng.integers(0, round(drawn.run_seconds * MICROSECONDS), count))
+        times = _times(drawn, alias, rng, count)
         columns = {"id": pa.array(np.arange(count)), "ts": pa.array(times).cast(pa.timestamp("us"))}
         for each in drawn.columns(alias):
             columns[each.column] = pa.array(rng.integers(0, domains[each.column], count))
@@ -125,6 +127,12 @@ def make(drawn: DrawnJoin, rows: int) -> JoinRows:
             columns[f"p{k}"] = _column(rng, kind, width, count)
         tables[alias] = pa.table(columns)
     return JoinRows(drawn, tables, domains)
+
+
+def _times(drawn: DrawnJoin, alias: str, rng: np.random.Generator, count: int) -> NDArray[np.int64]:
+    if drawn.swing is None:
+        return np.sort(rng.integers(0, round(drawn.run_seconds * MICROSECONDS), count))
+    return (drawn.swing.times(rng, alias, drawn.run_seconds, count) * MICROSECONDS).astype(np.int64)
 
 
 def _column(rng: np.random.Generator, kind: str, width: int, count: int) -> pa.Array:

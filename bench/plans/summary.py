@@ -9,7 +9,9 @@ from typing import Any
 
 from bench.plans.declared import EXACT, NOTHING, WRONG
 from bench.plans.measured import default
+from bench.verdict import judged, never, spread, target_line
 
+BENCH = "plans"
 OVER_BEST, WITHIN_SHARE = 1.15, 0.9
 OVER_MULTIWAY = 1.05
 LEAST_TAU = 0.8
@@ -32,15 +34,19 @@ def summary(figures: Sequence[Line]) -> Iterator[Line]:
     if exact:
         ratios = [(found["over_best"], aa) for found, aa in exact]
         counts = judged(ratios, OVER_BEST)
-        yield _line(
-            f"CPU time at most {OVER_BEST} of the best plan, share of joins", counts["within"] / len(ratios),
+        yield target_line(
+            BENCH, f"CPU time at most {OVER_BEST} of the best plan, share of joins", counts["within"] / len(ratios),
             WITHIN_SHARE, least=True, reachable=(counts["within"] + counts["undecided"]) / len(ratios),
-            **counts, **_spread(ratios),
+            **counts, **spread(ratios),
         )  # fmt: skip
-        yield _never("CPU time over that of multiway", [(f["over_multiway"], aa) for f, aa in exact], OVER_MULTIWAY)
+        yield never(
+            BENCH, "CPU time over that of multiway", [(f["over_multiway"], aa) for f, aa in exact], OVER_MULTIWAY
+        )
     taus = [line["tau"] for line in figures if line["tau"] is not None]
     if taus:
-        yield _line("median Kendall's tau", statistics.median(taus), LEAST_TAU, least=True, joins=len(taus))
+        yield target_line(
+            BENCH, "median Kendall's tau", statistics.median(taus), LEAST_TAU, least=True, joins=len(taus)
+        )
     for declared, key, limit in (
         (NOTHING, "second_half_over_best", NOTHING_DECLARED),
         (WRONG, "over_best", WRONG_NUMBER),
@@ -48,58 +54,17 @@ def summary(figures: Sequence[Line]) -> Iterator[Line]:
         ratios = [(line[default(declared)][key], line["aa"]) for line in figures if default(declared) in line]
         if ratios:
             half = " in the second half" if declared == NOTHING else ""
-            yield _never(f"{declared} declared: CPU time over that of the best plan{half}", ratios, limit)
+            yield never(BENCH, f"{declared} declared: CPU time over that of the best plan{half}", ratios, limit)
     for key, (about, limit) in PREDICTED.items():
         found = [line[key] for line in figures if key in line]
         if found:
             near = sum(1 / limit <= value <= limit for value in found) / len(found)
-            yield _line(
-                f"{about} within {limit - 1:.0%}, share of joins", near, None,
+            yield target_line(
+                BENCH, f"{about} within {limit - 1:.0%}, share of joins", near, None,
                 median=round(statistics.median(found), 4), lowest=round(min(found), 4), highest=round(max(found), 4),
             )  # fmt: skip
     banded = [line["in_band"] for line in figures if "in_band" in line]
     if banded:
         share = statistics.mean(banded)
-        yield {**_line("share of joins within the 90 % band", share, None), "limit": BAND,
+        yield {**target_line(BENCH, "share of joins within the 90 % band", share, None), "limit": BAND,
                "verdict": "reached" if BAND[0] <= share <= BAND[1] else "missed"}  # fmt: skip
-
-
-def judged(ratios: Sequence[tuple[float, float]], limit: float) -> dict[str, int]:
-    """Count the ratios, each with its A/A spread, that are within a limit, above it, and undecided.
-
-    >>> judged([(1.0, 1.02), (1.06, 1.02), (1.06, 1.005)], 1.05)
-    {'within': 1, 'undecided': 1, 'above': 1}
-    """
-    within = sum(ratio <= limit for ratio, _ in ratios)
-    above = sum(ratio > limit * aa for ratio, aa in ratios)
-    return {"within": within, "undecided": len(ratios) - within - above, "above": above}
-
-
-def _never(target: str, ratios: Sequence[tuple[float, float]], limit: float) -> Line:
-    """Return the line of a target that holds for every join."""
-    counts = judged(ratios, limit)
-    worst = max(ratio for ratio, _ in ratios)
-    verdict = "missed" if counts["above"] else "undecided" if counts["undecided"] else "reached"
-    return {**_line(target, worst, limit), "verdict": verdict, **counts, **_spread(ratios)}
-
-
-def _spread(ratios: Sequence[tuple[float, float]]) -> dict[str, float]:
-    values = [ratio for ratio, _ in ratios]
-    return {
-        "joins": len(values), "median": round(statistics.median(values), 4), "worst": round(max(values), 4),
-        "median_aa": round(statistics.median(aa for _, aa in ratios), 4),
-    }  # fmt: skip
-
-
-def _line(
-    target: str, value: float, limit: float | None, *, least: bool = False, reachable: float | None = None, **more: Any
-) -> Line:
-    """Return one line. With `least`, the value must not be below the limit; otherwise it must not be above.
-    `reachable`: the value if everything undecided were within its limit."""
-    line: Line = {"bench": "plans", "line": "target", "target": target, "value": round(value, 4)}
-    if limit is not None:
-        best = value if reachable is None else reachable
-        reached = value >= limit if least else value <= limit
-        possible = best >= limit if least else best <= limit
-        line |= {"limit": limit, "verdict": "reached" if reached else "undecided" if possible else "missed"}
-    return {**line, **more}

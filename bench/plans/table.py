@@ -25,10 +25,11 @@ def tables(lines: list[Line]) -> list[str]:
     drawn = [line for line in figures if line["seed"] is not None]
     others = [line for line in lines if line["line"] == "target" and "scenario" in line]
     judged = [*summary(drawn), *others]
-    return ["### Targets", "", *_targets(judged), "", "### Every join", "", *_joins(lines, figures)]
+    return ["### Targets", "", *targets(judged), "", "### Every join", "", *_joins(lines, figures)]
 
 
-def _targets(lines: Sequence[Line]) -> list[str]:
+def targets(lines: Sequence[Line]) -> list[str]:
+    """Return a table of the targets, with their verdicts."""
     rows = ["| scenario | target | verdict | measured | limit |", "|---|---|---|---:|---:|"]
     for line in lines:
         where = " on Spark" if line.get("where") == "spark" else ""

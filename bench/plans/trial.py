@@ -14,6 +14,7 @@ from bench.joins.checksum import Checksum
 from bench.plans.streams import JoinRows
 from thalweg.adaptive_joins import Join
 from thalweg.errors import JoinLimitError
+from thalweg.events import JoinObserved
 
 MOST_BYTES = 6 << 30
 """The memory that a plan may use; a plan that needs more is stopped."""
@@ -43,6 +44,12 @@ class PlanTrial:
     kept_rows: int = 0
     kept_bytes: int = 0
     """The rows and bytes of kept sub-joins at their largest."""
+    start_seconds: float = 0.0
+    """The CPU seconds until the first batch had been joined, such as those of choosing a plan."""
+    cpu_by_slice: tuple[float, ...] = ()
+    """The CPU seconds of the batches of each slice of time, without those of the start."""
+    bytes_by_slice: tuple[int, ...] = ()
+    """The most bytes of windows and kept sub-joins at the reports of each slice; 0 before the first report."""
 
 
 def join_of(joined: JoinRows, **given: Any) -> Join:
@@ -56,10 +63,32 @@ def run(joined: JoinRows, join: Join, limit_s: float = float("inf")) -> PlanTria
     half_us = joined.drawn.run_seconds * 1e6 / 2
     half: float | None = None
     held, read, stopped = 0.0, 0, ""
+    slice_us = joined.drawn.run_seconds * 1e6 / joined.slices
+    cpu_by_slice, bytes_by_slice, reported = [0.0] * joined.slices, [0] * joined.slices, 0
+    sizes: list[int] = []
+    join.listeners.append(
+        lambda record: sizes.append(record.window_bytes) if isinstance(record, JoinObserved) else None
+    )
     begun = time.process_time()
+    start: float | None = None
+    marked = 0.0
 
     def taken() -> float:
         return time.process_time() - begun - held
+
+    def served(place: int) -> None:
+        """Count the time since the last batch, and what was held at the last report."""
+        nonlocal start, marked, reported
+        now = taken()
+        if start is None:
+            start = now
+        else:
+            cpu_by_slice[place] += now - marked
+        marked = now
+        if sizes:
+            reported = sum(sizes)
+            sizes.clear()
+        bytes_by_slice[place] = max(bytes_by_slice[place], reported)
 
     def fed(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         nonlocal half, read
@@ -70,6 +99,7 @@ def run(joined: JoinRows, join: Join, limit_s: float = float("inf")) -> PlanTria
                 raise _StoppedError
             yield batch
             read += batch.num_rows
+            served(min(int(batch.column("ts")[0].value / slice_us), joined.slices - 1))
 
     try:
         for batch in join.over(**{alias: fed(batches) for alias, batches in joined.batches.items()}):
@@ -83,6 +113,8 @@ def run(joined: JoinRows, join: Join, limit_s: float = float("inf")) -> PlanTria
     except JoinLimitError:
         stopped = "bytes"
     cpu = taken()
+    if start is not None:
+        cpu_by_slice[-1] += cpu - marked  # the last report, and expiring what is left
     sections = join.report().sections
     streams = [stream for section in sections for stream in section.streams.values()]
     kept = [inner for section in sections for inner in section.inner.values()]
@@ -90,4 +122,5 @@ def run(joined: JoinRows, join: Join, limit_s: float = float("inf")) -> PlanTria
         cpu, None if stopped else checksum.result, 0.0 if half is None else cpu - half, read / joined.rows, stopped,
         sum(one.most_rows for one in streams), sum(one.most_bytes for one in streams),
         sum(one.rows for one in kept), sum(one.most_rows for one in kept), sum(one.most_bytes for one in kept),
+        cpu if start is None else start, tuple(cpu_by_slice), tuple(bytes_by_slice),
     )  # fmt: skip
