@@ -34,7 +34,7 @@ def test_a_value_that_is_not_a_name_is_refused_the_same_way(name: Any) -> None:
 
 def test_the_four_of_the_paper_profile_and_the_others_do_not() -> None:
     assert PROFILING == ["a-greedy", "sweep", "independent", "local-swaps"]
-    assert set(POLICIES) - set(PROFILING) == {"auto", "static", "duckdb-swap", "velox-rank"}
+    assert set(POLICIES) - set(PROFILING) == {"auto", "chart", "static", "duckdb-swap", "velox-rank"}
 
 
 def test_auto_takes_a_budget_and_nothing_else() -> None:

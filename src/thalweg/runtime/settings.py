@@ -60,6 +60,8 @@ OTHER_VARIABLES = frozenset({"THALWEG_DATA", "THALWEG_WRITE_GOLDEN"})
 """Environment variables of Thalweg that are not settings."""
 
 DEFAULT_POLICY = "auto"
+OF_CHARTS = "chart"
+"""The policy if only a setting of charts is set."""
 OF_THE_PAPER = "a-greedy"
 """The policy that is used if one of its settings is given and no policy is named."""
 DEAD_LETTER = "dead-letter"
@@ -115,8 +117,9 @@ class AdaptSettings:
     def names(cls) -> tuple[str, ...]:
         """The names of the settings, as users write them.
 
-        >>> AdaptSettings.names()
-        ('policy', 'budget', 'p', 'profile_window', 'alpha', 'slice_rows', 'seed', 'events', 'redact')
+        >>> AdaptSettings.names()  # doctest: +NORMALIZE_WHITESPACE
+        ('policy', 'budget', 'p', 'profile_window', 'alpha', 'chart_parts', 'chart_rounds', 'chart_decay',
+         'chart_threshold', 'slice_rows', 'seed', 'events', 'redact')
         """
         return tuple(
             name for f in fields(cls) for name in ((f.name,) if f.name != "of_policy" else SETTINGS)
@@ -171,6 +174,8 @@ class AdaptSettings:
         paper = set(takes(OF_THE_PAPER)) & values.keys()
         if "policy" not in values and (paper & arguments or (paper and "budget" not in arguments)):
             values["policy"] = OF_THE_PAPER
+        elif "policy" not in values and (set(takes(OF_CHARTS)) - {"budget"}) & values.keys():
+            values["policy"] = OF_CHARTS
         try:
             # A policy that is set outside the code may go with profiling settings in code, and the reverse. Only
             # arguments of one call that contradict each other are refused.

@@ -31,7 +31,7 @@ from thalweg.runtime.filters.outcome import ERRORS_COLUMN
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.memory_share import memory_of_process, memory_share
 from thalweg.session.adaptive_parts import AdaptiveParts, QueryReport
-from thalweg.session.explanation import explanation
+from thalweg.session.explanation import NO_INTERVALS, explanation
 from thalweg.session.handle import BatchRun, Handle, Stopped, StreamRun
 from thalweg.session.local_run import LocalRun
 from thalweg.session.query_settings import QuerySettings
@@ -85,7 +85,8 @@ class ContinuousQuery:
         self._running, self._statistics = origin.running, known
         self._args = {key: repr(value) for key, value in origin.args.items()}
         self._parts = AdaptiveParts()
-        self._batch_times, self._busy = BatchTimes(), BUSY
+        self._batch_times: BatchTimes | None = None
+        self._busy = BUSY
         self._events: deque[Record] = deque(maxlen=MOST_EVENTS)
         self._parsed = plan.query
         if origin.spark is not None:
@@ -189,7 +190,9 @@ class ContinuousQuery:
         finished = self._spark is not None and not streaming
         report = parts.report()
         compared = self._compared(plan, report, is_finished=finished)
-        intervals = batch_paragraph(self._batch_times, _held_seconds(plan), self._busy)
+        times, intervals = self._batch_times, NO_INTERVALS
+        if times is not None:
+            intervals = batch_paragraph(times, _held_seconds(plan), self._busy)
         return explanation(
             plan, where, report, self.name, is_finished=finished, compared=compared, intervals=intervals
         )  # fmt: skip
@@ -509,8 +512,8 @@ class ContinuousQuery:
             return run.dataframe()
 
         spark = self._spark
-        if place is not None and not self._batch_times.batches:
-            self._batch_times = stored_times(spark, place) or self._batch_times
+        if self._batch_times is None:
+            self._batch_times = (None if place is None else stored_times(spark, place)) or BatchTimes()
         if trigger == AUTO:
             trigger = automatic_trigger(self._batch_times, self._busy)
         start = Start(kind, path, options, trigger, place, self.name)

@@ -40,7 +40,7 @@ from thalweg.plan.join_shape import check_shape
 Line = dict[str, Any]
 
 
-def stand_in(join: Join) -> list[Prediction]:
+def stand_in(_: object, join: Join) -> list[Prediction]:
     """Predictions of a search that takes plans in the order in which they are written."""
     plans = [plan_of(shape) for shape in all_shapes(join._plan.graph)]
     return [Prediction(plan, 1.0 + n, 1_000_000.0, (0.0, 1e9)) for n, plan in enumerate(plans)]

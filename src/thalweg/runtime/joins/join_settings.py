@@ -13,6 +13,8 @@ from thalweg.plan.window import Length, length_of
 from thalweg.runtime.joins.join_options import MOST_MATCHES, JoinLimits, JoinOptions
 from thalweg.runtime.settings import AdaptSettings
 
+CHART = "chart"
+"""The policy that looks plans up in a chart."""
 MULTIWAY = "multiway"
 """The plan that keeps no sub-join."""
 

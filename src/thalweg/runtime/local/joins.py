@@ -32,7 +32,7 @@ from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.joins.join_record import records_of, take_counters
-from thalweg.runtime.joins.join_settings import JoinSettings
+from thalweg.runtime.joins.join_settings import CHART, JoinSettings
 from thalweg.runtime.joins.plan_watch import plan_watch
 from thalweg.runtime.local.operator import AfterMark, Operator, empty_batch
 from thalweg.runtime.local.rounds import Rounds, in_rounds
@@ -176,7 +176,8 @@ def _joined(
     if join_pass.estimates is not None and settings.plan is None:
         estimates = join_pass.estimates.with_columns(JoinBinding.of(plan, schemas, NO_SALT).widths)
         choice = chosen_before_start(estimates, objective_of(settings.objective), memory)
-        chart = chart_before_start(estimates, settings, memory)
+        if settings.policy_name == CHART:
+            chart = chart_before_start(estimates, settings, memory)
 
     def made(schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> WindowedJoin:
         binding = JoinBinding.of(plan, schemas, Salt.of_seed(settings.seed))

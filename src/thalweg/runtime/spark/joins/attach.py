@@ -37,7 +37,7 @@ from thalweg.runtime.joins.join_binding import JoinBinding, warn_of_tables_with_
 from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_packing import DAY_US, NOW, Packing
 from thalweg.runtime.joins.join_record import decode
-from thalweg.runtime.joins.join_settings import JoinSettings
+from thalweg.runtime.joins.join_settings import CHART, JoinSettings
 from thalweg.runtime.memory_share import memory_share
 from thalweg.runtime.redaction import redacted
 from thalweg.runtime.spark.joins.arrow_schema import arrow_schema, refuse_uncarried
@@ -143,7 +143,8 @@ def attach(
     if estimates is not None and settings.plan is None:
         estimates = estimates.with_columns(binding.widths).in_buckets(layout.partitioning, len(layout.buckets))
         choice = chosen_before_start(estimates, objective_of(settings.objective), most)
-        chart = chart_before_start(estimates, settings, most)
+        if settings.policy_name == CHART:
+            chart = chart_before_start(estimates, settings, most)
     if choice is not None:  # workers do not need the plans that were not chosen
         choice = replace(choice, candidates=choice.candidates[:1])
     task = JoinTask(
