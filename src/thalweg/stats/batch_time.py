@@ -104,5 +104,13 @@ class BatchTimes:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> BatchTimes:
-        """Continue from sums that were stored."""
-        return cls(list(stored["sums"]), stored["arrived"], stored["passed"], stored["batches"])
+        """Continue from sums that were stored. Raise a ValueError if they are none."""
+        try:
+            sums = [float(number) for number in stored["sums"]]
+            arrived, passed, batches = float(stored["arrived"]), float(stored["passed"]), int(stored["batches"])
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"{stored!r} has no sums of micro-batches") from error
+        numbers = [*sums, arrived, passed, batches]
+        if len(sums) != len(cls().sums) or not all(0 <= number < math.inf for number in numbers):
+            raise ValueError(f"{stored!r} has other sums than those of micro-batches")
+        return cls(sums, arrived, passed, batches)

@@ -143,7 +143,8 @@ def attach(
     if estimates is not None and settings.plan is None:
         estimates = estimates.with_columns(binding.widths).in_buckets(layout.partitioning, len(layout.buckets))
         choice = chosen_before_start(estimates, objective_of(settings.objective), most)
-        chart = chart_before_start(estimates, settings, most)
+        if estimates.streams == plan.streams:  # otherwise finished DataFrames are tables, whose rates are not counted
+            chart = chart_before_start(estimates, settings, most)
     if choice is not None:  # workers do not need the plans that were not chosen
         choice = replace(choice, candidates=choice.candidates[:1])
     task = JoinTask(

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from thalweg.errors import CheckpointError
+from thalweg.errors import CheckpointError, warn_user
 from thalweg.plan.plan_state import PlanState
 from thalweg.plan.query_plan import FilterPlaces, QueryPlan
 from thalweg.runtime.spark.sql.checkpoint_folders import lines_of
@@ -123,9 +123,16 @@ def unpin(spark: SparkSession, checkpoint: str) -> None:
 
 
 def stored_times(spark: SparkSession, checkpoint: str) -> BatchTimes | None:
-    """Return the times of micro-batches that are stored in a checkpoint; None if there are none."""
+    """Return the times of micro-batches that are stored in a checkpoint; None if there are none, or with a warning if
+    they cannot be read. Results do not depend on them."""
     lines = lines_of(spark, _path(checkpoint, TIMES))
-    return BatchTimes.read(json.loads(lines[0])) if lines else None
+    try:
+        return BatchTimes.read(json.loads(lines[0])) if lines else None
+    except ValueError as error:
+        warn_user(
+            f"the times of micro-batches in {_path(checkpoint, TIMES)} cannot be read, and are counted anew: {error}"
+        )
+        return None
 
 
 def store_times(spark: SparkSession, checkpoint: str, times: BatchTimes) -> None:
