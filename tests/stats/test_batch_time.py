@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -123,3 +124,9 @@ def test_sums_are_stored_and_continued() -> None:
     assert (again.fixed, again.per_row, again.rate) == (times.fixed, times.per_row, times.rate)
     again.add("another start", at=1e9, rows=10**6, seconds=1e6)  # its first micro-batch
     assert (again.fixed, again.rate) == (times.fixed, times.rate)
+
+
+@pytest.mark.parametrize("stored", [None, [], {}, {"sums": [1.0] * 6, "arrived": 1, "passed": 1, "batches": 1}])
+def test_what_is_no_sum_is_refused(stored: Any) -> None:
+    with pytest.raises(ValueError, match="sums"):
+        BatchTimes.read(stored)

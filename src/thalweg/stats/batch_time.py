@@ -114,9 +114,15 @@ class BatchTimes:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> BatchTimes:
-        """Continue from sums that were stored."""
-        line = stored["line"]
-        return cls(
-            list(stored["sums"]), stored["arrived"], stored["passed"], stored["batches"],
-            None if line is None else tuple(line),
-        )  # fmt: skip
+        """Continue from sums that were stored. Raise a ValueError if they are none."""
+        try:
+            sums = [float(number) for number in stored["sums"]]
+            arrived, passed, batches = float(stored["arrived"]), float(stored["passed"]), int(stored["batches"])
+            line = None if stored["line"] is None else [float(number) for number in stored["line"]]
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"{stored!r} has no sums of micro-batches") from error
+        numbers = [*sums, arrived, passed, batches, *(line or ())]
+        is_whole = len(sums) == len(cls().sums) and len(line or [0.0] * 4) == 4
+        if not is_whole or not all(0 <= number < math.inf for number in numbers):
+            raise ValueError(f"{stored!r} has other sums than those of micro-batches")
+        return cls(sums, arrived, passed, batches, None if line is None else (line[0], line[1], line[2], line[3]))

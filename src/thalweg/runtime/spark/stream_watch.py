@@ -63,12 +63,8 @@ class _Listener(StreamingQueryListener):
         """Do nothing, because nothing was observed."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        """Forget the start of a query, on Connect."""
-        self.terminated(str(event.runId))
-
-    def terminated(self, start: str) -> None:
-        """Forget a start of a query, whose micro-batches were all reported."""
-        self.batches.pop(start, None)
+        """Forget a start that has ended, on Connect."""
+        self.ended(str(event.runId))
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         """Report a finished micro-batch, on Connect."""
@@ -81,6 +77,10 @@ class _Listener(StreamingQueryListener):
                 "timestamp": progress.timestamp,
             }
         )  # fmt: skip
+
+    def ended(self, start: str) -> None:
+        """Forget who receives the times of a start, because all of them were reported."""
+        self.batches.pop(start, None)
 
     def progressed(self, progress: Mapping[str, Any]) -> None:
         """Report a finished micro-batch, from the progress that Spark writes as JSON."""
@@ -115,8 +115,8 @@ class _JavaEvents:
         """Do nothing, because nothing was observed."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        """Forget the start of a query."""
-        self._listener.terminated(event.runId().toString())
+        """Forget a start that has ended."""
+        self._listener.ended(str(event.runId().toString()))
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         """Report a finished micro-batch."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 import thalweg as tw
-from tests.runtime.joins.oracle import expected
+from tests.runtime.joins.oracle import CONFIG, expected
 from tests.runtime.spark.joins.streams import files, ids, results, run, streaming
 from tests.runtime.spark.joins.test_plan_changes import FILES, ON, ROWS, SECONDS, WINDOW, parts
 from tests.runtime.spark.waiting import wait_until
@@ -46,3 +47,27 @@ def test_a_chart_is_followed_in_each_bucket(spark: SparkSession, tmp_path: Path)
         assert rates[alias] == pytest.approx(count / SECONDS, rel=0.25)
     assert "chart: " in str(j.report())
     assert len(j.chart(k=4).track) >= 2
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_a_finished_dataframe_has_no_rate_in_the_chart(spark: SparkSession, tmp_path: Path) -> None:
+    """Rates of all three are declared, but c is read as a table, and another run may read it as a stream."""
+    data = parts()
+    streams = files(tmp_path / "in", data)
+    whole = {alias: pa.concat_tables(tables) for alias, tables in data.items()}
+    j = tw.join(
+        ON, f"{WINDOW} seconds", "ts", buckets=2, select=["a.id", "b.id", "c.id"], policy="chart", statistics=KNOWN
+    )  # fmt: skip
+    table = streams["c"].finished(spark).drop("ts")
+    run(j(a=streams["a"].stream(spark), b=streams["b"].stream(spark), c=table), tmp_path)
+    found = ids(results(spark, tmp_path), "abc")
+    joined = expected({alias: whole[alias] for alias in "ab"}, "a.k = b.k", dict.fromkeys("ab", WINDOW * 10**6), "ts")
+    with duckdb.connect(":memory:", config=CONFIG) as connection:
+        connection.register("joined", joined)
+        connection.register("c", whole["c"])
+        found_there = connection.sql("SELECT a_id, b_id, id AS c_id FROM joined, c WHERE b_m = m").to_arrow_table()
+    assert found == ids(found_there, "abc")
+    wait_until(lambda: bool(j.report().sections[-1].plans.rates), "rounds are reported")
+    assert {len(rates) for _, rates in j.report().sections[-1].plans.rates} == {2}
+    assert j.chart(k=2).track == []

@@ -13,6 +13,7 @@ import thalweg as tw
 from tests.runtime.spark.waiting import wait_until
 from thalweg import PlanError
 from thalweg.events import BatchTimed
+from thalweg.runtime.spark import stream_watch
 from thalweg.runtime.spark.sql.checkpoint_plan import stored_times
 from thalweg.runtime.spark.sql.start import automatic_trigger
 from thalweg.stats.batch_time import BatchTimes
@@ -101,3 +102,30 @@ def test_wrong_triggers_are_refused(spark: SparkSession) -> None:
     finished.stream("ticks", spark.range(3).selectExpr("id AS value", "timestamp'2026-01-01' AS ts"), time="ts")
     with pytest.raises(PlanError, match="trigger='auto' is only for Spark streams; remove it"):
         finished.query(TEXT).start(format="noop", trigger="auto")
+
+
+@pytest.mark.parametrize(
+    "stored",
+    ["", "not JSON", "[1, 2]", "{}", '{"sums": [1, 2], "arrived": 1, "passed": 1, "batches": 4}',
+     '{"sums": "abcdefg", "arrived": 1, "passed": 1, "batches": 4}',
+     '{"sums": [1, 2, 3, 4, 5, 6, NaN], "arrived": 1, "passed": 1, "batches": 4}',
+     '{"sums": [1, 2, 3, 4, 5, 6, 7], "arrived": 1, "passed": null, "batches": 4}'],
+)  # fmt: skip
+def test_times_that_cannot_be_read_are_counted_anew(spark: SparkSession, tmp_path: Path, stored: str) -> None:
+    folder = tmp_path / "thalweg-batches"
+    folder.mkdir()
+    (folder / "part-0.txt").write_text(stored)
+    if stored:
+        with pytest.warns(UserWarning, match=r"thalweg-batches cannot be read, and are counted anew"):
+            assert stored_times(spark, str(tmp_path)) is None
+    else:
+        assert stored_times(spark, str(tmp_path)) is None
+
+
+def test_a_start_that_has_ended_is_forgotten(spark: SparkSession, tmp_path: Path) -> None:
+    run = session(spark).query(TEXT).start(format="noop")
+    start = str(run.streaming_query.runId)  # type: ignore[attr-defined]
+    listener = stream_watch._listener(spark)
+    assert start in listener.batches
+    run.stop()
+    wait_until(lambda: start not in listener.batches, "the start is forgotten")

@@ -143,7 +143,8 @@ def attach(
     if estimates is not None and settings.plan is None:
         estimates = estimates.with_columns(binding.widths).in_buckets(layout.partitioning, len(layout.buckets))
         choice = chosen_before_start(estimates, objective_of(settings.objective), most)
-        if settings.policy_name == CHART:
+        # if a finished DataFrame is a table, its rate is not counted
+        if settings.policy_name == CHART and estimates.streams == plan.streams:
             chart = chart_before_start(estimates, settings, most)
     if choice is not None:  # workers do not need the plans that were not chosen
         choice = replace(choice, candidates=choice.candidates[:1])

@@ -123,15 +123,15 @@ def unpin(spark: SparkSession, checkpoint: str) -> None:
 
 
 def stored_times(spark: SparkSession, checkpoint: str) -> BatchTimes | None:
-    """Return the times of micro-batches that are stored in a checkpoint; None if there are none. Warns if they cannot
-    be read, which only means that they are counted anew."""
+    """Return the times of micro-batches that are stored in a checkpoint; None if there are none, or with a warning if
+    they cannot be read. Results do not depend on them."""
     lines = lines_of(spark, _path(checkpoint, TIMES))
-    if not lines:
-        return None
     try:
-        return BatchTimes.read(json.loads(lines[0]))
-    except (ValueError, KeyError, TypeError):
-        warn_user(f"the times of micro-batches in {_path(checkpoint, TIMES)} cannot be read, and are counted anew")
+        return BatchTimes.read(json.loads(lines[0])) if lines else None
+    except ValueError as error:
+        warn_user(
+            f"the times of micro-batches in {_path(checkpoint, TIMES)} cannot be read, and are counted anew: {error}"
+        )
         return None
 
 
