@@ -143,6 +143,19 @@ def test_a_chart_that_is_made_here_is_made_anew_outside_it() -> None:
     assert lookup.chart is None
 
 
+def test_a_stream_that_has_stopped_is_inside_the_chart() -> None:
+    """Otherwise its chart would be made anew after every round."""
+    lookup = ChartLookup(None, parts=2)
+    place = lookup.at({"a": 8.0, "b": 0.0}, by_place)
+    assert place is not None
+    assert not place.is_outside
+    made = lookup.chart
+    place = lookup.at({"a": 8.5, "b": 0.0}, by_place)
+    assert place is not None
+    assert not place.is_outside
+    assert lookup.chart is made
+
+
 def test_a_chart_from_before_the_start_stays() -> None:
     lookup = ChartLookup(PlanChart((Dimension("a", 0, 10, 2),), by_place))
     place = lookup.at({"a": 33.0}, lambda rates: ("another",))

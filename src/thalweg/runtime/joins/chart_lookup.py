@@ -20,6 +20,8 @@ from thalweg.runtime.joins.join_settings import JoinSettings
 
 RANGE = 4.0
 """A chart that is made while the join runs reaches from the present rates divided by this to their multiples."""
+LEAST_RATE = 1e-9
+"""The rate of a stream that has stopped, in a chart that is made while the join runs."""
 
 
 def chart_before_start(estimates: JoinEstimates, settings: JoinSettings, max_bytes: int) -> PlanChart | None:
@@ -50,9 +52,12 @@ class ChartLookup:
         """Return the place of rates in rows per second; None if there is no chart, or if the plan of the region is not
         known and there is no time to choose it. `choose`: returns the best plan for such rates, if enough is known to
         make a chart."""
+        if self.chart is None or self.made_here:  # a stream that has stopped has a range too
+            rates = {alias: max(rate, LEAST_RATE) for alias, rate in rates.items()}
         if choose is not None and (self.chart is None or (self.made_here and not self._covers(rates))):
-            ends = {alias: max(rate, 1e-9) for alias, rate in rates.items()}
-            dimensions = tuple(Dimension(alias, rate / RANGE, rate * RANGE, self.parts) for alias, rate in ends.items())
+            dimensions = tuple(
+                Dimension(alias, rate / RANGE, rate * RANGE, self.parts) for alias, rate in rates.items()
+            )
             self.chart, self.made_here, self.region = PlanChart(dimensions, choose), True, None
         if self.chart is None or not (can_choose or self.chart.knows(rates)):
             return None
