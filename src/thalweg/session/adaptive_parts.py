@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from thalweg.events import Record
 from thalweg.formatting import plural
+from thalweg.optimizer.trigger_interval import BUSY
 from thalweg.report import JoinReport, Report
 from thalweg.report.batch_intervals import batch_sentence
 from thalweg.stats.batch_time import BatchTimes
@@ -36,6 +38,8 @@ class AdaptiveParts:
     """The number of rows, by stream, that were too late for its window of rows."""
     batch_times: BatchTimes | None = None
     """The times of the micro-batches of a Spark stream."""
+    busy: float = BUSY
+    """The share of the time in which the query may be busy, with ``trigger="auto"``."""
 
     def add(self, name: str, part: AdaptivePart) -> None:
         """Add a part with a name."""
@@ -44,7 +48,8 @@ class AdaptiveParts:
     def report(self) -> QueryReport:
         """Return what all parts have counted so far."""
         reports = tuple((name, part.report()) for name, part in self.named.items())
-        return QueryReport(reports, tuple(self.groups), dict(self.left_out), self.batch_times)
+        times = copy(self.batch_times)  # micro-batches that end later are not in this report
+        return QueryReport(reports, tuple(self.groups), dict(self.left_out), times, self.busy)
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,6 +67,8 @@ class QueryReport:
     """The number of rows, by stream, that were too late for its window of rows."""
     batch_times: BatchTimes | None = None
     """The times of the micro-batches of a Spark stream."""
+    busy: float = BUSY
+    """The share of the time in which the query may be busy, with ``trigger="auto"``."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON.
@@ -86,6 +93,7 @@ class QueryReport:
         }
 
     def _lines(self) -> list[str]:
+        times = self.batch_times
         lines = [f"groups: {of_groups(counts)}" for counts in self.groups]
         return (
             lines
@@ -94,7 +102,7 @@ class QueryReport:
                 f"{'is' if rows == 1 else 'are'} in no window of rows"
                 for alias, rows in self.left_out.items()
             ]
-            + ([batch_sentence(self.batch_times)] if self.batch_times is not None and self.batch_times.batches else [])
+            + ([batch_sentence(times, self.busy)] if times is not None and times.batches else [])
         )
 
     def __str__(self) -> str:

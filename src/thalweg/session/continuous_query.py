@@ -519,7 +519,7 @@ class ContinuousQuery:
             return self._placed(run.plan.policy, places)
 
         query = start_stream(spark, run.plan, placed, made, self._parsed, self._args, start)
-        run.parts.batch_times = self._batch_times
+        run.parts.batch_times, run.parts.busy = self._batch_times, self._busy
         self._parts = run.parts
         handle = StreamRun(self, run, query, place)
         watch_batches(spark, str(query.runId), handle.batch_ended)
