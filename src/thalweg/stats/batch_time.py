@@ -11,8 +11,8 @@ Cost: seven sums.
 >>> times = BatchTimes()
 >>> for n, rows in enumerate([0, 100, 300, 200, 400]):
 ...     times.add("start", at=float(n), rows=rows, seconds=0.5 + 0.001 * rows)
->>> round(times.fixed.value, 3), round(times.per_row.value, 5), times.rate
-(0.5, 0.001, 250.0)
+>>> round(times.fixed.value, 3), round(times.per_row.value, 5), round(times.rate)
+(0.5, 0.001, 252)
 """
 
 from __future__ import annotations
