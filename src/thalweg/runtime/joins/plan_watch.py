@@ -157,8 +157,6 @@ class PlanWatch:
         if any(done.rows.values()) and counts.rows >= LEAST_ROWS and not is_last and room_ns >= 0:
             for (one, other), found in counts.sample(loop, room_ns, self._rng).items():
                 add_sample(taken, one, other, found, counts.rows_when_full(loop, other))
-            if counts.began_anew and self.lookup is not None:
-                self.lookup.forget()
             numbers = counts.numbers(loop)
             if numbers is not None:
                 best = self._next_plan(loop, numbers, record)
@@ -193,6 +191,7 @@ class PlanWatch:
             return best
         if self.is_charted and self._can_search():
             record |= self._fidelity(loop.shape, self._search(numbers), numbers)
+        self.lookup.renew({pair: float(share) for pair, share in numbers.shares.items()}, self.counts.threshold)
         place = self._look_up(numbers)
         if place is None:
             return None
