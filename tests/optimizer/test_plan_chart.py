@@ -3,6 +3,7 @@ arguments."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import pickle
@@ -112,6 +113,23 @@ def test_a_large_chart_is_made_region_by_region(monkeypatch: pytest.MonkeyPatch)
     assert len(asked) == 1
     assert len(make_chart(fan_out(), k=3).plans) >= 1
     assert len(asked) == 1 + 27
+
+
+def test_a_chart_whose_plans_take_long_is_made_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A join must not wait for 729 searches of plans of six streams before it starts."""
+    asked = []
+
+    def counted(*given: Any, **named: Any) -> Shape:
+        asked.append(given)
+        return ("a", "b", "c")
+
+    monkeypatch.setattr(plan_chart, "best_plan", counted)
+    pairs = [(one, "k", other, "k") for one, other in itertools.pairwise("abcdef")]
+    make_chart(drawn_estimates(JoinGraph.of(pairs), 0), k=3)
+    make_chart(fan_out(), objective.most_results(by=20), k=10)
+    assert not asked
+    make_chart(fan_out(), objective.balance(rate=1, memory=1), k=10)
+    assert len(asked) == 1_000
 
 
 def test_a_chart_is_stored_in_little_and_comes_back() -> None:

@@ -128,6 +128,13 @@ def test_wrong_rates_are_refused() -> None:
         assert str(caught.value).startswith(message)
 
 
+def test_a_stream_may_be_called_self() -> None:
+    known = {"self": KNOWN["a"], "b": KNOWN["b"], "c": KNOWN["c"]}
+    known["partners"] = {"self.k = b.k": (30, None), "b.m = c.m": (0.01, None)}
+    chart = tw.join("self.k = b.k AND b.m = c.m", "10 seconds", "ts", statistics=known).chart(k=3)
+    assert chart.plan_at(self=1e9) in {"multiway", "(self (b c))"}
+
+
 def test_a_join_without_a_choice_has_no_chart() -> None:
     with pytest.raises(PlanError, match=r"has one plan, because plans are compared for 3 to 12 streams"):
         tw.join("a.k = b.k", "10 seconds", "ts").chart()

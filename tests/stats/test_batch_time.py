@@ -76,6 +76,15 @@ def test_neither_number_is_negative() -> None:
     assert steep.fixed.value == pytest.approx(0.0, abs=1e-9)
 
 
+def test_rounding_makes_no_number_negative() -> None:
+    """Times in proportion to the rows, and steeper than that: nothing is left for what a micro-batch takes anyway."""
+    r = np.random.default_rng(4)
+    for _ in range(500):
+        rows = r.integers(1, 10**6, 5).tolist()
+        times = fitted(rows, [float(r.uniform(0.5, 1.5)) * 1e-7 * one**2 for one in rows])
+        assert times.fixed is None or times.fixed.value >= 0
+
+
 @pytest.mark.parametrize(("rows", "seconds"), [([], []), ([100, 200], [1.0, 2.0])])
 def test_too_few_batches_have_no_answer(rows: list[int], seconds: list[float]) -> None:
     times = fitted(rows, seconds)

@@ -7,7 +7,7 @@ of the nearest region.
 Guarantee: the plan of a region is the one that `best_plan` finds at its centroid. Within a region another plan may be
 better.
 Cost: a look-up is a division per stream and one read. A chart of up to `EAGER_CELLS` regions is made at once; the
-regions of a larger one when they are first asked for.
+regions of a larger one, and of one whose plans take long to find, when they are first asked for.
 Differs from the paper: a chart has the plans that are the best in some region, not all candidates.
 
 >>> chart = PlanChart((Dimension("a", 0, 100, 2), Dimension("b", 0, 10, 2)), lambda rates: ("a", "b", "c"))
@@ -43,8 +43,8 @@ from thalweg.plan.objective import LEAST_CPU, Objective
 from thalweg.stats.declared_number import LARGEST
 
 EAGER_CELLS = 1_000
-"""A chart of more regions, or of one whose plans take long to choose, is made region by region, when they are first
-asked for."""
+"""A chart of more regions is made region by region, when they are first asked for. So is one of more than `ALL_PLANS`
+streams, or for an objective that depends on time: a region takes many times as long."""
 PARTS = 10
 """The number of parts of each dimension, the paper's default."""
 MOST_PARTS = 1_000
@@ -181,15 +181,14 @@ def make_chart(
         for alias in estimates.streams
     )
     chart = PlanChart(dimensions, partial(best_plan, estimates, objective=objective, max_bytes=max_bytes))
-    is_quick = objective.name not in IN_TIME and len(estimates.graph.aliases) <= ALL_PLANS
-    return chart.complete() if is_quick and chart.size <= EAGER_CELLS else chart
+    return chart.complete() if chart.size <= EAGER_CELLS and _is_quick(estimates, objective) else chart
 
 
 def best_plan(
     estimates: JoinEstimates, rates: Mapping[str, float], objective: Objective = LEAST_CPU, max_bytes: float = math.inf
 ) -> Shape:
     """Return the best plan at these rates, if everything else has its expected value."""
-    if len(estimates.graph.aliases) > ALL_PLANS or objective.name in IN_TIME:
+    if not _is_quick(estimates, objective):
         exact = {name: Estimate(each.value, each.origin, 0.0) for name, each in estimates.quantities.items()}
         exact |= {("rate", alias): Estimate(rate, "assumed", 0.0) for alias, rate in rates.items()}
         return choose_plan(replace(estimates, quantities=exact), objective, max_bytes=max_bytes).chosen.shape
@@ -197,6 +196,11 @@ def best_plan(
     values |= {("rate", alias): max(rate, 1e-12) for alias, rate in rates.items()}
     shapes = list(all_plans(estimates.graph))
     return best_at(shapes, estimates.numbers(values), objective, max_bytes, estimates.streams)
+
+
+def _is_quick(estimates: JoinEstimates, objective: Objective) -> bool:
+    """Whether the plan of a region is found in about a millisecond: all plans can be compared at one point."""
+    return len(estimates.graph.aliases) <= ALL_PLANS and objective.name not in IN_TIME
 
 
 def _range(stream: str, given: Any, rate: Estimate) -> tuple[float, float]:

@@ -83,7 +83,7 @@ class ChartView:
         """The least and the largest rate of each stream in the chart, in rows per second."""
         return {each.stream: (each.low, each.high) for each in self._chart.dimensions}
 
-    def plan_at(self, **rates: float) -> str:
+    def plan_at(self, /, **rates: float) -> str:
         """Return the plan for rates in rows per second. Streams that are left out have their expected rates.
 
         Parameters

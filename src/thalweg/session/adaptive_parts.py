@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -38,7 +39,7 @@ class AdaptiveParts:
     batch_times: BatchTimes | None = None
     """The times of the micro-batches of a Spark stream."""
     busy: float = BUSY
-    """The share of the time in which it may be busy with `trigger="auto"`."""
+    """The share of the time in which the query may be busy, with ``trigger="auto"``."""
 
     def add(self, name: str, part: AdaptivePart) -> None:
         """Add a part with a name."""
@@ -47,7 +48,8 @@ class AdaptiveParts:
     def report(self) -> QueryReport:
         """Return what all parts have counted so far."""
         reports = tuple((name, part.report()) for name, part in self.named.items())
-        return QueryReport(reports, tuple(self.groups), dict(self.left_out), self.batch_times, self.busy)
+        times = copy(self.batch_times)  # micro-batches that end later are not in this report
+        return QueryReport(reports, tuple(self.groups), dict(self.left_out), times, self.busy)
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,7 +68,7 @@ class QueryReport:
     batch_times: BatchTimes | None = None
     """The times of the micro-batches of a Spark stream."""
     busy: float = BUSY
-    """The share of the time in which it may be busy with `trigger="auto"`."""
+    """The share of the time in which the query may be busy, with ``trigger="auto"``."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON.

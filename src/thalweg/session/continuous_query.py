@@ -576,7 +576,7 @@ class ContinuousQuery:
         local = self._local_run()
 
         def work(report: Callable[[int | None], None]) -> None:
-            turns.take(name)
+            turns.take(name, is_round=False)
             try:
                 local.data = {alias: turns.reading(name, read, report) for alias, read in local.data.items()}
                 for batch in local.batches():

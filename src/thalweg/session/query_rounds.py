@@ -41,8 +41,8 @@ class Turns:
         self._is_taken = False
         self.waits: dict[str, Waits] = {}
 
-    def take(self, name: str) -> None:
-        """Wait for the turn."""
+    def take(self, name: str, *, is_round: bool = True) -> None:
+        """Wait for the turn. `is_round`: it is counted, because a batch was read."""
         ticket, begun = object(), time.perf_counter_ns()
         with self._changed:
             self._waiting.append(ticket)
@@ -51,6 +51,7 @@ class Turns:
             self._waiting.popleft()
             self._is_taken = True
             waited, one = time.perf_counter_ns() - begun, self.waits.setdefault(name, Waits())
+            one.rounds += is_round
             one.waited_ns += waited
             one.longest_ns = max(one.longest_ns, waited)
 
@@ -68,14 +69,14 @@ class Turns:
             source = iter(read())
             while True:
                 self.give()
+                batch = None
                 try:
                     batch = next(source, None)
                 finally:
-                    self.take(name)
+                    self.take(name, is_round=batch is not None)
                 report(None)
                 if batch is None:
                     return
-                self.waits[name].rounds += 1
                 yield batch
 
         return batches

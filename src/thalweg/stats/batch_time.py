@@ -95,7 +95,7 @@ class BatchTimes:
             return
         slope = (xy / n - mean * y / n) / around
         slope = min(max(slope, 0.0), y / x)  # neither number is negative
-        level = y / n - slope * mean
+        level = max(y / n - slope * mean, 0.0)  # rounding may move it below
         error = max(yy - 2 * level * y - 2 * slope * xy + 2 * level * slope * x + level**2 * n + slope**2 * xx, 0.0)
         variance = error / max(n - 2, 1.0) / n * (squares / n)  # weights that differ count as fewer observations
         self.line = level, slope, variance * (1 + mean * mean / around), variance / around

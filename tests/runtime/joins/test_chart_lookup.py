@@ -181,6 +181,36 @@ def test_a_chart_that_is_made_here_is_made_anew_outside_it() -> None:
     assert lookup.chart is None
 
 
+def test_a_stream_that_has_stopped_is_inside_the_chart() -> None:
+    """Otherwise its chart would be made anew after every round."""
+    lookup = ChartLookup(None, parts=2)
+    place = lookup.at({"a": 8.0, "b": 0.0}, by_place)
+    assert place is not None
+    assert not place.is_outside
+    made = lookup.chart
+    place = lookup.at({"a": 8.5, "b": 0.0}, by_place)
+    assert place is not None
+    assert not place.is_outside
+    assert lookup.chart is made
+
+
+def test_a_chart_is_made_anew_when_shares_have_changed() -> None:
+    """By more than the threshold in all, although by less from each round to the next."""
+    lookup, rates, made = ChartLookup(None, parts=2), {"a": 8.0, "b": 4.0}, []
+    for share in (0.10, 0.11, 0.13, 0.15, 0.15):
+        lookup.renew({("a", "b"): share}, threshold=0.2)
+        assert lookup.at(rates, by_place) is not None
+        made.append(lookup.chart)
+    assert made[0] is made[1]
+    assert made[2] is not made[1]
+    assert made[2] is made[3] is made[4]
+    before = PlanChart((Dimension("a", 0, 10, 2),), by_place)
+    lookup = ChartLookup(before)
+    for share in (0.1, 0.9):
+        lookup.renew({("a", "b"): share}, threshold=0.2)
+    assert lookup.chart is before
+
+
 def test_a_chart_from_before_the_start_stays() -> None:
     lookup = ChartLookup(PlanChart((Dimension("a", 0, 10, 2),), by_place))
     place = lookup.at({"a": 33.0}, lambda rates: ("another",))

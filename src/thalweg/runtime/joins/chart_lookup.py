@@ -3,7 +3,7 @@
 Answers: `at(rates)`, the plan for the estimated rates of the next round.
 How: a chart that was made before the start is used as it is; a point outside has the plan of the nearest region. If
 nothing was known before the start, the chart is made from what the first rounds have counted, for rates from 0 to four
-times of theirs, and is made anew when the rates leave it.
+times of theirs, and is made anew when the rates leave it, or when the shares of pairs that join change.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from thalweg.optimizer.plan_chart import Dimension, Place, PlanChart, make_chart
 from thalweg.plan.join_shape import Shape
 from thalweg.plan.objective import objective_of
 from thalweg.runtime.joins.join_settings import JoinSettings
+from thalweg.stats.decayed_mean import differs
 
 RANGE = 4.0
 """A chart that is made while the join runs reaches from 0 to this many times the present rates."""
@@ -42,6 +43,8 @@ class ChartLookup:
     region: tuple[int, ...] | None = field(default=None, init=False)
     """Where the join is now; None before the first look-up."""
     made_here: bool = field(default=False, init=False)
+    _shares: dict[tuple[str, str], float] = field(default_factory=dict, init=False)
+    """The shares of pairs that join that the chart was made from."""
 
     def at(
         self, rates: Mapping[str, float], choose: Callable[[Mapping[str, float]], Shape] | None, *,
@@ -62,6 +65,13 @@ class ChartLookup:
     def _covers(self, rates: Mapping[str, float]) -> bool:
         assert self.chart is not None
         return all(each.covers(rates[each.stream]) for each in self.chart.dimensions)
+
+    def renew(self, shares: Mapping[tuple[str, str], float], threshold: float) -> None:
+        """Forget a chart that was made here if a share of pairs that join differs from what it was made from."""
+        if any(pair in shares and differs(share, shares[pair], threshold) for pair, share in self._shares.items()):
+            self.forget()
+        if self.chart is None:
+            self._shares = dict(shares)
 
     def forget(self) -> None:
         """Forget a chart that was made here, because what it was made from has changed."""

@@ -75,7 +75,7 @@ class JoinCounts:
         self.graph, self.stay = graph, stay
         self.declared = dict(declared or {})
         self.scale = scale or dict.fromkeys(stay, 1.0)
-        self._threshold = estimating.threshold
+        self.threshold = estimating.threshold
         new_mean = partial(DecayedMean, estimating.rounds, estimating.decay)
         self._rows = {alias: new_mean() for alias in stay}
         self._batches = new_mean()
@@ -97,8 +97,6 @@ class JoinCounts:
         self.rows = 0
         """The rows that were joined so far."""
         self.reports = 0
-        self.began_anew = False
-        """Whether a share was estimated anew in the last sample."""
 
     def count(self, loop: WindowedJoin, taken: Sequence[Mapping[str, Any]]) -> Done:
         """Add the counters of a report to the means."""
@@ -159,7 +157,6 @@ class JoinCounts:
         counts by the window whose rows looked for partners, and the window in which they looked."""
         counts: dict[Pair, PairCount] = {}
         begun = thread_time_ns()
-        self.began_anew = False
         for pair in sorted(self._pairs, key=lambda pair: self._pairs[pair].total):
             known = self._pairs[pair].total >= WELL_KNOWN and self.reports - self._sampled.get(pair, 0) < SELDOM
             if known or not all(len(loop.windows[alias]) for alias in pair):
@@ -170,9 +167,8 @@ class JoinCounts:
             counts[one, other] = found
             mean = self._pairs[pair]
             if found.joined >= WELL_KNOWN and differs(
-                mean.mean, found.joined / found.pairs, self._threshold
+                mean.mean, found.joined / found.pairs, self.threshold
             ):  # fmt: skip
-                self.began_anew = True
                 mean.clear()  # it has changed, so what was counted before says nothing about it
             mean.add(found.joined, found.pairs)
             if thread_time_ns() - begun > max(room_ns, 0):

@@ -163,8 +163,6 @@ class PlanWatch:
             if can_pay:
                 for (one, other), found in counts.sample(loop, room_ns, self._rng).items():
                     add_sample(taken, one, other, found, counts.rows_when_full(loop, other))
-                if counts.began_anew and self.lookup is not None:
-                    self.lookup.forget()
             numbers = counts.numbers(loop)
             if numbers is not None:
                 if can_pay and refused is None:
@@ -194,6 +192,7 @@ class PlanWatch:
             return self._search(numbers) if self._can_search() else None
         if self.is_charted and can_pay and self._can_search():
             record |= self._fidelity(loop.shape, numbers)
+        self.lookup.renew({pair: float(share) for pair, share in numbers.shares.items()}, self.counts.threshold)
         place = self._look_up(numbers)
         if place is None:
             return None
