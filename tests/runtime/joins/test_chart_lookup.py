@@ -3,6 +3,7 @@ regret are counted."""
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any
 
@@ -139,6 +140,25 @@ def test_plans_are_looked_up_when_there_is_no_time_for_more(monkeypatch: pytest.
     history = j.report().sections[0].plans
     assert len(asked) >= 5  # not before enough rows have come, nor after the last ones
     assert (history.chart.judged, history.chart.fidelity) == (0, None)
+
+
+def test_nothing_is_searched_when_there_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The budget is spent in the first round. The next ones are in other regions, whose plans are not known."""
+    clock = itertools.count(step=10**12)
+    monkeypatch.setattr(plan_watch, "thread_time_ns", lambda: next(clock))
+    monkeypatch.setattr(plan_watch, "LOAN_NS", 10**10)
+    monkeypatch.setenv("THALWEG_CHART_PARTS", "1000")
+    asked = []
+    best_plan = plan_chart.best_plan
+
+    def counted(*given: Any, **named: Any) -> Shape:
+        asked.append(given)
+        return best_plan(*given, **named)
+
+    monkeypatch.setattr(plan_chart, "best_plan", counted)
+    j = charted(statistics=known())
+    assert run(j) == by_duckdb()
+    assert len(asked) == 1
 
 
 def test_auto_follows_a_chart_while_searching_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:

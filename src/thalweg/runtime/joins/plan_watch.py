@@ -193,7 +193,7 @@ class PlanWatch:
         if self.is_charted and can_pay and self._can_search():
             record |= self._fidelity(loop.shape, numbers)
         self.lookup.renew({pair: float(share) for pair, share in numbers.shares.items()}, self.counts.threshold)
-        place = self._look_up(numbers)
+        place = self._look_up(numbers, can_choose=can_pay and self._can_search())
         if place is None:
             return None
         moved = self.lookup.moved(place)
@@ -300,9 +300,9 @@ class PlanWatch:
         nothing = self.graph.aliases
         return nothing if cost * CAUTION >= float(work_ns(nothing, numbers)) else best
 
-    def _look_up(self, numbers: JoinNumbers) -> Place | None:
+    def _look_up(self, numbers: JoinNumbers, *, can_choose: bool) -> Place | None:
         """Return the place in the chart of the rates that are expected in the next report; None if there is no chart,
-        or no time to find the plan of its region."""
+        or no time to find the plan of its region (`can_choose`)."""
         assert self.lookup is not None
 
         def choose(rates: Mapping[str, float]) -> Shape:
@@ -313,7 +313,7 @@ class PlanWatch:
                     held[alias] = max(own[alias] * stay, 1.0)
             return self._search(replace(numbers, rates=own, held=held, _memo={}))
 
-        return self.lookup.at(self.counts.rates(), choose, can_choose=self._can_search())
+        return self.lookup.at(self.counts.rates(), choose, can_choose=can_choose)
 
     def _fidelity(self, shape: Shape, numbers: JoinNumbers) -> dict[str, Any]:
         """Return whether the plan in force was the best for the rates that were observed, and by how many times it is
