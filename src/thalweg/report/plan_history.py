@@ -108,7 +108,8 @@ class ChartCounts:
         if self.outside:
             text += f", {self.outside:,} outside the chart"
         if self.fidelity is not None and self.mean_regret is not None:
-            text += f"; fidelity {percent(self.fidelity)}, regret {few_digits(self.mean_regret)}"
+            judged = f"in {plural(self.judged, 'round')} that {'was' if self.judged == 1 else 'were'} judged"
+            text += f"; fidelity {percent(self.fidelity)}, regret {few_digits(self.mean_regret)} {judged}"
         return text
 
 
@@ -235,7 +236,7 @@ class PlanHistory:
     def _chart_dict(self) -> dict[str, Any]:
         of = self.chart
         return {
-            "rounds": of.rounds, "moves": of.moves, "outside": of.outside, "fidelity": of.fidelity,
+            "rounds": of.rounds, "moves": of.moves, "outside": of.outside, "judged": of.judged, "fidelity": of.fidelity,
             "regret": of.mean_regret,
         }  # fmt: skip
 

@@ -65,7 +65,7 @@ def test_a_join_follows_the_chart_that_is_declared() -> None:
     assert 1.0 <= history.chart.mean_regret < 2.0
     text = str(j.report())
     assert "chart: " in text
-    assert "fidelity" in text
+    assert f"in {history.chart.judged} rounds that were judged" in " ".join(text.split())
     assert j.report().to_dict()["sections"][0]["plan"]["chart"]["rounds"] == history.chart.rounds
 
 
